@@ -5,7 +5,7 @@ use crate::simd::Simd;
 /// Numbers per block: few enough that the second read comes from the L1 cache.
 const BLOCK: usize = 2048;
 /// Sixteen lanes, which the compiler keeps in registers.
-const LANES: usize = 16;
+pub(crate) const LANES: usize = 16;
 
 /// Index of the greatest value, the first one of equals; NaN is ignored, and 0 if there is nothing else.
 pub fn argmax(values: &[f32]) -> usize {

@@ -1,6 +1,6 @@
 //! Entropy and varentropy of the softmax of a row of logits, in one pass: how sure a model is of its next token.
 
-use crate::argmax::greatest;
+use crate::argmax::{LANES, greatest};
 use crate::exp::exp;
 use crate::simd::{Simd, multiply_add};
 
@@ -95,9 +95,6 @@ fn body<const FMA: bool>(logits: &[f32], out: &mut Sums) {
         out.second += second;
     }
 }
-
-/// Sixteen lanes, which the compiler keeps in registers.
-const LANES: usize = 16;
 
 /// The sums of `e^d`, `d e^d` and `d² e^d` over a block.
 #[inline(always)]

@@ -1,7 +1,5 @@
 //! Lets a model choose one of the best-ranked tools and write its call, checked against the tool's schema.
 
-use std::time::Duration;
-
 use serde_json::{Map, Value};
 
 use crate::base::StepId;
@@ -13,6 +11,7 @@ use crate::tools::call::{self, check};
 use crate::tools::mcp::REFUSED_ARGUMENTS;
 use crate::tools::{Ranked, ToolCall, ToolSpec};
 
+use super::budget::ANSWER_TIME;
 use super::evidence::Evidence;
 use super::execute::{self, Scene};
 use super::guide::Done;
@@ -46,8 +45,6 @@ const PARAMETER_CHARS: usize = 100;
 const WHY_CHARS: usize = 400;
 /// Answers for missing arguments that the user may give before the call is not made; the second is for one that did not fit.
 const ANSWERS_MAX: usize = 2;
-/// Longest time that the turn waits for one; it holds no lock of the project meanwhile unless it has changed something.
-const ANSWER_TIME: Duration = Duration::from_secs(30 * 60);
 /// Longest request that is shown, in characters.
 const REQUEST_CHARS: usize = 4_000;
 
@@ -170,8 +167,8 @@ fn meant(call: ToolCall, spec: &ToolSpec, fits: f32, text: &str) -> Result<ToolC
     grounded(call, spec, |value| said.has(value)).map_err(NotMeant::Lacks)
 }
 
-/// The call with the values that the user gives for the arguments that it lacks; `None`, which a notice tells, if there is no answer, or none
-/// that fits the tool.
+/// The call with the values that the user gives for the arguments that it lacks; `None`, after a notice, without an answer that fits the tool.
+/// Meanwhile the turn holds no lock of the project unless it has changed something.
 async fn given(
     lacking: Lacking,
     step: StepId,

@@ -67,7 +67,7 @@ impl Entry {
     }
 
     /// The last line of its result: of a failed command, why it failed.
-    pub fn summary_of_end(&self) -> String {
+    pub fn last_line(&self) -> String {
         let last = self.outcome.text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no output");
         crate::tools::outcome::cut_line(last.trim(), 160)
     }
@@ -116,7 +116,7 @@ impl Evidence {
     }
 
     /// Whether the call succeeded, or another one in its place.
-    pub fn is_made_up_for(&self, entry: &Entry) -> bool {
+    pub fn is_settled(&self, entry: &Entry) -> bool {
         entry.succeeded() || self.set_aside.contains(&entry.id)
     }
 

@@ -7,22 +7,11 @@ use crate::protocol::StepReport;
 use crate::request::{Kind, Step};
 use crate::tools::confine::Access;
 
-use super::budget::{self, Guided, PROMPT_REST, Pace, TOKEN_BYTES, TOLD_FROM};
+use super::budget::{
+    self, Guided, LARGE_FROM, LEAD_READ, LEAD_REPLIES, LEAD_WRITTEN, PROMPT_REST, Pace, TOKEN_BYTES, TOLD_FROM, target,
+};
 use super::spelled;
 use super::toolkit::Toolkit;
-
-/// Replies of a model that leads, tokens that it reads before each but the first, and tokens of each: medians of 24 requests played by hand, and
-/// means of six of them (BENCHMARKS.md, "Models that act").
-const LEAD_REPLIES: usize = 4;
-const LEAD_READ: usize = 1_200;
-const LEAD_WRITTEN: usize = 280;
-/// Seconds: see [`meant`].
-const TALK: u64 = 3;
-const SMALL: u64 = 5;
-const LARGE: u64 = 20;
-const TASK: u64 = 60;
-/// Size of a model's file from which it counts as large: about 8 billion weights of four bits.
-const LARGE_BYTES: u64 = 5 << 30;
 
 /// Tokens that are read and written.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -106,13 +95,13 @@ pub fn announced(parts: &str, cost: Cost, time: Duration) -> Option<String> {
 /// model, a request with calls that may change something.
 pub fn meant(toolkit: &Toolkit, reports: &[StepReport], model_calls: usize) -> u64 {
     let size = || toolkit.pool.file_of(toolkit.planner()).and_then(|file| std::fs::metadata(file).ok());
-    let is_large = || toolkit.is_away(toolkit.planner()) || size().is_some_and(|about| about.len() >= LARGE_BYTES);
+    let is_large = || toolkit.is_away(toolkit.planner()) || size().is_some_and(|about| about.len() >= LARGE_FROM);
     match reports {
-        [] if model_calls <= 1 => TALK,
-        [] => TASK,
-        reports if reports.iter().any(|report| report.executing) => TASK,
-        _ if is_large() => LARGE,
-        _ => SMALL,
+        [] if model_calls <= 1 => target::TALK,
+        [] => target::TASK,
+        reports if reports.iter().any(|report| report.executing) => target::TASK,
+        _ if is_large() => target::LARGE,
+        _ => target::SMALL,
     }
 }
 

@@ -328,12 +328,14 @@ impl<'a> State<'a> {
         let brief = self.brief(toolkit, host);
         if self.plan.by_model {
             // It was sent to the host step by step.
-            let said = said.map_or_else(|| synthesize::tell(host, NOTHING), str::to_owned);
-            if self.plan.questions.is_empty() {
-                return Ok(said);
-            }
-            let answer = synthesize::answer(brief, Draft::default()).await?;
-            return Ok(format!("{said}\n\n{answer}"));
+            return Ok(match (said, self.plan.questions.is_empty()) {
+                (Some(said), true) => said.to_owned(),
+                (None, true) => synthesize::tell(host, NOTHING),
+                (said, false) => {
+                    let said = said.map(|said| said.to_owned() + &synthesize::tell(host, "\n\n")).unwrap_or_default();
+                    said + &synthesize::answer(brief, Draft::default()).await?
+                }
+            });
         }
         if cognitive::applies(brief) {
             cognitive::answer(brief, said).await

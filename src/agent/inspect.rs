@@ -13,7 +13,7 @@ pub struct Stage<'a> {
     /// The step that it belongs to; 0 for those of the whole turn.
     pub step: StepId,
     pub name: &'static str,
-    /// What a skip leaves out, in words; `None` if nothing can be left out here.
+    /// The part that a skip leaves out, in words; `None` if nothing can be left out here.
     pub skips: Option<&'a str>,
 }
 
@@ -52,7 +52,7 @@ pub async fn stage(
     }
 }
 
-/// What was read in a request: its parts, and who carries it out.
+/// The reading of a request: its parts, and who carries it out.
 pub fn reading(parts: &[Part], way: &str) -> String {
     let part = |(at, part): (usize, &Part)| {
         let needs: Vec<String> = part.depends_on.iter().map(|earlier| (earlier + 1).to_string()).collect();

@@ -30,34 +30,24 @@ pub struct Question {
 }
 
 impl Plan {
-    /// The plan as the user sees it before anything is done.
-    pub fn view(&self, toolkit: &Toolkit) -> PlanView {
+    /// The plan as the user sees it before anything is done, with the estimates of its steps, and the tokens of all of them.
+    fn estimated(&self, toolkit: &Toolkit) -> (PlanView, Cost) {
         let costs: Vec<Cost> = self.steps.iter().map(|step| forecast::of_step(toolkit, step, self.by_model)).collect();
         let steps: Vec<PlanStep> = self.steps.iter().zip(&costs).map(|(step, cost)| view(step, *cost)).collect();
-        let total_estimated_tokens = costs.iter().map(|cost| cost.tokens()).sum();
-        let estimated_seconds = self.time(toolkit).map(|time| time.as_secs());
-        PlanView { steps, total_estimated_tokens, estimated_seconds, status: PlanStatus::Pending }
-    }
-
-    /// The tokens that models read and write for its steps.
-    fn cost(&self, toolkit: &Toolkit) -> Cost {
-        let all = self.steps.iter().map(|step| forecast::of_step(toolkit, step, self.by_model));
-        all.fold(Cost::default(), |sum, one| Cost { read: sum.read + one.read, written: sum.written + one.written })
-    }
-
-    /// How long its steps take; `None` if the speed of the planner is not known.
-    fn time(&self, toolkit: &Toolkit) -> Option<Duration> {
-        forecast::time(toolkit, self.cost(toolkit))
+        let add = |sum: Cost, one: Cost| Cost { read: sum.read + one.read, written: sum.written + one.written };
+        let all = costs.into_iter().fold(Cost::default(), add);
+        let estimated_seconds = forecast::time(toolkit, all).map(|time| time.as_secs());
+        let total_estimated_tokens = all.tokens();
+        (PlanView { steps, total_estimated_tokens, estimated_seconds, status: PlanStatus::Pending }, all)
     }
 
     /// Checks and shows the plan before its first step. Returns its record, and the time that was announced.
     pub fn show(&self, toolkit: &Toolkit, host: &dyn Host) -> (PlanView, Option<Duration>) {
-        let record = self.view(toolkit);
+        let (record, cost) = self.estimated(toolkit);
         host.emit(Event::PlanCreated { plan: record.clone() });
         missing(toolkit, &self.steps).iter().for_each(|what| host.notice(what));
-        let time = self.time(toolkit);
-        let said =
-            time.and_then(|time| forecast::announced(&forecast::steps(self.steps.len()), self.cost(toolkit), time));
+        let time = forecast::time(toolkit, cost);
+        let said = time.and_then(|time| forecast::announced(&forecast::steps(self.steps.len()), cost, time));
         let expected = time.filter(|_| said.is_some());
         said.into_iter().for_each(|said| host.notice(&said));
         (record, expected)

@@ -27,9 +27,9 @@ const AT_ONCE_MAX: usize = 4;
 /// The end of a step, and the calls of the turn as it knows them.
 type Ended = (Result<Done, TurnError>, Evidence);
 
-/// The steps from the first of `steps` on that the model can answer at once: they only read, none needs another of them, and none may
-/// ask for consent. At least one.
-pub fn group<'p>(scene: Scene<'_>, plan: &Plan, steps: &'p [Step]) -> &'p [Step] {
+/// The steps from the first of `steps` on that the model can answer at once: they only read, and none needs another step, or builds on one of them or on
+/// one that was not done. At least one.
+pub fn group<'p>(scene: Scene<'_>, plan: &Plan, steps: &'p [Step], undone: &[&Step]) -> &'p [Step] {
     let toolkit = scene.toolkit;
     let has_servers = toolkit.catalog.specs().iter().any(|spec| !toolkit.catalog.is_builtin(&spec.name));
     let reads = |step: &Step| {
@@ -39,8 +39,9 @@ pub fn group<'p>(scene: Scene<'_>, plan: &Plan, steps: &'p [Step]) -> &'p [Step]
         reads && !referred::refers(step) && !spelled::is_by_code(toolkit, step)
     };
     let is_apart = |at: usize| {
-        let (step, before) = (&steps[at], &steps[..at]);
-        reads(step) && before.iter().all(|other| !step.needs.contains(&other.id) && !step.builds_on(other))
+        let step = &steps[at];
+        let mut before = steps[..at].iter().chain(undone.iter().copied());
+        reads(step) && step.needs.is_empty() && before.all(|other| !step.builds_on(other))
     };
     let is_free = plan.by_model && !has_servers && !scene.host.inspects();
     let count = if is_free { (0..steps.len()).take_while(|at| is_apart(*at)).count() } else { 1 };

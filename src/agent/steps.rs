@@ -63,7 +63,7 @@ async fn each(
     let mut going = Going { scene, plan, ran, touched: Vec::new(), undone: Vec::new() };
     let mut left = plan.steps.as_slice();
     while !left.is_empty() {
-        let group = side_by_side::group(scene, plan, left);
+        let group = side_by_side::group(scene, plan, left, &going.undone);
         left = &left[group.len()..];
         let index = scene.toolkit.index.as_deref().filter(|_| plan.by_model);
         match (index, group) {
@@ -146,12 +146,11 @@ impl<'a> Going<'a> {
         let known = evidence.entries().len();
         let mut running = side_by_side::run(jobs, evidence, side_by_side::places(&model));
         for (at, step) in steps.iter().enumerate() {
-            let is_meant = self.begins(step, &step.text, evidence);
+            // Nothing in a group waits for what was not done.
+            self.begins(step, &step.text, evidence);
             let before = evidence.entries().len();
-            if is_meant {
-                lanes.open(at, before - known);
-            }
-            let Some((done, own)) = running.next().await.filter(|_| is_meant) else { continue };
+            lanes.open(at, before - known);
+            let Some((done, own)) = running.next().await else { continue };
             evidence.join(own, known);
             self.ends(step, done, before, evidence)?;
         }
@@ -207,8 +206,7 @@ impl<'a> Going<'a> {
         };
         ran.ended.push(step.id);
         let mut is_done = done.notes.is_empty() && !done.failed;
-        let has_acted = evidence.entries().len() > before;
-        state(match (done.notes.is_empty() && !done.failed, has_acted) {
+        state(match (is_done, !calls.is_empty()) {
             (true, _) => StepState::Complete,
             (false, true) => StepState::FailedToExecute,
             (false, false) => StepState::FailedToThink,
@@ -322,5 +320,5 @@ fn last_of(name: &str) -> &str {
 /// Whether every call of a step succeeded, or another one in its place. A step without evidence was stuck.
 fn succeeded(evidence: &Evidence, step: StepId) -> bool {
     let mut calls = evidence.of(step).peekable();
-    calls.peek().is_some() && calls.all(|call| evidence.is_made_up_for(call))
+    calls.peek().is_some() && calls.all(|call| evidence.is_settled(call))
 }

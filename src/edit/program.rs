@@ -11,7 +11,7 @@ use crate::base::pattern::static_regex;
 const PRINTED: &str = "gives: ";
 const INSIDE: &str = "fails inside: ";
 const OUTSIDE: &str = "fails: ";
-/// Maximum number of characters that are told of an output.
+/// Maximum number of characters of an output in a message.
 const SAID_CHARS: usize = 400;
 
 /// The output of a program.
@@ -40,7 +40,7 @@ impl Gave {
         (!printed.is_empty()).then(|| Gave::Printed(printed.into_iter().map(str::to_owned).collect()))
     }
 
-    /// What it printed or how it failed, in one line of limited length.
+    /// The printed lines, or the error, in one line of limited length.
     pub fn said(&self) -> String {
         let whole = match self {
             Gave::Printed(lines) => lines.join("; "),

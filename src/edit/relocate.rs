@@ -7,10 +7,11 @@ mod script;
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
+use std::ops::Range;
 
 use super::paths;
 use super::rename::{Doubt, Edits, FileEdit, Plan, Read, RenameError};
-use super::text::{line_at, line_of};
+use super::text::{line_at, line_of, own_lines};
 use crate::index::{Definition, Export, Import, Index, IndexError, Kind, Names, Snapshot, language_of};
 
 pub use definition::definition;
@@ -44,7 +45,7 @@ pub enum MoveError {
     #[error("the imports of {path} would not all lead where they led; nothing was moved")]
     Astray { path: String },
     #[error(
-        "{path} defines no `{name}` at its top level in a statement of its own; members and parts of others are not moved"
+        "{path} defines no `{name}` at its top level in a statement of its own; check the name, or move the definition around it"
     )]
     NoDefinition { name: String, path: String },
     #[error("`{name}` has a meaning already in {path}, line {line}; rename one of them first")]
@@ -89,11 +90,7 @@ impl View<'_> {
 /// the moved file, if it changes, is listed under `to`.
 pub fn file(index: &Index, read: &Read, from: &str, to: &str) -> Result<Plan, MoveError> {
     let (from, to) = (inside(from)?, inside(to)?);
-    let (language, to_language) = (family(from), family(to));
-    if language != to_language {
-        let (from_language, to_language) = (language_of(from), language_of(to));
-        return Err(MoveError::OtherLanguage { from: from.into(), to: to.into(), from_language, to_language });
-    }
+    let language = same_family(from, to)?;
     if is_there(read, to)? {
         return Err(MoveError::Exists { path: to.to_owned() });
     }
@@ -146,6 +143,16 @@ fn family(path: &str) -> &'static str {
         "typescript" | "tsx" | "javascript" | "jsx" => "script",
         other => other,
     }
+}
+
+/// The family of the language of both files; an error if they are of two.
+fn same_family(from: &str, to: &str) -> Result<&'static str, MoveError> {
+    let language = family(from);
+    if language == family(to) {
+        return Ok(language);
+    }
+    let (from_language, to_language) = (language_of(from), language_of(to));
+    Err(MoveError::OtherLanguage { from: from.to_owned(), to: to.to_owned(), from_language, to_language })
 }
 
 /// Whether a file exists, even one that is not text.
@@ -258,6 +265,15 @@ fn doubt_folder(view: &View, words: &[&str], edits: &mut Edits) {
             edits.plan.doubtful.push(Doubt { path: view.from.to_owned(), line: number + 1, text, why });
         }
     }
+}
+
+/// The bytes to remove for a statement: its whole lines if nothing else is on them, and one of two empty lines around
+/// it.
+fn whole_lines(text: &str, statement: &Range<usize>) -> Range<usize> {
+    let Some(lines) = own_lines(text, statement) else { return statement.clone() };
+    let blank_before = lines.start == 0 || text[..lines.start].ends_with("\n\n");
+    let between = blank_before && text[lines.end..].starts_with('\n');
+    lines.start..lines.end + usize::from(between)
 }
 
 fn stuck(path: &str, text: &str, at: usize) -> MoveError {

@@ -48,8 +48,8 @@ pub struct Limits {
 pub enum Sharing {
     /// The decoder computes every sequence on its own anyway.
     Always,
-    /// It is wanted though logits may differ from those of separate calls: for prompts too, and whatever a prompt has in common with
-    /// what is there may be reused.
+    /// Exact bits are not asked for, so logits may differ from those of separate calls: prompts share calls too, and all of a prefix
+    /// that a sequence holds is reused.
     Wanted,
     /// Only if comparison has shown the same logits as in separate calls, see `sharing`.
     IfProved,

@@ -32,7 +32,7 @@ fn urgency(priority: Priority, waited_ms: u64) -> u64 {
 /// waits for it.
 pub fn order(waiting: &[Waiting]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..waiting.len()).collect();
-    order.sort_by_key(|&index| (waiting[index].follows, std::cmp::Reverse(waiting[index].urgency())));
+    order.sort_by_key(|&index| (waiting[index].follows, Reverse(waiting[index].urgency())));
     order
 }
 

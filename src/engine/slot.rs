@@ -113,8 +113,8 @@ pub enum Reuse {
     /// computed in the same calls as in a cold run, so the generated tokens are those of a cold run.
     #[default]
     Exact,
-    /// Everything that matches, including generated tokens: for the next turn of the same conversation. Generated
-    /// tokens were computed one by one instead of in chunks, so the last bits of the logits may differ from a cold run.
+    /// Everything that matches, including generated tokens: for the next turn of the same conversation, and where bits may change.
+    /// Generated tokens were computed one by one instead of in chunks, so the last bits of the logits may differ from a cold run.
     Continue,
 }
 

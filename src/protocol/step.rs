@@ -125,14 +125,14 @@ impl StepStatus {
     }
 }
 
-/// What a [`Proposal`] asks of the user.
+/// The question that a [`Proposal`] puts to the user.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Asks {
     /// Whether the call may run.
     #[default]
     Consent,
-    /// Values of these arguments of the call, which nothing says. Giving them is no consent to the call.
+    /// Values of these arguments of the call, which nothing says. Giving them does not approve the call.
     Values(Vec<String>),
     /// Whether the turn goes on after a stage that the user inspects; a no leaves out what `skips` says, or stops the turn without it.
     Stage { skips: Option<String> },
@@ -172,7 +172,7 @@ impl Proposal {
         }
     }
 
-    /// Whether it shows a stage of the turn and is no call.
+    /// Whether it shows a stage of the turn instead of a call.
     pub fn is_stage(&self) -> bool {
         matches!(self.asks, Asks::Stage { .. })
     }
@@ -186,7 +186,7 @@ impl Proposal {
         if is_whole { Decision::Modify(arguments) } else { Decision::Reject }
     }
 
-    /// What is needed of the user, in words.
+    /// The answer that is needed, in words: `consent`, or the names of the values.
     pub fn need(&self) -> String {
         match self.wanted() {
             [] if self.is_stage() => "a look".to_owned(),

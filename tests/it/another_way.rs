@@ -54,7 +54,7 @@ async fn a_command_that_does_not_start_is_written_anew_once() {
     let more = "python3 -m no_such_counter_either loom.py";
     assert_eq!(commands(step, guess, more).await, [(guess.to_owned(), failed), (more.to_owned(), failed)]);
     assert_eq!(commands(step, guess, guess).await, [(guess.to_owned(), failed)]);
-    // What ran and failed may have done something.
+    // A call that ran and failed may have done something.
     let ran = "ls no_such_folder";
     assert_eq!(commands(step, ran, other).await, [(ran.to_owned(), failed)]);
 }

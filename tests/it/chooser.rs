@@ -102,6 +102,22 @@ async fn every_clause_is_a_step_where_a_tool_of_a_server_fits() {
 }
 
 #[tokio::test]
+async fn a_question_beside_calls_of_servers_is_answered_from_their_results() {
+    let project = Project::todo();
+    let script = Script::saying("A title has at most 120 letters.")
+        .on("Call the one tool", r#"[home.lamp_one(room="kitchen")]"#)
+        .writing()
+        .choosing(8, 8);
+    let plain = toolkit(&project, script, Script::saying(""));
+    let toolkit = with_lamps(indexed(&project, plain), &["home.lamp_one"]);
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    let request = "Switch on the lamp in the kitchen, read src/todo.ts and tell me how many letters a title may have";
+    let answer = run_turn(&toolkit, request, &host).await.expect("a turn").answer;
+    assert!(answer.contains("at most 120 letters"), "{answer}");
+    assert_eq!(answer.matches("src/todo.ts, lines").count(), 1, "each call is told once: {answer}");
+}
+
+#[tokio::test]
 async fn the_planner_chooses_where_the_router_names_no_tool() {
     let call = r#"[home.lamp_one(room="kitchen")]"#;
     assert_eq!(called((call, 7), ("I do not know.", 8)).await, ["home.lamp_one"]);

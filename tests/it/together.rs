@@ -214,9 +214,12 @@ async fn the_prompt_of_a_user_comes_before_the_prompts_of_background_jobs() {
         engine.generate(Request { priority: Priority::Background, ..request(&engine, &prompt, 4) }).expect("accepted")
     };
     let jobs = [job(0), job(1), job(2)];
-    while calls.lock().unwrap().is_empty() {
-        tokio::time::sleep(Duration::from_micros(100)).await;
-    }
+    let begun = async {
+        while calls.lock().unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_micros(100)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), begun).await.expect("the first call begins");
     let question = request(&engine, "a user asks", 2);
     let user = engine.generate(Request { priority: Priority::User, ..question }).expect("accepted");
     assert_eq!(user.collect().await.expect("finishes").text, expected("a user asks", 2));

@@ -1,4 +1,4 @@
-//! A change of a small model is tried by calls that the model writes: one that they speak against is not kept.
+//! A change of a small model is tried by calls that the model writes: one without a visible effect is not kept.
 
 use monobloc::agent::run_turn;
 use monobloc::engine::scripted::Script;
@@ -14,6 +14,8 @@ const SHIFT: &str =
     "def shift(self, row, to):\n    \"\"\"Moves what is in a row.\"\"\"\n    self.rows[to] = self.rows[row]";
 const POPPED: &str =
     "def shift(self, row, to):\n    \"\"\"Moves what is in a row.\"\"\"\n    self.rows[to] = self.rows.pop(row)";
+const AGAIN: &str =
+    "def shift(self, row, to):\n    \"\"\"Moves what is in a row.\"\"\"\n    self.rows.update({to: self.rows[row]})";
 const ADD: &str = "Add a method shift(row, to) to Shelf in shelf.py that moves what is in a row to another one";
 const SHOUT: &str = "In shelf.py label() should give capitals";
 
@@ -47,17 +49,37 @@ async fn a_change_that_contradicts_the_models_own_example_is_written_again() {
 }
 
 #[tokio::test]
-async fn a_change_that_contradicts_the_models_own_example_twice_is_taken_back() {
-    let program = "s = Shelf(a='x')\ns.shift('a', 'c')\nprint(s.rows)  # {'c': 'x'}";
-    for (stated, stays) in [("  # {'c': 'x'}", false), ("  # both rows", true), ("", true)] {
-        let program = program.replace("  # {'c': 'x'}", stated);
-        let script = trying(&program).on("Write the new", &code(SHIFT)).on("First name", "add Shelf.shift");
+async fn a_change_that_contradicts_the_models_own_example_twice_stays_and_the_user_reads_both() {
+    let program = "s = Shelf(a='x')\ns.shift('a', 'c')\nprint(s.rows)";
+    let shown = "gives {'a': 'x', 'c': 'x'}";
+    let both = format!("{shown}, but the model's own example expects {{'c': 'x'}}");
+    // The second answer is the same code, or other code that does the same; prose and nothing state no result.
+    for (stated, second, expected) in [
+        ("  # {'c': 'x'}", SHIFT, both.as_str()),
+        ("  # {'c': 'x'}", AGAIN, both.as_str()),
+        ("  # both rows", SHIFT, shown),
+        ("", SHIFT, shown),
+    ] {
+        let script = trying(&format!("{program}{stated}")).on("A first attempt was wrong", &code(second));
+        let script = script.on("Write the new", &code(SHIFT)).on("First name", "add Shelf.shift");
         let (text, said) = after(script, ADD).await;
-        assert_eq!(text.contains("def shift"), stays, "{stated}: {said}");
-        let expected = "gives {'a': 'x', 'c': 'x'}, but the model's own example expects {'c': 'x'}; say for a call";
-        assert_eq!(said.contains(expected), !stays, "{said}");
-        assert_eq!(said.contains("not done, the files are as they were: a change was tried"), !stays, "{said}");
+        assert!(text.contains("def shift"), "{stated}: {said}");
+        assert!(said.contains(expected), "{stated}: {said}");
+        assert_eq!(said.contains("the model's own example"), expected != shown, "{stated}: {said}");
     }
+}
+
+#[tokio::test]
+async fn a_change_that_the_model_drops_after_its_own_example_contradicts_it_is_taken_back() {
+    let written = "def label(self, row):\n    return (row + ': ' + self.rows[row]).upper()";
+    let original = "def label(self, row):\n    return row + ': ' + self.rows[row]";
+    let script = trying("s = Shelf(a='x')\nprint(s.label('a'))  # 'A-X'")
+        .on("A first attempt was wrong", &code(original))
+        .on("Write `Shelf.label`", &code(written));
+    let (text, said) = after(script.on("First name", "change Shelf.label"), SHOUT).await;
+    assert_eq!(text, SHELF, "{said}");
+    assert!(said.contains("gives A: X, but the model's own example expects 'A-X'; say for a call"), "{said}");
+    assert!(said.contains("not done, the files are as they were: a change was tried"), "{said}");
 }
 
 #[tokio::test]
@@ -65,7 +87,7 @@ async fn a_change_of_behaviour_that_no_call_shows_is_not_kept() {
     let written = "def label(self, row):\n    return (row + ': ' + self.rows[row]).upper()";
     for (program, stays) in [
         ("s = Shelf(a='x')\nprint(s.label('a'))", true),
-        // Programs that fail by their own fault, and one that is none.
+        // A program that fails by its own fault, and an answer that is not a program.
         ("print(shelf.label('a'))", false),
         ("label", false),
     ] {

@@ -73,6 +73,9 @@ async fn a_file_that_cannot_be_read_is_a_part_that_is_not_done() {
     let finished = run_turn(&toolkit, "List the files in src, then read nowhere.md", &host).await.expect("a turn");
     let answer = finished.answer;
     assert!(answer.contains("- 1 of 2 parts of the request are not done: Read nowhere.md"), "{answer}");
+    let (_project, toolkit) = prepared(Script::saying("It says much."));
+    let finished = run_turn(&toolkit, "Read nowhere.md and tell me what it says", &host).await.expect("a turn");
+    assert!(finished.usage.model_calls == 0 && !finished.answer.contains("much"), "{}", finished.answer);
 }
 
 #[tokio::test]

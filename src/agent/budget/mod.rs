@@ -36,8 +36,25 @@ pub const TOKEN_BYTES: usize = 3;
 pub const PROMPT_REST: usize = 500;
 /// Time from which a turn counts as long, so that its forecast is told before it begins.
 pub const TOLD_FROM: Duration = Duration::from_secs(15);
+/// Replies of a model that leads, tokens that it reads before each but the first, and tokens of each, for estimates: medians of 24 requests played by
+/// hand, and means of six of them (BENCHMARKS.md, "Models that act").
+pub const LEAD_REPLIES: usize = 4;
+pub const LEAD_READ: usize = 1_200;
+pub const LEAD_WRITTEN: usize = 280;
+/// Size of a model's file from which it counts as large: about 8 billion weights of four bits.
+pub const LARGE_FROM: u64 = 5 << 30;
+/// Longest time that a turn waits for a value that the user is asked for.
+pub const ANSWER_TIME: Duration = Duration::from_secs(30 * 60);
 /// A turn without a limit of time; longer than its rounds can take.
 const LONG: Duration = Duration::from_secs(7 * 24 * 3_600);
+
+/// Seconds that a turn is meant to take, see `forecast::meant`.
+pub mod target {
+    pub const TALK: u64 = 3;
+    pub const SMALL: u64 = 5;
+    pub const LARGE: u64 = 20;
+    pub const TASK: u64 = 60;
+}
 
 /// The figures that limits are derived from.
 #[derive(Clone, Copy, Debug, PartialEq)]

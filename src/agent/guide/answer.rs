@@ -9,7 +9,6 @@ use crate::agent::cognitive::{self, Checked, Quiet, Rounds};
 use crate::agent::evidence::{ANSWER, Entry, Evidence};
 use crate::agent::execute;
 use crate::agent::player::Query;
-use crate::agent::spelled;
 use crate::agent::synthesize::{past, stream_backed, tell};
 use crate::agent::toolkit::{Toolkit, TurnError};
 use crate::budget::permit::Priority;
@@ -94,9 +93,6 @@ pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<String, Tur
         let text = |entry: &Entry| words::shorten(&entry.outcome.text, bytes);
         let found: Vec<String> = evidence.entries()[known..].iter().map(text).collect();
         result = found.join("\n");
-    }
-    if let Some(reading) = spelled::reading(toolkit, step) {
-        execute::called(job.scene, step, reading, evidence).await?;
     }
     let (pack, mentions) = super::pack(job, &step.text, Purpose::Answer).await?;
     let users = beside::users_of(job.scene.context, job.index, &mentions);

@@ -54,11 +54,14 @@ pub async fn code(job: Job<'_>, order: Order<'_>, evidence: &mut Evidence) -> Re
         Err(done) => return Ok(done),
     };
     let until = budget::until(job.limits().rounds_time);
-    let mut round = 0;
-    while round < rounds.count && (round == 0 || Instant::now() < until) {
+    for round in (0..rounds.count).take_while(|round| *round == 0 || Instant::now() < until) {
         match rounds.round(round, until, evidence).await {
             Ok(Outcome::Accepted(more)) => return Ok(rounds.done(more)),
             Ok(Outcome::Refused(problem)) => rounds.refused(round, &problem),
+            Ok(Outcome::Final(problem)) => {
+                rounds.refused(round, &problem);
+                break;
+            }
             Ok(Outcome::Asked) => {}
             // A change that no check has accepted does not stay.
             Err(error) if !matches!(error, TurnError::Cancelled) => {
@@ -67,7 +70,6 @@ pub async fn code(job: Job<'_>, order: Order<'_>, evidence: &mut Evidence) -> Re
             }
             Err(error) => return Err(error),
         }
-        round += 1;
     }
     rounds.give_up(evidence).await
 }
@@ -78,7 +80,7 @@ struct Rounds<'a> {
     mentions: &'a Mentions,
     /// The command that has to pass.
     command: Option<&'a str>,
-    /// Maximum number of rounds; lowered once another one would not help.
+    /// Maximum number of rounds.
     count: usize,
     files: Files,
     /// The definitions that the model may still name.
@@ -102,7 +104,7 @@ struct Rounds<'a> {
     is_weak: bool,
     /// The programs by which a small model's change is tried.
     programs: Programs,
-    /// How a call spoke against the change without showing what is right.
+    /// The problem of a change that a call contradicts without showing what is right: a call of the request, or one that the model wrote.
     contradiction: Option<String>,
 }
 
@@ -123,6 +125,8 @@ enum Outcome {
     Accepted(Done),
     /// A check found something: the problem, for the model.
     Refused(String),
+    /// The same, and another round would not help: the problem, for the user.
+    Final(String),
     /// The change looks unfinished, and the next prompt asks about it.
     Asked,
 }
@@ -249,12 +253,14 @@ impl<'a> Rounds<'a> {
     /// Merges what was written into the texts of the files, not yet on disk. `None` if it is to be tried.
     fn merge(&mut self, attempt: &Attempt) -> Option<Outcome> {
         let taken = self.files.take(self.job, &attempt.pieces, self.mentions);
-        // A model that comes back to a change that a call spoke against has no other.
+        // A model that comes back to a change that a call contradicts has no other.
         if let (Err(Refusal { unchanged, .. }), Some(problem)) = (&taken, &self.contradiction)
             && !unchanged.is_empty()
         {
-            self.count = 0;
-            return Some(Outcome::Refused(problem.clone()));
+            // Its own example may be what is wrong, so the code by which it stands is tried once more; a call of the request is right.
+            let is_original = attempt.pieces.iter().all(|(item, code)| self.files.is_unchanged(item, code));
+            let stands_by_it = self.files.given.is_none() && !is_original;
+            return (!stands_by_it).then(|| Outcome::Final(problem.clone()));
         }
         match taken {
             Err(Refusal { message, unchanged }) if self.may_try_again(attempt) => {

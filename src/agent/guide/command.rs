@@ -62,7 +62,7 @@ pub async fn run(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
     if is_asked_for || entry.status != StepStatus::Failed || !did_not_start(&line, &entry.outcome) {
         return Ok(Done::default());
     }
-    let (first, why) = (entry.id, entry.summary_of_end());
+    let (first, why) = (entry.id, entry.last_line());
     let Some(other) = another_way(job, &line, &why).await? else { return Ok(Done::default()) };
     job.scene.host.notice(&format!("`{line}` did not start ({why}); another way: `{other}`"));
     if perform(job, &other, None, evidence).await?.succeeded() {

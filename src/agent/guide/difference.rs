@@ -57,7 +57,7 @@ pub struct Programs {
     /// The function that they call.
     target: Option<Target>,
     drawn: Vec<Option<String>>,
-    /// What was wrong with the last one itself.
+    /// The fault of the last one itself, for the next draw; empty if it has none.
     fault: String,
 }
 
@@ -111,11 +111,12 @@ pub async fn shown(
     })
 }
 
-/// What a program gives where it states something else.
+/// Says which result a program states beside the one that it gives; `None` if they do not differ.
 fn contradiction(code: &str, now: Option<&Gave>) -> Option<String> {
     let Some(Gave::Printed(lines)) = now else { return None };
     let stated::Contradiction { code, stated, printed } = stated::contradicted(code, lines)?;
-    Some(format!("`{}` gives {printed}, but the model's own example expects {stated}", code.replace('\n', "; ")))
+    let (program, printed) = (code.replace('\n', "; "), words::shorten(&printed, SAID_CHARS));
+    Some(format!("`{program}` gives {printed}, but the model's own example expects {stated}"))
 }
 
 /// The output of a program now and `before`, as the user reads it.
@@ -165,8 +166,8 @@ fn view(is_new: bool, before: Option<&Gave>, now: Option<&Gave>, request: &str) 
     }
 }
 
-/// The function whose change is tried: the last one that was changed. `None` if an example of the request tells, or it is about words, or the file
-/// cannot be loaded without running a program.
+/// The function whose change is tried: the last one that was changed. `None` if an example of the request shows its effect, the request is about
+/// words, or the file cannot be loaded without running a program.
 fn target(job: Job<'_>, files: &Files) -> Option<Target> {
     let is_new = |name: &str| !files.had(name);
     let has_examples = files.given.is_some()

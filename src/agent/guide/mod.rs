@@ -212,6 +212,13 @@ async fn by_kind(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
     if let Some((tool, calls)) = spelled::calls(job.scene.toolkit, job.step) {
         return execute::called(job.scene, job.step, (tool, calls), evidence).await;
     }
+    if let Some(reading) = spelled::reading(job.scene.toolkit, job.step) {
+        let read = execute::called(job.scene, job.step, reading, evidence).await?;
+        // A question about a file that cannot be read has no answer.
+        if read.failed {
+            return Ok(read);
+        }
+    }
     let by_code = match kind {
         Kind::Ask => return Ok(Done { said: answer::answer(job, evidence).await?, ..Done::default() }),
         Kind::Run => return command::run(job, evidence).await,

@@ -33,6 +33,7 @@ pub async fn steps(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<
     Ok(steps)
 }
 
+/// Has the model read the steps; a request that is too long for it is split into its clauses.
 async fn by_model(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<Vec<Step>, TurnError> {
     let request = request.split_whitespace().collect::<Vec<_>>().join(" ");
     if request.len() > REQUEST_BYTES_MAX {

@@ -14,7 +14,7 @@ pub fn not_done(taken_back: bool, why: &str) -> String {
 
 /// The problem of an answer that names no definition.
 pub const NOTHING_NAMED: &str = "No definition was named that has to change.";
-/// Begins the problem of a change that was written to the files: behind it stands what a run of it shows.
+/// Begins the problem of a change that was written to the files; the result of a run follows.
 pub const TRIED: &str = "It is written and was tried: ";
 /// The problem of a change that no program of the model calls.
 pub const UNSEEN: &str = "no call that the model wrote shows what it does";
@@ -36,7 +36,7 @@ fn of(what: &str, problem: &str) -> String {
         return "the model found nothing that it would change; say which lines of which function are to change"
             .to_owned();
     }
-    // Behind it stand a program and its output, which may look like advice.
+    // A program and its output follow, which may look like advice.
     if let Some(shown) = problem.strip_prefix(TRIED) {
         return format!("a change was tried, and {shown}; say for a call what it should give, or ask a larger model");
     }

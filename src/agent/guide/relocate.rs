@@ -41,7 +41,7 @@ pub async fn relocate(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Do
     }))
 }
 
-/// Reads the files of the project; an error tells whether there is none or it is no text.
+/// Reads the files of the project; the kind of an error distinguishes a missing file from one that is not a text.
 fn reader<'a>(job: Job<'a>) -> impl Fn(&str) -> io::Result<String> + 'a {
     move |path| {
         let kind = if job.exists(path) { ErrorKind::Other } else { ErrorKind::NotFound };
@@ -62,9 +62,8 @@ async fn definition(
         let plan =
             relocate::definition(job.index, &read, name, from, &to.clone()?).map_err(|error| error.to_string())?;
         let outside = rename::outside(job, left_out::word(name), name)?;
-        let text_of = |path: &str| if job.exists(path) { read(path).map(Some) } else { Ok(None) };
         let edits = plan.edits.iter().map(|edit| {
-            let before = text_of(&edit.path).map_err(|error| format!("{} cannot be read: {error}", edit.path))?;
+            let before = text_of(&read, &edit.path)?;
             Ok(FileEdit::text(&edit.path, before.as_deref(), &edit.text_after))
         });
         Ok((edits.collect::<Result<_, String>>()?, outside.clone(), (plan, outside)))
@@ -79,15 +78,12 @@ async fn definition(
 /// The definition that `what` names, `NAME from PATH` or one name of the project, with its file if that is said;
 /// `None` if it names a file.
 fn definition_of(what: &str, named: &Mentions, index: &Index) -> Result<Option<(String, Option<String>)>, TurnError> {
-    let is_known = |name: &str| -> Result<bool, TurnError> {
-        Ok(index.graph()?.named(name).iter().any(|node| node.kind != "module"))
-    };
-    let path = || named.paths.first().or(named.new_paths.first()).cloned();
     if let Some((name, _)) = what.split_once(" from ").filter(|(name, _)| !name.trim().contains(' ')) {
-        return Ok(path().map(|path| (name.trim_matches(['`', ' ']).to_owned(), Some(path))));
+        let path = named.paths.first().or(named.new_paths.first());
+        return Ok(path.map(|path| (name.trim_matches(['`', ' ']).to_owned(), Some(path.clone()))));
     }
     let alone = what.trim_matches(['`', ' ']);
-    if named.paths.is_empty() && is_known(alone)? {
+    if named.paths.is_empty() && index.graph()?.named(alone).iter().any(|node| node.kind != "module") {
         return Ok(Some((alone.to_owned(), None)));
     }
     Ok(match (named.symbols.as_slice(), named.paths.as_slice()) {
@@ -98,18 +94,22 @@ fn definition_of(what: &str, named: &Mentions, index: &Index) -> Result<Option<(
 
 /// The move of the file, then the new texts of those that change with it.
 fn edits(plan: &Plan, read: &Read<'_>, from: &str, to: &str) -> Result<Vec<FileEdit>, String> {
-    let text_of = |path: &str| match read(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(format!("{path} cannot be read: {error}")),
-    };
-    let moved = text_of(from)?.ok_or_else(|| format!("{from} is gone"))?;
+    let moved = text_of(read, from)?.ok_or_else(|| format!("{from} is gone"))?;
     let mut edits = vec![FileEdit::move_to(from, &moved, to)];
     for edit in &plan.edits {
-        let before = if edit.path == to { Some(moved.clone()) } else { text_of(&edit.path)? };
+        let before = if edit.path == to { Some(moved.clone()) } else { text_of(read, &edit.path)? };
         edits.push(FileEdit::text(&edit.path, before.as_deref(), &edit.text_after));
     }
     Ok(edits)
+}
+
+/// The text of a file; `None` if there is no file.
+fn text_of(read: &Read<'_>, path: &str) -> Result<Option<String>, String> {
+    match read(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("{path} cannot be read: {error}")),
+    }
 }
 
 /// The file to move; `None` if a definition in it is meant.

@@ -15,7 +15,7 @@ const SECTIONS: [(&str, &str); 6] = [
 /// As many characters as a session keeps of an answer: of a longer one it is not known what it lacks.
 const KEPT_CHARS: usize = 8_000;
 
-/// What the model is told about the form of its answer, and about the sections that its last report lacked.
+/// The instruction about the form of the answer, and about the sections that the last report lacked.
 pub fn form(earlier: &[Exchange]) -> String {
     let listed: String = SECTIONS.iter().map(|(name, what)| format!("\n## {name}: {what}")).collect();
     let form = format!("\n\nYour last reply is a report with these six headings, each with at least one line:{listed}");
@@ -29,7 +29,7 @@ pub fn form(earlier: &[Exchange]) -> String {
     }
 }
 
-/// What the user is told of the sections that an answer lacks; `None` if it has all.
+/// The line for the user about the sections that an answer lacks; `None` if it has all.
 pub fn lack(answer: &str) -> Option<String> {
     let lacks = missing(answer).join(", ");
     (!lacks.is_empty()).then(|| format!("- the report lacks {lacks}; the model is told with the next request"))

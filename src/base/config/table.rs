@@ -69,8 +69,8 @@ pub const SETTINGS: [Setting; 57] = settings! {
     "repack", "MONOBLOC_NO_REPACK", "no-repack", Switch, Some("true"), Free,
         "Use matrices as they lie in the file: slower on a CPU, but the system can take their memory back";
     "exact", "MONOBLOC_EXACT", "exact", Choice(&EXACT), Some("auto"), Never,
-        "Whether no bit of an answer depends on what is answered at the same time or was answered before: auto is on on a \
-         processor and off on a GPU, where answers computed together come several times as fast";
+        "Whether no bit of an answer depends on what is answered at the same time or was answered before: auto means on for a \
+         processor, and off for a GPU, where answers computed together come several times as fast";
     "threads", "MONOBLOC_THREADS", "threads", Count(0, 1_024), Some("0"), Never,
         "Maximum number of threads for inference; 0 means every core. Calls use fewer while other programs have the cores";
     "tools_offered", "MONOBLOC_TOOLS_OFFERED", "tools-offered", Count(1, 1_000), Some("15"), Free,

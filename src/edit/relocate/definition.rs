@@ -11,13 +11,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use super::{
-    Edits, FileEdit, MoveError, Plan, Read, RenameError, View, family, hidden, inside, is_there, paths, python, script,
-    stuck, texts,
+    Edits, FileEdit, MoveError, Plan, Read, RenameError, View, family, hidden, inside, is_there, paths, python,
+    same_family, script, stuck, texts, whole_lines,
 };
 use crate::edit::text::{Edit, Source, line_of, own_lines};
 use crate::edit::{Hints, MergeError, export, merge, remove};
 use crate::index::parts::{MODULE, Part, parts};
-use crate::index::{Index, Symbol, language_of};
+use crate::index::{Index, Symbol, whole_words};
 
 /// The change of one file: edits of its text, then imports that are merged into it.
 #[derive(Default)]
@@ -122,14 +122,13 @@ pub fn definition(index: &Index, read: &Read, name: &str, from: Option<&str>, to
     }
     let edits = written(&mut work)?;
     proof::holds(&work, &edits)?;
-    let mut plan = std::mem::take(&mut work.found).plan;
+    let mut found = std::mem::take(&mut work.found);
     for (path, text) in &others {
-        for at in crate::index::whole_words(text, name) {
-            let mut edits = Edits::of(std::mem::take(&mut plan));
-            edits.mention(path, text, line_of(text, at));
-            plan = edits.plan;
+        for at in whole_words(text, name) {
+            found.mention(path, text, line_of(text, at));
         }
     }
+    let mut plan = found.plan;
     let inits = if language == "python" { python::missing_inits(&view) } else { Vec::new() };
     plan.edits = edits;
     plan.edits.extend(inits.into_iter().map(|path| FileEdit { path, text_after: String::new() }));
@@ -138,11 +137,7 @@ pub fn definition(index: &Index, read: &Read, name: &str, from: Option<&str>, to
 
 /// The family of both files' language; an error if its definitions cannot be moved.
 fn known_language(from: &str, to: &str) -> Result<&'static str, MoveError> {
-    let (language, to_language) = (family(from), family(to));
-    if language != to_language {
-        let (from_language, to_language) = (language_of(from), language_of(to));
-        return Err(MoveError::OtherLanguage { from: from.into(), to: to.into(), from_language, to_language });
-    }
+    let language = same_family(from, to)?;
     if matches!(language, "script" | "python" | "rust" | "go") {
         return Ok(language);
     }
@@ -155,6 +150,7 @@ fn only_file(index: &Index, name: &str) -> Result<String, MoveError> {
     let graph = index.graph()?;
     let all = graph.named(name).into_iter().filter(|node| !matches!(node.kind.as_str(), "module" | "method" | "impl"));
     let mut places: Vec<String> = all.map(|node| node.path.clone()).collect();
+    places.sort();
     places.dedup();
     match places.as_slice() {
         [one] => Ok(one.clone()),
@@ -163,7 +159,7 @@ fn only_file(index: &Index, name: &str) -> Result<String, MoveError> {
     }
 }
 
-/// Go writes a name of another package after that package, and files without a build condition are no place for those with one.
+/// An error unless both files are of one Go package, where no use has to be written differently, and neither has a build condition.
 fn same_package(view: &View) -> Result<(), MoveError> {
     let test = |path: &str| path.ends_with("_test.go");
     if paths::folder(view.from) != paths::folder(view.to) || test(view.from) != test(view.to) {
@@ -236,20 +232,16 @@ fn begun<'a>(view: &'a View<'a>, language: &'static str, name: &'a str) -> Resul
 fn keep_exported(work: &mut Move) -> Result<(), MoveError> {
     let (view, name) = (work.view, work.name);
     let imported = work.has_users || !work.left.is_empty();
-    match work.language {
-        "script" if imported || work.listed => {
-            let old = work.old();
-            let bare: Vec<usize> = work.cores.iter().copied().filter(|at| !old[*at..].starts_with("export ")).collect();
-            if !bare.is_empty() && !place::is_common_js(view) {
-                work.inner.extend(bare.into_iter().map(|at| Edit { range: at..at, new: "export ".to_owned() }));
-            }
-        }
-        "rust" if imported => {
-            let old = work.old();
-            let bare: Vec<usize> = work.cores.iter().copied().filter(|at| !old[*at..].starts_with("pub")).collect();
-            work.inner.extend(bare.into_iter().map(|at| Edit { range: at..at, new: "pub(crate) ".to_owned() }));
-        }
-        _ => {}
+    // The beginning of a declaration that can be seen, and what makes another one so.
+    let visible = match work.language {
+        "script" if (imported || work.listed) && !place::is_common_js(view) => Some(("export ", "export ")),
+        "rust" if imported => Some(("pub", "pub(crate) ")),
+        _ => None,
+    };
+    if let Some((begin, new)) = visible {
+        let old = work.old();
+        let bare = work.cores.iter().copied().filter(|at| !old[*at..].starts_with(begin));
+        work.inner.extend(bare.map(|at| Edit { range: at..at, new: new.to_owned() }));
     }
     if work.left.is_empty() || work.language == "go" {
         return Ok(());

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::{Edits, MoveError, View, hidden, line_end, paths, stuck};
+use super::{Edits, MoveError, View, hidden, line_end, paths, stuck, whole_lines};
 use crate::edit::rename::{FileOccurrences, from_file};
-use crate::edit::text::{Edit, line_start, own_lines};
+use crate::edit::text::{Edit, line_start};
 use crate::index::{Meaning, Occurrence, Role, language_of, names as places};
 
 /// A module of a crate, from the path of its file.
@@ -348,13 +348,4 @@ fn check_seen(view: &View, declared: &Declared, old: &Module, new: &Module) -> R
         }
     }
     Ok(())
-}
-
-/// The bytes to remove for a statement: its whole lines if nothing else is on them, and one of two empty lines around
-/// it.
-pub(super) fn whole_lines(text: &str, statement: &Range<usize>) -> Range<usize> {
-    let Some(lines) = own_lines(text, statement) else { return statement.clone() };
-    let blank_before = lines.start == 0 || text[..lines.start].ends_with("\n\n");
-    let between = blank_before && text[lines.end..].starts_with('\n');
-    lines.start..lines.end + usize::from(between)
 }

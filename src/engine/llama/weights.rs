@@ -179,8 +179,8 @@ impl Weights {
 
     /// Whether sequences may share a call: not with recurrent layers in AMX tiles (see
     /// [`repack::untiled`](crate::budget::repack::untiled)); with sliding windows and with experts, whose logits are known to differ then,
-    /// only where exact logits are not asked for, as nobody does on a GPU unless he says so. The router of experts is a matrix of floats, whose sums ggml adds up in
-    /// another order for two rows than for one (`llamafile_sgemm`). Rounding hides that in most calls, so that the first few prove
+    /// only where exact logits are not asked for, the default on a GPU. The router of experts is a matrix of floats, whose sums ggml adds
+    /// up in another order for two rows than for one (`llamafile_sgemm`). Rounding hides that in most calls, so that the first few prove
     /// nothing: small mixtures gave other tokens after 15 to 1,700 of them.
     pub fn sharing(&self, exact: Exact) -> Sharing {
         let wanted = match exact {

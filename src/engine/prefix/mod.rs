@@ -27,7 +27,7 @@ pub struct Fingerprint(String);
 
 impl Fingerprint {
     /// The fingerprint of a model file and how it is loaded. `extra` names what else changes the arithmetic: adapters,
-    /// where layers are, whether weights are repacked.
+    /// where layers are, whether weights are repacked, whether slots share calls.
     pub fn of(file: &Path, shape: &Shape, extra: &str) -> io::Result<Fingerprint> {
         // The format of a state depends on the number of slots, but not on their length.
         let all = format!(

@@ -14,8 +14,7 @@ const DRY_MOST: f32 = 1e30;
 /// Applies every penalty of `sampling` to `logits`. `generated` are the tokens since the prompt, oldest first.
 pub fn apply(sampling: &Sampling, logits: &mut [f32], generated: &[Token]) {
     let window = &generated[generated.len().saturating_sub(WINDOW)..];
-    let plain = (sampling.repetition_penalty, sampling.frequency_penalty, sampling.presence_penalty) == (1.0, 0.0, 0.0);
-    if !plain {
+    if sampling.penalises_tokens() {
         for (token, count) in counts(window) {
             if let Some(logit) = logits.get_mut(token.0 as usize) {
                 let penalty = sampling.repetition_penalty;
@@ -24,7 +23,7 @@ pub fn apply(sampling: &Sampling, logits: &mut [f32], generated: &[Token]) {
             }
         }
     }
-    if let Some(dry) = sampling.dry.filter(|dry| dry.multiplier > 0.0) {
+    if let Some(dry) = sampling.active_dry() {
         for (token, length) in repetitions(window, dry.allowed_length) {
             if let Some(logit) = logits.get_mut(token.0 as usize) {
                 *logit -= penalty(&dry, length);

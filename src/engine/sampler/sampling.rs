@@ -54,8 +54,17 @@ impl Dry {
 impl Sampling {
     /// Whether it changes the logits of tokens that were generated before.
     pub fn penalises(&self) -> bool {
-        let plain = (self.repetition_penalty, self.frequency_penalty, self.presence_penalty) == (1.0, 0.0, 0.0);
-        !plain || self.dry.is_some_and(|dry| dry.multiplier > 0.0)
+        self.penalises_tokens() || self.active_dry().is_some()
+    }
+
+    /// Whether recent tokens are penalised wherever they occurred.
+    pub(super) fn penalises_tokens(&self) -> bool {
+        (self.repetition_penalty, self.frequency_penalty, self.presence_penalty) != (1.0, 0.0, 0.0)
+    }
+
+    /// The DRY penalty if it is not switched off by a multiplier of 0.
+    pub(super) fn active_dry(&self) -> Option<Dry> {
+        self.dry.filter(|dry| dry.multiplier > 0.0)
     }
 
     /// The likeliest token, every time.

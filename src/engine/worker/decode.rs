@@ -1,4 +1,4 @@
-//! Generates one more token for each slot: in a shared call if that changes nothing or the user wants it, else one by one.
+//! Generates one more token for each slot: in a shared call if that changes no bit or bits may change, else one by one.
 
 use std::borrow::Cow;
 
@@ -22,10 +22,7 @@ pub(super) struct Taken {
 }
 
 /// How a job ends with a token.
-enum Ended {
-    Finished(Finish),
-    Failed(EngineError),
-}
+type Ended = Result<Finish, EngineError>;
 
 impl<D: Decoder> Worker<'_, D> {
     /// Generates one more token for every slot in `indices`, or several if tokens were guessed. A guess is verified in
@@ -36,12 +33,9 @@ impl<D: Decoder> Worker<'_, D> {
         rows.sort_by_key(|row| row.sequence);
         // llama.cpp computes only sequences with consecutive numbers together, and only in that order
         // (`llama_batch_allocr::split_equal`).
-        let mut calls = 0;
-        for run in rows.chunk_by(|one, next| one.sequence + 1 == next.sequence) {
-            self.decode_run(run);
-            calls += 1;
-        }
-        self.apart = if calls > 1 { self.apart + 1 } else { 0 };
+        let runs: Vec<&[Row]> = rows.chunk_by(|one, next| one.sequence + 1 == next.sequence).collect();
+        self.apart = if runs.len() > 1 { self.apart + 1 } else { 0 };
+        runs.into_iter().for_each(|run| self.decode_run(run));
     }
 
     /// Generates one more token for each of some sequences with consecutive numbers.
@@ -121,7 +115,9 @@ impl<D: Decoder> Worker<'_, D> {
         let take = |(index, one, logits): (usize, &mut Occupied, &[f32])| {
             Some((index, one.take_token(vocabulary, context, logits)?))
         };
-        let ended: Vec<(usize, Ended)> = if taken.len() < PARALLEL_MIN {
+        // On a processor llama.cpp's threads still spin on the cores when a call has ended.
+        let is_serial = taken.len() < PARALLEL_MIN || self.limits.sharing != Sharing::Wanted;
+        let ended: Vec<(usize, Ended)> = if is_serial {
             jobs.filter_map(take).collect()
         } else {
             // Gathered first, because only this thread may ask the decoder.
@@ -129,8 +125,8 @@ impl<D: Decoder> Worker<'_, D> {
         };
         for (index, ended) in ended {
             match ended {
-                Ended::Finished(finish) => self.finish(index, finish),
-                Ended::Failed(error) => {
+                Ok(finish) => self.finish(index, finish),
+                Err(error) => {
                     if let Some(active) = self.slots[index].active.take() {
                         active.job.fail(error);
                     }
@@ -153,16 +149,16 @@ impl Occupied {
             return None;
         };
         if request.max_tokens == 0 {
-            return Some(Ended::Finished(Finish::MaxTokens));
+            return Some(Ok(Finish::MaxTokens));
         }
         let (constraint, mut thought) = (constraint.as_deref_mut(), thought.as_deref_mut());
         let chooser = Chooser { vocabulary, request, constraint, thought: thought.as_deref_mut() };
         let chosen = match chooser.choose(Cow::Borrowed(logits), generated, random) {
             Ok(chosen) => chosen,
-            Err(error) => return Some(Ended::Failed(error.into())),
+            Err(error) => return Some(Err(error.into())),
         };
         if chosen.is_end {
-            return Some(Ended::Finished(Finish::End));
+            return Some(Ok(Finish::End));
         }
         let token = chosen.choice.token;
         generated.push(token);
@@ -179,13 +175,13 @@ impl Occupied {
             (*repetition, is_circle) = (Repetition::default(), false);
         }
         if chosen.completes {
-            Some(Ended::Finished(Finish::End))
+            Some(Ok(Finish::End))
         } else if is_circle {
-            Some(Ended::Finished(Finish::Repetition))
+            Some(Ok(Finish::Repetition))
         } else if generated.len() - aside >= request.max_tokens {
-            Some(Ended::Finished(Finish::MaxTokens))
+            Some(Ok(Finish::MaxTokens))
         } else {
-            (held + 1 >= context).then_some(Ended::Finished(Finish::ContextFull))
+            (held + 1 >= context).then_some(Ok(Finish::ContextFull))
         }
     }
 }

@@ -235,7 +235,7 @@ impl<D: Decoder> Worker<'_, D> {
 }
 
 impl Occupied {
-    /// Whether its next chunk may share a call with others is for `shares_prompts` to say.
+    /// `shares_prompts`: whether its next chunk may share a call with those of other prompts.
     fn view(&self, shares_prompts: bool) -> View {
         let phase = match self.progress() {
             None => Phase::Idle,
@@ -244,13 +244,18 @@ impl Occupied {
         };
         let served = self.active.as_ref().map_or(0, |active| active.served);
         let waited_ms = self.active.as_ref().map_or(0, |active| active.served_at.elapsed().as_millis() as u64);
-        let rows = match &self.active {
-            Some(active) if shares_prompts && matches!(active.progress, Progress::Prompt) => {
+        let rows = if shares_prompts { self.prompt_rows() } else { 0 };
+        View { phase, priority: self.priority(), served, waited_ms, rows }
+    }
+
+    /// Rows of the next chunk of its prompt; 0 if no prompt is being read.
+    fn prompt_rows(&self) -> usize {
+        match &self.active {
+            Some(active) if matches!(active.progress, Progress::Prompt) => {
                 active.prefill.end(&self.slot) - self.slot.tokens.len()
             }
             _ => 0,
-        };
-        View { phase, priority: self.priority(), served, waited_ms, rows }
+        }
     }
 
     fn progress(&self) -> Option<&Progress> {

@@ -117,7 +117,7 @@ impl<D: Decoder> Worker<'_, D> {
 
     /// The idle slot to use: one that holds a prefix of `prompt` and little else; otherwise the least recently used, so that prefixes
     /// in frequent use stay in their slots, and of those never used one next to a busy one, because such slots can share a call.
-    /// Where calls are always shared, one between busy ones or next to one comes before any other.
+    /// Where bits may change, so that all calls are shared, one between busy ones or next to one comes before any other.
     fn free_slot(&self, prompt: &[Token]) -> Option<usize> {
         let idle =
             || self.slots.iter().enumerate().filter(|(_, one)| one.active.is_none()).map(|(i, one)| (i, &one.slot));

@@ -1,4 +1,4 @@
-//! Evaluates prompts, one chunk per call, or the same number of rows of several.
+//! Evaluates prompts: one chunk per call, or as many rows of each of several prompts.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -27,7 +27,7 @@ impl<D: Decoder> Worker<'_, D> {
         if slots.len() < 2 {
             return self.chunk(slots.start);
         }
-        let rows: Vec<usize> = self.slots[slots.clone()].iter().map(|one| one.view(true).rows).collect();
+        let rows: Vec<usize> = self.slots[slots.clone()].iter().map(Occupied::prompt_rows).collect();
         let rows = scheduler::shortest(&rows, self.limits.chunk);
         let parts: Vec<Part> = slots
             .map(|index| {
@@ -79,17 +79,18 @@ impl<D: Decoder> Worker<'_, D> {
         self.read(&whole, to == end, rows - 1);
     }
 
-    /// Takes over what a call computed of a prompt; `end` says whether that was all of the call. `row` is the last one in the call made last.
-    fn read(&mut self, part: &Part, end: bool, row: usize) {
-        let Part { index, positions } = part;
-        let Occupied { slot, active: Some(active) } = &mut self.slots[*index] else { return };
+    /// Takes over what was computed of a prompt. `ends` is false for the first part of a call; `row` is the last row of `part` in the call
+    /// made last.
+    fn read(&mut self, part: &Part, ends: bool, row: usize) {
+        let (index, to) = (part.index, part.positions.end);
+        let Occupied { slot, active: Some(active) } = &mut self.slots[index] else { return };
         active.stopped = 0;
-        slot.extend(active.job.prompt[positions.clone()].iter().copied(), end);
-        let last = positions.end == active.job.prompt.len();
-        self.decoder.mark(*index);
-        self.keep_preamble(*index, positions.end);
+        slot.extend(active.job.prompt[part.positions.clone()].iter().copied(), ends);
+        let last = to == active.job.prompt.len();
+        self.decoder.mark(index);
+        self.keep_preamble(index, to);
         if last {
-            self.prompt_done(*index, row);
+            self.prompt_done(index, row);
         }
     }
 

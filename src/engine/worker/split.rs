@@ -25,8 +25,7 @@ impl<D: Decoder> Worker<'_, D> {
         let slot = &self.slots[index].slot;
         let from = slot.tokens.len();
         let is_whole = slot.is_exact() && slot.cuts.last().copied().unwrap_or(0) == from;
-        let asks = !matches!(self.limits.sharing, Sharing::Always | Sharing::Wanted);
-        let is_open = asks && self.splits.on(regime(end)) == Verdict::Open;
+        let is_open = !self.may_split(end) && self.splits.on(regime(end)) == Verdict::Open;
         // The shortest second part is the one most likely to differ.
         let part = from + end.saturating_sub(from + SPLIT) / SPLIT * SPLIT;
         (self.limits.cuts_anywhere && is_open && is_whole && part > from).then_some(part)

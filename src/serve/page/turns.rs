@@ -37,7 +37,7 @@ pub struct Turn {
 struct Open {
     reply: oneshot::Sender<protocol::Decision>,
     always: bool,
-    /// What an approval would leave unanswered: the values that are asked for, in words.
+    /// The values that are asked for, in words: an approval would leave them unanswered.
     wants: Option<String>,
 }
 
@@ -196,7 +196,7 @@ mod tests {
         let turn = turns.begin("x", Mode::Agent).unwrap();
         let (reply, mut answer) = oneshot::channel();
         turn.ask(Proposal { asks: Asks::Values(vec!["to".to_owned()]), ..proposal(None) }, reply);
-        let problem = turn.decide(2, Decision::Yes).expect_err("it is no value");
+        let problem = turn.decide(2, Decision::Yes).expect_err("a yes gives no value");
         assert!(problem.message.contains("`to` is asked for"), "{}", problem.message);
         let arguments = Map::from_iter([("to".to_owned(), json!("ada"))]);
         turn.decide(2, Decision::Modify { arguments: arguments.clone() }).unwrap();

@@ -185,7 +185,7 @@ fn twice<'t>(before: &str, after: &'t str) -> Option<&'t str> {
     lines.find(|line| count(before, line) > 0 && count(after, line) > count(before, line))
 }
 
-/// An added line that is one of the file with more words: it is of a passage that was written again, and says nothing by itself.
+/// An added line that is a line of the file with more words behind it: the model wrote the passage again, not only what is new.
 fn grown<'t>(before: &str, added: &'t str) -> Option<&'t str> {
     let old: Vec<&str> = before.lines().map(str::trim).filter(|line| line.contains(' ')).collect();
     let goes_on = |line: &str, old: &str| line.strip_prefix(old).is_some_and(|more| more.starts_with(' '));
@@ -259,7 +259,7 @@ fn passage_task(job: Job<'_>, path: &str, before: &str, chosen: &Passage, place:
     }
 }
 
-/// Asks for one fenced block of lines that are no headings. A model that cannot write only what is new may write the passage again with it.
+/// Asks for one fenced block of lines without headings. A model that cannot write only what is new may write the passage again with it.
 fn addition_ask(tokens: usize, round: usize) -> Ask {
     let form = "start: \"````\\n\" LINE+ \"````\"\nLINE: /([^#`\\n][^\\n]*|`[^`\\n][^\\n]*)\\n/\n";
     let form = Form::Lark(form.to_owned());

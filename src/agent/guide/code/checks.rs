@@ -63,16 +63,14 @@ impl Rounds<'_> {
         self.next = Some((items, true));
         let still = if wrong.is_vague { "this is still so: " } else { "" };
         let problem = format!("{TRIED}{still}{}", wrong.said);
-        if wrong.is_vague {
-            self.contradicted(&problem);
-        }
-        Ok(Some(Outcome::Refused(problem)))
+        Ok(Some(if wrong.is_vague { self.contradicted(problem) } else { Outcome::Refused(problem) }))
     }
 
-    /// Notes that a call speaks against the change without showing what is right: the model may write it once more.
-    fn contradicted(&mut self, problem: &str) {
-        if self.contradiction.replace(problem.to_owned()).is_some() {
-            self.count = 0;
+    /// Refuses a change that a call contradicts without showing what is right: the model may write it once more.
+    fn contradicted(&mut self, problem: String) -> Outcome {
+        match self.contradiction.replace(problem.clone()) {
+            None => Outcome::Refused(problem),
+            Some(_) => Outcome::Final(problem),
         }
     }
 
@@ -107,7 +105,7 @@ impl Rounds<'_> {
         Ok(Outcome::Refused(trouble))
     }
 
-    /// Refuses an accepted change of a small model that makes no difference, or that fails; one that contradicts the model's own example once.
+    /// Refuses an accepted change of a small model that makes no difference or fails; one that contradicts the model's own example, once.
     pub(super) async fn accepted_if_it_differs(
         &mut self,
         attempt: &Attempt,
@@ -115,26 +113,19 @@ impl Rounds<'_> {
         evidence: &mut Evidence,
     ) -> Result<Outcome, TurnError> {
         let opening = &self.messages[..self.prompt_len];
-        let problem = match difference::shown(self.job, &self.files, opening, &mut self.programs, evidence).await? {
-            Shown::Nothing => return Ok(Outcome::Accepted(done)),
-            Shown::Difference(tried) => return Ok(Outcome::Accepted(Done { tried: vec![tried], ..done })),
-            Shown::Objection(problem) => problem,
-            // The model stands by the code: its example may be what is wrong, so the user is told of both.
-            Shown::Contradiction(said) if self.contradiction.is_some() => {
-                return Ok(Outcome::Accepted(Done { tried: vec![format!("tried: {said}")], ..done }));
-            }
-            Shown::Contradiction(said) => {
-                let problem = format!("{TRIED}{said}");
-                self.contradicted(&problem);
-                problem
-            }
-            // Written again, the change could not be seen any better.
-            Shown::Unseen => {
-                self.count = 0;
-                format!("{TRIED}{UNSEEN}")
-            }
-        };
+        let shown = difference::shown(self.job, &self.files, opening, &mut self.programs, evidence).await?;
         self.next = Some((items_of(&attempt.pieces), true));
-        Ok(Outcome::Refused(problem))
+        Ok(match shown {
+            Shown::Nothing => Outcome::Accepted(done),
+            Shown::Difference(tried) => Outcome::Accepted(Done { tried: vec![tried], ..done }),
+            Shown::Objection(problem) => Outcome::Refused(problem),
+            // The model stands by its code: its example may be what is wrong, so the user reads both.
+            Shown::Contradiction(said) if self.contradiction.is_some() => {
+                Outcome::Accepted(Done { tried: vec![format!("tried: {said}")], ..done })
+            }
+            Shown::Contradiction(said) => self.contradicted(format!("{TRIED}{said}")),
+            // Written again, the change could not be seen any better.
+            Shown::Unseen => Outcome::Final(format!("{TRIED}{UNSEEN}")),
+        })
     }
 }

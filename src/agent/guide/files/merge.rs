@@ -104,8 +104,8 @@ impl Files {
         Ok(())
     }
 
-    /// Whether a definition was written as it already is, or with other words in its comments that the request does not ask for.
-    fn is_unchanged(&self, item: &Item, code: &str) -> bool {
+    /// Whether a definition was written as it was before the change, or with other words in its comments that the request does not ask for.
+    pub fn is_unchanged(&self, item: &Item, code: &str) -> bool {
         let only_docs = || {
             !comments::speaks_of_words(&self.asked)
                 && comments::without_words(self.code_of(item)) == comments::without_words(code)

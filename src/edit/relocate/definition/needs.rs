@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::statement::{self, Statement};
 use super::{Move, MoveError, place, python, rust, script, stuck};
 use crate::edit::rename::Doubt;
-use crate::edit::text::{line_at, line_of};
+use crate::edit::text::{line_at, line_of, line_start};
 use crate::index::{Meaning, Occurrence, Role, language_of, names as places, whole_words};
 
 /// Operators behind a name that give it another value.
@@ -16,23 +16,22 @@ type Imports = BTreeMap<(usize, usize), bool>;
 
 /// Notes the imports that the new file needs and the old one no longer does.
 pub fn read(work: &mut Move) -> Result<(), MoveError> {
-    let text = work.old().to_owned();
-    let path = work.view.from.to_owned();
-    let statements = statement::all(&path, &text);
+    let (path, text) = (work.view.from, work.old());
+    let statements = statement::all(path, text);
     let mut imports = Imports::new();
     for word in words(work) {
         if work.language == "go" {
             let qualifies = |at: usize| text[at + word.len()..].starts_with('.');
-            let used: Vec<usize> = whole_words(&text, &word).filter(|at| qualifies(*at)).collect();
-            let (own, rest): (Vec<usize>, Vec<usize>) = used.into_iter().partition(|at| work.holds(&path, *at));
+            let used: Vec<usize> = whole_words(text, &word).filter(|at| qualifies(*at)).collect();
+            let (own, rest): (Vec<usize>, Vec<usize>) = used.into_iter().partition(|at| work.holds(path, *at));
             let found = statements.iter().enumerate().find_map(|(at, statement)| {
                 statement.names.iter().position(|one| one.local == word).map(|name| (at, name))
             });
             imports.extend(found.filter(|_| !own.is_empty()).map(|found| (found, !rest.is_empty())));
             continue;
         }
-        let Some(Ok((all, _))) = places(language_of(&path), &text, &word) else {
-            return Err(stuck(&path, &text, work.ranges[0].start));
+        let Some(Ok((all, _))) = places(language_of(path), text, &word) else {
+            return Err(stuck(path, text, work.ranges[0].start));
         };
         read_word(work, &statements, (&word, &all), &mut imports)?;
     }
@@ -48,8 +47,8 @@ pub fn read(work: &mut Move) -> Result<(), MoveError> {
         }
     }
     for (at, names) in gone {
-        let edits = statements[at].without(&path, &text, &names)?;
-        work.draft(&path).edits.extend(edits);
+        let edits = statements[at].without(path, text, &names)?;
+        work.draft(path).edits.extend(edits);
     }
     Ok(())
 }
@@ -111,7 +110,7 @@ fn helper(work: &mut Move, word: &str, bound: &Occurrence) -> Result<(), MoveErr
     let is_seen = match work.language {
         "python" => !word.starts_with('_'),
         "rust" => {
-            let begin = crate::edit::text::line_start(work.old(), bound.bytes.start);
+            let begin = line_start(work.old(), bound.bytes.start);
             let before = work.old()[begin..bound.bytes.start].trim_start();
             if before.split_whitespace().any(|word| word == "mod") {
                 return Err(stuck(view.from, work.old(), bound.bytes.start));
@@ -161,7 +160,7 @@ fn bring(work: &mut Move, statement: &Statement, name: usize) -> Result<(), Move
     let file = view.names.file(path).unwrap_or_default();
     let leads = view.names.module(file, &one.source).map(|module| view.names.path(module).to_owned());
     if leads.as_deref() == Some(view.to) {
-        // What the code imported is beside it now.
+        // The code and what it imported are in one file now.
         let is_same = one.local == one.name && one.name != "default" && one.name != "*";
         return if is_same { Ok(()) } else { Err(no()) };
     }
@@ -181,12 +180,12 @@ fn bring(work: &mut Move, statement: &Statement, name: usize) -> Result<(), Move
 
 /// Copies imports of Rust that no name in the file shows to be used: traits, whose methods are called, and everything of another crate.
 fn without_names(work: &mut Move, statements: &[Statement]) -> Result<(), MoveError> {
-    let (view, text) = (work.view, work.old().to_owned());
+    let (view, text) = (work.view, work.old());
     for statement in statements.iter().filter(|statement| statement.is_plain) {
         for (at, one) in statement.names.iter().enumerate() {
             let is_public = text[statement.bytes.clone()].starts_with("pub");
             let is_star = one.name == "*";
-            let silent = || match places("rust", &text, &one.local) {
+            let silent = || match places("rust", text, &one.local) {
                 Some(Ok((all, _))) => {
                     all.iter().all(|o| matches!(o.role, Role::Import { .. } | Role::Alias | Role::Comment))
                 }
@@ -198,12 +197,12 @@ fn without_names(work: &mut Move, statements: &[Statement]) -> Result<(), MoveEr
             let source = rust::absolute(view, &one.source).unwrap_or_default();
             let is_own = source.starts_with("crate");
             if is_star && is_own {
-                return Err(stuck(view.from, &text, one.bytes.start));
+                return Err(stuck(view.from, text, one.bytes.start));
             }
-            work.import(view.to, statement.line(view.from, &text, at, &source));
-            let line = line_of(&text, one.bytes.start);
+            work.import(view.to, statement.line(view.from, text, at, &source));
+            let line = line_of(text, one.bytes.start);
             let why = "both files have this import now; one of them may not need it".to_owned();
-            let shown = line_at(&text, one.bytes.start).trim().to_owned();
+            let shown = line_at(text, one.bytes.start).trim().to_owned();
             work.found.plan.doubtful.push(Doubt { path: view.from.to_owned(), line, text: shown, why });
         }
     }

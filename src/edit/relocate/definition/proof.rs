@@ -1,6 +1,6 @@
 //! Proves, as far as the index can, that after the move every name means what it meant.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::{Move, MoveError};
 use crate::edit::rename::{FileEdit, Verdict, decide, read_places};
@@ -31,15 +31,13 @@ pub fn holds(work: &Move, edits: &[FileEdit]) -> Result<(), MoveError> {
     let file = names.file(view.to).ok_or_else(|| astray(view.to))?;
     let at_top = |symbol: &Symbol| symbol.file == file && names.definition(*symbol).container.is_none();
     let wanted: HashSet<Symbol> = names.named(work.name).into_iter().filter(at_top).collect();
-    let texts = |new: bool| -> Vec<(String, String)> {
-        let text = |path: &str, before: &str| {
-            let edit = edits.iter().find(|edit| edit.path == path).filter(|_| new);
-            edit.map_or_else(|| before.to_owned(), |edit| edit.text_after.clone())
-        };
-        view.texts.iter().map(|(path, before)| (path.clone(), text(path, before))).collect()
+    let changed = |(path, before): &(String, String)| {
+        let edit = edits.iter().find(|edit| edit.path == *path);
+        (path.clone(), edit.map_or(before, |edit| &edit.text_after).clone())
     };
-    let before = uses(work, view.names, &texts(false), &work.wanted)?;
-    let later = uses(work, &names, &texts(true), &wanted)?;
+    let texts_after: Vec<(String, String)> = view.texts.iter().map(changed).collect();
+    let before = uses(work, view.names, view.texts, &work.wanted)?;
+    let later = uses(work, &names, &texts_after, &wanted)?;
     if let Some((path, _)) = before.symmetric_difference(&later).next() {
         return Err(astray(path));
     }
@@ -65,7 +63,7 @@ fn uses(
 ) -> Result<BTreeSet<(String, usize)>, MoveError> {
     let named = texts.iter().filter(|(_, text)| whole_words(text, work.name).next().is_some());
     let (sheets, _) = read_places(names, &named.cloned().collect::<Vec<_>>(), work.name)?;
-    let mut counts: Vec<(String, usize)> = Vec::new();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for sheet in &sheets {
         let counted = |at: &usize| {
             let one = &sheet.places[*at];
@@ -75,10 +73,7 @@ fn uses(
         };
         let count = (0..sheet.places.len()).filter(counted).count();
         let path = if sheet.path == work.view.to { work.view.from } else { sheet.path.as_str() };
-        match counts.iter_mut().find(|(known, _)| known == path) {
-            Some((_, sum)) => *sum += count,
-            None => counts.push((path.to_owned(), count)),
-        }
+        *counts.entry(path.to_owned()).or_default() += count;
     }
     Ok(counts.into_iter().filter(|(_, count)| *count > 0).collect())
 }

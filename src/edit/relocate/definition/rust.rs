@@ -6,14 +6,9 @@ use crate::edit::rename::FileOccurrences;
 use crate::index::parts::{Part, Sort, parts};
 use crate::index::{Occurrence, whole_words};
 
-/// The module of a file; `None` for the root of a crate.
-pub fn module(path: &str) -> Option<Module> {
-    Module::of(path)
-}
-
 /// `crate::a::b` of the file of a module, `crate` of the root.
 pub fn path_of(path: &str) -> Option<String> {
-    Some(module(path).map_or_else(|| "crate".to_owned(), |module| module.path()))
+    Some(Module::of(path).map_or_else(|| "crate".to_owned(), |module| module.path()))
 }
 
 /// Whether a file belongs to another crate than the old one: another package, or a program beside the library.
@@ -72,9 +67,9 @@ pub fn absolute(view: &View, source: &str) -> Option<String> {
 
 /// Rewrites `super::` and `self::` in the moved code.
 pub fn paths_inside(work: &mut Move) -> Result<(), MoveError> {
-    let (view, text) = (work.view, work.old().to_owned());
+    let (view, text) = (work.view, work.old());
     for word in ["super", "self"] {
-        for at in whole_words(&text, word).filter(|at| work.holds(view.from, *at)).collect::<Vec<_>>() {
+        for at in whole_words(text, word).filter(|at| work.holds(view.from, *at)).collect::<Vec<_>>() {
             let is_path = text[at + word.len()..].starts_with("::") && !text[..at].ends_with("::");
             if !is_path {
                 continue;
@@ -83,7 +78,7 @@ pub fn paths_inside(work: &mut Move) -> Result<(), MoveError> {
             while text[end..].starts_with("::super") {
                 end += "::super".len();
             }
-            let new = absolute(view, &text[at..end]).ok_or_else(|| stuck(view.from, &text, at))?;
+            let new = absolute(view, &text[at..end]).ok_or_else(|| stuck(view.from, text, at))?;
             work.inner.push(Edit { range: at..end, new });
         }
     }
@@ -115,13 +110,13 @@ pub fn check(work: &mut Move) -> Result<(), MoveError> {
         return Err(not_done());
     }
     members_are_seen(work)?;
-    let Some(new) = module(view.to) else { return Ok(()) };
+    let Some(new) = Module::of(view.to) else { return Ok(()) };
     if view.text(view.to).is_empty() {
         let parents = new.parent_files();
         let parent = parents.iter().find(|path| view.has(path));
         let wanted = || MoveError::NoParent { to: view.to.to_owned(), wanted: parents[0].clone() };
         let parent = parent.ok_or_else(wanted)?.clone();
-        let old = module(view.from).and_then(|old| declaration(view, &old).ok());
+        let old = Module::of(view.from).and_then(|old| declaration(view, &old).ok());
         let is_public = old.is_none_or(|old| !old.is_private());
         let head = if is_public { "pub ".to_owned() } else { String::new() };
         let declared = Declared { path: parent.clone(), statement: 0..0, name: 0..0, head };
@@ -133,7 +128,7 @@ pub fn check(work: &mut Move) -> Result<(), MoveError> {
         let above = Module { sources: new.sources.clone(), parts: new.parts[..depth].to_vec() };
         let declared = declaration(view, &above)?;
         let users = work.drafts.keys().filter(|path| path.as_str() != view.to);
-        let within = |path: &String| module(path).is_some_and(|user| user.parts.starts_with(above.parent()));
+        let within = |path: &String| Module::of(path).is_some_and(|user| user.parts.starts_with(above.parent()));
         if declared.is_private() && !users.into_iter().all(within) {
             return Err(hidden(&declared.path, view.text(&declared.path), declared.name.start));
         }
@@ -145,35 +140,34 @@ pub fn check(work: &mut Move) -> Result<(), MoveError> {
 fn members_are_seen(work: &Move) -> Result<(), MoveError> {
     let (view, text) = (work.view, work.old());
     let items = parts(view.from, text).map(|found| found.items).unwrap_or_default();
-    for item in &items {
+    let is_private = |member: &&Part| !text[member.core.clone()].starts_with("pub");
+    for item in items.iter().filter(|item| !is_enum(item, text)) {
         let is_moved = work.holds(view.from, item.core.start);
-        let has_private = item.sort == Sort::Record || item.variant == "impl";
-        for member in item.members.iter().filter(|_| has_private) {
-            let is_private = !text[member.core.clone()].starts_with("pub") && !is_variant(item, text);
-            let used = |at: usize| {
-                let is_field = text[..at].ends_with('.') || text[..at].ends_with("Self::") || text[at..].contains(':');
-                let across = work.holds(view.from, at) != is_moved;
-                across && text[..at].ends_with(['.', ':']) && is_field
-            };
-            if let Some(at) = whole_words(text, &member.name).find(|at| is_private && used(*at)) {
+        let is_across = |at: usize| work.holds(view.from, at) != is_moved;
+        let is_struct = item.sort == Sort::Record;
+        let has_private = is_struct || item.variant == "impl";
+        let private: Vec<&Part> = item.members.iter().filter(|_| has_private).filter(is_private).collect();
+        for member in &private {
+            let is_used = |at: &usize| is_across(*at) && text[..*at].ends_with(['.', ':']);
+            if let Some(at) = whole_words(text, &member.name).find(is_used) {
                 return Err(hidden(view.from, text, at));
             }
         }
-        let literal = |at: usize| {
+        let is_literal = |at: &usize| {
             let behind = text[at + item.name.len()..].trim_start();
-            work.holds(view.from, at) != is_moved && behind.starts_with('{') && !text[..at].ends_with("impl ")
+            is_across(*at) && behind.starts_with('{') && !text[..*at].ends_with("impl ")
         };
-        let private_field = |member: &Part| !text[member.core.clone()].starts_with("pub");
-        let is_struct = item.sort == Sort::Record && !is_variant(item, text) && item.members.iter().any(private_field);
-        if let Some(at) = whole_words(text, &item.name).find(|at| is_struct && literal(*at)) {
+        if is_struct
+            && !private.is_empty()
+            && let Some(at) = whole_words(text, &item.name).find(is_literal)
+        {
             return Err(hidden(view.from, text, at));
         }
     }
     Ok(())
 }
 
-/// Whether the members of a part are the variants of an enum, which are as public as it is.
-fn is_variant(item: &Part, text: &str) -> bool {
-    text[item.core.clone()].trim_start_matches("pub").trim_start().starts_with("enum")
-        || text[item.core.clone()].split('{').next().is_some_and(|head| head.contains("enum "))
+/// Whether a part is an enum, whose variants are as public as it is.
+fn is_enum(item: &Part, text: &str) -> bool {
+    text[item.core.clone()].split('{').next().is_some_and(|head| head.contains("enum "))
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::super::{MoveError, rust::whole_lines, stuck};
+use super::{MoveError, stuck, whole_lines};
 use crate::base::pattern::static_regex;
 use crate::edit::text::{Edit, Source, line_start};
 use crate::index::parts::{Imported, Part, Sort, parts};
@@ -14,7 +14,7 @@ pub struct Statement {
     pub names: Vec<Imported>,
     /// The name of the module, where it is written once.
     pub source: Option<Range<usize>>,
-    /// It stands at the beginning of a line and has no attributes.
+    /// It begins a line and has no attributes.
     pub is_plain: bool,
     variant: String,
 }

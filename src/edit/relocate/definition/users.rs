@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
+use super::super::rust::Module;
 use super::statement::{self, Statement};
-use super::{Move, MoveError, paths, place, python, rust, script, stuck};
+use super::{Move, MoveError, paths, place, python, rust, script, stuck, whole_lines};
 use crate::edit::rename::{FileOccurrences, Verdict, decide, from_file, read_places};
 use crate::edit::text::{Edit, line_start};
 use crate::index::parts::{Part, parts};
-use crate::index::{Kind, Meaning, Occurrence, Role, import_sites, whole_words};
+use crate::index::{Kind, Meaning, Occurrence, Role, import_sites, language_of, whole_words};
 
 /// Reads every place of the name and notes what becomes of it.
 pub fn read(work: &mut Move) -> Result<(), MoveError> {
@@ -33,7 +34,7 @@ pub fn read(work: &mut Move) -> Result<(), MoveError> {
     stars(work)
 }
 
-/// An error if a place with another meaning is in the way: in the new file, or behind an import that is no statement.
+/// An error if a place with another meaning is in the way: in the new file, or behind an import that is not a statement.
 fn keep(work: &Move, sheet: &FileOccurrences, one: &Occurrence) -> Result<(), MoveError> {
     if let Role::Member { receiver } = &one.role {
         let is_call = receiver.contains("require(") || receiver.contains("import(");
@@ -151,10 +152,10 @@ fn entry(text: &str, path: &str, name: &str, at: usize) -> Option<Range<usize>> 
     let (left, right) = code.split_once('=')?;
     let left = left.trim().strip_prefix("module.").unwrap_or(left.trim());
     let is_it = left.strip_prefix("exports.") == Some(name) && right.trim() == name;
-    is_it.then(|| super::super::rust::whole_lines(text, &item.whole()))
+    is_it.then(|| whole_lines(text, &item.whole()))
 }
 
-/// What to remove if the place is in an export list or the entry of one; the inner `None` where that cannot be done.
+/// The bytes to remove if the place is in an export list or is the entry of one; the inner `None` where that cannot be done.
 fn exporting(work: &Move, sheet: &FileOccurrences, at: usize) -> Option<Option<Range<usize>>> {
     if work.language != "script" {
         return None;
@@ -179,7 +180,7 @@ fn exporting(work: &Move, sheet: &FileOccurrences, at: usize) -> Option<Option<R
 fn alone(text: &str, item: &Part, range: Range<usize>) -> Range<usize> {
     let left = format!("{}{}", &text[item.core.start..range.start], &text[range.end..item.core.end]);
     let inside = left.split_once('{').and_then(|(_, rest)| rest.rsplit_once('}')).map_or("", |(inside, _)| inside);
-    if inside.trim().is_empty() { super::super::rust::whole_lines(text, &item.whole()) } else { range }
+    if inside.trim().is_empty() { whole_lines(text, &item.whole()) } else { range }
 }
 
 /// An element of a list with the comma that goes with it.
@@ -195,9 +196,9 @@ fn out_of_list(text: &str, element: Range<usize>) -> Option<Range<usize>> {
     }
     let before = text[..element.start].trim_end();
     if let Some(before) = before.strip_suffix(',') {
-        let comma = behind.strip_prefix(',').map_or(element.end, |rest| text.len() - rest.len());
-        let end = if text[element.end..comma].is_empty() { element.end } else { comma - 1 };
-        return Some(before.len()..end.max(element.end));
+        // A comma behind the last element stays.
+        let end = if behind.starts_with(',') { text.len() - behind.len() } else { element.end };
+        return Some(before.len()..end);
     }
     let is_only =
         before.ends_with(['[', '{', '(']) && behind.trim_start_matches(',').trim_start().starts_with([']', '}', ')']);
@@ -214,7 +215,7 @@ fn renamed(work: &Move, path: &str, source: &str) -> Option<String> {
             let relative = source.starts_with('.').then(|| python::relative(view, paths::folder(path), target));
             Some(relative.flatten().unwrap_or_else(|| python::absolute(view, source, view.to)))
         }
-        "rust" => Some(rust::module(view.to)?.path()),
+        "rust" => Some(Module::of(view.to)?.path()),
         _ => None,
     }
 }
@@ -284,7 +285,7 @@ fn hand_on(work: &mut Move, sheet: &FileOccurrences, one: &Occurrence, source: &
         if text[spec.clone()] != *work.name {
             return Err(no());
         }
-        let whole = super::super::rust::whole_lines(text, &site.statement);
+        let whole = whole_lines(text, &site.statement);
         let range = if is_alone { Some(whole) } else { out_of_list(text, spec) };
         work.draft(view.to).edits.push(Edit { range: range.ok_or_else(no)?, new: String::new() });
         work.has_users = true;
@@ -322,7 +323,7 @@ fn stars(work: &mut Move) -> Result<(), MoveError> {
         if sources.iter().any(|source| leads(source, view.to)) {
             continue;
         }
-        let sites = import_sites(super::language_of(path), text).unwrap_or_default();
+        let sites = import_sites(language_of(path), text).unwrap_or_default();
         let site =
             sites.iter().find(|site| site.source == *source && text[site.statement.clone()].starts_with("export *"));
         let (Some(site), Some(new)) = (site, renamed(work, path, source)) else {
