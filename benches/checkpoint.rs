@@ -5,6 +5,8 @@
 //!
 //! Run it: `cargo bench --bench checkpoint`
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;

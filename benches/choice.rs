@@ -6,6 +6,8 @@
 //!
 //! Run it: `cargo bench --bench choice`
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use std::sync::Arc;
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! The cognitive loop of a complex turn: draft, verify, note what failed, draft again; the best draft is the answer.
+//! The cognitive loop of a complex turn: draft, verify, note the failure, look for what was missing, draft again; the best draft is the answer.
 //!
 //! Code checks a draft first. Models that correct themselves without new facts do not improve, so the model judges only
 //! drafts that pass, and each round is given the failures of the rounds before.
@@ -14,7 +14,9 @@ use crate::request::Step;
 use crate::tools::policy::Policy;
 
 use super::evidence::{Entry, Evidence};
+use super::execute::{self, Scene};
 use super::plan::Plan;
+use super::player::Player;
 use super::question::{Form, Question};
 use super::synthesize::{self, Brief, Draft, tell};
 use super::toolkit::{Toolkit, TurnError};
@@ -31,6 +33,10 @@ const VERDICT: Form = Form {
 /// Maximum number of failures kept for the next prompt, and the longest text of one, in characters.
 const FAILURES_MAX: usize = 4;
 const FAILURE_CHARS: usize = 160;
+/// The order to condense a failure, and the form of the reply.
+const CONDENSE_PROMPT: &str =
+    "Say in one short sentence what is wrong with the answer, so that the next one is better.";
+const FAILURE: Form = Form { grammar: "start: /[^\n]{2,160}/\n", tokens_max: 60 };
 /// Maximum number of evidence lines shown to the judge, and the longest text of lines and calls together, in characters.
 const LINES_SHOWN: usize = 30;
 pub const EVIDENCE_CHARS: usize = 6_000;
@@ -54,14 +60,19 @@ pub fn applies(brief: Brief<'_>) -> bool {
         // Only a model that can be asked at once counts; none is loaded just to find out.
         When::Auto => {
             let at_hand = brief.toolkit.at_hand(brief.toolkit.voice());
-            is_complex(brief) && at_hand.is_some_and(|model| model.capability().supports_complex_reasoning)
+            has_complex_request(brief) && at_hand.is_some_and(|model| model.capability().supports_complex_reasoning)
         }
     }
 }
 
-fn is_complex(brief: Brief<'_>) -> bool {
+fn has_complex_request(brief: Brief<'_>) -> bool {
     let files = brief.plan.steps.iter().map(|step| step.part.paths.len()).sum();
-    complexity(brief.request, files, brief.plan.steps.len()) >= COMPLEX_FROM
+    is_complex(complexity(brief.request, files, brief.plan.steps.len()))
+}
+
+/// Whether a request of this complexity is complex.
+pub fn is_complex(complexity: f32) -> bool {
+    complexity >= COMPLEX_FROM
 }
 
 /// The role whose model plans a request of this complexity, if there is one.
@@ -88,27 +99,38 @@ pub fn is_wanted(toolkit: &Toolkit) -> bool {
     toolkit.cognitive.when == When::On
 }
 
-/// The best draft within the allowed rounds, sent to the host whole. `said` is text that a model wrote earlier in the turn.
-pub async fn answer(brief: Brief<'_>, said: Option<&str>) -> Result<String, TurnError> {
-    let Brief { toolkit, plan, evidence, host, .. } = brief;
-    if is_complex(brief) {
+/// The best draft within the allowed rounds, sent to the host whole. `said` is text that a model wrote earlier in the turn. What the index gives
+/// for the verdicts is added to `evidence`.
+pub async fn answer(brief: Brief<'_>, said: Option<&str>, evidence: &mut Evidence) -> Result<String, TurnError> {
+    let Brief { toolkit, plan, host, .. } = brief;
+    if has_complex_request(brief) {
         let rounds = toolkit.cognitive.max_iterations;
         host.notice(&format!("this is a complex request: expect 30 to 60 seconds, in at most {rounds} rounds"));
     }
     let quiet = Quiet::of(host);
     let steps = plan.steps.iter().map(|step| format!("{}. {}", step.id, step.text)).collect();
     let mut rounds = Rounds::of(toolkit, &quiet, brief.request, steps);
-    let shown = rounds.shown(evidence);
+    let looked_at = evidence.entries().len();
     loop {
+        let shown = rounds.shown(evidence);
         let said = said.filter(|_| rounds.state.iterations == 0);
-        let draft = Draft { said, past_failures: rounds.past_failures() };
-        let drafted = synthesize::answer(Brief { host: &quiet, ..brief }, draft).await?;
+        let draft = Draft { said, past_failures: rounds.past_failures(), looked_at: Some(looked_at) };
+        let drafted = synthesize::answer(Brief { host: &quiet, evidence, ..brief }, draft).await?;
         let checked = checked(&drafted, brief.request, plan, evidence);
         if rounds.is_enough(drafted, &shown, checked).await? {
             break;
         }
+        look_again(brief, rounds.past_failures(), evidence).await?;
     }
     Ok(tell(host, &rounds.end(quiet.thoughts())))
+}
+
+/// The executor's part of a further round: searches the index for what the last verdict names.
+async fn look_again(brief: Brief<'_>, failures: &[String], evidence: &mut Evidence) -> Result<(), TurnError> {
+    let Brief { toolkit, plan, request, host, .. } = brief;
+    let (Some(context), Some(failure)) = (&toolkit.context, failures.last()) else { return Ok(()) };
+    let step = plan.steps.last().map_or(StepId(0), |step| step.id);
+    execute::search(Scene { toolkit, context, request, host }, step, format!("{request} {failure}"), evidence).await
 }
 
 /// Result of the check of a draft by code.
@@ -155,7 +177,7 @@ impl<'a> Rounds<'a> {
     /// The evidence as the judge sees it: the calls, then the lines that match the request.
     pub fn shown(&mut self, evidence: &Evidence) -> String {
         self.note(evidence);
-        let lines = excerpt::lines(evidence, &self.state.input, LINES_SHOWN);
+        let lines = excerpt::lines(evidence.entries(), &self.state.input, LINES_SHOWN);
         let all: Vec<String> = self.state.steps.iter().cloned().chain(excerpt::listed(&lines)).collect();
         words::shorten(&all.join("\n"), EVIDENCE_CHARS)
     }
@@ -179,7 +201,7 @@ impl<'a> Rounds<'a> {
         if verdict != VerificationResult::NeedsRefinement || iteration >= self.toolkit.cognitive.max_iterations {
             return Ok(true);
         }
-        remember(&mut self.state);
+        self.note_failure().await?;
         let past_failures = self.state.past_failures.clone();
         self.host.emit(Event::Refinement { iteration, confidence, past_failures });
         Ok(false)
@@ -192,16 +214,39 @@ impl<'a> Rounds<'a> {
         self.best.0
     }
 
+    /// Keeps the failure of this round for the next ones. The model that judges condenses a long one.
+    async fn note_failure(&mut self) -> Result<(), TurnError> {
+        let critique = self.state.critique.as_str();
+        let judge = self.judge().await?;
+        let is_long = critique.chars().count() > FAILURE_CHARS;
+        let failure = match judge.capability().supports_complex_reasoning && is_long {
+            true => {
+                let (toolkit, host) = (self.toolkit, self.host);
+                let asked = Question { toolkit, model: &judge, host, phase: "condensing", priority: Priority::Step };
+                asked.text(CONDENSE_PROMPT, critique, FAILURE).await?
+            }
+            false => critique.to_owned(),
+        };
+        remember(&mut self.state.past_failures, &words::shorten(failure.trim(), FAILURE_CHARS));
+        Ok(())
+    }
+
+    /// The model that judges: the verifier if there is one, else the model that words answers.
+    async fn judge(&self) -> Result<Player, TurnError> {
+        let is_own = self.toolkit.pool.plays(Role::Verifier);
+        self.toolkit.model(if is_own { Role::Verifier } else { self.toolkit.voice() }, self.host).await
+    }
+
     async fn verdict(&mut self, shown: &str, checked: Checked) -> Result<VerificationResult, TurnError> {
-        let (toolkit, host, state) = (self.toolkit, self.host, &mut self.state);
         let Checked { backed, wrong, hopeless } = checked;
+        let (toolkit, host, state) = (self.toolkit, self.host, &mut self.state);
         (state.score, state.critique) = (backed, wrong);
         let threshold = toolkit.cognitive.verification_threshold;
         if backed < threshold {
             return Ok(if hopeless { VerificationResult::CriticalError } else { VerificationResult::NeedsRefinement });
         }
-        let judge = if toolkit.pool.plays(Role::Verifier) { Role::Verifier } else { toolkit.voice() };
-        let model = toolkit.model(judge, host).await?;
+        let model = self.judge().await?;
+        let state = &mut self.state;
         if !model.capability().supports_complex_reasoning {
             return Ok(VerificationResult::Valid);
         }
@@ -279,16 +324,15 @@ fn read(text: &str) -> Option<(f64, VerificationResult, String)> {
     Some((score, verdict, critique.to_owned()))
 }
 
-/// Keeps a short form of the failure for later rounds; if there are too many, the oldest is dropped.
-fn remember(state: &mut CognitiveState) {
-    let failure = words::shorten(&state.critique, FAILURE_CHARS);
-    if failure.is_empty() || state.past_failures.contains(&failure) {
+/// Adds a failure that is not known yet; if there are too many, the oldest is dropped.
+fn remember(failures: &mut Vec<String>, failure: &str) {
+    if failure.is_empty() || failures.iter().any(|known| known == failure) {
         return;
     }
-    if state.past_failures.len() == FAILURES_MAX {
-        state.past_failures.remove(0);
+    if failures.len() == FAILURES_MAX {
+        failures.remove(0);
     }
-    state.past_failures.push(failure);
+    failures.push(failure.to_owned());
 }
 
 /// A host that passes on everything except the drafts' text, and keeps the thinking text.
@@ -369,8 +413,7 @@ mod tests {
     fn each_failure_is_kept_once_and_the_oldest_are_dropped() {
         let mut state = CognitiveState::default();
         for n in [0, 0, 1, 2, 3, 4] {
-            state.critique = format!("failure {n}");
-            remember(&mut state);
+            remember(&mut state.past_failures, &format!("failure {n}"));
         }
         assert_eq!(state.past_failures, ["failure 1", "failure 2", "failure 3", "failure 4"]);
         let text = serde_json::to_string(&state).unwrap();

@@ -6,7 +6,7 @@ use crate::base::CallId;
 use crate::edit::is_comment;
 use crate::tools::outcome::Finding;
 
-use super::evidence::Evidence;
+use super::evidence::Entry;
 use crate::language::words;
 
 /// Lines shown below a hit that is a comment: the code that it documents.
@@ -40,12 +40,11 @@ pub fn listed(lines: &[Line]) -> Vec<String> {
     lines.iter().map(|line| format!("{}: {}", line.place(), line.finding.text.trim())).collect()
 }
 
-/// At most `lines_max` evidence lines that match `question`, best first, with the code below a matching comment. Empty when
+/// At most `lines_max` lines of the results of `entries` that match `question`, best first, with the code below a matching comment. Empty when
 /// no line shares a word with the question.
-pub fn lines(evidence: &Evidence, question: &str, lines_max: usize) -> Vec<Line> {
+pub fn lines(entries: &[Entry], question: &str, lines_max: usize) -> Vec<Line> {
     let wanted = words::content(question);
-    let mut all: Vec<Line> = evidence
-        .entries()
+    let mut all: Vec<Line> = entries
         .iter()
         .filter(|entry| entry.succeeded() && entry.outcome.changed.is_empty())
         .flat_map(|entry| {
@@ -112,7 +111,7 @@ mod tests {
     use serde_json::Map;
 
     use super::*;
-    use crate::agent::evidence::Entry;
+    use crate::agent::evidence::Evidence;
     use crate::base::StepId;
     use crate::tools::Outcome;
 
@@ -125,7 +124,7 @@ mod tests {
     }
 
     fn check(text: &str, question: &str, expected: &[usize]) {
-        let lines = lines(&evidence(text), question, 3);
+        let lines = lines(evidence(text).entries(), question, 3);
         assert_eq!(lines.iter().filter_map(|line| line.finding.line).collect::<Vec<_>>(), expected, "{question}");
     }
 

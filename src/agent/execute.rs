@@ -236,6 +236,21 @@ fn repeated<'e>(scene: Scene<'_>, step: StepId, place: usize, evidence: &'e Evid
     known
 }
 
+/// Puts a question to the index search as it is; nothing without an index.
+pub async fn search(
+    scene: Scene<'_>,
+    step: StepId,
+    question: String,
+    evidence: &mut Evidence,
+) -> Result<(), TurnError> {
+    let toolkit = scene.toolkit;
+    let spec = toolkit.catalog.get(Builtin::IndexSearch.name()).filter(|_| toolkit.index.is_some());
+    let Some(spec) = spec else { return Ok(()) };
+    let arguments = Map::from_iter([("question".to_owned(), Value::String(question))]);
+    perform(scene, step, ToolCall { tool: spec.name.clone(), arguments }, spec, evidence).await?;
+    Ok(())
+}
+
 /// Runs calls that change nothing side by side and records them in their order. Each is reported when all have ended.
 /// Returns their places in the evidence.
 pub async fn perform_reads(

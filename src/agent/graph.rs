@@ -323,7 +323,7 @@ impl<'a> State<'a> {
     }
 
     /// The answer of a turn that looked something up or changed something.
-    async fn answer(&self, toolkit: &Toolkit, host: &dyn Host) -> Result<String, TurnError> {
+    async fn answer(&mut self, toolkit: &Toolkit, host: &dyn Host) -> Result<String, TurnError> {
         let said = self.draft.as_deref().map(str::trim_end).filter(|said| !said.is_empty());
         let brief = self.brief(toolkit, host);
         if self.plan.by_model {
@@ -338,7 +338,10 @@ impl<'a> State<'a> {
             });
         }
         if cognitive::applies(brief) {
-            cognitive::answer(brief, said).await
+            let mut evidence = self.evidence.clone();
+            let answer = cognitive::answer(brief, said, &mut evidence).await?;
+            self.evidence = evidence;
+            Ok(answer)
         } else {
             synthesize::answer(brief, Draft { said, ..Draft::default() }).await
         }

@@ -1,5 +1,7 @@
 //! Writes the answer of a turn: a model words it, code checks every sentence and lists the facts from the evidence.
 
+use std::collections::HashSet;
+
 use crate::base::config::Technique;
 use crate::base::{CallId, StepId};
 use crate::budget::permit::Priority;
@@ -79,6 +81,8 @@ pub struct Draft<'a> {
     pub said: Option<&'a str>,
     /// The faults of earlier drafts.
     pub past_failures: &'a [String],
+    /// Number of the calls that were there before the first draft; all if there is no later one.
+    pub looked_at: Option<usize>,
 }
 
 /// The answer, sent to the host piece by piece and returned whole.
@@ -130,7 +134,13 @@ async fn prose(brief: Brief<'_>, question: &str, draft: Draft<'_>) -> Result<Str
     let model = toolkit.model(toolkit.voice(), host).await?;
     let capable = model.capability().supports_complex_reasoning;
     let wanted = format!("{question} {request}");
-    let lines = excerpt::lines(evidence, &wanted, if capable { LINES_CAPABLE } else { LINES_SMALL });
+    let lines_max = if capable { LINES_CAPABLE } else { LINES_SMALL };
+    let (before, since) = evidence.entries().split_at(draft.looked_at.unwrap_or(evidence.entries().len()));
+    let mut lines = excerpt::lines(before, &wanted, lines_max);
+    // A better match in a later search takes no line away that an earlier draft had.
+    let known: HashSet<String> = lines.iter().map(excerpt::Line::place).collect();
+    let wanted = format!("{wanted} {}", draft.past_failures.join(" "));
+    lines.extend(excerpt::lines(since, &wanted, lines_max).into_iter().filter(|line| !known.contains(&line.place())));
     if lines.is_empty() {
         return Ok(String::new());
     }
@@ -230,7 +240,7 @@ fn by_example(lines: &[excerpt::Line], question: &str) -> Vec<Message> {
 fn facts(question: Option<&str>, brief: Brief<'_>) -> Vec<String> {
     let Brief { plan, evidence, refused, told, .. } = brief;
     let mut facts = Vec::new();
-    let cited = question.map(|question| excerpt::lines(evidence, question, LISTED_LINES)).unwrap_or_default();
+    let cited = question.map(|question| excerpt::lines(evidence.entries(), question, LISTED_LINES)).unwrap_or_default();
     for line in &cited {
         facts.push(format!("- {}: `{}` [{}]", line.place(), line.finding.text.trim(), line.call));
     }

@@ -3,7 +3,7 @@
 use monobloc::agent::{Toolkit, run_turn};
 use monobloc::base::config::{Cognitive, Technique, Voice, When};
 use monobloc::engine::scripted::Script;
-use monobloc::protocol::{CognitiveState, Decision, Event, Proposal, Verification, VerificationResult};
+use monobloc::protocol::{CognitiveState, Decision, Event, Exchange, Proposal, Verification, VerificationResult};
 
 use crate::cli::Project;
 use crate::scripted::{Witness, indexed, toolkit};
@@ -249,6 +249,81 @@ async fn an_answer_of_a_writing_model_is_judged_by_the_code_shown_and_by_a_model
     assert!(seen.verified[1].confidence >= 0.85 && seen.state.is_some());
     let seen = turn_by(script(), Cognitive::default()).await;
     assert!(seen.verified.is_empty() && seen.answer.contains("It is tried again."), "{}", seen.answer);
+}
+
+#[tokio::test]
+async fn what_a_verdict_misses_is_searched_for_before_the_next_draft() {
+    let project = Project::todo();
+    let calls = async |config: Cognitive| {
+        let plain = indexed(&project, toolkit(&project, writer(), Script::saying("")));
+        let (seen, _) = seen(Toolkit { cognitive: config, ..plain }, REQUEST).await;
+        (seen.verified.len(), seen.state.map(|state| state.steps).unwrap_or_default())
+    };
+    let (rounds, steps) = calls(on()).await;
+    assert_eq!(rounds, 2, "{steps:?}");
+    assert!(steps.len() == 2 && steps[1].starts_with("index_search"), "{steps:?}");
+    assert_eq!(calls(Cognitive { max_iterations: 1, ..on() }).await.1.len(), 1, "no search without a further draft");
+}
+
+#[tokio::test]
+async fn a_writing_model_is_shown_the_code_that_a_verdict_names() {
+    let project = Project::todo();
+    // More about tries than a model is shown at once, and a file that has nothing to do with them.
+    let tries = |n: usize| {
+        format!("/** How often request {n} is tried. */\nexport function tries{n}() {{\n  return {n};\n}}\n\n")
+    };
+    std::fs::write(project.path().join("src/tries.ts"), (0..60).map(tries).collect::<String>()).expect("a file");
+    std::fs::write(project.path().join("src/mail.ts"), "export const SUBJECT_LENGTH = 78;\n").expect("a file");
+    let request = "How often is a request tried in src/retry.ts, and why?";
+    let planner = Script::saying("`MAX_ATTEMPTS` is 5.")
+        .on("Request: ", &format!("ask: {request}"))
+        .on("Answer: `SUBJECT_LENGTH` is 78.", "0.95\nvalid\nIt says so.")
+        .on("Judge the answer", "0.20\nneeds_refinement\n`SUBJECT_LENGTH` is missing.")
+        .on("SUBJECT_LENGTH = 78", "`SUBJECT_LENGTH` is 78.")
+        .writing();
+    let plain = indexed(&project, toolkit(&project, planner, Script::saying("")));
+    let toolkit = Toolkit { cognitive: on(), ..plain };
+    let (seen, _) = seen(toolkit, request).await;
+    let verdicts: Vec<_> = seen.verified.iter().map(|one| one.verdict).collect();
+    assert_eq!(verdicts, [VerificationResult::NeedsRefinement, VerificationResult::Valid], "{}", seen.answer);
+    assert!(seen.answer.contains("`SUBJECT_LENGTH` is 78."), "{}", seen.answer);
+}
+
+#[tokio::test]
+async fn the_planner_reads_what_failed_before() {
+    let project = Project::todo();
+    let request = "How often is a request tried, and why?";
+    let planner = Script::saying("It is so.")
+        .on("- not done: nobody may read it", &format!("edit: {request}"))
+        .on("Request: ", &format!("ask: {request}"))
+        .writing();
+    let plain = indexed(&project, toolkit(&project, planner, Script::saying("")));
+    let answer = "- not done: nobody may read it".to_owned();
+    let earlier = vec![Exchange { request: request.to_owned(), answer }];
+    // An edit is more complex than an answer.
+    for (earlier, complexity) in [(Vec::new(), 2), (earlier, 3)] {
+        let toolkit = Toolkit { earlier, ..plain.clone() };
+        let host = Witness::new(|_: &Proposal| Decision::Reject);
+        run_turn(&toolkit, request, &host).await.expect("a turn");
+        let planned =
+            host.seen(|event| if let Event::PlanCreated { plan } = event { Some(plan.clone()) } else { None });
+        assert_eq!(planned[0].steps[0].estimated_complexity, complexity, "{planned:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_long_failure_is_condensed_by_the_model_that_judges() {
+    let question = "How many times, counted from the very first one to the last one of all, is a request tried?";
+    let known = "It is tried 5 times, as the line about the limit of all tries says.";
+    let script = Script::saying("A request is tried again.")
+        .on("Say in one short sentence what is wrong", "No number is said.")
+        .on("Write up to three short questions", &format!("{question}\n"))
+        .on(&format!("Question: {question}"), known)
+        .on("Judge the answer", "0.95\nvalid\nIt says how many times.")
+        .on("failed because: No number is said.", "A request is tried 5 times.");
+    let seen = turn(script, by(Technique::ChainOfVerification)).await;
+    assert_eq!(seen.failures, [["No number is said."]]);
+    assert!(seen.answer.starts_with("A request is tried 5 times."), "{}", seen.answer);
 }
 
 #[tokio::test]

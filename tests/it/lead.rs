@@ -169,6 +169,34 @@ async fn a_plan_in_brackets_becomes_the_checklist_and_is_carried_out() {
 }
 
 #[tokio::test]
+async fn a_large_task_is_planned_in_stages_and_the_steps_of_the_one_that_begins() {
+    let plan = |state: &str| {
+        let steps = json!([
+            {"text": "The limit", "state": state}, {"text": "The documents", "state": "dropped"},
+            {"text": "Raise it in src/retry.ts", "state": state, "stage": "The limit"},
+        ]);
+        format!("[plan(items={steps})]")
+    };
+    let planner = || {
+        Script::saying("It is a small task.")
+            .on("0 open, 2 done, 1 dropped", "The limit is 7.")
+            .on("changed src/retry.ts", &plan("done"))
+            .on("2 open, 0 done, 1 dropped", EDIT)
+            .on("This task is large", &plan("open"))
+    };
+    let parts = ["src/retry.ts", "docs.md", "CHANGES.md", "config.toml", "src/store.ts", "src/main.ts"];
+    let request: String = parts.iter().map(|path| format!("- Adapt {path} to seven tries\n")).collect();
+    let project = Project::todo();
+    let large = run(&project, planner(), &request).await;
+    assert_eq!(tools(&large), ["edit"], "{}", large.answer);
+    // The call belongs to the step, not to its stage.
+    assert_eq!(large.reports[0].step.0, parts.len() + 3);
+    assert!(large.answer.starts_with("The limit is 7.") && !large.answer.contains("still open"), "{}", large.answer);
+    let small = run(&project, planner(), "Requests should be tried more often").await;
+    assert!(small.answer.starts_with("It is a small task."), "{}", small.answer);
+}
+
+#[tokio::test]
 async fn a_model_that_only_plans_is_told_so_and_then_stopped() {
     let seen =
         run(&Project::todo(), Script::saying("[plan.add_step(description=\"Think\")]"), "Improve this project").await;

@@ -1,5 +1,7 @@
 //! One binary for everything that needs more than one module, or the program itself.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod acp;
 mod another_way;
 mod architecture;

@@ -1,14 +1,11 @@
 //! Ends a loop that goes nowhere: code carries out the steps that it left open.
 
-use serde_json::{Map, Value};
-
 use crate::agent::execute;
 use crate::agent::player::Player;
 use crate::agent::toolkit::TurnError;
 use crate::models::Tier;
 use crate::protocol::{Event, Mode, Remedy, Stall};
 use crate::request::Step;
-use crate::tools::ToolCall;
 
 use super::{Loop, offer};
 
@@ -42,14 +39,11 @@ impl Loop<'_> {
 
     /// Chat mode: sends a question to the index search as it is; other steps are left alone.
     async fn looked_up(&mut self, step: &Step) -> Result<(), TurnError> {
-        let toolkit = self.scene.toolkit;
-        let spec = toolkit.catalog.get("index_search").filter(|_| toolkit.index.is_some());
-        let Some(spec) = spec.filter(|_| !offer::executes(step)) else { return Ok(()) };
-        let arguments = Map::from_iter([("question".to_owned(), Value::String(step.text.clone()))]);
-        let call = ToolCall { tool: spec.name.clone(), arguments };
+        if self.scene.toolkit.index.is_none() || offer::executes(step) {
+            return Ok(());
+        }
         self.scene.host.emit(Event::StepExecuting { step: step.id, description: step.text.clone() });
-        execute::perform(self.scene, step.id, call, spec, self.evidence).await?;
-        Ok(())
+        execute::search(self.scene, step.id, step.text.clone(), self.evidence).await
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::agent::Host;
 use crate::agent::cognitive::{self, Checked, Quiet, Rounds};
 use crate::agent::evidence::{ANSWER, Entry, Evidence};
-use crate::agent::execute;
+use crate::agent::execute::{self, Scene};
 use crate::agent::player::Query;
 use crate::agent::synthesize::{past, stream_backed, tell};
 use crate::agent::toolkit::{Toolkit, TurnError};
@@ -94,14 +94,8 @@ pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<String, Tur
         let found: Vec<String> = evidence.entries()[known..].iter().map(text).collect();
         result = found.join("\n");
     }
-    let (pack, mentions) = super::pack(job, &step.text, Purpose::Answer).await?;
-    let users = beside::users_of(job.scene.context, job.index, &mentions);
-    let code = format!("{}{users}", pack.text);
-    // Names that the question has and no line shown: nothing can be said about them.
-    let mut unknown = [mentions.asked_for, mentions.new_paths].concat();
-    unknown.retain(|name| !grounding::is_backed(&code, name) && !grounding::is_backed(&result, name));
-    let said = backed(job, evidence, Shown { code: &code, pack: &pack, result: &result, unknown: &unknown }).await?;
-    let places = if pack.files.is_empty() { "no lines of the project".to_owned() } else { pack.places().join(", ") };
+    let (said, places) = backed(job, evidence, &result).await?;
+    let places = if places.is_empty() { "no lines of the project".to_owned() } else { places.join(", ") };
     note(job, started, &places, evidence);
     Ok(said)
 }
@@ -115,74 +109,87 @@ fn note(job: Job<'_>, started: Instant, from: &str, evidence: &mut Evidence) {
 }
 
 /// The sources that an answer may rest on.
-struct Shown<'a> {
-    code: &'a str,
-    pack: &'a Pack,
-    /// The result of a tool.
-    result: &'a str,
+struct Shown {
+    /// All of them as the model reads them.
+    text: String,
+    pack: Pack,
     /// Names of the question that are nowhere in it.
-    unknown: &'a [String],
+    unknown: Vec<String>,
+}
+
+/// The files that the user gave, the code that `query` finds, and the `result` of a tool.
+async fn shown(job: Job<'_>, query: &str, result: &str) -> Result<Shown, TurnError> {
+    let (pack, mentions) = super::pack(job, query, Purpose::Answer).await?;
+    let given = job.scene.toolkit.given.iter().map(|one| format!("{}\n{}\n\n", one.name, one.text));
+    let mut text: String = given.collect();
+    text.push_str(&pack.text);
+    text.push_str(&beside::users_of(job.scene.context, job.index, &mentions));
+    if !result.is_empty() {
+        text.push_str(&format!("A look into the project gave:\n{result}\n\n"));
+    }
+    let mut unknown = [mentions.asked_for, mentions.new_paths].concat();
+    unknown.retain(|name| !grounding::is_backed(&text, name));
+    Ok(Shown { text, pack, unknown })
 }
 
 /// Has the model answer, keeps the sentences that the code shown backs, marks those that it does not clearly say, and adds the places where it was
-/// found.
-async fn backed(job: Job<'_>, evidence: &Evidence, known: Shown<'_>) -> Result<String, TurnError> {
-    let scene = job.scene;
-    let given: Vec<String> = scene.toolkit.given.iter().map(|one| format!("{}\n{}\n\n", one.name, one.text)).collect();
-    let result = match known.result {
-        "" => String::new(),
-        result => format!("A look into the project gave:\n{result}\n\n"),
-    };
-    let shown = format!("{}{}{result}", given.concat(), known.code);
+/// found. Returns the answer, and the places of all code that was shown.
+async fn backed(job: Job<'_>, evidence: &Evidence, result: &str) -> Result<(String, Vec<String>), TurnError> {
+    let Scene { toolkit, request, host, .. } = job.scene;
+    let mut known = shown(job, &job.step.text, result).await?;
     let model = job.model().await?;
     let opening = change::opening(job, &model, PROMPT);
-    let question = format!("{shown}Question: {}", job.step.text);
     let mut answer = String::new();
-    for name in known.unknown {
-        answer.push_str(&tell(scene.host, &format!("`{name}` is not in the code that was found for this.\n")));
+    for name in &known.unknown {
+        answer.push_str(&tell(host, &format!("`{name}` is not in the code that was found for this.\n")));
     }
-    let backed = |sentence: &str| {
-        let is_about_unknown = known.unknown.iter().any(|name| sentence.contains(name.as_str()));
-        let is_known = grounding::has_known_marks(sentence, &[&shown], scene.request) && !is_about_unknown;
-        let is_said = || {
-            grounding::is_said_by(sentence, &shown, scene.request)
-                && !grounding::names_no_value(sentence, &shown, &job.step.text)
+    let draft = async |known: &Shown, failures: &[String], host: &dyn Host| {
+        let shown = &known.text;
+        let backed = |sentence: &str| {
+            let is_about_unknown = known.unknown.iter().any(|name| sentence.contains(name.as_str()));
+            let is_known = grounding::has_known_marks(sentence, &[shown], request) && !is_about_unknown;
+            let is_said = || {
+                grounding::is_said_by(sentence, shown, request)
+                    && !grounding::names_no_value(sentence, shown, &job.step.text)
+            };
+            is_known
+                .then(|| if is_said() { sentence.to_owned() } else { format!("{UNSURE} {}", sentence.trim_start()) })
         };
-        is_known.then(|| if is_said() { sentence.to_owned() } else { format!("{UNSURE} {}", sentence.trim_start()) })
-    };
-    let draft = async |failures: &[String], host: &dyn Host| {
         let mut messages = opening.clone();
-        let past = past(failures, scene.toolkit.cognitive.technique);
-        messages.push(Message::user(format!("{question}{past}")));
-        let (priority, sampling) = (Priority::User, scene.toolkit.manner(&model));
+        let past = past(failures, toolkit.cognitive.technique);
+        messages.push(Message::user(format!("{shown}Question: {}{past}", job.step.text)));
+        let (priority, sampling) = (Priority::User, toolkit.manner(&model));
         let query = Query { priority, sampling, ..Query::of(&messages, job.limits().answer) };
-        stream_backed(scene.toolkit, &model, query, host, &backed).await
+        stream_backed(toolkit, &model, query, host, &backed).await
     };
-    let said = if cognitive::is_wanted(scene.toolkit) {
-        let quiet = Quiet::of(scene.host);
-        let plan = vec![job.step.text.clone()];
-        let mut rounds = Rounds::of(scene.toolkit, &quiet, scene.request, plan);
+    let said = if cognitive::is_wanted(toolkit) {
+        let quiet = Quiet::of(host);
+        let mut rounds = Rounds::of(toolkit, &quiet, request, vec![job.step.text.clone()]);
         rounds.note(evidence);
         loop {
-            let drafted = draft(rounds.past_failures(), &quiet).await?;
+            let drafted = draft(&known, rounds.past_failures(), &quiet).await?;
             let checked = checked(&drafted);
-            if rounds.is_enough(drafted, &shown, checked).await? {
-                break tell(scene.host, &rounds.end(quiet.thoughts()));
+            if rounds.is_enough(drafted, &known.text, checked).await? {
+                break tell(host, &rounds.end(quiet.thoughts()));
+            }
+            // The next draft may need code that the verdict speaks of.
+            if let Some(failure) = rounds.past_failures().last() {
+                known = shown(job, &format!("{} {failure}", job.step.text), result).await?;
             }
         }
     } else {
-        draft(&[], scene.host).await?
+        draft(&known, &[], host).await?
     };
     answer.push_str(&said);
     if answer.trim().is_empty() {
-        answer = tell(scene.host, NOTHING_BACKED);
+        answer = tell(host, NOTHING_BACKED);
     }
-    let places = places(known.pack, &said);
+    let places = places(&known.pack, &said);
     if !places.is_empty() {
         let gap = if answer.ends_with('\n') { "" } else { "\n" };
-        answer.push_str(&tell(scene.host, &format!("{gap}{}\n", places.join("\n"))));
+        answer.push_str(&tell(host, &format!("{gap}{}\n", places.join("\n"))));
     }
-    Ok(answer)
+    Ok((answer, known.pack.places()))
 }
 
 /// The check of a draft without the sentences that nothing backs: the share of it that is certain.

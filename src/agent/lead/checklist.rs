@@ -1,4 +1,5 @@
 //! The checklist of a turn: begun with the parts of the request, changed by the model with the tool [`Builtin::Plan`], seen by the user as the plan.
+//! A large task has two levels: stages, and the steps of a stage, which name it.
 
 use serde_json::{Map, Value, json};
 
@@ -68,6 +69,8 @@ impl Mark {
 struct Item {
     step: Step,
     mark: Mark,
+    /// The text of the item that this one is a step of.
+    stage: Option<String>,
 }
 
 #[derive(Default)]
@@ -91,13 +94,17 @@ impl Checklist {
             step.text = words::shorten(&step.text, TEXT_MAX);
         }
         let last = steps.len();
-        let items = steps.into_iter().map(|step| Item { step, mark: Mark::Open }).collect();
+        let items = steps.into_iter().map(|step| Item { step, mark: Mark::Open, stage: None }).collect();
         Checklist { items, by_model: false, last }
     }
 
     /// The items for the model; empty if there are none.
     pub fn text(&self) -> String {
-        self.items.iter().map(|item| format!("- [{}] {}\n", item.mark.name(), item.step.text)).collect()
+        let line = |item: &Item| {
+            let indent = if item.stage.is_some() { "  " } else { "" };
+            format!("{indent}- [{}] {}\n", item.mark.name(), item.step.text)
+        };
+        self.items.iter().map(line).collect()
     }
 
     /// The texts of the items, which say what is still to be done.
@@ -113,6 +120,9 @@ impl Checklist {
         let mut view = plan::listed(self.items.iter().map(|item| &item.step));
         for (step, item) in view.steps.iter_mut().zip(&self.items) {
             step.status = item.mark.status();
+            if item.stage.is_some() {
+                step.description.insert_str(0, "· ");
+            }
         }
         host.emit(Event::PlanCreated { plan: view });
     }
@@ -139,8 +149,10 @@ impl Checklist {
                 last += 1;
                 Step::of(last, Kind::Edit, text)
             });
-            items.push(Item { step, mark });
+            let stage = one.get("stage").and_then(Value::as_str).map(str::trim).filter(|stage| !stage.is_empty());
+            items.push(Item { step, mark, stage: stage.map(|stage| words::shorten(stage, TEXT_MAX)) });
         }
+        let items = in_stages(items)?;
         let before = std::mem::replace(&mut self.items, items);
         (self.by_model, self.last) = (true, last);
         let is_same = before.iter().map(|item| item.step.id).eq(self.items.iter().map(|item| item.step.id));
@@ -161,8 +173,9 @@ impl Checklist {
     /// model, or why nothing was added.
     pub fn add(&mut self, steps: &[&str], host: &dyn Host) -> Result<String, String> {
         let kept = self.items.iter().filter(|_| self.by_model);
-        let mut items: Vec<Value> =
-            kept.map(|item| json!({ "text": item.step.text, "state": item.mark.name() })).collect();
+        let mut items: Vec<Value> = kept
+            .map(|item| json!({ "text": item.step.text, "state": item.mark.name(), "stage": item.stage }))
+            .collect();
         let before = items.len();
         for step in steps {
             let text = words::shorten(step, TEXT_MAX);
@@ -178,8 +191,10 @@ impl Checklist {
     }
 
     /// The item that a call works on: an open one with a path or quotation that occurs in `arguments`, else the first open one; 0 if there is none.
+    /// A call works on a step of a stage, not on the stage.
     pub fn current(&self, arguments: &str) -> StepId {
-        let open = || self.items.iter().filter(|item| item.mark == Mark::Open);
+        let has_steps = |one: &Item| self.items.iter().any(|item| item.stage.as_ref() == Some(&one.step.text));
+        let open = || self.items.iter().filter(|item| item.mark == Mark::Open && !has_steps(item));
         let names = |item: &&Item| marks(&item.step).any(|name| arguments.contains(name));
         open().find(names).or(open().next()).map_or(StepId(0), |item| item.step.id)
     }
@@ -206,6 +221,27 @@ impl Checklist {
     pub fn dropped(&self) -> impl Iterator<Item = &str> {
         self.items.iter().filter(|item| item.mark == Mark::Dropped).map(|item| item.step.text.as_str())
     }
+}
+
+/// The items with the steps of each stage behind it. A stage is open as long as one of its steps is.
+fn in_stages(items: Vec<Item>) -> Result<Vec<Item>, String> {
+    let (mut stages, mut steps): (Vec<Item>, Vec<Item>) = items.into_iter().partition(|item| item.stage.is_none());
+    let is_stage = |name: &str| stages.iter().any(|item| item.step.text == name);
+    if let Some(name) = steps.iter().filter_map(|item| item.stage.as_deref()).find(|name| !is_stage(name)) {
+        return Err(format!("`{name}` is not the text of an item without a stage; add it to the list"));
+    }
+    let mut items = Vec::new();
+    for mut stage in stages.drain(..) {
+        let (own, others) = steps.into_iter().partition(|item| item.stage.as_ref() == Some(&stage.step.text));
+        steps = others;
+        let own: Vec<Item> = own;
+        if own.iter().any(|step| step.mark == Mark::Open) {
+            stage.mark = Mark::Open;
+        }
+        items.push(stage);
+        items.extend(own);
+    }
+    Ok(items)
 }
 
 /// The paths and quotations of a step.
@@ -267,6 +303,29 @@ mod tests {
         assert!(matches!(&seen[..], [Event::PlanCreated { plan }, Event::StepState { step: StepId(1), .. }]
             if plan.steps[1].id == StepId(3)));
         assert_eq!(list.open(&Evidence::default()), ["Test it"]);
+    }
+
+    #[test]
+    fn a_stage_stays_open_as_long_as_one_of_its_steps_is() {
+        let (mut list, host) = (Checklist::default(), Seen::default());
+        let plan = |open: &str| {
+            json!([
+                {"text": "Split the parser", "state": "done"}, {"text": "Release", "state": "open"},
+                {"text": "Move the lexer to lex.rs", "state": open, "stage": "Split the parser"},
+                {"text": "Adapt parse.rs", "state": "done", "stage": "Split the parser"},
+            ])
+        };
+        assert_eq!(set(&mut list, &host, plan("open")).as_deref(), Ok("3 open, 1 done, 0 dropped"));
+        assert_eq!(list.open(&Evidence::default()), ["Split the parser", "Move the lexer to lex.rs", "Release"]);
+        assert!(list.text().contains("\n  - [open] Move the lexer to lex.rs\n"), "{}", list.text());
+        // Calls belong to steps, not to their stage.
+        assert_eq!(list.current("anything"), StepId(3));
+        assert_eq!(set(&mut list, &host, plan("done")).as_deref(), Ok("1 open, 3 done, 0 dropped"));
+        assert_eq!(list.open(&Evidence::default()), ["Release"]);
+        let before = list.text();
+        let lost = json!([{"text": "Test it", "state": "open", "stage": "Review"}]);
+        assert!(set(&mut list, &host, lost).is_err_and(|why| why.contains("`Review`")));
+        assert_eq!(list.text(), before, "nothing was changed");
     }
 
     #[test]

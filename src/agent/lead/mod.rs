@@ -24,7 +24,7 @@ use crate::language::words;
 use crate::models::Role;
 use crate::models::dialect::{Message, Speaker};
 use crate::protocol::{Mode, Remedy, Stall};
-use crate::request::{Step, kind};
+use crate::request::{self, Step, kind};
 use crate::tools::Context;
 use crate::tools::builtin::Builtin;
 
@@ -96,8 +96,17 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Ended, TurnError> {
     let memory = Memory::of(toolkit, &open, evidence).await;
     let lessons = memory.as_ref().and_then(|memory| memory.told(|spec| offer.get(&spec.name).is_some(), toolkit, host));
     let lessons = lessons.unwrap_or_default();
+    let files = parts.iter().map(|part| part.paths.len()).sum();
+    let items = checklist.texts().count();
+    // A mere question makes no checklist.
+    let orders = items > 0 || kind::of(parts) != request::Kind::Ask;
+    let is_large = with_checklist
+        && toolkit.mode == Mode::Agent
+        && orders
+        && cognitive::is_complex(cognitive::complexity(request, files, items.max(parts.len())));
     let (checklist_shown, vector) = (&checklist, vector.as_deref());
-    let given = opening::Given { parts, checklist: checklist_shown, evidence, trouble, lessons: &lessons, vector };
+    let given =
+        opening::Given { parts, checklist: checklist_shown, is_large, evidence, trouble, lessons: &lessons, vector };
     let messages = opening::messages(scene, &model, &budget, given).await?;
     let request_at = messages.len() - 1;
     inspect::stage(toolkit, host, inspect::of_turn("context"), || messages[request_at].content.clone()).await?;

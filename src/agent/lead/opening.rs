@@ -21,6 +21,9 @@ use crate::tools::{Context, sandbox};
 
 const AGENT: &str = include_str!("../prompts/lead.md");
 const CHAT: &str = include_str!("../prompts/lead_chat.md");
+/// The order to plan a large task in two levels.
+const STAGES: &str = "\n\nThis task is large. Before you change anything, set its stages with `plan`, an item each. When you begin a stage, add its \
+                      steps to the list, each with the text of the stage as its `stage`.";
 /// Files with instructions for agents; of a folder the first that is there counts.
 const INSTRUCTIONS: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 /// Changed files that are named.
@@ -30,6 +33,8 @@ const CHANGED_SHOWN: usize = 12;
 pub struct Given<'a> {
     pub parts: &'a [Part],
     pub checklist: &'a Checklist,
+    /// The task is planned in two levels.
+    pub is_large: bool,
     pub evidence: &'a Evidence,
     /// The parts of the request that code could not do; empty if it has tried nothing.
     pub trouble: &'a str,
@@ -74,6 +79,9 @@ pub async fn messages(
     }
     if !given.checklist.text().is_empty() {
         user.push_str(&format!("\n\nChecklist:\n{}", given.checklist.text().trim_end()));
+    }
+    if given.is_large {
+        user.push_str(STAGES);
     }
     if !given.trouble.is_empty() {
         user.push_str(&format!("\n\nNot done so far: {}", given.trouble));

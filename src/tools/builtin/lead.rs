@@ -98,7 +98,10 @@ pub fn parameters(builtin: Builtin) -> Value {
             let mut plan = schema(&[("items", "array", "All items, in order", true)]);
             plan["properties"]["items"]["items"] = json!({
                 "type": "object",
-                "properties": { "text": { "type": "string" }, "state": { "enum": ["open", "done", "dropped"] } },
+                "properties": {
+                    "text": { "type": "string" }, "state": { "enum": ["open", "done", "dropped"] },
+                    "stage": { "type": "string", "description": "Text of the item that this is a step of" },
+                },
                 "required": ["text", "state"],
             });
             plan
