@@ -19,6 +19,7 @@ mod confined;
 mod connect;
 mod conversation;
 mod docs;
+mod drafts;
 mod engine;
 mod fit;
 mod gate;
