@@ -119,6 +119,14 @@ impl Engine {
         self.inner.pressure.slots()
     }
 
+    /// How many slots are free, if slots share calls; none if each has calls of its own. Returns at
+    /// once.
+    pub fn free_together(&self) -> usize {
+        let pressure = &self.inner.pressure;
+        let free = pressure.slots().iter().filter(|slot| slot.is_none()).count().saturating_sub(pressure.waiting());
+        if pressure.shares_calls() { free } else { 0 }
+    }
+
     /// How many tokens a plain text has.
     pub fn count(&self, text: &str) -> usize {
         self.tokenize(&Prompt::default().text(text)).len()

@@ -2,7 +2,7 @@
 //!
 //! Its tokens are bytes, and chat markers are ordinary text to it. Its output depends only on the text in the sequence,
 //! as with a real model: the text after the last turn marker is what it has written so far, and the first rule whose
-//! pattern occurs in the text before the marker gives the reply.
+//! pattern occurs in the text before the marker gives the reply, or several that are as likely.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,13 +25,15 @@ const EMPTY_THOUGHT: &str = "<think>\n\n</think>\n\n";
 const CLOSE: &str = "</think>";
 /// Logit of the script's next token; all others get 0.
 const CERTAIN: f32 = 20.0;
+/// How much lower the logit of each further reply is, so that greedy decoding gives the first.
+const LATER: f32 = 0.01;
 
 /// Which reply to give to which prompt.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
-    /// Pattern and reply of each rule.
-    rules: Vec<(String, String)>,
-    otherwise: String,
+    /// Pattern and replies of each rule.
+    rules: Vec<(String, Vec<String>)>,
+    otherwise: Vec<String>,
     /// Prompts with one of these texts cannot be computed.
     fails: Vec<String>,
     pub slots: usize,
@@ -54,12 +56,25 @@ impl Script {
     /// A script that replies `otherwise` to every prompt.
     pub fn saying(otherwise: &str) -> Script {
         let (slots, context, chunk) = (2, 65_536, 64);
-        Script { otherwise: otherwise.to_owned(), slots, context, chunk, capable: Some(true), ..Script::default() }
+        Script {
+            otherwise: vec![otherwise.to_owned()],
+            slots,
+            context,
+            chunk,
+            capable: Some(true),
+            ..Script::default()
+        }
     }
 
     /// Replies `reply` when the prompt contains `pattern` and no earlier rule applies.
-    pub fn on(mut self, pattern: &str, reply: &str) -> Script {
-        self.rules.push((pattern.to_owned(), reply.to_owned()));
+    pub fn on(self, pattern: &str, reply: &str) -> Script {
+        self.on_either(pattern, &[reply])
+    }
+
+    /// The same with several replies: the seed of a sample decides among them, and a greedy answer
+    /// is the first.
+    pub fn on_either(mut self, pattern: &str, replies: &[&str]) -> Script {
+        self.rules.push((pattern.to_owned(), replies.iter().map(|reply| (*reply).to_owned()).collect()));
         self
     }
 
@@ -100,28 +115,24 @@ impl Script {
         Script { measured: Some(measured), ..self }
     }
 
-    fn reply(&self, prompt: &str) -> &str {
+    fn replies(&self, prompt: &str) -> &[String] {
         let rule = self.rules.iter().find(|(pattern, _)| prompt.contains(pattern.as_str()));
-        rule.map_or(&self.otherwise, |(_, reply)| reply)
+        rule.map_or(&self.otherwise, |(_, replies)| replies)
     }
 
-    /// The token that follows `text`.
-    fn next(&self, text: &str) -> Token {
+    /// The tokens that may follow `text`, one for each reply that goes on so.
+    fn next(&self, text: &str) -> Vec<Token> {
         let turn = text.rfind(TURN).map_or(text.len(), |at| at + TURN.len());
         let turn = if text[turn..].starts_with(EMPTY_THOUGHT) { turn + EMPTY_THOUGHT.len() } else { turn };
         let (prompt, written) = text.split_at(turn);
-        let (mut reply, mut written) = (self.reply(prompt), written);
-        // A thought that was closed before its end is followed by what would have followed its end.
-        if !reply.starts_with(written)
-            && let (Some((_, after)), Some((_, so_far))) = (reply.split_once(CLOSE), written.split_once(CLOSE))
-        {
-            (reply, written) = (after.trim_start(), so_far.trim_start());
+        let mut tokens = Vec::new();
+        for token in self.replies(prompt).iter().filter_map(|reply| after(reply, written)) {
+            if !tokens.contains(&token) {
+                tokens.push(token);
+            }
         }
         // If a grammar has forced other text, the script ends.
-        match reply.as_bytes().strip_prefix(written.as_bytes()).and_then(<[u8]>::first) {
-            Some(&byte) => Token(i32::from(byte)),
-            None => END,
-        }
+        if tokens.is_empty() { vec![END] } else { tokens }
     }
 
     /// A running engine that plays this script.
@@ -133,6 +144,19 @@ impl Script {
             inbox.serve(ScriptedDecoder { script: self, sequences, logits: Vec::new() }, &*thread_vocabulary)
         })
     }
+}
+
+/// The token of `reply` after what is `written` so far; `None` if it begins otherwise.
+fn after(reply: &str, written: &str) -> Option<Token> {
+    let (mut reply, mut written) = (reply, written);
+    // A thought that was closed before its end is followed by what would have followed its end.
+    if !reply.starts_with(written)
+        && let (Some((_, after)), Some((_, so_far))) = (reply.split_once(CLOSE), written.split_once(CLOSE))
+    {
+        (reply, written) = (after.trim_start(), so_far.trim_start());
+    }
+    let rest = reply.as_bytes().strip_prefix(written.as_bytes())?;
+    Some(rest.first().map_or(END, |&byte| Token(i32::from(byte))))
 }
 
 /// A vocabulary of 256 byte tokens and one end token.
@@ -224,8 +248,9 @@ impl Decoder for ScriptedDecoder {
                     return Err(DecodeError::Failed { rows: rows.len(), reason });
                 }
                 logits = vec![0.0; 257];
-                let token = self.script.next(&text);
-                logits[token.0 as usize] = CERTAIN;
+                for (at, token) in self.script.next(&text).into_iter().enumerate() {
+                    logits[token.0 as usize] = CERTAIN - LATER * at as f32;
+                }
             }
             self.logits.push(logits);
         }

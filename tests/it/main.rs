@@ -21,6 +21,7 @@ mod confined;
 mod connect;
 mod conversation;
 mod docs;
+mod drafts;
 mod engine;
 mod fit;
 mod gate;

@@ -2,6 +2,7 @@
 
 mod checks;
 mod choice;
+mod drafts;
 mod sample;
 mod write;
 
@@ -9,7 +10,7 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use crate::agent::budget::{self, Guided};
-use crate::agent::evidence::{Check, Evidence};
+use crate::agent::evidence::Evidence;
 use crate::agent::player::Player;
 use crate::agent::probe;
 use crate::agent::toolkit::TurnError;
@@ -29,7 +30,6 @@ use super::verify::{self, Wrong};
 use super::{Done, Job, refusal};
 use choice::items_of;
 pub use sample::sample;
-use write::Writer;
 
 const WRITE: &str = include_str!("../prompts/write.md");
 const NAME: &str = "First name the definitions to write.";
@@ -62,7 +62,7 @@ pub async fn code(job: Job<'_>, order: Order<'_>, evidence: &mut Evidence) -> Re
                 rounds.refused(round, &problem);
                 break;
             }
-            Ok(Outcome::Asked) => {}
+            Ok(Outcome::Asked(question)) => rounds.asked(&question),
             // A change that no check has accepted does not stay.
             Err(error) if !matches!(error, TurnError::Cancelled) => {
                 rounds.files.restore(job, evidence).await?;
@@ -89,9 +89,9 @@ struct Rounds<'a> {
     items_max: usize,
     /// The mistake may be in a list or constant that the named definitions use.
     may_be_data: bool,
+    /// The prompt. What the model writes is not added to it: with its answer in the prompt a model
+    /// repeats it.
     messages: Vec<Message>,
-    /// Number of messages before the model's first answer.
-    prompt_len: usize,
     /// The items of the next round, if they are decided already.
     next: Option<Given>,
     /// The problem of the round before.
@@ -111,15 +111,17 @@ struct Rounds<'a> {
 /// The items to write, and whether the model may name no others.
 type Given = (Vec<Item>, bool);
 
-/// The model's answer in one round.
+/// A whole draft of one round.
 struct Attempt {
     round: usize,
-    /// No round follows.
+    /// Other drafts of the round have not been judged yet.
+    has_others: bool,
+    /// Neither another draft nor a round follows.
     is_last: bool,
     pieces: Vec<(Item, String)>,
 }
 
-/// How a round ends.
+/// How a draft, and with the best one its round, ends.
 enum Outcome {
     /// The change stays: what to say and note about it, and what else was changed.
     Accepted(Done),
@@ -127,8 +129,8 @@ enum Outcome {
     Refused(String),
     /// The same, and another round would not help: the problem, for the user.
     Final(String),
-    /// The change looks unfinished, and the next prompt asks about it.
-    Asked,
+    /// The change looks unfinished, and the next prompt asks this about it.
+    Asked(String),
 }
 
 impl<'a> Rounds<'a> {
@@ -169,7 +171,6 @@ impl<'a> Rounds<'a> {
             items_max: choice::items_max(mentions, &files.asked),
             may_be_data: choice::may_be_data(&order, &files.asked),
             next: choice::decided(job, &order, &files, &choices),
-            prompt_len: messages.len(),
             messages,
             files,
             choices,
@@ -182,72 +183,9 @@ impl<'a> Rounds<'a> {
         }))
     }
 
-    /// One round: the model writes, code merges that into the files and writes them, and the examples run, then the command or the tests.
-    async fn round(&mut self, round: usize, until: Instant, evidence: &mut Evidence) -> Result<Outcome, TurnError> {
-        let whole = self.write(round).await?;
-        let is_last = round + 1 >= self.count || Instant::now() >= until;
-        let mut attempt = Attempt { round, is_last, pieces: Vec::new() };
-        match whole {
-            Ok(pieces) => {
-                attempt.pieces = pieces;
-                if let Some(outcome) = self.merge(&attempt) {
-                    return Ok(outcome);
-                }
-            }
-            // The change that the model was asked about stays if nothing whole comes in its place.
-            Err(why) => {
-                if self.may_try_again(&attempt) {
-                    return Ok(Outcome::Refused(why));
-                }
-                self.files.take_from_aside();
-                if self.files.changed().is_empty() {
-                    return Ok(Outcome::Refused(why));
-                }
-            }
-        }
-        if let Some(notes) = self.files.write(self.job, evidence).await? {
-            return Ok(Outcome::Accepted(Done { notes, ..Done::default() }));
-        }
-        if let Some(outcome) = self.run_examples(&attempt, evidence).await? {
-            return Ok(outcome);
-        }
-        match self.command {
-            Some(line) => Ok(match verify::trouble_of(self.job, line, Check::Asked, evidence).await? {
-                Some(problem) => Outcome::Refused(problem),
-                None => Outcome::Accepted(Done::default()),
-            }),
-            None => match self.run_tests(&attempt, evidence).await? {
-                Outcome::Accepted(done) if self.is_weak => self.accepted_if_it_differs(&attempt, done, evidence).await,
-                outcome => Ok(outcome),
-            },
-        }
-    }
-
-    /// Has the model name items and write each. If an answer is not whole, the same items are written again in the next round; the error says why.
-    async fn write(&mut self, round: usize) -> Result<Result<Vec<(Item, String)>, String>, TurnError> {
-        let given = self.next.take();
-        let writer = Writer {
-            job: self.job,
-            files: &self.files,
-            choices: &self.choices,
-            text: &self.job.step.text,
-            trouble: &self.trouble,
-            round,
-            items_max: self.items_max,
-        };
-        let pieces = writer.pieces(given, &mut self.messages).await?;
-        self.trouble.clear();
-        let items = pieces.iter().map(|(item, _)| item.clone()).collect();
-        let whole = pieces.into_iter().map(|(item, code)| Ok((item, code?))).collect::<Result<_, String>>();
-        if whole.is_err() {
-            self.next = Some((items, true));
-        }
-        Ok(whole)
-    }
-
-    /// Whether a further round may replace the answer that was refused in this one.
+    /// Whether another draft or a further round may replace the one that was refused.
     fn may_try_again(&self, attempt: &Attempt) -> bool {
-        self.doubted.is_none_or(|at| attempt.round < at + 2 && !attempt.is_last)
+        attempt.has_others || self.doubted.is_none_or(|at| attempt.round < at + 2 && !attempt.is_last)
     }
 
     /// Merges what was written into the texts of the files, not yet on disk. `None` if it is to be tried.
@@ -275,8 +213,8 @@ impl<'a> Rounds<'a> {
         }
         let may_ask = self.doubted.is_none() && !self.files.are_written() && !attempt.is_last;
         let question = self.files.doubt().filter(|_| may_ask)?;
-        self.ask_for_others(&question, attempt);
-        Some(Outcome::Asked)
+        self.ask_for_others(attempt);
+        Some(Outcome::Asked(question))
     }
 
     /// The next items after an answer that could not be merged, or that has nothing new.
@@ -294,15 +232,17 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Puts a question about the change into the next prompt, which offers other definitions, and sets this change aside.
-    fn ask_for_others(&mut self, question: &str, attempt: &Attempt) {
+    /// Sets a change aside that looks unfinished, and offers other definitions for the next round.
+    fn ask_for_others(&mut self, attempt: &Attempt) {
         self.doubted = Some(attempt.round);
-        // With its code in the prompt, a model repeats it in the wrong place.
-        self.messages.truncate(self.prompt_len);
         attempt.pieces.iter().for_each(|(item, _)| self.choices.without(item));
         self.choices.narrow_to_data_of(&attempt.pieces);
         self.next = self.choices.data_of(&attempt.pieces).map(|item| (vec![item], true));
         self.files.set_aside();
+    }
+
+    /// Puts a question about a change that was set aside into the next prompt.
+    fn asked(&mut self, question: &str) {
         if let Some(last) = self.messages.last_mut() {
             last.content.push_str(&format!("\n{question}"));
         }
@@ -312,8 +252,6 @@ impl<'a> Rounds<'a> {
     fn refused(&mut self, round: usize, problem: &str) {
         self.trouble = words::shorten(problem, TROUBLE_CHARS);
         tracing::debug!(round, trouble = self.trouble.as_str(), "not right yet");
-        // With its answer in the prompt a model repeats it, so only the problem stays there.
-        self.messages.truncate(self.prompt_len);
         if self.next.is_none()
             && let Some(last) = self.messages.last_mut()
         {

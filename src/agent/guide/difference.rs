@@ -78,7 +78,7 @@ pub async fn shown(
         *programs = Programs { target: Some(target.clone()), ..Programs::default() };
     }
     let mut problem = None;
-    for draw in 0..Guided::DRAFTS {
+    for draw in 0..Guided::SAMPLES {
         if draw == programs.drawn.len() {
             let drawn = written(job, opening, &target, draw, &programs.fault).await?;
             programs.drawn.push(drawn.map_err(|fault| programs.fault = fault).ok());

@@ -13,7 +13,7 @@ use crate::context::mentions::{self, Mentions};
 use crate::context::{Pack, Shown};
 use crate::edit::package_function::PackageFunction;
 use crate::edit::testing::Style;
-use crate::edit::{self, package_function, preserve, testing};
+use crate::edit::{self, package_function, testing};
 use crate::language::Asked;
 use crate::request::kind;
 
@@ -66,6 +66,14 @@ pub struct Files {
     touched: Vec<Stretch>,
     /// The function that the package exports without a name.
     own: Option<PackageFunction>,
+}
+
+/// A change as it was at some time, whatever was written to disk.
+#[derive(Clone)]
+pub struct Version {
+    after: BTreeMap<String, String>,
+    aside: Option<(BTreeMap<String, String>, Vec<Stretch>)>,
+    touched: Vec<Stretch>,
 }
 
 /// Why an answer of the model is refused.
@@ -182,10 +190,9 @@ impl Files {
         file.is_some_and(|file| file.lines.iter().any(|(from, to)| *from <= lines.0 && lines.1 <= *to))
     }
 
-    /// Whether a file has the code of an item already, whatever its white space.
-    pub fn has(&self, item: &Item, code: &str) -> bool {
-        let texts = [self.before.get(&item.path), self.after.get(&item.path)];
-        texts.into_iter().flatten().any(|text| preserve::has_code(text, code))
+    /// The texts of a file before the change and now.
+    pub fn versions(&self, path: &str) -> impl Iterator<Item = &str> {
+        [self.before.get(path), self.after.get(path)].into_iter().flatten().map(String::as_str)
     }
 
     /// Whether a file defined that name at its top level before the change.
@@ -235,20 +242,46 @@ impl Files {
         self.written.get(path).or(self.before.get(path)).map(String::as_str)
     }
 
-    /// Writes the changed files, all of them or none. If it ends early, returns notes for the user: a file has changed meanwhile, or (without a
-    /// note) a call was refused or failed.
+    /// Writes the changed files, all of them or none; what another draft has written elsewhere is
+    /// taken back. If it ends early, returns notes for the user: a file has changed meanwhile, or
+    /// (without a note) a call was refused or failed.
     pub async fn write(&mut self, job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Vec<String>>, TurnError> {
         let new = self.after.iter().filter(|(path, text)| job.text(path).as_ref() != Some(*text));
         let new: Vec<(String, String)> = new.map(|(path, text)| (path.clone(), text.clone())).collect();
         new.iter().for_each(|(path, text)| job.tries(&self.trial, path, text));
-        let edits: Vec<FileEdit> =
-            new.iter().map(|(path, text)| FileEdit::text(path, self.known(path), text)).collect();
+        let gone = self.written.iter().filter(|(path, _)| !self.after.contains_key(*path));
+        let gone: BTreeMap<String, String> = gone.map(|(path, text)| (path.clone(), text.clone())).collect();
+        let edits = new.iter().map(|(path, text)| FileEdit::text(path, self.known(path), text));
+        let edits: Vec<FileEdit> = edits.chain(gone.iter().filter_map(|(path, text)| self.back(path, text))).collect();
         match job.make_all(&edits, &[], evidence).await? {
-            Made::All => self.written.extend(new),
+            Made::All => {
+                self.written.retain(|path, _| !gone.contains_key(path));
+                self.written.extend(new);
+            }
             Made::Stale(path) => return Ok(Some(vec![changed_meanwhile(&path)])),
             Made::Nothing => return Ok(Some(Vec::new())),
         }
         Ok(None)
+    }
+
+    /// The edit that puts a file back, which has the text `written` now; `None` if that is its text
+    /// from before.
+    fn back(&self, path: &str, written: &str) -> Option<FileEdit> {
+        match self.before.get(path) {
+            Some(before) => (before != written).then(|| FileEdit::text(path, Some(written), before)),
+            None => Some(FileEdit::delete(path, written)),
+        }
+    }
+
+    /// The change as it is now.
+    pub fn version(&self) -> Version {
+        Version { after: self.after.clone(), aside: self.aside.clone(), touched: self.touched.clone() }
+    }
+
+    /// Makes the change what it was, not yet on disk.
+    pub fn go_back(&mut self, version: &Version) {
+        let Version { after, aside, touched } = version.clone();
+        (self.after, self.aside, self.touched) = (after, aside, touched);
     }
 
     /// Sets the change so far aside as a fallback and begins a new one.
@@ -272,13 +305,9 @@ impl Files {
     /// the user said no, or writing failed.
     pub async fn restore(&mut self, job: Job<'_>, evidence: &mut Evidence) -> Result<bool, TurnError> {
         let mut written = std::mem::take(&mut self.written);
-        written.retain(|path, text| self.before.get(path) != Some(text));
-        let edit = |(path, text): (&String, &String)| match self.before.get(path) {
-            Some(before) => FileEdit::text(path, Some(text), before),
-            None => FileEdit::delete(path, text),
-        };
         let made = loop {
-            let made = job.make_all(&written.iter().map(edit).collect::<Vec<_>>(), &[], evidence).await?;
+            let edits: Vec<FileEdit> = written.iter().filter_map(|(path, text)| self.back(path, text)).collect();
+            let made = job.make_all(&edits, &[], evidence).await?;
             let Made::Stale(path) = &made else { break made };
             job.scene.host.notice(&format!("{path} was changed by somebody else in the meantime and is left as it is"));
             if written.remove(path).is_none() {

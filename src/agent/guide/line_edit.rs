@@ -25,10 +25,12 @@ const STRETCH_LINES_MAX: usize = 12;
 const STRETCHES_MAX: usize = 2;
 
 /// The stretches of a long function.
-pub struct Within<'a> {
-    item: &'a Item,
+#[derive(Clone)]
+pub struct Within {
+    path: String,
+    name: String,
     /// The function as it is.
-    text: &'a str,
+    text: String,
     /// The byte where it begins in its file.
     begin: usize,
     stretches: Vec<LineRange>,
@@ -36,9 +38,9 @@ pub struct Within<'a> {
     is_shown: bool,
 }
 
-impl<'a> Within<'a> {
+impl Within {
     /// `None` for what is short enough to be written whole, and for what is no function.
-    pub fn of(item: &'a Item, files: &'a Files) -> Option<Within<'a>> {
+    pub fn of(item: &Item, files: &Files) -> Option<Within> {
         let What::Change(span) = &item.what else { return None };
         let file = files.text(&item.path);
         let is_long = span.sort == Sort::Function && span.lines.1 - span.lines.0 >= WHOLE_LINES_MAX;
@@ -58,7 +60,8 @@ impl<'a> Within<'a> {
                 stretches[at].title = format!("{} … {}", titles[at - 1], titles[at]);
             }
         }
-        (!stretches.is_empty()).then_some(Within { item, text, begin: span.bytes.start, stretches, is_shown })
+        let (path, name, text) = (item.path.clone(), item.name.clone(), text.to_owned());
+        (!stretches.is_empty()).then_some(Within { path, name, text, begin: span.bytes.start, stretches, is_shown })
     }
 
     /// How the model names the lines to change.
@@ -86,7 +89,7 @@ impl<'a> Within<'a> {
         purpose: &str,
         seed: Option<usize>,
     ) -> Result<Result<String, String>, TurnError> {
-        let name = &self.item.name;
+        let name = &self.name;
         let is_short = self.text.lines().count() < context::WHOLE_LINES_MAX;
         let text = if self.is_shown || !is_short { String::new() } else { format!("\n```\n{}\n```", self.text) };
         messages.push(Message::user(format!(
@@ -97,7 +100,7 @@ impl<'a> Within<'a> {
         tracing::debug!(answer.text, "lines");
         let named = self.named(answer.whole_lines());
         messages.push(Message::assistant(answer.text.clone()));
-        let mut text = self.text.to_owned();
+        let mut text = self.text.clone();
         let mut grown = 0isize;
         for stretch in named {
             // The stretch of the first line includes the indentation, which is not part of the function.
@@ -106,7 +109,7 @@ impl<'a> Within<'a> {
             messages.push(Message::user(format!(
                 "Write these lines as they have to become, with what is new before or behind them, and nothing else:\n```\n{old}\n```"
             )));
-            let form = Form::Lark(grammar::of_lines(&self.item.path, &stretch.indent));
+            let form = Form::Lark(grammar::of_lines(&self.path, &stretch.indent));
             let ask_for = Ask { form, tokens: job.limits().lines, seed, phase: "writing code" };
             let answer = ask(job, messages, ask_for).await?;
             tracing::debug!(answer.text, "written");

@@ -140,12 +140,7 @@ impl<D: Decoder> Worker<'_, D> {
             self.show();
             let shares_prompts = self.limits.sharing == Sharing::Wanted;
             let views: Vec<View> = self.slots.iter().map(|slot| slot.view(shares_prompts)).collect();
-            let may_share = match self.limits.sharing {
-                Sharing::Always | Sharing::Wanted => true,
-                Sharing::IfProved => !self.verdicts.is_refuted(),
-                Sharing::Never => false,
-            };
-            let work = self.scheduler.next(&views, may_share);
+            let work = self.scheduler.next(&views, self.may_share());
             self.carry_out(&work);
         }
     }
@@ -155,7 +150,16 @@ impl<D: Decoder> Worker<'_, D> {
     }
 
     fn show(&self) {
-        self.pressure.show(self.slots.iter().map(Occupied::busy).collect());
+        self.pressure.show(self.slots.iter().map(Occupied::busy).collect(), self.may_share());
+    }
+
+    /// Whether slots may share calls.
+    fn may_share(&self) -> bool {
+        match self.limits.sharing {
+            Sharing::Always | Sharing::Wanted => true,
+            Sharing::IfProved => !self.verdicts.is_refuted(),
+            Sharing::Never => false,
+        }
     }
 
     /// Ends jobs whose stream was dropped or whose deadline has passed.
@@ -212,6 +216,8 @@ impl<D: Decoder> Worker<'_, D> {
             let held_ms = active.started.elapsed().as_millis() as f64;
             self.service_ms = if self.service_ms == 0.0 { held_ms } else { 0.8 * self.service_ms + 0.2 * held_ms };
             let tally = active.tally();
+            // Whoever has the answer finds the slot free.
+            self.show();
             let _ = active.job.updates.send(Update::Finished { finish, tally });
         }
     }

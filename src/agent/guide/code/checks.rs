@@ -112,8 +112,7 @@ impl Rounds<'_> {
         done: Done,
         evidence: &mut Evidence,
     ) -> Result<Outcome, TurnError> {
-        let opening = &self.messages[..self.prompt_len];
-        let shown = difference::shown(self.job, &self.files, opening, &mut self.programs, evidence).await?;
+        let shown = difference::shown(self.job, &self.files, &self.messages, &mut self.programs, evidence).await?;
         self.next = Some((items_of(&attempt.pieces), true));
         Ok(match shown {
             Shown::Nothing => Outcome::Accepted(done),

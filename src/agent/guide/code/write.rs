@@ -1,6 +1,11 @@
-//! Has the model name the items of a change and write each of them.
+//! Has the model name the items of a change and write them, in one draft or in several at once.
+
+use std::pin::Pin;
+
+use futures_util::{Stream, StreamExt, stream};
 
 use crate::agent::budget::Guided;
+use crate::agent::execute::Scene;
 use crate::agent::guide::change::{Ask, ask};
 use crate::agent::guide::files::Files;
 use crate::agent::guide::grammar::Body;
@@ -9,8 +14,14 @@ use crate::agent::guide::line_edit::Within;
 use crate::agent::guide::{Job, grammar, reply};
 use crate::agent::player::Form;
 use crate::agent::toolkit::TurnError;
-use crate::edit::{self, comments, testing};
+use crate::agent::{Deciding, Host};
+use crate::base::StepId;
+use crate::edit::{self, comments, preserve, testing};
 use crate::models::dialect::Message;
+use crate::protocol::{Event, Proposal};
+use crate::tools::policy::Policy;
+
+use super::Given;
 
 const CASES: usize = Guided::CASES;
 /// Longest definition that is sampled several times, in lines.
@@ -21,47 +32,28 @@ const WITHIN_ROUNDS: usize = 3;
 /// The code of an item; the error says why it is not whole.
 pub(super) type Code = Result<String, String>;
 
+/// The items of a change with their code; it ends with an item that is not whole.
+pub(super) type Draft = Vec<(Item, Code)>;
+
+/// Drafts in the order in which they come to an end. Dropping them ends those that are still being
+/// written.
+pub(super) type Drafts<'a> = Pin<Box<dyn Stream<Item = Result<Draft, TurnError>> + Send + 'a>>;
+
 /// The context in which the model writes in one round.
-pub(super) struct Writer<'a> {
+pub(super) struct Writer<'w, 'a> {
     pub job: Job<'a>,
-    pub files: &'a Files,
-    pub choices: &'a Choices,
-    /// The text of the step.
-    pub text: &'a str,
+    pub files: &'w Files,
+    pub choices: &'w Choices,
     /// The problem of the round before.
-    pub trouble: &'a str,
+    pub trouble: &'w str,
     pub round: usize,
     /// Maximum number of items that may be named in the first round.
     pub items_max: usize,
 }
 
-impl Writer<'_> {
-    /// Has the model name items, unless `given` are all, and write each; returns them with their code, or with why it is not whole. The exchange
-    /// is appended to `messages`.
-    pub async fn pieces(
-        &self,
-        given: Option<(Vec<Item>, bool)>,
-        messages: &mut Vec<Message>,
-    ) -> Result<Vec<(Item, Code)>, TurnError> {
-        let items = self.items(given, messages).await?;
-        let named: Vec<String> = items.iter().map(|item| self.choices.line(item)).collect();
-        tracing::debug!(round = self.round, ?named);
-        messages.push(Message::assistant(named.join("\n")));
-        let mut pieces = Vec::new();
-        for item in items {
-            let is_removed = matches!(item.what, What::Remove(_));
-            let code = if is_removed { Ok(String::new()) } else { self.code(&item, messages).await? };
-            let is_cut = code.is_err();
-            pieces.push((item, code));
-            if is_cut {
-                break;
-            }
-        }
-        Ok(pieces)
-    }
-
+impl<'a> Writer<'_, 'a> {
     /// The items that are written: those given, and those that the model names.
-    async fn items(&self, given: Option<(Vec<Item>, bool)>, messages: &[Message]) -> Result<Vec<Item>, TurnError> {
+    pub async fn items(&self, given: Option<Given>, messages: &[Message]) -> Result<Vec<Item>, TurnError> {
         let (given, is_all) = given.unwrap_or_default();
         if is_all {
             return Ok(given);
@@ -75,52 +67,170 @@ impl Writer<'_> {
         Ok(self.choices.read(answer.whole_lines()))
     }
 
-    /// Has the model write an item: some lines of a long function, else the whole.
-    async fn code(&self, item: &Item, messages: &mut Vec<Message>) -> Result<Code, TurnError> {
-        let Writer { job, files, text, trouble, round, .. } = *self;
-        let warned = if trouble.is_empty() { String::new() } else { format!("\nA first attempt was wrong. {trouble}") };
-        let purpose = format!("It is for this: {text}{warned}");
-        let within = Within::of(item, files).filter(|_| round < WITHIN_ROUNDS);
-        if let Some(within) = within {
-            return within.write(job, messages, &purpose, (round > 0).then_some(round)).await;
-        }
-        messages.push(Message::user(format!("{}\n{purpose}", order_of(item, files))));
-        let (answer, code) = self.whole(item, messages).await?;
-        messages.push(Message::assistant(answer));
-        Ok(code)
+    /// Has the model write `count` drafts of the items at once, after `messages`. They share their
+    /// prompt, and each is sampled with seeds of its own.
+    pub fn drafts(&self, items: Vec<Item>, messages: &[Message], count: usize) -> Drafts<'a> {
+        let named: Vec<String> = items.iter().map(|item| self.choices.line(item)).collect();
+        tracing::debug!(round = self.round, count, ?named);
+        let messages = [messages, &[Message::assistant(named.join("\n"))]].concat();
+        let orders: Vec<Order> = items.into_iter().map(|item| self.order(item)).collect();
+        let (job, round) = (self.job, self.round);
+        let writing = (0..count).map(move |at| {
+            let draw = Draw { round, rounds: job.scene.toolkit.bounds.rounds, at, count };
+            draft(job, orders.clone(), messages.clone(), draw)
+        });
+        Box::pin(stream::iter(writing).buffer_unordered(count))
     }
 
-    /// The answer of the model with a whole item, and the code in it. Samples of a short one are drawn until one differs from the existing code.
-    async fn whole(&self, item: &Item, messages: &[Message]) -> Result<(String, Code), TurnError> {
-        let Writer { job, files, round, .. } = *self;
+    /// What the model is to write for an item, and in which form.
+    fn order(&self, item: Item) -> Order {
+        let Writer { job, files, trouble, round, .. } = *self;
+        if matches!(item.what, What::Remove(_)) {
+            return Order { item, way: Way::Removal };
+        }
+        let warned = if trouble.is_empty() { String::new() } else { format!("\nA first attempt was wrong. {trouble}") };
+        let purpose = format!("It is for this: {}{warned}", job.step.text);
+        if let Some(within) = Within::of(&item, files).filter(|_| round < WITHIN_ROUNDS) {
+            return Order { item, way: Way::Lines(within, purpose) };
+        }
         let grammar = match &item.what {
             What::File => grammar::of_any_code(&item.path, &files.head_of_tests(&item.path).unwrap_or_default()),
             _ => {
                 let has_docstring = comments::speaks_of_words(&files.told);
-                let without_comments = self.trouble.contains(edit::TO_BE_WRITTEN);
-                grammar::of_code(item, files.text(&item.path), Body { has_docstring, without_comments })
+                let without_comments = trouble.contains(edit::TO_BE_WRITTEN);
+                grammar::of_code(&item, files.text(&item.path), Body { has_docstring, without_comments })
             }
         };
-        let form = Form::Lark(grammar);
-        let mut answer = String::new();
-        let mut code = Ok(String::new());
-        // Greedy decoding would repeat what a check has refused.
-        let is_drawn = round > 0;
-        let is_long = matches!(&item.what, What::Change(span) if span.lines.1 - span.lines.0 > DRAWN_LINES_MAX);
-        for draft in 0..if is_drawn && !is_long { Guided::DRAFTS } else { 1 } {
-            let seed = is_drawn.then_some(round + draft * job.scene.toolkit.bounds.rounds);
-            let tokens = most_tokens(item, files, job.limits());
-            let form = Ask { form: form.clone(), tokens, seed, phase: "writing code" };
+        let whole = Whole {
+            message: format!("{}\n{purpose}", order_of(&item, files)),
+            form: Form::Lark(grammar),
+            tokens: most_tokens(&item, files, job.limits()),
+            is_long: matches!(&item.what, What::Change(span) if span.lines.1 - span.lines.0 > DRAWN_LINES_MAX),
+            known: files.versions(&item.path).map(str::to_owned).collect(),
+        };
+        Order { item, way: Way::Whole(whole) }
+    }
+}
+
+/// An item that the model is to write.
+#[derive(Clone)]
+struct Order {
+    item: Item,
+    way: Way,
+}
+
+#[derive(Clone)]
+enum Way {
+    /// Nothing is written.
+    Removal,
+    /// Some lines of a long function; the text says for what.
+    Lines(Within, String),
+    Whole(Whole),
+}
+
+/// An item that is written whole.
+#[derive(Clone)]
+struct Whole {
+    message: String,
+    form: Form,
+    /// Longest answer.
+    tokens: usize,
+    is_long: bool,
+    /// The texts of its file before the change and now.
+    known: Vec<String>,
+}
+
+/// The seeds of a draft.
+#[derive(Clone, Copy)]
+struct Draw {
+    round: usize,
+    /// Maximum number of rounds.
+    rounds: usize,
+    /// The number of the draft, of `count` in this round.
+    at: usize,
+    count: usize,
+}
+
+impl Draw {
+    /// The seed of a sample, another one for each of all rounds; `None` in the first round, which
+    /// is greedy. Later ones would repeat what was refused.
+    fn seed(self, sample: usize) -> Option<usize> {
+        (self.round > 0).then(|| self.round + self.rounds * (self.at + self.count * sample))
+    }
+
+    /// Maximum number of samples of an item, so that all drafts of a round take about as many as
+    /// one alone.
+    fn samples(self, is_long: bool) -> usize {
+        if self.round > 0 && !is_long { Guided::SAMPLES.div_ceil(self.count) } else { 1 }
+    }
+}
+
+/// One draft of all items.
+async fn draft(job: Job<'_>, orders: Vec<Order>, mut messages: Vec<Message>, draw: Draw) -> Result<Draft, TurnError> {
+    let aside = Aside(job.scene.host);
+    let scene = if draw.count > 1 { Scene { host: &aside, ..job.scene } } else { job.scene };
+    let job = Job { scene, ..job };
+    let mut draft = Vec::new();
+    for Order { item, way } in orders {
+        let code = match way {
+            Way::Removal => Ok(String::new()),
+            Way::Lines(within, purpose) => within.write(job, &mut messages, &purpose, draw.seed(0)).await?,
+            Way::Whole(whole) => whole.write(job, &mut messages, draw).await?,
+        };
+        let is_cut = code.is_err();
+        draft.push((item, code));
+        if is_cut {
+            break;
+        }
+    }
+    Ok(draft)
+}
+
+impl Whole {
+    /// Has the model write the item and appends the exchange to `messages`. Samples of a short one
+    /// are drawn until one differs from the existing code.
+    async fn write(self, job: Job<'_>, messages: &mut Vec<Message>, draw: Draw) -> Result<Code, TurnError> {
+        messages.push(Message::user(self.message));
+        let (mut answer, mut code) = (String::new(), Ok(String::new()));
+        for sample in 0..draw.samples(self.is_long) {
+            let seed = draw.seed(sample);
+            let form = Ask { form: self.form.clone(), tokens: self.tokens, seed, phase: "writing code" };
             let written = ask(job, messages, form).await?;
-            tracing::debug!(round, draft, written.text, "written");
+            tracing::debug!(draw.round, draw.at, sample, written.text, "written");
             code = written.whole().map(|text| reply::first(text).unwrap_or_default());
             answer = written.text;
             // A sample that was cut would be cut again.
-            if !code.as_ref().is_ok_and(|code| files.has(item, code)) {
+            let is_known = |code: &String| self.known.iter().any(|text| preserve::has_code(text, code));
+            if !code.as_ref().is_ok_and(is_known) {
                 break;
             }
         }
-        Ok((answer, code))
+        messages.push(Message::assistant(answer));
+        Ok(code)
+    }
+}
+
+/// The host of one of several drafts. It tells that the model works; thoughts of several drafts,
+/// one in another, would tell nothing.
+struct Aside<'h>(&'h dyn Host);
+
+impl Host for Aside<'_> {
+    fn emit(&self, event: Event) {
+        if !matches!(event, Event::Thinking { .. }) {
+            self.0.emit(event);
+        }
+    }
+
+    fn approve<'a>(&'a self, step: StepId, proposal: &'a Proposal) -> Deciding<'a> {
+        self.0.approve(step, proposal)
+    }
+
+    fn policy(&self) -> &Policy {
+        self.0.policy()
+    }
+
+    fn inspects(&self) -> bool {
+        self.0.inspects()
     }
 }
 
