@@ -16,7 +16,8 @@ use crate::base::{ConversationId, StepId};
 pub use cost::{BudgetReport, CallCost, Usage};
 pub use memory::{LoadingRow, Memory, ModelFile, ModelRow, ServerRow};
 pub use step::{
-    Asks, Decision, FileChange, PlanStatus, PlanStep, PlanView, Proposal, StepReport, StepState, StepStatus,
+    Asks, Decision, FileChange, PlanStatus, PlanStep, PlanView, Proposal, StepReport, StepState, StepStatus, Sure,
+    ToolChoice,
 };
 pub use telemetry::{
     CognitiveState, Detection, Recovery, Remedy, Repeat, Stall, ToolMiss, Verification, VerificationResult,
@@ -135,6 +136,9 @@ pub enum Event {
     /// A step enters its next state.
     #[serde(rename = "step-state")]
     StepState { step: StepId, state: StepState },
+    /// A model has chosen among tools of servers for a step.
+    #[serde(rename = "tool-chosen")]
+    ToolChosen(ToolChoice),
     /// A tool call waits for the user's consent, or for values of its arguments.
     #[serde(rename = "approval-requested")]
     ApprovalRequested { step: StepId, proposal: Proposal },

@@ -6,7 +6,7 @@ use crate::base::StepId;
 use crate::budget::permit::Priority;
 use crate::models::Role;
 use crate::models::dialect::{Chat, Message, RawCall, ToolText};
-use crate::protocol::{Asks, Decision, Event, Proposal, StepState, StepStatus};
+use crate::protocol::{Asks, Decision, Event, Proposal, StepState, StepStatus, Sure, ToolChoice};
 use crate::tools::call::{self, check};
 use crate::tools::mcp::REFUSED_ARGUMENTS;
 use crate::tools::{Ranked, ToolCall, ToolSpec};
@@ -15,32 +15,22 @@ use super::budget::ANSWER_TIME;
 use super::evidence::Evidence;
 use super::execute::{self, Scene};
 use super::guide::Done;
-use super::notation::{self, Reply};
+use super::notation::Reply;
 use super::player::{Form, Query};
 use super::question::Question;
 use super::toolkit::{Toolkit, TurnError};
-use super::{Host, probe, whole};
+use super::{Host, offered, probe, sure, whole};
 use crate::language::said::Said;
-use crate::language::{clauses, words};
+use crate::language::words;
 use crate::request::Step;
 
 const PROMPT: &str = include_str!("prompts/call.md");
 /// Name of this phase in events and in the cost report.
 const PHASE: &str = "choosing a tool";
-/// Tools that the model chooses among; retrieval seldom ranks the right one lower.
-pub const OFFERED: usize = 5;
-/// The largest number of tools that the measurement of a chooser offers.
-pub const OFFERED_MAX: usize = 15;
-/// Least log-odds, in nats at even odds, that retrieval gives a chosen tool. Of BFCL's development cases 97 of 100 right tools reach it, and 41 of
-/// 100 best ones where none is right; of 19 calls that the 1.5B wrote for the latter, this and unsaid arguments left 2.
-const FITS_MIN: f32 = -1.2;
 /// The likelihood that a tool loses, in nats, for a step that goes on from its own result: `zip the folder and mail it`.
 const AGAIN: f32 = 1.5;
 /// Longest call, in tokens.
 const CALL_TOKENS: usize = 220;
-/// Longest description of a tool and of one of its parameters, in characters.
-const DESCRIPTION_CHARS: usize = 240;
-const PARAMETER_CHARS: usize = 100;
 /// Longest reason for which a call failed that the model is shown, in characters.
 const WHY_CHARS: usize = 400;
 /// Answers for missing arguments that the user may give before the call is not made; the second is for one that did not fit.
@@ -90,7 +80,7 @@ async fn corrected(
     let arguments = Value::Object(failed.arguments.clone());
     let text =
         format!("{}\n\n`{}` with {arguments} failed: {why}\nCall it with other arguments.", step.text, spec.name);
-    let Some(call) = by(toolkit, role, &text, std::slice::from_ref(spec), host).await? else { return Ok(None) };
+    let Some(call) = by(toolkit, role, &text, std::slice::from_ref(spec), host).await?.call else { return Ok(None) };
     let (said, known) = (Said::of(&step.text), [why.to_lowercase()]);
     let call = match grounded(call, spec, |value| said.has(value) || is_in(value, &known)) {
         Ok(call) => Some(call),
@@ -109,8 +99,8 @@ pub fn going_on(mut ranked: Vec<Ranked>, specs: &[ToolSpec], made_by: &[&str]) -
     ranked
 }
 
-/// A model's call of one of the best `ranked` tools for `text`, the text of `step`; `None` if no model chooses tools well, if its reply holds no
-/// call that fits a schema, if the tool does something else than what is asked, or if it needs what neither the request nor the user says.
+/// A model's call of one of the best `ranked` tools for `text`, the text of `step`; `None` if no tool may do it, if no model chooses tools well, if its
+/// reply holds no call that fits a schema, or if the tool needs what neither the request nor the user says.
 pub async fn called(
     toolkit: &Toolkit,
     step: StepId,
@@ -118,36 +108,33 @@ pub async fn called(
     ranked: &[Ranked],
     host: &dyn Host,
 ) -> Result<Option<ToolCall>, TurnError> {
-    let specs = toolkit.catalog.specs();
-    let ranked = &ranked[..ranked.len().min(OFFERED)];
-    let offered: Vec<_> = ranked.iter().filter_map(|one| specs.get(one.index)).cloned().collect();
-    if offered.is_empty() {
+    let likely = offered::likely(ranked, toolkit.catalog.specs(), text);
+    if likely.is_empty() {
         return Ok(None);
     }
     let Some(role) = probe::chooser(toolkit, host).await? else { return Ok(None) };
-    let mut call = by(toolkit, role, text, &offered, host).await?;
-    if role == Role::Router && call.is_none() {
-        call = by(toolkit, Role::Planner, text, &offered, host).await?;
+    let choices = probe::choosing(toolkit, role, host).await?.better();
+    let offered = offered::best(toolkit, &toolkit.model(role, host).await?, choices, &likely);
+    let mut chosen = by(toolkit, role, text, &offered, host).await?;
+    let is_unsure = chosen.call.is_none() || chosen.sure.is_some_and(|sure| choices.is_unsure(sure.margin));
+    let hands_on = role == Role::Router && is_unsure && probe::chooses_well(toolkit, Role::Planner, host).await?;
+    let told = |role: Role, chosen: &Chosen, handed_on: bool| {
+        let tool = chosen.call.as_ref().map(|call| call.tool.clone());
+        let (role, offered, sure) = (role.to_string(), offered.len(), chosen.sure);
+        host.emit(Event::ToolChosen(ToolChoice { step, role, offered, tool, sure, handed_on }));
+    };
+    told(role, &chosen, hands_on);
+    if hands_on {
+        chosen = by(toolkit, Role::Planner, text, &offered, host).await?;
+        told(Role::Planner, &chosen, false);
     }
-    let Some(call) = call else { return Ok(None) };
+    let Some(call) = chosen.call else { return Ok(None) };
     let Some(spec) = offered.iter().find(|spec| spec.name == call.tool) else { return Ok(None) };
-    // That one of many tools is right says nothing here: most steps are for built-in ones.
-    let prior = (specs.len() as f32).ln();
-    let place = ranked.iter().find(|one| specs.get(one.index).is_some_and(|spec| spec.name == call.tool));
-    let fits = place.map_or(f32::NEG_INFINITY, |one| one.fits - prior);
-    match meant(call, spec, fits, text) {
+    let said = Said::of(text);
+    match grounded(call, spec, |value| said.has(value)) {
         Ok(call) => Ok(Some(call)),
-        Err(NotMeant::Fits) => Ok(None),
-        Err(NotMeant::Lacks(lacking)) => given(lacking, step, spec, toolkit, host).await,
+        Err(lacking) => given(lacking, step, spec, toolkit, host).await,
     }
-}
-
-/// Why a call that a model has written is not made.
-#[derive(Debug, PartialEq)]
-enum NotMeant {
-    /// The tool does something else than what is asked.
-    Fits,
-    Lacks(Lacking),
 }
 
 /// A call with what is known of its arguments, and the names of those that its tool needs and nothing says.
@@ -155,16 +142,6 @@ enum NotMeant {
 struct Lacking {
     call: ToolCall,
     names: Vec<String>,
-}
-
-/// The call without the arguments that the request `text` says nothing of.
-fn meant(call: ToolCall, spec: &ToolSpec, fits: f32, text: &str) -> Result<ToolCall, NotMeant> {
-    // Retrieval works for English alone.
-    if fits < FITS_MIN && clauses::is_english(text) {
-        return Err(NotMeant::Fits);
-    }
-    let said = Said::of(text);
-    grounded(call, spec, |value| said.has(value)).map_err(NotMeant::Lacks)
 }
 
 /// The call with the values that the user gives for the arguments that it lacks; `None`, after a notice, without an answer that fits the tool.
@@ -179,7 +156,7 @@ async fn given(
     let Lacking { call, names } = lacking;
     let parameters = spec.parameters();
     let about = parameters.iter().filter(|one| names.iter().any(|name| name == one.name));
-    let about = about.map(|one| format!("{}: {}\n", one.name, words::shorten(one.description(), PARAMETER_CHARS)));
+    let about = about.map(|one| format!("{}: {}\n", one.name, words::shorten(one.description(), offered::PARAMETER_CHARS)));
     let known = Value::Object(call.arguments.clone());
     let mut proposal = Proposal {
         preview: format!("{} {known}\n{}", call.tool, about.collect::<String>()),
@@ -287,21 +264,28 @@ fn grounded(call: ToolCall, spec: &ToolSpec, is_said: impl Fn(&Value) -> bool) -
     Ok(call)
 }
 
-/// The call that the model of `role` writes; why there is none goes to the user.
+/// What a model has chosen: nothing, or a call, and how sure it was of the tool.
+#[derive(Clone, Debug, Default)]
+pub struct Chosen {
+    pub call: Option<ToolCall>,
+    pub sure: Option<Sure>,
+}
+
+/// The choice of the model of `role`; why there is none goes to the user.
 async fn by(
     toolkit: &Toolkit,
     role: Role,
     text: &str,
     offered: &[ToolSpec],
     host: &dyn Host,
-) -> Result<Option<ToolCall>, TurnError> {
+) -> Result<Chosen, TurnError> {
     let constrained = probe::choosing(toolkit, role, host).await?.constrained();
     let model = toolkit.model(role, host).await?;
     let asked = Question { toolkit, model: &model, host, phase: PHASE, priority: Priority::Step };
     let chosen = chosen(asked, text, offered, constrained).await?;
     Ok(chosen.unwrap_or_else(|why| {
         host.notice(&format!("no tool of a server was called: the model's call did not come to its end, {why}"));
-        None
+        Chosen::default()
     }))
 }
 
@@ -312,15 +296,14 @@ pub async fn chosen(
     text: &str,
     offered: &[ToolSpec],
     constrained: bool,
-) -> Result<Result<Option<ToolCall>, String>, TurnError> {
+) -> Result<Result<Chosen, String>, TurnError> {
     // Sorted by name, so that requests share a prompt prefix.
-    let mut texts: Vec<ToolText> = offered.iter().map(|tool| notation::shown(tool, DESCRIPTION_CHARS)).collect();
+    let mut texts: Vec<ToolText> = offered.iter().map(offered::text).collect();
     texts.sort_by(|a, b| a.name.cmp(&b.name));
-    texts.iter_mut().for_each(|tool| shorten(&mut tool.parameters, true));
     let messages = [Message::system(PROMPT.trim()), Message::user(words::shorten(text, REQUEST_CHARS))];
     let chat = Chat { tools: &texts, ..Chat::from(&messages) };
     let form = if constrained { Form::Call(Reply::Call) } else { Form::Free };
-    let query = Query { form, priority: asked.priority, ..Query::of(chat, CALL_TOKENS) };
+    let query = Query { form, priority: asked.priority, weighed: true, ..Query::of(chat, CALL_TOKENS) };
     let (output, _) = asked.toolkit.ask_inside(asked.model, query, asked.phase, asked.host).await?;
     tracing::debug!(answer = output.text, "called");
     if let Some(why) = whole::why_cut(&output) {
@@ -328,24 +311,14 @@ pub async fn chosen(
     }
     // A tool of a server may change anything, so only a call in the model's own notation counts.
     let reading = output.read(offered, call::Tier::Strict);
-    let checked = reading.calls.first().map(|raw| check::check(raw, offered));
-    Ok(Ok(checked.and_then(|checked| {
-        checked.inspect_err(|problem| tracing::debug!(%problem, "no call after all")).ok().map(|checked| checked.call)
-    })))
-}
-
-/// Cuts the descriptions of a schema's parameters, which are most of its text.
-fn shorten(schema: &mut Value, is_root: bool) {
-    match schema {
-        Value::Object(fields) => {
-            if !is_root && let Some(Value::String(about)) = fields.get_mut("description") {
-                *about = words::shorten(about, PARAMETER_CHARS);
-            }
-            fields.values_mut().for_each(|field| shorten(field, false));
+    let Some(raw) = reading.calls.first() else { return Ok(Ok(Chosen::default())) };
+    Ok(Ok(match check::check(raw, offered) {
+        Ok(checked) => Chosen { sure: sure::of(&output.tokens, &raw.name), call: Some(checked.call) },
+        Err(problem) => {
+            tracing::debug!(%problem, "no call after all");
+            Chosen::default()
         }
-        Value::Array(all) => all.iter_mut().for_each(|one| shorten(one, false)),
-        _ => {}
-    }
+    }))
 }
 
 #[cfg(test)]
@@ -353,14 +326,15 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn check(arguments: Value, fits: f32, text: &str, expected: Result<Value, NotMeant>) {
+    fn check(arguments: Value, text: &str, expected: Result<Value, Lacking>) {
         let parameters = json!({ "type": "object", "required": ["value"], "properties": {
             "value": {}, "note": { "type": "string" },
             "unit": { "enum": ["s", "ms"] }, "limit": { "type": "integer", "default": 10 },
         } });
         let spec = ToolSpec { name: "wait".into(), parameters, ..ToolSpec::default() };
         let Value::Object(arguments) = arguments else { panic!("{arguments}") };
-        let made = meant(ToolCall { tool: "wait".into(), arguments }, &spec, fits, text);
+        let said = Said::of(text);
+        let made = grounded(ToolCall { tool: "wait".into(), arguments }, &spec, |value| said.has(value));
         assert_eq!(made.map(|call| Value::Object(call.arguments)), expected, "{text}");
     }
 
@@ -368,20 +342,12 @@ mod tests {
     fn a_call_needs_what_the_request_says_and_loses_what_it_does_not() {
         let text = "wait 15 seconds for the cache";
         let call = || ToolCall { tool: "wait".into(), arguments: Map::new() };
-        let unsaid = || Err(NotMeant::Lacks(Lacking { call: call(), names: vec!["value".to_owned()] }));
-        check(json!({ "value": 15 }), 0.0, text, Ok(json!({ "value": 15 })));
-        check(json!({ "value": 5 }), 9.0, text, unsaid());
-        check(json!({ "value": ["memory"] }), 9.0, text, unsaid());
-        check(json!({ "value": "The cache", "note": "urgent" }), 0.0, text, Ok(json!({ "value": "The cache" })));
+        let unsaid = || Err(Lacking { call: call(), names: vec!["value".to_owned()] });
+        check(json!({ "value": 15 }), text, Ok(json!({ "value": 15 })));
+        check(json!({ "value": 5 }), text, unsaid());
+        check(json!({ "value": ["memory"] }), text, unsaid());
+        check(json!({ "value": "The cache", "note": "urgent" }), text, Ok(json!({ "value": "The cache" })));
         let inferred = json!({ "value": true, "unit": "ms", "limit": 10 });
-        check(inferred.clone(), 0.0, text, Ok(inferred));
-    }
-
-    #[test]
-    fn a_tool_that_does_something_else_is_not_called() {
-        check(json!({ "value": 15 }), FITS_MIN - 0.1, "wait 15 seconds", Err(NotMeant::Fits));
-        for other in ["подожди 15 секунд", "warte 15 Sekunden"] {
-            check(json!({ "value": 15 }), FITS_MIN - 0.1, other, Ok(json!({ "value": 15 })));
-        }
+        check(inferred.clone(), text, Ok(inferred));
     }
 }

@@ -12,7 +12,7 @@ use super::handle::Engine;
 use super::request::EngineError;
 use crate::budget::permit::Permit;
 use crate::models::Measured;
-use crate::models::capability::{Choosing, Share};
+use crate::models::capability::{Choices, Choosing, Share};
 use crate::models::dialect::Prompt;
 use crate::models::speed::Speed;
 
@@ -23,8 +23,9 @@ const TURN: &str = "<|im_start|>assistant\n";
 /// An empty thought, which a request without thinking adds after the turn marker.
 const EMPTY_THOUGHT: &str = "<think>\n\n</think>\n\n";
 const CLOSE: &str = "</think>";
-/// Logit of the script's next token; all others get 0.
+/// Logit of the script's next token, and of one that is unsure; all others get 0.
 const CERTAIN: f32 = 20.0;
+const UNSURE: f32 = 0.5;
 /// How much lower the logit of each further reply is, so that greedy decoding gives the first.
 const LATER: f32 = 0.01;
 
@@ -44,6 +45,7 @@ pub struct Script {
     pub chunk: usize,
     /// Whether it marks its thoughts with `<think>`.
     pub thoughtful: bool,
+    is_unsure: bool,
     /// The speed that was measured of it.
     pub(super) speed: Option<Speed>,
     /// Results of the probe.
@@ -83,6 +85,11 @@ impl Script {
         Script { speed: Some(Speed { prompt, decode }), ..self }
     }
 
+    /// Says the same with little more weight on it than on anything else.
+    pub fn unsure(self) -> Script {
+        Script { is_unsure: true, ..self }
+    }
+
     /// Fails to compute prompts that contain `pattern`.
     pub fn failing(mut self, pattern: &str) -> Script {
         self.fails.push(pattern.to_owned());
@@ -97,13 +104,20 @@ impl Script {
     /// Sets probe results that show it can read requests, write changes and choose tools.
     pub fn writing(self) -> Script {
         let all = Share { right: 3, of: 3 };
-        let choosing = Choosing { free: all, grammar: all };
+        let choices = Choices { few: all, many: all, margin_min: None };
+        let choosing = Choosing { free: choices, grammar: choices };
         Script { measured: Some(Measured { choosing, reading: all, writing: all, ..Measured::default() }), ..self }
     }
 
-    /// Sets how many of eight tools it chose rightly in the probe, by itself and inside a grammar.
+    /// Sets how many of eight tools it chose rightly in the probe, by itself and inside a grammar, among few sooner than among many, and that it
+    /// was more sure of these than an [`Script::unsure`] one is.
     pub fn choosing(self, free: usize, grammar: usize) -> Script {
-        let [free, grammar] = [free, grammar].map(|right| Share { right, of: 8 });
+        let half = |right: usize| Share { right, of: 4 };
+        let [free, grammar] = [free, grammar].map(|right| Choices {
+            few: half(right.div_ceil(2)),
+            many: half(right / 2),
+            margin_min: Some(0.5),
+        });
         let choosing = Choosing { free, grammar };
         Script { measured: Some(Measured { choosing, ..self.measured.unwrap_or_default() }), ..self }
     }
@@ -248,8 +262,9 @@ impl Decoder for ScriptedDecoder {
                     return Err(DecodeError::Failed { rows: rows.len(), reason });
                 }
                 logits = vec![0.0; 257];
+                let best = if self.script.is_unsure { UNSURE } else { CERTAIN };
                 for (at, token) in self.script.next(&text).into_iter().enumerate() {
-                    logits[token.0 as usize] = CERTAIN - LATER * at as f32;
+                    logits[token.0 as usize] = best - LATER * at as f32;
                 }
             }
             self.logits.push(logits);

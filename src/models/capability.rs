@@ -96,31 +96,57 @@ impl Share {
     }
 }
 
-/// How often a model called the right tool of a few, as it writes by itself and inside a grammar.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// How often a model called the right tool, as it writes by itself and inside a grammar.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Choosing {
-    #[serde(rename = "choosing_free")]
-    pub free: Share,
-    #[serde(rename = "choosing")]
-    pub grammar: Share,
+    pub free: Choices,
+    pub grammar: Choices,
+}
+
+/// Right choices of a model that writes its calls in one way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Choices {
+    /// Of five tools.
+    pub few: Share,
+    /// Of fifteen tools.
+    pub many: Share,
+    /// The least margin of a right choice over any other; `None` if the model does not say.
+    pub margin_min: Option<f32>,
+}
+
+impl Choices {
+    pub fn all(self) -> Share {
+        sum([self.few, self.many])
+    }
+
+    /// Whether it chooses as well among many tools as among few.
+    pub fn bears_many(self) -> bool {
+        self.few.of > 0 && self.many.of > 0 && self.many.rate() >= self.few.rate()
+    }
+
+    /// Whether it was less sure of a choice with this margin than of each that was right.
+    pub fn is_unsure(self, margin: f32) -> bool {
+        self.margin_min.is_some_and(|least| margin < least)
+    }
 }
 
 impl Choosing {
-    /// Whether both were asked for.
+    /// Whether both were asked for. Measurements of before 28 November 2026 do not say of how many tools.
     pub fn is_known(self) -> bool {
-        self.free.of > 0 && self.grammar.of > 0
+        self.free.all().of > 0 && self.grammar.all().of > 0
     }
 
     /// Whether its calls are written inside a grammar: unless it calls better by itself. A few tasks tell little, and inside a grammar every
     /// reply is a call.
     pub fn constrained(self) -> bool {
-        self.grammar.rate() >= self.free.rate()
+        self.grammar.all().rate() >= self.free.all().rate()
     }
 
-    /// The rate of the better way, in which it is asked.
-    pub fn rate(self) -> f64 {
-        self.free.rate().max(self.grammar.rate())
+    /// The choices of the better way, in which it is asked.
+    pub fn better(self) -> Choices {
+        if self.constrained() { self.grammar } else { self.free }
     }
 }
 
@@ -148,7 +174,7 @@ pub struct Measured {
     /// Right calls with a grammar.
     pub grammar: Share,
     /// Calls of the right tool where a call is asked for, in a prompt of its own over a few tools.
-    #[serde(flatten)]
+    #[serde(default)]
     pub choosing: Choosing,
     /// Requests split into the right steps, and questions answered from a passage.
     #[serde(default)]
@@ -172,11 +198,11 @@ const ASKED_MIN: usize = 3;
 
 impl Measured {
     pub fn selected(&self) -> Share {
-        sum(&self.selection)
+        sum(self.selection.values().copied())
     }
 
     pub fn planned(&self) -> Share {
-        sum(&self.plans)
+        sum(self.plans.values().copied())
     }
 
     /// Whether the model may run free loops; `None` if too few questions were asked.
@@ -235,8 +261,9 @@ fn saved(fingerprint: &str) -> String {
     format!("{fingerprint}.{PROBES}.json")
 }
 
-fn sum(shares: &BTreeMap<usize, Share>) -> Share {
-    shares.values().fold(Share::default(), |sum, one| Share { right: sum.right + one.right, of: sum.of + one.of })
+fn sum(shares: impl IntoIterator<Item = Share>) -> Share {
+    let add = |sum: Share, one: Share| Share { right: sum.right + one.right, of: sum.of + one.of };
+    shares.into_iter().fold(Share::default(), add)
 }
 
 #[cfg(test)]
@@ -303,8 +330,8 @@ mod tests {
         };
         assert!(tried(4, 5) && !tried(5, 5) && !tried(6, 3) && !Measured::default().grammar_helps());
         let chosen = |free, grammar| {
-            let share = |right| Share { right, of: 8 };
-            Choosing { free: share(free), grammar: share(grammar) }.constrained()
+            let of = |right| Choices { few: Share { right, of: 8 }, ..Choices::default() };
+            Choosing { free: of(free), grammar: of(grammar) }.constrained()
         };
         assert!(chosen(5, 6) && chosen(6, 6) && !chosen(7, 6) && Choosing::default().constrained());
     }
@@ -312,10 +339,35 @@ mod tests {
     #[test]
     fn saved_results_are_found_by_fingerprint() {
         let folder = tempfile::tempdir().unwrap();
-        let of = |right| Share { right, of: 8 };
-        let probe = Measured { choosing: Choosing { free: of(7), grammar: of(6) }, ..measured(12, 11, 3, 2) };
+        let of = |right| Choices { few: Share { right, of: 4 }, margin_min: Some(0.25), ..Choices::default() };
+        let probe = Measured { choosing: Choosing { free: of(4), grammar: of(3) }, ..measured(12, 11, 3, 2) };
         probe.remember(&folder.path().join("new"), "abc").unwrap();
         assert_eq!(Measured::remembered(&folder.path().join("new"), "abc"), Some(probe));
         assert_eq!(Measured::remembered(folder.path(), "other"), None);
+    }
+
+    #[test]
+    fn an_earlier_measurement_keeps_all_but_the_choice_of_tools() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = measured(12, 11, 3, 2);
+        let mut earlier = serde_json::to_value(&kept).unwrap();
+        earlier["choosing"] = serde_json::json!({ "right": 6, "of": 8 });
+        earlier["choosing_free"] = serde_json::json!({ "right": 7, "of": 8 });
+        std::fs::write(folder.path().join(saved("abc")), earlier.to_string()).unwrap();
+        let read = Measured::remembered(folder.path(), "abc").unwrap();
+        assert_eq!(read, kept);
+        assert!(!read.choosing.is_known());
+    }
+
+    #[test]
+    fn many_tools_are_borne_where_as_many_choices_are_right() {
+        let of = |few, many| {
+            let (few, many) = (Share { right: few, of: 4 }, Share { right: many, of: 4 });
+            Choices { few, many, margin_min: Some(0.5) }
+        };
+        assert!(of(3, 3).bears_many() && of(3, 4).bears_many() && !of(4, 3).bears_many());
+        // Time ended it before any choice among few.
+        assert!(!Choices { few: Share::default(), ..of(0, 4) }.bears_many());
+        assert!(of(4, 4).is_unsure(0.4) && !of(4, 4).is_unsure(0.5) && !Choices::default().is_unsure(0.0));
     }
 }

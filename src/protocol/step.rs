@@ -68,6 +68,31 @@ pub enum StepState {
     FailedToExecute,
 }
 
+/// A model's choice among tools of servers.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct ToolChoice {
+    pub step: StepId,
+    /// The role that chose.
+    pub role: String,
+    /// Number of tools that it chose among.
+    pub offered: usize,
+    /// Null if its reply holds no call that fits a tool.
+    pub tool: Option<String>,
+    /// Null for a model of a server, which does not say.
+    pub sure: Option<Sure>,
+    /// There was no call, or the role was less sure than it was of each right choice when it was measured: the planner chooses among the same tools.
+    pub handed_on: bool,
+}
+
+/// How sure a model was, by the least sure token of the name that it wrote.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct Sure {
+    /// The probability of the token less that of the likeliest other: from 0 to 1.
+    pub margin: f32,
+    /// The entropy of all tokens that were possible, in nats: 0 if it was certain.
+    pub entropy: f32,
+}
+
 /// How one tool call of a step ended.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct StepReport {

@@ -278,8 +278,8 @@ impl Builtin {
             description: description.to_owned(),
             server: self.group().to_owned(),
             mutates: self.mutates(),
-            destructive: false,
             parameters,
+            ..ToolSpec::default()
         }
     }
 

@@ -17,7 +17,7 @@ const SERVER_WEIGHT: f32 = 0.5;
 /// Terms taken from the first sentence of a description, which says what the tool does.
 const OPENING_TERMS: usize = 8;
 
-pub const COUNT: usize = 9;
+pub const COUNT: usize = 11;
 /// Name, weight in [`score`] and weight in [`fits`] of each feature.
 ///
 /// The weights of `score` were set by hand, then adjusted in small steps while the suites of six catalogues gained
@@ -33,6 +33,8 @@ pub const FEATURES: [(&str, f32, f32); COUNT] = [
     ("opening_verb", 0.3, 0.0),
     ("parameters_said", 1.0, 0.0),
     ("question_mutates", -0.3, 0.0),
+    ("server_said", 0.5, 0.0),
+    ("server_about_said", 0.5, 0.0),
 ];
 const FITS_BIAS: f32 = -4.2;
 /// Index of the feature `dense`, the cosine of step and tool.
@@ -43,7 +45,12 @@ pub type Features = [f32; COUNT];
 
 /// Log-likelihood that a tool is the right one, up to a constant per step.
 pub fn score(row: &Features) -> f32 {
-    row.iter().zip(FEATURES).map(|(value, (_, weight, _))| value * weight).sum()
+    let w = |name: &str, weight: f32| match name {
+        "server_said" => std::env::var("W_SAID").ok().and_then(|w| w.parse().ok()).unwrap_or(weight),
+        "server_about_said" => std::env::var("W_ABOUT").ok().and_then(|w| w.parse().ok()).unwrap_or(weight),
+        _ => weight,
+    };
+    row.iter().zip(FEATURES).map(|(value, (name, weight, _))| value * w(name, weight)).sum()
 }
 
 /// Log-odds that the best of `tools` tools is the one the step needs, before its arguments are known. `ln(tools)` is
@@ -73,6 +80,9 @@ struct Tool {
     /// Stems of the description's beginning.
     opening: Vec<String>,
     parameters: Vec<String>,
+    /// Stems of the name of its server, and of what that says of itself; of no built-in tool, whose group no user names.
+    server: Vec<String>,
+    server_about: Vec<String>,
     mutates: bool,
 }
 
@@ -108,6 +118,8 @@ impl Lexicon {
                 verb_of(&tool.opening),
                 share_found(&tool.parameters, &query, |_| 1.0),
                 f32::from(u8::from(asks && tool.mutates)),
+                share_found(&tool.server, &query, |_| 1.0),
+                share_found(&tool.server_about, &query, |term| self.rarity(term)),
             ]
         };
         self.tools.iter().enumerate().map(row).collect()
@@ -151,12 +163,15 @@ impl Tool {
         weights.sort_by(f32::total_cmp);
         let mut opening = terms(opening(&spec.description));
         opening.truncate(OPENING_TERMS);
+        let is_of_server = without_server(&spec.name) != spec.name;
         Tool {
             counts,
             length: weights.into_iter().sum(),
             name: terms(without_server(&spec.name)),
             opening,
             parameters: parameters.iter().flat_map(|parameter| terms(parameter.name)).collect(),
+            server: if is_of_server { terms(&spec.server) } else { Vec::new() },
+            server_about: if is_of_server { terms(&spec.server_description) } else { Vec::new() },
             mutates: spec.mutates,
         }
     }

@@ -32,6 +32,9 @@ pub struct ToolSpec {
     /// The group of tools this one belongs to.
     #[serde(default)]
     pub server: String,
+    /// What the server says of itself.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub server_description: String,
     /// It may change something; other tools only read.
     #[serde(default)]
     pub mutates: bool,
@@ -130,7 +133,12 @@ pub fn check(spec: &ToolSpec) -> Result<(), String> {
     if spec.name.is_empty() || spec.name.len() > NAME_MAX_BYTES || !spec.name.chars().all(plain) {
         return Err(format!("its name must be 1-{NAME_MAX_BYTES} letters, digits or any of _ - . / :"));
     }
-    for (what, text) in [("description", &spec.description), ("server", &spec.server)] {
+    let texts = [
+        ("description", &spec.description),
+        ("server", &spec.server),
+        ("server's description", &spec.server_description),
+    ];
+    for (what, text) in texts {
         if text.len() > DESCRIPTION_MAX_BYTES {
             return Err(format!("its {what} has {} bytes, at most {DESCRIPTION_MAX_BYTES} are taken", text.len()));
         }

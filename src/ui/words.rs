@@ -37,6 +37,10 @@ pub fn remark(event: &Event) -> Option<String> {
             format!("draft {}: {:.0} % sure{why}", one.iteration, one.confidence * 100.0)
         }
         Event::Detection(one) => stall(one),
+        Event::ToolChosen(choice) if choice.handed_on => {
+            let (role, offered) = (&choice.role, choice.offered);
+            format!("the {role} is not sure: the planner chooses among the same {offered} tools")
+        }
         Event::CheckpointMade { checkpoint, created, changed, deleted, left } => {
             let kept = (created + changed + deleted > 0).then(|| counted(*created, *changed, *deleted));
             let parts = kept.into_iter().chain(not_covered(left));

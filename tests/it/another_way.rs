@@ -78,9 +78,9 @@ async fn told(mutates: bool, second: &str) -> Vec<serde_json::Value> {
         description: "Tell the weather of a city".to_owned(),
         server: "weather".to_owned(),
         mutates,
-        destructive: false,
         parameters: json!({ "type": "object", "required": ["city"], "properties": {
             "city": { "type": "string" }, "unit": { "enum": ["c", "f"] } } }),
+        ..ToolSpec::default()
     };
     let reports = turned(script, "Tell the weather of Oslo", |plain| {
         let mut catalog = Catalog::builtin();

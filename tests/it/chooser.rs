@@ -2,27 +2,31 @@
 
 use std::sync::{Arc, Mutex};
 
-use monobloc::agent::{Toolkit, run_turn};
+use monobloc::agent::{Toolkit, plan_turn, run_turn};
+use monobloc::base::Cancel;
+use monobloc::embed::{Embedder, Options};
 use monobloc::engine::scripted::Script;
-use monobloc::protocol::{Asks, Decision, Event, Proposal};
+use monobloc::protocol::{Asks, Decision, Event, Proposal, ToolChoice};
 use monobloc::tools::{Catalog, Prefilter, ToolSpec};
 use serde_json::{Value, json};
 
 use crate::cli::Project;
+use crate::models;
 use crate::scripted::{Witness, indexed, toolkit};
 
 const REQUEST: &str = "Switch the lamp in the kitchen on";
 
+fn lamp(name: &str) -> ToolSpec {
+    let description = "Switch the lamp of a room on or off".to_owned();
+    let room = json!({ "type": "string", "description": "The room" });
+    let parameters = json!({ "type": "object", "properties": { "room": room }, "required": ["room"] });
+    ToolSpec { name: name.to_owned(), description, parameters, mutates: true, ..ToolSpec::default() }
+}
+
 /// The built-in tools and some that switch lamps.
 fn with_lamps(plain: Toolkit, names: &[&str]) -> Toolkit {
     let mut catalog = Catalog::builtin();
-    for name in names {
-        let description = "Switch the lamp of a room on or off".to_owned();
-        let room = json!({ "type": "string", "description": "The room" });
-        let parameters = json!({ "type": "object", "properties": { "room": room }, "required": ["room"] });
-        let spec = ToolSpec { name: (*name).to_owned(), description, parameters, mutates: true, ..ToolSpec::default() };
-        catalog.add(spec).expect("a tool");
-    }
+    names.iter().for_each(|name| catalog.add(lamp(name)).expect("a tool"));
     let prefilter = Arc::new(Prefilter::new(catalog.specs(), None));
     Toolkit { catalog: Arc::new(catalog), prefilter, ..plain }
 }
@@ -121,6 +125,129 @@ async fn a_question_beside_calls_of_servers_is_answered_from_their_results() {
 async fn the_planner_chooses_where_the_router_names_no_tool() {
     let call = r#"[home.lamp_one(room="kitchen")]"#;
     assert_eq!(called((call, 7), ("I do not know.", 8)).await, ["home.lamp_one"]);
+}
+
+/// The choices of a turn where the router, unsure of everything that it writes or not, writes `router` and the planner `[home.lamp_one(room="kitchen")]`;
+/// and the tools called.
+async fn chosen(router: &str, is_unsure: bool, planner_right: usize) -> (Vec<ToolChoice>, Vec<String>) {
+    let project = Project::todo();
+    let script = |reply: &str| Script::saying("").on("Call the one tool", reply).writing();
+    let router = script(router).choosing(8, 8);
+    let router = if is_unsure { router.unsure() } else { router };
+    let planner = script(r#"[home.lamp_one(room="kitchen")]"#).choosing(planner_right, planner_right);
+    let toolkit = with_lamps(indexed(&project, toolkit(&project, planner, router)), &["home.lamp_one", "home.lamp_two"]);
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    run_turn(&toolkit, REQUEST, &host).await.expect("a turn");
+    let choices = host.seen(|event| if let Event::ToolChosen(choice) = event { Some(choice.clone()) } else { None });
+    let calls = host.reports().into_iter().map(|report| report.tool).filter(|tool| tool.starts_with("home."));
+    (choices, calls.collect())
+}
+
+#[tokio::test]
+async fn the_planner_chooses_among_the_same_tools_where_the_router_is_less_sure_than_it_was_when_it_was_right() {
+    let (one, two) = ("home.lamp_one", "home.lamp_two");
+    let call = r#"[home.lamp_two(room="kitchen")]"#;
+    let told = |choices: &[ToolChoice]| -> Vec<(String, usize, Option<String>, bool)> {
+        choices.iter().map(|one| (one.role.clone(), one.offered, one.tool.clone(), one.handed_on)).collect()
+    };
+    let router = |handed_on: bool| ("router".to_owned(), 2, Some(two.to_owned()), handed_on);
+    let planner = || ("planner".to_owned(), 2, Some(one.to_owned()), false);
+    let (choices, calls) = chosen(call, true, 8).await;
+    assert_eq!((told(&choices), calls), (vec![router(true), planner()], vec![one.to_owned()]));
+    let (unsure, sure) = (choices[0].sure.expect("how sure"), choices[1].sure.expect("how sure"));
+    // Two names differ in one letter, and a weight of 0.5 against 0 is a probability of .62 against .38.
+    assert!((unsure.margin - 0.245).abs() < 0.01 && (unsure.entropy - 0.663).abs() < 0.01, "{unsure:?}");
+    assert!(sure.margin > 0.99 && sure.entropy < 0.01, "{sure:?}");
+    let (choices, calls) = chosen(call, false, 8).await;
+    assert_eq!((told(&choices), calls), (vec![router(false)], vec![two.to_owned()]));
+    // A planner that chooses badly is not asked instead.
+    let (choices, calls) = chosen(call, true, 5).await;
+    assert_eq!((told(&choices), calls), (vec![router(false)], vec![two.to_owned()]));
+    let none = || ("router".to_owned(), 2, None, true);
+    let (choices, calls) = chosen("I do not know.", false, 8).await;
+    assert_eq!((told(&choices), calls), (vec![none(), planner()], vec![one.to_owned()]));
+}
+
+/// How many tools a planner chose among that was measured to choose rightly so often of eight.
+async fn offered(right: usize, speed: f64) -> usize {
+    let project = Project::todo();
+    let script = Script::saying("").on("Call the one tool", r#"[home.lamp_0(room="kitchen")]"#).writing();
+    let script = script.choosing(right, right).at(speed, speed);
+    let names: Vec<String> = (0..20).map(|number| format!("home.lamp_{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let toolkit = with_lamps(indexed(&project, toolkit(&project, script, Script::saying(""))), &names);
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    run_turn(&toolkit, REQUEST, &host).await.expect("a turn");
+    let counts = host.seen(|event| if let Event::ToolChosen(choice) = event { Some(choice.offered) } else { None });
+    assert_eq!(counts.len(), 1, "{counts:?}");
+    counts[0]
+}
+
+#[tokio::test]
+async fn a_model_that_chooses_as_well_among_fifteen_tools_is_offered_fifteen_where_there_is_room() {
+    assert_eq!(offered(8, 5_000.0).await, 15);
+    // One more was right of five tools than of fifteen.
+    assert_eq!(offered(7, 5_000.0).await, 5);
+    let slow = offered(8, 50.0).await;
+    assert!((6..15).contains(&slow), "{slow}");
+}
+
+/// A tool that does something else is not offered, and where none is left no model is asked.
+#[tokio::test]
+async fn what_retrieval_finds_unlike_the_step_is_not_offered_and_what_a_model_calls_is_called() {
+    let project = Project::todo();
+    let script = || Script::saying("").on("Call the one tool", r#"[home.lamp_one(room="kitchen")]"#).writing().choosing(8, 8);
+    let embedder = Embedder::open(&models::model("all-MiniLM-L6-v2"), Options::default()).expect("an embedder");
+    let catalog = Catalog::described(vec![lamp("home.lamp_one"), lamp("home.lamp_two")]).expect("a catalogue");
+    let prefilter = Prefilter::embedded(catalog.specs(), Some(&embedder), &Cancel::new()).expect("vectors");
+    let (catalog, prefilter, embedder) = (Arc::new(catalog), Arc::new(prefilter), Some(embedder));
+    for (request, expected) in [(REQUEST, 1), ("Sell the old bicycle in the kitchen", 0)] {
+        let plain = indexed(&project, toolkit(&project, script(), Script::saying("")));
+        let toolkit = Toolkit {
+            catalog: catalog.clone(),
+            prefilter: prefilter.clone(),
+            embedder: embedder.clone(),
+            ..plain
+        };
+        let host = Witness::new(|_: &Proposal| Decision::Approve);
+        run_turn(&toolkit, request, &host).await.expect("a turn");
+        let called = host.reports().into_iter().filter(|report| report.tool == "home.lamp_one").count();
+        let usage = toolkit.meter.usage();
+        let asked = usage.calls.iter().filter(|call| call.phase == "choosing a tool").count();
+        assert_eq!((asked, called), (expected, expected), "{request}");
+    }
+}
+
+#[tokio::test]
+async fn the_planner_is_told_what_servers_can_do_and_nothing_without_them() {
+    let request = "The lamp bothers me, it should be dark by ten, and src/todo.ts needs a comment about that";
+    let project = Project::todo();
+    let plan = async |tools: &[ToolSpec]| {
+        let script = Script::saying("edit: src/todo.ts needs a comment about that")
+            .on("\nhome: Lamps and blinds: dim lamp, close blinds", "run: it should be dark by ten")
+            .writing()
+            .at(5_000.0, 50.0);
+        let plain = indexed(&project, toolkit(&project, script, Script::saying("")));
+        let mut catalog = Catalog::builtin();
+        tools.iter().for_each(|tool| catalog.add(tool.clone()).expect("a tool"));
+        let prefilter = Arc::new(Prefilter::new(catalog.specs(), None));
+        let toolkit = Toolkit { catalog: Arc::new(catalog), prefilter, ..plain };
+        let host = Witness::new(|_: &Proposal| Decision::Reject);
+        plan_turn(&toolkit, request, &host).await.expect("a plan");
+        host.seen(|event| match event {
+            Event::PlanCreated { plan } => Some(plan.steps[0].description.clone()),
+            _ => None,
+        })
+    };
+    let of_home = |name: &str| ToolSpec {
+        server: "home".to_owned(),
+        server_description: "Lamps and blinds.".to_owned(),
+        ..lamp(name)
+    };
+    let tools = [of_home("home.dim_lamp"), ToolSpec { description: "Close them".into(), ..of_home("home.close_blinds") }];
+    let (with, without) = (plan(&tools).await, plan(&[]).await);
+    assert_ne!(with, without);
+    assert_eq!(with, ["it should be dark by ten"]);
 }
 
 #[tokio::test]

@@ -171,7 +171,7 @@ async fn the_command_measures_all_that_first_uses_measure_and_nothing_twice() {
     };
     let (all, calls) = probed(obedient()).await;
     assert!(all.complete && all.choosing.is_known() && all.tier().is_some(), "{all:?}");
-    assert!(calls > 30 + all.choosing.free.of + all.choosing.grammar.of, "{calls}");
+    assert!(calls > 30 + all.choosing.free.all().of + all.choosing.grammar.all().of, "{calls}");
     // Choosing, reading and writing are known.
     let (all, calls) = probed(obedient().writing()).await;
     assert_eq!((all.complete, all.prompts, calls, all.writing.of), (true, 30, 30, 3), "{all:?}");

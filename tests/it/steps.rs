@@ -186,9 +186,9 @@ fn mailing(project: &Project, script: Script) -> Toolkit {
         description: "Send a mail to a person".to_owned(),
         server: "post".to_owned(),
         mutates: true,
-        destructive: false,
         parameters: json!({"type": "object", "required": ["to"], "properties": {
             "to": {"type": "string"}, "copies": {"type": "integer"}, "subject": {"type": "string"}}}),
+        ..ToolSpec::default()
     };
     let plain = indexed(project, toolkit(project, script, Script::saying("")));
     let mut catalog = Catalog::builtin();

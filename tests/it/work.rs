@@ -250,9 +250,8 @@ async fn a_tool_of_a_server_is_called_if_a_step_needs_it() {
         name: name.to_owned(),
         description: description.to_owned(),
         server: "garden".to_owned(),
-        mutates: false,
-        destructive: false,
         parameters: json!({"type": "object", "properties": {"bed": {"type": "integer"}}, "required": ["bed"]}),
+        ..ToolSpec::default()
     };
     let tools = vec![garden("water", "Water the plants in a bed"), garden("weed", "Weed a bed of the garden")];
     for (reply, called) in [("[water(bed=3)]", true), ("[weed(bed=3)]", false)] {

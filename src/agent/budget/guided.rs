@@ -17,6 +17,10 @@ const ANSWER_MAX: usize = 2_000;
 pub struct Guided {
     /// Code in the prompt of a step.
     pub pack: usize,
+    /// The tools of servers that a model chooses among, beyond the few that it is always shown.
+    pub tools: usize,
+    /// What servers can do, in the prompt of the model that reads a request.
+    pub servers: usize,
     /// The steps that the model reads from a request: each repeats its words.
     pub steps: usize,
     /// An answer that names what to change, and one that names lines of a long function.
@@ -47,6 +51,9 @@ pub struct Guided {
 }
 
 impl Guided {
+    /// Tools of servers that every model chooses among: retrieval seldom ranks the right one lower. And those of the measurement with many.
+    pub const TOOLS_FEW: usize = 5;
+    pub const TOOLS_MANY: usize = 15;
     /// Definitions of one change.
     pub const ITEMS: usize = 3;
     /// Cases of a new test; without a limit a model keeps writing further numbers.
@@ -82,6 +89,8 @@ impl Guided {
         let share = |part: f64| first.unwrap_or(Guided::CHECK_TIME).mul_f64(part);
         Guided {
             pack: pace.packed(|| within(PACK, usize::MAX)),
+            tools: within(PACK, usize::MAX),
+            servers: within(200, 1_000),
             steps: within(400, 1_000),
             names: within(60, 200),
             line_names: within(90, 200),

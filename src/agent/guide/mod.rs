@@ -28,6 +28,7 @@ mod rename;
 mod repair;
 mod reply;
 mod results;
+pub mod servers;
 mod together;
 mod trial;
 mod verify;

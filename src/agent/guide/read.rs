@@ -4,13 +4,15 @@ use crate::agent::budget::{Guided, Pace};
 use crate::agent::player::{Form, Output};
 use crate::agent::question::Question;
 use crate::agent::toolkit::{Toolkit, TurnError};
-use crate::agent::{Host, conversation, whole};
+use crate::agent::{Host, conversation, inspect, whole};
 use crate::budget::permit::Priority;
 use crate::models::Role;
 use crate::models::dialect::Message;
 use crate::protocol::Exchange;
 use crate::request::{Step, complete};
 use crate::request::{named, steps};
+
+use super::servers;
 
 const PROMPT: &str = include_str!("../prompts/read.md");
 /// Name of this phase in events and in the cost report.
@@ -42,21 +44,27 @@ async fn by_model(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<V
     }
     let planner = toolkit.model(Role::Planner, host).await?;
     let asked = Question { toolkit, model: &planner, host, phase: PHASE, priority: Priority::Step };
-    let tokens = Guided::of(Pace::of(toolkit, &planner)).steps;
-    let output = reading(asked, &request, &toolkit.earlier, tokens).await?;
+    let limits = Guided::of(Pace::of(toolkit, &planner));
+    let servers = servers::summary(toolkit, &planner, &request, limits.servers).await;
+    if !servers.is_empty() {
+        inspect::stage(toolkit, host, inspect::of_turn("servers"), || servers.trim().to_owned()).await?;
+    }
+    let output = reading(asked, &request, &servers, &toolkit.earlier, limits.steps).await?;
     // The last line of a reading that was cut may be a part of a step, and a part of it orders something else.
     let text = if whole::why_cut(&output).is_none() { &output.text } else { whole::lines(&output.text) };
     Ok(complete::covered(steps::read(text), &request))
 }
 
-/// Has the model split `request` into steps, with at most `tokens` tokens.
+/// Has the model split `request` into steps, with at most `tokens` tokens. `servers` says what other programs can do.
 pub async fn reading(
     asked: Question<'_>,
     request: &str,
+    servers: &str,
     earlier: &[Exchange],
     tokens: usize,
 ) -> Result<Output, TurnError> {
-    let mut messages = vec![Message::system(PROMPT.trim())];
+    // Behind what is the same for every request, so that this is read once.
+    let mut messages = vec![Message::system(format!("{}{servers}", PROMPT.trim()))];
     messages.extend(conversation::messages(earlier, asked.model));
     messages.push(Message::user(format!("Request: {request}")));
     asked.output(&messages, tokens, Form::Lines(steps::KINDS, steps::grammar(request))).await

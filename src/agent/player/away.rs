@@ -183,7 +183,7 @@ pub async fn stream(
                 toolkit.meter.note((role, &away.name, Some(host)), phase, &tally, 0);
                 // A server that does not say why it ended may have cut the reply.
                 let finish = if finish.is_whole() { Finish::End } else { Finish::MaxTokens };
-                return Ok(Output { text, thinking, calls, dialect: None, finish, tally });
+                return Ok(Output { text, thinking, calls, tokens: Vec::new(), dialect: None, finish, tally });
             }
             None => return Err(TurnError::Cancelled),
         }

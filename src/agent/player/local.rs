@@ -1,15 +1,16 @@
 //! Asks a model of this process: writes a query in the model's own notation and follows the generation.
 
 use super::{Form, Output, Query};
+use crate::agent::sure::{self, Weighed};
 use crate::agent::toolkit::{Toolkit, TurnError};
 use crate::agent::{Host, notation};
 use crate::engine::pool::Leased;
-use crate::engine::{EngineError, Generation, Grammar, Piece, Request};
+use crate::engine::{Choice, EngineError, Generation, Grammar, Logprobs, Piece, Request};
 use crate::protocol::Event;
 
 /// The query as the engine takes it.
 pub fn request(model: &Leased, query: &Query<'_>) -> Request {
-    let Query { chat, form, tokens_max, sampling, priority, reuse, repeats, hands_over: _ } = query;
+    let Query { chat, form, tokens_max, sampling, priority, reuse, repeats, hands_over: _, weighed } = query;
     let grammar = match form {
         Form::Free => None,
         Form::Lark(text) | Form::Lines(_, text) => Some(Grammar::Lark(text.clone())),
@@ -26,6 +27,7 @@ pub fn request(model: &Leased, query: &Query<'_>) -> Request {
         priority: *priority,
         reuse: *reuse,
         lookup: *repeats,
+        logprobs: weighed.then_some(sure::RIVALS),
         ..model.engine.request(&model.dialect.render(*chat), *tokens_max)
     }
 }
@@ -63,6 +65,8 @@ pub async fn stream(
             Some(Piece::Thinking(text)) => {
                 thinking.push_str(&text);
                 host.emit(Event::Thinking { text });
+                // The answer begins behind it.
+                generation.take_logprobs();
             }
             Some(Piece::Answer(part)) => {
                 take(&part);
@@ -70,10 +74,16 @@ pub async fn stream(
             }
             Some(Piece::Finished { finish, tally }) => {
                 toolkit.meter.note((model.role, model.engine.model(), None), phase, &tally, system_tokens);
+                let odds = generation.take_logprobs();
+                let drawn = generation.choices().iter().rev().take(odds.len()).rev();
+                let weighed = |(odds, drawn): (&Logprobs, &Choice)| {
+                    Weighed::of(generation.bytes_of(odds.token), odds, drawn)
+                };
                 return Ok(Output {
                     text,
                     thinking,
                     calls: Vec::new(),
+                    tokens: odds.iter().zip(drawn).map(weighed).collect(),
                     dialect: Some(model.dialect.clone()),
                     finish,
                     tally,

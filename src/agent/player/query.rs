@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::agent::notation;
+use crate::agent::sure::Weighed;
 use crate::budget::permit::Priority;
 use crate::engine::slot::Reuse;
 use crate::engine::{Finish, Sampling, Tally};
@@ -27,6 +28,8 @@ pub struct Query<'a> {
     pub repeats: bool,
     /// If the server of the model goes away, that is an error, and the caller decides who goes on; else a model of this process answers.
     pub hands_over: bool,
+    /// The answer comes with its tokens, so that it can be seen how sure the model was of each.
+    pub weighed: bool,
 }
 
 /// The form of an answer.
@@ -57,6 +60,7 @@ impl<'a> Query<'a> {
             reuse: Reuse::Exact,
             repeats: false,
             hands_over: false,
+            weighed: false,
         }
     }
 }
@@ -69,6 +73,8 @@ pub struct Output {
     pub thinking: String,
     /// The calls that came besides the text, with whether each is certain; a model of this process writes them in it.
     pub calls: Vec<(RawCall, bool)>,
+    /// The tokens of the text, if the query asks for them and the model runs in this process.
+    pub tokens: Vec<Weighed>,
     /// How the model writes calls, if it runs in this process.
     pub dialect: Option<Arc<Dialect>>,
     pub finish: Finish,

@@ -110,10 +110,8 @@ fn spec((name, description, parameters): &Tool) -> ToolSpec {
     ToolSpec {
         name: (*name).to_owned(),
         description: (*description).to_owned(),
-        server: String::new(),
-        mutates: false,
-        destructive: false,
         parameters: json!({ "type": "object", "properties": properties, "required": parameters }),
+        ..ToolSpec::default()
     }
 }
 

@@ -1,8 +1,9 @@
-//! Measures which role chooses tools of servers better, and whether a grammar helps it, by the question that a step asks.
+//! Measures by the question that a step asks which role chooses tools of servers better, among how many, how sure, and whether a grammar helps it.
 
 use std::time::{Duration, Instant};
 
 use crate::agent::Host;
+use crate::agent::budget::Guided;
 use crate::agent::call;
 use crate::agent::player::Player;
 use crate::agent::question::Question;
@@ -25,12 +26,21 @@ pub async fn chooser(toolkit: &Toolkit, host: &dyn Host) -> Result<Option<Role>,
     }
     let mut best: Option<(Role, f64)> = None;
     for role in roles(toolkit) {
-        let rate = choosing(toolkit, role, host).await?.rate();
-        if rate >= SELECTION_MIN && best.is_none_or(|(_, before)| rate >= before) {
+        let rate = choosing(toolkit, role, host).await?.better().all().rate();
+        if is_enough(rate) && best.is_none_or(|(_, before)| rate >= before) {
             best = Some((role, rate));
         }
     }
     Ok(best.map(|(role, _)| role))
+}
+
+/// Whether a role was measured to choose tools of servers well.
+pub async fn chooses_well(toolkit: &Toolkit, role: Role, host: &dyn Host) -> Result<bool, TurnError> {
+    Ok(is_enough(choosing(toolkit, role, host).await?.better().all().rate()))
+}
+
+fn is_enough(rate: f64) -> bool {
+    rate >= SELECTION_MIN
 }
 
 fn is_trained(toolkit: &Toolkit) -> bool {
@@ -73,15 +83,21 @@ pub(super) async fn measure(toolkit: &Toolkit, model: &Player, host: &dyn Host) 
 async fn asked(toolkit: &Toolkit, model: &Player, host: &dyn Host) -> Result<(Choosing, bool), TurnError> {
     let (mut found, until) = (Choosing::default(), Instant::now() + TIME);
     let asked = Question { toolkit, model, host, phase: super::PHASE, priority: super::PRIORITY };
-    for (count, tasks) in TASKS.iter().filter(|(count, _)| *count <= call::OFFERED_MAX) {
+    for (count, tasks) in TASKS.iter().filter(|(count, _)| *count <= Guided::TOOLS_MANY) {
         let tools = tools(*count);
         for task in tasks {
             if found.is_known() && Instant::now() >= until {
                 return Ok((found, true));
             }
-            for (share, constrained) in [(&mut found.free, false), (&mut found.grammar, true)] {
-                let call = call::chosen(asked, task.task, &tools, constrained).await?;
-                share.add(call.is_ok_and(|call| call.is_some_and(|call| task.is_done_by(&call))));
+            for (choices, constrained) in [(&mut found.free, false), (&mut found.grammar, true)] {
+                let chosen = call::chosen(asked, task.task, &tools, constrained).await?.unwrap_or_default();
+                let is_right = chosen.call.is_some_and(|call| task.is_done_by(&call));
+                let share = if *count > Guided::TOOLS_FEW { &mut choices.many } else { &mut choices.few };
+                share.add(is_right);
+                if let Some(sure) = chosen.sure.filter(|_| is_right) {
+                    let least = choices.margin_min.unwrap_or(sure.margin);
+                    choices.margin_min = Some(least.min(sure.margin));
+                }
             }
         }
     }

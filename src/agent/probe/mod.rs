@@ -23,7 +23,7 @@ use super::question::Question;
 use super::toolkit::{Toolkit, TurnError};
 
 pub use cases::{PLANS, TALK, TASKS, Task, tools};
-pub use choosing::{chooser, choosing};
+pub use choosing::{chooser, chooses_well, choosing};
 pub use tier::{known as known_tier, leads, tier};
 
 const CALL_PROMPT: &str =

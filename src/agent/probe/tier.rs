@@ -151,7 +151,7 @@ pub(super) async fn measure(toolkit: &Toolkit, model: &Player, host: &dyn Host) 
     let until = Instant::now() + TIME;
     let question = Question { toolkit, model, host, phase: super::PHASE, priority: super::PRIORITY };
     for (request, kinds) in READINGS {
-        let output = read::reading(question, request, &[], READING_TOKENS).await?;
+        let output = read::reading(question, request, "", &[], READING_TOKENS).await?;
         let read = steps::kinds(&output.text);
         found.reading.add(read == kinds);
     }

@@ -14,6 +14,7 @@ pub mod work;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
+use std::sync::Mutex;
 
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
@@ -22,8 +23,8 @@ use serde_json::{Map, Value};
 use super::jsonl;
 use super::statistics::percentile;
 use crate::agent::{Deciding, Host, Toolkit};
-use crate::base::StepId;
-use crate::protocol::{Decision, Event, Proposal};
+use crate::base::{StepId, lock};
+use crate::protocol::{Decision, Event, Proposal, ToolChoice};
 use crate::tools::policy::Policy;
 use crate::tools::{Catalog, ToolSpec};
 
@@ -94,14 +95,25 @@ impl Report {
     }
 }
 
-/// Host of an evaluation: drops all events and rejects every call.
+/// Host of an evaluation: keeps the choices of tools, drops all other events and rejects every call.
 #[derive(Default)]
 pub(super) struct RejectingHost {
     policy: Policy,
+    choices: Mutex<Vec<ToolChoice>>,
+}
+
+impl RejectingHost {
+    fn choices(&self) -> Vec<ToolChoice> {
+        lock(&self.choices).clone()
+    }
 }
 
 impl Host for RejectingHost {
-    fn emit(&self, _: Event) {}
+    fn emit(&self, event: Event) {
+        if let Event::ToolChosen(choice) = event {
+            lock(&self.choices).push(choice);
+        }
+    }
 
     fn approve<'a>(&'a self, _: StepId, _: &'a Proposal) -> Deciding<'a> {
         Box::pin(async { Decision::Reject })

@@ -9,6 +9,7 @@ use super::{Case, RejectingHost, Report, percentile, share};
 use crate::agent::{self, Toolkit, call, probe};
 use crate::base::StepId;
 use crate::language::clauses::{Part, PartKind};
+use crate::protocol::ToolChoice;
 use crate::request::{forms, small_talk};
 use crate::tools::{Ranked, ToolCall};
 
@@ -16,11 +17,12 @@ use crate::tools::{Ranked, ToolCall};
 const RANKED_MAX: usize = 15;
 
 pub async fn run(toolkit: &Toolkit, cases: &[Case], report: &mut Report) -> Result<Value> {
-    let (mut counts, mut ms) = (Counts::default(), Vec::new());
+    let (mut counts, mut ms, mut handed_on) = (Counts::default(), Vec::new(), 0);
     for case in cases {
         let toolkit = &case.toolkit(toolkit).await?;
         let from = Instant::now();
-        let Choice { order, tool: chosen, arguments } = choice(toolkit, &case.prompt).await?;
+        let Choice { order, tool: chosen, arguments, by } = choice(toolkit, &case.prompt).await?;
+        handed_on += by.iter().filter(|one| one.handed_on).count();
         ms.push(from.elapsed().as_secs_f64() * 1000.0);
         let specs = toolkit.catalog.specs();
         let ranked: Vec<&str> =
@@ -37,10 +39,10 @@ pub async fn run(toolkit: &Toolkit, cases: &[Case], report: &mut Report) -> Resu
             });
         }
         let shown = &ranked[..ranked.len().min(RANKED_MAX)];
-        report.write(&json!({ "id": case.id, "ranked": shown, "chosen": chosen, "arguments": arguments }))?;
+        report.write(&json!({ "id": case.id, "ranked": shown, "chosen": chosen, "arguments": arguments, "by": by }))?;
     }
     let mut figures = json!({
-        "cases": cases.len(), "k": toolkit.tools_offered, "model_calls": toolkit.meter.usage().model_calls,
+        "cases": cases.len(), "k": toolkit.tools_offered, "model_calls": toolkit.meter.usage().model_calls, "handed_on": handed_on,
         "ms_p50": percentile(&mut ms, 0.5).round(), "ms_p95": percentile(&mut ms, 0.95).round(),
     });
     for (name, (right, of)) in COUNTED.iter().zip(counts.0) {
@@ -57,6 +59,8 @@ pub(super) struct Choice {
     /// `None` if the request needs no tool.
     pub tool: Option<String>,
     arguments: Map<String, Value>,
+    /// What models chose, first the one that chooses and then the planner if that was not sure.
+    by: Vec<ToolChoice>,
 }
 
 /// The call of the model that chooses tools, if one does it well; else the choice by the request's form and by retrieval.
@@ -78,6 +82,7 @@ async fn choice(toolkit: &Toolkit, prompt: &str) -> Result<Choice> {
     } else {
         by_form(toolkit, &part, &ranked, 0.0)
     };
+    choice.by = host.choices();
     choice.order = ranked.iter().map(|one| one.index).collect();
     let is_it = |place: &usize| toolkit.catalog.specs().get(*place).map(|spec| &spec.name) == choice.tool.as_ref();
     if let Some(place) = choice.order.iter().position(is_it) {

@@ -26,7 +26,7 @@ pub fn tool(described: &Value, parameters: &Value) -> Result<ToolSpec, Problem> 
         }
     };
     let (description, server) = (text("description"), String::new());
-    Ok(ToolSpec { name, description, server, mutates: true, destructive: true, parameters })
+    Ok(ToolSpec { name, description, server, mutates: true, destructive: true, parameters, ..ToolSpec::default() })
 }
 
 /// How far a model thinks that is asked for this much effort; `field` has it. It is a part of the answer's tokens, of which the

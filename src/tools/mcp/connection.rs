@@ -98,6 +98,15 @@ impl Connection {
         self.listener.0.swap(false, Ordering::Relaxed)
     }
 
+    /// What the server says of itself: its title and description, else how it is used.
+    pub fn about(&self) -> String {
+        let Some(info) = self.peer.peer_info() else { return String::new() };
+        let own = info.server_info.as_ref();
+        let told = [own.and_then(|own| own.title.as_deref()), own.and_then(|own| own.description.as_deref())];
+        let told = told.into_iter().flatten().collect::<Vec<_>>();
+        if told.is_empty() { info.instructions.clone().unwrap_or_default() } else { told.join(": ") }
+    }
+
     pub async fn tools(&self) -> Result<Vec<Tool>, String> {
         self.flow.restart();
         let (mut all, mut cursor) = (Vec::new(), None);

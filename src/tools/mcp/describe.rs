@@ -13,9 +13,10 @@ use crate::tools::spec::{ToolSpec, check};
 /// Maximum number of tools of one server; small models cannot use more.
 pub const TOOLS_MAX: usize = 256;
 const DESCRIPTION_MAX_CHARS: usize = 1_000;
+const ABOUT_MAX_CHARS: usize = 200;
 
-/// The tools that can be offered, and notes on what was left out and why.
-pub fn tools(all: Vec<Tool>, config: &Server) -> (Vec<ToolSpec>, Vec<String>) {
+/// The tools that can be offered of a server that says `about` of itself, and notes on what was left out and why.
+pub fn tools(all: Vec<Tool>, about: &str, config: &Server) -> (Vec<ToolSpec>, Vec<String>) {
     let (mut taken, mut notes): (Vec<ToolSpec>, Vec<String>) = (Vec::new(), Vec::new());
     for tool in all {
         if taken.len() >= TOOLS_MAX {
@@ -25,7 +26,7 @@ pub fn tools(all: Vec<Tool>, config: &Server) -> (Vec<ToolSpec>, Vec<String>) {
         if !config.tools.is_empty() && !config.tools.iter().any(|pattern| glob(pattern, &tool.name)) {
             continue;
         }
-        let spec = spec(tool, config);
+        let spec = spec(tool, about, config);
         let twice = taken.iter().any(|other| other.name == spec.name);
         match check(&spec) {
             Ok(()) if !twice => taken.push(spec),
@@ -36,17 +37,18 @@ pub fn tools(all: Vec<Tool>, config: &Server) -> (Vec<ToolSpec>, Vec<String>) {
     (taken, notes)
 }
 
-fn spec(tool: Tool, config: &Server) -> ToolSpec {
+fn spec(tool: Tool, about: &str, config: &Server) -> ToolSpec {
     let hints = tool.annotations.unwrap_or_default();
     // The protocol's default: a tool without hints may change and destroy things.
     let mutates = hints.read_only_hint != Some(true);
     let own = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
-    let description = clean(own).split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = |text: &str, most: usize| cut_line(&clean(text).split_whitespace().collect::<Vec<_>>().join(" "), most);
     let parameters = standalone(Value::Object((*tool.input_schema).clone()));
     ToolSpec {
         name: format!("{}.{}", config.name, tool.name),
-        description: cut_line(&description, DESCRIPTION_MAX_CHARS),
+        description: line(own, DESCRIPTION_MAX_CHARS),
         server: config.name.clone(),
+        server_description: line(about, ABOUT_MAX_CHARS),
         mutates,
         destructive: mutates && hints.destructive_hint != Some(false),
         parameters,
@@ -133,7 +135,7 @@ mod tests {
     #[test]
     fn a_schema_with_type_names_of_python_is_taken() {
         let tool = json!({ "name": "a", "inputSchema": { "type": "dict", "properties": { "n": { "type": "int" } } } });
-        let (taken, notes) = tools(vec![serde_json::from_value(tool).unwrap()], &Server::default());
+        let (taken, notes) = tools(vec![serde_json::from_value(tool).unwrap()], "", &Server::default());
         assert_eq!((taken[0].parameters()[0].kind(), notes.len()), ("integer", 0));
     }
 
@@ -144,7 +146,7 @@ mod tests {
             "properties": { "n": { "$ref": "#/definitions/Count" } },
             "definitions": { "Count": { "type": "integer", "minimum": 1 } },
         } });
-        let (taken, notes) = tools(vec![serde_json::from_value(tool).unwrap()], &Server::default());
+        let (taken, notes) = tools(vec![serde_json::from_value(tool).unwrap()], "", &Server::default());
         assert_eq!((taken[0].parameters()[0].kind(), notes.len()), ("integer", 0));
     }
 }

@@ -64,8 +64,8 @@ impl Server {
     }
 
     /// Takes over what the running server lists, also on disk.
-    fn take(&self, state: &mut State, listed: Vec<Tool>) {
-        (state.tools, state.notes) = describe::tools(listed, &self.config);
+    fn take(&self, state: &mut State, listed: Vec<Tool>, about: &str) {
+        (state.tools, state.notes) = describe::tools(listed, about, &self.config);
         if let Err(error) = file::replace_json(&self.cache, &state.tools) {
             // Then the next run just starts the server.
             tracing::warn!(%error, place = %self.cache.display(), "a tool list was not kept");
@@ -150,7 +150,7 @@ impl Server {
             let fetches = start::hint_when_late(&self.config);
             Err(format!("it was not ready within {} s and was ended; raise start_timeout_s{fetches}", limit.as_secs()))
         })?;
-        self.take(state, listed);
+        self.take(state, listed, &connection.about());
         let unconfined = sandbox::missing().filter(|_| self.config.confined);
         state.notes.extend(unconfined.map(|why| format!("the server `{}` is not confined: {why}", self.config.name)));
         state.connection = Some(connection.clone());
@@ -168,7 +168,7 @@ impl Server {
             ))
         });
         let listed = listed.inspect_err(|_| connection.kill())?;
-        self.take(state, listed);
+        self.take(state, listed, &connection.about());
         Ok(())
     }
 

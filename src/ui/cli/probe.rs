@@ -59,8 +59,10 @@ fn show(Probed { model, said, measured }: &Probed) {
     }
     line("right calls without a grammar", measured.free);
     line("right calls inside a grammar", measured.grammar);
-    line("right tool of a server", measured.choosing.free);
-    line("right tool inside a grammar", measured.choosing.grammar);
+    for (way, choices) in [("", measured.choosing.free), (", in a grammar", measured.choosing.grammar)] {
+        line(&format!("right of 5 of servers{way}"), choices.few);
+        line(&format!("right of 15 of servers{way}"), choices.many);
+    }
     if measured.writing.of > 0 {
         line("requests and questions read", measured.reading);
         line("changes written", measured.writing);
