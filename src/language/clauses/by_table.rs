@@ -163,7 +163,8 @@ impl Reader<'_, '_, '_> {
         joins.then_some(joint)
     }
 
-    /// Index after the polite phrases at `from`, and whether a wish is one of them. `wished`: the clause before was one.
+    /// Index after the polite phrases at `from`, and whether a wish is one of them. `wished`: the
+    /// clause before was one.
     fn leads_end(&self, from: usize, wished: bool) -> (usize, bool) {
         let (mut at, mut is_wish) = (from, false);
         for _ in 0..SKIPPED_MAX {
@@ -179,7 +180,8 @@ impl Reader<'_, '_, '_> {
         ((at + comma + mark).min(self.line.len().saturating_sub(1)), is_wish)
     }
 
-    /// How the clause at `from` begins, where an order of the form `before` came before it. `depth` counts the recursion.
+    /// How the clause at `from` begins, where an order of the form `before` came before it. `depth`
+    /// counts the recursion.
     fn begin(&self, from: usize, before: Option<Form>, depth: usize) -> Opening {
         let words = self.table.words;
         let (at, is_wish) = self.leads_end(from, before == Some(Form::Wished));
@@ -199,7 +201,8 @@ impl Reader<'_, '_, '_> {
         if self.is_imperative(at) {
             return request(at, Form::Imperative);
         }
-        let may_be_infinitive = is_polite || before.is_some() || from == self.skip(0).next;
+        let begins = from == self.skip(0).next || kind(self.line, from - 1) == Some(Kind::Colon);
+        let may_be_infinitive = is_polite || before.is_some() || begins;
         if let Some(verb) = self.infinitive(at).filter(|_| may_be_infinitive && !words.verb_last) {
             return request(verb, Form::Infinitive);
         }
@@ -221,7 +224,8 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    /// How the sentence begins behind the subordinate clause at `at`, if it orders or asks something.
+    /// How the sentence begins behind the subordinate clause at `at`, if it orders or asks
+    /// something.
     fn behind_clause(&self, at: usize, end: usize, depth: usize) -> Option<Opening> {
         let comma = (end..self.line.len().min(end + CLAUSE_MAX)).find(|&i| kind(self.line, i) == Some(Kind::Comma))?;
         let main = self.begin(self.skip(comma).next, None, depth + 1);
@@ -260,7 +264,8 @@ impl Reader<'_, '_, '_> {
                 && self.is_object(at + 1)
     }
 
-    /// Whether a word is an English verb, as programmers use them in any language: `push die Änderungen`.
+    /// Whether a word is an English verb, as programmers use them in any language: `push die
+    /// Änderungen`.
     fn is_english_verb(&self, low: &str) -> bool {
         !self.table.is_closed(low) && matches!(verbs::class(low), Some(Class::Sure | Class::Either))
     }
@@ -281,7 +286,8 @@ impl Reader<'_, '_, '_> {
         self.behind_particles(at, |low| self.table.is_infinitive(low))
     }
 
-    /// Place of the verb of a wish at `at`, or behind pronouns there: `m'envoies`. Every word is one where the wish `is_certain`.
+    /// Place of the verb of a wish at `at`, or behind pronouns there: `m'envoies`. Every word is
+    /// one where the wish `is_certain`.
     fn wished(&self, at: usize, is_certain: bool) -> Option<usize> {
         let may_be = |low: &str| is_certain && !low.is_empty() && !self.table.is_closed(low);
         self.behind_particles(at, |low| may_be(low) || self.table.is_wished(low))
@@ -303,7 +309,8 @@ impl Reader<'_, '_, '_> {
         None
     }
 
-    /// Place of the verb that ends the clause at `from`, and its form. `is_asked`: something before shows that it orders.
+    /// Place of the verb that ends the clause at `from`, and its form. `is_asked`: something before
+    /// shows that it orders.
     fn last_verb(&self, from: usize, is_asked: bool, is_wish: bool) -> Option<(usize, Form)> {
         let words = self.table.words;
         if !is_asked && self.is(from, words.subjects) {
@@ -332,7 +339,8 @@ impl Reader<'_, '_, '_> {
         None
     }
 
-    /// Whether the word at `at` ends a clause; that of a wish may end in another verb: `wenn du … öffnen könntest`.
+    /// Whether the word at `at` ends a clause; that of a wish may end in another verb: `wenn du …
+    /// öffnen könntest`.
     fn is_end(&self, at: usize, is_wish: bool) -> bool {
         let words = self.table.words;
         let goes_on = matches!(kind(self.line, at + 1), Some(Kind::Word | Kind::Opaque | Kind::Open | Kind::Mark));
@@ -341,13 +349,15 @@ impl Reader<'_, '_, '_> {
             || [words.joins, words.sequence].iter().any(|list| self.phrase(at + 1, list).is_some())
     }
 
-    /// Whether the word at `at` may be joined to another before the same noun: `die neuen und alten Dateien`.
+    /// Whether the word at `at` may be joined to another before the same noun: `die neuen und alten
+    /// Dateien`.
     fn is_before_noun(&self, at: usize) -> bool {
         let end = self.phrase(at + 1, self.table.words.joins);
         end.is_some_and(|end| !self.table.is_closed(self.low(end)))
     }
 
-    /// How the clause behind `joint` begins, if it is one of its own. `from`: where the clause before began, with `left`.
+    /// How the clause behind `joint` begins, if it is one of its own. `from`: where the clause
+    /// before began, with `left`.
     fn opens(&self, at: usize, joint: &Joint, from: usize, left: &Opening) -> Option<Opening> {
         let before = Some(left.form).filter(|_| left.is_order());
         let right = self.begin(joint.next, before, 0);
@@ -363,11 +373,9 @@ impl Reader<'_, '_, '_> {
                         _ => joint.mark,
                     }
             }
-            Mode::Request => {
-                let follows =
-                    joint.strong && joint.linked || left.form == right.form && !self.is_purpose(from, at, joint);
-                left.is_order() && follows && (joint.strong || !left.head.conditional)
-            }
+            Mode::Request if !left.is_order() => kind(self.line, at) == Some(Kind::Colon),
+            Mode::Request if joint.strong && joint.linked => true,
+            Mode::Request => left.form == right.form && !left.head.conditional && !self.is_purpose(from, at, joint),
             Mode::Question => right.direct && (joint.strong || joint.linked && left.head.mode == Mode::Question),
             Mode::Statement => false,
         };
@@ -378,7 +386,8 @@ impl Reader<'_, '_, '_> {
         opens.then_some(right)
     }
 
-    /// Takes a clause for an order with an unknown verb if it does not begin as a statement: an order follows after `und` or `dann`.
+    /// Takes a clause for an order with an unknown verb if it does not begin as a statement: an
+    /// order follows after `und` or `dann`.
     fn take_for_order(&self, from: usize, opening: &mut Opening) {
         if opening.head.mode == Mode::Statement && !opening.borrows && !self.is_statement(from) {
             opening.head.mode = Mode::Request;
@@ -406,7 +415,8 @@ impl Reader<'_, '_, '_> {
         from.max(at.saturating_sub(CLAUSE_MAX))..at
     }
 
-    /// Whether the verbs before `at` are those of a thing that does something: `un script qui lit … et affiche …`.
+    /// Whether the verbs before `at` are those of a thing that does something: `un script qui lit …
+    /// et affiche …`.
     fn is_of_doer(&self, from: usize, at: usize) -> bool {
         let words = self.table.words;
         let relates =
@@ -416,7 +426,8 @@ impl Reader<'_, '_, '_> {
             .any(|i| (i + 1..at.min(i + RELATIVE_MAX)).any(relates))
     }
 
-    /// Whether the clause before `at` has a purpose with an infinitive, to which the next one may belong.
+    /// Whether the clause before `at` has a purpose with an infinitive, to which the next one may
+    /// belong.
     fn is_purpose(&self, from: usize, at: usize, joint: &Joint) -> bool {
         let begins = |i: usize| {
             self.phrase(i, self.table.words.purposes)

@@ -11,11 +11,13 @@ pub(super) struct Clause {
     pub head: Head,
     /// Verb of the clause before, if this one has none: `run the linter, then the tests`.
     pub borrowed_verb: Option<usize>,
-    /// Object (token range) of the clause after, if this one has none: `build and test the project`.
+    /// Object (token range) of the clause after, if this one has none: `build and test the
+    /// project`.
     pub borrowed_object: Option<(usize, usize)>,
 }
 
-/// Adds the clause `from..to` without final punctuation. A clause that `borrows` and has no verb takes the one before.
+/// Adds the clause `from..to` without final punctuation. A clause that `borrows` and has no verb
+/// takes the one before.
 pub(super) fn finish(line: &Line, clauses: &mut Vec<Clause>, from: usize, to: usize, head: Head, borrows: bool) {
     let mut to = to;
     while to > from
@@ -35,8 +37,9 @@ pub(super) fn finish(line: &Line, clauses: &mut Vec<Clause>, from: usize, to: us
     clauses.push(Clause { from, to, head, borrowed_verb, borrowed_object: None });
 }
 
-/// Gives a bare verb the object of the next clause that has one: `Build, test and deploy the app`. `has_object` says of the place of a verb
-/// whether its object is part of it, `is_preposition` of the place behind a verb whether no object follows.
+/// Gives a bare verb the object of the next clause that has one: `Build, test and deploy the app`.
+/// `has_object` says of the place of a verb whether its object is part of it, `is_preposition` of
+/// the place behind a verb whether no object follows.
 pub(super) fn lend_objects(
     clauses: &mut [Clause],
     has_object: impl Fn(usize) -> bool,

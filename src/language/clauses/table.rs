@@ -1,4 +1,4 @@
-//! The words of a language, from which `by_table` splits its sentences. A further language is a further table.
+//! The words of a language, from which `by_table` splits its sentences; one table a language.
 
 mod french;
 mod german;
@@ -11,7 +11,8 @@ use std::sync::LazyLock;
 use super::scan::{Kind, Token};
 use super::words::{entries, listed};
 
-/// The data of a language. Phrases have a comma and a space between them, words and endings a space.
+/// The data of a language. Phrases have a comma and a space between them, words and endings a
+/// space.
 pub(super) struct Words {
     /// Infinitives of verbs that begin orders.
     pub verbs: &'static str,
@@ -24,13 +25,15 @@ pub(super) struct Words {
     /// Endings that alone show an imperative, and those that show one if an object follows.
     pub imperative_endings: &'static str,
     pub object_endings: &'static str,
-    /// Endings that alone show an infinitive, exceptions, and endings that show one at the end of a clause.
+    /// Endings that alone show an infinitive, exceptions, and endings that show one at the end of a
+    /// clause.
     pub infinitive_endings: &'static str,
     pub noun_endings: &'static str,
     pub last_endings: &'static str,
     /// Ending of an imperative that makes of it the verb of a wish: `que tu ouvre-s`.
     pub wish_endings: &'static [&'static str],
-    /// What is written together with an imperative or infinitive: pronouns, and endings of politeness.
+    /// What is written together with an imperative or infinitive: pronouns, and endings of
+    /// politeness.
     pub clitics: &'static str,
     pub polite_endings: &'static str,
     /// A pronoun that makes an imperative of the infinitive before it: `öffnen Sie`.
@@ -44,7 +47,8 @@ pub(super) struct Words {
 
     /// Words that join clauses as well as nouns.
     pub joins: &'static str,
-    /// Phrases that order what is done one after the other, and those that add something; a verb behind one begins a clause.
+    /// Phrases that order what is done one after the other, and those that add something; a verb
+    /// behind one begins a clause.
     pub sequence: &'static str,
     pub additions: &'static str,
     /// Phrases before a request that only ask for it.
@@ -58,13 +62,15 @@ pub(super) struct Words {
     pub conditions: &'static str,
     /// What begins a purpose with an infinitive.
     pub purposes: &'static str,
-    /// Things that do something by themselves: what is said of one behind a relative pronoun orders nothing.
+    /// Things that do something by themselves: what is said of one behind a relative pronoun orders
+    /// nothing.
     pub doers: &'static str,
     pub questions: &'static str,
     pub negations: &'static str,
     pub determiners: &'static str,
     pub prepositions: &'static str,
-    /// Pronouns that are subjects, and those that are objects or stand for something mentioned before.
+    /// Pronouns that are subjects, and those that are objects or stand for something mentioned
+    /// before.
     pub subjects: &'static str,
     pub objects: &'static str,
     /// What may be between a lead or a connective and an infinitive, besides `objects`.
@@ -74,7 +80,8 @@ pub(super) struct Words {
 
     /// Words that refer to a result, or to what an earlier part names.
     pub back: &'static str,
-    /// Verbs of `verbs` and `imperatives` that only say something, that show something, that look something up, and that mean any work.
+    /// Verbs of `verbs` and `imperatives` that only say something, that show something, that look
+    /// something up, and that mean any work.
     pub tells: &'static str,
     pub shows: &'static str,
     pub looks: &'static str,
@@ -218,7 +225,8 @@ impl Table {
             .any(|form| self.imperatives.contains_key(form.as_str()) || self.is_infinitive(form))
     }
 
-    /// `low`, and what is left of it without the clitics at its end; the accent that they bring goes too.
+    /// `low`, and what is left of it without the clitics at its end; the accent that they bring
+    /// goes too.
     fn bare(&self, low: &str) -> Vec<String> {
         let mut forms = vec![low.to_owned()];
         let mut rest = low;
@@ -296,12 +304,13 @@ pub(super) fn elided(low: &str) -> Option<(&str, &str)> {
 /// Words of other languages in Latin letters, whose texts the tables would take for theirs.
 const FOREIGN: &str = "\
     il, gli, di, che, per, nel, della, sono, un', o, os, um, uma, do, da, em, não, com, depois, het, een, van, niet, naar, daarna";
-/// Share of the words of a text that a table has to have for the text to be in its language, or number of them.
+/// Share of the words of a text that a table has to have for the text to be in its language, or
+/// number of them.
 const SHARE_MIN: f64 = 0.25;
 const WORDS_MIN: usize = 2;
 
-/// The table that has most words of a text, if these are more than `english` ones. A text that is mainly Cyrillic, or has a Russian imperative, is
-/// Russian.
+/// The table that has most words of a text, if these are more than `english` ones. A text that is
+/// mainly Cyrillic, or has a Russian imperative, is Russian.
 pub(super) fn choose(text: &str, tokens: &[Token], english: usize) -> Option<&'static Table> {
     let [.., russian] = &*TABLES;
     let letters = text.chars().filter(|c| c.is_alphabetic()).count();

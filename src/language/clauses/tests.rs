@@ -178,6 +178,7 @@ fn french_sentences_are_split_into_clauses() {
     check("D'abord sauvegarder la base, puis installer la mise à jour et enfin relancer le service", 3, 0);
     check("Triez la boîte de réception, archivez le reste et donnez-moi un aperçu", 3, 0);
     check("Lance les tests, et s'ils échouent, corrige l'erreur", 2, 0);
+    check("Dans cet ordre : fermer les fenêtres, vider le cache, éteindre l'écran", 3, 0);
     check("Lis a.md et dis-moi ce qu'il contient", 1, 1);
     check("Ouvre le document pour vérifier le titre et envoie-le à Paul", 2, 0);
     check("Crée un dossier qui s'appelle Été et déplace les photos dedans", 2, 0);
