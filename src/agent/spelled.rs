@@ -33,10 +33,10 @@ pub fn is_all(toolkit: &Toolkit, request: &str, parts: &[Part]) -> bool {
 }
 
 /// The plan of a request whose every part is a step by itself: it is spelled out, is a change that names its own file and has nothing to do with
-/// the other parts, or only asks. Where a tool of a server fits a part of an English request, every clause is a call. `None` if a model has to say
-/// what belongs together.
+/// the other parts, or only asks. Where a tool of a server fits a part of a request in a language with clause rules, every clause is a call.
+/// `None` if a model has to say what belongs together.
 pub async fn plan(toolkit: &Toolkit, request: &str, parts: &[Part]) -> Option<Plan> {
-    if parts.len() > 1 && clauses::is_english(request) && is_of_servers(toolkit, parts).await {
+    if parts.len() > 1 && clauses::has_rules(request) && is_of_servers(toolkit, parts).await {
         return Some(plan::floor(parts));
     }
     let mut steps: Vec<Step> = Vec::new();

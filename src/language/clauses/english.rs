@@ -1,22 +1,11 @@
 //! Splits an English sentence into clauses, each one thing to do or to answer.
 
+use super::clause::{Clause, finish, lend_objects};
 use super::head::{Head, Line, Mode, head};
 use super::lookahead::{has_object, is_deed, is_path, kind, low, opens_question, polite_end, strong_joint, verb_at};
 use super::scan::Kind;
 use super::verbs::{self, Class};
 use super::words::*;
-
-/// A clause of a sentence: tokens `from..to`, without connectives.
-#[derive(Clone, Debug)]
-pub(super) struct Clause {
-    pub from: usize,
-    pub to: usize,
-    pub head: Head,
-    /// Verb of the clause before, if this one has none: `run the linter, then the tests`.
-    pub borrowed_verb: Option<usize>,
-    /// Object (token range) of the clause after, if this one has none: `build and test the project`.
-    pub borrowed_object: Option<(usize, usize)>,
-}
 
 /// A place where one clause ends and the next begins.
 struct Joint {
@@ -32,11 +21,13 @@ pub(super) fn cut(line: &Line, whole: bool) -> Vec<Clause> {
     let mut opening = head(line, 0);
     let mut from = opening.start;
     let mut strong = false;
+    // After a word like `then`, a clause without a verb takes the one before.
+    let borrows = |strong: bool, from: usize| strong && !is_subordinator(low(line, from));
     let mut at = opening.verb.unwrap_or(from) + 1;
     while at < line.len() {
         let found = joint(line, from, at, &opening);
         if let Some(joint) = found.filter(|joint| joint.strong || !whole) {
-            finish(line, &mut clauses, from, joint.end, opening, strong);
+            finish(line, &mut clauses, from, joint.end, opening, borrows(strong, from));
             opening = head(line, joint.next);
             from = opening.start;
             strong = joint.strong;
@@ -44,45 +35,9 @@ pub(super) fn cut(line: &Line, whole: bool) -> Vec<Clause> {
         }
         at += 1;
     }
-    finish(line, &mut clauses, from, line.len(), opening, strong);
-    lend_objects(line, &mut clauses);
+    finish(line, &mut clauses, from, line.len(), opening, borrows(strong, from));
+    lend_objects(&mut clauses, |_| false, |at| is_preposition(low(line, at)));
     clauses
-}
-
-/// Adds the clause `from..to` without final punctuation. After a strong joint, a clause without a verb takes the one before.
-pub(super) fn finish(line: &Line, clauses: &mut Vec<Clause>, from: usize, to: usize, head: Head, strong: bool) {
-    let mut to = to;
-    while to > from
-        && matches!(
-            line[to - 1].kind,
-            Kind::Comma | Kind::Stop | Kind::Semicolon | Kind::Dash | Kind::Colon | Kind::Bang
-        )
-    {
-        to -= 1;
-    }
-    if from >= to {
-        return;
-    }
-    let borrows = strong && head.mode == Mode::Statement && !is_subordinator(low(line, from));
-    let borrowed_verb = clauses.last().filter(|_| borrows).and_then(|before| before.head.verb);
-    let head = if borrowed_verb.is_some() { Head { mode: Mode::Request, ..head } } else { head };
-    clauses.push(Clause { from, to, head, borrowed_verb, borrowed_object: None });
-}
-
-/// Gives a bare verb the object of the next clause that has one: `Build, test and deploy the app`.
-fn lend_objects(line: &Line, clauses: &mut [Clause]) {
-    let mut lent: Option<(usize, usize)> = None;
-    for clause in clauses.iter_mut().rev() {
-        let Some(verb) = clause.head.verb.filter(|_| clause.head.mode == Mode::Request) else {
-            lent = None;
-            continue;
-        };
-        if verb + 1 < clause.to {
-            lent = (!is_preposition(low(line, verb + 1))).then_some((verb + 1, clause.to));
-        } else {
-            clause.borrowed_object = lent;
-        }
-    }
 }
 
 /// The joint at token `at`, if the sentence splits there.

@@ -2,6 +2,7 @@
 
 use super::lookahead;
 use super::scan::{Kind, Token};
+use super::tongue::Tongue;
 
 /// A sentence or a list item: tokens `from..to`, without its marker.
 #[derive(Clone, Copy, Debug)]
@@ -33,18 +34,18 @@ struct Marker {
 }
 
 /// The sentences and list items of a request, in order.
-pub(super) fn units(tokens: &[Token]) -> Vec<Unit> {
-    let markers = markers(tokens);
+pub(super) fn units(tokens: &[Token], tongue: Tongue) -> Vec<Unit> {
+    let markers = markers(tokens, tongue);
     let mut units = Vec::new();
     let mut at = 0;
     for (i, marker) in markers.iter().enumerate() {
-        sentences(tokens, at, marker.at, &mut units);
+        sentences(tokens, (at, marker.at), tongue, &mut units);
         let next = markers.get(i + 1).map_or(tokens.len(), |next| next.at);
         let end = item_end(tokens, marker, next, i + 1 < markers.len());
         push(tokens, marker.body, end, marker.item, &mut units);
         at = end;
     }
-    sentences(tokens, at, tokens.len(), &mut units);
+    sentences(tokens, (at, tokens.len()), tongue, &mut units);
     units
 }
 
@@ -75,11 +76,11 @@ fn push(tokens: &[Token], from: usize, to: usize, item: Item, units: &mut Vec<Un
     }
 }
 
-fn sentences(tokens: &[Token], from: usize, to: usize, units: &mut Vec<Unit>) {
+fn sentences(tokens: &[Token], (from, to): (usize, usize), tongue: Tongue, units: &mut Vec<Unit>) {
     let mut start = from;
     for i in from..to {
         let ends = match tokens[i].kind {
-            Kind::Newline => breaks_line(tokens, start, i, to),
+            Kind::Newline => breaks_line(tokens, start, (i, to), tongue),
             Kind::Stop | Kind::Question | Kind::Bang => {
                 !tokens.get(i + 1).is_some_and(|next| next.kind == Kind::Close && next.start == tokens[i].end)
             }
@@ -94,20 +95,20 @@ fn sentences(tokens: &[Token], from: usize, to: usize, units: &mut Vec<Unit>) {
 }
 
 /// Whether a single line end also ends a sentence, and the text is not just wrapped there.
-fn breaks_line(tokens: &[Token], start: usize, at: usize, to: usize) -> bool {
+fn breaks_line(tokens: &[Token], start: usize, (at, to): (usize, usize), tongue: Tongue) -> bool {
     let Some(next) = tokens.get(at + 1).filter(|_| at > start && at + 1 < to) else { return true };
     let line: Vec<&Token> = tokens[at + 1..to.min(at + 12)].iter().collect();
     next.is_capitalised()
         || lookahead::verb_at(&line, 0).is_some()
         || lookahead::opens_question(&line, 0)
-        || super::russian::is_imperative(&next.low)
+        || tongue.begins_order(&next.low) && !tongue.is_closed(&tokens[at - 1].low)
 }
 
 /// How many markers after a `1.` are searched for its `2.`.
 const MARKERS_AHEAD_MAX: usize = 50;
 
 /// The markers that really belong to a list.
-fn markers(tokens: &[Token]) -> Vec<Marker> {
+fn markers(tokens: &[Token], tongue: Tongue) -> Vec<Marker> {
     let found: Vec<(Marker, u32, bool)> = (0..tokens.len()).filter_map(|i| marker(tokens, i)).collect();
     let mut kept: Vec<Marker> = Vec::new();
     let mut expected = 1;
@@ -121,7 +122,7 @@ fn markers(tokens: &[Token]) -> Vec<Marker> {
         if *value == 1 && (continued && marker.fresh || marker.own_line) {
             kept.push(*marker);
             expected = 2;
-        } else if *value == expected && expected > 1 && (marker.fresh || opens(tokens, marker.body)) {
+        } else if *value == expected && expected > 1 && (marker.fresh || opens(tokens, marker.body, tongue)) {
             kept.push(*marker);
             expected += 1;
         } else if marker.own_line && *value > 0 {
@@ -133,10 +134,10 @@ fn markers(tokens: &[Token]) -> Vec<Marker> {
 }
 
 /// Whether a capital letter or a verb follows a marker in the middle of a line.
-fn opens(tokens: &[Token], at: usize) -> bool {
-    tokens.get(at).is_some_and(|t| {
-        t.is_capitalised() || super::verbs::class(&t.low).is_some() || super::russian::is_imperative(&t.low)
-    })
+fn opens(tokens: &[Token], at: usize, tongue: Tongue) -> bool {
+    tokens
+        .get(at)
+        .is_some_and(|t| t.is_capitalised() || super::verbs::class(&t.low).is_some() || tongue.begins_order(&t.low))
 }
 
 /// The marker at `at` (`1.`, `1)`, `a)`, `-`, `*`, `•`), with its number and whether it is a letter.

@@ -1,17 +1,20 @@
 //! Splits a request into parts, each one thing that it asks for; they are the steps of a plan made without a model. Pure.
 //!
 //! `Read src/a.rs and tell me what it does, then run the tests.` has three parts: an act, an answer that only tells
-//! what the first found, and an act. English and Russian have clause rules; in every other language a sentence or a
-//! list item is a part.
+//! what the first found, and an act. English has clause rules of its own (`english`), because its verbs are also its nouns. German, French,
+//! Spanish and Russian are tables of words (`table`), which one scanner uses (`by_table`). In every other language a sentence or a list item
+//! is a part.
 
+mod by_table;
+mod clause;
 mod english;
 mod head;
 mod lists;
 mod lookahead;
 pub(crate) mod names;
 pub(crate) mod roles;
-mod russian;
 pub(crate) mod scan;
+mod table;
 mod tongue;
 pub(crate) mod verbs;
 pub(crate) mod words;
@@ -37,7 +40,7 @@ pub struct Part {
     pub text: String,
     /// Sentences around the clause that only state facts about it.
     pub context: String,
-    /// The verb: in English its base form, in Russian the form that was written.
+    /// The verb: in English its base form, in other languages the form that was written.
     pub verb: Option<String>,
     /// Paths, file names and URLs in clause and context.
     pub paths: Vec<String>,
@@ -63,9 +66,14 @@ const SCANNED_BYTES_MAX: usize = 64 << 10;
 /// Maximum number of parts of one request: nobody reads and approves a longer plan. Further clauses are added to the last part's context.
 const PARTS_MAX: usize = 100;
 
+/// Whether a request is in a language that has clause rules.
+pub fn has_rules(request: &str) -> bool {
+    !matches!(tongue::Tongue::of(request, &scan::scan(request)), tongue::Tongue::Other)
+}
+
 /// Whether a request is in English.
 pub fn is_english(request: &str) -> bool {
-    tongue::is_english(request, &scan::scan(request))
+    matches!(tongue::Tongue::of(request, &scan::scan(request)), tongue::Tongue::English)
 }
 
 /// The parts of `request`, in order. Empty only for a blank request; takes time linear in its length.

@@ -3,8 +3,8 @@
 use super::head::Mode;
 use super::lists::Item;
 use super::names::Mentions;
+use super::table::Words;
 use super::tongue::Piece;
-use super::words::{is_russian_looking, is_russian_pronoun};
 use super::{PARTS_MAX, Part, PartKind, words};
 use crate::base::OrBug;
 
@@ -87,13 +87,11 @@ impl Assembly {
     /// Keeps the introduction of a list; `false` if it is itself an act, which its items only describe.
     fn introduce(&mut self, piece: &Piece, item: Item, mode: Mode) -> bool {
         let asks = piece.mode == Mode::Request;
-        let many = |word: &String| {
-            matches!(
-                word.as_str(),
-                "following" | "these" | "below" | "steps" | "things" | "those" | "следующие" | "эти" | "следующее"
-            )
-        };
-        let each = item == Item::Numbered || piece.words.iter().any(many);
+        let each = item == Item::Numbered
+            || piece
+                .words
+                .iter()
+                .any(|word| words::announces(word) || piece.tongue.has_word(|words| words.following, word));
         let named = asks && !self.says_nothing(piece) && !matches!(mode, Mode::Request | Mode::Question);
         self.intro = Some(Intro {
             text: piece.text.trim_end_matches(':').to_owned(),
@@ -112,9 +110,10 @@ impl Assembly {
         piece.mode != Mode::Question
             && piece.mentions.paths.is_empty()
             && piece.words.len() <= 12
-            && piece.verb.as_deref().is_none_or(|verb| {
-                matches!(verb, "do" | "follow" | "perform" | "complete" | "execute" | "help" | "сделай" | "выполни")
-            })
+            && piece
+                .verb
+                .as_deref()
+                .is_none_or(|verb| words::means_any_work(verb) || piece.tongue.has_verb(|words| words.does, verb))
     }
 
     fn item(&mut self, piece: &Piece, asks: bool) {
@@ -134,7 +133,8 @@ impl Assembly {
         let first = piece.words.first().map_or("", String::as_str);
         let about_before = piece.item == Item::Bullet
             || piece.continues
-            || words::listed("it, they, this, that, these, those, both, also, он, она, они, это, оно", first);
+            || words::listed("it, they, this, that, these, those, both, also", first)
+            || piece.tongue.has_word(|words| words.back, first);
         match self.parts.last_mut().filter(|_| about_before && self.waiting.is_empty()) {
             Some(part) => {
                 part.context = join(&part.context, &piece.text);
@@ -171,28 +171,20 @@ impl Assembly {
         if !part.paths.iter().all(known) {
             return false;
         }
-        let looks = before.verb.as_deref().is_some_and(words::only_looks)
-            || !before.paths.is_empty()
-            || before.verb.as_deref().is_some_and(is_russian_looking);
+        let only_looks = |verb: &str| words::only_looks(verb) || piece.tongue.has_verb(|words| words.looks, verb);
+        let looks = before.verb.as_deref().is_some_and(only_looks) || !before.paths.is_empty();
         if piece.only_tells {
-            let asks_back = piece
-                .words
-                .iter()
-                .skip(1)
-                .any(|word| words::points_back(word) || words::is_outcome(word) || is_russian_pronoun(word));
-            return asks_back || looks;
+            return looks || piece.words.iter().skip(1).any(|word| is_back(piece, word));
         }
         if piece.mode == Mode::Question {
             return looks
-                && piece.words.iter().any(|word| {
-                    matches!(word.as_str(), "it" | "they" | "them" | "its" | "он" | "она" | "они" | "оно")
-                });
+                && piece
+                    .words
+                    .iter()
+                    .any(|word| matches!(word.as_str(), "it" | "they" | "them" | "its") || piece.tongue.refers(word));
         }
-        let shows = matches!(
-            part.verb.as_deref(),
-            Some("show" | "give" | "print" | "report" | "display" | "return" | "list" | "send" | "покажи" | "выведи")
-        );
-        shows && piece.continues && part.quoted.is_empty() && shows_outcome(&piece.words)
+        let shows = |verb: &str| words::shows(verb) || piece.tongue.has_verb(|words| words.shows, verb);
+        part.verb.as_deref().is_some_and(shows) && piece.continues && part.quoted.is_empty() && shows_outcome(piece)
     }
 
     /// Indexes of earlier parts whose outcome the clause needs.
@@ -283,24 +275,29 @@ fn refers_back(piece: &Piece) -> bool {
             }
             "that" => i > 0 && (next.is_empty() || words::is_outcome(next)),
             "the" => matches!(next, "result" | "results" | "output" | "findings" | "outcome"),
-            _ => is_russian_pronoun(word),
+            _ => piece.tongue.refers(word),
         }
     })
 }
 
+/// Whether a word refers to something mentioned before, or to a result.
+fn is_back(piece: &Piece, word: &str) -> bool {
+    words::points_back(word) || words::is_outcome(word) || piece.tongue.refers(word)
+}
+
 /// Whether the clause only asks to show what was found: `show me the result`, `print it`, `give me the total`.
-fn shows_outcome(words: &[String]) -> bool {
-    let rest: Vec<&str> = words
-        .iter()
-        .skip(1)
-        .map(String::as_str)
-        .filter(|word| {
-            !words::is_determiner(word) && !matches!(*word, "me" | "us" | "back" | "of" | "to" | "a" | "here" | "мне")
-        })
-        .collect();
+fn shows_outcome(piece: &Piece) -> bool {
+    let says_nothing = |word: &str| {
+        words::is_determiner(word)
+            || matches!(word, "me" | "us" | "back" | "of" | "to" | "a" | "here")
+            || [|words: &Words| words.determiners, |words: &Words| words.objects, |words: &Words| words.leads]
+                .into_iter()
+                .any(|list| piece.tongue.has_word(list, word))
+    };
+    let rest: Vec<&str> = piece.words.iter().skip(1).map(String::as_str).filter(|word| !says_nothing(word)).collect();
     match rest.as_slice() {
-        [] => words.len() > 1,
-        [only] => words::is_outcome(only) || words::points_back(only) || is_russian_pronoun(only),
+        [] => piece.words.len() > 1,
+        [only] => is_back(piece, only),
         _ => false,
     }
 }

@@ -56,7 +56,7 @@ impl Token<'_> {
 /// Words that keep their full stop. `etc.` ends a sentence when a capital follows.
 const ABBREVIATIONS: &str = "\
     e.g., i.e., etc., vs., mr., mrs., ms., dr., prof., approx., no., fig., cf., inc., ltd., a.m., p.m., т.е., \
-    т.д., т.п., др., напр.";
+    т.д., т.п., др., напр., z.b., d.h., bzw., usw., ca., nr., hr., mme., sr., sra.";
 
 const QUOTES: &[(char, char)] = &[('"', '"'), ('“', '”'), ('«', '»'), ('「', '」'), ('‘', '’'), ('\'', '\'')];
 
@@ -103,6 +103,7 @@ impl<'a> Scanner<'a> {
         let after = at + c.len_utf8();
         match c {
             '(' | '[' | '{' => self.push(Kind::Open, at, after),
+            '¿' | '¡' => self.push(Kind::Mark, at, after),
             _ => match mark(c) {
                 Some(kind) if !(c == '.' && starts_name(&self.text[after..]) || self.is_sign(at)) => {
                     self.push(kind, at, after)
@@ -235,10 +236,12 @@ impl<'a> Scanner<'a> {
     /// Whether the full stop at the end of `run` belongs to an abbreviation.
     fn keeps_stop(&self, run: &str, end: usize) -> bool {
         let low = run.to_lowercase();
-        let known = listed(ABBREVIATIONS, low.trim_start_matches('('));
+        let known = listed(ABBREVIATIONS, low.trim_start_matches('(')) || run == "M.";
         let next = self.text[end..].trim_start().chars().next();
-        let ends_often =
-            matches!(low.as_str(), "etc." | "no." | "inc." | "ltd." | "a.m." | "p.m." | "т.д." | "т.п." | "др.");
+        let ends_often = matches!(
+            low.as_str(),
+            "etc." | "no." | "inc." | "ltd." | "a.m." | "p.m." | "usw." | "т.д." | "т.п." | "др."
+        );
         known && next.is_some() && !(ends_often && next.is_some_and(char::is_uppercase))
     }
 }

@@ -133,18 +133,100 @@ fn russian_sentences_are_split_into_clauses() {
     check("Открой README.md, исправь опечатку и сохрани файл", 3, 0);
     check("Сначала создайте таблицу, потом загрузите данные", 2, 0);
     check("Нужно удалить файл a.txt и обновить индекс", 2, 0);
+    check("Забери вчерашнюю почту, пометь срочное и сразу ответь Анне", 3, 0);
+    check("Не могли бы вы перевести договор, сохранить его и разослать всем?", 3, 0);
+    check("1) загрузить таблицу 2) отбросить пустые строки 3) вывести среднее", 3, 0);
+    check("Прочти сначала a.txt, затем b.txt и в конце c.txt", 3, 0);
     check("Почему падает тест?", 1, 0);
+    check("Как открыть и прочитать файл?", 1, 0);
     check("Если тесты падают, исправь их", 1, 0);
     check("Файл лежит в /tmp/x.csv. Преобразуй его в JSON.", 1, 0);
     check("Покажи файлы и папки", 1, 0);
+    check("Напиши скрипт, чтобы прочитать журнал и вернуть строки", 1, 0);
+}
+
+#[test]
+fn german_sentences_are_split_into_clauses() {
+    check("Öffne die Datei und lies sie vor", 2, 0);
+    check("Lade das Archiv herunter, entpacke es nach vendor/ und lösch danach die ZIP-Datei", 3, 0);
+    check("Könntest du den Ordner durchsuchen, die Bilder sortieren und mir eine Liste schicken?", 3, 0);
+    check("Ich möchte, dass du die Tabelle liest, die Summe bildest und sie Eva schickst", 3, 0);
+    check("Zuerst die Datenbank sichern, dann das Update einspielen und zum Schluss den Dienst starten", 3, 0);
+    check("Würden Sie bitte den Vertrag übersetzen und ihn danach ausdrucken?", 2, 0);
+    check("Öffnen Sie die Einstellungen und schalten Sie den Ton aus", 2, 0);
+    check("Lies erst a.txt, danach b.txt und zum Schluss c.txt", 3, 0);
+    check("Führe die Tests aus, und wenn sie fehlschlagen, behebe den Fehler", 2, 0);
+    check("Lies a.md und sag mir, was darin steht", 1, 1);
+    check("Der Drucker streikt. Prüf die Warteschlange und starte ihn neu.", 2, 0);
+    check("Wandle die Tabelle in ein Bild um, das man lesen und drucken kann", 1, 0);
+    check("Dämpfe das Licht, damit ich lesen und schreiben kann", 1, 0);
+    check("Zeig mir die Dateien und Ordner", 1, 0);
+    check("Leg den Termin „Suchen und Finden, dann löschen“ an", 1, 0);
+    check("Wie kann ich die Datei öffnen und lesen?", 1, 0);
+    check("Kann man die Datei öffnen und ändern?", 1, 0);
+    check("Was ist der Unterschied zwischen erstellen und ändern?", 1, 0);
+    let stated = parts("Der Drucker druckt nicht mehr und der Scanner auch nicht.");
+    assert_eq!((stated.len(), stated[0].kind), (1, PartKind::Given));
+}
+
+#[test]
+fn french_sentences_are_split_into_clauses() {
+    check("Ouvre notes.txt et lis-moi le contenu", 2, 0);
+    check("Télécharge l'archive, décompresse-la dans vendor/ et supprime ensuite le zip", 3, 0);
+    check("Peux-tu parcourir le dossier, trier les images et m'envoyer une liste ?", 3, 0);
+    check("Je voudrais que tu lises le tableau, que tu calcules le total et que tu l'envoies à Ève", 3, 0);
+    check("D'abord sauvegarder la base, puis installer la mise à jour et enfin relancer le service", 3, 0);
+    check("Triez la boîte de réception, archivez le reste et donnez-moi un aperçu", 3, 0);
+    check("Lance les tests, et s'ils échouent, corrige l'erreur", 2, 0);
+    check("Dans cet ordre : fermer les fenêtres, vider le cache, éteindre l'écran", 3, 0);
+    check("Lis a.md et dis-moi ce qu'il contient", 1, 1);
+    check("Ouvre le document pour vérifier le titre et envoie-le à Paul", 2, 0);
+    check("Crée un dossier qui s'appelle Été et déplace les photos dedans", 2, 0);
+    check("Écris un script qui lit les fichiers, filtre les lignes et affiche le total", 1, 0);
+    check("Montre-moi les fichiers et les dossiers", 1, 0);
+    check("Comment ouvrir et lire le fichier ?", 1, 0);
+    check("Est-il possible d'ouvrir et de modifier le fichier ?", 1, 0);
+    check("Le script lit le fichier et affiche le total. Corrige-le.", 1, 0);
+}
+
+#[test]
+fn spanish_sentences_are_split_into_clauses() {
+    check("Abre notas.txt y léeme el contenido", 2, 0);
+    check("Descarga el paquete, descomprímelo en vendor/ y borra luego el zip", 3, 0);
+    check("¿Puedes recorrer la carpeta, ordenar las fotos y mandarme una lista?", 3, 0);
+    check("Quiero que leas la tabla, calcules el total y se lo envíes a Eva", 3, 0);
+    check("Primero guardar la base, luego instalar la versión nueva y por último reiniciar el servicio", 3, 0);
+    check("Ordene la bandeja, archive el resto y deme un resumen", 3, 0);
+    check("Ejecuta las pruebas y, si fallan, corrige el error", 2, 0);
+    check("Lee a.md y dime qué contiene", 1, 1);
+    check("Crea una carpeta que se llame Verano y mueve las fotos allí", 2, 0);
+    check("Escribe un script que lea los archivos, filtre las líneas y muestre el total", 1, 0);
+    check("Muéstrame los archivos y las carpetas", 1, 0);
+    check("¿Cómo puedo abrir y leer el archivo?", 1, 0);
+    check("¿Se puede abrir y editar el archivo?", 1, 0);
+    check("Escribe un resumen después de leer a.md", 1, 0);
+    check("No borres nada de la carpeta temporal. Copia a.txt.", 1, 0);
 }
 
 #[test]
 fn other_languages_are_split_into_sentences() {
     check("Lee el archivo notas.txt. Luego borra la carpeta temporal.", 2, 0);
     check("读取 notes.txt。删除临时文件。", 2, 0);
-    check("Öffne die Datei und lies sie vor", 1, 0);
+    check("Apri il file e leggi il contenuto. Poi elimina la cartella.", 2, 0);
+    check("Abra o arquivo e leia o texto. Depois apague a pasta.", 2, 0);
     check("1. Ouvre le fichier 2. Supprime la ligne", 2, 0);
+}
+
+#[test]
+fn words_of_another_language_do_not_hide_english() {
+    for request in ["Open the file die.txt in der Cloud", "Show me la liste", "delete backups", "commit"] {
+        assert!(super::is_english(request), "{request}");
+    }
+    for request in ["Lösche to-do.txt in /tmp", "Supprime is.txt", "Borra for.txt y with.txt", "Удали the.txt", "?"]
+    {
+        assert!(!super::is_english(request), "{request}");
+    }
+    assert!(super::has_rules("Lösche a.txt") && !super::has_rules("删除 a.txt"));
 }
 
 fn only(request: &str) -> Part {
@@ -195,7 +277,26 @@ fn blank_requests_have_no_part_and_others_at_least_one() {
 #[test]
 fn a_request_of_a_megabyte_is_read_in_linear_time() {
     let started = std::time::Instant::now();
-    for piece in ["a ", "\" ", "' ", "then ", "1. ", "read it, and ", "(", "if ", "`x ", ".", "\n- x", "to ", "а "] {
+    let pieces = [
+        "a ",
+        "\" ",
+        "' ",
+        "then ",
+        "1. ",
+        "read it, and ",
+        "(",
+        "if ",
+        "`x ",
+        ".",
+        "\n- x",
+        "to ",
+        "а ",
+        "und wenn ",
+        "pour le script et ",
+        "y abre, ",
+        "mach und dann die ",
+    ];
+    for piece in pieces {
         let parts = parts(&piece.repeat((1 << 20) / piece.len()));
         assert!(!parts.is_empty() && parts.len() <= 100, "{piece}: {}", parts.len());
     }
@@ -223,6 +324,18 @@ const CLAUSES: &[&str] = &[
     "check the certificate of the site",
 ];
 
+/// Orders of each language that has a table, with its words for `and` and `then`.
+const CLAUSES_BY_TABLE: &[([&str; 4], &str, &str)] = &[
+    (["öffne main.rs", "lösche die alten Daten", "such nach Bildern", "schick Anna den Entwurf"], "und", "danach"),
+    (
+        ["ouvre main.rs", "supprime les vieilles données", "cherche dans le journal", "envoie-le à Anna"],
+        "et",
+        "ensuite",
+    ),
+    (["abre main.rs", "borra los datos viejos", "busca en el registro", "envíaselo a Ana"], "y", "después"),
+    (["открой main.rs", "удали старые данные", "поищи в журнале", "отправь его Анне"], "и", "потом"),
+];
+
 proptest! {
     #[test]
     fn nothing_panics_and_something_is_found(text in "\\PC{0,200}") {
@@ -241,6 +354,22 @@ proptest! {
             3 => picked.join(", then "),
             _ => format!("First {}, and after that {last}", head.join(", then ")),
         };
+        let parts = parts(&text);
+        let acts = parts.iter().filter(|part| part.kind == PartKind::Act).count();
+        prop_assert_eq!(acts, n, "{}\n{:#?}", text, parts);
+    }
+
+    #[test]
+    fn joined_clauses_of_a_table_are_all_found(
+        tongue in proptest::sample::select(CLAUSES_BY_TABLE.to_vec()),
+        from in 0..3usize,
+        n in 2..4usize,
+        ordered in proptest::bool::ANY,
+    ) {
+        let (clauses, and, then) = tongue;
+        let picked: Vec<&str> = clauses.iter().cycle().skip(from).take(n).copied().collect();
+        let (last, head) = picked.split_last().unwrap();
+        let text = if ordered { picked.join(&format!(", {then} ")) } else { format!("{} {and} {last}", head.join(", ")) };
         let parts = parts(&text);
         let acts = parts.iter().filter(|part| part.kind == PartKind::Act).count();
         prop_assert_eq!(acts, n, "{}\n{:#?}", text, parts);

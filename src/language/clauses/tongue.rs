@@ -1,16 +1,18 @@
 //! Splits sentences into clauses by the rules of the request's language.
 
-use super::english::{self, Clause};
+use super::clause::Clause;
 use super::head::{Head, Mode};
 use super::lists::{self, Item, Unit};
 use super::names::Mentions;
-use super::russian;
 use super::scan::{Kind, Token};
-use super::{verbs, words};
+use super::table::{self, Table, Words};
+use super::verbs::{self, Class};
+use super::{by_table, english, words};
 
 /// A clause, before it becomes a part.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
+    pub tongue: Tongue,
     pub text: String,
     /// Words in lower case, without quotations.
     pub words: Vec<String>,
@@ -26,56 +28,109 @@ pub(super) struct Piece {
     pub continues: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Tongue {
+/// The language of a request.
+#[derive(Clone, Copy)]
+pub(super) enum Tongue {
     English,
-    Russian,
+    ByTable(&'static Table),
     /// No clause rules: sentences and list items only.
     Other,
 }
 
-fn tongue(text: &str, tokens: &[Token]) -> Tongue {
-    let letters = text.chars().filter(|c| c.is_alphabetic()).count();
-    let cyrillic = text.chars().filter(|&c| russian::is_cyrillic(c)).count();
-    if cyrillic * 2 > letters || cyrillic > 0 && tokens.iter().any(|token| russian::is_imperative(&token.low)) {
-        return Tongue::Russian;
-    }
-    let english = |token: &&Token| {
-        let low = token.low.as_str();
-        words::listed("the, and, of, is, to, my, for, this, with, please, it, you, hi, hello, thanks", low)
-            || words::is_question_word(low)
-            || words::is_auxiliary(low)
-    };
-    let latin = text.chars().filter(char::is_ascii_alphabetic).count();
-    let opens =
-        tokens.iter().find(|token| token.kind == Kind::Word).is_some_and(|token| verbs::class(&token.low).is_some());
-    if latin * 10 >= letters * 9 && (opens || tokens.iter().any(|token| english(&token))) {
-        Tongue::English
-    } else {
-        Tongue::Other
+impl std::fmt::Debug for Tongue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Tongue::English => "English",
+            Tongue::ByTable(_) => "ByTable",
+            Tongue::Other => "Other",
+        })
     }
 }
 
-/// Whether a text is in English, by its words.
-pub(super) fn is_english(text: &str, tokens: &[Token]) -> bool {
-    tongue(text, tokens) == Tongue::English
+impl Tongue {
+    /// The language of a text, by its words.
+    pub fn of(text: &str, tokens: &[Token]) -> Tongue {
+        let opens =
+            tokens.iter().find(|token| token.kind == Kind::Word).filter(|token| verbs::class(&token.low).is_some());
+        let is_english = |token: &&Token| is_english_word(&token.low) || verbs::class(&token.low) == Some(Class::Sure);
+        let english = usize::from(opens.is_some()) + tokens.iter().filter(is_english).count();
+        if let Some(table) = table::choose(text, tokens, english) {
+            return Tongue::ByTable(table);
+        }
+        let letters = text.chars().filter(|c| c.is_alphabetic()).count();
+        let latin = text.chars().filter(char::is_ascii_alphabetic).count();
+        let shows = |token: &Token| {
+            let low = token.low.as_str();
+            words::listed("the, and, of, is, to, my, for, this, with, please, it, you, hi, hello, thanks", low)
+                || words::is_question_word(low)
+                || words::is_auxiliary(low)
+        };
+        let is_english = latin * 10 >= letters * 9 && (opens.is_some() || tokens.iter().any(shows));
+        if is_english { Tongue::English } else { Tongue::Other }
+    }
+
+    /// Whether `verb` is one of a list of the language's table.
+    pub fn has_verb(self, list: impl Fn(&Words) -> &'static str, verb: &str) -> bool {
+        matches!(self, Tongue::ByTable(table) if table.is_one_of(list(table.words), verb))
+    }
+
+    /// Whether `word` is one of a list of the language's table.
+    pub fn has_word(self, list: impl Fn(&Words) -> &'static str, word: &str) -> bool {
+        matches!(self, Tongue::ByTable(table) if words::listed(list(table.words), word))
+    }
+
+    /// Whether a word can begin an order by the language's table.
+    pub fn begins_order(self, low: &str) -> bool {
+        matches!(self, Tongue::ByTable(table) if table.imperative(low).is_some() || table.is_infinitive(low))
+    }
+
+    /// Whether a word is an article, a preposition or the like by the language's table.
+    pub fn is_closed(self, low: &str) -> bool {
+        matches!(self, Tongue::ByTable(table) if table.is_closed(low))
+    }
+
+    /// Whether a word refers to something mentioned before, by the language's table.
+    pub fn refers(self, word: &str) -> bool {
+        self.has_word(|words| words.back, word) || matches!(self, Tongue::ByTable(table) if table.has_clitic(word))
+    }
+
+    /// Whether a word is only a polite address: `Öffnen Sie`.
+    fn is_address(self, token: &Token) -> bool {
+        token.is_capitalised() && self.has_word(|words| words.formal, &token.low)
+    }
+}
+
+/// Whether a word in lower case is one of an English closed class.
+fn is_english_word(low: &str) -> bool {
+    let classes = [
+        words::is_determiner,
+        words::is_object_pronoun,
+        words::is_preposition,
+        words::is_subordinator,
+        words::is_auxiliary,
+        words::is_subject,
+        words::is_question_word,
+        words::is_connective,
+        words::is_polite,
+    ];
+    classes.iter().any(|is_one| is_one(low))
 }
 
 /// The clauses of the scanned text, in order; only connectives and list markers are dropped.
 pub(super) fn pieces(text: &str, tokens: &[Token]) -> Vec<Piece> {
-    let tongue = tongue(text, tokens);
+    let tongue = Tongue::of(text, tokens);
     let mut pieces = Vec::new();
-    for unit in lists::units(tokens) {
+    for unit in lists::units(tokens, tongue) {
         let line: Vec<&Token> = tokens[unit.from..unit.to].iter().filter(|token| !token.is_line_end()).collect();
         let whole = unit.item != Item::None;
         let clauses = match tongue {
             Tongue::English => english::cut(&line, whole),
-            Tongue::Russian => russian::cut(&line, whole),
+            Tongue::ByTable(table) => by_table::cut(&line, whole, table),
             Tongue::Other => vec![sentence(&line)],
         };
         let count = clauses.len();
         for (i, clause) in clauses.into_iter().enumerate() {
-            pieces.push(piece(text, &line, clause, unit, i, i + 1 == count));
+            pieces.push(piece(text, &line, clause, unit, tongue, (i, i + 1 == count)));
         }
     }
     pieces
@@ -91,7 +146,14 @@ fn sentence(line: &[&Token]) -> Clause {
     Clause { from: 0, to, head, borrowed_verb: None, borrowed_object: None }
 }
 
-fn piece(text: &str, line: &[&Token], clause: Clause, unit: Unit, place: usize, last: bool) -> Piece {
+fn piece(
+    text: &str,
+    line: &[&Token],
+    clause: Clause,
+    unit: Unit,
+    tongue: Tongue,
+    (place, last): (usize, bool),
+) -> Piece {
     let own = &line[clause.from..clause.to];
     let span = |from: usize, to: usize| &text[line[from].start..line[to - 1].end];
     let mut words = span(clause.from, clause.to).to_owned();
@@ -105,10 +167,16 @@ fn piece(text: &str, line: &[&Token], clause: Clause, unit: Unit, place: usize, 
     }
     own.iter().for_each(|token| mentions.add(token));
     let verb = clause.borrowed_verb.or(clause.head.verb).map(|at| line[at].low.clone());
-    let only_tells = verb.as_deref().is_some_and(|verb| words::only_tells(verb) || russian::only_tells(verb));
+    let only_tells =
+        verb.as_deref().is_some_and(|verb| words::only_tells(verb) || tongue.has_verb(|words| words.tells, verb));
     Piece {
+        tongue,
         text: capitalised(&words, line[clause.from]),
-        words: own.iter().filter(|token| token.kind == Kind::Word).map(|token| token.low.clone()).collect(),
+        words: own
+            .iter()
+            .filter(|token| token.kind == Kind::Word && !tongue.is_address(token))
+            .map(|token| token.low.clone())
+            .collect(),
         mentions,
         mode: clause.head.mode,
         verb,

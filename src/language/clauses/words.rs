@@ -74,13 +74,11 @@ classes! {
         provide, compose, draft";
     /// Things with a matter that somebody else attends to (`a task to apply for the job`).
     is_matter = "task, todo, reminder, note, event, meeting, appointment, ticket, email, mail, message";
-    is_russian_pronoun = "\
-        его, её, ее, их, ним, ними, нём, нем, них, ней, это, этого, этом, каждый, каждого, каждой, каждому, \
-        результат, результаты, там";
-    /// Russian imperatives that only look something up.
-    is_russian_looking = "\
-        прочитай, прочти, открой, найди, посмотри, изучи, проверь, запусти, покажи, сравни, посчитай, разбери, глянь, \
-        поищи";
+    /// Verbs that show something, and that mean any work.
+    shows = "show, give, print, report, display, return, list, send";
+    means_any_work = "do, follow, perform, complete, execute, help";
+    /// Words that announce a list.
+    announces = "following, these, below, steps, things, those";
     is_listed_adverb = "\
         also, please, just, now, only, simply, again, always, never, not, still, together, instead, either, twice, once, \
         finally, next, first, then";

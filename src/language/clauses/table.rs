@@ -1,0 +1,334 @@
+//! The words of a language, from which `by_table` splits its sentences; one table a language.
+
+mod french;
+mod german;
+mod russian;
+mod spanish;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
+
+use super::scan::{Kind, Token};
+use super::words::{entries, listed};
+
+/// The data of a language. Phrases have a comma and a space between them, words and endings a
+/// space.
+pub(super) struct Words {
+    /// Infinitives of verbs that begin orders.
+    pub verbs: &'static str,
+    /// Imperatives that `endings` do not make of `verbs`.
+    pub imperatives: &'static str,
+    /// Ending of an infinitive, and the endings of its imperatives; the first that fits counts.
+    pub endings: &'static [(&'static str, &'static [&'static str])],
+    /// Syllables before a verb that make another verb of it (`auf-`, `re-`, `пере-`).
+    pub prefixes: &'static str,
+    /// Endings that alone show an imperative, and those that show one if an object follows.
+    pub imperative_endings: &'static str,
+    pub object_endings: &'static str,
+    /// Endings that alone show an infinitive, exceptions, and endings that show one at the end of a
+    /// clause.
+    pub infinitive_endings: &'static str,
+    pub noun_endings: &'static str,
+    pub last_endings: &'static str,
+    /// Ending of an imperative that makes of it the verb of a wish: `que tu ouvre-s`.
+    pub wish_endings: &'static [&'static str],
+    /// What is written together with an imperative or infinitive: pronouns, and endings of
+    /// politeness.
+    pub clitics: &'static str,
+    pub polite_endings: &'static str,
+    /// A pronoun that makes an imperative of the infinitive before it: `öffnen Sie`.
+    pub formal: &'static str,
+    /// The infinitive of an order is its last word: `die Datei öffnen`.
+    pub verb_last: bool,
+    /// A word with a capital is a noun, except at the start of a sentence.
+    pub noun_capitals: bool,
+    /// Words that have the form of a verb and are none.
+    pub not_verbs: &'static str,
+
+    /// Words that join clauses as well as nouns.
+    pub joins: &'static str,
+    /// Phrases that order what is done one after the other, and those that add something; a verb
+    /// behind one begins a clause.
+    pub sequence: &'static str,
+    pub additions: &'static str,
+    /// Phrases before a request that only ask for it.
+    pub leads: &'static str,
+    /// Phrases of wishes: an order even if no verb follows.
+    pub wants: &'static str,
+    /// What joins a wish to the verb of what is wished: `je voudrais que tu`.
+    pub wishes: &'static str,
+    pub subordinators: &'static str,
+    /// Subordinators of a condition.
+    pub conditions: &'static str,
+    /// What begins a purpose with an infinitive.
+    pub purposes: &'static str,
+    /// Things that do something by themselves: what is said of one behind a relative pronoun orders
+    /// nothing.
+    pub doers: &'static str,
+    pub questions: &'static str,
+    pub negations: &'static str,
+    pub determiners: &'static str,
+    pub prepositions: &'static str,
+    /// Pronouns that are subjects, and those that are objects or stand for something mentioned
+    /// before.
+    pub subjects: &'static str,
+    pub objects: &'static str,
+    /// What may be between a lead or a connective and an infinitive, besides `objects`.
+    pub before_infinitive: &'static str,
+    /// Finite verbs of statements.
+    pub finite: &'static str,
+
+    /// Words that refer to a result, or to what an earlier part names.
+    pub back: &'static str,
+    /// Verbs of `verbs` and `imperatives` that only say something, that show something, that look
+    /// something up, and that mean any work.
+    pub tells: &'static str,
+    pub shows: &'static str,
+    pub looks: &'static str,
+    pub does: &'static str,
+    /// Words that announce a list.
+    pub following: &'static str,
+}
+
+/// The data of a language with the forms of its verbs.
+pub(super) struct Table {
+    pub words: &'static Words,
+    /// Each imperative with its infinitive, or itself where the table has no infinitive of it.
+    imperatives: HashMap<String, &'static str>,
+    infinitives: HashSet<&'static str>,
+    /// Every word of a closed class.
+    closed: HashSet<&'static str>,
+    /// Every phrase by its first word, with its list.
+    phrases: HashMap<&'static str, Vec<(&'static str, &'static str)>>,
+}
+
+static TABLES: LazyLock<[Table; 4]> =
+    LazyLock::new(|| [&german::WORDS, &french::WORDS, &spanish::WORDS, &russian::WORDS].map(Table::of));
+
+/// Fewest letters of a word that an ending makes a verb, by itself and if an object follows.
+const ENDING_LETTERS: usize = 5;
+const OBJECT_ENDING_LETTERS: usize = 4;
+/// Maximum number of prefixes, or of clitics, of a verb: `wieder-her-stellen`, `envía-me-lo`.
+const AFFIXES_MAX: usize = 2;
+
+impl Table {
+    fn of(words: &'static Words) -> Table {
+        let infinitives: HashSet<&str> = words.verbs.split_whitespace().collect();
+        let mut imperatives: HashMap<String, &str> = HashMap::new();
+        for verb in words.verbs.split_whitespace() {
+            let found = words.endings.iter().find_map(|(ending, own)| Some((verb.strip_suffix(ending)?, own)));
+            let Some((stem, endings)) = found else { continue };
+            imperatives.extend(endings.iter().map(|ending| (format!("{stem}{ending}"), verb)));
+        }
+        imperatives.extend(words.imperatives.split_whitespace().map(|form| (form.to_owned(), form)));
+        let lists = [
+            words.joins,
+            words.sequence,
+            words.additions,
+            words.leads,
+            words.wants,
+            words.subordinators,
+            words.questions,
+            words.negations,
+            words.determiners,
+            words.prepositions,
+            words.subjects,
+            words.objects,
+            words.before_infinitive,
+            words.finite,
+            words.not_verbs,
+        ];
+        let closed =
+            lists.into_iter().flat_map(entries).filter(|entry| !entry.is_empty() && !entry.contains(' ')).collect();
+        let lists = [
+            words.joins,
+            words.sequence,
+            words.additions,
+            words.leads,
+            words.wants,
+            words.wishes,
+            words.subordinators,
+            words.conditions,
+            words.purposes,
+            words.questions,
+        ];
+        let mut phrases: HashMap<&str, Vec<(&str, &str)>> = HashMap::new();
+        for (list, phrase) in lists.into_iter().flat_map(|list| entries(list).map(move |phrase| (list, phrase))) {
+            phrases.entry(phrase.split(' ').next().unwrap_or_default()).or_default().push((list, phrase));
+        }
+        Table { words, imperatives, infinitives, closed, phrases }
+    }
+
+    /// The verb of which `low` is an imperative, with its prefixes; `None` if the table has none.
+    pub fn imperative(&self, low: &str) -> Option<String> {
+        if self.closed.contains(low) {
+            return None;
+        }
+        let polite = self.words.polite_endings.split_whitespace().filter_map(|ending| low.strip_suffix(ending));
+        let forms = std::iter::once(low).chain(polite);
+        let known = |stem: &str| self.imperatives.get(stem).map(|verb| (*verb).to_owned());
+        let found =
+            forms.flat_map(|form| self.bare(form)).find_map(|form| self.with_prefixes(&form, AFFIXES_MAX, &known));
+        found.or_else(|| self.accented(low))
+    }
+
+    /// The verb of an imperative that has an accent because a clitic follows: `envuélvelo`.
+    fn accented(&self, low: &str) -> Option<String> {
+        let mut forms = self.bare(low).into_iter().skip(1);
+        let is_accented = |form: &String| {
+            unaccented(form) != *form && ends_in(form, self.words.object_endings, OBJECT_ENDING_LETTERS)
+        };
+        forms.find(is_accented)
+    }
+
+    /// Whether the ending of `low` shows an imperative.
+    pub fn has_imperative_ending(&self, low: &str) -> bool {
+        !self.closed.contains(low) && ends_in(low, self.words.imperative_endings, ENDING_LETTERS)
+    }
+
+    /// Whether `low` is an imperative if an object follows.
+    pub fn may_be_imperative(&self, low: &str) -> bool {
+        !self.closed.contains(low) && ends_in(low, self.words.object_endings, OBJECT_ENDING_LETTERS)
+    }
+
+    /// Whether the table has the infinitive `low`, or its ending shows that it is one.
+    pub fn is_infinitive(&self, low: &str) -> bool {
+        self.bare(low).iter().any(|form| {
+            !self.closed.contains(form.as_str())
+                && (self.is_known_infinitive(form)
+                    || ends_in(form, self.words.infinitive_endings, ENDING_LETTERS)
+                        && !self.words.noun_endings.split_whitespace().any(|ending| form.ends_with(ending)))
+        })
+    }
+
+    /// Whether `low` is an infinitive if it ends an order.
+    pub fn may_be_last(&self, low: &str) -> bool {
+        !self.closed.contains(low) && ends_in(low, self.words.last_endings, ENDING_LETTERS)
+    }
+
+    fn is_known_infinitive(&self, low: &str) -> bool {
+        let known = |stem: &str| self.infinitives.get(stem).map(|verb| (*verb).to_owned());
+        self.with_prefixes(low, AFFIXES_MAX, &known).is_some()
+    }
+
+    /// Whether `low` is the verb of a wish.
+    pub fn is_wished(&self, low: &str) -> bool {
+        let mut forms = self.words.wish_endings.iter().filter_map(|ending| low.strip_suffix(ending));
+        forms.any(|form| self.imperative(form).is_some() || self.is_known_infinitive(form))
+    }
+
+    /// Whether an object is written together with the verb `low`.
+    pub fn has_clitic(&self, low: &str) -> bool {
+        self.bare(low)
+            .iter()
+            .skip(1)
+            .any(|form| self.imperatives.contains_key(form.as_str()) || self.is_infinitive(form))
+    }
+
+    /// `low`, and what is left of it without the clitics at its end; the accent that they bring
+    /// goes too.
+    fn bare(&self, low: &str) -> Vec<String> {
+        let mut forms = vec![low.to_owned()];
+        let mut rest = low;
+        for _ in 0..AFFIXES_MAX {
+            let shorter = self.words.clitics.split_whitespace().filter_map(|clitic| rest.strip_suffix(clitic));
+            let Some(shorter) = shorter.filter(|rest| rest.chars().count() > 1).min_by_key(|rest| rest.len()) else {
+                break;
+            };
+            rest = shorter;
+            forms.extend([rest.to_owned(), unaccented(rest)]);
+        }
+        forms
+    }
+
+    /// What `known` finds for `low` without at most `most` prefixes, with them before it.
+    fn with_prefixes(&self, low: &str, most: usize, known: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        known(low).or_else(|| {
+            let prefixes = self.words.prefixes.split_whitespace().filter(|_| most > 0);
+            let mut split = prefixes.filter_map(|prefix| Some((prefix, low.strip_prefix(prefix)?)));
+            split.find_map(|(prefix, rest)| {
+                self.with_prefixes(rest, most - 1, known).map(|verb| format!("{prefix}{verb}"))
+            })
+        })
+    }
+
+    /// Whether `verb`, a form that was written, is one of the verbs of `list`.
+    pub fn is_one_of(&self, list: &str, verb: &str) -> bool {
+        self.imperative(verb).is_some_and(|lemma| listed(list, &lemma))
+            || self.bare(verb).iter().any(|form| listed(list, form))
+    }
+
+    /// The phrases of `list`, one of the fields of [`Words`], that begin with `low`.
+    pub fn phrases(&self, list: &'static str, low: &str) -> impl Iterator<Item = &'static str> {
+        let all = self.phrases.get(low).filter(|_| !low.is_empty()).map_or(&[][..], Vec::as_slice);
+        all.iter().filter(move |(own, _)| *own == list).map(|(_, phrase)| *phrase)
+    }
+
+    /// Whether `low` is a word of a closed class.
+    pub fn is_closed(&self, low: &str) -> bool {
+        self.closed.contains(low)
+    }
+
+    /// Whether `low` shows this language: a word of a closed class or a verb.
+    pub fn has(&self, low: &str) -> bool {
+        self.closed.contains(low)
+            || elided(low).is_some_and(|(article, _)| self.closed.contains(article))
+            || self.imperative(low).is_some()
+            || self.is_known_infinitive(low)
+    }
+}
+
+/// Whether `low` has at least `letters_min` letters and one of `endings`.
+fn ends_in(low: &str, endings: &str, letters_min: usize) -> bool {
+    low.chars().count() >= letters_min && endings.split_whitespace().any(|ending| low.ends_with(ending))
+}
+
+fn unaccented(word: &str) -> String {
+    let plain = |letter| match letter {
+        'á' => 'a',
+        'é' => 'e',
+        'í' => 'i',
+        'ó' => 'o',
+        'ú' => 'u',
+        _ => letter,
+    };
+    word.chars().map(plain).collect()
+}
+
+/// The word before the apostrophe, with it, and the word behind: `l'envoyer`.
+pub(super) fn elided(low: &str) -> Option<(&str, &str)> {
+    let at = low.find('\'').filter(|at| *at <= 2)?;
+    Some(low.split_at(at + 1))
+}
+
+/// Words of other languages in Latin letters, whose texts the tables would take for theirs.
+const FOREIGN: &str = "\
+    il, gli, di, che, per, nel, della, sono, un', o, os, um, uma, do, da, em, não, com, depois, het, een, van, niet, naar, daarna";
+/// Share of the words of a text that a table has to have for the text to be in its language, or
+/// number of them.
+const SHARE_MIN: f64 = 0.25;
+const WORDS_MIN: usize = 2;
+
+/// The table that has most words of a text, if these are more than `english` ones. A text that is
+/// mainly Cyrillic, or has a Russian imperative, is Russian.
+pub(super) fn choose(text: &str, tokens: &[Token], english: usize) -> Option<&'static Table> {
+    let [.., russian] = &*TABLES;
+    let letters = text.chars().filter(|c| c.is_alphabetic()).count();
+    let cyrillic = text.chars().filter(|c| ('\u{0400}'..='\u{04FF}').contains(c)).count();
+    let orders = |token: &Token| token.kind == Kind::Word && russian.imperative(&token.low).is_some();
+    if cyrillic * 2 > letters || cyrillic > 0 && tokens.iter().any(orders) {
+        return Some(russian);
+    }
+    let mut words: HashMap<&str, usize> = HashMap::new();
+    for token in tokens.iter().filter(|token| token.kind == Kind::Word && !super::names::is_path(token.text)) {
+        *words.entry(&token.low).or_default() += 1;
+    }
+    let sum =
+        |has: &dyn Fn(&str) -> bool| words.iter().filter(|(low, _)| has(low)).map(|(_, count)| count).sum::<usize>();
+    let count = |table: &Table| sum(&|low| table.has(low));
+    // The first of equal ones.
+    let (table, count) = TABLES.iter().map(|table| (table, count(table))).rev().max_by_key(|(_, count)| *count)?;
+    let foreign = sum(&|low| listed(FOREIGN, low));
+    let is_enough = count >= WORDS_MIN || count as f64 >= SHARE_MIN * sum(&|_| true) as f64;
+    (count > english && is_enough && count > 2 * foreign).then_some(table)
+}
