@@ -293,6 +293,11 @@ impl App {
         policy.unconfined(sandbox::unconfined(&self.config.commands))
     }
 
+    /// How commands are confined on this machine and under these settings, in words.
+    pub fn confinement(&self) -> String {
+        sandbox::confinement(&self.config.commands)
+    }
+
     /// Ends the servers of every project, which would otherwise outlive the program.
     pub fn end(&self) {
         self.servers.end();

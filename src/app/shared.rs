@@ -15,6 +15,7 @@ use crate::protocol::{Ask, Op};
 use crate::session::{Message, Session};
 use crate::tools::mcp::Servers;
 use crate::tools::policy::Rules;
+use crate::tools::sandbox;
 
 /// Longest request, in bytes: a longer one would not fit into a slot's context.
 pub const REQUEST_BYTES_MAX: usize = 64 << 10;
@@ -77,11 +78,18 @@ impl App {
             self.read_only()
                 .map(|why| format!("nothing can be changed here: {why}; it can be searched and asked about")),
         );
+        notes.extend(self.less_confined());
         notes.extend(models.notes.iter().chain(&self.catalog().1).cloned());
         notes.extend(index.note().map(str::to_owned));
         let missing = self.until(cancel.clone()).refresh_for_turn(&index, models.embedder.as_ref(), progress)?;
         notes.extend(without_vectors(missing));
         Ok((self.session_with(models, index)?, notes))
+    }
+
+    /// A notice where the system lacks what fully confines commands.
+    fn less_confined(&self) -> Option<String> {
+        let lacks = sandbox::reduced().or(sandbox::missing()).filter(|_| self.config.commands.confined);
+        lacks.map(|_| format!("commands are {}", self.confinement()))
     }
 
     /// A session on this project with the models of the process.

@@ -151,7 +151,8 @@ impl Server {
             Err(format!("it was not ready within {} s and was ended; raise start_timeout_s{fetches}", limit.as_secs()))
         })?;
         self.take(state, listed, &connection.about());
-        let unconfined = sandbox::missing().filter(|_| self.config.confined);
+        let limits = Commands { confined: self.config.confined, ..self.limits.clone() };
+        let unconfined = sandbox::unconfined(&limits).filter(|_| limits.confined);
         state.notes.extend(unconfined.map(|why| format!("the server `{}` is not confined: {why}", self.config.name)));
         state.connection = Some(connection.clone());
         Ok(connection)

@@ -1,28 +1,23 @@
 //! The processes of one command: all of them end when the group is dropped.
 
-use std::fs::{self, File};
 use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::time::Duration;
 
+use super::system::{Held, Mark};
 use super::{Aside, GitRedirects, Registered};
-use crate::tools::sandbox::send_fd;
 
-/// Maximum number of rounds of killing what is left in the namespace, because a process can fork between two rounds.
+/// Maximum number of rounds of killing what is left with the mark, because a process can fork between two rounds.
 const ROUNDS_MAX: usize = 64;
 /// How often processes are counted where the system does not enforce their limit.
 const COUNT_EVERY: Duration = Duration::from_millis(50);
 
-/// The process group and the mount namespace of a command. A process can leave the group, but not the namespace.
+/// The process group of a command and what this process keeps of its sandbox. A process can leave the group, but a confined one
+/// cannot lose its mark.
 pub struct Group {
     leader: Option<u32>,
-    /// Receives the namespace, which the child sends just before exec; nothing comes if it has none of its own.
     receiver: Option<UnixStream>,
-    /// The namespace, held open so that no other one gets its inode number.
-    space: Option<File>,
+    held: Held,
     misled: GitRedirects,
     /// While it runs.
     live: Option<Registered>,
@@ -30,28 +25,28 @@ pub struct Group {
 
 impl Group {
     /// The group of a command that is not started yet, and the end of the connection for the child.
-    pub fn new(misled: GitRedirects) -> io::Result<(Group, UnixStream)> {
+    pub fn new(misled: GitRedirects, held: Held) -> io::Result<(Group, UnixStream)> {
         let (receiver, sender) = UnixStream::pair()?;
-        Ok((Group { leader: None, receiver: Some(receiver), space: None, misled, live: None }, sender))
+        Ok((Group { leader: None, receiver: Some(receiver), held, misled, live: None }, sender))
     }
 
-    /// Waits for the namespace. Call it after the start, once this process has closed its copy of the other end.
+    /// To be called after the start, once this process has closed its copy of the connection's other end.
     pub fn started(&mut self, leader: Option<u32>) {
         self.leader = leader;
-        self.space = self.receiver.take().and_then(|receiver| send_fd::receive(receiver.as_raw_fd()));
-        self.live = leader.map(|leader| Registered::new(leader, self.number()));
+        if let Some(receiver) = self.receiver.take() {
+            self.held.started(&receiver);
+        }
+        self.live = leader.map(|leader| Registered::new(leader, self.held.mark));
     }
 
-    /// Returns when the command has more than `most` processes. Only root's are counted, because the system enforces
-    /// the limit on every other user; for them this never returns. The deadline of the command bounds the wait.
+    /// Returns when the command has more than `most` processes, if the system does not enforce that limit: for root, and
+    /// where the user's other processes would count too. Else this never returns. The deadline of the command bounds the wait.
     pub async fn crowded(&self, most: u64) {
-        // SAFETY: the call takes nothing and cannot fail.
-        let counted = self.number().filter(|_| unsafe { libc::geteuid() } == 0);
-        let Some(space) = counted else { return std::future::pending().await };
+        let Some(mark) = self.held.mark.filter(|_| self.held.counts) else { return std::future::pending().await };
         loop {
             // Most commands are over before they are counted.
             tokio::time::sleep(COUNT_EVERY).await;
-            let counted = tokio::task::spawn_blocking(move || inside(space).count());
+            let counted = tokio::task::spawn_blocking(move || mark.processes().count());
             if counted.await.is_ok_and(|count| count as u64 > most) {
                 return;
             }
@@ -67,26 +62,19 @@ impl Group {
         let Some(leader) = self.leader.take() else { return Vec::new() };
         // The group was made for this command by `setsid`.
         kill_group(leader);
-        // `number` is `None` for this program's own namespace, in which nothing is killed.
-        if let Some(space) = self.number() {
-            end_space(space);
+        if let Some(mark) = self.held.mark {
+            end_marked(mark);
         }
         self.live = None;
+        self.held = Held::default();
         std::mem::take(&mut self.misled).put_aside()
-    }
-
-    /// The inode number of the command's namespace, if it has one of its own.
-    fn number(&self) -> Option<u64> {
-        let own = fs::metadata("/proc/self/ns/mnt").ok()?.ino();
-        let space = self.space.as_ref()?.metadata().ok()?.ino();
-        Some(space).filter(|space| *space != own)
     }
 }
 
-/// Kills the processes in the namespace of that number, in rounds until there are none.
-pub(super) fn end_space(space: u64) {
+/// Kills the processes with that mark, in rounds until there are none.
+pub(super) fn end_marked(mark: Mark) {
     // SAFETY: kill takes two integers and touches no memory.
-    let killed = || inside(space).filter(|id| unsafe { libc::kill(*id, libc::SIGKILL) } == 0).count();
+    let killed = || mark.processes().filter(|id| unsafe { libc::kill(*id, libc::SIGKILL) } == 0).count();
     let _ = (0..ROUNDS_MAX).find(|_| killed() == 0);
 }
 
@@ -96,17 +84,6 @@ pub fn kill_group(leader: u32) {
     // SAFETY: killpg takes two integers and touches no memory. Once all processes of the group are gone the call finds nothing
     // to kill.
     unsafe { libc::killpg(group, libc::SIGKILL) };
-}
-
-/// The processes in the namespace of that number.
-fn inside(space: u64) -> impl Iterator<Item = libc::pid_t> {
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<libc::pid_t>().ok());
-    let is_in = move |id: &libc::pid_t| {
-        let its = Path::new("/proc").join(id.to_string()).join("ns/mnt");
-        fs::metadata(its).is_ok_and(|meta| meta.ino() == space)
-    };
-    ids.filter(|id| *id > 1).filter(is_in)
 }
 
 impl Drop for Group {

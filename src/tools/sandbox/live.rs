@@ -2,24 +2,25 @@
 
 use std::sync::Mutex;
 
-use super::group::{end_space, kill_group};
+use super::group::{end_marked, kill_group};
+use super::system::Mark;
 use crate::base::lock;
 
 /// The groups that run; `None` once the program ends, because nothing may be started then.
 static LIVE: Mutex<Option<Vec<Live>>> = Mutex::new(Some(Vec::new()));
 
-/// A process group, and the mount namespace that its processes cannot leave, if it has one.
+/// A process group, and the mark that its processes cannot lose, if it has one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Live {
     leader: u32,
-    space: Option<u64>,
+    mark: Option<Mark>,
 }
 
 impl Live {
     fn end(self) {
         kill_group(self.leader);
-        if let Some(space) = self.space {
-            end_space(space);
+        if let Some(mark) = self.mark {
+            end_marked(mark);
         }
     }
 }
@@ -29,9 +30,9 @@ impl Live {
 pub struct Registered(Live);
 
 impl Registered {
-    /// The group that the process `leader` was started to lead; `space` is the number of its namespace.
-    pub fn new(leader: u32, space: Option<u64>) -> Registered {
-        let live = Live { leader, space };
+    /// The group that the process `leader` was started to lead; `mark` is on its processes.
+    pub fn new(leader: u32, mark: Option<Mark>) -> Registered {
+        let live = Live { leader, mark };
         match &mut *lock(&LIVE) {
             Some(all) => all.push(live),
             None => live.end(),

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::RawFd;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
 
@@ -17,6 +18,31 @@ pub struct Jail;
 #[derive(Clone, Copy)]
 pub struct Means;
 
+/// Nothing marks a process here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {}
+
+impl Mark {
+    pub fn processes(self) -> impl Iterator<Item = libc::pid_t> {
+        std::iter::empty()
+    }
+}
+
+/// Nothing of the sandbox stays in this process.
+#[derive(Default)]
+pub struct Held {
+    pub mark: Option<Mark>,
+    pub counts: bool,
+}
+
+impl Held {
+    pub fn started(&mut self, _: &UnixStream) {}
+}
+
+pub fn reduced() -> Option<String> {
+    None
+}
+
 pub fn at_hand() -> Means {
     Means
 }
@@ -25,12 +51,12 @@ pub fn missing() -> Option<String> {
     (!Path::new(PROGRAM).exists()).then(|| format!("this system has no {PROGRAM}"))
 }
 
-pub fn jail(confines: &Confines<'_>, _: Means, command: &mut Command) -> io::Result<Jail> {
+pub fn jail(confines: &Confines<'_>, _: Means, command: &mut Command) -> io::Result<(Jail, Held)> {
     if missing().is_none() {
         *command = Command::new(PROGRAM);
         command.args(["-p", &profile(confines)?, "sh"]);
     }
-    Ok(Jail)
+    Ok((Jail, Held::default()))
 }
 
 impl Jail {

@@ -80,35 +80,58 @@ pub fn tells_of_refusal(text: &str) -> bool {
 /// The rights of a sandboxed program, in words.
 pub fn bounds(changes: &str, reads: &str, network: bool) -> String {
     let network = if network { "" } else { ", connect to nothing and listen on no port" };
-    format!("it may change {changes} and its own temporary files, read {reads}{network}")
+    let memory = if reduced().is_some() { ", and use no shared memory (/dev/shm)" } else { "" };
+    format!("it may change {changes} and its own temporary files, read {reads}{network}{memory}")
 }
 
-/// Why this machine cannot enforce the whole sandbox; `None` if it can. Probed once, with commands that do nothing.
+/// Why this machine cannot enforce the sandbox; `None` if it can. Probed once, with commands that try it.
 pub fn missing() -> Option<&'static str> {
     static MISSING: OnceLock<Option<String>> = OnceLock::new();
     MISSING.get_or_init(system::missing).as_deref()
 }
 
+/// What the sandbox lacks on this machine, though it is enforced without namespaces; `None` for the full one.
+pub fn reduced() -> Option<&'static str> {
+    static REDUCED: OnceLock<Option<String>> = OnceLock::new();
+    REDUCED.get_or_init(system::reduced).as_deref()
+}
+
 /// Why commands under these settings are not sandboxed; `None` if they are.
 pub fn unconfined(commands: &Commands) -> Option<&'static str> {
-    if commands.confined { missing() } else { Some("command_confined is false") }
+    if !commands.confined {
+        return Some("command_confined is false");
+    }
+    let shows_hidden = reduced().is_some() && !commands.hidden.is_nothing();
+    missing().or(shows_hidden.then_some(
+        "rules deny reading files, and this system makes no mount namespaces, which hide them from a command \
+         (kernel.apparmor_restrict_unprivileged_userns or user.max_user_namespaces)",
+    ))
+}
+
+/// How commands under these settings are confined, in words.
+pub fn confinement(commands: &Commands) -> String {
+    match (unconfined(commands), reduced()) {
+        (Some(why), _) => format!("not confined, so each command is asked about: {why}"),
+        (None, Some(lacks)) => format!("confined without namespaces: {lacks}"),
+        (None, None) => "fully confined".to_owned(),
+    }
 }
 
 /// A shell that enters the sandbox when it starts, without the means that this machine lacks. Dropping the group ends
 /// every process of it.
 pub fn shell(confines: &Confines<'_>) -> io::Result<(Command, Group)> {
     let mut command = Command::new("sh");
-    let jail = if confines.commands.confined {
+    let (jail, held) = if confines.commands.confined {
         system::jail(confines, system::at_hand(), &mut command)?
     } else {
-        system::Jail::default()
+        Default::default()
     };
     let misled = if confines.commands.confined && confines.git {
         GitRedirects::by_what_comes(confines.project)
     } else {
         GitRedirects::default()
     };
-    let (group, sender) = Group::new(misled)?;
+    let (group, sender) = Group::new(misled, held)?;
     entry::put(&mut command, confines, jail, sender);
     Ok((command, group))
 }

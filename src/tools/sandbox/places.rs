@@ -1,5 +1,6 @@
 //! Which paths a sandboxed command may read and write, and which of them are protected.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -26,6 +27,75 @@ pub struct Places {
     /// The folder of this program in the project: read-only too, and only what people write into it is seen ([`OF_PEOPLE`]). A search by a
     /// command does not find requests and answers of the journal.
     pub own: Option<PathBuf>,
+    /// Neither made nor replaced: files that do not exist and would redirect git, and a link that leads to git's folder.
+    pub fixed: Vec<PathBuf>,
+    /// A folder on the disk of the project that is closed to commands or holds closed places.
+    pub closed_on_disk: Option<PathBuf>,
+}
+
+/// The same places for a system without mount namespaces, where a right over a folder covers all that is in it. So a
+/// folder that holds protected places gives no right to change; its other entries do, one by one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Apart {
+    pub open: Vec<(PathBuf, May)>,
+    /// Writable entries of shared folders. A link among them opens nothing.
+    pub entries: Vec<PathBuf>,
+    /// Folders in which protected places lie next to what may be changed.
+    pub shared: BTreeSet<PathBuf>,
+    /// Protected places, which need not exist.
+    pub closed: BTreeSet<PathBuf>,
+    /// What cannot be moved or replaced: protected places, shared folders, and folders that git keeps in its own.
+    pub stays: BTreeSet<PathBuf>,
+    /// Folders in which anything may be changed that is not protected, with links resolved.
+    pub writes: Vec<PathBuf>,
+}
+
+/// Maximum number of entries of a shared folder that are opened one by one.
+const ENTRIES_MAX: usize = 10_000;
+
+impl Places {
+    pub fn apart(&self) -> Apart {
+        let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+        let closed = self.kept.iter().chain(&self.own).chain(&self.fixed);
+        let closed = closed.flat_map(|path| [path.clone(), real(path)]).collect();
+        let mut apart = Apart { closed, ..Apart::default() };
+        for (path, may) in &self.open {
+            let real = real(path);
+            if *may == May::Write && !apart.closes(&real) {
+                apart.writes.push(real);
+            }
+        }
+        let above = apart.closed.iter().chain(&self.pinned).flat_map(|path| path.ancestors().skip(1));
+        let is_shared = |folder: &&Path| {
+            folder.is_dir() && apart.writes.iter().any(|top| folder.starts_with(top)) && !apart.closes(folder)
+        };
+        apart.shared = above.filter(is_shared).map(Path::to_owned).collect();
+        apart.stays = apart.closed.iter().chain(&apart.shared).chain(&self.pinned).cloned().collect();
+        for (path, may) in &self.open {
+            let real = real(path);
+            let only_reads = *may == May::Write && (apart.shared.contains(&real) || apart.closes(&real));
+            apart.open.push((path.clone(), if only_reads { May::Read } else { *may }));
+        }
+        for folder in &apart.shared {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+            let may_change = |path: &PathBuf| !apart.closed.contains(path) && !apart.shared.contains(path);
+            apart.entries.extend(entries.filter(may_change).take(ENTRIES_MAX));
+        }
+        apart
+    }
+}
+
+impl Apart {
+    /// Whether a path, whose links are resolved, is or lies in a protected place.
+    pub fn closes(&self, path: &Path) -> bool {
+        path.ancestors().any(|above| self.closed.contains(above))
+    }
+
+    /// Whether anything may be made in, moved out of and deleted from this folder, whose links are resolved.
+    pub fn is_open(&self, folder: &Path) -> bool {
+        let inside = self.writes.iter().any(|top| folder.starts_with(top));
+        inside && !self.closes(folder) && !self.shared.contains(folder)
+    }
 }
 
 /// The files of that folder that people write.
@@ -65,7 +135,10 @@ pub fn of(confines: &Confines<'_>) -> Places {
     may(May::Write, &mut commands.writes.iter().cloned());
     may(May::Write, &mut [project.to_owned(), temp.to_owned()].into_iter());
     places.own = Some(project.join(state::OWN)).filter(|own| own.is_dir());
+    places.closed_on_disk.clone_from(&places.own);
+    places.fixed.extend(Some(project.join(".git")).filter(|git| git.is_symlink()));
     if let Some(repository) = Repository::of(project) {
+        places.closed_on_disk.get_or_insert_with(|| repository.folder.clone());
         repository.keep(confines.git, &mut places);
     }
     places
@@ -202,7 +275,9 @@ impl Repository {
             // A link could be given another target, so the whole folder is read-only.
             places.kept.push(self.folder);
         } else {
-            places.kept.extend(kept.into_iter().chain(self.redirects()).filter(|path| path.exists()));
+            let (there, unmade) = kept.into_iter().chain(self.redirects()).partition(|path: &PathBuf| path.exists());
+            places.kept.extend::<Vec<_>>(there);
+            places.fixed.extend::<Vec<_>>(unmade);
             let trees = std::iter::once(self.folder.join("worktrees")).chain(self.trees()).filter(|path| path.is_dir());
             places.pinned.extend(std::iter::once(self.folder.clone()).chain(trees));
         }

@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use crate::app::App;
 use crate::base::config::resolve::Resolved;
 use crate::base::config::{Origin, Rule, Server, Settings, consent, file};
 use crate::models::places;
@@ -44,10 +45,10 @@ enum Command {
 }
 
 impl Config {
-    pub fn run(self, settings: &Settings) -> Result<()> {
+    pub fn run(self, app: &App, settings: &Settings) -> Result<()> {
         match self.command {
-            Command::Show { json: true } => putln!("{}", as_json(settings)),
-            Command::Show { json: false } => show(settings),
+            Command::Show { json: true } => putln!("{}", as_json(app, settings)),
+            Command::Show { json: false } => show(app, settings),
             Command::Path { json } => path(settings, json),
             Command::Trust { forget: true, json, .. } => forget_project(settings, json)?,
             Command::Trust { yes, json, .. } => trust(settings, yes, json)?,
@@ -66,7 +67,7 @@ fn origin(one: &Resolved) -> String {
     }
 }
 
-fn as_json(settings: &Settings) -> Value {
+fn as_json(app: &App, settings: &Settings) -> Value {
     let kind = |origin: &Origin| match origin {
         Origin::Default => "default",
         Origin::UserFile(_) => "file",
@@ -91,10 +92,11 @@ fn as_json(settings: &Settings) -> Value {
     let rules: Vec<Value> = settings.rules.iter().map(rule).collect();
     let servers: Vec<Value> = settings.servers.iter().map(server).collect();
     json!({ "settings": values, "rules": rules, "servers": servers, "left_out": settings.left_out,
+        "commands": app.confinement(),
         "unknown_variables": settings.unknown_variables })
 }
 
-fn show(settings: &Settings) {
+fn show(app: &App, settings: &Settings) {
     for one in &settings.values {
         let value = one.value.as_deref().map_or("-".to_owned(), |value| one.setting.kind.show(value));
         say!("{:<22} {:<28} {}", one.setting.key, value, origin(one));
@@ -107,6 +109,7 @@ fn show(settings: &Settings) {
         let off = if server.enabled { "" } else { " (off)" };
         say!("{:<22} {:<28} {}", format!("mcp.{}", server.name), format!("{}{off}", server.command), server.place);
     }
+    say!("commands are {}", app.confinement());
     settings.unknown_variables.iter().for_each(|note| say!("note: {note}"));
     if !settings.left_out.is_empty() {
         putln!("does not count without your consent (`monobloc config trust`):");

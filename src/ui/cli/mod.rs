@@ -228,7 +228,7 @@ fn run(cli: Cli, given: Given, settings: Settings, cancel: Cancel) -> Result<()>
         Command::Fit(fit) => fit.run(&app),
         Command::Bench(bench) => runtime.block_on(bench.run(&app)),
         Command::Telemetry(telemetry) => telemetry.run(&app),
-        Command::Config(config) => config.run(&settings),
+        Command::Config(config) => config.run(&app, &settings),
         Command::Acp => runtime.block_on(acp::serve(&app, given, BufReader::new(io::stdin()), io::stdout())),
         Command::Mcp(mcp) => runtime.block_on(mcp.run(&app)),
         Command::Lessons(lessons) => lessons.run(&app),

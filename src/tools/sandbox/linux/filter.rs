@@ -1,4 +1,4 @@
-//! System call filters (seccomp) of a sandboxed command: no sockets to the outside, no way out of its namespace.
+//! System call filters (seccomp) of a sandboxed command: no sockets to the outside, no namespaces.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,6 +7,8 @@ use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule,
 };
+
+use super::mark;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
@@ -60,7 +62,7 @@ fn sockets() -> Result<Rules, BackendError> {
     ]))
 }
 
-/// Refuses leaving the namespace, by which a command's processes are found, and hiding in it (`PR_SET_DUMPABLE`).
+/// Refuses namespaces, hiding (`PR_SET_DUMPABLE`), other mark and limits for other processes, and the user's keys in the kernel.
 fn spaces() -> Result<Rules, BackendError> {
     let with = |flag: u64| SeccompRule::new(vec![argument(0, SeccompCmpOp::MaskedEq(flag), flag)?]);
     let flags = [libc::CLONE_NEWNS as u64, libc::CLONE_NEWUSER as u64];
@@ -69,10 +71,18 @@ fn spaces() -> Result<Rules, BackendError> {
         argument(0, SeccompCmpOp::Eq, libc::PR_SET_DUMPABLE as u64)?,
         argument(1, SeccompCmpOp::Eq, 0)?,
     ])?;
-    Ok(BTreeMap::from([
+    let mark = |index: u8| argument(index, SeccompCmpOp::Eq, u64::from(mark::LIMIT));
+    let sets = || SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0);
+    let marks = SeccompRule::new(vec![mark(1)?, sets()?])?;
+    let of_others = SeccompRule::new(vec![argument(0, SeccompCmpOp::Ne, 0)?, sets()?])?;
+    let mut rules = Rules::from([
         (libc::SYS_clone, any()?),
         (libc::SYS_unshare, any()?),
         (libc::SYS_setns, Vec::new()),
         (libc::SYS_prctl, vec![hides]),
-    ]))
+        (libc::SYS_prlimit64, vec![marks, of_others]),
+        (libc::SYS_setrlimit, vec![SeccompRule::new(vec![mark(0)?])?]),
+    ]);
+    rules.extend([libc::SYS_keyctl, libc::SYS_add_key, libc::SYS_request_key].map(|call| (call, Vec::new())));
+    Ok(rules)
 }

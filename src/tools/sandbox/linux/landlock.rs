@@ -4,8 +4,9 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
-use super::super::places::{May, Places};
+use super::super::places::May;
 use super::check;
 
 /// Rights over files, as the kernel numbers them (linux/landlock.h).
@@ -26,8 +27,9 @@ mod right {
     pub const OF_FILE: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV;
 }
 
-/// Signals and abstract Unix sockets reach only the command's own processes (version 6).
+/// Signals and abstract Unix sockets reach only the command's own processes, since the version below.
 const SCOPED: u64 = 0b11;
+const VERSION_SCOPED: i64 = 6;
 /// The first version that covers truncating a file: Linux 6.2.
 const VERSION_LEAST: i64 = 3;
 
@@ -59,6 +61,11 @@ pub fn version() -> i64 {
     unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, 0, 0, CREATE_VERSION) }.max(0)
 }
 
+/// Whether a command can send signals to its own processes only.
+pub fn scopes_signals() -> bool {
+    version() >= VERSION_SCOPED
+}
+
 pub fn usable() -> Result<(), String> {
     match version() {
         0 => Err("files cannot be confined: this kernel has no Landlock, or it is off (lsm=landlock,…)".to_owned()),
@@ -70,47 +77,58 @@ pub fn usable() -> Result<(), String> {
 }
 
 impl Ruleset {
-    pub fn new(places: &Places) -> io::Result<Ruleset> {
+    /// Rules for the paths in `open`, and for `entries` that may be changed unless they are links.
+    pub fn new(open: &[(PathBuf, May)], entries: impl Iterator<Item = PathBuf>) -> io::Result<Ruleset> {
+        let name = |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other);
         let version = version();
         let mut known = right::FIRST;
         for (since, rights) in [(2, right::REFER), (3, right::TRUNCATE), (5, right::IOCTL_DEV)] {
             known |= if version >= since { rights } else { 0 };
         }
-        let attr = RulesetAttr { files: known, net: 0, scoped: if version >= 6 { SCOPED } else { 0 } };
+        let attr = RulesetAttr { files: known, net: 0, scoped: if version >= VERSION_SCOPED { SCOPED } else { 0 } };
         // An older kernel has fewer fields.
-        let size = if version >= 6 { size_of::<RulesetAttr>() } else { size_of::<u64>() };
+        let size = if version >= VERSION_SCOPED { size_of::<RulesetAttr>() } else { size_of::<u64>() };
         // SAFETY: the kernel reads `size` bytes of a structure that lives here.
         let made = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, &attr, size, 0) };
         check(made)?;
         // SAFETY: the call has just opened it, and nobody else owns it.
         let ruleset = Ruleset { rules: unsafe { OwnedFd::from_raw_fd(made as i32) }, shared: 0 };
-        for (path, may) in &places.open {
-            // A path that does not exist is skipped.
-            let (Ok(meta), Ok(name)) = (path.metadata(), CString::new(path.as_os_str().as_bytes())) else { continue };
-            let of_its_kind = if meta.is_dir() { u64::MAX } else { right::OF_FILE };
-            ruleset.allow(&name, rights(*may) & known & of_its_kind)?;
+        for (path, may) in open {
+            ruleset.allow(&name(path)?, 0, rights(*may) & known)?;
+        }
+        for path in entries {
+            ruleset.allow(&name(&path)?, libc::O_NOFOLLOW, rights(May::Write) & known)?;
         }
         Ok(Ruleset { shared: rights(May::Write) & known, ..ruleset })
     }
 
-    /// Adds a rule; a path that cannot be opened is skipped. Allocates nothing.
-    fn allow(&self, name: &CStr, rights: u64) -> io::Result<()> {
+    /// Adds a rule; a path that cannot be opened, or that is a link and `flags` say not to follow it, is skipped. Allocates
+    /// nothing.
+    fn allow(&self, name: &CStr, flags: libc::c_int, rights: u64) -> io::Result<()> {
         // SAFETY: the name ends in a zero byte and lives until the call has returned.
-        let opened = unsafe { libc::open(name.as_ptr(), libc::O_PATH | libc::O_CLOEXEC) };
+        let opened = unsafe { libc::open(name.as_ptr(), libc::O_PATH | libc::O_CLOEXEC | flags) };
         if opened < 0 {
             return Ok(());
         }
         // SAFETY: the call has just opened it, and nobody else owns it.
         let parent = unsafe { OwnedFd::from_raw_fd(opened) };
-        let rule = PathBeneath { allowed: rights, parent: parent.as_raw_fd() };
-        let ruleset = self.rules.as_raw_fd();
+        // SAFETY: a structure of numbers, all of which may be zero; the call writes one of this kind.
+        let (mut about, ruleset) = (unsafe { std::mem::zeroed::<libc::stat>() }, self.rules.as_raw_fd());
+        // SAFETY: as above.
+        check(unsafe { libc::fstat(parent.as_raw_fd(), &mut about) }.into())?;
+        let of_its_kind = match about.st_mode & libc::S_IFMT {
+            libc::S_IFLNK => return Ok(()),
+            libc::S_IFDIR => u64::MAX,
+            _ => right::OF_FILE,
+        };
+        let rule = PathBeneath { allowed: rights & of_its_kind, parent: parent.as_raw_fd() };
         // SAFETY: the kernel reads one structure of this kind, which lives here.
         check(unsafe { libc::syscall(libc::SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &rule, 0) })
     }
 
     /// Allows writing in a folder that was mounted after the rules were made.
     pub fn allow_mounted(&self, name: &CStr) -> io::Result<()> {
-        self.allow(name, self.shared)
+        self.allow(name, 0, self.shared)
     }
 
     /// Restricts this process and everything it starts, for good.

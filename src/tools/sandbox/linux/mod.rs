@@ -1,21 +1,30 @@
-//! The sandbox on Linux: Landlock for files, seccomp for sockets, a mount namespace for read-only places.
+//! The sandbox on Linux: Landlock for files, seccomp for sockets, and for protected places inside the project a mount namespace or,
+//! where the system makes none, a supervisor.
 
 mod filter;
 mod landlock;
+mod mark;
 mod mount_namespace;
+mod notices;
+mod supervisor;
 
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use seccompiler::BpfProgram;
+use tempfile::TempDir;
 
 use super::entry::{self, check};
-use super::{Confines, GitRedirects, Group, places};
+use super::{Confines, GitRedirects, Group, places, send_fd};
 use crate::base::config::Commands;
 use landlock::Ruleset;
+pub use mark::Mark;
 use mount_namespace::Spaces;
+use notices::Listener;
+use supervisor::{Spares, Supervisor};
 
 /// Which of the three means are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,22 +36,59 @@ pub struct Means {
 
 const ALL: Means = Means { files: true, sockets: true, spaces: true };
 const NONE: Means = Means { files: false, sockets: false, spaces: false };
+/// Without a mount namespace.
+const APART: Means = Means { spaces: false, ..ALL };
 
 /// The sandbox of one command, prepared before it is started.
 #[derive(Default)]
 pub struct Jail {
+    mark: Option<Mark>,
     spaces: Option<Spaces>,
+    /// Root loses capabilities; whether it keeps that to read what its mode does not let it read.
+    drops: Option<bool>,
     files: Option<Ruleset>,
     filters: Vec<BpfProgram>,
+    /// The filter that reports calls to the supervisor.
+    reports: Option<BpfProgram>,
 }
 
-pub fn jail(confines: &Confines<'_>, means: Means, _: &mut Command) -> io::Result<Jail> {
+/// The part of a command's sandbox that stays in this process.
+#[derive(Default)]
+pub struct Held {
+    pub mark: Option<Mark>,
+    /// The system does not limit the number of its processes, so they are counted.
+    pub counts: bool,
+    supervisor: Option<Supervisor>,
+    _spares: Option<TempDir>,
+}
+
+pub fn jail(confines: &Confines<'_>, means: Means, _: &mut Command) -> io::Result<(Jail, Held)> {
     let places = places::of(confines);
-    Ok(Jail {
-        spaces: means.spaces.then(|| Spaces::new(&places, confines)).transpose()?,
-        files: means.files.then(|| Ruleset::new(&places)).transpose()?,
-        filters: if means.sockets { filter::programs(confines.network)? } else { Vec::new() },
-    })
+    // SAFETY: the call takes nothing and cannot fail.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    let mark = means.sockets.then(Mark::next);
+    let filters = if means.sockets { filter::programs(confines.network)? } else { Vec::new() };
+    let mut jail = Jail { mark, filters, ..Jail::default() };
+    let mut held = Held { mark, counts: is_root || !means.spaces, ..Held::default() };
+    if means.spaces {
+        jail.spaces = Some(Spaces::new(&places, confines)?);
+    }
+    jail.drops = (is_root && means != NONE).then(|| jail.spaces.as_ref().is_none_or(|spaces| spaces.overrides));
+    if means.files && means.sockets && !means.spaces {
+        let apart = places.apart();
+        let closed = places.closed_on_disk.as_deref().filter(|_| !apart.shared.is_empty());
+        let (spares, folder) = closed.and_then(Spares::new).unzip();
+        let of_spares = spares.iter().flat_map(Spares::paths);
+        jail.files = Some(Ruleset::new(&apart.open, apart.entries.iter().cloned().chain(of_spares))?);
+        if !apart.shared.is_empty() {
+            jail.reports = Some(notices::program()?);
+            held.supervisor = Some(Supervisor::new(apart, spares)?);
+            held._spares = folder;
+        }
+    } else if means.files {
+        jail.files = Some(Ruleset::new(&places.open, std::iter::empty())?);
+    }
+    Ok((jail, held))
 }
 
 impl Jail {
@@ -53,9 +99,15 @@ impl Jail {
         check(unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) })?;
         mount_namespace::first_to_die();
         if let Some(spaces) = &self.spaces {
-            spaces.enter(sender)?;
+            spaces.enter()?;
             // In a namespace of its own its processes are counted apart from the user's others.
             limit_processes()?;
+        }
+        if let Some(overrides) = self.drops {
+            mount_namespace::drop_capabilities(overrides);
+        }
+        if let Some(mark) = self.mark {
+            mark.put()?;
         }
         // SAFETY: the call takes integers only.
         check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }.into())?;
@@ -66,71 +118,145 @@ impl Jail {
             files.enter()?;
         }
         let refused = |_| io::Error::from_raw_os_error(libc::EPERM);
-        self.filters.iter().try_for_each(|program| seccompiler::apply_filter(program).map_err(refused))
+        self.filters.iter().try_for_each(|program| seccompiler::apply_filter(program).map_err(refused))?;
+        match &self.reports {
+            Some(program) => send_fd::send(sender, notices::listen(program)?.as_raw_fd()),
+            None => Ok(()),
+        }
     }
 }
 
-/// The sandbox features of this machine, with a reason for each that is missing. Probed once.
-fn probed() -> &'static (Means, Vec<String>) {
-    static PROBED: OnceLock<(Means, Vec<String>)> = OnceLock::new();
+impl Held {
+    /// Starts the supervisor, if there is one. Call it once the command has started and this process has closed its copy
+    /// of the connection's other end.
+    pub fn started(&mut self, receiver: &UnixStream) {
+        let Some(supervisor) = self.supervisor.take() else { return };
+        // Without an answer the command would wait until its deadline; when the connection is closed its calls fail.
+        let Some(listener) = send_fd::receive(receiver.as_raw_fd()) else { return };
+        let listener = Listener::new(OwnedFd::from(listener));
+        let thread = std::thread::Builder::new().name("supervisor".to_owned());
+        if let Err(why) = thread.spawn(move || supervisor.serve(&listener)) {
+            tracing::warn!("a command can make nothing in the project's root: no thread can be started: {why}");
+        }
+    }
+}
+
+/// How far this machine can confine a command.
+struct Probed {
+    means: Means,
+    /// Why that is not enough.
+    missing: Option<String>,
+    /// What the full sandbox would do besides, if this one is enough without that.
+    reduced: Option<String>,
+}
+
+/// Probed once.
+fn probed() -> &'static Probed {
+    static PROBED: OnceLock<Probed> = OnceLock::new();
     PROBED.get_or_init(|| {
-        let (mut means, mut missing) = (ALL, Vec::new());
-        if let Err(why) = landlock::usable() {
-            means.files = landlock::version() > 0;
-            missing.push(why);
+        let usable = landlock::usable();
+        if usable.is_ok() && works(ALL) {
+            return Probed { means: ALL, missing: None, reduced: None };
         }
-        if works(means) {
-            return (means, missing);
+        if usable.is_ok() && works(APART) {
+            return Probed { means: APART, missing: None, reduced: Some(lacks()) };
         }
-        if !works(Means { sockets: true, ..NONE }) {
-            means.sockets = false;
-            missing.push("sockets cannot be refused: this system has no system call filters".to_owned());
-        }
-        if !works(Means { spaces: true, ..NONE }) {
-            means.spaces = false;
+        let (means, missing) = parts(usable);
+        Probed { means, missing: Some(missing.join("; ")), reduced: None }
+    })
+}
+
+/// What only a mount namespace gives.
+fn lacks() -> String {
+    let signals = if landlock::scopes_signals() { "" } else { ", and it can send signals to your other programs" };
+    format!(
+        "a command can read `.monobloc`, has no shared memory (/dev/shm), its processes are counted instead of limited{signals}"
+    )
+}
+
+/// The means that work one by one, and why others do not.
+fn parts(usable: Result<(), String>) -> (Means, Vec<String>) {
+    let (mut means, mut missing) = (ALL, Vec::new());
+    if let Err(why) = usable {
+        means.files = landlock::version() > 0;
+        missing.push(why);
+    }
+    if works(means) {
+        return (means, missing);
+    }
+    if !works(Means { sockets: true, ..NONE }) {
+        means.sockets = false;
+        missing.push("sockets cannot be refused: system call filters fail here".to_owned());
+    }
+    if !works(Means { spaces: true, ..NONE }) {
+        means.spaces = false;
+        // They can be kept without one where files and sockets can be refused.
+        if !means.files || !means.sockets {
             missing.push(
                 "hooks of git and `.monobloc` cannot be kept: this system makes no mount namespaces for ordinary programs \
                  (kernel.apparmor_restrict_unprivileged_userns or user.max_user_namespaces)"
                     .to_owned(),
             );
         }
-        if means.files && !works(Means { files: true, ..NONE }) {
-            means.files = false;
-            missing.push("files cannot be confined: Landlock fails".to_owned());
-        }
-        if missing.is_empty() {
-            means = NONE;
-            missing.push("the means of this system fail together".to_owned());
-        }
-        (means, missing)
-    })
+    }
+    if means.files && !works(Means { files: true, ..NONE }) {
+        means.files = false;
+        missing.push("files cannot be confined: Landlock fails".to_owned());
+    }
+    if missing.is_empty() {
+        means = NONE;
+        missing.push("the means of this system fail together".to_owned());
+    }
+    (means, missing)
 }
 
 pub fn at_hand() -> Means {
-    probed().0
+    probed().means
 }
 
 pub fn missing() -> Option<String> {
-    let missing = &probed().1;
-    (!missing.is_empty()).then(|| missing.join("; "))
+    probed().missing.clone()
 }
 
-/// Whether a command that does nothing succeeds under these means.
+pub fn reduced() -> Option<String> {
+    probed().reduced.clone()
+}
+
+/// Whether a command succeeds under these means that makes a file and fills a folder in a project, and whether it is kept
+/// from what is protected there.
 fn works(means: Means) -> bool {
-    let (project, commands) = (std::env::temp_dir(), Commands::default());
+    let Ok(folder) = tempfile::tempdir() else { return false };
+    let Ok(project) = folder.path().canonicalize().map(|folder| folder.join("project")) else { return false };
+    let own = project.join(crate::base::state::OWN);
+    if std::fs::create_dir_all(&own).is_err() {
+        return false;
+    }
+    let commands = Commands::default();
     let confines = Confines {
         project: &project,
-        temp: &project,
+        temp: &folder.path().join("temp"),
         network: false,
         git: true,
         limited: true,
-        seconds: Some(1),
+        seconds: Some(PROBE_S),
         commands: &commands,
     };
+    if std::fs::create_dir(confines.temp).is_err() {
+        return false;
+    }
     let mut command = Command::new("sh");
-    let Ok(jail) = jail(&confines, means, &mut command) else { return false };
-    let Ok((_group, sender)) = Group::new(GitRedirects::default()) else { return false };
+    let Ok((jail, held)) = jail(&confines, means, &mut command) else { return false };
+    let Ok((mut group, sender)) = Group::new(GitRedirects::default(), held) else { return false };
     entry::put(&mut command, &confines, jail, sender);
-    command.args(["-c", ":"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
+    command.args(["-c", PROBE]).current_dir(&project);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let Ok(mut child) = command.spawn() else { return false };
+    drop(command);
+    group.started(Some(child.id()));
+    let succeeded = child.wait().is_ok_and(|status| status.success());
+    let is_kept = !own.join("made").exists() || !(means == ALL || means == APART);
+    succeeded && is_kept && project.join("folder/made").exists()
 }
+
+const PROBE_S: u64 = 1;
+const PROBE: &str = "(: > .monobloc/made) 2>/dev/null; mkdir folder && : > made && : > folder/made";

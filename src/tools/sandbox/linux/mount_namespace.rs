@@ -1,7 +1,6 @@
 //! Gives a command its own mount namespace, in which some places of the project are read-only and others cannot be read.
 
 use std::ffi::{CStr, CString};
-use std::os::fd::RawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -10,7 +9,6 @@ use std::{fs, io};
 use super::super::places::{self, Places};
 use super::Confines;
 use super::check;
-use crate::tools::sandbox::send_fd;
 
 /// The folder of shared memory; the command gets an empty one of its own.
 pub const SHARED_AT: &CStr = c"/dev/shm";
@@ -37,7 +35,7 @@ pub struct Spaces {
     /// An empty file that nobody may read, which is put over a file.
     blank: CString,
     /// Root keeps the right to read what its mode does not let it read.
-    overrides: bool,
+    pub overrides: bool,
     /// Contents of `uid_map` and `gid_map`; `None` for root, who needs no user namespace.
     ids: Option<[CString; 2]>,
 }
@@ -68,8 +66,8 @@ impl Spaces {
         Ok(Spaces { pinned, kept, own, masked_folders, masked_files, blank, overrides, ids })
     }
 
-    /// Enters the namespace and sends it over `sender`; runs between fork and exec.
-    pub fn enter(&self, sender: RawFd) -> io::Result<()> {
+    /// Enters the namespace; runs between fork and exec.
+    pub fn enter(&self) -> io::Result<()> {
         let user = if self.ids.is_some() { libc::CLONE_NEWUSER } else { 0 };
         // SAFETY: the call takes an integer; this process has one thread.
         check(unsafe { libc::unshare(libc::CLONE_NEWNS | user) }.into())?;
@@ -87,11 +85,7 @@ impl Spaces {
             .iter()
             .try_for_each(|path| mount(c"monobloc", path, c"tmpfs", MASK, c"size=4k,mode=000"))?;
         self.masked_files.iter().try_for_each(|path| mount(&self.blank, path, c"", libc::MS_BIND, c""))?;
-        mount(c"monobloc", SHARED_AT, c"tmpfs", libc::MS_NOSUID | libc::MS_NODEV, SHARED)?;
-        if self.ids.is_none() {
-            drop_capabilities(self.overrides);
-        }
-        send_namespace(sender)
+        mount(c"monobloc", SHARED_AT, c"tmpfs", libc::MS_NOSUID | libc::MS_NODEV, SHARED)
     }
 }
 
@@ -130,8 +124,8 @@ fn keep(from: &CStr, path: &CStr) -> io::Result<()> {
     })
 }
 
-/// Numbers that the kernel does not have, or that are dropped already, are ignored.
-fn drop_capabilities(overrides: bool) {
+/// Takes capabilities from root. Numbers that the kernel does not have, or that are dropped already, are ignored.
+pub fn drop_capabilities(overrides: bool) {
     let kept = |one: &libc::c_ulong| CAPABILITIES_KEPT.contains(one) && (overrides || *one != DAC_OVERRIDE);
     for capability in (0..=CAPABILITIES_MAX).filter(|one| !kept(one)) {
         // SAFETY: the call takes integers only.
@@ -147,17 +141,5 @@ fn write(path: &CStr, bytes: &[u8]) -> io::Result<()> {
         let written = check(libc::write(file, bytes.as_ptr().cast(), bytes.len()) as i64);
         libc::close(file);
         written
-    }
-}
-
-/// Sends the mount namespace of this process.
-fn send_namespace(sender: RawFd) -> io::Result<()> {
-    // SAFETY: the path ends in a zero byte; what is opened is closed again.
-    unsafe {
-        let space = libc::open(c"/proc/self/ns/mnt".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
-        check(space.into())?;
-        let sent = send_fd::send(sender, space);
-        libc::close(space);
-        sent
     }
 }

@@ -1,0 +1,302 @@
+//! Makes, opens, moves and deletes for a command the entries of folders that also hold protected places.
+//!
+//! Landlock grants rights over a folder with all that is in it, so a command gets none over these folders. The kernel reports
+//! its calls instead, and this program carries out those that name an entry which is not protected. Every other call is left to
+//! the kernel, which refuses what no rule grants. A path is read once and its folder is opened once; what is done is done in
+//! that folder, so a command gains nothing by changing the path or the folders meanwhile.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, fchmod, fcntl_getfl, fcntl_setfl, fstat, ftruncate,
+    linkat, mkdirat, mknodat, openat, renameat_with, statat, symlinkat, unlinkat,
+};
+use rustix::io::Errno;
+use tempfile::TempDir;
+
+use super::super::places::Apart;
+use super::notices::{Answer, At, Listener, Notice, Wish};
+
+/// Folders that one command can make in shared folders and fill.
+const SPARE_MAX: usize = 32;
+/// How the flags of an open file may be that this program opens for a command.
+const OPEN: OFlags = OFlags::RWMODE
+    .union(OFlags::APPEND)
+    .union(OFlags::DSYNC)
+    .union(OFlags::SYNC)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::from_bits_retain(libc::O_DIRECT as u32));
+/// This program follows no link and waits for no pipe.
+const CAREFUL: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NOCTTY).union(OFlags::NONBLOCK);
+
+pub struct Supervisor {
+    places: Apart,
+    shared: Vec<Shared>,
+    /// Device and inode of the protected files and folders: on some disks one has several spellings.
+    protected: Vec<(u64, u64)>,
+    spares: Option<Spares>,
+}
+
+struct Shared {
+    path: PathBuf,
+    folder: OwnedFd,
+    id: (u64, u64),
+}
+
+/// Empty folders in which the command may change everything. One takes the place of each folder that it makes in a shared
+/// one, because no rule can be added once it runs.
+pub struct Spares {
+    folder: PathBuf,
+    left: usize,
+}
+
+/// An entry that a call names.
+struct Place {
+    folder: OwnedFd,
+    name: OsString,
+    /// Which shared folder it lies in.
+    shared: Option<usize>,
+}
+
+impl Spares {
+    /// The folders, in one that is closed to the command on the disk of the project, and which is removed when it is
+    /// dropped; `None` where they cannot be made.
+    pub fn new(closed: &Path) -> Option<(Spares, TempDir)> {
+        remove_left(closed);
+        let prefix = format!("spare-{}-", std::process::id());
+        let folder = tempfile::Builder::new().prefix(&prefix).tempdir_in(closed).ok()?;
+        let spares = Spares { folder: folder.path().to_owned(), left: SPARE_MAX };
+        spares.paths().try_for_each(|path| fs::DirBuilder::new().mode(0o700).create(path)).ok()?;
+        Some((spares, folder))
+    }
+
+    pub fn paths(&self) -> impl Iterator<Item = PathBuf> {
+        (0..SPARE_MAX).map(|number| self.folder.join(number.to_string()))
+    }
+
+    fn take(&mut self) -> Option<PathBuf> {
+        self.left = self.left.checked_sub(1)?;
+        Some(self.folder.join(self.left.to_string()))
+    }
+}
+
+/// Removes the spare folders of processes that were killed.
+fn remove_left(closed: &Path) {
+    for entry in fs::read_dir(closed).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let process =
+            name.to_str().and_then(|name| name.strip_prefix("spare-")?.split_once('-')?.0.parse::<u32>().ok());
+        if process.is_some_and(|id| !Path::new("/proc").join(id.to_string()).exists()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+impl Supervisor {
+    pub fn new(places: Apart, spares: Option<Spares>) -> io::Result<Supervisor> {
+        let protected = places.closed.iter().filter_map(|path| path.symlink_metadata().ok());
+        let protected = protected.map(|about| (about.dev(), about.ino())).collect();
+        let opened = places.shared.iter().map(|path| {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+            let folder = openat(CWD, path, flags, Mode::empty())?;
+            let id = id_of(&fstat(&folder)?);
+            Ok(Shared { path: path.clone(), folder, id })
+        });
+        let shared = opened.collect::<io::Result<_>>()?;
+        Ok(Supervisor { shared, protected, spares, places })
+    }
+
+    /// Answers calls until every process of the command has ended.
+    pub fn serve(mut self, listener: &Listener) {
+        while let Some(notice) = listener.next() {
+            let answer = match self.obey(listener, &notice) {
+                None => Answer::Continue,
+                Some(Ok(answer)) => answer,
+                Some(Err(why)) => Answer::Failed(why),
+            };
+            listener.answer(&notice, answer);
+        }
+    }
+
+    /// Carries a call out; `None` if the kernel is to decide.
+    fn obey(&mut self, listener: &Listener, notice: &Notice) -> Option<Result<Answer, Errno>> {
+        let wish = notice.wish()?;
+        match wish {
+            Wish::Open { at, flags, mode } => {
+                let (place, mask) = self.shared_place(listener, notice, at)?;
+                self.open(&place, flags, mode & !mask)
+            }
+            Wish::Folder { at, mode } => {
+                let (place, mask) = self.shared_place(listener, notice, at)?;
+                Some(self.make_folder(&place, mode & !mask).map(|()| Answer::Done))
+            }
+            Wish::Special { at, mode } => {
+                let (place, mask) = self.shared_place(listener, notice, at)?;
+                let kind = FileType::from_raw_mode(mode & libc::S_IFMT);
+                // Without a kind it is a file.
+                let kind = if mode & libc::S_IFMT == 0 { FileType::RegularFile } else { kind };
+                let may = matches!(kind, FileType::Fifo | FileType::RegularFile);
+                may.then(|| self.make_special(&place, kind, mode & !mask).map(|()| Answer::Done))
+            }
+            Wish::Link { at, target } => {
+                let target = notice.text(target)?;
+                let (place, _) = self.shared_place(listener, notice, at)?;
+                Some(self.free(&place).and_then(|()| done(symlinkat(&target, &place.folder, &place.name))))
+            }
+            Wish::Remove { at, flags } => {
+                let (place, _) = self.shared_place(listener, notice, at)?;
+                let flags = AtFlags::from_bits(flags)?;
+                Some(self.free(&place).and_then(|()| done(unlinkat(&place.folder, &place.name, flags))))
+            }
+            Wish::Rename { from, to, flags } => {
+                let [from, to] = self.two(listener, notice, [from, to])?;
+                let flags = RenameFlags::from_bits(flags).filter(|flags| !flags.contains(RenameFlags::WHITEOUT))?;
+                let both = self.free(&from).and_then(|()| self.free(&to));
+                let rename = || renameat_with(&from.folder, &from.name, &to.folder, &to.name, flags);
+                Some(both.and_then(|()| done(rename())))
+            }
+            // A link that is to be followed, or an open file: the kernel decides.
+            Wish::Name { flags, .. } if flags != 0 => None,
+            Wish::Name { from, to, .. } => {
+                let [from, to] = self.two(listener, notice, [from, to])?;
+                let both = self.free(&from).and_then(|()| self.free(&to));
+                let link = || linkat(&from.folder, &from.name, &to.folder, &to.name, AtFlags::empty());
+                Some(both.and_then(|()| done(link())))
+            }
+        }
+    }
+
+    /// The entry that a call names, and the permissions that are taken away; `None` if it lies in no shared folder.
+    fn shared_place(&self, listener: &Listener, notice: &Notice, at: At) -> Option<(Place, u32)> {
+        let place = self.place(notice, at).filter(|place| place.shared.is_some())?;
+        let mask = notice.umask()?;
+        // Only now it is certain that all this was read from the process that asks.
+        listener.waits(notice).then_some((place, mask))
+    }
+
+    /// The two entries that a call names, of which one lies in a shared folder and the other where it may be changed.
+    fn two(&self, listener: &Listener, notice: &Notice, [from, to]: [At; 2]) -> Option<[Place; 2]> {
+        let both = [self.place(notice, from)?, self.place(notice, to)?];
+        let is_ours =
+            both.iter().any(|place| place.shared.is_some()) && both.iter().all(|place| self.may_change(place));
+        (is_ours && listener.waits(notice)).then_some(both)
+    }
+
+    fn place(&self, notice: &Notice, at: At) -> Option<Place> {
+        let (folder, name) = notice.place(at)?;
+        let id = id_of(&fstat(&folder).ok()?);
+        let shared = self.shared.iter().position(|one| one.id == id);
+        Some(Place { folder, name, shared })
+    }
+
+    /// Whether its folder is shared, or one in which the command may change everything.
+    fn may_change(&self, place: &Place) -> bool {
+        let path = || fs::read_link(format!("/proc/self/fd/{}", place.folder.as_raw_fd()));
+        place.shared.is_some() || path().is_ok_and(|path| self.places.is_open(&path))
+    }
+
+    /// An error if the entry is protected.
+    fn free(&self, place: &Place) -> Result<(), Errno> {
+        let Some(shared) = place.shared.map(|number| &self.shared[number]) else { return Ok(()) };
+        let there = statat(&shared.folder, &place.name, AtFlags::SYMLINK_NOFOLLOW);
+        let is_protected = there.is_ok_and(|about| self.is_protected(&about));
+        if is_protected || self.stays(&shared.path, &place.name) { Err(Errno::ACCESS) } else { Ok(()) }
+    }
+
+    fn is_protected(&self, about: &Stat) -> bool {
+        let id = id_of(about);
+        self.protected.contains(&id) || self.shared.iter().any(|one| one.id == id)
+    }
+
+    /// Whether the name is protected, in any case of its letters: some disks do not distinguish them.
+    fn stays(&self, folder: &Path, name: &OsStr) -> bool {
+        let of_folder = self.places.stays.iter().filter(|path| path.parent() == Some(folder));
+        of_folder.filter_map(|path| path.file_name()).any(|stays| stays.eq_ignore_ascii_case(name))
+    }
+
+    /// Opens a file, which may be new; `None` for what is not a file.
+    fn open(&self, place: &Place, flags: OFlags, mode: u32) -> Option<Result<Answer, Errno>> {
+        if flags.intersects(OFlags::PATH | OFlags::DIRECTORY) {
+            return None;
+        }
+        if let Err(why) = self.free(place) {
+            return Some(Err(why));
+        }
+        let there = statat(&place.folder, &place.name, AtFlags::SYMLINK_NOFOLLOW);
+        let file = match there {
+            Err(Errno::NOENT) if flags.contains(OFlags::CREATE) => make(place, flags, mode),
+            Ok(_) if flags.contains(OFlags::CREATE | OFlags::EXCL) => Err(Errno::EXIST),
+            Ok(about) if is_file(&about) => self.open_again(place, flags),
+            _ => return None,
+        };
+        let opened = file.and_then(|file| {
+            if !flags.contains(OFlags::NONBLOCK) {
+                fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
+            }
+            Ok(Answer::File { file, close_on_exec: flags.contains(OFlags::CLOEXEC) })
+        });
+        Some(opened)
+    }
+
+    fn open_again(&self, place: &Place, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let file = openat(&place.folder, &place.name, flags & OPEN | CAREFUL, Mode::empty())?;
+        // Another entry may have taken the place.
+        let about = fstat(&file)?;
+        if !is_file(&about) || self.is_protected(&about) {
+            return Err(Errno::ACCESS);
+        }
+        if flags.contains(OFlags::TRUNC) && flags.intersects(OFlags::WRONLY | OFlags::RDWR) {
+            ftruncate(&file, 0)?;
+        }
+        Ok(file)
+    }
+
+    /// Puts a spare folder there; if none is left, or not on this disk, one in which the command may change nothing.
+    fn make_folder(&mut self, place: &Place, mode: u32) -> Result<(), Errno> {
+        self.free(place)?;
+        if statat(&place.folder, &place.name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+            return Err(Errno::EXIST);
+        }
+        let mode = Mode::from_raw_mode(mode & 0o1777);
+        if let Some(spare) = self.spares.as_mut().and_then(Spares::take) {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let opened = openat(CWD, &spare, flags, Mode::empty())?;
+            let moved = renameat_with(CWD, &spare, &place.folder, &place.name, RenameFlags::NOREPLACE);
+            if moved.is_ok() {
+                return fchmod(&opened, mode);
+            }
+        }
+        mkdirat(&place.folder, &place.name, mode)
+    }
+
+    fn make_special(&self, place: &Place, kind: FileType, mode: u32) -> Result<(), Errno> {
+        self.free(place)?;
+        mknodat(&place.folder, &place.name, kind, Mode::from_raw_mode(mode & 0o777), 0)
+    }
+}
+
+fn make(place: &Place, flags: OFlags, mode: u32) -> Result<OwnedFd, Errno> {
+    let mode = Mode::from_raw_mode(mode & 0o777);
+    let new = flags & OPEN | CAREFUL | OFlags::CREATE | OFlags::EXCL;
+    let file = openat(&place.folder, &place.name, new, mode)?;
+    // This program's own mask may have taken permissions away.
+    fchmod(&file, mode)?;
+    Ok(file)
+}
+
+fn done(result: Result<(), Errno>) -> Result<Answer, Errno> {
+    result.map(|()| Answer::Done)
+}
+
+fn is_file(about: &Stat) -> bool {
+    FileType::from_raw_mode(about.st_mode) == FileType::RegularFile
+}
+
+fn id_of(about: &Stat) -> (u64, u64) {
+    (about.st_dev, about.st_ino)
+}
