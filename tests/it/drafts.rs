@@ -16,7 +16,7 @@ const ADD: &str = "Add a function initials(name) to a.py. initials('Ada Lovelace
 const UNKNOWN: &str = "def initials(name):\n    return shortened(name)";
 /// Refused by the example.
 const FIRST: &str = "def initials(name):\n    return name[0]";
-const RIGHT: &str = "def initials(name):\n    return ''.join(part[0] for part in name.split())";
+const RIGHT: &str = "def initials(name):\n    letters = []\n    for part in name.split():\n        letter = part[0]\n        if letter.islower():\n            letter = letter.upper()\n        letters.append(letter)\n    return ''.join(letters)";
 /// Begins the prompt of every later round.
 const AGAIN: &str = "A first attempt was wrong";
 
@@ -69,8 +69,10 @@ fn drafting(replies: &[&str]) -> Script {
 
 #[tokio::test]
 async fn after_a_refused_draft_several_are_written_at_once_and_the_first_that_passes_is_taken() {
-    // The shorter one comes first.
-    let seen = turned(drafting(&[FIRST, RIGHT]), 4, ADD).await;
+    // The shorter one comes to its end first.
+    let mut script = drafting(&[FIRST, RIGHT]);
+    script.row_time = Duration::from_micros(200);
+    let seen = turned(script, 4, ADD).await;
     let answer = &seen.finished.answer;
     assert!(seen.project.text("a.py").contains(RIGHT), "{answer}");
     assert_eq!(seen.rounds, ["4 drafts are written at once; the first that passes the checks is taken"], "{answer}");
@@ -125,14 +127,17 @@ async fn what_a_refused_draft_wrote_to_another_file_is_not_left() {
     let width = "def width():\n    return 1 + 1 + 1";
     let label = "def label(text):\n    return text";
     let right = "def label(text):\n    return '<' + text + '>' + '.' * width()";
-    let [wrong, same] = [code("def width():\n    return 9"), code(width)];
+    // The draft that changes this one too is the shorter one.
+    let remark =
+        "    # As wide as three dots are, which is what every label of this kind has behind its second bracket.\n";
+    let same = code(&width.replace("    return", &format!("{}    return", remark.repeat(2))));
+    let wrong = code("def width():\n    return 9");
     let mut script = Script::saying("")
-        // The draft that changes this one too is the shorter one.
         .on_either("Write `width`", &[&wrong, &same])
         .on(AGAIN, &code(right))
         .on("Write `label`", &code("def label(text):\n    return framed(text)"))
         .on("First name", "change label in label.py\nchange width in width.py");
-    script.slots = 4;
+    (script.slots, script.row_time) = (4, Duration::from_micros(200));
     let (project, toolkit) = prepared(script);
     let write = |name: &str, text: &str| std::fs::write(project.path().join(name), text).expect("a file");
     write("width.py", &format!("{width}\n"));
@@ -144,7 +149,7 @@ async fn what_a_refused_draft_wrote_to_another_file_is_not_left() {
     );
     let toolkit = indexed(&project, toolkit);
     let host = Witness::new(|_: &Proposal| Decision::Approve);
-    let request = "Make `python3 -m unittest test_label` pass, label and width are wrong";
+    let request = "Make `python3 -m unittest discover` pass, label and width are wrong";
     let finished = run_turn(&toolkit, request, &host).await.expect("a turn");
     let told = format!("{}\n{:?}", finished.answer, host.notices());
     assert!(project.text("label.py").contains(right), "{told}");
