@@ -322,7 +322,12 @@ pub(super) fn choose(text: &str, tokens: &[Token], english: usize) -> Option<&'s
         return Some(russian);
     }
     let mut words: HashMap<&str, usize> = HashMap::new();
-    for token in tokens.iter().filter(|token| token.kind == Kind::Word && !super::names::is_path(token.text)) {
+    // A single letter and a name in code (`GiB`) are of no language.
+    let is_word = |token: &&Token| {
+        let is_name = || super::names::is_path(token.text) || token.text.chars().skip(1).any(char::is_uppercase);
+        token.kind == Kind::Word && token.text.chars().nth(1).is_some() && !is_name()
+    };
+    for token in tokens.iter().filter(is_word) {
         *words.entry(&token.low).or_default() += 1;
     }
     let sum =

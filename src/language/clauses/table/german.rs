@@ -5,7 +5,7 @@ use super::Words;
 pub(super) static WORDS: Words = Words {
     verbs: "öffnen schließen lesen schreiben suchen finden zeigen sagen nennen erklären listen legen machen \
             setzen stellen ändern löschen fernen fügen schieben speichern senden schicken holen laden starten \
-            stoppen enden führen testen prüfen bauen gleichen rechnen zählen leeren fassen arbeiten sammeln \
+            stoppen beenden führen testen prüfen bauen gleichen rechnen zählen leeren fassen arbeiten sammeln \
             ordnen teilen binden trennen packen drucken geben tragen planen erinnern buchen kaufen spielen \
             schalten wandeln räumen reinigen sichern schlüsseln wenden nehmen bringen hängen wählen antworten \
             rufen fragen melden mitteln stimmen heben bessern leiten richten schneiden ziehen tippen zeugen \

@@ -54,7 +54,7 @@ pub(super) static WORDS: Words = Words {
     negations: "no",
     determiners: "el, la, los, las, un, una, unos, unas, mi, mis, tu, tus, su, sus, nuestro, nuestra, este, esta, estos, estas, ese, esa, esos, \
                   esas, todo, toda, todos, todas, cada, dos, al",
-    prepositions: "en, a, con, por, para, de, del, desde, hasta, sin, según, dentro",
+    prepositions: "en, a, como, con, por, para, de, del, desde, hasta, sin, según, dentro",
     subjects: "yo, él, ella, ellos, ellas, se, esto, eso",
     objects: "me, te, se, nos, lo, la, los, las, le, les",
     before_infinitive: "a, de",
