@@ -16,6 +16,8 @@ const OPENING_MAX: usize = 16;
 const CLAUSE_MAX: usize = 60;
 /// Maximum number of connectives, or of polite phrases, one after the other.
 const SKIPPED_MAX: usize = 6;
+/// Longest phrase like `puis`, in tokens.
+const SEQUENCE_MAX: usize = 4;
 /// How many tokens after a thing that does something a relative pronoun is searched.
 const RELATIVE_MAX: usize = 4;
 
@@ -261,7 +263,15 @@ impl Reader<'_, '_, '_> {
             || self.table.has_imperative_ending(low)
             || is_formal()
             || (self.table.may_be_imperative(low) && !self.is_infinitive(at) || self.is_english_verb(low))
-                && self.is_object(at + 1)
+                && (self.is_object(at + 1) || self.is_behind_sequence(at))
+    }
+
+    /// Whether a word like `puis` comes before `at`, and no adjective is to be expected there.
+    fn is_behind_sequence(&self, at: usize) -> bool {
+        let words = self.table.words;
+        let comma = usize::from(at > 0 && kind(self.line, at - 1) == Some(Kind::Comma));
+        let is_before = |from: usize| self.phrase(from, words.sequence) == Some(at - comma);
+        !words.noun_capitals && (at.saturating_sub(comma + SEQUENCE_MAX)..at).any(is_before)
     }
 
     /// Whether a word is an English verb, as programmers use them in any language: `push die

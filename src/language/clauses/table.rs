@@ -191,14 +191,16 @@ impl Table {
         !self.closed.contains(low) && ends_in(low, self.words.object_endings, OBJECT_ENDING_LETTERS)
     }
 
-    /// Whether the table has the infinitive `low`, or its ending shows that it is one.
+    /// Whether `low` is an infinitive, perhaps with clitics.
     pub fn is_infinitive(&self, low: &str) -> bool {
-        self.bare(low).iter().any(|form| {
-            !self.closed.contains(form.as_str())
-                && (self.is_known_infinitive(form)
-                    || ends_in(form, self.words.infinitive_endings, ENDING_LETTERS)
-                        && !self.words.noun_endings.split_whitespace().any(|ending| form.ends_with(ending)))
-        })
+        self.bare(low).iter().any(|form| self.is_bare_infinitive(form))
+    }
+
+    /// Whether the table has the infinitive `low`, or its ending shows that it is one.
+    pub fn is_bare_infinitive(&self, low: &str) -> bool {
+        let is_noun = || self.words.noun_endings.split_whitespace().any(|ending| low.ends_with(ending));
+        let has_ending = || ends_in(low, self.words.infinitive_endings, ENDING_LETTERS) && !is_noun();
+        !self.closed.contains(low) && (self.is_known_infinitive(low) || has_ending())
     }
 
     /// Whether `low` is an infinitive if it ends an order.
@@ -320,7 +322,12 @@ pub(super) fn choose(text: &str, tokens: &[Token], english: usize) -> Option<&'s
         return Some(russian);
     }
     let mut words: HashMap<&str, usize> = HashMap::new();
-    for token in tokens.iter().filter(|token| token.kind == Kind::Word && !super::names::is_path(token.text)) {
+    // A single letter and a name in code (`GiB`) are of no language.
+    let is_word = |token: &&Token| {
+        let is_name = || super::names::is_path(token.text) || token.text.chars().skip(1).any(char::is_uppercase);
+        token.kind == Kind::Word && token.text.chars().nth(1).is_some() && !is_name()
+    };
+    for token in tokens.iter().filter(is_word) {
         *words.entry(&token.low).or_default() += 1;
     }
     let sum =

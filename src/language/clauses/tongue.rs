@@ -52,7 +52,8 @@ impl Tongue {
     pub fn of(text: &str, tokens: &[Token]) -> Tongue {
         let opens =
             tokens.iter().find(|token| token.kind == Kind::Word).filter(|token| verbs::class(&token.low).is_some());
-        let is_english = |token: &&Token| is_english_word(&token.low) || verbs::class(&token.low) == Some(Class::Sure);
+        let is_verb = |low: &str| matches!(verbs::class(low), Some(Class::Sure | Class::Either));
+        let is_english = |token: &&Token| is_english_word(&token.low) || is_verb(&token.low);
         let english = usize::from(opens.is_some()) + tokens.iter().filter(is_english).count();
         if let Some(table) = table::choose(text, tokens, english) {
             return Tongue::ByTable(table);
@@ -113,7 +114,7 @@ fn is_english_word(low: &str) -> bool {
         words::is_connective,
         words::is_polite,
     ];
-    classes.iter().any(|is_one| is_one(low))
+    words::listed("hi, hello, thanks", low) || classes.iter().any(|is_one| is_one(low))
 }
 
 /// The clauses of the scanned text, in order; only connectives and list markers are dropped.

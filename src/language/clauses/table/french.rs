@@ -3,14 +3,15 @@
 use super::Words;
 
 pub(super) static WORDS: Words = Words {
-    verbs: "ouvrir lire écrire chercher trouver afficher montrer envoyer créer ajouter supprimer effacer copier coller placer nommer \
-            enregistrer sauvegarder lancer exécuter démarrer arrêter vérifier tester comparer compter calculer résumer analyser extraire \
-            convertir traduire charger installer mettre modifier changer remplacer corriger trier classer filtrer lister noter expliquer \
-            donner indiquer préparer rédiger planifier rappeler réserver bloquer activer baisser augmenter régler fermer dire faire prendre \
-            rendre répondre joindre imprimer compresser chiffrer crypter verrouiller jouer couper exporter importer partager publier signer \
-            archiver transférer transcrire générer repérer récupérer détecter voir produire construire décrire réduire suivre inscrire \
-            programmer éteindre allumer tirer passer inviter demander utiliser vider ranger consulter proposer choisir remplir fusionner tuer",
-    imperatives: "ouvre mets mettez dis dites fais faites prends joins envoie lisez vois voyez préviens prévois extrayez éteins va allez obtiens",
+    verbs: "ouvrir lire écrire chercher trouver afficher montrer envoyer créer ajouter supprimer copier coller \
+            placer nommer enregistrer sauvegarder lancer exécuter démarrer arrêter vérifier tester comparer \
+            compter calculer résumer analyser extraire convertir traduire charger installer mettre modifier \
+            changer remplacer corriger trier lister noter expliquer donner indiquer préparer rédiger rappeler \
+            activer régler fermer dire faire prendre rendre répondre joindre imprimer chiffrer exporter importer \
+            transférer transcrire générer voir décrire réduire programmer éteindre passer inviter demander \
+            choisir remplir tuer",
+    imperatives: "ouvre mets mettez dis dites fais faites prends joins envoie lisez vois voyez préviens prévois \
+                  extrayez éteins va allez obtiens",
     endings: &[
         ("érer", &["ère", "érez"]),
         ("eler", &["elle", "elez"]),

@@ -3,12 +3,14 @@
 use super::Words;
 
 pub(super) static WORDS: Words = Words {
-    verbs: "öffnen schließen lesen schreiben suchen finden zeigen sagen nennen erklären listen legen machen setzen stellen ändern löschen \
-            fernen fügen schieben speichern senden schicken holen laden starten stoppen enden führen testen prüfen bauen gleichen rechnen \
-            zählen leeren fassen arbeiten sammeln ordnen teilen binden trennen packen drucken geben tragen planen erinnern buchen kaufen spielen \
-            schalten wandeln räumen reinigen sichern schlüsseln sperren wenden nutzen nehmen bringen hängen wählen antworten rufen fragen \
-            melden mitteln stimmen heben bessern gänzen weitern leiten richten schneiden ziehen tippen zeugen werfen bilden bereiten kürzen wechseln \
-            merken tauschen drehen lösen passen zeichnen füllen gehen warten fahren schauen sehen halten weisen schützen klicken checken gucken",
+    verbs: "öffnen schließen lesen schreiben suchen finden zeigen sagen nennen erklären listen legen machen \
+            setzen stellen ändern löschen fernen fügen schieben speichern senden schicken holen laden starten \
+            stoppen beenden führen testen prüfen bauen gleichen rechnen zählen leeren fassen arbeiten sammeln \
+            ordnen teilen binden trennen packen drucken geben tragen planen erinnern buchen kaufen spielen \
+            schalten wandeln räumen reinigen sichern schlüsseln wenden nehmen bringen hängen wählen antworten \
+            rufen fragen melden mitteln stimmen heben bessern leiten richten schneiden ziehen tippen zeugen \
+            werfen bilden bereiten kürzen wechseln merken tauschen drehen lösen zeichnen füllen gehen warten \
+            fahren schauen sehen halten klicken checken gucken",
     imperatives: "lies gib nimm sieh wirf",
     endings: &[("eln", &["le", "el", "ele"]), ("ern", &["ere", "er", "re"]), ("en", &["e", ""])],
     prefixes: "ab an auf aus be durch ein ent er fest frei her hervor hin hinter hoch los mit nach über um unter ver vor weg weiter wieder \

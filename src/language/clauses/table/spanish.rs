@@ -3,16 +3,17 @@
 use super::Words;
 
 pub(super) static WORDS: Words = Words {
-    verbs: "abrir leer escribir buscar encontrar mostrar enseñar enviar mandar crear hacer poner decir añadir agregar borrar eliminar quitar \
-            copiar pegar mover nombrar guardar cargar subir bajar instalar ejecutar lanzar iniciar parar detener comprobar verificar revisar \
-            probar comparar contar calcular sumar resumir analizar extraer convertir traducir cambiar modificar reemplazar sustituir corregir \
-            arreglar ordenar clasificar filtrar listar anotar explicar dar preparar redactar programar recordar reservar bloquear activar apagar \
-            encender ajustar configurar aumentar reducir cerrar imprimir comprimir cifrar proteger exportar importar compartir publicar firmar \
-            archivar responder adjuntar transcribir generar detectar consultar actualizar organizar sacar tomar ver mirar vigilar marcar limpiar \
-            vaciar compilar invitar avisar apuntar pasar usar aplicar elegir seleccionar rellenar unir dividir dibujar recoger llamar",
-    imperatives: "encuentra encuentre muestra muestre mueve mueva comprueba compruebe prueba pruebe cuenta cuente recuerda recuerde enciende \
-                  encienda cierra cierre convierte convierta corrige corrija sustituye sustituya traduzca reduzca haz haga pon ponga di diga ve \
-                  detén detenga extraiga envía envíe vacía dé proteja obtén pide vuelve sigue elige",
+    verbs: "abrir leer escribir buscar encontrar mostrar enseñar enviar mandar crear hacer poner decir añadir \
+            agregar borrar eliminar quitar copiar pegar mover nombrar guardar cargar subir bajar instalar \
+            ejecutar iniciar detener comprobar verificar revisar probar comparar contar calcular analizar \
+            extraer convertir traducir cambiar modificar reemplazar sustituir corregir arreglar ordenar listar \
+            anotar explicar dar preparar redactar programar recordar reservar activar apagar encender aumentar \
+            reducir cerrar imprimir exportar importar responder adjuntar transcribir generar consultar \
+            actualizar sacar ver mirar invitar avisar pasar usar aplicar elegir llamar",
+    imperatives: "encuentra encuentre muestra muestre mueve mueva comprueba compruebe prueba pruebe cuenta \
+                  cuente recuerda recuerde enciende encienda cierra cierre convierte convierta corrige corrija \
+                  sustituye sustituya traduzca reduzca haz haga pon ponga di diga ve detén detenga extraiga \
+                  envía envíe dé obtén pide vuelve sigue elige",
     endings: &[
         ("car", &["ca", "que", "cá"]),
         ("gar", &["ga", "gue", "gá"]),
@@ -28,7 +29,7 @@ pub(super) static WORDS: Words = Words {
     noun_endings: "",
     last_endings: "",
     wish_endings: &["s", "as", ""],
-    clitics: "me te se lo la los las le les nos",
+    clitics: "me se lo la los las le les nos",
     polite_endings: "",
     formal: "",
     verb_last: false,
@@ -53,7 +54,7 @@ pub(super) static WORDS: Words = Words {
     negations: "no",
     determiners: "el, la, los, las, un, una, unos, unas, mi, mis, tu, tus, su, sus, nuestro, nuestra, este, esta, estos, estas, ese, esa, esos, \
                   esas, todo, toda, todos, todas, cada, dos, al",
-    prepositions: "en, a, con, por, para, de, del, desde, hasta, sin, según, dentro",
+    prepositions: "en, a, como, con, por, para, de, del, desde, hasta, sin, según, dentro",
     subjects: "yo, él, ella, ellos, ellas, se, esto, eso",
     objects: "me, te, se, nos, lo, la, los, las, le, les",
     before_infinitive: "a, de",
