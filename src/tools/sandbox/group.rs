@@ -66,6 +66,7 @@ impl Group {
             end_marked(mark);
         }
         self.live = None;
+        // Nothing of the command runs any more, so what it changed of permissions stays put back.
         self.held = Held::default();
         std::mem::take(&mut self.misled).put_aside()
     }

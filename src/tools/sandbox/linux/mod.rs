@@ -4,6 +4,7 @@
 mod filter;
 mod landlock;
 mod mark;
+mod modes;
 mod mount_namespace;
 mod notices;
 mod supervisor;
@@ -22,6 +23,7 @@ use super::{Confines, GitRedirects, Group, places, send_fd};
 use crate::base::config::Commands;
 use landlock::Ruleset;
 pub use mark::Mark;
+use modes::Modes;
 use mount_namespace::Spaces;
 use notices::Listener;
 use supervisor::{Spares, Supervisor};
@@ -59,6 +61,7 @@ pub struct Held {
     /// The system does not limit the number of its processes, so they are counted.
     pub counts: bool,
     supervisor: Option<Supervisor>,
+    modes: Modes,
     _spares: Option<TempDir>,
 }
 
@@ -69,7 +72,8 @@ pub fn jail(confines: &Confines<'_>, means: Means, _: &mut Command) -> io::Resul
     let mark = means.sockets.then(Mark::next);
     let filters = if means.sockets { filter::programs(confines.network)? } else { Vec::new() };
     let mut jail = Jail { mark, filters, ..Jail::default() };
-    let mut held = Held { mark, counts: is_root || !means.spaces, ..Held::default() };
+    let mut held = Held::default();
+    (held.mark, held.counts) = (mark, is_root || !means.spaces);
     if means.spaces {
         jail.spaces = Some(Spaces::new(&places, confines)?);
     }
@@ -82,6 +86,7 @@ pub fn jail(confines: &Confines<'_>, means: Means, _: &mut Command) -> io::Resul
         jail.files = Some(Ruleset::new(&apart.open, apart.entries.iter().cloned().chain(of_spares))?);
         if !apart.shared.is_empty() {
             jail.reports = Some(notices::program()?);
+            held.modes = Modes::of(&apart.closed);
             held.supervisor = Some(Supervisor::new(apart, spares)?);
             held._spares = folder;
         }
@@ -138,6 +143,12 @@ impl Held {
         if let Err(why) = thread.spawn(move || supervisor.serve(&listener)) {
             tracing::warn!("a command can make nothing in the project's root: no thread can be started: {why}");
         }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.modes.put_back();
     }
 }
 

@@ -1,0 +1,41 @@
+//! Puts permissions of protected files back that a command has changed: Landlock does not cover them.
+
+use std::collections::BTreeSet;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+/// Maximum number of files and folders whose permissions are noted.
+const NOTED_MAX: usize = 4_000;
+
+#[derive(Default)]
+pub struct Modes(Vec<(PathBuf, u32)>);
+
+impl Modes {
+    /// Those of the files and folders at and below these paths. Links have none.
+    pub fn of(paths: &BTreeSet<PathBuf>) -> Modes {
+        let (mut modes, mut next) = (Vec::new(), paths.iter().rev().cloned().collect::<Vec<_>>());
+        while let Some(path) = next.pop().filter(|_| modes.len() < NOTED_MAX) {
+            let Ok(about) = path.symlink_metadata() else { continue };
+            if about.is_symlink() {
+                continue;
+            }
+            if about.is_dir() {
+                next.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
+            }
+            modes.push((path, about.permissions().mode()));
+        }
+        Modes(modes)
+    }
+
+    /// To be called when every process of the command has ended. What was above comes first, so that the rest can be reached.
+    pub fn put_back(&self) {
+        for (path, mode) in &self.0 {
+            let changed =
+                path.symlink_metadata().is_ok_and(|now| !now.is_symlink() && now.permissions().mode() != *mode);
+            if changed && let Err(why) = fs::set_permissions(path, Permissions::from_mode(*mode)) {
+                tracing::warn!("the permissions of {} cannot be put back: {why}", path.display());
+            }
+        }
+    }
+}
