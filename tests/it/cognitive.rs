@@ -273,7 +273,9 @@ async fn a_writing_model_is_shown_the_code_that_a_verdict_names() {
         format!("/** How often request {n} is tried. */\nexport function tries{n}() {{\n  return {n};\n}}\n\n")
     };
     std::fs::write(project.path().join("src/tries.ts"), (0..400).map(tries).collect::<String>()).expect("a file");
-    std::fs::write(project.path().join("src/mail.ts"), "export const SUBJECT_LENGTH = 78;\n").expect("a file");
+    let parts: String = (0..200).map(|n| format!("export function part{n}() {{\n  return {n};\n}}\n\n")).collect();
+    let mail = format!("{parts}export const SUBJECT_LENGTH = 78;\n\n{}", parts.replace("part", "piece"));
+    std::fs::write(project.path().join("src/mail.ts"), mail).expect("a file");
     let request = "How often is a request tried in src/retry.ts, and why?";
     let planner = Script::saying("`MAX_ATTEMPTS` is 5.")
         .on("Request: ", &format!("ask: {request}"))
@@ -292,9 +294,9 @@ async fn a_writing_model_is_shown_the_code_that_a_verdict_names() {
 #[tokio::test]
 async fn the_planner_reads_what_failed_before() {
     let project = Project::todo();
-    let request = "Add a function second() to src/todo.ts and a test for it";
+    let request = "Add a function second() and a function third() to src/todo.ts";
     let planner = Script::saying("It is so.")
-        .on("- not done: nobody may write it", "edit: Add a function second() to src/todo.ts\nedit: a test for it")
+        .on("- not done: nobody may write it", "edit: Add a function second()\nedit: a function third() to src/todo.ts")
         .on("Request: Add", &format!("edit: {request}"))
         .writing();
     let plain = indexed(&project, toolkit(&project, planner, Script::saying("")));
@@ -304,7 +306,8 @@ async fn the_planner_reads_what_failed_before() {
         let toolkit = Toolkit { earlier, ..plain.clone() };
         let host = Witness::new(|_: &Proposal| Decision::Reject);
         plan_turn(&toolkit, request, &host).await.expect("a plan");
-        let planned = host.seen(|event| if let Event::PlanCreated { plan } = event { Some(plan.clone()) } else { None });
+        let planned =
+            host.seen(|event| if let Event::PlanCreated { plan } = event { Some(plan.clone()) } else { None });
         assert_eq!(planned[0].steps.len(), steps, "{planned:?}");
     }
 }
