@@ -57,6 +57,13 @@ pub enum Sharing {
     Never,
 }
 
+impl Sharing {
+    /// Whether calls are shared from the first on, without a proof for each regime.
+    pub fn is_given(self) -> bool {
+        matches!(self, Sharing::Always | Sharing::Wanted)
+    }
+}
+
 /// Called now and then during a call; true stops it with [`DecodeError::Stopped`].
 pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
 

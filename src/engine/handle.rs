@@ -119,12 +119,12 @@ impl Engine {
         self.inner.pressure.slots()
     }
 
-    /// How many slots are free, if slots share calls; none if each has calls of its own. Returns at
-    /// once.
+    /// How many slots are free, if slots share calls from the first on; else none, because each may
+    /// have calls of its own. Returns at once.
     pub fn free_together(&self) -> usize {
         let pressure = &self.inner.pressure;
         let free = pressure.slots().iter().filter(|slot| slot.is_none()).count().saturating_sub(pressure.waiting());
-        if pressure.shares_calls() { free } else { 0 }
+        if self.inner.limits.sharing.is_given() { free } else { 0 }
     }
 
     /// How many tokens a plain text has.

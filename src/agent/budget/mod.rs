@@ -195,9 +195,9 @@ impl Budget {
     }
 }
 
-/// How many drafts of a change are written at once after the first has failed: one in each slot
-/// that is free and shares calls with the others. A slot has its memory already. In calls of their
-/// own, drafts would take as long as one after another, and a server has a queue of its own.
+/// How many drafts of a change are written at once after the first has failed: one in each free slot, if
+/// slots share calls. A slot has its memory already. In calls of their own, drafts would take as long
+/// as one after another, and a server has a queue of its own.
 pub fn drafts(model: &Player) -> usize {
     model.here().map_or(1, |here| here.engine.free_together().clamp(1, Guided::DRAFTS))
 }

@@ -40,7 +40,7 @@ impl<D: Decoder> Worker<'_, D> {
 
     /// Generates one more token for each of some sequences with consecutive numbers.
     fn decode_run(&mut self, rows: &[Row]) {
-        if rows.len() < 2 || matches!(self.limits.sharing, Sharing::Always | Sharing::Wanted) {
+        if rows.len() < 2 || self.limits.sharing.is_given() {
             return self.decode_together(rows);
         }
         let lengths: Vec<usize> = rows.iter().map(|row| row.position).collect();

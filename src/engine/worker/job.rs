@@ -1,6 +1,6 @@
 //! The messages between a handle and its worker: jobs, updates, and the number of waiting jobs.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -82,8 +82,6 @@ pub struct Pressure {
     levels: [AtomicUsize; 3],
     /// As of the last call; empty before the first job.
     slots: Mutex<Vec<Option<Busy>>>,
-    /// Whether slots share calls, as of the last call.
-    shares_calls: AtomicBool,
 }
 
 impl Pressure {
@@ -107,13 +105,7 @@ impl Pressure {
         lock(&self.slots).clone()
     }
 
-    /// Whether slots share calls; false before the first job.
-    pub fn shares_calls(&self) -> bool {
-        self.shares_calls.load(Ordering::Relaxed)
-    }
-
-    pub fn show(&self, slots: Vec<Option<Busy>>, shares_calls: bool) {
-        self.shares_calls.store(shares_calls, Ordering::Relaxed);
+    pub fn show(&self, slots: Vec<Option<Busy>>) {
         *lock(&self.slots) = slots;
     }
 

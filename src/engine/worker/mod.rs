@@ -140,7 +140,12 @@ impl<D: Decoder> Worker<'_, D> {
             self.show();
             let shares_prompts = self.limits.sharing == Sharing::Wanted;
             let views: Vec<View> = self.slots.iter().map(|slot| slot.view(shares_prompts)).collect();
-            let work = self.scheduler.next(&views, self.may_share());
+            let may_share = match self.limits.sharing {
+                Sharing::Always | Sharing::Wanted => true,
+                Sharing::IfProved => !self.verdicts.is_refuted(),
+                Sharing::Never => false,
+            };
+            let work = self.scheduler.next(&views, may_share);
             self.carry_out(&work);
         }
     }
@@ -150,16 +155,7 @@ impl<D: Decoder> Worker<'_, D> {
     }
 
     fn show(&self) {
-        self.pressure.show(self.slots.iter().map(Occupied::busy).collect(), self.may_share());
-    }
-
-    /// Whether slots may share calls.
-    fn may_share(&self) -> bool {
-        match self.limits.sharing {
-            Sharing::Always | Sharing::Wanted => true,
-            Sharing::IfProved => !self.verdicts.is_refuted(),
-            Sharing::Never => false,
-        }
+        self.pressure.show(self.slots.iter().map(Occupied::busy).collect());
     }
 
     /// Ends jobs whose stream was dropped or whose deadline has passed.
