@@ -9,6 +9,7 @@ use super::check;
 
 /// The limit: how long a process may compute with real-time priority, in microseconds. Every mark is longer than 100,000
 /// years, so none limits anything.
+#[allow(clippy::unnecessary_cast, reason = "musl has it as a signed number")]
 pub const LIMIT: u32 = libc::RLIMIT_RTTIME as u32;
 const LEAST: u64 = 1 << 62;
 
