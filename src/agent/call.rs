@@ -156,7 +156,8 @@ async fn given(
     let Lacking { call, names } = lacking;
     let parameters = spec.parameters();
     let about = parameters.iter().filter(|one| names.iter().any(|name| name == one.name));
-    let about = about.map(|one| format!("{}: {}\n", one.name, words::shorten(one.description(), offered::PARAMETER_CHARS)));
+    let about =
+        about.map(|one| format!("{}: {}\n", one.name, words::shorten(one.description(), offered::PARAMETER_CHARS)));
     let known = Value::Object(call.arguments.clone());
     let mut proposal = Proposal {
         preview: format!("{} {known}\n{}", call.tool, about.collect::<String>()),

@@ -32,10 +32,9 @@ pub fn of(tokens: &[Weighed], name: &str) -> Option<Sure> {
         end += token.bytes.len();
         begin <= from + name.len() && end > from
     });
-    of_name.map(|token| token.sure).reduce(|least, one| Sure {
-        margin: least.margin.min(one.margin),
-        entropy: least.entropy.max(one.entropy),
-    })
+    of_name
+        .map(|token| token.sure)
+        .reduce(|least, one| Sure { margin: least.margin.min(one.margin), entropy: least.entropy.max(one.entropy) })
 }
 
 #[cfg(test)]

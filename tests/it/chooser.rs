@@ -135,7 +135,8 @@ async fn chosen(router: &str, is_unsure: bool, planner_right: usize) -> (Vec<Too
     let router = script(router).choosing(8, 8);
     let router = if is_unsure { router.unsure() } else { router };
     let planner = script(r#"[home.lamp_one(room="kitchen")]"#).choosing(planner_right, planner_right);
-    let toolkit = with_lamps(indexed(&project, toolkit(&project, planner, router)), &["home.lamp_one", "home.lamp_two"]);
+    let toolkit =
+        with_lamps(indexed(&project, toolkit(&project, planner, router)), &["home.lamp_one", "home.lamp_two"]);
     let host = Witness::new(|_: &Proposal| Decision::Approve);
     run_turn(&toolkit, REQUEST, &host).await.expect("a turn");
     let choices = host.seen(|event| if let Event::ToolChosen(choice) = event { Some(choice.clone()) } else { None });
@@ -196,19 +197,16 @@ async fn a_model_that_chooses_as_well_among_fifteen_tools_is_offered_fifteen_whe
 #[tokio::test]
 async fn what_retrieval_finds_unlike_the_step_is_not_offered_and_what_a_model_calls_is_called() {
     let project = Project::todo();
-    let script = || Script::saying("").on("Call the one tool", r#"[home.lamp_one(room="kitchen")]"#).writing().choosing(8, 8);
+    let script =
+        || Script::saying("").on("Call the one tool", r#"[home.lamp_one(room="kitchen")]"#).writing().choosing(8, 8);
     let embedder = Embedder::open(&models::model("all-MiniLM-L6-v2"), Options::default()).expect("an embedder");
     let catalog = Catalog::described(vec![lamp("home.lamp_one"), lamp("home.lamp_two")]).expect("a catalogue");
     let prefilter = Prefilter::embedded(catalog.specs(), Some(&embedder), &Cancel::new()).expect("vectors");
     let (catalog, prefilter, embedder) = (Arc::new(catalog), Arc::new(prefilter), Some(embedder));
     for (request, expected) in [(REQUEST, 1), ("Sell the old bicycle in the kitchen", 0)] {
         let plain = indexed(&project, toolkit(&project, script(), Script::saying("")));
-        let toolkit = Toolkit {
-            catalog: catalog.clone(),
-            prefilter: prefilter.clone(),
-            embedder: embedder.clone(),
-            ..plain
-        };
+        let toolkit =
+            Toolkit { catalog: catalog.clone(), prefilter: prefilter.clone(), embedder: embedder.clone(), ..plain };
         let host = Witness::new(|_: &Proposal| Decision::Approve);
         run_turn(&toolkit, request, &host).await.expect("a turn");
         let called = host.reports().into_iter().filter(|report| report.tool == "home.lamp_one").count();
@@ -220,34 +218,42 @@ async fn what_retrieval_finds_unlike_the_step_is_not_offered_and_what_a_model_ca
 
 #[tokio::test]
 async fn the_planner_is_told_what_servers_can_do_and_nothing_without_them() {
-    let request = "The lamp bothers me, it should be dark by ten, and src/todo.ts needs a comment about that";
+    // No rule reads it.
+    let request = "first tell me what src/retry.ts does, then say what src/todo.ts does and how a.py does it";
     let project = Project::todo();
-    let plan = async |tools: &[ToolSpec]| {
-        let script = Script::saying("edit: src/todo.ts needs a comment about that")
-            .on("\nhome: Lamps and blinds: dim lamp, close blinds", "run: it should be dark by ten")
-            .writing()
-            .at(5_000.0, 50.0);
-        let plain = indexed(&project, toolkit(&project, script, Script::saying("")));
+    let told = async |tools: &[ToolSpec]| {
+        let plain = toolkit(&project, Script::saying("ask: ").writing().at(5_000.0, 50.0), Script::saying(""));
+        let plain = indexed(&project, plain);
         let mut catalog = Catalog::builtin();
         tools.iter().for_each(|tool| catalog.add(tool.clone()).expect("a tool"));
         let prefilter = Arc::new(Prefilter::new(catalog.specs(), None));
         let toolkit = Toolkit { catalog: Arc::new(catalog), prefilter, ..plain };
-        let host = Witness::new(|_: &Proposal| Decision::Reject);
-        plan_turn(&toolkit, request, &host).await.expect("a plan");
-        host.seen(|event| match event {
-            Event::PlanCreated { plan } => Some(plan.steps[0].description.clone()),
-            _ => None,
-        })
+        let shown = Mutex::new(Vec::new());
+        let host = Witness::new(|proposal: &Proposal| {
+            let text = proposal.preview.strip_prefix("servers\n").map(str::to_owned);
+            shown.lock().expect("nobody panics").extend(text);
+            Decision::Approve
+        });
+        plan_turn(&toolkit, request, &host.inspecting()).await.expect("a plan");
+        let calls = toolkit.meter.usage().calls.into_iter().filter(|call| call.phase == "reading the request");
+        let read: Vec<usize> = calls.map(|call| call.prompt_tokens).collect();
+        assert_eq!(read.len(), 1, "{read:?}");
+        (shown.into_inner().expect("nobody panics"), read[0])
     };
-    let of_home = |name: &str| ToolSpec {
-        server: "home".to_owned(),
-        server_description: "Lamps and blinds.".to_owned(),
-        ..lamp(name)
+    let of_home = |name: &str| {
+        let (server, server_description) = ("home".to_owned(), "Lamps and blinds.".to_owned());
+        ToolSpec { server, server_description, ..lamp(name) }
     };
-    let tools = [of_home("home.dim_lamp"), ToolSpec { description: "Close them".into(), ..of_home("home.close_blinds") }];
-    let (with, without) = (plan(&tools).await, plan(&[]).await);
-    assert_ne!(with, without);
-    assert_eq!(with, ["it should be dark by ten"]);
+    let (shown, with) = told(&[of_home("home.dim_lamp"), of_home("home.close_blinds")]).await;
+    let (nothing, without) = told(&[]).await;
+    let [shown] = shown.as_slice() else { panic!("{shown:?}") };
+    assert!(shown.contains("\nhome: Lamps and blinds: ") && nothing.is_empty(), "{shown} {nothing:?}");
+    assert!(
+        shown.contains("dim lamp") && shown.contains("close blinds") && !shown.contains("Switch the lamp"),
+        "{shown}"
+    );
+    // A token of a scripted model is a byte: it follows the same prompt.
+    assert_eq!(with - without, "\n\n".len() + shown.len());
 }
 
 #[tokio::test]

@@ -8,7 +8,8 @@ use crate::tools::ToolSpec;
 use crate::tools::spec::without_server;
 
 /// The line before them.
-const OPENING: &str = "Other programs are connected. What one of them is to do is a step `run`, in the words of the request:";
+const OPENING: &str =
+    "Other programs are connected. What one of them is to do is a step `run`, in the words of the request:";
 /// Longest line about a server, in characters.
 const LINE_CHARS: usize = 200;
 
@@ -29,15 +30,15 @@ pub async fn summary(toolkit: &Toolkit, model: &Player, request: &str, tokens: u
             None => servers.push(vec![spec]),
         }
     }
-    let mut text = format!("\n\n{OPENING}");
+    let mut text = String::new();
     for tools in &servers {
         let longer = format!("{text}\n{}", line(tools));
-        if model.count(&longer) > tokens {
+        if model.count(OPENING) + model.count(&longer) > tokens {
             break;
         }
         text = longer;
     }
-    text
+    if text.is_empty() { text } else { format!("\n\n{OPENING}{text}") }
 }
 
 /// `calendar: Local calendar: create event, list events`, of the tools of one server.

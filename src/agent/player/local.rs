@@ -76,9 +76,8 @@ pub async fn stream(
                 toolkit.meter.note((model.role, model.engine.model(), None), phase, &tally, system_tokens);
                 let odds = generation.take_logprobs();
                 let drawn = generation.choices().iter().rev().take(odds.len()).rev();
-                let weighed = |(odds, drawn): (&Logprobs, &Choice)| {
-                    Weighed::of(generation.bytes_of(odds.token), odds, drawn)
-                };
+                let weighed =
+                    |(odds, drawn): (&Logprobs, &Choice)| Weighed::of(generation.bytes_of(odds.token), odds, drawn);
                 return Ok(Output {
                     text,
                     thinking,
