@@ -45,12 +45,7 @@ pub type Features = [f32; COUNT];
 
 /// Log-likelihood that a tool is the right one, up to a constant per step.
 pub fn score(row: &Features) -> f32 {
-    let w = |name: &str, weight: f32| match name {
-        "server_said" => std::env::var("W_SAID").ok().and_then(|w| w.parse().ok()).unwrap_or(weight),
-        "server_about_said" => std::env::var("W_ABOUT").ok().and_then(|w| w.parse().ok()).unwrap_or(weight),
-        _ => weight,
-    };
-    row.iter().zip(FEATURES).map(|(value, (name, weight, _))| value * w(name, weight)).sum()
+    row.iter().zip(FEATURES).map(|(value, (_, weight, _))| value * weight).sum()
 }
 
 /// Log-odds that the best of `tools` tools is the one the step needs, before its arguments are known. `ln(tools)` is

@@ -203,17 +203,20 @@ mod tests {
 
     #[test]
     fn a_request_that_names_a_server_or_its_app_raises_its_tools() {
-        let tool = |server: &str, own: &str, about: &str| ToolSpec {
-            name: format!("{server}.{own}"),
+        let tool = |server: &str, about: &str| ToolSpec {
+            name: format!("{server}.add_page"),
             description: "Add a page".to_owned(),
             server: server.to_owned(),
             server_description: about.to_owned(),
             ..ToolSpec::default()
         };
-        let filter = Prefilter::new(&[tool("alpha", "add_page", "Confluence"), tool("beta", "page", "Notion")], None);
+        let filter = Prefilter::new(&[tool("alpha", "Confluence"), tool("beta", "Notion")], None);
         let best = |step: &str| filter.select(step, None, 1)[0].index;
         assert_eq!(best("Add a page about oats"), 0);
         assert_eq!((best("Add a page about oats to beta"), best("Add a page about oats in Notion")), (1, 1));
+        let hints = |step: &str| filter.features(step, None)[1][features::COUNT - 2..].to_vec();
+        assert_eq!(hints("Add a page to beta"), [1.0, 0.0]);
+        assert_eq!(hints("Add a page in Notion"), [0.0, 1.0]);
         // A built-in tool has a group that no user names.
         let group = |name: &str, server: &str| ToolSpec {
             name: name.to_owned(),

@@ -30,15 +30,15 @@ pub async fn summary(toolkit: &Toolkit, model: &Player, request: &str, tokens: u
             None => servers.push(vec![spec]),
         }
     }
-    let (mut text, opening) = (String::new(), format!("\n\n{OPENING}"));
+    let mut text = String::new();
     for tools in &servers {
-        let longer = format!("{}\n{}", if text.is_empty() { &opening } else { &text }, line(tools));
-        if model.count(&longer) > tokens {
+        let longer = format!("{text}\n{}", line(tools));
+        if model.count(OPENING) + model.count(&longer) > tokens {
             break;
         }
         text = longer;
     }
-    text
+    if text.is_empty() { text } else { format!("\n\n{OPENING}{text}") }
 }
 
 /// `calendar: Local calendar: create event, list events`, of the tools of one server.

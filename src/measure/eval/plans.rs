@@ -6,6 +6,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::{Case, RejectingHost, Report, percentile, tools};
+use crate::agent::budget::{Guided, Pace};
 use crate::agent::guide::{read, servers};
 use crate::agent::question::Question;
 use crate::agent::{self, Toolkit, call, plan};
@@ -17,8 +18,6 @@ use crate::request::{Step, steps};
 const COLLAPSE_FROM: usize = 4;
 /// Maximum number of tokens that the planner may generate for one request.
 const READING_TOKENS: usize = 400;
-/// Most tokens that say what the servers can do.
-const SERVERS_TOKENS: usize = 200;
 #[derive(Default)]
 struct Counts {
     cases: usize,
@@ -79,7 +78,7 @@ async fn planned(toolkit: &Toolkit, request: &str) -> Result<Vec<Step>> {
     let host = &RejectingHost::default();
     let planner = toolkit.model(Role::Planner, host).await?;
     let asked = Question { toolkit, model: &planner, host, phase: read::PHASE, priority: Priority::Step };
-    let servers = servers::summary(toolkit, &planner, &request, SERVERS_TOKENS).await;
+    let servers = servers::summary(toolkit, &planner, &request, Guided::of(Pace::of(toolkit, &planner)).servers).await;
     let reading = read::reading(asked, &request, &servers, &[], READING_TOKENS).await?.text;
     let steps = steps::read(&reading).into_iter().zip(1..);
     Ok(steps.map(|((kind, text), number)| Step::of(number, kind, text)).collect())
