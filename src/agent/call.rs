@@ -99,8 +99,9 @@ pub fn going_on(mut ranked: Vec<Ranked>, specs: &[ToolSpec], made_by: &[&str]) -
     ranked
 }
 
-/// A model's call of one of the best `ranked` tools for `text`, the text of `step`; `None` if no tool may do it, if no model chooses tools well, if its
-/// reply holds no call that fits a schema, or if the tool needs what neither the request nor the user says.
+/// A model's call of one of the best `ranked` tools for `text`, the text of `step`; `None` if no
+/// tool may do it, if no model chooses tools well, if its reply holds no call that fits a schema,
+/// or if the tool needs what neither the request nor the user says.
 pub async fn called(
     toolkit: &Toolkit,
     step: StepId,

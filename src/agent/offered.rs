@@ -12,14 +12,15 @@ use super::notation;
 use super::player::Player;
 use super::toolkit::Toolkit;
 
-/// Least log-odds, in nats at even odds, that retrieval gives a tool that is offered. Of BFCL's development cases 97 of 100 right tools reach it, and
-/// 41 of 100 best ones where none is right.
+/// Least log-odds, in nats at even odds, that retrieval gives a tool that is offered. Of BFCL's
+/// development cases 97 of 100 right tools reach it, and 41 of 100 best ones where none is right.
 const FITS_MIN: f32 = -1.2;
 /// Longest description of a tool and of one of its parameters, in characters.
 const DESCRIPTION_CHARS: usize = 240;
 pub const PARAMETER_CHARS: usize = 100;
 
-/// Those of `ranked` that may do what `text` says, in their order; all of them for a text that is not English, because retrieval is not trained for it.
+/// Those of `ranked` that may do what `text` says, in their order; all of them for a text that is
+/// not English, because retrieval is not trained for it.
 pub fn likely(ranked: &[Ranked], specs: &[ToolSpec], text: &str) -> Vec<Ranked> {
     let is_english = clauses::is_english(text);
     // That one of many tools is right says nothing here: most steps are for built-in ones.
@@ -27,8 +28,8 @@ pub fn likely(ranked: &[Ranked], specs: &[ToolSpec], text: &str) -> Vec<Ranked> 
     ranked.iter().filter(|one| !is_english || one.fits - prior >= FITS_MIN).copied().collect()
 }
 
-/// The best of `ranked` for a model that made these `choices` when it was measured: few, or as many as the user has set if it chooses as well among
-/// many and there is room for them.
+/// The best of `ranked` for a model that made these `choices` when it was measured: few, or as many
+/// as the user has set if it chooses as well among many and there is room for them.
 pub fn best(toolkit: &Toolkit, model: &Player, choices: Choices, ranked: &[Ranked]) -> Vec<ToolSpec> {
     let most = if choices.bears_many() { toolkit.tools_offered } else { Guided::TOOLS_FEW.min(toolkit.tools_offered) };
     let specs = ranked.iter().filter_map(|one| toolkit.catalog.specs().get(one.index));

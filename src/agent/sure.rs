@@ -6,7 +6,8 @@ use crate::protocol::Sure;
 /// Likeliest tokens that are needed of each place: the one that was written and the next.
 pub const RIVALS: usize = 2;
 
-/// A written token, and how the model weighed it against others. In a grammar only tokens that it allows count.
+/// A written token, and how the model weighed it against others. In a grammar only tokens that it
+/// allows count.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weighed {
     bytes: Vec<u8>,
@@ -21,8 +22,9 @@ impl Weighed {
     }
 }
 
-/// How sure the model was of `name`, the first of it in the answer: as sure as of the token of which it was least sure. The token behind
-/// the name counts too, because there a longer name goes on. `None` if the tokens do not spell the name, as of a server's model, which gives none.
+/// How sure the model was of `name`, the first of it in the answer: as sure as of the token of
+/// which it was least sure. The token behind the name counts too, because there a longer name goes
+/// on. `None` if the tokens do not spell the name, as of a server's model, which gives none.
 pub fn of(tokens: &[Weighed], name: &str) -> Option<Sure> {
     let text: Vec<u8> = tokens.iter().flat_map(|token| &token.bytes).copied().collect();
     let from = text.windows(name.len().max(1)).position(|part| part == name.as_bytes())?;

@@ -109,8 +109,9 @@ impl Script {
         Script { measured: Some(Measured { choosing, reading: all, writing: all, ..Measured::default() }), ..self }
     }
 
-    /// Sets how many of eight tools it chose rightly in the probe, by itself and inside a grammar, among few sooner than among many, and that it
-    /// was more sure of these than an [`Script::unsure`] one is.
+    /// Sets how many of eight tools it chose rightly in the probe, by itself and inside a grammar,
+    /// among few sooner than among many, and that it was more sure of these than an
+    /// [`Script::unsure`] one is.
     pub fn choosing(self, free: usize, grammar: usize) -> Script {
         let half = |right: usize| Share { right, of: 4 };
         let [free, grammar] = [free, grammar].map(|right| Choices {

@@ -133,7 +133,8 @@ impl Choices {
 }
 
 impl Choosing {
-    /// Whether both were asked for. Measurements of before 28 November 2026 do not say of how many tools.
+    /// Whether both were asked for. Measurements of before 28 November 2026 do not say of how many
+    /// tools.
     pub fn is_known(self) -> bool {
         self.free.all().of > 0 && self.grammar.all().of > 0
     }

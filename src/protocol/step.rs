@@ -80,7 +80,8 @@ pub struct ToolChoice {
     pub tool: Option<String>,
     /// Null for a model of a server, which does not say.
     pub sure: Option<Sure>,
-    /// There was no call, or the role was less sure than it was of each right choice when it was measured: the planner chooses among the same tools.
+    /// There was no call, or the role was less sure than it was of each right choice when it was
+    /// measured: the planner chooses among the same tools.
     pub handed_on: bool,
 }
 

@@ -17,7 +17,7 @@ const SERVER_WEIGHT: f32 = 0.5;
 /// Terms taken from the first sentence of a description, which says what the tool does.
 const OPENING_TERMS: usize = 8;
 
-pub const COUNT: usize = 11;
+pub const COUNT: usize = 9;
 /// Name, weight in [`score`] and weight in [`fits`] of each feature.
 ///
 /// The weights of `score` were set by hand, then adjusted in small steps while the suites of six catalogues gained
@@ -33,8 +33,6 @@ pub const FEATURES: [(&str, f32, f32); COUNT] = [
     ("opening_verb", 0.3, 0.0),
     ("parameters_said", 1.0, 0.0),
     ("question_mutates", -0.3, 0.0),
-    ("server_said", 0.5, 0.0),
-    ("server_about_said", 0.5, 0.0),
 ];
 const FITS_BIAS: f32 = -4.2;
 /// Index of the feature `dense`, the cosine of step and tool.
@@ -75,9 +73,6 @@ struct Tool {
     /// Stems of the description's beginning.
     opening: Vec<String>,
     parameters: Vec<String>,
-    /// Stems of the name of its server, and of what that says of itself; of no built-in tool, whose group no user names.
-    server: Vec<String>,
-    server_about: Vec<String>,
     mutates: bool,
 }
 
@@ -113,8 +108,6 @@ impl Lexicon {
                 verb_of(&tool.opening),
                 share_found(&tool.parameters, &query, |_| 1.0),
                 f32::from(u8::from(asks && tool.mutates)),
-                share_found(&tool.server, &query, |_| 1.0),
-                share_found(&tool.server_about, &query, |term| self.rarity(term)),
             ]
         };
         self.tools.iter().enumerate().map(row).collect()
@@ -158,15 +151,12 @@ impl Tool {
         weights.sort_by(f32::total_cmp);
         let mut opening = terms(opening(&spec.description));
         opening.truncate(OPENING_TERMS);
-        let is_of_server = without_server(&spec.name) != spec.name;
         Tool {
             counts,
             length: weights.into_iter().sum(),
             name: terms(without_server(&spec.name)),
             opening,
             parameters: parameters.iter().flat_map(|parameter| terms(parameter.name)).collect(),
-            server: if is_of_server { terms(&spec.server) } else { Vec::new() },
-            server_about: if is_of_server { terms(&spec.server_description) } else { Vec::new() },
             mutates: spec.mutates,
         }
     }

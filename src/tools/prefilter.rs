@@ -202,32 +202,6 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_names_a_server_or_its_app_raises_its_tools() {
-        let tool = |server: &str, about: &str| ToolSpec {
-            name: format!("{server}.add_page"),
-            description: "Add a page".to_owned(),
-            server: server.to_owned(),
-            server_description: about.to_owned(),
-            ..ToolSpec::default()
-        };
-        let filter = Prefilter::new(&[tool("alpha", "Confluence"), tool("beta", "Notion")], None);
-        let best = |step: &str| filter.select(step, None, 1)[0].index;
-        assert_eq!(best("Add a page about oats"), 0);
-        assert_eq!((best("Add a page about oats to beta"), best("Add a page about oats in Notion")), (1, 1));
-        let hints = |step: &str| filter.features(step, None)[1][features::COUNT - 2..].to_vec();
-        assert_eq!(hints("Add a page to beta"), [1.0, 0.0]);
-        assert_eq!(hints("Add a page in Notion"), [0.0, 1.0]);
-        // A built-in tool has a group that no user names.
-        let group = |name: &str, server: &str| ToolSpec {
-            name: name.to_owned(),
-            server: server.to_owned(),
-            ..ToolSpec::default()
-        };
-        let rows = Prefilter::new(&[group("scan", "archive")], None).features("Scan the archive", None);
-        assert_eq!(rows[0][features::COUNT - 2..], [0.0, 0.0]);
-    }
-
-    #[test]
     fn paths_and_identifiers_are_replaced_by_general_words() {
         let filter = Prefilter::new(Catalog::builtin().specs(), None);
         for (step, expected) in [

@@ -127,8 +127,8 @@ async fn the_planner_chooses_where_the_router_names_no_tool() {
     assert_eq!(called((call, 7), ("I do not know.", 8)).await, ["home.lamp_one"]);
 }
 
-/// The choices of a turn where the router, unsure of everything that it writes or not, writes `router` and the planner `[home.lamp_one(room="kitchen")]`;
-/// and the tools called.
+/// The choices of a turn where the router, unsure of everything that it writes or not, writes
+/// `router` and the planner `[home.lamp_one(room="kitchen")]`; and the tools called.
 async fn chosen(router: &str, is_unsure: bool, planner_right: usize) -> (Vec<ToolChoice>, Vec<String>) {
     let project = Project::todo();
     let script = |reply: &str| Script::saying("").on("Call the one tool", reply).writing();
@@ -156,7 +156,8 @@ async fn the_planner_chooses_among_the_same_tools_where_the_router_is_less_sure_
     let (choices, calls) = chosen(call, true, 8).await;
     assert_eq!((told(&choices), calls), (vec![router(true), planner()], vec![one.to_owned()]));
     let (unsure, sure) = (choices[0].sure.expect("how sure"), choices[1].sure.expect("how sure"));
-    // Two names differ in one letter, and a weight of 0.5 against 0 is a probability of .62 against .38.
+    // Two names differ in one letter, and a weight of 0.5 against 0 is a probability of .62 against
+    // .38.
     assert!((unsure.margin - 0.245).abs() < 0.01 && (unsure.entropy - 0.663).abs() < 0.01, "{unsure:?}");
     assert!(sure.margin > 0.99 && sure.entropy < 0.01, "{sure:?}");
     let (choices, calls) = chosen(call, false, 8).await;

@@ -55,7 +55,8 @@ async fn by_model(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<V
     Ok(complete::covered(steps::read(text), &request))
 }
 
-/// Has the model split `request` into steps, with at most `tokens` tokens. `servers` says what other programs can do.
+/// Has the model split `request` into steps, with at most `tokens` tokens. `servers` says what
+/// other programs can do.
 pub async fn reading(
     asked: Question<'_>,
     request: &str,

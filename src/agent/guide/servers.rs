@@ -13,8 +13,8 @@ const OPENING: &str =
 /// Longest line about a server, in characters.
 const LINE_CHARS: usize = 200;
 
-/// A text to append to a prompt: what the servers can do, those first whose tools retrieval ranks best for `request`, with at most `tokens` tokens.
-/// Empty without servers.
+/// A text to append to a prompt: what the servers can do, those first whose tools retrieval ranks
+/// best for `request`, with at most `tokens` tokens. Empty without servers.
 pub async fn summary(toolkit: &Toolkit, model: &Player, request: &str, tokens: usize) -> String {
     let specs = toolkit.catalog.specs();
     let is_of_server = |spec: &&ToolSpec| !spec.server.is_empty() && !toolkit.catalog.is_builtin(&spec.name);

@@ -95,7 +95,8 @@ impl Report {
     }
 }
 
-/// Host of an evaluation: keeps the choices of tools, drops all other events and rejects every call.
+/// Host of an evaluation: keeps the choices of tools, drops all other events and rejects every
+/// call.
 #[derive(Default)]
 pub(super) struct RejectingHost {
     policy: Policy,

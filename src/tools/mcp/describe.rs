@@ -15,7 +15,8 @@ pub const TOOLS_MAX: usize = 256;
 const DESCRIPTION_MAX_CHARS: usize = 1_000;
 const ABOUT_MAX_CHARS: usize = 200;
 
-/// The tools that can be offered of a server that says `about` of itself, and notes on what was left out and why.
+/// The tools that can be offered of a server that says `about` of itself, and notes on what was
+/// left out and why.
 pub fn tools(all: Vec<Tool>, about: &str, config: &Server) -> (Vec<ToolSpec>, Vec<String>) {
     let (mut taken, mut notes): (Vec<ToolSpec>, Vec<String>) = (Vec::new(), Vec::new());
     for tool in all {
