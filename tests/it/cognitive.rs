@@ -1,6 +1,6 @@
 //! The cognitive loop with scripted models: drafts are judged and rewritten a limited number of times.
 
-use monobloc::agent::{Toolkit, plan_turn, run_turn};
+use monobloc::agent::{Meter, Toolkit, plan_turn, run_turn};
 use monobloc::base::config::{Cognitive, Technique, Voice, When};
 use monobloc::engine::scripted::Script;
 use monobloc::protocol::{CognitiveState, Decision, Event, Exchange, Proposal, Verification, VerificationResult};
@@ -294,22 +294,21 @@ async fn a_writing_model_is_shown_the_code_that_a_verdict_names() {
 #[tokio::test]
 async fn the_planner_reads_what_failed_before() {
     let project = Project::todo();
-    let request = "Add a function second() and a function third() to src/todo.ts";
-    let planner = Script::saying("It is so.")
-        .on("- not done: nobody may write it", "edit: Add a function second()\nedit: a function third() to src/todo.ts")
-        .on("Request: Add", &format!("edit: {request}"))
-        .writing();
-    let plain = indexed(&project, toolkit(&project, planner, Script::saying("")));
-    let answer = "- not done: nobody may write it".to_owned();
-    let earlier = vec![Exchange { request: request.to_owned(), answer }];
-    for (earlier, steps) in [(Vec::new(), 1), (earlier, 2)] {
-        let toolkit = Toolkit { earlier, ..plain.clone() };
-        let host = Witness::new(|_: &Proposal| Decision::Reject);
-        plan_turn(&toolkit, request, &host).await.expect("a plan");
-        let planned =
-            host.seen(|event| if let Event::PlanCreated { plan } = event { Some(plan.clone()) } else { None });
-        assert_eq!(planned[0].steps.len(), steps, "{planned:?}");
-    }
+    // No rule reads it.
+    let request = "first tell me what src/retry.ts does, then say what src/todo.ts does and how a.py does it";
+    let plain = indexed(&project, toolkit(&project, Script::saying("ask: ").writing(), Script::saying("")));
+    let answer = "- not done: nobody may read src/retry.ts".to_owned();
+    let read = async |earlier: Vec<Exchange>| {
+        // Each run counts its own calls.
+        let toolkit = Toolkit { earlier, meter: Meter::start(), ..plain.clone() };
+        plan_turn(&toolkit, request, &Witness::new(|_: &Proposal| Decision::Reject)).await.expect("a plan");
+        let calls = toolkit.meter.usage().calls.into_iter().filter(|call| call.phase == "reading the request");
+        calls.map(|call| call.prompt_tokens).sum::<usize>()
+    };
+    let (alone, after) =
+        (read(Vec::new()).await, read(vec![Exchange { request: "Read it".into(), answer: answer.clone() }]).await);
+    // The scripted model has a token for each byte.
+    assert!(alone > 0 && after >= alone + answer.len(), "{alone} {after}");
 }
 
 #[tokio::test]
