@@ -266,7 +266,7 @@ fn grounded(call: ToolCall, spec: &ToolSpec, is_said: impl Fn(&Value) -> bool) -
     Ok(call)
 }
 
-/// What a model has chosen: nothing, or a call, and how sure it was of the tool.
+/// The choice of a model: a call or none, and how sure it was of the tool.
 #[derive(Clone, Debug, Default)]
 pub struct Chosen {
     pub call: Option<ToolCall>,

@@ -216,18 +216,18 @@ impl<'a> Rounds<'a> {
 
     /// Keeps the failure of this round for the next ones. The model that judges condenses a long one.
     async fn note_failure(&mut self) -> Result<(), TurnError> {
-        let critique = self.state.critique.as_str();
-        let judge = self.judge().await?;
-        let is_long = critique.chars().count() > FAILURE_CHARS;
-        let failure = match judge.capability().supports_complex_reasoning && is_long {
-            true => {
-                let (toolkit, host) = (self.toolkit, self.host);
+        let mut failure = words::shorten(&self.state.critique, FAILURE_CHARS);
+        if self.state.critique.len() > FAILURE_CHARS {
+            let (toolkit, host, judge) = (self.toolkit, self.host, self.judge().await?);
+            if judge.capability().supports_complex_reasoning {
                 let asked = Question { toolkit, model: &judge, host, phase: "condensing", priority: Priority::Step };
-                asked.text(CONDENSE_PROMPT, critique, FAILURE).await?
+                let condensed = asked.text(CONDENSE_PROMPT, &self.state.critique, FAILURE).await?;
+                if !condensed.trim().is_empty() {
+                    failure = words::shorten(condensed.trim(), FAILURE_CHARS);
+                }
             }
-            false => critique.to_owned(),
-        };
-        remember(&mut self.state.past_failures, &words::shorten(failure.trim(), FAILURE_CHARS));
+        }
+        remember(&mut self.state.past_failures, &failure);
         Ok(())
     }
 

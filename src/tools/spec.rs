@@ -32,7 +32,7 @@ pub struct ToolSpec {
     /// The group of tools this one belongs to.
     #[serde(default)]
     pub server: String,
-    /// What the server says of itself.
+    /// The server's own description.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub server_description: String,
     /// It may change something; other tools only read.

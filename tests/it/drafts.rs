@@ -23,7 +23,7 @@ const AGAIN: &str = "A first attempt was wrong";
 struct Seen {
     project: Project,
     finished: TurnFinished,
-    /// What was said of drafts that are written at once, in each round that has several.
+    /// The notices about drafts that are written at once, one for each round that has several.
     rounds: Vec<String>,
     /// How often the example ran after a change and failed.
     failed: usize,
@@ -94,7 +94,7 @@ async fn a_model_of_one_slot_writes_one_draft_after_another() {
 async fn drafts_that_are_not_needed_any_more_are_not_written_to_their_end() {
     let long: String = (0..800).map(|at| format!("\n    part_{at} = len(name) + {at}")).collect();
     let long = format!("def initials(name):{long}\n    return part_799");
-    // What such a machine may write is long enough for that.
+    // Such a machine may write long enough for that.
     let mut script = drafting(&[RIGHT, &long]).at(5_000.0, 50.0);
     script.row_time = Duration::from_micros(100);
     let seen = turned(script, 4, ADD).await;

@@ -19,7 +19,7 @@ pub struct Guided {
     pub pack: usize,
     /// The tools of servers that a model chooses among, beyond the few that it is always shown.
     pub tools: usize,
-    /// What servers can do, in the prompt of the model that reads a request.
+    /// The summary of the servers, in the prompt of the model that reads a request.
     pub servers: usize,
     /// The steps that the model reads from a request: each repeats its words.
     pub steps: usize,

@@ -225,16 +225,14 @@ impl Checklist {
 
 /// The items with the steps of each stage behind it. A stage is open as long as one of its steps is.
 fn in_stages(items: Vec<Item>) -> Result<Vec<Item>, String> {
-    let (mut stages, mut steps): (Vec<Item>, Vec<Item>) = items.into_iter().partition(|item| item.stage.is_none());
+    let (stages, mut steps): (Vec<Item>, Vec<Item>) = items.into_iter().partition(|item| item.stage.is_none());
     let is_stage = |name: &str| stages.iter().any(|item| item.step.text == name);
     if let Some(name) = steps.iter().filter_map(|item| item.stage.as_deref()).find(|name| !is_stage(name)) {
         return Err(format!("`{name}` is not the text of an item without a stage; add it to the list"));
     }
     let mut items = Vec::new();
-    for mut stage in stages.drain(..) {
-        let (own, others) = steps.into_iter().partition(|item| item.stage.as_ref() == Some(&stage.step.text));
-        steps = others;
-        let own: Vec<Item> = own;
+    for mut stage in stages {
+        let own: Vec<Item> = steps.extract_if(.., |item| item.stage.as_ref() == Some(&stage.step.text)).collect();
         if own.iter().any(|step| step.mark == Mark::Open) {
             stage.mark = Mark::Open;
         }

@@ -59,7 +59,7 @@ pub(super) struct Choice {
     /// `None` if the request needs no tool.
     pub tool: Option<String>,
     arguments: Map<String, Value>,
-    /// What models chose, first the one that chooses and then the planner if that was not sure.
+    /// The choices of the models: first of the one that chooses, then of the planner if that was not sure.
     by: Vec<ToolChoice>,
 }
 

@@ -98,7 +98,7 @@ impl Connection {
         self.listener.0.swap(false, Ordering::Relaxed)
     }
 
-    /// What the server says of itself: its title and description, else how it is used.
+    /// The server's own description: its title and description, else its instructions.
     pub fn about(&self) -> String {
         let Some(info) = self.peer.peer_info() else { return String::new() };
         let own = info.server_info.as_ref();

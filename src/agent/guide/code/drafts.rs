@@ -25,7 +25,7 @@ enum Reached {
     Difference,
 }
 
-/// What a draft that is refused leaves for the next round.
+/// The state of the rounds after a draft that was refused, from which the next round goes on.
 #[derive(Clone)]
 struct Standing {
     files: Version,

@@ -82,7 +82,7 @@ impl<'a> Writer<'_, 'a> {
         Box::pin(stream::iter(writing).buffer_unordered(count))
     }
 
-    /// What the model is to write for an item, and in which form.
+    /// The text that the model has to write for an item, and its form.
     fn order(&self, item: Item) -> Order {
         let Writer { job, files, trouble, round, .. } = *self;
         if matches!(item.what, What::Remove(_)) {
