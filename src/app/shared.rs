@@ -86,10 +86,10 @@ impl App {
         Ok((self.session_with(models, index)?, notes))
     }
 
-    /// A notice where the system lacks what fully confines commands.
+    /// A notice where commands are to be confined and this system cannot do so fully.
     fn less_confined(&self) -> Option<String> {
-        let lacks = sandbox::reduced().or(sandbox::missing()).filter(|_| self.config.commands.confined);
-        lacks.map(|_| format!("commands are {}", self.confinement()))
+        let is_less = sandbox::reduced().or(sandbox::missing()).is_some() && self.config.commands.confined;
+        is_less.then(|| format!("commands are {}", self.confinement()))
     }
 
     /// A session on this project with the models of the process.

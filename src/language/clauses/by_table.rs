@@ -7,7 +7,7 @@ use super::head::{Head, Line, Mode};
 use super::lookahead::{is_path, kind, low, starts};
 use super::scan::Kind;
 use super::table::{Table, elided};
-use super::verbs::{self, Class};
+use super::verbs;
 use super::words::listed;
 
 /// Longest phrase that may be before a verb, in tokens: `In der Datei src/a.rs ersetze …`.
@@ -18,15 +18,17 @@ const CLAUSE_MAX: usize = 60;
 const SKIPPED_MAX: usize = 6;
 /// Longest phrase like `puis`, in tokens.
 const SEQUENCE_MAX: usize = 4;
-/// How many tokens after a thing that does something a relative pronoun is searched.
+/// How many tokens behind one of the table's doers a relative pronoun is searched.
 const RELATIVE_MAX: usize = 4;
+/// Maximum number of subordinate clauses before the main one.
+const DEPTH_MAX: usize = 3;
 
-/// The form of the verb that begins an order. Verbs that are joined have the same.
+/// The form of the verb of an order. Orders that are joined have the same form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Imperative,
     Infinitive,
-    /// Finite, behind a wish: `je voudrais que tu ouvres`.
+    /// A finite verb behind a wish: `je voudrais que tu ouvres`.
     Wished,
 }
 
@@ -60,7 +62,7 @@ impl Opening {
     }
 }
 
-/// What joins two clauses.
+/// The marks and words that join two clauses.
 #[derive(Clone, Copy)]
 struct Joint {
     /// The first token behind it.
@@ -165,31 +167,33 @@ impl Reader<'_, '_, '_> {
         joins.then_some(joint)
     }
 
-    /// Index after the polite phrases at `from`, and whether a wish is one of them. `wished`: the
-    /// clause before was one.
+    /// Index after the polite phrases at `from`, and whether one of them joins a wish to its verb.
+    /// `wished`: the clause before was a wish.
     fn leads_end(&self, from: usize, wished: bool) -> (usize, bool) {
         let (mut at, mut is_wish) = (from, false);
+        let words = self.table.words;
+        let past_comma = |at: usize| at + usize::from(at > from && kind(self.line, at) == Some(Kind::Comma));
         for _ in 0..SKIPPED_MAX {
-            let comma = usize::from(at > from && kind(self.line, at) == Some(Kind::Comma));
-            let wish = self.phrase(at + comma, self.table.words.wishes).filter(|_| at > from || wished);
-            let [leads, wants] =
-                [self.table.words.leads, self.table.words.wants].map(|list| self.phrase(at + comma, list));
+            let next = past_comma(at);
+            let [wish, leads, wants] = [words.wishes, words.leads, words.wants].map(|list| self.phrase(next, list));
+            let wish = wish.filter(|_| at > from || wished);
             let Some(end) = wish.max(leads).max(wants).filter(|end| *end < self.line.len()) else { break };
             (at, is_wish) = (end, is_wish || wish == Some(end));
         }
-        let comma = usize::from(at > from && kind(self.line, at) == Some(Kind::Comma));
-        let mark = usize::from(kind(self.line, at + comma) == Some(Kind::Mark));
-        ((at + comma + mark).min(self.line.len().saturating_sub(1)), is_wish)
+        let next = past_comma(at);
+        let mark = usize::from(kind(self.line, next) == Some(Kind::Mark));
+        ((next + mark).min(self.line.len().saturating_sub(1)), is_wish)
     }
 
-    /// How the clause at `from` begins, where an order of the form `before` came before it. `depth`
-    /// counts the recursion.
+    /// How the clause at `from` begins, if an order of the form `before` comes before it. `depth`
+    /// counts the subordinate clauses before it.
     fn begin(&self, from: usize, before: Option<Form>, depth: usize) -> Opening {
         let words = self.table.words;
-        let (at, is_wish) = self.leads_end(from, before == Some(Form::Wished));
+        let is_after_wish = before == Some(Form::Wished);
+        let (at, is_wish) = self.leads_end(from, is_after_wish);
         let is_polite = at > from;
         let request = |verb: usize, form: Form| Opening::new(Mode::Request, Some(verb), form);
-        if depth > 3 || self.is(at, words.negations) {
+        if depth > DEPTH_MAX || self.is(at, words.negations) {
             return Opening::idle(Mode::Statement, at);
         }
         if let Some(end) = self.phrase(at, words.subordinators)
@@ -208,7 +212,6 @@ impl Reader<'_, '_, '_> {
         if let Some(verb) = self.infinitive(at).filter(|_| may_be_infinitive && !words.verb_last) {
             return request(verb, Form::Infinitive);
         }
-        let is_after_wish = before == Some(Form::Wished);
         if let Some(verb) = self.wished(at, is_wish).filter(|_| (is_wish || is_after_wish) && !words.verb_last) {
             return request(verb, Form::Wished);
         }
@@ -277,7 +280,7 @@ impl Reader<'_, '_, '_> {
     /// Whether a word is an English verb, as programmers use them in any language: `push die
     /// Änderungen`.
     fn is_english_verb(&self, low: &str) -> bool {
-        !self.table.is_closed(low) && matches!(verbs::class(low), Some(Class::Sure | Class::Either))
+        !self.table.is_closed(low) && verbs::is_likely(low)
     }
 
     /// Whether an object begins at `at`: an article, a name, a path.
@@ -296,13 +299,15 @@ impl Reader<'_, '_, '_> {
         self.behind_particles(at, |low| self.table.is_infinitive(low))
     }
 
-    /// Place of the verb of a wish at `at`, or behind pronouns there: `m'envoies`. Every word is
-    /// one where the wish `is_certain`.
+    /// Place of the verb of a wish at `at`, or behind pronouns there: `m'envoies`. If the wish
+    /// `is_certain`, every word outside the closed classes is taken for one.
     fn wished(&self, at: usize, is_certain: bool) -> Option<usize> {
         let may_be = |low: &str| is_certain && !low.is_empty() && !self.table.is_closed(low);
         self.behind_particles(at, |low| may_be(low) || self.table.is_wished(low))
     }
 
+    /// Place of the first word from `from` on that `is_verb`, if only pronouns and particles are
+    /// before it.
     fn behind_particles(&self, from: usize, is_verb: impl Fn(&str) -> bool) -> Option<usize> {
         let words = self.table.words;
         let is_particle = |word: &str| listed(words.objects, word) || listed(words.before_infinitive, word);
@@ -366,8 +371,8 @@ impl Reader<'_, '_, '_> {
         end.is_some_and(|end| !self.table.is_closed(self.low(end)))
     }
 
-    /// How the clause behind `joint` begins, if it is one of its own. `from`: where the clause
-    /// before began, with `left`.
+    /// How the clause behind `joint`, which is at `at`, begins, if it is a clause of its own. The
+    /// clause before begins at `from` with `left`.
     fn opens(&self, at: usize, joint: &Joint, from: usize, left: &Opening) -> Option<Opening> {
         let before = Some(left.form).filter(|_| left.is_order());
         let right = self.begin(joint.next, before, 0);
@@ -420,18 +425,13 @@ impl Reader<'_, '_, '_> {
         begins && !(from + 1..self.line.len().min(from + CLAUSE_MAX)).take_while(inside).any(|at| says(&at))
     }
 
-    /// The tokens of the clause before `at`, which began at `from`.
-    fn before(&self, from: usize, at: usize) -> Range<usize> {
-        from.max(at.saturating_sub(CLAUSE_MAX))..at
-    }
-
-    /// Whether the verbs before `at` are those of a thing that does something: `un script qui lit …
+    /// Whether the verbs before `at` say what one of the table's doers does: `un script qui lit …
     /// et affiche …`.
     fn is_of_doer(&self, from: usize, at: usize) -> bool {
         let words = self.table.words;
         let relates =
             |i: usize| self.phrase(i, words.subordinators).is_some() || self.phrase(i, words.purposes).is_some();
-        self.before(from, at)
+        clause_end(from, at)
             .filter(|i| self.is(*i, words.doers))
             .any(|i| (i + 1..at.min(i + RELATIVE_MAX)).any(relates))
     }
@@ -443,6 +443,11 @@ impl Reader<'_, '_, '_> {
             self.phrase(i, self.table.words.purposes)
                 .is_some_and(|end| self.infinitive(end).is_some_and(|verb| verb < at))
         };
-        !joint.mark && self.before(from, at).any(begins)
+        !joint.mark && clause_end(from, at).any(begins)
     }
+}
+
+/// The last tokens of the clause `from..to`, at most [`CLAUSE_MAX`].
+fn clause_end(from: usize, to: usize) -> Range<usize> {
+    from.max(to.saturating_sub(CLAUSE_MAX))..to
 }

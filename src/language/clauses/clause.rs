@@ -38,8 +38,8 @@ pub(super) fn finish(line: &Line, clauses: &mut Vec<Clause>, from: usize, to: us
 }
 
 /// Gives a bare verb the object of the next clause that has one: `Build, test and deploy the app`.
-/// `has_object` says of the place of a verb whether its object is part of it, `is_preposition` of
-/// the place behind a verb whether no object follows.
+/// `has_object` says whether the verb at a place has its object written together with it;
+/// `is_preposition` says whether the word at a place is a preposition, so no object is there.
 pub(super) fn lend_objects(
     clauses: &mut [Clause],
     has_object: impl Fn(usize) -> bool,

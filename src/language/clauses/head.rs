@@ -24,11 +24,12 @@ pub(super) struct Head {
     pub mode: Mode,
     /// Index of the first word that is not a connective.
     pub start: usize,
-    /// Index of the imperative verb of a request.
+    /// Index of the verb of a request.
     pub verb: Option<usize>,
     /// The verb comes after an `if`, `when` or `unless`.
     pub conditional: bool,
-    /// A question whose verb is a bare infinitive: `how do I …`.
+    /// The verb of a question is a bare infinitive (`how do I …`), or that of a request is not an
+    /// imperative (`die Datei öffnen`).
     pub infinitive: bool,
 }
 

@@ -1,9 +1,10 @@
 //! Splits a request into parts, each one thing that it asks for; they are the steps of a plan made without a model. Pure.
 //!
 //! `Read src/a.rs and tell me what it does, then run the tests.` has three parts: an act, an answer that only tells
-//! what the first found, and an act. English has clause rules of its own (`english`), because its verbs are also its nouns. German, French,
-//! Spanish and Russian are tables of words (`table`), which one scanner uses (`by_table`). In every other language a sentence or a list item
-//! is a part.
+//! what the first found, and an act. English has clause rules of its own (`english`), because many of
+//! its verbs are also nouns. German, French, Spanish and Russian have tables of words (`table`), and
+//! one set of rules (`by_table`) reads them. In every other language a sentence or a list item is a
+//! part.
 
 mod by_table;
 mod clause;

@@ -103,7 +103,6 @@ impl<'a> Scanner<'a> {
         let after = at + c.len_utf8();
         match c {
             '(' | '[' | '{' => self.push(Kind::Open, at, after),
-            '¿' | '¡' => self.push(Kind::Mark, at, after),
             _ => match mark(c) {
                 Some(kind) if !(c == '.' && starts_name(&self.text[after..]) || self.is_sign(at)) => {
                     self.push(kind, at, after)
@@ -236,6 +235,7 @@ impl<'a> Scanner<'a> {
     /// Whether the full stop at the end of `run` belongs to an abbreviation.
     fn keeps_stop(&self, run: &str, end: usize) -> bool {
         let low = run.to_lowercase();
+        // French `M. Dupont`; a lower-case `m.` also ends a sentence: `10 m.`
         let known = listed(ABBREVIATIONS, low.trim_start_matches('(')) || run == "M.";
         let next = self.text[end..].trim_start().chars().next();
         let ends_often = matches!(
@@ -261,6 +261,7 @@ fn mark(c: char) -> Option<Kind> {
         ':' | '：' => Kind::Colon,
         '—' => Kind::Dash,
         ')' | ']' | '}' => Kind::Close,
+        '¿' | '¡' => Kind::Mark,
         _ => return None,
     })
 }

@@ -1,4 +1,4 @@
-//! The words of a language, from which `by_table` splits its sentences; one table a language.
+//! The words of each language whose sentences `by_table` splits; one table a language.
 
 mod french;
 mod german;
@@ -30,10 +30,10 @@ pub(super) struct Words {
     pub infinitive_endings: &'static str,
     pub noun_endings: &'static str,
     pub last_endings: &'static str,
-    /// Ending of an imperative that makes of it the verb of a wish: `que tu ouvre-s`.
+    /// Endings that make an imperative or infinitive the verb of a wish: `que tu ouvre-s`.
     pub wish_endings: &'static [&'static str],
-    /// What is written together with an imperative or infinitive: pronouns, and endings of
-    /// politeness.
+    /// Pronouns, and endings of politeness, that are written together with an imperative or
+    /// infinitive.
     pub clitics: &'static str,
     pub polite_endings: &'static str,
     /// A pronoun that makes an imperative of the infinitive before it: `öffnen Sie`.
@@ -42,7 +42,7 @@ pub(super) struct Words {
     pub verb_last: bool,
     /// A word with a capital is a noun, except at the start of a sentence.
     pub noun_capitals: bool,
-    /// Words that have the form of a verb and are none.
+    /// Words that have the form of a verb but are not verbs.
     pub not_verbs: &'static str,
 
     /// Words that join clauses as well as nouns.
@@ -55,12 +55,12 @@ pub(super) struct Words {
     pub leads: &'static str,
     /// Phrases of wishes: an order even if no verb follows.
     pub wants: &'static str,
-    /// What joins a wish to the verb of what is wished: `je voudrais que tu`.
+    /// Phrases that join a wish to the verb of what is wished: `je voudrais que tu`.
     pub wishes: &'static str,
     pub subordinators: &'static str,
     /// Subordinators of a condition.
     pub conditions: &'static str,
-    /// What begins a purpose with an infinitive.
+    /// Phrases that begin a purpose with an infinitive.
     pub purposes: &'static str,
     /// Things that do something by themselves: what is said of one behind a relative pronoun orders
     /// nothing.
@@ -73,7 +73,7 @@ pub(super) struct Words {
     /// before.
     pub subjects: &'static str,
     pub objects: &'static str,
-    /// What may be between a lead or a connective and an infinitive, besides `objects`.
+    /// Words that may be between a lead or a connective and an infinitive, besides `objects`.
     pub before_infinitive: &'static str,
     /// Finite verbs of statements.
     pub finite: &'static str,
@@ -105,9 +105,10 @@ pub(super) struct Table {
 static TABLES: LazyLock<[Table; 4]> =
     LazyLock::new(|| [&german::WORDS, &french::WORDS, &spanish::WORDS, &russian::WORDS].map(Table::of));
 
-/// Fewest letters of a word that an ending makes a verb, by itself and if an object follows.
-const ENDING_LETTERS: usize = 5;
-const OBJECT_ENDING_LETTERS: usize = 4;
+/// Minimum number of letters of a word that its ending shows to be a verb: by itself, and if an
+/// object follows.
+const ENDING_LETTERS_MIN: usize = 5;
+const OBJECT_ENDING_LETTERS_MIN: usize = 4;
 /// Maximum number of prefixes, or of clitics, of a verb: `wieder-her-stellen`, `envía-me-lo`.
 const AFFIXES_MAX: usize = 2;
 
@@ -121,26 +122,7 @@ impl Table {
             imperatives.extend(endings.iter().map(|ending| (format!("{stem}{ending}"), verb)));
         }
         imperatives.extend(words.imperatives.split_whitespace().map(|form| (form.to_owned(), form)));
-        let lists = [
-            words.joins,
-            words.sequence,
-            words.additions,
-            words.leads,
-            words.wants,
-            words.subordinators,
-            words.questions,
-            words.negations,
-            words.determiners,
-            words.prepositions,
-            words.subjects,
-            words.objects,
-            words.before_infinitive,
-            words.finite,
-            words.not_verbs,
-        ];
-        let closed =
-            lists.into_iter().flat_map(entries).filter(|entry| !entry.is_empty() && !entry.contains(' ')).collect();
-        let lists = [
+        let phrase_lists = [
             words.joins,
             words.sequence,
             words.additions,
@@ -153,9 +135,23 @@ impl Table {
             words.questions,
         ];
         let mut phrases: HashMap<&str, Vec<(&str, &str)>> = HashMap::new();
-        for (list, phrase) in lists.into_iter().flat_map(|list| entries(list).map(move |phrase| (list, phrase))) {
-            phrases.entry(phrase.split(' ').next().unwrap_or_default()).or_default().push((list, phrase));
+        for list in phrase_lists {
+            for phrase in entries(list) {
+                phrases.entry(phrase.split(' ').next().unwrap_or_default()).or_default().push((list, phrase));
+            }
         }
+        let word_lists = [
+            words.negations,
+            words.determiners,
+            words.prepositions,
+            words.subjects,
+            words.objects,
+            words.before_infinitive,
+            words.finite,
+            words.not_verbs,
+        ];
+        let lists = phrase_lists.into_iter().chain(word_lists);
+        let closed = lists.flat_map(entries).filter(|entry| !entry.contains(' ')).collect();
         Table { words, imperatives, infinitives, closed, phrases }
     }
 
@@ -166,7 +162,7 @@ impl Table {
         }
         let polite = self.words.polite_endings.split_whitespace().filter_map(|ending| low.strip_suffix(ending));
         let forms = std::iter::once(low).chain(polite);
-        let known = |stem: &str| self.imperatives.get(stem).map(|verb| (*verb).to_owned());
+        let known = |stem: &str| self.imperatives.get(stem).copied();
         let found =
             forms.flat_map(|form| self.bare(form)).find_map(|form| self.with_prefixes(&form, AFFIXES_MAX, &known));
         found.or_else(|| self.accented(low))
@@ -176,19 +172,19 @@ impl Table {
     fn accented(&self, low: &str) -> Option<String> {
         let mut forms = self.bare(low).into_iter().skip(1);
         let is_accented = |form: &String| {
-            unaccented(form) != *form && ends_in(form, self.words.object_endings, OBJECT_ENDING_LETTERS)
+            unaccented(form) != *form && ends_in(form, self.words.object_endings, OBJECT_ENDING_LETTERS_MIN)
         };
         forms.find(is_accented)
     }
 
     /// Whether the ending of `low` shows an imperative.
     pub fn has_imperative_ending(&self, low: &str) -> bool {
-        !self.closed.contains(low) && ends_in(low, self.words.imperative_endings, ENDING_LETTERS)
+        !self.closed.contains(low) && ends_in(low, self.words.imperative_endings, ENDING_LETTERS_MIN)
     }
 
     /// Whether `low` is an imperative if an object follows.
     pub fn may_be_imperative(&self, low: &str) -> bool {
-        !self.closed.contains(low) && ends_in(low, self.words.object_endings, OBJECT_ENDING_LETTERS)
+        !self.closed.contains(low) && ends_in(low, self.words.object_endings, OBJECT_ENDING_LETTERS_MIN)
     }
 
     /// Whether `low` is an infinitive, perhaps with clitics.
@@ -197,19 +193,19 @@ impl Table {
     }
 
     /// Whether the table has the infinitive `low`, or its ending shows that it is one.
-    pub fn is_bare_infinitive(&self, low: &str) -> bool {
+    fn is_bare_infinitive(&self, low: &str) -> bool {
         let is_noun = || self.words.noun_endings.split_whitespace().any(|ending| low.ends_with(ending));
-        let has_ending = || ends_in(low, self.words.infinitive_endings, ENDING_LETTERS) && !is_noun();
+        let has_ending = || ends_in(low, self.words.infinitive_endings, ENDING_LETTERS_MIN) && !is_noun();
         !self.closed.contains(low) && (self.is_known_infinitive(low) || has_ending())
     }
 
     /// Whether `low` is an infinitive if it ends an order.
     pub fn may_be_last(&self, low: &str) -> bool {
-        !self.closed.contains(low) && ends_in(low, self.words.last_endings, ENDING_LETTERS)
+        !self.closed.contains(low) && ends_in(low, self.words.last_endings, ENDING_LETTERS_MIN)
     }
 
     fn is_known_infinitive(&self, low: &str) -> bool {
-        let known = |stem: &str| self.infinitives.get(stem).map(|verb| (*verb).to_owned());
+        let known = |stem: &str| self.infinitives.get(stem).copied();
         self.with_prefixes(low, AFFIXES_MAX, &known).is_some()
     }
 
@@ -227,8 +223,8 @@ impl Table {
             .any(|form| self.imperatives.contains_key(form.as_str()) || self.is_infinitive(form))
     }
 
-    /// `low`, and what is left of it without the clitics at its end; the accent that they bring
-    /// goes too.
+    /// `low`, and each form of it with one more clitic at its end left out, with and without the
+    /// accents that clitics bring.
     fn bare(&self, low: &str) -> Vec<String> {
         let mut forms = vec![low.to_owned()];
         let mut rest = low;
@@ -243,14 +239,21 @@ impl Table {
         forms
     }
 
-    /// What `known` finds for `low` without at most `most` prefixes, with them before it.
-    fn with_prefixes(&self, low: &str, most: usize, known: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-        known(low).or_else(|| {
-            let prefixes = self.words.prefixes.split_whitespace().filter(|_| most > 0);
-            let mut split = prefixes.filter_map(|prefix| Some((prefix, low.strip_prefix(prefix)?)));
-            split.find_map(|(prefix, rest)| {
-                self.with_prefixes(rest, most - 1, known).map(|verb| format!("{prefix}{verb}"))
-            })
+    /// The verb that `known` finds for `low` or, behind at most `prefixes_max` prefixes, for its
+    /// rest; the prefixes are put before that verb again.
+    fn with_prefixes(
+        &self,
+        low: &str,
+        prefixes_max: usize,
+        known: &dyn Fn(&str) -> Option<&'static str>,
+    ) -> Option<String> {
+        if let Some(verb) = known(low) {
+            return Some(verb.to_owned());
+        }
+        let prefixes = self.words.prefixes.split_whitespace().filter(|_| prefixes_max > 0);
+        let mut split = prefixes.filter_map(|prefix| Some((prefix, low.strip_prefix(prefix)?)));
+        split.find_map(|(prefix, rest)| {
+            self.with_prefixes(rest, prefixes_max - 1, known).map(|verb| format!("{prefix}{verb}"))
         })
     }
 
@@ -262,8 +265,8 @@ impl Table {
 
     /// The phrases of `list`, one of the fields of [`Words`], that begin with `low`.
     pub fn phrases(&self, list: &'static str, low: &str) -> impl Iterator<Item = &'static str> {
-        let all = self.phrases.get(low).filter(|_| !low.is_empty()).map_or(&[][..], Vec::as_slice);
-        all.iter().filter(move |(own, _)| *own == list).map(|(_, phrase)| *phrase)
+        let all = self.phrases.get(low).into_iter().flatten();
+        all.filter(move |(own, _)| *own == list).map(|(_, phrase)| *phrase)
     }
 
     /// Whether `low` is a word of a closed class.
@@ -285,6 +288,7 @@ fn ends_in(low: &str, endings: &str, letters_min: usize) -> bool {
     low.chars().count() >= letters_min && endings.split_whitespace().any(|ending| low.ends_with(ending))
 }
 
+/// `word` without the accents that Spanish writes on vowels.
 fn unaccented(word: &str) -> String {
     let plain = |letter| match letter {
         'á' => 'a',
@@ -297,22 +301,23 @@ fn unaccented(word: &str) -> String {
     word.chars().map(plain).collect()
 }
 
-/// The word before the apostrophe, with it, and the word behind: `l'envoyer`.
+/// The shortened word with its apostrophe, and the word behind: `l'` and `envoyer`.
 pub(super) fn elided(low: &str) -> Option<(&str, &str)> {
     let at = low.find('\'').filter(|at| *at <= 2)?;
     Some(low.split_at(at + 1))
 }
 
-/// Words of other languages in Latin letters, whose texts the tables would take for theirs.
+/// Words of Italian, Portuguese and Dutch, whose texts would be taken for a table's language.
 const FOREIGN: &str = "\
-    il, gli, di, che, per, nel, della, sono, un', o, os, um, uma, do, da, em, não, com, depois, het, een, van, niet, naar, daarna";
-/// Share of the words of a text that a table has to have for the text to be in its language, or
-/// number of them.
+    il, gli, di, che, per, nel, della, sono, un', o, os, um, uma, do, da, em, não, com, depois, \
+    het, een, van, niet, naar, daarna";
+/// Minimum share, or number, of the words of a text that a table has to have for the text to be
+/// in its language.
 const SHARE_MIN: f64 = 0.25;
 const WORDS_MIN: usize = 2;
 
-/// The table that has most words of a text, if these are more than `english` ones. A text that is
-/// mainly Cyrillic, or has a Russian imperative, is Russian.
+/// The table that has the most words of a text, if they are more than the `english` words in it.
+/// A text that is mainly Cyrillic, or has a Russian imperative, is Russian.
 pub(super) fn choose(text: &str, tokens: &[Token], english: usize) -> Option<&'static Table> {
     let [.., russian] = &*TABLES;
     let letters = text.chars().filter(|c| c.is_alphabetic()).count();
@@ -322,7 +327,7 @@ pub(super) fn choose(text: &str, tokens: &[Token], english: usize) -> Option<&'s
         return Some(russian);
     }
     let mut words: HashMap<&str, usize> = HashMap::new();
-    // A single letter and a name in code (`GiB`) are of no language.
+    // A single letter, or a name in code (`GiB`), shows no language.
     let is_word = |token: &&Token| {
         let is_name = || super::names::is_path(token.text) || token.text.chars().skip(1).any(char::is_uppercase);
         token.kind == Kind::Word && token.text.chars().nth(1).is_some() && !is_name()

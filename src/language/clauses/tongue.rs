@@ -6,11 +6,10 @@ use super::lists::{self, Item, Unit};
 use super::names::Mentions;
 use super::scan::{Kind, Token};
 use super::table::{self, Table, Words};
-use super::verbs::{self, Class};
-use super::{by_table, english, words};
+use super::{by_table, english, verbs, words};
 
 /// A clause, before it becomes a part.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Piece {
     pub tongue: Tongue,
     pub text: String,
@@ -32,29 +31,19 @@ pub(super) struct Piece {
 #[derive(Clone, Copy)]
 pub(super) enum Tongue {
     English,
+    /// A language whose clause rules are `by_table`.
     ByTable(&'static Table),
     /// No clause rules: sentences and list items only.
     Other,
 }
 
-impl std::fmt::Debug for Tongue {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Tongue::English => "English",
-            Tongue::ByTable(_) => "ByTable",
-            Tongue::Other => "Other",
-        })
-    }
-}
-
 impl Tongue {
     /// The language of a text, by its words.
     pub fn of(text: &str, tokens: &[Token]) -> Tongue {
-        let opens =
-            tokens.iter().find(|token| token.kind == Kind::Word).filter(|token| verbs::class(&token.low).is_some());
-        let is_verb = |low: &str| matches!(verbs::class(low), Some(Class::Sure | Class::Either));
-        let is_english = |token: &&Token| is_english_word(&token.low) || is_verb(&token.low);
-        let english = usize::from(opens.is_some()) + tokens.iter().filter(is_english).count();
+        let first = tokens.iter().find(|token| token.kind == Kind::Word);
+        let opens = first.is_some_and(|token| verbs::class(&token.low).is_some());
+        let may_be_english = |token: &&Token| is_english_word(&token.low) || verbs::is_likely(&token.low);
+        let english = usize::from(opens) + tokens.iter().filter(may_be_english).count();
         if let Some(table) = table::choose(text, tokens, english) {
             return Tongue::ByTable(table);
         }
@@ -66,16 +55,16 @@ impl Tongue {
                 || words::is_question_word(low)
                 || words::is_auxiliary(low)
         };
-        let is_english = latin * 10 >= letters * 9 && (opens.is_some() || tokens.iter().any(shows));
+        let is_english = latin * 10 >= letters * 9 && (opens || tokens.iter().any(shows));
         if is_english { Tongue::English } else { Tongue::Other }
     }
 
-    /// Whether `verb` is one of a list of the language's table.
+    /// Whether `verb`, in any form that the language's table knows, is in one of its lists.
     pub fn has_verb(self, list: impl Fn(&Words) -> &'static str, verb: &str) -> bool {
         matches!(self, Tongue::ByTable(table) if table.is_one_of(list(table.words), verb))
     }
 
-    /// Whether `word` is one of a list of the language's table.
+    /// Whether `word` is in a list of the language's table.
     pub fn has_word(self, list: impl Fn(&Words) -> &'static str, word: &str) -> bool {
         matches!(self, Tongue::ByTable(table) if words::listed(list(table.words), word))
     }

@@ -86,3 +86,8 @@ static CLASSES: LazyLock<HashMap<&'static str, Class>> = LazyLock::new(|| {
 pub fn class(low: &str) -> Option<Class> {
     CLASSES.get(low).copied()
 }
+
+/// Whether a word is a verb at least as often as a noun.
+pub fn is_likely(low: &str) -> bool {
+    matches!(class(low), Some(Class::Sure | Class::Either))
+}

@@ -2,11 +2,12 @@
 
 /// Whether `word` is an entry of `table`: words or phrases with a comma and a space between them.
 pub fn listed(table: &str, word: &str) -> bool {
-    !word.is_empty() && entries(table).any(|entry| entry == word)
+    entries(table).any(|entry| entry == word)
 }
 
+/// The words and phrases of `table`; an empty table has none.
 pub fn entries(table: &str) -> impl Iterator<Item = &str> {
-    table.split(", ")
+    table.split(", ").filter(|entry| !entry.is_empty())
 }
 
 /// Makes of each row a function that says whether a word in lower case is one of the row's.

@@ -21,7 +21,7 @@ type Resource = (libc::__rlimit_resource_t, u64);
 #[cfg(not(target_env = "gnu"))]
 type Resource = (libc::c_int, u64);
 
-/// Adds the limits and `jail` to `command`. Over `sender` the child sends what the supervisor listens to. Everything is prepared
+/// Adds the limits and `jail` to `command`. The child sends the supervisor's listener over `sender`. Everything is prepared
 /// before the fork, because after it nothing may be allocated.
 pub fn put(command: &mut Command, confines: &Confines<'_>, mut jail: Jail, sender: UnixStream) {
     let settings = confines.commands;

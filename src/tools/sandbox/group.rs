@@ -7,15 +7,16 @@ use std::time::Duration;
 use super::system::{Held, Mark};
 use super::{Aside, GitRedirects, Registered};
 
-/// Maximum number of rounds of killing what is left with the mark, because a process can fork between two rounds.
+/// Maximum number of rounds of killing the processes with the mark, because one can fork between two rounds.
 const ROUNDS_MAX: usize = 64;
 /// How often processes are counted where the system does not enforce their limit.
 const COUNT_EVERY: Duration = Duration::from_millis(50);
 
-/// The process group of a command and what this process keeps of its sandbox. A process can leave the group, but a confined one
-/// cannot lose its mark.
+/// The process group of a command and the part of its sandbox that stays in this process. A process can leave the group, but a
+/// confined one cannot lose its mark.
 pub struct Group {
     leader: Option<u32>,
+    /// This process's end of the connection to the child, until the start.
     receiver: Option<UnixStream>,
     held: Held,
     misled: GitRedirects,
@@ -66,7 +67,7 @@ impl Group {
             end_marked(mark);
         }
         self.live = None;
-        // Nothing of the command runs any more, so what it changed of permissions stays put back.
+        // No process of the command is left to change the permissions again that are put back here.
         self.held = Held::default();
         std::mem::take(&mut self.misled).put_aside()
     }

@@ -10,6 +10,7 @@ use super::Confines;
 use super::places::{self, May};
 
 const PROGRAM: &str = "/usr/bin/sandbox-exec";
+const NO_PROGRAM: &str = "this system has no /usr/bin/sandbox-exec";
 
 /// Empty, because `sandbox-exec` starts the shell and applies the profile.
 #[derive(Default)]
@@ -39,7 +40,7 @@ impl Held {
     pub fn started(&mut self, _: &UnixStream) {}
 }
 
-pub fn reduced() -> Option<String> {
+pub fn reduced() -> Option<&'static str> {
     None
 }
 
@@ -47,8 +48,8 @@ pub fn at_hand() -> Means {
     Means
 }
 
-pub fn missing() -> Option<String> {
-    (!Path::new(PROGRAM).exists()).then(|| format!("this system has no {PROGRAM}"))
+pub fn missing() -> Option<&'static str> {
+    (!Path::new(PROGRAM).exists()).then_some(NO_PROGRAM)
 }
 
 pub fn jail(confines: &Confines<'_>, _: Means, command: &mut Command) -> io::Result<(Jail, Held)> {

@@ -14,7 +14,6 @@ mod send_fd;
 use std::io;
 use std::path::Path;
 use std::process::Command;
-use std::sync::OnceLock;
 
 use tokio::process::Child;
 
@@ -86,14 +85,12 @@ pub fn bounds(changes: &str, reads: &str, network: bool) -> String {
 
 /// Why this machine cannot enforce the sandbox; `None` if it can. Probed once, with commands that try it.
 pub fn missing() -> Option<&'static str> {
-    static MISSING: OnceLock<Option<String>> = OnceLock::new();
-    MISSING.get_or_init(system::missing).as_deref()
+    system::missing()
 }
 
-/// What the sandbox lacks on this machine, though it is enforced without namespaces; `None` for the full one.
+/// The differences from the full sandbox, if commands are confined without namespaces here; else `None`.
 pub fn reduced() -> Option<&'static str> {
-    static REDUCED: OnceLock<Option<String>> = OnceLock::new();
-    REDUCED.get_or_init(system::reduced).as_deref()
+    system::reduced()
 }
 
 /// Why commands under these settings are not sandboxed; `None` if they are.
@@ -104,7 +101,7 @@ pub fn unconfined(commands: &Commands) -> Option<&'static str> {
     let shows_hidden = reduced().is_some() && !commands.hidden.is_nothing();
     missing().or(shows_hidden.then_some(
         "rules deny reading files, and this system makes no mount namespaces, which hide them from a command \
-         (kernel.apparmor_restrict_unprivileged_userns or user.max_user_namespaces)",
+         (allow them: sysctl kernel.apparmor_restrict_unprivileged_userns=0, or a higher user.max_user_namespaces)",
     ))
 }
 

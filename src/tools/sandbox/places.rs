@@ -27,7 +27,7 @@ pub struct Places {
     /// The folder of this program in the project: read-only too, and only what people write into it is seen ([`OF_PEOPLE`]). A search by a
     /// command does not find requests and answers of the journal.
     pub own: Option<PathBuf>,
-    /// Neither made nor replaced: files that do not exist and would redirect git, and a link that leads to git's folder.
+    /// Paths that a command can neither make nor replace: missing files that would redirect git, and a link to git's folder.
     pub fixed: Vec<PathBuf>,
     /// A folder on the disk of the project that is closed to commands or holds closed places.
     pub closed_on_disk: Option<PathBuf>,
@@ -44,16 +44,17 @@ pub struct Apart {
     pub shared: BTreeSet<PathBuf>,
     /// Protected places, which need not exist.
     pub closed: BTreeSet<PathBuf>,
-    /// What cannot be moved or replaced: protected places, shared folders, and folders that git keeps in its own.
+    /// The paths that cannot be moved or replaced: protected places, shared folders, and folders that git keeps in its own.
     pub stays: BTreeSet<PathBuf>,
     /// Folders in which anything may be changed that is not protected, with links resolved.
     pub writes: Vec<PathBuf>,
 }
 
-/// Maximum number of entries of a shared folder that are opened one by one.
+/// Maximum number of entries of a shared folder that are opened one by one. A command cannot change the folders among the rest.
 const ENTRIES_MAX: usize = 10_000;
 
 impl Places {
+    /// See [`Apart`].
     pub fn apart(&self) -> Apart {
         let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
         let closed = self.kept.iter().chain(&self.own).chain(&self.fixed);

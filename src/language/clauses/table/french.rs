@@ -40,10 +40,12 @@ pub(super) static WORDS: Words = Words {
     additions: "aussi, également, alors, de plus, en outre, encore, aussitôt, immédiatement, tout de suite, maintenant",
     leads: "peux-tu, pourrais-tu, pouvez-vous, pourriez-vous, veux-tu, tu peux, vous pouvez, tu pourrais, vous pourriez, est-ce que, veuillez, \
             merci, s'il te plaît, s'il vous plaît, stp, svp, je dois, il faut, \
-            il faudrait, nous devons, tu dois, aide-moi, aidez-moi, n'oublie pas, n'oubliez pas, bonjour, salut, pense, pensez, aurais-tu la gentillesse, auriez-vous la gentillesse, ce serait bien, si tu pouvais, si vous pouviez",
+            il faudrait, nous devons, tu dois, aide-moi, aidez-moi, n'oublie pas, n'oubliez pas, bonjour, salut, pense, pensez, \
+            aurais-tu la gentillesse, auriez-vous la gentillesse, ce serait bien, si tu pouvais, si vous pouviez",
     wants: "je voudrais, j'aimerais, je veux, je souhaite, j'ai besoin, il me faut",
     wishes: "que tu, que vous",
-    subordinators: "si, sinon, s'il, s'ils, quand, lorsque, dès que, une fois que, après que, après avoir, avant de, avant que, pour que, afin que, afin de, \
+    subordinators: "si, sinon, s'il, s'ils, quand, lorsque, dès que, une fois que, après que, après avoir, avant de, avant que, pour que, \
+                    afin que, afin de, \
                     parce que, car, puisque, que, qui, dont",
     conditions: "si, s'il, s'ils, sinon",
     purposes: "pour, afin de",

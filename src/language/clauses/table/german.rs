@@ -33,8 +33,10 @@ pub(super) static WORDS: Words = Words {
                abschließend, am ende, am schluss, daraufhin, hinterher, später, als erstes, als nächstes, als letztes, im anschluss, \
                im anschluss daran, nun",
     additions: "auch, noch, außerdem, zusätzlich, zudem, ebenfalls, sofort, gleich, direkt, jetzt, so",
-    leads: "bitte, könntest du, kannst du, würdest du, magst du, können sie, könnten sie, würden sie, ich muss, wir müssen, wir sollten, du sollst, du musst, du kannst, lass uns, hilf mir, \
-            wärst du so nett, wären sie so nett, denk daran, es wäre schön, vergiss nicht, mal, doch, einfach, mir, hallo, hi, danke, guten tag, guten morgen",
+    leads: "bitte, könntest du, kannst du, würdest du, magst du, können sie, könnten sie, würden sie, ich muss, wir müssen, wir sollten, \
+            du sollst, du musst, du kannst, lass uns, hilf mir, \
+            wärst du so nett, wären sie so nett, denk daran, es wäre schön, vergiss nicht, mal, doch, einfach, mir, hallo, hi, danke, \
+            guten tag, guten morgen",
     wants: "ich möchte, ich will, ich würde gern, ich würde gerne, ich hätte gern, ich brauche",
     wishes: "dass du, wenn du, dass sie, wenn sie",
     subordinators: "wenn, falls, sobald, nachdem, bevor, während, weil, da, dass, damit, ob, um, obwohl",
@@ -49,7 +51,8 @@ pub(super) static WORDS: Words = Words {
     subjects: "der, ich, er, sie, es, wir, ihr, man",
     objects: "",
     before_infinitive: "zu",
-    finite: "ist, sind, war, waren, hat, haben, hatte, wird, werden, wurde, wurden, kann, können, soll, sollen, muss, müssen, könntest, würdest, könnten, würden",
+    finite: "ist, sind, war, waren, hat, haben, hatte, wird, werden, wurde, wurden, kann, können, soll, sollen, muss, müssen, könntest, \
+             würdest, könnten, würden",
     back: "er, sie, es, ihn, ihm, ihnen, davon, darin, daraus, dazu, dorthin, dort, diese, dieses, ergebnis, ergebnisse",
     tells: "sagen, nennen, erklären, beschreiben, mitteilen, antworten",
     shows: "zeigen, geben, ausgeben, gib",

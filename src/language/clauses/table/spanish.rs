@@ -35,14 +35,16 @@ pub(super) static WORDS: Words = Words {
     verb_last: false,
     noun_capitals: false,
     not_verbs: "existe, falta, queda, aparece, falla, ocurre, sale, hace, hola, nada, ahora, entre, sobre, durante, donde, haber, lugar, mujer, \
-                similar, taller, túneles",
+                similar, taller, túneles, ángeles, cárceles",
     joins: "y, e, &, así como",
     sequence: "luego, después, después de eso, después de esto, luego de eso, tras eso, por último, finalmente, al final, para terminar, \
                primero, en primer lugar, en segundo lugar, a continuación, acto seguido, más tarde, posteriormente, seguidamente, para empezar, \
                una vez hecho",
     additions: "también, además, asimismo, entonces, enseguida, de inmediato, de paso, ahora",
-    leads: "por favor, puedes, podrías, puede, podría, podéis, podríais, podrían, pueden, haz el favor, haga el favor, estaría bien, serías tan amable, sería tan amable, me puedes, me podrías, \
-            hay que, tienes que, debes, vamos, tenemos que, hace falta, ayúdame, no olvides, no te olvides, hola, buenas, buenos días, gracias, oye",
+    leads: "por favor, puedes, podrías, puede, podría, podéis, podríais, podrían, pueden, haz el favor, haga el favor, estaría bien, \
+            serías tan amable, sería tan amable, me puedes, me podrías, \
+            hay que, tienes que, debes, vamos, tenemos que, hace falta, ayúdame, no olvides, no te olvides, hola, buenas, buenos días, \
+            gracias, oye",
     wants: "quiero, quisiera, querría, necesito, me gustaría",
     wishes: "que",
     subordinators: "si, cuando, en cuanto, una vez que, después de, después de que, luego de, antes de, antes de que, para que, porque, ya que, \

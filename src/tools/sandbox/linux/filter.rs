@@ -17,7 +17,6 @@ const X32: i64 = 0x4000_0000;
 
 /// The filters, to be applied one after the other; each returns its own error.
 pub fn programs(network: bool) -> io::Result<Vec<BpfProgram>> {
-    let failed = |error: BackendError| io::Error::other(format!("no system call filter can be made here: {error}"));
     let mut all = vec![
         // On ENOSYS the C library falls back to `clone`, whose flags a filter can read.
         program(BTreeMap::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS).map_err(failed)?,
@@ -27,6 +26,11 @@ pub fn programs(network: bool) -> io::Result<Vec<BpfProgram>> {
         all.push(sockets().and_then(|rules| program(rules, libc::EACCES)).map_err(failed)?);
     }
     Ok(all)
+}
+
+/// The error of a filter that cannot be made, as on a machine that the library does not know.
+pub fn failed(error: BackendError) -> io::Error {
+    io::Error::other(format!("no system call filter can be made here: {error}"))
 }
 
 fn program(mut rules: Rules, error: i32) -> Result<BpfProgram, BackendError> {
@@ -62,7 +66,8 @@ fn sockets() -> Result<Rules, BackendError> {
     ]))
 }
 
-/// Refuses namespaces, hiding (`PR_SET_DUMPABLE`), other mark and limits for other processes, and the user's keys in the kernel.
+/// Refuses namespaces, hiding (`PR_SET_DUMPABLE`), changes of the mark and of other processes' limits, and the user's keys in
+/// the kernel.
 fn spaces() -> Result<Rules, BackendError> {
     let with = |flag: u64| SeccompRule::new(vec![argument(0, SeccompCmpOp::MaskedEq(flag), flag)?]);
     let flags = [libc::CLONE_NEWNS as u64, libc::CLONE_NEWUSER as u64];

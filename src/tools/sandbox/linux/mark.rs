@@ -1,4 +1,4 @@
-//! Marks the processes of a command by a limit that none of them can change, by which all are found when the command ends.
+//! Marks the processes of a command by a limit that none of them can change, so that all are found when the command ends.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ use super::check;
 pub const LIMIT: u32 = libc::RLIMIT_RTTIME as u32;
 const LEAST: u64 = 1 << 62;
 
-/// The mark of one command, unlike that of any other that runs on this machine.
+/// The mark of one command. No other command has it that runs in the same namespace of process numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(u64);
 
@@ -51,7 +51,7 @@ impl Mark {
 fn is_alive(process: libc::pid_t) -> bool {
     let threads = fs::read_dir(Path::new("/proc").join(process.to_string()).join("task"));
     threads.into_iter().flatten().flatten().any(|thread| {
-        // `1 (name) Z …`: a name may have any letters.
+        // `1 (name) Z …`: a name may contain any characters, also `) `.
         let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
         let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
         state.is_some_and(|state| !"ZX".contains(state))

@@ -12,8 +12,9 @@ mod supervisor;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use seccompiler::BpfProgram;
 use tempfile::TempDir;
@@ -27,6 +28,10 @@ use modes::Modes;
 use mount_namespace::Spaces;
 use notices::Listener;
 use supervisor::{Spares, Supervisor};
+
+/// The way out where a system makes no namespaces for ordinary programs.
+const ALLOW_NAMESPACES: &str =
+    "allow them: sysctl kernel.apparmor_restrict_unprivileged_userns=0, or a higher user.max_user_namespaces";
 
 /// Which of the three means are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +51,7 @@ const APART: Means = Means { spaces: false, ..ALL };
 pub struct Jail {
     mark: Option<Mark>,
     spaces: Option<Spaces>,
-    /// Root loses capabilities; whether it keeps that to read what its mode does not let it read.
+    /// `None` if no capabilities are dropped. Else whether root keeps the one to read files whose permissions forbid it.
     drops: Option<bool>,
     files: Option<Ruleset>,
     filters: Vec<BpfProgram>,
@@ -79,9 +84,11 @@ pub fn jail(confines: &Confines<'_>, means: Means, _: &mut Command) -> io::Resul
     }
     jail.drops = (is_root && means != NONE).then(|| jail.spaces.as_ref().is_none_or(|spaces| spaces.overrides));
     if means.files && means.sockets && !means.spaces {
-        let apart = places.apart();
+        let mut apart = places.apart();
         let closed = places.closed_on_disk.as_deref().filter(|_| !apart.shared.is_empty());
         let (spares, folder) = closed.and_then(Spares::new).unzip();
+        // The command may make entries next to the folder of the spares, but not move it.
+        apart.stays.extend(folder.iter().map(|folder| folder.path().to_owned()));
         let of_spares = spares.iter().flat_map(Spares::paths);
         jail.files = Some(Ruleset::new(&apart.open, apart.entries.iter().cloned().chain(of_spares))?);
         if !apart.shared.is_empty() {
@@ -157,7 +164,7 @@ struct Probed {
     means: Means,
     /// Why that is not enough.
     missing: Option<String>,
-    /// What the full sandbox would do besides, if this one is enough without that.
+    /// The differences from the full sandbox, where commands are confined without namespaces.
     reduced: Option<String>,
 }
 
@@ -177,11 +184,12 @@ fn probed() -> &'static Probed {
     })
 }
 
-/// What only a mount namespace gives.
+/// The differences from the full sandbox that the lack of a mount namespace makes.
 fn lacks() -> String {
     let signals = if landlock::scopes_signals() { "" } else { ", and it can send signals to your other programs" };
     format!(
-        "a command can read `.monobloc`, has no shared memory (/dev/shm), its processes are counted instead of limited{signals}"
+        "a command can read `.monobloc`, has no shared memory (/dev/shm), its processes are counted instead of limited{signals} \
+         (to have namespaces, {ALLOW_NAMESPACES})"
     )
 }
 
@@ -201,13 +209,12 @@ fn parts(usable: Result<(), String>) -> (Means, Vec<String>) {
     }
     if !works(Means { spaces: true, ..NONE }) {
         means.spaces = false;
-        // They can be kept without one where files and sockets can be refused.
+        // Landlock and a supervisor can protect them too.
         if !means.files || !means.sockets {
-            missing.push(
-                "hooks of git and `.monobloc` cannot be kept: this system makes no mount namespaces for ordinary programs \
-                 (kernel.apparmor_restrict_unprivileged_userns or user.max_user_namespaces)"
-                    .to_owned(),
-            );
+            missing.push(format!(
+                "hooks of git and `.monobloc` cannot be protected: this system makes no mount namespaces for ordinary \
+                 programs ({ALLOW_NAMESPACES})"
+            ));
         }
     }
     if means.files && !works(Means { files: true, ..NONE }) {
@@ -216,7 +223,7 @@ fn parts(usable: Result<(), String>) -> (Means, Vec<String>) {
     }
     if missing.is_empty() {
         means = NONE;
-        missing.push("the means of this system fail together".to_owned());
+        missing.push("Landlock and system call filters work here one by one, but not together".to_owned());
     }
     (means, missing)
 }
@@ -225,16 +232,16 @@ pub fn at_hand() -> Means {
     probed().means
 }
 
-pub fn missing() -> Option<String> {
-    probed().missing.clone()
+pub fn missing() -> Option<&'static str> {
+    probed().missing.as_deref()
 }
 
-pub fn reduced() -> Option<String> {
-    probed().reduced.clone()
+pub fn reduced() -> Option<&'static str> {
+    probed().reduced.as_deref()
 }
 
-/// Whether a command succeeds under these means that makes a file and fills a folder in a project, and whether it is kept
-/// from what is protected there.
+/// Whether a command under these means can make a file and fill a folder in a project, and whether all of them together keep
+/// it from changing a protected folder there.
 fn works(means: Means) -> bool {
     let Ok(folder) = tempfile::tempdir() else { return false };
     let Ok(project) = folder.path().canonicalize().map(|folder| folder.join("project")) else { return false };
@@ -264,10 +271,27 @@ fn works(means: Means) -> bool {
     let Ok(mut child) = command.spawn() else { return false };
     drop(command);
     group.started(Some(child.id()));
-    let succeeded = child.wait().is_ok_and(|status| status.success());
-    let is_kept = !own.join("made").exists() || !(means == ALL || means == APART);
-    succeeded && is_kept && project.join("folder/made").exists()
+    let succeeded = succeeds(&mut child);
+    let protects = means == ALL || means == APART;
+    let is_protected = !own.join("made").exists();
+    succeeded && (is_protected || !protects) && project.join("folder/made").exists()
 }
 
+/// Whether the command ends in time and without an error.
+fn succeeds(child: &mut Child) -> bool {
+    let until = Instant::now() + PROBE_MAX;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return status.success(),
+            Ok(None) if Instant::now() < until => std::thread::sleep(PROBE_EVERY),
+            _ => return false,
+        }
+    }
+}
+
+/// Deadline of a probe, from which the limit of its processor time follows.
 const PROBE_S: u64 = 1;
+/// Maximum time that a probe is waited for. It takes 4 ms; the rest is for a machine that is busy.
+const PROBE_MAX: Duration = Duration::from_secs(10);
+const PROBE_EVERY: Duration = Duration::from_millis(1);
 const PROBE: &str = "(: > .monobloc/made) 2>/dev/null; mkdir folder && : > made && : > folder/made";

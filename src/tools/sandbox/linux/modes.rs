@@ -1,6 +1,6 @@
-//! Puts permissions of protected files back that a command has changed: Landlock does not cover them.
+//! Puts back the permissions of protected files that a command has changed, because Landlock does not cover permissions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -12,23 +12,25 @@ const NOTED_MAX: usize = 4_000;
 pub struct Modes(Vec<(PathBuf, u32)>);
 
 impl Modes {
-    /// Those of the files and folders at and below these paths. Links have none.
+    /// Those of the files and folders at and below these paths. A folder comes before its entries, and what lies deepest is left
+    /// out if there are too many. Links have none.
     pub fn of(paths: &BTreeSet<PathBuf>) -> Modes {
-        let (mut modes, mut next) = (Vec::new(), paths.iter().rev().cloned().collect::<Vec<_>>());
-        while let Some(path) = next.pop().filter(|_| modes.len() < NOTED_MAX) {
+        let (mut modes, mut next) = (Vec::new(), paths.iter().cloned().collect::<VecDeque<_>>());
+        while let Some(path) = next.pop_front().filter(|_| modes.len() < NOTED_MAX) {
             let Ok(about) = path.symlink_metadata() else { continue };
             if about.is_symlink() {
                 continue;
             }
             if about.is_dir() {
-                next.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
+                let entries = fs::read_dir(&path).into_iter().flatten().flatten();
+                next.extend(entries.map(|entry| entry.path()).take(NOTED_MAX));
             }
             modes.push((path, about.permissions().mode()));
         }
         Modes(modes)
     }
 
-    /// To be called when every process of the command has ended. What was above comes first, so that the rest can be reached.
+    /// To be called when every process of the command has ended. Folders come before their entries, which can only then be reached.
     pub fn put_back(&self) {
         for (path, mode) in &self.0 {
             let changed =

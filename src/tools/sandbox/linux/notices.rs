@@ -13,10 +13,11 @@ use seccompiler::{BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, Sec
 use seccompiler::{SeccompFilter, SeccompRule};
 
 use super::check;
+use super::filter::failed;
 
 /// Longest path that the kernel takes, with its zero byte.
 const PATH_MAX: usize = libc::PATH_MAX as usize;
-/// No read of another process's memory crosses a border of pages, beyond which nothing may be mapped.
+/// Size of a page. A read of another process's memory ends with its page, because the next one may not be mapped.
 const PAGE: usize = 4096;
 
 /// Return value of a filter: ask the program that listens.
@@ -38,10 +39,10 @@ pub enum Wish {
     Open { at: At, flags: OFlags, mode: u32 },
     Folder { at: At, mode: u32 },
     Special { at: At, mode: u32 },
-    Link { at: At, target: u64 },
+    Symlink { at: At, target: u64 },
     Remove { at: At, flags: u32 },
     Rename { from: At, to: At, flags: u32 },
-    Name { from: At, to: At, flags: u32 },
+    HardLink { from: At, to: At, flags: u32 },
 }
 
 /// The answer to a reported call.
@@ -68,9 +69,8 @@ pub struct Notice {
 /// The end of the connection over which the kernel reports calls.
 pub struct Listener(OwnedFd);
 
-/// A filter that reports the calls of [`Wish`]. One that it misses is refused by the rules about files.
+/// A filter that reports the calls of [`Wish`]. Landlock refuses those that it misses.
 pub fn program() -> io::Result<BpfProgram> {
-    let failed = |error: BackendError| io::Error::other(format!("no system call filter can be made here: {error}"));
     rules().and_then(reporting).map_err(failed)
 }
 
@@ -146,8 +146,9 @@ impl Listener {
         Listener(listener)
     }
 
-    /// Waits for a call; `None` when no process is left that could make one.
+    /// Waits for a call; `None` when no process is left that could make one, or when reports cannot be received.
     pub fn next(&self) -> Option<Notice> {
+        // Each round waits for the kernel, and goes on only for an interruption or for a call that was withdrawn.
         loop {
             let mut ready = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
             // SAFETY: the call gets one structure, which lives here.
@@ -162,14 +163,16 @@ impl Listener {
             let mut got: libc::seccomp_notif = unsafe { std::mem::zeroed() };
             // SAFETY: the kernel writes one structure of this kind, which lives here.
             let done = unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &mut got) };
-            // It fails if the process was killed in the meantime.
-            if done == 0 {
-                return Some(Notice { id: got.id, thread: got.pid, call: got.data });
+            match check(done.into()) {
+                Ok(()) => return Some(Notice { id: got.id, thread: got.pid, call: got.data }),
+                // ENOENT: the process was killed in the meantime.
+                Err(why) if matches!(why.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => {}
+                Err(_) => return None,
             }
         }
     }
 
-    /// Whether the process still waits; if not, its number may be another's by now.
+    /// Whether the process still waits. If it does not, another process may have its number by now.
     pub fn waits(&self, notice: &Notice) -> bool {
         // SAFETY: the kernel reads a number, which lives here.
         unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &notice.id) == 0 }
@@ -191,8 +194,8 @@ impl Listener {
         unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &reply) };
     }
 
-    /// Opens `file` in the process too and returns its number there. It is closed here before the process goes on, which
-    /// could not run it as a program while it is open for writing.
+    /// Opens `file` in the process too and returns its number there. The file is closed here before the process goes on, because
+    /// the process could not run it as a program while this one has it open for writing.
     fn hand_over(&self, notice: &Notice, file: OwnedFd, close_on_exec: bool) -> io::Result<libc::c_int> {
         let file_there = libc::seccomp_notif_addfd {
             id: notice.id,
@@ -209,7 +212,7 @@ impl Listener {
 }
 
 impl Notice {
-    /// The call in words of this program; `None` for one that the filter does not report.
+    /// The call as a [`Wish`]; `None` for one that the filter does not report.
     pub fn wish(&self) -> Option<Wish> {
         let [a, b, c, d, e, _] = self.call.args;
         let at = |folder: u64, path: u64| At { folder: folder as RawFd, path };
@@ -224,22 +227,22 @@ impl Notice {
             }
             libc::SYS_mkdir => return Some(Wish::Folder { at: here(a), mode: b as u32 }),
             libc::SYS_mknod => return Some(Wish::Special { at: here(a), mode: b as u32 }),
-            libc::SYS_symlink => return Some(Wish::Link { at: here(b), target: a }),
+            libc::SYS_symlink => return Some(Wish::Symlink { at: here(b), target: a }),
             libc::SYS_unlink => return Some(Wish::Remove { at: here(a), flags: 0 }),
             libc::SYS_rmdir => return Some(Wish::Remove { at: here(a), flags: libc::AT_REMOVEDIR as u32 }),
             libc::SYS_rename => return Some(Wish::Rename { from: here(a), to: here(b), flags: 0 }),
-            libc::SYS_link => return Some(Wish::Name { from: here(a), to: here(b), flags: 0 }),
+            libc::SYS_link => return Some(Wish::HardLink { from: here(a), to: here(b), flags: 0 }),
             _ => {}
         }
         match i64::from(self.call.nr) {
             libc::SYS_openat => Some(Wish::Open { at: at(a, b), flags: flags(c), mode: d as u32 }),
             libc::SYS_mkdirat => Some(Wish::Folder { at: at(a, b), mode: c as u32 }),
             libc::SYS_mknodat => Some(Wish::Special { at: at(a, b), mode: c as u32 }),
-            libc::SYS_symlinkat => Some(Wish::Link { at: at(b, c), target: a }),
+            libc::SYS_symlinkat => Some(Wish::Symlink { at: at(b, c), target: a }),
             libc::SYS_unlinkat => Some(Wish::Remove { at: at(a, b), flags: c as u32 }),
             libc::SYS_renameat => Some(Wish::Rename { from: at(a, b), to: at(c, d), flags: 0 }),
             libc::SYS_renameat2 => Some(Wish::Rename { from: at(a, b), to: at(c, d), flags: e as u32 }),
-            libc::SYS_linkat => Some(Wish::Name { from: at(a, b), to: at(c, d), flags: e as u32 }),
+            libc::SYS_linkat => Some(Wish::HardLink { from: at(a, b), to: at(c, d), flags: e as u32 }),
             _ => None,
         }
     }
@@ -274,21 +277,14 @@ impl Notice {
         let name = path.file_name().filter(|_| !ends_in_dot)?.to_owned();
         let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(".".as_ref());
         let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let base = if path.is_absolute() {
-            None
-        } else {
-            let base = match at.folder {
-                libc::AT_FDCWD => format!("/proc/{}/cwd", self.thread),
-                open => format!("/proc/{}/fd/{open}", self.thread),
-            };
-            Some(openat(CWD, base, folder, Mode::empty()).ok()?)
+        let base = match at.folder {
+            _ if path.is_absolute() => "/".to_owned(),
+            libc::AT_FDCWD => format!("/proc/{}/cwd", self.thread),
+            open => format!("/proc/{}/fd/{open}", self.thread),
         };
+        let base = openat(CWD, base, folder, Mode::empty()).ok()?;
         // Links of /proc would lead to folders of this program.
-        let as_it = ResolveFlags::NO_MAGICLINKS;
-        let opened = match &base {
-            Some(base) => openat2(base, above, folder, Mode::empty(), as_it),
-            None => openat2(CWD, above, folder, Mode::empty(), as_it),
-        };
+        let opened = openat2(base, above, folder, Mode::empty(), ResolveFlags::NO_MAGICLINKS);
         Some((opened.ok()?, name))
     }
 

@@ -1,15 +1,15 @@
 //! Makes, opens, moves and deletes for a command the entries of folders that also hold protected places.
 //!
 //! Landlock grants rights over a folder with all that is in it, so a command gets none over these folders. The kernel reports
-//! its calls instead, and this program carries out those that name an entry which is not protected. Every other call is left to
-//! the kernel, which refuses what no rule grants. A path is read once and its folder is opened once; what is done is done in
-//! that folder, so a command gains nothing by changing the path or the folders meanwhile.
+//! its calls instead, and this program carries out those that name an entry which is not protected. It leaves every other call
+//! to the kernel, which refuses what no rule grants. It reads a path once, opens its folder once and acts in that folder, so a
+//! command gains nothing by changing the path or the folders meanwhile.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
@@ -22,26 +22,29 @@ use tempfile::TempDir;
 use super::super::places::Apart;
 use super::notices::{Answer, At, Listener, Notice, Wish};
 
-/// Folders that one command can make in shared folders and fill.
+/// Maximum number of folders that one command can make in shared folders and fill.
 const SPARE_MAX: usize = 32;
-/// How the flags of an open file may be that this program opens for a command.
-const OPEN: OFlags = OFlags::RWMODE
+/// The flags that this program takes over when it opens a file for a command.
+const FLAGS_TAKEN: OFlags = OFlags::RWMODE
     .union(OFlags::APPEND)
     .union(OFlags::DSYNC)
     .union(OFlags::SYNC)
     .union(OFlags::NONBLOCK)
     .union(OFlags::from_bits_retain(libc::O_DIRECT as u32));
-/// This program follows no link and waits for no pipe.
-const CAREFUL: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NOCTTY).union(OFlags::NONBLOCK);
+/// The flags that it adds, to follow no link and wait for no pipe.
+const FLAGS_ADDED: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NOCTTY).union(OFlags::NONBLOCK);
+/// The flags with which this program opens a folder.
+const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 pub struct Supervisor {
     places: Apart,
     shared: Vec<Shared>,
-    /// Device and inode of the protected files and folders: on some disks one has several spellings.
+    /// Device and inode of the protected files and folders, because on some disks a name has several spellings.
     protected: Vec<(u64, u64)>,
     spares: Option<Spares>,
 }
 
+/// A folder in which protected places lie next to what may be changed. It is held open, so that no other gets its inode number.
 struct Shared {
     path: PathBuf,
     folder: OwnedFd,
@@ -51,7 +54,8 @@ struct Shared {
 /// Empty folders in which the command may change everything. One takes the place of each folder that it makes in a shared
 /// one, because no rule can be added once it runs.
 pub struct Spares {
-    folder: PathBuf,
+    /// Held open, because a path to it could lead elsewhere after a command has moved a folder or made a link.
+    folder: OwnedFd,
     left: usize,
 }
 
@@ -64,28 +68,34 @@ struct Place {
 }
 
 impl Spares {
-    /// The folders, in one that is closed to the command on the disk of the project, and which is removed when it is
-    /// dropped; `None` where they cannot be made.
+    /// The folders, and the one in `closed` that holds them and is removed when it is dropped; `None` where they cannot be made.
     pub fn new(closed: &Path) -> Option<(Spares, TempDir)> {
         remove_left(closed);
         let prefix = format!("spare-{}-", std::process::id());
-        let folder = tempfile::Builder::new().prefix(&prefix).tempdir_in(closed).ok()?;
-        let spares = Spares { folder: folder.path().to_owned(), left: SPARE_MAX };
-        spares.paths().try_for_each(|path| fs::DirBuilder::new().mode(0o700).create(path)).ok()?;
-        Some((spares, folder))
+        let made = tempfile::Builder::new().prefix(&prefix).tempdir_in(closed).ok()?;
+        let folder = openat(CWD, made.path(), FOLDER.union(OFlags::PATH), Mode::empty()).ok()?;
+        let own = Mode::from_raw_mode(0o700);
+        (0..SPARE_MAX).try_for_each(|number| mkdirat(&folder, number.to_string(), own)).ok()?;
+        Some((Spares { folder, left: SPARE_MAX }, made))
     }
 
+    /// Paths by which this process reaches them.
     pub fn paths(&self) -> impl Iterator<Item = PathBuf> {
-        (0..SPARE_MAX).map(|number| self.folder.join(number.to_string()))
+        let folder = PathBuf::from(format!("/proc/self/fd/{}", self.folder.as_raw_fd()));
+        (0..SPARE_MAX).map(move |number| folder.join(number.to_string()))
     }
 
-    fn take(&mut self) -> Option<PathBuf> {
+    /// Moves the next one to `place` and returns it open; `None` if none is left, or if it cannot be moved there.
+    fn move_to(&mut self, place: &Place) -> Option<OwnedFd> {
         self.left = self.left.checked_sub(1)?;
-        Some(self.folder.join(self.left.to_string()))
+        let name = self.left.to_string();
+        let spare = openat(&self.folder, &name, FOLDER, Mode::empty()).ok()?;
+        renameat_with(&self.folder, &name, &place.folder, &place.name, RenameFlags::NOREPLACE).ok()?;
+        Some(spare)
     }
 }
 
-/// Removes the spare folders of processes that were killed.
+/// Removes the spare folders that killed processes have left behind.
 fn remove_left(closed: &Path) {
     for entry in fs::read_dir(closed).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -102,8 +112,7 @@ impl Supervisor {
         let protected = places.closed.iter().filter_map(|path| path.symlink_metadata().ok());
         let protected = protected.map(|about| (about.dev(), about.ino())).collect();
         let opened = places.shared.iter().map(|path| {
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-            let folder = openat(CWD, path, flags, Mode::empty())?;
+            let folder = openat(CWD, path, FOLDER.union(OFlags::PATH), Mode::empty())?;
             let id = id_of(&fstat(&folder)?);
             Ok(Shared { path: path.clone(), folder, id })
         });
@@ -111,7 +120,8 @@ impl Supervisor {
         Ok(Supervisor { shared, protected, spares, places })
     }
 
-    /// Answers calls until every process of the command has ended.
+    /// Answers calls, one at a time, until every process of the command has ended. A thread that calls waits for its answer, so
+    /// at most as many calls wait as the command has threads.
     pub fn serve(mut self, listener: &Listener) {
         while let Some(notice) = listener.next() {
             let answer = match self.obey(listener, &notice) {
@@ -138,12 +148,12 @@ impl Supervisor {
             Wish::Special { at, mode } => {
                 let (place, mask) = self.shared_place(listener, notice, at)?;
                 let kind = FileType::from_raw_mode(mode & libc::S_IFMT);
-                // Without a kind it is a file.
+                // A call without a kind makes a file.
                 let kind = if mode & libc::S_IFMT == 0 { FileType::RegularFile } else { kind };
                 let may = matches!(kind, FileType::Fifo | FileType::RegularFile);
                 may.then(|| self.make_special(&place, kind, mode & !mask).map(|()| Answer::Done))
             }
-            Wish::Link { at, target } => {
+            Wish::Symlink { at, target } => {
                 let target = notice.text(target)?;
                 let (place, _) = self.shared_place(listener, notice, at)?;
                 Some(self.free(&place).and_then(|()| done(symlinkat(&target, &place.folder, &place.name))))
@@ -161,8 +171,8 @@ impl Supervisor {
                 Some(both.and_then(|()| done(rename())))
             }
             // A link that is to be followed, or an open file: the kernel decides.
-            Wish::Name { flags, .. } if flags != 0 => None,
-            Wish::Name { from, to, .. } => {
+            Wish::HardLink { flags, .. } if flags != 0 => None,
+            Wish::HardLink { from, to, .. } => {
                 let [from, to] = self.two(listener, notice, [from, to])?;
                 let both = self.free(&from).and_then(|()| self.free(&to));
                 let link = || linkat(&from.folder, &from.name, &to.folder, &to.name, AtFlags::empty());
@@ -175,7 +185,7 @@ impl Supervisor {
     fn shared_place(&self, listener: &Listener, notice: &Notice, at: At) -> Option<(Place, u32)> {
         let place = self.place(notice, at).filter(|place| place.shared.is_some())?;
         let mask = notice.umask()?;
-        // Only now it is certain that all this was read from the process that asks.
+        // Only if the process still waits was all this read from it and not from another one with its number.
         listener.waits(notice).then_some((place, mask))
     }
 
@@ -219,7 +229,7 @@ impl Supervisor {
         of_folder.filter_map(|path| path.file_name()).any(|stays| stays.eq_ignore_ascii_case(name))
     }
 
-    /// Opens a file, which may be new; `None` for what is not a file.
+    /// Opens a file, which may be new; `None` for anything else, and for a file that is missing and not to be made.
     fn open(&self, place: &Place, flags: OFlags, mode: u32) -> Option<Result<Answer, Errno>> {
         if flags.intersects(OFlags::PATH | OFlags::DIRECTORY) {
             return None;
@@ -244,7 +254,7 @@ impl Supervisor {
     }
 
     fn open_again(&self, place: &Place, flags: OFlags) -> Result<OwnedFd, Errno> {
-        let file = openat(&place.folder, &place.name, flags & OPEN | CAREFUL, Mode::empty())?;
+        let file = openat(&place.folder, &place.name, flags & FLAGS_TAKEN | FLAGS_ADDED, Mode::empty())?;
         // Another entry may have taken the place.
         let about = fstat(&file)?;
         if !is_file(&about) || self.is_protected(&about) {
@@ -256,22 +266,18 @@ impl Supervisor {
         Ok(file)
     }
 
-    /// Puts a spare folder there; if none is left, or not on this disk, one in which the command may change nothing.
+    /// Puts a spare folder there. If none is left, or none is on this disk, it makes a folder in which the command may change
+    /// nothing.
     fn make_folder(&mut self, place: &Place, mode: u32) -> Result<(), Errno> {
         self.free(place)?;
         if statat(&place.folder, &place.name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
             return Err(Errno::EXIST);
         }
         let mode = Mode::from_raw_mode(mode & 0o1777);
-        if let Some(spare) = self.spares.as_mut().and_then(Spares::take) {
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let opened = openat(CWD, &spare, flags, Mode::empty())?;
-            let moved = renameat_with(CWD, &spare, &place.folder, &place.name, RenameFlags::NOREPLACE);
-            if moved.is_ok() {
-                return fchmod(&opened, mode);
-            }
+        match self.spares.as_mut().and_then(|spares| spares.move_to(place)) {
+            Some(spare) => fchmod(&spare, mode),
+            None => mkdirat(&place.folder, &place.name, mode),
         }
-        mkdirat(&place.folder, &place.name, mode)
     }
 
     fn make_special(&self, place: &Place, kind: FileType, mode: u32) -> Result<(), Errno> {
@@ -282,7 +288,7 @@ impl Supervisor {
 
 fn make(place: &Place, flags: OFlags, mode: u32) -> Result<OwnedFd, Errno> {
     let mode = Mode::from_raw_mode(mode & 0o777);
-    let new = flags & OPEN | CAREFUL | OFlags::CREATE | OFlags::EXCL;
+    let new = flags & FLAGS_TAKEN | FLAGS_ADDED | OFlags::CREATE | OFlags::EXCL;
     let file = openat(&place.folder, &place.name, new, mode)?;
     // This program's own mask may have taken permissions away.
     fchmod(&file, mode)?;
