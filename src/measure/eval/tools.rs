@@ -11,7 +11,7 @@ use crate::base::StepId;
 use crate::language::clauses::{Part, PartKind};
 use crate::protocol::ToolChoice;
 use crate::request::{forms, small_talk};
-use crate::tools::{Ranked, ToolCall};
+use crate::tools::Ranked;
 
 /// Ranked names per case that are written to `--out`.
 const RANKED_MAX: usize = 15;
@@ -21,14 +21,14 @@ pub async fn run(toolkit: &Toolkit, cases: &[Case], report: &mut Report) -> Resu
     for case in cases {
         let toolkit = &case.toolkit(toolkit).await?;
         let from = Instant::now();
-        let Choice { order, tool: chosen, arguments, by } = choice(toolkit, &case.prompt).await?;
+        let Choice { order, tool: chosen, arguments, is_called, by } = choice(toolkit, &case.prompt).await?;
         handed_on += by.iter().filter(|one| one.handed_on).count();
         ms.push(from.elapsed().as_secs_f64() * 1000.0);
         let specs = toolkit.catalog.specs();
         let ranked: Vec<&str> =
             order.iter().filter_map(|&tool| specs.get(tool)).map(|spec| spec.name.as_str()).collect();
         let chosen = chosen.as_deref();
-        counts.add(case, &ranked, chosen, &arguments);
+        counts.add(case, &ranked, chosen, is_called.then_some(&arguments));
         let expected = case.expected.as_deref().unwrap_or_default();
         let is_right = |name: &str| expected.iter().any(|one| one == name);
         if !chosen.map_or(expected.is_empty(), is_right) {
@@ -39,7 +39,9 @@ pub async fn run(toolkit: &Toolkit, cases: &[Case], report: &mut Report) -> Resu
             });
         }
         let shown = &ranked[..ranked.len().min(RANKED_MAX)];
-        report.write(&json!({ "id": case.id, "ranked": shown, "chosen": chosen, "arguments": arguments, "by": by }))?;
+        report.write(&json!({
+            "id": case.id, "ranked": shown, "chosen": chosen, "called": is_called, "arguments": arguments, "by": by,
+        }))?;
     }
     let mut figures = json!({
         "cases": cases.len(), "k": toolkit.tools_offered, "model_calls": toolkit.meter.usage().model_calls, "handed_on": handed_on,
@@ -59,6 +61,8 @@ pub(super) struct Choice {
     /// `None` if the request needs no tool.
     pub tool: Option<String>,
     arguments: Map<String, Value>,
+    /// Whether the call is made: not where a value that the tool needs is said nowhere, for which the user is asked.
+    is_called: bool,
     /// The choices of the models: first of the one that chooses, then of the planner if that was not sure.
     by: Vec<ToolChoice>,
 }
@@ -74,11 +78,10 @@ async fn choice(toolkit: &Toolkit, prompt: &str) -> Result<Choice> {
         Choice::default()
     } else if probe::chooser(toolkit, &host).await?.is_some() {
         let called = call::called(toolkit, StepId(0), &part.full_text(), &ranked, &host).await?;
-        called.map_or_else(Choice::default, |ToolCall { tool, arguments }| Choice {
-            tool: Some(tool),
-            arguments,
-            ..Choice::default()
-        })
+        let is_called = called.is_some();
+        let chosen = host.choices().pop().and_then(|last| last.tool);
+        let (tool, arguments) = called.map_or((chosen, Map::new()), |call| (Some(call.tool), call.arguments));
+        Choice { tool, arguments, is_called, ..Choice::default() }
     } else {
         by_form(toolkit, &part, &ranked, 0.0)
     };
@@ -115,13 +118,14 @@ pub(super) fn by_form(toolkit: &Toolkit, part: &Part, ranked: &[Ranked], fits_mi
     if let Some(tool) = forms::asked(part, symbol.as_deref()).filter(|_| is_built_in) {
         let calls = forms::calls(toolkit.project(), tool, part).unwrap_or_default();
         let arguments = calls.into_iter().next().unwrap_or_default();
-        return Choice { tool: Some(tool.name().to_owned()), arguments, ..Choice::default() };
+        return Choice { tool: Some(tool.name().to_owned()), arguments, is_called: true, ..Choice::default() };
     }
-    Choice { tool: (best.fits > fits_min).then(|| spec.name.clone()), ..Choice::default() }
+    let is_called = best.fits > fits_min;
+    Choice { tool: is_called.then(|| spec.name.clone()), is_called, ..Choice::default() }
 }
 
 /// The counts of a suite.
-const COUNTED: [&str; 5] = ["top1", "recall_at_k", "arguments_exact", "arguments_grounded", "restraint"];
+const COUNTED: [&str; 6] = ["top1", "called", "recall_at_k", "arguments_exact", "arguments_grounded", "restraint"];
 
 /// Of each of [`COUNTED`]: how often it was right, and how often it was looked at.
 #[derive(Default)]
@@ -134,19 +138,22 @@ impl Counts {
         }
     }
 
-    fn add(&mut self, case: &Case, ranked: &[&str], chosen: Option<&str>, arguments: &Map<String, Value>) {
+    /// Counts a case; `arguments` are those of the call, if it is made.
+    fn add(&mut self, case: &Case, ranked: &[&str], chosen: Option<&str>, arguments: Option<&Map<String, Value>>) {
         let expected = case.expected.as_deref().unwrap_or_default();
         if expected.is_empty() {
-            return self.note("restraint", chosen.is_none());
+            return self.note("restraint", arguments.is_none());
         }
         let right = |name: &str| expected.iter().any(|one| one == name);
         self.note("top1", chosen.is_some_and(right));
+        self.note("called", chosen.is_some_and(right) && arguments.is_some());
         self.note("recall_at_k", ranked.iter().any(|name| right(name)));
         if let Some(wanted) = case.arguments.as_ref().filter(|wanted| !wanted.is_empty()) {
-            let same = wanted.iter().all(|(name, value)| arguments.get(name).is_some_and(|got| alike(got, value)));
+            let got = |name: &String| arguments.and_then(|arguments| arguments.get(name));
+            let same = wanted.iter().all(|(name, value)| got(name).is_some_and(|got| alike(got, value)));
             self.note("arguments_exact", chosen.is_some_and(right) && same);
         }
-        for value in arguments.values() {
+        for value in arguments.into_iter().flat_map(Map::values) {
             self.note("arguments_grounded", is_grounded(value, &case.prompt));
         }
     }
