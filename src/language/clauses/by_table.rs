@@ -207,6 +207,9 @@ impl Reader<'_, '_, '_> {
         if self.is_imperative(at) {
             return request(at, Form::Imperative);
         }
+        if let Some(verb) = self.told(at) {
+            return request(verb, Form::Imperative);
+        }
         let begins = from == self.skip(0).next || kind(self.line, from - 1) == Some(Kind::Colon);
         let may_be_infinitive = is_polite || before.is_some() || begins;
         if let Some(verb) = self.infinitive(at).filter(|_| may_be_infinitive && !words.verb_last) {
@@ -266,15 +269,35 @@ impl Reader<'_, '_, '_> {
             || self.table.has_imperative_ending(low)
             || is_formal()
             || (self.table.may_be_imperative(low) && !self.is_infinitive(at) || self.is_english_verb(low))
-                && (self.is_object(at + 1) || self.is_behind_sequence(at))
+                && (self.is_object(at + 1) || !words.noun_capitals && self.is_behind_sequence(at))
     }
 
-    /// Whether a word like `puis` comes before `at`, and no adjective is to be expected there.
+    /// Whether a word like `puis` comes before `at`.
     fn is_behind_sequence(&self, at: usize) -> bool {
-        let words = self.table.words;
         let comma = usize::from(at > 0 && kind(self.line, at - 1) == Some(Kind::Comma));
-        let is_before = |from: usize| self.phrase(from, words.sequence) == Some(at - comma);
-        !words.noun_capitals && (at.saturating_sub(comma + SEQUENCE_MAX)..at).any(is_before)
+        let is_before = |from: usize| self.phrase(from, self.table.words.sequence) == Some(at - comma);
+        (at.saturating_sub(comma + SEQUENCE_MAX)..at).any(is_before)
+    }
+
+    /// Place of the verb that says, behind a word like `zuerst`, what the reader is to do: `öffnest
+    /// du`, `tu ouvres`, `abres`, `откроешь`.
+    fn told(&self, at: usize) -> Option<usize> {
+        if !self.is_behind_sequence(at) {
+            return None;
+        }
+        let words = self.table.words;
+        let is_told = |low: &str| self.table.is_told(low);
+        if self.is(at, words.addressees) {
+            return self.behind_particles(at + 1, |low| is_told(low) || self.table.imperative(low).is_some());
+        }
+        if self.is(at + 1, words.addressees) {
+            return Some(at).filter(|at| is_told(self.low(*at)));
+        }
+        let is_article = || self.is(at, words.determiners) && !self.is_infinitive(at + 1) && !is_told(self.low(at + 1));
+        if words.verb_last || is_article() {
+            return None;
+        }
+        self.behind_particles(at, is_told)
     }
 
     /// Whether a word is an English verb, as programmers use them in any language: `push die

@@ -1,6 +1,8 @@
 //! Decides what kind of English clause begins at a word: a request, a question or a statement.
 
-use super::lookahead::{has_object, is_path, kind, low, opens_question, polite_end, skip_connectives, starts, verb_at};
+use super::lookahead::{
+    has_object, is_path, kind, low, opens_question, polite_end, skip_connectives, starts, strong_joint, told, verb_at,
+};
 use super::scan::{Kind, Token};
 use super::verbs::{self, Class};
 use super::words::*;
@@ -39,6 +41,8 @@ const OPENING_MAX: usize = 16;
 /// How the clause at `from` begins. `from` must lie in `line`.
 pub(super) fn head(line: &Line, from: usize) -> Head {
     let start = skip_connectives(line, from);
+    let told = told(line, start).filter(|_| strong_joint(line, from) == Some(start));
+    let start = told.unwrap_or(start);
     begin(line, start, 0).at(start)
 }
 

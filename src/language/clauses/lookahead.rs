@@ -143,6 +143,7 @@ pub(super) fn connective_end(line: &Line, at: usize) -> Option<usize> {
         || verb_at(line, end).is_some()
         || opens_question(line, end)
         || polite_end(line, end) > end
+        || told(line, end).is_some()
         || matches!(low(line, end), "then" | "and" | "also" | "please");
     opens.then(|| past_comma(end))
 }
@@ -159,6 +160,13 @@ pub(super) fn strong_joint(line: &Line, at: usize) -> Option<usize> {
         )
     });
     (strong && end > at && end < line.len()).then_some(end)
+}
+
+/// Index of the verb that says what the reader is to do, behind a word like `first`: `you open the
+/// report`, but not what the reader will meet: `you get an error`.
+pub(super) fn told(line: &Line, at: usize) -> Option<usize> {
+    let meets = matches!(low(line, at + 1), "get" | "obtain" | "receive" | "find" | "end" | "land" | "reach" | "need");
+    (low(line, at) == "you" && !meets).then(|| verb_at(line, at + 1)).flatten()
 }
 
 /// Skips `please`, `can you`, `I want you to`, …

@@ -32,6 +32,8 @@ pub(super) struct Words {
     pub last_endings: &'static str,
     /// Endings that make an imperative or infinitive the verb of a wish: `que tu ouvre-s`.
     pub wish_endings: &'static [&'static str],
+    /// Endings that alone show what the reader does: `откро-ешь`.
+    pub told_endings: &'static str,
     /// Pronouns, and endings of politeness, that are written together with an imperative or
     /// infinitive.
     pub clitics: &'static str,
@@ -69,9 +71,10 @@ pub(super) struct Words {
     pub negations: &'static str,
     pub determiners: &'static str,
     pub prepositions: &'static str,
-    /// Pronouns that are subjects, and those that are objects or stand for something mentioned
-    /// before.
+    /// Pronouns that are subjects, those of the reader among them.
     pub subjects: &'static str,
+    pub addressees: &'static str,
+    /// Pronouns that are objects or stand for something mentioned before.
     pub objects: &'static str,
     /// Words that may be between a lead or a connective and an infinitive, besides `objects`.
     pub before_infinitive: &'static str,
@@ -213,6 +216,12 @@ impl Table {
     pub fn is_wished(&self, low: &str) -> bool {
         let mut forms = self.words.wish_endings.iter().filter_map(|ending| low.strip_suffix(ending));
         forms.any(|form| self.imperative(form).is_some() || self.is_known_infinitive(form))
+    }
+
+    /// Whether `low` is a verb in the form that says what the reader does.
+    pub fn is_told(&self, low: &str) -> bool {
+        !self.closed.contains(low)
+            && (self.is_wished(low) || ends_in(low, self.words.told_endings, ENDING_LETTERS_MIN))
     }
 
     /// Whether an object is written together with the verb `low`.

@@ -209,6 +209,19 @@ fn spanish_sentences_are_split_into_clauses() {
 }
 
 #[test]
+fn each_deed_of_a_sequence_that_the_reader_is_told_is_an_act() {
+    check("First you open the ledger, then you translate it, and in the end you send it to Ines", 3, 0);
+    check("Zuerst öffnest du das Kassenbuch, danach übersetzt du es, und zum Schluss schickst du es an Ines", 3, 0);
+    check("Erst öffnen Sie bitte die Liste, dann fassen Sie die Beträge zusammen", 2, 0);
+    check("D'abord tu ouvres le registre, ensuite tu le traduis, et enfin tu l'envoies à Inès", 3, 0);
+    check("Primero abres el registro, después lo traduces y por último se lo mandas a Inés", 3, 0);
+    check("Сначала ты откроешь журнал, потом переведёшь его, а в конце отправишь его Инне", 3, 0);
+    // What the reader meets is not ordered.
+    check("Run the export, then you get an empty page", 1, 0);
+    check("Lance l'export, puis les listes", 2, 0);
+}
+
+#[test]
 fn other_languages_are_split_into_sentences() {
     check("读取 notes.txt。删除临时文件。", 2, 0);
     check("Apri il file e leggi il contenuto. Poi elimina la cartella.", 2, 0);

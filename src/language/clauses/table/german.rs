@@ -21,6 +21,7 @@ pub(super) static WORDS: Words = Words {
     noun_endings: "",
     last_endings: "en eln ern",
     wish_endings: &["st", "t"],
+    told_endings: "",
     clitics: "",
     polite_endings: "",
     formal: "sie",
@@ -49,6 +50,7 @@ pub(super) static WORDS: Words = Words {
                   diese, diesen, dieses, kein, keine",
     prepositions: "in, im, ins, an, am, auf, aus, bei, für, mit, nach, von, vom, zu, zum, zur, unter, über, bis, ab, vor",
     subjects: "der, ich, er, sie, es, wir, ihr, man",
+    addressees: "du, ihr",
     objects: "",
     before_infinitive: "zu",
     finite: "ist, sind, war, waren, hat, haben, hatte, wird, werden, wurde, wurden, kann, können, soll, sollen, muss, müssen, könntest, \
