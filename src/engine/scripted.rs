@@ -12,7 +12,9 @@ use super::handle::Engine;
 use super::request::EngineError;
 use crate::budget::permit::Permit;
 use crate::models::Measured;
-use crate::models::capability::{Choices, Choosing, Share};
+use crate::models::capability::{
+    CALLS, CHANGES, Choices, Choosing, LONG_PLAN, LONG_PLANS, READINGS, Share, TALKS, TOOLS_MANY,
+};
 use crate::models::dialect::Prompt;
 use crate::models::speed::Speed;
 
@@ -104,7 +106,8 @@ impl Script {
     /// Sets probe results that show it can read requests, write changes and choose tools.
     pub fn writing(self) -> Script {
         let all = Share { right: 3, of: 3 };
-        let choices = Choices { few: all, many: all, margin_min: None };
+        let few = Share { right: 4, of: 4 };
+        let choices = Choices { few, many: few, margin_min: None };
         let choosing = Choosing { free: choices, grammar: choices };
         Script { measured: Some(Measured { choosing, reading: all, writing: all, ..Measured::default() }), ..self }
     }
@@ -125,8 +128,16 @@ impl Script {
 
     /// Sets probe results that show it can also run free loops: it leads its turns.
     pub fn acting(self) -> Script {
-        let all = Share { right: 3, of: 3 };
-        let measured = Measured { reading: all, writing: all, format: all, ..Measured::default() };
+        let all = |of: usize| Share { right: of, of };
+        let measured = Measured {
+            format: all(CALLS),
+            selection: [(TOOLS_MANY, all(CALLS))].into(),
+            restraint: all(TALKS),
+            plans: [(LONG_PLAN, all(LONG_PLANS))].into(),
+            reading: all(READINGS),
+            writing: all(CHANGES),
+            ..Measured::default()
+        };
         Script { measured: Some(measured), ..self }
     }
 

@@ -90,9 +90,11 @@ impl Share {
         self.right as f64 / self.of.max(1) as f64
     }
 
-    /// Whether the rate can still reach `least` if `more` further answers are right.
-    fn can_reach(self, least: f64, more: usize) -> bool {
-        (self.right + more) as f64 >= least * (self.of + more) as f64
+    /// Whether the rate is at least `least` once `all` questions are answered; `None` while the open answers decide it.
+    pub fn reaches(self, least: f64, all: usize) -> Option<bool> {
+        let open = all.saturating_sub(self.of);
+        let with = |right: usize| (self.right + right) as f64 >= least * (self.of + open) as f64;
+        (with(0) == with(open)).then(|| with(0))
     }
 }
 
@@ -133,10 +135,10 @@ impl Choices {
 }
 
 impl Choosing {
-    /// Whether both were asked for. Measurements of before 28 November 2026 do not say of how many
+    /// Whether every task was asked in both ways. Measurements of before 28 November 2026 do not say of how many
     /// tools.
     pub fn is_known(self) -> bool {
-        self.free.all().of > 0 && self.grammar.all().of > 0
+        self.free.all().of >= CHOICES && self.grammar.all().of >= CHOICES
     }
 
     /// Whether its calls are written inside a grammar: unless it calls better by itself. A few tasks tell little, and inside a grammar every
@@ -154,12 +156,7 @@ impl Choosing {
 /// The results of a model on the prompts of the probe (`agent/probe/`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// True if every prompt was asked, false if the probe ended as soon as the verdict was certain.
-    pub complete: bool,
-    /// True if time ran out before the verdict was certain: a slow model is not a weak one. The gate goes on from there at the next turn.
-    #[serde(default)]
-    pub undecided: bool,
-    /// Prompts asked so far.
+    /// Prompts asked so far for the rates from `format` to `grammar`, and the time that they took.
     pub prompts: usize,
     pub wall_ms: u64,
     /// Replies that are a call of an existing tool in the notation of the model's family.
@@ -170,9 +167,7 @@ pub struct Measured {
     pub restraint: Share,
     /// Plans with the right number of steps, by that number.
     pub plans: BTreeMap<usize, Share>,
-    /// Right calls without a grammar, on the prompts of `grammar`.
-    pub free: Share,
-    /// Right calls with a grammar.
+    /// Right calls inside a grammar, of the tasks with up to [`TOOLS_MANY`] tools.
     pub grammar: Share,
     /// Calls of the right tool where a call is asked for, in a prompt of its own over a few tools.
     #[serde(default)]
@@ -194,8 +189,17 @@ const PLANS_MIN: f64 = 0.5;
 /// Rates that a model needs to write changes.
 const READING_MIN: f64 = 0.6;
 const WRITING_MIN: f64 = 0.6;
-/// Fewer answers decide nothing.
-const ASKED_MIN: usize = 3;
+/// Numbers of prompts of the probe that decide: calls, small talk, plans of the most steps, readings and changes.
+pub const CALLS: usize = 12;
+pub const TALKS: usize = 4;
+pub const LONG_PLANS: usize = 2;
+pub const READINGS: usize = 3;
+pub const CHANGES: usize = 3;
+/// Steps of a long plan. A model that plans four steps also plans one.
+pub const LONG_PLAN: usize = 4;
+/// Tasks among few and many tools, and the number of many tools.
+pub const CHOICES: usize = 8;
+pub const TOOLS_MANY: usize = 15;
 
 impl Measured {
     pub fn selected(&self) -> Share {
@@ -206,45 +210,50 @@ impl Measured {
         sum(self.plans.values().copied())
     }
 
-    /// Whether the model may run free loops; `None` if too few questions were asked.
-    pub fn capable(&self) -> Option<bool> {
-        let enough = |share: Share, least: f64| share.of == 0 || share.rate() >= least;
-        (self.format.of >= ASKED_MIN && !self.undecided).then(|| {
-            enough(self.format, FORMAT_MIN)
-                && enough(self.selected(), SELECTION_MIN)
-                && enough(self.restraint, RESTRAINT_MIN)
-                && enough(self.planned(), PLANS_MIN)
-        })
+    /// Calls of the right tool without a grammar, on the tasks of `grammar`.
+    pub fn free(&self) -> Share {
+        sum(self.selection.range(..=TOOLS_MANY).map(|(_, share)| *share))
     }
 
-    /// The model's tier; `None` if no changes were asked for.
+    /// Whether enough calls are readable and of the right tool; `None` while the open answers decide it.
+    pub fn calls(&self) -> Option<bool> {
+        all([self.format.reaches(FORMAT_MIN, CALLS), self.selected().reaches(SELECTION_MIN, CALLS)])
+    }
+
+    /// Whether it seldom calls a tool for small talk.
+    pub fn restrains(&self) -> Option<bool> {
+        self.restraint.reaches(RESTRAINT_MIN, TALKS)
+    }
+
+    /// Whether it plans as many steps as a request takes.
+    pub fn plans(&self) -> Option<bool> {
+        self.plans.get(&LONG_PLAN).copied().unwrap_or_default().reaches(PLANS_MIN, LONG_PLANS)
+    }
+
+    /// Whether the model may run free loops; `None` while the open answers decide it. Time decides nothing: a slow
+    /// model is not a weak one.
+    pub fn capable(&self) -> Option<bool> {
+        all([self.calls(), self.restrains(), self.plans()])
+    }
+
+    /// Whether it reads requests and passages; `None` while the open answers decide it.
+    pub fn reads(&self) -> Option<bool> {
+        self.reading.reaches(READING_MIN, READINGS)
+    }
+
+    /// The model's tier; `None` while the open answers decide between reading and writing.
     pub fn tier(&self) -> Option<Tier> {
-        let writes = self.reading.rate() >= READING_MIN && self.writing.rate() >= WRITING_MIN;
-        (self.writing.of > 0).then(|| match (writes, self.capable()) {
+        let writes = all([self.reads(), self.writing.reaches(WRITING_MIN, CHANGES)])?;
+        Some(match (writes, self.capable()) {
             (false, _) => Tier::Reads,
             (true, Some(true)) => Tier::Acts,
             (true, _) => Tier::Writes,
         })
     }
 
-    /// Whether the tier is known and stays as it is, however `left` further changes turn out.
-    pub fn is_settled(&self, left: usize) -> bool {
-        let with = |right: usize| {
-            let writing = Share { right: self.writing.right + right, of: self.writing.of + left };
-            Measured { writing, ..self.clone() }.tier()
-        };
-        self.writing.of > 0 && with(0) == with(left)
-    }
-
-    /// Whether it stays weak even if `more` further calls are right.
-    pub fn is_lost(&self, more: usize) -> bool {
-        self.format.of >= ASKED_MIN
-            && !(self.format.can_reach(FORMAT_MIN, more) && self.selected().can_reach(SELECTION_MIN, more))
-    }
-
     /// Whether a grammar improves its calls. This is measured, because a grammar can also spoil half of a model's calls.
     pub fn grammar_helps(&self) -> bool {
-        self.grammar.of > 0 && self.grammar.rate() > self.free.rate()
+        self.grammar.of > 0 && self.grammar.rate() > self.free().rate()
     }
 
     /// The saved results of the model file with this fingerprint.
@@ -260,6 +269,12 @@ impl Measured {
 /// The file with the results of one model file.
 fn saved(fingerprint: &str) -> String {
     format!("{fingerprint}.{PROBES}.json")
+}
+
+/// No if one is no, yes if each is yes.
+fn all<const N: usize>(verdicts: [Option<bool>; N]) -> Option<bool> {
+    let is_lost = verdicts.contains(&Some(false));
+    (is_lost || !verdicts.contains(&None)).then_some(!is_lost)
 }
 
 fn sum(shares: impl IntoIterator<Item = Share>) -> Share {
@@ -292,42 +307,53 @@ mod tests {
     }
 
     #[test]
-    fn three_unreadable_replies_of_twelve_end_the_probe() {
-        let mut probe = Measured::default();
-        let mut asked = 0;
-        while !probe.is_lost(12 - asked) {
-            probe.format.add(false);
-            asked += 1;
-        }
-        assert_eq!(asked, 3);
+    fn a_verdict_is_given_as_soon_as_no_open_answer_can_change_it() {
+        let check = |right: usize, of: usize, expected: Option<bool>| {
+            assert_eq!(Share { right, of }.reaches(0.7, 12), expected, "{right} of {of}");
+        };
+        check(8, 8, None);
+        check(9, 9, Some(true));
+        check(5, 8, None);
+        check(5, 9, Some(false));
+        check(0, 4, Some(false));
+        let of = |right, of| Share { right, of };
+        let mut found = Measured { format: of(0, 3), ..Measured::default() };
+        assert_eq!(found.capable(), Some(false), "nine more readable calls of twelve are not enough");
+        found = Measured { restraint: of(0, 3), ..Measured::default() };
+        assert_eq!(found.capable(), Some(false));
+        found = Measured { format: of(10, 10), selection: BTreeMap::from([(24, of(9, 10))]), ..Measured::default() };
+        assert_eq!((found.calls(), found.capable()), (Some(true), None));
+        found.restraint = of(2, 2);
+        found.plans.insert(LONG_PLAN, of(1, 1));
+        assert_eq!(found.capable(), Some(true));
     }
 
     #[test]
     fn time_decides_nothing() {
-        let weak_so_far = measured(2, 2, 0, 0);
-        assert_eq!(weak_so_far.capable(), Some(false));
-        assert_eq!(Measured { undecided: true, ..weak_so_far }.capable(), None);
-        assert_eq!(Measured { undecided: true, ..measured(12, 12, 4, 4) }.capable(), None);
+        assert_eq!(measured(2, 2, 0, 0).capable(), Some(false));
+        let cut = Measured { format: Share { right: 2, of: 4 }, ..Measured::default() };
+        assert_eq!((cut.capable(), Measured::default().tier()), (None, None));
     }
 
     #[test]
-    fn a_tier_is_settled_once_no_further_change_can_move_it() {
-        let settled = |read: usize, right: usize, of: usize, left: usize| {
-            let (reading, writing) = (Share { right: read, of: 3 }, Share { right, of });
-            Measured { reading, writing, ..Measured::default() }.is_settled(left)
+    fn a_tier_is_settled_once_no_open_answer_can_move_it() {
+        let tier = |read: (usize, usize), written: (usize, usize)| {
+            let of = |(right, of)| Share { right, of };
+            Measured { reading: of(read), writing: of(written), ..Measured::default() }.tier()
         };
-        assert!(settled(3, 3, 3, 0) && settled(3, 0, 3, 0) && settled(3, 2, 2, 1) && settled(3, 0, 2, 1));
-        // Cut by time: one more change decides, or all of them.
-        assert!(!settled(3, 1, 2, 1) && !settled(3, 0, 1, 2) && !settled(3, 1, 1, 2) && !settled(3, 0, 0, 3));
+        assert_eq!((tier((2, 2), (2, 2)), tier((3, 3), (2, 3))), (Some(Tier::Writes), Some(Tier::Writes)));
+        assert_eq!((tier((2, 2), (0, 2)), tier((2, 3), (1, 3))), (Some(Tier::Reads), Some(Tier::Reads)));
+        // One more change decides.
+        assert_eq!((tier((2, 2), (1, 2)), tier((3, 3), (0, 1))), (None, None));
         // A model that cannot read requests writes none.
-        assert!(settled(1, 1, 1, 2));
+        assert_eq!(tier((0, 2), (0, 0)), Some(Tier::Reads));
     }
 
     #[test]
     fn a_grammar_is_used_only_where_it_was_better() {
         let tried = |free, grammar| {
             let (free, grammar) = (Share { right: free, of: 8 }, Share { right: grammar, of: 8 });
-            Measured { free, grammar, ..Measured::default() }.grammar_helps()
+            Measured { selection: BTreeMap::from([(5, free)]), grammar, ..Measured::default() }.grammar_helps()
         };
         assert!(tried(4, 5) && !tried(5, 5) && !tried(6, 3) && !Measured::default().grammar_helps());
         let chosen = |free, grammar| {

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use monobloc::agent::probe::{self, Depth, PLANS, TASKS};
-use monobloc::agent::{Toolkit, run_turn};
+use monobloc::agent::{Meter, Toolkit, run_turn};
 use monobloc::budget::permit::Priority;
 use monobloc::engine::scripted::Script;
-use monobloc::models::Role;
+use monobloc::base::config::TurnTime;
+use monobloc::models::{Measured, Role};
 use monobloc::protocol::{Decision, Event, Given, Mode, Proposal, TurnFinished};
 use serde_json::json;
 
@@ -139,26 +140,64 @@ fn obedient() -> Script {
     script.judged(None)
 }
 
-async fn measured(script: Script, depth: Depth) -> monobloc::models::Measured {
+async fn measured(script: Script, depth: Depth) -> Measured {
     let toolkit = toolkit(&Project::todo(), script, Script::saying(""));
+    go_on(&toolkit, depth, Measured::default()).await
+}
+
+/// What is found after one turn of measuring more.
+async fn go_on(toolkit: &Toolkit, depth: Depth, found: Measured) -> Measured {
     let host = Witness::new(|_: &Proposal| Decision::Reject);
     let model = toolkit.model(Role::Planner, &host).await.expect("a model");
-    probe::measure(&toolkit, &model, depth, &host).await.expect("a measurement")
+    probe::measure(toolkit, &model, depth, found, &host).await.expect("a measurement")
 }
 
 #[tokio::test]
 async fn the_probe_measures_what_a_model_does() {
     let whole = measured(obedient(), Depth::Whole).await;
-    assert_eq!((whole.prompts, whole.complete, whole.capable()), (30, true, Some(true)), "{whole:?}");
-    for share in [whole.format, whole.selected(), whole.restraint, whole.planned(), whole.free, whole.grammar] {
+    assert_eq!((whole.prompts, whole.capable()), (30, Some(true)), "{whole:?}");
+    for share in [whole.format, whole.selected(), whole.restraint, whole.planned(), whole.free(), whole.grammar] {
         assert!(share.right == share.of && share.of > 0, "{whole:?}");
     }
     let gate = measured(obedient(), Depth::Gate).await;
-    assert!(gate.prompts < 20 && gate.capable() == Some(true) && !gate.complete, "{gate:?}");
+    // Ten calls, two times small talk and one plan: no answer that is left can change the verdict.
+    assert_eq!((gate.prompts, gate.capable()), (13, Some(true)), "{gate:?}");
+    // What the gate has asked is not asked again.
+    let script = obedient();
+    let asked = toolkit(&Project::todo(), script, Script::saying(""));
+    assert_eq!(go_on(&asked, Depth::Whole, gate).await.prompts, 30);
+    assert_eq!(asked.meter.usage().calls.len(), 17);
     // Three replies without a call are enough to judge the model as weak.
     let babble = Script::saying("I would say that it depends.").judged(None);
     let gate = measured(babble, Depth::Gate).await;
     assert_eq!((gate.prompts, gate.capable()), (3, Some(false)), "{gate:?}");
+}
+
+#[tokio::test]
+async fn a_slow_machine_comes_to_the_verdict_of_a_fast_one() {
+    let slow = Script { row_time: Duration::from_micros(20), ..obedient() };
+    let plain = toolkit(&Project::todo(), slow, Script::saying(""));
+    let fast = measured(obedient(), Depth::Gate).await;
+    // A turn that has next to no time asks one prompt, and the next turn goes on behind it.
+    let mut found = Measured::default();
+    for turn in 1..=fast.prompts {
+        assert_eq!(found.capable(), None, "{turn}");
+        let hurried = Toolkit { time: TurnTime::Most(Duration::from_millis(1)), meter: Meter::start(), ..plain.clone() };
+        found = go_on(&hurried, Depth::Gate, found).await;
+        assert_eq!(found.prompts, turn);
+    }
+    assert_eq!(Measured { wall_ms: fast.wall_ms, ..found }, fast);
+}
+
+/// Every prompt of the gate begins like the one before it: system message and tools are read once.
+#[tokio::test]
+async fn the_prompts_of_the_gate_read_their_tools_once() {
+    let toolkit = toolkit(&Project::todo(), obedient(), Script::saying(""));
+    go_on(&toolkit, Depth::Gate, Measured::default()).await;
+    let calls = toolkit.meter.usage().calls;
+    let (all, cached) = calls.iter().fold((0, 0), |(all, cached), call| (all + call.prompt_tokens, cached + call.cached_tokens));
+    let longest = calls.iter().map(|call| call.prompt_tokens).max().expect("a call");
+    assert!(all - cached < 2 * longest && all > 8 * longest / 2, "{} of {all} read, {longest} the longest", all - cached);
 }
 
 #[tokio::test]
@@ -170,11 +209,11 @@ async fn the_command_measures_all_that_first_uses_measure_and_nothing_twice() {
         (all, toolkit.meter.usage().calls.len())
     };
     let (all, calls) = probed(obedient()).await;
-    assert!(all.complete && all.choosing.is_known() && all.tier().is_some(), "{all:?}");
+    assert!(all.prompts == 30 && all.choosing.is_known() && all.tier().is_some(), "{all:?}");
     assert!(calls > 30 + all.choosing.free.all().of + all.choosing.grammar.all().of, "{calls}");
     // Choosing, reading and writing are known.
     let (all, calls) = probed(obedient().writing()).await;
-    assert_eq!((all.complete, all.prompts, calls, all.writing.of), (true, 30, 30, 3), "{all:?}");
+    assert_eq!((all.prompts, calls, all.writing.of), (30, 30, 3), "{all:?}");
 }
 
 #[tokio::test]
@@ -195,7 +234,7 @@ async fn a_measurement_is_work_in_the_background() {
     };
     tokio::select! {
         priority = seen => assert_eq!(priority, Priority::Background),
-        done = probe::measure(&toolkit, &model, Depth::Gate, &host) => panic!("{done:?} was not seen at work"),
+        done = probe::measure(&toolkit, &model, Depth::Gate, Measured::default(), &host) => panic!("{done:?} was not seen at work"),
     }
 }
 

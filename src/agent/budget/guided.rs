@@ -53,8 +53,6 @@ pub struct Guided {
 impl Guided {
     /// Tools of servers that every model chooses among: retrieval seldom ranks the right one lower.
     pub const TOOLS_FEW: usize = 5;
-    /// Tools of the measurement with many.
-    pub const TOOLS_MANY: usize = 15;
     /// Definitions of one change.
     pub const ITEMS: usize = 3;
     /// Cases of a new test; without a limit a model keeps writing further numbers.

@@ -41,6 +41,12 @@ pub const TOLD_FROM: Duration = Duration::from_secs(15);
 pub const LEAD_REPLIES: usize = 4;
 pub const LEAD_READ: usize = 1_200;
 pub const LEAD_WRITTEN: usize = 280;
+/// Tokens that a model reads and writes until all is measured that a turn may ask for: capability, tier and choice of tools; at most, because verdicts
+/// come earlier.
+const MEASURED_READ: f64 = 4_500.0;
+const MEASURED_WRITTEN: f64 = 1_500.0;
+/// Part of the time that the user gives a turn in which a model may be measured.
+const MEASURED_SHARE: f64 = 0.5;
 /// Size of a model's file from which it counts as large: about 8 billion weights of four bits.
 pub const LARGE_FROM: u64 = 5 << 30;
 /// Longest time that a turn waits for a value that the user is asked for.
@@ -202,6 +208,15 @@ pub fn drafts(model: &Player) -> usize {
     model.here().map_or(1, |here| here.engine.free_together().clamp(1, Guided::DRAFTS))
 }
 
+/// The time of a turn for measurements of a model: as long as all of them take at its speed, so that a slow machine comes to a verdict as
+/// a fast one does. `None` if nobody waits.
+pub fn measuring(pace: Pace) -> Option<Duration> {
+    pace.time.first()?;
+    let needed = MEASURED_READ / pace.speed.prompt + MEASURED_WRITTEN / pace.speed.decode;
+    let most = pace.time.whole().map(|whole| whole.mul_f64(MEASURED_SHARE));
+    Some(most.unwrap_or(Duration::MAX).min(Duration::try_from_secs_f64(needed).unwrap_or(LONG)))
+}
+
 /// The moment after this time, or one that is not reached.
 pub fn until(time: Option<Duration>) -> Instant {
     Instant::now() + time.unwrap_or(LONG)
@@ -237,6 +252,15 @@ mod tests {
         assert_eq!(Guided::of(Pace { pack: Some(99_000), ..set }).pack, set.context / 2);
         let hurried = Budget::of(Pace { time: TurnTime::of(Some(20)), ..Pace::HERE });
         assert_eq!((hurried.pack, hurried.time), (540, Some(Duration::from_secs(20))));
+    }
+
+    #[test]
+    fn a_model_is_measured_for_as_long_as_its_speed_needs() {
+        let seconds = |prompt, decode, time| measuring(pace(8_192, prompt, decode, time)).map(|time| time.as_secs());
+        let waited = [(60.0, 10.0), (15.0, 2.5), (600.0, 60.0)].map(|(prompt, decode)| seconds(prompt, decode, TurnTime::Waited));
+        assert_eq!(waited, [Some(225), Some(900), Some(32)]);
+        assert_eq!(seconds(15.0, 2.5, TurnTime::of(Some(100))), Some(50));
+        assert_eq!(seconds(15.0, 2.5, TurnTime::Unlimited), None);
     }
 
     #[test]

@@ -82,7 +82,7 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Option<String>, Tur
         model,
         capability,
         limits,
-        constrained: measured.is_some_and(|measured| measured.grammar_helps()),
+        constrained: measured.grammar_helps(),
         rights,
         changes,
         watch: Watch::default(),

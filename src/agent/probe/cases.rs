@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::models::capability::{LONG_PLAN, TOOLS_MANY};
 use crate::tools::{ToolCall, ToolSpec};
 
 /// A task, the tool that does it, and a text that has to occur in the call's arguments.
@@ -25,21 +26,21 @@ const fn task(task: &'static str, tool: &'static str, value: &'static str) -> Ta
 /// Tasks, grouped by how many tools are offered: the first of [`TOOLS`], among them the right one.
 pub const TASKS: [(usize, [Task; 4]); 3] = [
     (
-        15,
-        [
-            task("Set a timer for 15 minutes", "set_timer", "15"),
-            task("Show me what is in notes.txt", "read_document", "notes.txt"),
-            task("Make a zip archive of the folder reports", "zip_folder", "reports"),
-            task("Translate \"good morning\" into French", "translate_text", "good morning"),
-        ],
-    ),
-    (
         5,
         [
             task("What is the weather in Oslo?", "get_weather", "Oslo"),
             task("Play the song Blue Moon", "play_music", "Blue Moon"),
             task("Delete the document old.log", "delete_document", "old.log"),
             task("Read the document plan.md to me", "read_document", "plan.md"),
+        ],
+    ),
+    (
+        TOOLS_MANY,
+        [
+            task("Set a timer for 15 minutes", "set_timer", "15"),
+            task("Show me what is in notes.txt", "read_document", "notes.txt"),
+            task("Make a zip archive of the folder reports", "zip_folder", "reports"),
+            task("Translate \"good morning\" into French", "translate_text", "good morning"),
         ],
     ),
     (
@@ -59,7 +60,7 @@ pub const TALK: [&str; 4] = ["Hello!", "Thank you, that was helpful.", "How are 
 /// Requests with the number of steps they take.
 pub const PLANS: [(usize, [&str; 2]); 3] = [
     (
-        4,
+        LONG_PLAN,
         [
             "Read plan.md, translate it into French, write the result to plan.fr.md and send it to ann@example.com",
             "List the pictures, resize each to 300 pixels, make a zip archive of them and delete the originals",
@@ -118,6 +119,7 @@ fn spec((name, description, parameters): &Tool) -> ToolSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::models::capability::{CALLS, CHOICES, LONG_PLANS, TALKS};
 
     #[test]
     fn every_right_tool_is_among_those_offered() {
@@ -131,5 +133,8 @@ mod tests {
             prompts += tasks.len() * if *count == TOOLS.len() { 1 } else { 2 };
         }
         assert_eq!(prompts, 30);
+        let tasks = |most: usize| TASKS.iter().filter(|(count, _)| *count <= most).map(|(_, tasks)| tasks.len()).sum();
+        let long = PLANS.iter().filter(|(count, _)| *count == LONG_PLAN).map(|(_, requests)| requests.len()).sum();
+        assert_eq!((tasks(usize::MAX), tasks(TOOLS_MANY), TALK.len(), long), (CALLS, CHOICES, TALKS, LONG_PLANS));
     }
 }

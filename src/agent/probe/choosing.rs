@@ -1,7 +1,5 @@
 //! Measures by the question that a step asks which role chooses tools of servers better, among how many, how sure, and whether a grammar helps it.
 
-use std::time::{Duration, Instant};
-
 use crate::agent::Host;
 use crate::agent::budget::Guided;
 use crate::agent::call;
@@ -9,12 +7,10 @@ use crate::agent::player::Player;
 use crate::agent::question::Question;
 use crate::agent::toolkit::{Toolkit, TurnError};
 use crate::models::Role;
-use crate::models::capability::{Choosing, SELECTION_MIN};
+use crate::models::capability::{Choices, Choosing, Measured, SELECTION_MIN, Share, TOOLS_MANY};
 
-use super::cases::{TASKS, tools};
+use super::cases::{TASKS, Task, tools};
 
-/// Time after which nothing more is asked of one model.
-const TIME: Duration = Duration::from_secs(60);
 /// A file whose name has this word was trained to choose tools.
 const TRAINED: &str = "router";
 
@@ -61,45 +57,49 @@ fn roles(toolkit: &Toolkit) -> Vec<Role> {
 /// How many choices of a role's model were right: as measured before, else as measured now. Nothing for a model that is not known.
 pub async fn choosing(toolkit: &Toolkit, role: Role, host: &dyn Host) -> Result<Choosing, TurnError> {
     let known = super::remembered(toolkit, role).or_else(|| toolkit.at_hand(role)?.measured().cloned());
-    match known.map(|known| known.choosing).filter(|choosing| choosing.is_known()) {
-        Some(choosing) => Ok(choosing),
-        None if toolkit.fingerprint(role).is_none() => Ok(Choosing::default()),
-        None => {
-            let model = toolkit.model(role, host).await?;
-            host.notice(&format!("measuring how well {} chooses tools, once", model.name()));
-            measure(toolkit, &model, host).await
-        }
+    let known = known.unwrap_or_default();
+    if known.choosing.is_known() || toolkit.fingerprint(role).is_none() {
+        return Ok(known.choosing);
     }
+    let model = toolkit.model(role, host).await?;
+    host.notice(&format!("measuring how well {} chooses tools, once", model.name()));
+    Ok(measure(toolkit, &model, known, host).await?.choosing)
 }
 
-/// Measures it and keeps the result for the model file.
-pub(super) async fn measure(toolkit: &Toolkit, model: &Player, host: &dyn Host) -> Result<Choosing, TurnError> {
-    let (choosing, cut) = asked(toolkit, model, host).await?;
-    super::keep(toolkit, model, host, cut, |all| all.choosing = choosing);
-    Ok(choosing)
-}
-
-/// Asks the tasks with few tools and with many, one at least, each without a grammar and inside one; and whether time cut it.
-async fn asked(toolkit: &Toolkit, model: &Player, host: &dyn Host) -> Result<(Choosing, bool), TurnError> {
-    let (mut found, until) = (Choosing::default(), Instant::now() + TIME);
+/// Asks the tasks that are open after what was `found` before, each without a grammar and inside one, and keeps each answer for the
+/// model file.
+pub(super) async fn measure(
+    toolkit: &Toolkit,
+    model: &Player,
+    mut found: Measured,
+    host: &dyn Host,
+) -> Result<Measured, TurnError> {
     let asked = Question { toolkit, model, host, phase: super::PHASE, priority: super::PRIORITY };
-    for (count, tasks) in TASKS.iter().filter(|(count, _)| *count <= Guided::TOOLS_MANY) {
-        let tools = tools(*count);
-        for task in tasks {
-            if found.is_known() && Instant::now() >= until {
-                return Ok((found, true));
-            }
-            for (choices, constrained) in [(&mut found.free, false), (&mut found.grammar, true)] {
-                let chosen = call::chosen(asked, task.task, &tools, constrained).await?.unwrap_or_default();
-                let is_right = chosen.call.is_some_and(|call| task.is_done_by(&call));
-                let share = if *count > Guided::TOOLS_FEW { &mut choices.many } else { &mut choices.few };
-                share.add(is_right);
-                if let Some(sure) = chosen.sure.filter(|_| is_right) {
-                    let least = choices.margin_min.unwrap_or(sure.margin);
-                    choices.margin_min = Some(least.min(sure.margin));
-                }
-            }
+    while let Some((task, count, constrained)) = next(&found.choosing) {
+        if !super::has_time(toolkit, model) {
+            super::tell_undecided(model, host);
+            break;
         }
+        let chosen = call::chosen(asked, task.task, &tools(count), constrained).await?.unwrap_or_default();
+        let is_right = chosen.call.is_some_and(|call| task.is_done_by(&call));
+        let choices = if constrained { &mut found.choosing.grammar } else { &mut found.choosing.free };
+        let share = if count > Guided::TOOLS_FEW { &mut choices.many } else { &mut choices.few };
+        share.add(is_right);
+        if let Some(sure) = chosen.sure.filter(|_| is_right) {
+            choices.margin_min = Some(choices.margin_min.unwrap_or(sure.margin).min(sure.margin));
+        }
+        super::keep(toolkit, model, &found);
     }
-    Ok((found, false))
+    Ok(found)
+}
+
+/// The next task with the number of its tools, and whether it is asked inside a grammar: of each task first without.
+fn next(found: &Choosing) -> Option<(&'static Task, usize, bool)> {
+    let of = |choices: Choices, count: usize| -> Share {
+        if count > Guided::TOOLS_FEW { choices.many } else { choices.few }
+    };
+    TASKS.iter().filter(|(count, _)| *count <= TOOLS_MANY).find_map(|(count, tasks)| {
+        let (free, grammar) = (of(found.free, *count).of, of(found.grammar, *count).of);
+        tasks.get(free.min(grammar)).map(|task| (task, *count, free > grammar))
+    })
 }

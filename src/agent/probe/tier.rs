@@ -1,26 +1,22 @@
 //! Measures what a model can do by itself: read requests, answer from a passage and write small changes; once per model file.
 
-use std::time::{Duration, Instant};
-
 use crate::agent::Host;
 use crate::agent::guide::{self, read};
 use crate::agent::player::{Form, Player};
 use crate::agent::question::Question;
 use crate::agent::toolkit::{Toolkit, TurnError};
 use crate::models::Role;
-use crate::models::capability::{Measured, Tier};
+use crate::models::capability::{CHANGES, Measured, READINGS, Tier};
 use crate::models::dialect::Message;
 use crate::request::{Kind, steps};
 
-/// Time after which no further change is asked for.
-const TIME: Duration = Duration::from_secs(180);
 /// Longest answer to a reading and to a change, in tokens.
 const READING_TOKENS: usize = 48;
 const CHANGE_TOKENS: usize = 120;
 const ANSWER_PROMPT: &str = include_str!("../prompts/ask.md");
 
 /// Requests, and the kinds of steps that they have to be read as.
-const READINGS: [(&str, &[Kind]); 2] = [
+const REQUESTS: [(&str, &[Kind]); READINGS - 1] = [
     ("Set LIMIT to 9 in limits.py and then run the tests", &[Kind::Edit, Kind::Run]),
     ("Where is the session closed?", &[Kind::Ask]),
 ];
@@ -40,7 +36,7 @@ struct Change {
     expected: &'static [&'static [&'static str]],
 }
 
-const CHANGES: [Change; 3] = [
+const FILES: [Change; CHANGES] = [
     Change {
         path: "counter.py",
         text: "class Counter:\n    def __init__(self):\n        self.value = 0\n\n    def add(self, n):\n        self.value += n\n        return self.value\n",
@@ -80,13 +76,11 @@ pub fn known(toolkit: &Toolkit) -> Option<Tier> {
     }
 }
 
-/// The tier as measured before. A model that was so slow that no change was asked for reads, in this run.
 fn measured_before(toolkit: &Toolkit) -> Option<Tier> {
-    let measured = super::remembered(toolkit, Role::Planner)?;
-    measured.tier().or_else(|| (measured.reading.of > 0).then_some(Tier::Reads))
+    super::remembered(toolkit, Role::Planner)?.tier()
 }
 
-/// The planner's tier: the known one, else as a probe finds now.
+/// The planner's tier: the known one, else as a probe finds now. It reads as long as the time of turns has not been enough for the probe.
 pub async fn tier(toolkit: &Toolkit, host: &dyn Host) -> Result<Tier, TurnError> {
     if let Some(known) = known(toolkit) {
         return Ok(known);
@@ -96,9 +90,12 @@ pub async fn tier(toolkit: &Toolkit, host: &dyn Host) -> Result<Tier, TurnError>
     if let Some(known) = known(toolkit) {
         return Ok(known);
     }
+    if !super::has_time(toolkit, &model) {
+        return Ok(Tier::Reads);
+    }
     host.notice(&format!("measuring what {} can do, once", model.name()));
-    let measured = measure(toolkit, &model, host).await?;
-    let tier = measured.tier().unwrap_or(Tier::Reads);
+    let measured = measure(toolkit, &model, super::known(toolkit, &model), host).await?;
+    let Some(tier) = measured.tier() else { return Ok(Tier::Reads) };
     let (reading, writing) = (measured.reading, measured.writing);
     host.notice(&format!(
         "{} {}: {} of {} requests and questions read, {} of {} changes written",
@@ -140,35 +137,47 @@ pub async fn leads(toolkit: &Toolkit, host: &dyn Host) -> Result<bool, TurnError
         return Ok(false);
     }
     if capable.is_none() {
-        super::measure(toolkit, &model, super::Depth::Gate, host).await?;
+        super::measure(toolkit, &model, super::Depth::Gate, super::known(toolkit, &model), host).await?;
     }
     Ok(known(toolkit) == Some(Tier::Acts))
 }
 
-/// Asks the prompts and keeps the result for the model file, together with what other probes measured.
-pub(super) async fn measure(toolkit: &Toolkit, model: &Player, host: &dyn Host) -> Result<Measured, TurnError> {
-    let mut found = Measured::default();
-    let until = Instant::now() + TIME;
+/// Asks what is open after what was `found` before until the tier is known, or until the time of the turn for it is over, and keeps
+/// each answer for the model file. Readings come first, because they are short and a model that cannot read writes nothing.
+pub(super) async fn measure(
+    toolkit: &Toolkit,
+    model: &Player,
+    mut found: Measured,
+    host: &dyn Host,
+) -> Result<Measured, TurnError> {
     let question = Question { toolkit, model, host, phase: super::PHASE, priority: super::PRIORITY };
-    for (request, kinds) in READINGS {
-        let output = read::reading(question, request, "", &[], READING_TOKENS).await?;
-        let read = steps::kinds(&output.text);
-        found.reading.add(read == kinds);
-    }
-    let messages = [Message::system(ANSWER_PROMPT.trim()), Message::user(QUESTION.0)];
-    let answer = question.output(&messages, READING_TOKENS, Form::Free).await?.text;
-    found.reading.add(answer.contains(QUESTION.1));
-    for change in &CHANGES {
-        // A model this slow is not measured further.
-        if Instant::now() >= until {
+    while found.tier().is_none() {
+        if !super::has_time(toolkit, model) {
+            super::tell_undecided(model, host);
             break;
         }
-        let after = guide::sample(question, (change.path, change.text), change.request, CHANGE_TOKENS).await?;
-        found.writing.add(after.is_some_and(|after| change.is_made(&after)));
+        if found.reads().is_none() {
+            let is_read = reads(question, found.reading.of).await?;
+            found.reading.add(is_read);
+        } else {
+            let Some(change) = FILES.get(found.writing.of) else { break };
+            let after = guide::sample(question, (change.path, change.text), change.request, CHANGE_TOKENS).await?;
+            found.writing.add(after.is_some_and(|after| change.is_made(&after)));
+        }
+        super::keep(toolkit, model, &found);
     }
-    // The changes that were asked for may decide the tier though time ended the measurement.
-    let cut = !found.is_settled(CHANGES.len() - found.writing.of);
-    Ok(super::keep(toolkit, model, host, cut, |all| (all.reading, all.writing) = (found.reading, found.writing)))
+    Ok(found)
+}
+
+/// Whether the model reads the request with this number as it has to be read; the last one is a question about a passage.
+async fn reads(question: Question<'_>, number: usize) -> Result<bool, TurnError> {
+    let Some((request, kinds)) = REQUESTS.get(number) else {
+        let messages = [Message::system(ANSWER_PROMPT.trim()), Message::user(QUESTION.0)];
+        let answer = question.output(&messages, READING_TOKENS, Form::Free).await?.text;
+        return Ok(answer.contains(QUESTION.1));
+    };
+    let output = read::reading(question, request, "", &[], READING_TOKENS).await?;
+    Ok(steps::kinds(&output.text) == *kinds)
 }
 
 impl Change {

@@ -29,7 +29,7 @@ use crate::base::config::{Exact, FlashAttention, Think};
 use crate::budget::Ledger;
 use crate::budget::permit::Permit;
 use crate::models::dialect::Dialect;
-use crate::models::{Endpoint, Measured, ModelCapability, ModelSpec, Registry, Role, RoleWishes, Tier};
+use crate::models::{Endpoint, ModelCapability, ModelSpec, Registry, Role, RoleWishes, Tier};
 
 pub use active::Active;
 pub use control::Forecast;
@@ -107,8 +107,6 @@ struct Inner {
     resident: Mutex<Resident>,
     /// Locked during a load or unload: what a second load may use depends on what the first takes.
     changing: Mutex<()>,
-    /// Results of measurements that time cut, by the fingerprint of the model: they count until the program ends.
-    unfinished: Mutex<HashMap<String, Measured>>,
     /// Wakes the keep-alive thread, which is started at the first load.
     keeper: OnceLock<mpsc::Sender<()>>,
 }
@@ -164,8 +162,8 @@ impl Pool {
         resident: Resident,
     ) -> Pool {
         let (resident, changing, keeper) = (Mutex::new(resident), Mutex::default(), OnceLock::new());
-        let (unfinished, accelerator) = (Mutex::default(), Permit::new());
-        let inner = Inner { registry, ledger, permit, accelerator, options, resident, changing, unfinished, keeper };
+        let accelerator = Permit::new();
+        let inner = Inner { registry, ledger, permit, accelerator, options, resident, changing, keeper };
         Pool { inner: Arc::new(inner) }
     }
 
@@ -213,20 +211,6 @@ impl Pool {
     pub fn files(&self) -> Vec<PathBuf> {
         let files = self.inner.registry.as_ref().map(|registry| registry.files.as_slice()).unwrap_or_default();
         files.iter().map(|file| file.path.clone()).collect()
-    }
-
-    /// Returns the results for the model with this fingerprint that time cut in this run.
-    pub fn unfinished(&self, fingerprint: &str) -> Option<Measured> {
-        lock(&self.inner.unfinished).get(fingerprint).cloned()
-    }
-
-    /// Sets that, or removes it.
-    pub fn set_unfinished(&self, fingerprint: &str, found: Option<Measured>) {
-        let mut all = lock(&self.inner.unfinished);
-        match found {
-            Some(found) => drop(all.insert(fingerprint.to_owned(), found)),
-            None => drop(all.remove(fingerprint)),
-        }
     }
 
     /// Folder of probe results.

@@ -57,7 +57,7 @@ fn show(Probed { model, said, measured }: &Probed) {
     for (steps, share) in &measured.plans {
         line(&format!("plans of {steps} step{}", if *steps == 1 { "" } else { "s" }), *share);
     }
-    line("right calls without a grammar", measured.free);
+    line("right calls without a grammar", measured.free());
     line("right calls inside a grammar", measured.grammar);
     for (way, choices) in [("", measured.choosing.free), (", in a grammar", measured.choosing.grammar)] {
         line(&format!("right of 5 of servers{way}"), choices.few);
@@ -71,7 +71,7 @@ fn show(Probed { model, said, measured }: &Probed) {
     let (capable, why) = match (said, measured.capable()) {
         (Some(said), _) => (*said, "models.toml says so"),
         (None, Some(measured)) => (measured, "measured"),
-        (None, None) => (false, "too little was answered in time"),
+        (None, None) => (false, "its answers decide nothing yet"),
     };
     let verdict = if capable {
         "capable: loops of 12 iterations with every tool"
