@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::base::StepId;
-use crate::models::ModelCapability;
+use crate::models::{ModelCapability, Role};
 use crate::protocol::{Event, Mode, PlanView};
 
 use super::evidence::Evidence;
@@ -18,8 +18,8 @@ use super::{Host, cognitive, forecast, free_loop, guide, inspect, lead, probe, s
 use crate::language::clauses::Part;
 use crate::request::small_talk;
 
-/// Maximum number of transitions of one turn, for a capable and for a weak model. Each iteration of the free loop is one; all steps that
-/// code carries out are one together, because they run on every model.
+/// Maximum number of transitions of one turn, for a capable and for a weak model: each node, each round of a model that calls tools, and
+/// each step of a plan is one. A plan brings room for its own steps along, because clean steps run on every model.
 const TRANSITIONS_CAPABLE: usize = 64;
 const TRANSITIONS_WEAK: usize = 8;
 
@@ -66,6 +66,8 @@ pub struct State<'a> {
     /// The time that was announced.
     expected: Option<Duration>,
     pub evidence: Evidence,
+    /// Results that were there before the last node: those after them are the last results, which the next node's model reads in full.
+    known: usize,
     /// The words of the model that carried the steps out, else the free loop's last reply; either may become the answer.
     pub draft: Option<String>,
     pub response: Option<String>,
@@ -85,28 +87,37 @@ pub struct State<'a> {
 /// Counts a turn's transitions against its limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Transitions {
+    /// What the model of the turn may do by itself; it sets how many there are. Weak until a model is at hand.
+    pub capability: ModelCapability,
     spent: usize,
-    most: usize,
+    /// Steps of the plans that were made.
+    planned: usize,
     /// Set by the user.
     bound: Option<usize>,
 }
 
 impl Transitions {
-    /// For a turn of a capable model, or as many as the user has set.
+    /// As many as the user has set, else as many as the model's capability allows.
     pub fn within(bound: Option<usize>) -> Transitions {
-        Transitions { spent: 0, most: bound.unwrap_or(TRANSITIONS_CAPABLE), bound }
+        Transitions { capability: ModelCapability::weak(), spent: 0, planned: 0, bound }
     }
 
     /// Takes one transition; false when none is left.
     pub fn spend(&mut self) -> bool {
-        self.spent += 1;
-        self.spent <= self.most
+        let is_left = self.left() > 0;
+        self.spent += usize::from(is_left);
+        is_left
     }
 
-    /// Sets the limit for a model of this capability.
-    pub fn limit(&mut self, capability: &ModelCapability) {
-        let weak = !capability.supports_advanced_orchestration;
-        self.most = self.bound.unwrap_or(if weak { TRANSITIONS_WEAK } else { TRANSITIONS_CAPABLE });
+    /// Those that are left.
+    pub fn left(self) -> usize {
+        let most = if self.capability.supports_advanced_orchestration { TRANSITIONS_CAPABLE } else { TRANSITIONS_WEAK };
+        (self.bound.unwrap_or(most) + self.planned).saturating_sub(self.spent)
+    }
+
+    /// Makes room for the steps of a plan.
+    fn plan(&mut self, plan: &Plan) {
+        self.planned += plan.steps.len();
     }
 }
 
@@ -118,6 +129,7 @@ impl<'a> State<'a> {
             plan: Plan::default(),
             record: PlanView::default(),
             expected: None,
+            known: evidence.entries().len(),
             evidence,
             draft: None,
             response: None,
@@ -137,10 +149,12 @@ impl<'a> State<'a> {
         let mut next = Some(Node::Sort);
         while let Some(node) = next {
             let node = if self.transitions.spend() { node } else { Node::Answer };
+            let known = self.evidence.entries().len();
             next = match self.visit(node, &toolkit, host).await {
                 Ok(next) => next,
                 Err(error) => self.after_error(node, error, &mut toolkit, host)?,
             };
+            self.known = known;
         }
         if let Some(expected) = self.expected {
             let took = Duration::from_millis(toolkit.meter.usage().wall_ms);
@@ -164,6 +178,7 @@ impl<'a> State<'a> {
                 let is_by_code = plans && spelled::is_all(toolkit, request, &self.parts);
                 // A list of the index needs no model, so none is measured for it.
                 self.leads = !(plans && guide::is_list(toolkit, &self.parts)) && probe::leads(toolkit, host).await?;
+                self.transitions.capability = probe::capability_at_hand(toolkit);
                 let next = match (self.leads, plans) {
                     (true, _) if !is_by_code => Node::Lead,
                     (_, true) => Node::Plan,
@@ -178,13 +193,15 @@ impl<'a> State<'a> {
                     true => plan::floor(&self.parts),
                     false => plan::make(toolkit, request, &self.parts, host).await?,
                 };
+                self.transitions.plan(&self.plan);
                 (self.record, self.expected) = self.plan.show(toolkit, host);
                 inspect::stage(toolkit, host, inspect::of_turn("plan"), || inspect::plan(&self.record)).await?;
                 Some(Node::Execute)
             }
             (Node::Execute, Some(scene)) => {
                 let mut ran = Ran::of(std::mem::take(&mut self.record));
-                let ended = steps::run(scene, &self.plan, &mut self.evidence, &mut ran).await;
+                let transitions = &mut self.transitions;
+                let ended = steps::run(scene, &self.plan, &mut self.evidence, &mut ran, transitions).await;
                 (self.draft, self.trouble, self.refused) = (Some(ran.said), ran.stuck.join("; "), ran.refused);
                 if self.plan.by_model {
                     self.told = Told { steps: ran.ended, entries: self.evidence.entries().len() };
@@ -204,7 +221,8 @@ impl<'a> State<'a> {
             }
             (Node::Lead, Some(scene)) => {
                 let (parts, with_checklist, trouble) = (&self.parts, toolkit.orchestrate, self.trouble.as_str());
-                let task = lead::Task { parts, with_checklist, evidence: &mut self.evidence, trouble };
+                let (evidence, known, transitions) = (&mut self.evidence, self.known, &mut self.transitions);
+                let task = lead::Task { parts, with_checklist, evidence, known, trouble, transitions };
                 match lead::run(scene, task).await? {
                     lead::Ended::Answered(answer) => self.response = Some(answer),
                     lead::Ended::Left(left) => return self.taken_over(left, toolkit, host).await,
@@ -215,9 +233,13 @@ impl<'a> State<'a> {
                 if self.plan.steps.is_empty() {
                     self.plan = plan::floor(&self.parts);
                 }
-                let (plan, trouble) = (&self.plan, self.trouble.as_str());
+                let model = toolkit.model(Role::Planner, host).await?;
+                let (capability, measured) = probe::capability(toolkit, &model, host).await?;
+                self.transitions.capability = capability;
+                let (plan, trouble, known) = (&self.plan, self.trouble.as_str(), self.known);
                 let (evidence, transitions) = (&mut self.evidence, &mut self.transitions);
-                let task = free_loop::Task { plan, evidence, trouble, transitions };
+                let constrained = measured.grammar_helps();
+                let task = free_loop::Task { model, constrained, plan, evidence, known, trouble, transitions };
                 self.draft = free_loop::run(scene, task).await?;
                 Some(Node::Answer)
             }
@@ -295,6 +317,7 @@ impl<'a> State<'a> {
     ) -> Result<Option<Node>, TurnError> {
         const AWAY: &str = "the model that worked on this went away";
         self.leads = probe::leads(toolkit, host).await?;
+        self.transitions.capability = probe::capability_at_hand(toolkit);
         let plans = toolkit.orchestrate && toolkit.mode == Mode::Agent;
         let has_acted = !left.done.is_empty();
         self.trouble = if has_acted { AWAY.to_owned() } else { String::new() };
@@ -314,6 +337,7 @@ impl<'a> State<'a> {
         if plans && !left.open.is_empty() {
             let by_model = guide::is_for(toolkit, &self.parts, host).await?;
             self.plan = Plan { steps: left.open, by_model, ..Plan::default() };
+            self.transitions.plan(&self.plan);
             (self.record, self.expected) = self.plan.show(toolkit, host);
             return Ok(Some(Node::Execute));
         }
@@ -356,16 +380,28 @@ impl<'a> State<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::{Kind, Step};
 
     #[test]
     fn a_weak_model_has_eight_transitions_and_a_capable_one_sixty_four() {
         let count_within = |bound: Option<usize>, capability: ModelCapability| {
-            let mut transitions = Transitions::within(bound);
-            transitions.limit(&capability);
+            let mut transitions = Transitions { capability, ..Transitions::within(bound) };
             (0..).take_while(|_| transitions.spend()).count()
         };
         let count = |capability| count_within(None, capability);
         assert_eq!((count(ModelCapability::weak()), count(ModelCapability::capable(8_192))), (8, 64));
         assert_eq!(count_within(Some(12), ModelCapability::weak()), 12);
+    }
+
+    #[test]
+    fn a_plan_has_room_for_each_of_its_steps_and_for_no_more() {
+        let steps = (1..=20).map(|id| Step::of(id, Kind::Ask, "Who calls it?".to_owned())).collect();
+        let mut transitions = Transitions::within(None);
+        assert!(transitions.spend() && transitions.spend());
+        transitions.plan(&Plan { steps, ..Plan::default() });
+        assert!((0..20).all(|_| transitions.spend()));
+        assert_eq!(transitions.left(), 6);
+        transitions.capability = ModelCapability::capable(8_192);
+        assert_eq!(transitions.left(), 62);
     }
 }

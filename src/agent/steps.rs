@@ -13,6 +13,7 @@ use super::Host;
 use super::claims::{self, Facts};
 use super::evidence::{Entry, Evidence};
 use super::execute::{self, Scene};
+use super::graph::Transitions;
 use super::guide::{self, Done, Job};
 use super::inspect::{self, Stage};
 use super::lessons::Memory;
@@ -40,10 +41,16 @@ pub struct Ran {
 
 /// Carries out every step whose needed steps succeeded. Of a plan made by the model, no step is carried out that
 /// describes, tests or builds on what an earlier one did not do.
-/// `ran` holds what is known when an error ends them.
-pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence, ran: &mut Ran) -> Result<(), TurnError> {
+/// `ran` holds what is known when an error ends them. Each step takes a transition of the turn; once none is left, no step begins.
+pub async fn run(
+    scene: Scene<'_>,
+    plan: &Plan,
+    evidence: &mut Evidence,
+    ran: &mut Ran,
+    transitions: &mut Transitions,
+) -> Result<(), TurnError> {
     let memory = Memory::of(scene.toolkit, plan, evidence).await;
-    let ended = each(scene, plan, evidence, ran, memory.as_ref()).await;
+    let ended = each(scene, plan, evidence, ran, memory.as_ref(), transitions).await;
     // Calls that worked before an error are learned too.
     if let Some(memory) = memory {
         let states = &ran.record.steps;
@@ -59,11 +66,16 @@ async fn each(
     evidence: &mut Evidence,
     ran: &mut Ran,
     memory: Option<&Memory<'_>>,
+    transitions: &mut Transitions,
 ) -> Result<(), TurnError> {
     let mut going = Going { scene, plan, ran, touched: Vec::new(), undone: Vec::new() };
     let mut left = plan.steps.as_slice();
     while !left.is_empty() {
         let group = side_by_side::group(scene, plan, left, &going.undone);
+        if !group.iter().all(|_| transitions.spend()) {
+            going.ran.stuck.push("the transitions of the turn are used up (max_transitions)".to_owned());
+            break;
+        }
         left = &left[group.len()..];
         let index = scene.toolkit.index.as_deref().filter(|_| plan.by_model);
         match (index, group) {

@@ -150,8 +150,6 @@ pub struct Budget {
     pub condensed: usize,
     /// Tokens of the summary that the model writes of a conversation that is condensed.
     pub summary: usize,
-    /// Replies of the model.
-    pub rounds: usize,
     /// The newest rounds that stay when a conversation is condensed.
     pub rounds_kept: usize,
     /// Calls of one reply that are run.
@@ -182,7 +180,6 @@ impl Budget {
             full: (context * 4 / 5).min(context - reply),
             condensed: context / 2,
             summary: reply.min(context / 16),
-            rounds: 100,
             rounds_kept: 2,
             calls: 24,
             server_tools: 15,

@@ -15,7 +15,7 @@ use crate::engine::Finish;
 use crate::engine::slot::Reuse;
 use crate::language::{clauses, words};
 use crate::models::dialect::{Chat, Message, RawCall};
-use crate::models::{self, ModelCapability, Role};
+use crate::models::{self, ModelCapability};
 use crate::protocol::{Event, Mode, Stall, StepState, StepStatus};
 use crate::request::{Kind, Step, kind};
 use crate::tools::ToolSpec;
@@ -38,21 +38,24 @@ use watch::{Open, ReplyCalls, ReplyWithoutCall, Verdict, Watch};
 
 /// The input of a loop.
 pub struct Task<'a> {
+    pub model: Player,
+    /// Calls are generated inside a grammar, because that was measured to help.
+    pub constrained: bool,
     pub plan: &'a Plan,
     pub evidence: &'a mut Evidence,
+    /// Number of the results before the last ones, which the opening shows in full.
+    pub known: usize,
     /// Why the orchestrated path stopped; empty in plain mode.
     pub trouble: &'a str,
-    /// Each iteration is a transition of the turn.
+    /// Each iteration takes one.
     pub transitions: &'a mut Transitions,
 }
 
 /// Runs the loop. Returns the model's last reply, if there is one that was not cut off.
 pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Option<String>, TurnError> {
-    let Task { plan, evidence, trouble, transitions } = task;
+    let Task { model, constrained, plan, evidence, known, trouble, transitions } = task;
+    let capability = transitions.capability;
     let Scene { toolkit, request, host, .. } = scene;
-    let model = toolkit.model(Role::Planner, host).await?;
-    let (capability, measured) = probe::capability(toolkit, &model, host).await?;
-    transitions.limit(&capability);
     let capable = capability.supports_advanced_orchestration;
     // A model that was not measured to write changes may not change files in a loop.
     let reads = capable && probe::tier(toolkit, host).await? < models::Tier::Writes;
@@ -64,7 +67,7 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Option<String>, Tur
         host.notice(&ending::why_not(toolkit.mode, &model, probe::known_tier(toolkit), trouble));
     }
     let limits = Weak::of(Pace::of(toolkit, &model));
-    let mut opening = prompt::opening(request, plan, evidence, trouble, &limits);
+    let mut opening = prompt::opening(request, plan, (evidence, known), trouble, &limits);
     if let Some(known) = prompt::background(toolkit, &model, request, vector.as_deref(), &limits) {
         opening.push_str(&format!("\n\nFrom the project:\n{known}"));
     }
@@ -82,7 +85,7 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Option<String>, Tur
         model,
         capability,
         limits,
-        constrained: measured.grammar_helps(),
+        constrained,
         rights,
         changes,
         watch: Watch::default(),

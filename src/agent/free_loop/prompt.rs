@@ -52,8 +52,15 @@ pub fn without_reasoning(text: &str, mut take: impl FnMut(&str)) -> String {
     answer.trim().to_owned()
 }
 
-/// The first user message: the request, with the plan, what is still open, and the results so far.
-pub fn opening(request: &str, plan: &Plan, evidence: &Evidence, trouble: &str, limits: &Weak) -> String {
+/// The first user message: the request, with the plan, what is still open, and the results so far: those behind the `known` ones, which are
+/// the last, in full.
+pub fn opening(
+    request: &str,
+    plan: &Plan,
+    (evidence, known): (&Evidence, usize),
+    trouble: &str,
+    limits: &Weak,
+) -> String {
     let mut text = words::shorten(request, limits.request_bytes);
     if !plan.steps.is_empty() && !trouble.is_empty() {
         text.push_str("\n\nPlan:");
@@ -63,9 +70,14 @@ pub fn opening(request: &str, plan: &Plan, evidence: &Evidence, trouble: &str, l
         }
         text.push_str(&format!("\nStill open: {}", words::shorten(trouble, 600)));
     }
-    for entry in evidence.entries() {
-        let shown =
-            if entry.tool == GIVEN { words::shorten(&entry.outcome.text, limits.given_bytes) } else { entry.summary() };
+    let entries = evidence.entries();
+    let each_bytes = limits.result_bytes / entries.len().saturating_sub(known).max(1);
+    for (at, entry) in entries.iter().enumerate() {
+        let shown = match entry.tool == GIVEN {
+            true => words::shorten(&entry.outcome.text, limits.given_bytes),
+            false if at >= known => words::shorten(&entry.outcome.text, each_bytes),
+            false => entry.summary(),
+        };
         text.push_str(&format!("\n[{}] {}: {shown}", entry.id, entry.tool));
     }
     text

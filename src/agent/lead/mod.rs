@@ -33,6 +33,7 @@ use super::cognitive::{self, Rounds};
 use super::evidence::Evidence;
 use super::execute::Scene;
 use super::forecast;
+use super::graph::Transitions;
 use super::inspect;
 use super::lessons::Memory;
 use super::plan::Plan;
@@ -50,8 +51,12 @@ pub struct Task<'a> {
     /// The request makes a checklist.
     pub with_checklist: bool,
     pub evidence: &'a mut Evidence,
+    /// Number of the results before the last ones, which the opening shows in full.
+    pub known: usize,
     /// The parts that code has tried and could not do; empty if nothing was tried.
     pub trouble: &'a str,
+    /// Each round takes one.
+    pub transitions: &'a mut Transitions,
 }
 
 /// How a turn ended.
@@ -78,7 +83,7 @@ pub struct Left {
 /// Has the model carry out the request.
 pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Ended, TurnError> {
     let Scene { toolkit, request, host, .. } = scene;
-    let Task { parts, with_checklist, evidence, trouble } = task;
+    let Task { parts, with_checklist, evidence, known, trouble, transitions } = task;
     let model = toolkit.model(Role::Planner, host).await?;
     let budget = Budget::for_player(toolkit, &model);
     let checklist = if with_checklist { Checklist::of(request) } else { Checklist::default() };
@@ -106,7 +111,7 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Ended, TurnError> {
         && cognitive::is_complex(cognitive::complexity(request, files, items.max(parts.len())));
     let (checklist_shown, vector) = (&checklist, vector.as_deref());
     let given =
-        opening::Given { parts, checklist: checklist_shown, is_large, evidence, trouble, lessons: &lessons, vector };
+        opening::Given { parts, checklist: checklist_shown, is_large, evidence, known, trouble, lessons: &lessons, vector };
     let messages = opening::messages(scene, &model, &budget, given).await?;
     let request_at = messages.len() - 1;
     inspect::stage(toolkit, host, inspect::of_turn("context"), || messages[request_at].content.clone()).await?;
@@ -135,7 +140,7 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Ended, TurnError> {
         gap: false,
     };
     let started = Instant::now();
-    let ended = lead.turn().await;
+    let ended = lead.turn(transitions).await;
     if let Some((_, expected)) = expected.filter(|_| ended.is_ok()) {
         host.notice(&forecast::compared(expected, started.elapsed()));
     }
@@ -168,14 +173,15 @@ struct Lead<'a> {
 
 impl Lead<'_> {
     /// Rounds until the model answers, goes nowhere, or has used up rounds or time.
-    async fn turn(mut self) -> Result<Ended, TurnError> {
+    async fn turn(mut self, transitions: &mut Transitions) -> Result<Ended, TurnError> {
         let started = Instant::now();
-        let most = self.scene.toolkit.iterations_max.unwrap_or(self.budget.rounds);
+        let left = transitions.left();
+        let most = self.scene.toolkit.iterations_max.map_or(left, |set| set.min(left));
         let (mut is_asked, mut continued, mut stopped) = (false, 0, None);
         let Scene { toolkit, host, request, .. } = self.scene;
         let plan = self.checklist.texts().map(str::to_owned).collect();
         let mut judged = cognitive::is_wanted(toolkit).then(|| Rounds::of(toolkit, host, request, plan));
-        for round in 1..=most {
+        for round in (1..=most).take_while(|_| transitions.spend()) {
             if let Some(time) = self.budget.time.filter(|time| started.elapsed() > *time) {
                 stopped = Some(format!("its time of {} s is over (turn_time_s)", time.as_secs()));
                 break;

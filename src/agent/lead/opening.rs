@@ -36,6 +36,8 @@ pub struct Given<'a> {
     /// The task is planned in two levels.
     pub is_large: bool,
     pub evidence: &'a Evidence,
+    /// Number of the results before the last ones, which are shown in full.
+    pub known: usize,
     /// The parts of the request that code could not do; empty if it has tried nothing.
     pub trouble: &'a str,
     /// Calls that worked for such requests before; may be empty.
@@ -87,11 +89,13 @@ pub async fn messages(
         user.push_str(&format!("\n\nNot done so far: {}", given.trouble));
     }
     user.push_str(given.lessons);
-    for entry in given.evidence.entries() {
-        let shown = if entry.tool == GIVEN {
-            fitted(&entry.summary(), &entry.outcome.text, budget.request)
-        } else {
-            entry.summary()
+    let entries = given.evidence.entries();
+    let each = budget.result / entries.len().saturating_sub(given.known).max(1);
+    for (at, entry) in entries.iter().enumerate() {
+        let shown = match entry.tool == GIVEN {
+            true => fitted(&entry.summary(), &entry.outcome.text, budget.request),
+            false if at >= given.known => lines_within(&entry.outcome.text, each, &count),
+            false => entry.summary(),
         };
         user.push_str(&format!("\n[{}] {}: {shown}", entry.id, entry.tool));
     }

@@ -14,7 +14,7 @@ use crate::budget::permit::Priority;
 use crate::engine::EngineError;
 use crate::models::capability::{LONG_PLAN, Measured, TOOLS_MANY};
 use crate::models::dialect::{Chat, Message};
-use crate::models::{ModelCapability, Role};
+use crate::models::{self, ModelCapability, Role};
 use crate::tools::ToolSpec;
 use crate::tools::call::{self, Tier};
 
@@ -60,12 +60,24 @@ pub async fn capability(
         return Ok((model.capability(), known));
     }
     let measured = measure(toolkit, model, Depth::Gate, known, host).await?;
-    let capability = match measured.capable() {
+    Ok((judged(model, &measured), measured))
+}
+
+/// The same for the planner without a prompt; a model that is not at hand counts as weak, and one that leads as capable.
+pub fn capability_at_hand(toolkit: &Toolkit) -> ModelCapability {
+    let Some(model) = toolkit.at_hand(Role::Planner) else { return ModelCapability::weak() };
+    let leads = known_tier(toolkit) == Some(models::Tier::Acts);
+    let capability = || if model.is_declared() { model.capability() } else { judged(&model, &known(toolkit, &model)) };
+    if leads { ModelCapability::capable(model.context()) } else { capability() }
+}
+
+/// By what was measured, else as its size says.
+fn judged(model: &Player, measured: &Measured) -> ModelCapability {
+    match measured.capable() {
         Some(true) => ModelCapability::capable(model.context()),
         Some(false) => ModelCapability::weak(),
         None => model.capability(),
-    };
-    Ok((capability, measured))
+    }
 }
 
 /// All that a model of this role is measured by, each part as its first use measures it; what is known already is asked again only if `again`.

@@ -7,7 +7,7 @@ pub struct Bounds {
     pub pack: Option<usize>,
     /// Attempts at a change of code.
     pub rounds: usize,
-    /// Transitions of a turn, each a node or an iteration of the single-model loop.
+    /// Transitions of a turn besides the steps of its plan: nodes, and rounds of a model that calls tools.
     pub transitions: Option<usize>,
 }
 

@@ -89,7 +89,7 @@ pub const SETTINGS: [Setting; 57] = settings! {
     "change_rounds", "MONOBLOC_CHANGE_ROUNDS", "change-rounds", Count(1, 20), Some("4"), Lower,
         "Attempts at one change of code; the fault of an attempt goes into the next";
     "max_transitions", "MONOBLOC_MAX_TRANSITIONS", "max-transitions", Count(4, 1_000), None, Lower,
-        "Transitions of a turn: stages, and iterations of the single-model loop; then it answers from what it has \
+        "Transitions of a turn: stages, and rounds of a model that calls tools; steps of a plan come on top; then it answers from what it has \
          [default: 64 for a capable model, 8 for a small one]";
     "report", "MONOBLOC_REPORT", "report", Switch, Some("false"), Free,
         "A model that leads ends with a report of six sections: analysis, research, plan, reflection, actions, delivery; \
