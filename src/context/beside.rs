@@ -9,7 +9,7 @@ use crate::retrieve;
 use crate::tools::Context;
 
 use super::mentions::Mentions;
-use super::{Open, Stretch, WHOLE_LINES_MAX, is_declaration, is_local, text_of};
+use super::{Open, Stretch, WHOLE_LINES_MAX, hit_of, is_declaration, is_local, text_of};
 
 /// Maximum number of values shown with one stretch, and of lines of each.
 const VALUES_MAX: usize = 6;
@@ -88,29 +88,25 @@ fn line(context: &Context, index: &Index, name: &str, with_tests: bool) -> Optio
     (1..=USERS_MAX).contains(&count).then(|| format!("`{name}` is used by {}.\n\n", by_file.join("; ")))
 }
 
-/// The functions that use the first symbols, those of tests last, within so many tokens: a change of the symbols has to suit them. They are
-/// shown as text and are not offered for change.
-pub fn code_of_users(context: &Context, index: &Index, mentions: &Mentions, tokens: usize) -> String {
+/// The functions that use the first symbols, those of tests last: a change of the symbols has to suit them.
+pub fn users_as_hits(context: &Context, index: &Index, mentions: &Mentions) -> Vec<retrieve::Hit> {
     let mut paths = index.paths().unwrap_or_default();
     paths.retain(|path| has_grammar(path) && !is_declaration(path));
     paths.sort_by_key(|path| testing::is_test(path));
-    let (mut shown, mut count) = (String::new(), 0);
+    let mut hits: Vec<retrieve::Hit> = Vec::new();
     for name in mentions.symbols.iter().take(USED_MAX).map(|symbol| symbol.name.as_str()) {
         for path in &paths {
             let Some(text) = text_of(context, path).filter(|text| text.contains(name)) else { continue };
             let definitions = outline(language_of(path), &text).definitions;
-            for one in users(&definitions, &text, name) {
-                let lines: Vec<&str> = text.lines().skip(one.start - 1).take(one.end + 1 - one.start).collect();
-                let code = format!("{path}\n```{}\n{}\n```\n", language_of(path), lines.join("\n"));
-                let is_long = lines.len() > WHOLE_LINES_MAX || retrieve::tokens(&(shown.clone() + &code)) > tokens;
-                if !is_long && count < USERS_MAX && !shown.contains(&code) {
-                    shown.push_str(&code);
-                    count += 1;
+            let found = users(&definitions, &text, name).into_iter().map(|one| hit_of(path, &text, one));
+            for hit in found.take(USERS_MAX - hits.len().min(USERS_MAX)) {
+                if !hits.contains(&hit) {
+                    hits.push(hit);
                 }
             }
         }
     }
-    if shown.is_empty() { shown } else { format!("Code that uses it and has to go on working:\n{shown}\n") }
+    hits
 }
 
 /// Functions and methods, other than `name` itself, that have the name in them, in the order of the file.

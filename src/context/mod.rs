@@ -71,13 +71,21 @@ pub struct Shown {
     pub found: Vec<Found>,
 }
 
+impl Shown {
+    fn has(&self, line: usize) -> bool {
+        self.lines.iter().any(|&(start, end)| start <= line && line <= end)
+    }
+}
+
 /// The code that the model is shown.
 #[derive(Clone, Debug, Default)]
 pub struct Pack {
     /// The most important first.
     pub files: Vec<Shown>,
-    /// The files as they appear in the prompt.
+    /// The files as they appear in the prompt, and what is shown besides them.
     pub text: String,
+    /// Places of what is shown besides the files, as far as tokens are left: whole, by signature or by name.
+    also: Vec<String>,
 }
 
 impl Pack {
@@ -86,7 +94,18 @@ impl Pack {
         let of = |shown: &Shown| -> Vec<String> {
             shown.lines.iter().map(|(first, last)| format!("{}:{first}-{last}", shown.path)).collect()
         };
-        self.files.iter().flat_map(of).collect()
+        self.files.iter().flat_map(of).chain(self.also.iter().cloned()).collect()
+    }
+
+    /// Adds definitions in the form that the tokens left of `tokens` buy. They are text for the model: it is not offered to change them.
+    pub fn add(&mut self, heading: &str, hits: &[retrieve::Hit], tokens: usize) {
+        let spent = retrieve::tokens(&format!("{}{heading}\n\n", self.text));
+        let packed = retrieve::pack(hits, tokens.saturating_sub(spent), &retrieve::tokens);
+        if packed.items.is_empty() {
+            return;
+        }
+        self.text.push_str(&format!("{heading}\n{}\n", packed.text()));
+        self.also.extend(packed.items.iter().map(|item| format!("{}:{}-{}", item.path, item.start, item.end)));
     }
 
     pub fn tokens(&self) -> usize {
@@ -144,13 +163,20 @@ pub fn readable(context: &Context, path: &str) -> Result<String, String> {
 }
 
 /// Packs code within the token budget: named symbols and files first, then the hits of retrieval; with each the
-/// constants it uses, and for an answer also what a short function calls.
+/// constants it uses, and for an answer also what a short function calls. Definitions that do not fit whole are shown by signature or name.
 pub fn pack(wanted: Wanted<'_>) -> Pack {
     let mut files = Files { context: wanted.context, read: BTreeMap::new() };
     let mut packing = Packing { wanted, chosen: Vec::new(), left: wanted.tokens };
+    let mut rest: Vec<retrieve::Hit> = Vec::new();
     for stretch in stretches(wanted, &mut files) {
         let Some(open) = files.get(&stretch.path) else { continue };
-        if packing.add(open, &stretch) {
+        let is_added = packing.add(open, &stretch);
+        if !is_added && let Some(hit) = open.hit(&stretch).filter(|hit| packing.may_name(hit)) {
+            // Its signature or name comes before the bodies of what is worth less.
+            let reserved = retrieve::pack(std::slice::from_ref(&hit), packing.left, &retrieve::tokens).tokens;
+            packing.left -= reserved;
+            rest.push(hit);
+        } else if is_added {
             let mut used = beside::values(open, &stretch);
             if wanted.purpose == Purpose::Answer {
                 used.extend(beside::callees(open, &stretch));
@@ -161,8 +187,13 @@ pub fn pack(wanted: Wanted<'_>) -> Pack {
         }
     }
     let text = packing.chosen.iter().filter_map(|shown| Some(render(shown, &files.get(&shown.path)?.definitions)));
-    Pack { text: text.collect(), files: packing.chosen }
+    let mut pack = Pack { text: text.collect(), files: packing.chosen, also: Vec::new() };
+    pack.add(ALSO, &rest, wanted.tokens);
+    pack
 }
+
+/// Heading of definitions that do not fit whole.
+const ALSO: &str = "Also found:";
 
 struct Packing<'a> {
     wanted: Wanted<'a>,
@@ -172,12 +203,24 @@ struct Packing<'a> {
 }
 
 impl Packing<'_> {
+    /// Whether another stretch of this file may be shown.
+    fn has_room_for(&self, path: &str) -> bool {
+        let is_known = || self.chosen.iter().any(|shown| shown.path == path);
+        self.wanted.purpose == Purpose::Answer || self.chosen.len() < FILES_CHANGED_MAX || is_known()
+    }
+
+    /// Whether a definition that does not fit whole may be shown by signature or name: nothing shown has it.
+    fn may_name(&self, hit: &retrieve::Hit) -> bool {
+        let has_it = |shown: &Shown| shown.path == hit.path && shown.has(hit.start);
+        self.has_room_for(&hit.path) && !self.chosen.iter().any(has_it)
+    }
+
     /// Adds a stretch if it fits into the budget; returns whether it did.
     fn add(&mut self, open: &Open, stretch: &Stretch) -> bool {
-        let place = self.chosen.iter().position(|shown| shown.path == stretch.path);
-        if self.wanted.purpose == Purpose::Change && place.is_none() && self.chosen.len() >= FILES_CHANGED_MAX {
+        if !self.has_room_for(&stretch.path) {
             return false;
         }
+        let place = self.chosen.iter().position(|shown| shown.path == stretch.path);
         let known = place.map(|place| self.chosen[place].clone());
         let more = widened(open, known.as_ref(), stretch, self.wanted);
         let cost = |shown: &Shown| retrieve::tokens(&render(shown, &open.definitions));
@@ -198,6 +241,33 @@ impl Packing<'_> {
 struct Open {
     text: String,
     definitions: Vec<Definition>,
+}
+
+impl Open {
+    /// The definition in a stretch, as retrieval finds one; `None` if the stretch is none.
+    fn hit(&self, stretch: &Stretch) -> Option<retrieve::Hit> {
+        let is_it =
+            |one: &&Definition| one.end == stretch.lines.1 && [one.start, one.doc_start].contains(&stretch.lines.0);
+        Some(hit_of(&stretch.path, &self.text, self.definitions.iter().find(is_it)?))
+    }
+}
+
+/// A definition of a file as retrieval finds one. Its place in a list says what it is worth.
+fn hit_of(path: &str, text: &str, one: &Definition) -> retrieve::Hit {
+    let lines: Vec<&str> = text.lines().skip(one.start.saturating_sub(1)).take(one.end + 1 - one.start).collect();
+    retrieve::Hit {
+        chunk: 0,
+        path: path.to_owned(),
+        start: one.start,
+        end: one.end,
+        symbol: Some(one.name.clone()),
+        kind: Some(one.kind.name().to_owned()),
+        signature: one.signature.clone(),
+        doc: one.doc.clone(),
+        snippet: lines.join("\n"),
+        score: 1.0,
+        parts: Vec::new(),
+    }
 }
 
 /// The files that were read so far; each is read once.
@@ -232,8 +302,8 @@ fn is_local(definition: &Definition, all: &[Definition]) -> bool {
     definition.container.and_then(|container| all.get(container)).is_some_and(|outer| !outer.kind.has_members())
 }
 
-/// A file as it appears in the prompt: its path, its shown lines in a fence, and its other definitions outside of the
-/// fence, so that the model does not copy these into code.
+/// A file as it appears in the prompt: its path and, unless it is whole, the numbers of its shown lines; these in a fence; and its other
+/// definitions, each with its line, outside of the fence, so that the model does not copy these into code.
 fn render(shown: &Shown, definitions: &[Definition]) -> String {
     let lines: Vec<&str> = shown.text.lines().collect();
     let language = language_of(&shown.path);
@@ -243,9 +313,13 @@ fn render(shown: &Shown, definitions: &[Definition]) -> String {
     };
     let code: Vec<String> = shown.lines.iter().map(stretch).collect();
     let language = if language == "text" { "" } else { language };
-    let mut text = format!("{}\n{fence}{language}\n{}\n{fence}\n", shown.path, code.join("\n\n"));
-    let is_shown = |line: usize| shown.lines.iter().any(|&(start, end)| start <= line && line <= end);
-    let others = definitions.iter().filter(|one| !is_shown(one.start) && !is_local(one, definitions));
+    let mut text = shown.path.clone();
+    if shown.lines != [(1, lines.len().max(1))] {
+        let numbers: Vec<String> = shown.lines.iter().map(|(first, last)| format!("{first}-{last}")).collect();
+        text.push_str(&format!(":{}", numbers.join(",")));
+    }
+    text.push_str(&format!("\n{fence}{language}\n{}\n{fence}\n", code.join("\n\n")));
+    let others = definitions.iter().filter(|one| !shown.has(one.start) && !is_local(one, definitions));
     let mut names: Vec<String> = others.take(OTHERS_MAX).map(|one| outlined(one, &lines)).collect();
     names.dedup();
     if !names.is_empty() {
@@ -255,13 +329,14 @@ fn render(shown: &Shown, definitions: &[Definition]) -> String {
     text
 }
 
-/// The signature of a definition, cut to `SIGNATURE_CHARS`.
+/// The line and the signature of a definition, cut to `SIGNATURE_CHARS`.
 fn outlined(definition: &Definition, lines: &[&str]) -> String {
     let above = lines.get(definition.doc_start.saturating_sub(1)..definition.start).unwrap_or_default();
     let property = above.iter().any(|line| line.trim() == "@property");
     let signature = if definition.signature.is_empty() { &definition.name } else { &definition.signature };
     let signature = crate::tools::outcome::cut_line(signature.trim_end_matches([':', '{', ' ']), SIGNATURE_CHARS);
-    if property { format!("@property {signature}") } else { signature }
+    let property = if property { "@property " } else { "" };
+    format!("{} {property}{signature}", definition.start)
 }
 
 #[cfg(test)]
@@ -273,7 +348,34 @@ mod tests {
         let text = "import os\n\n\ndef a(x):\n    return x\n\n\ndef b(y):\n    return y\n";
         let definitions = outline("python", text).definitions;
         let shown = Shown { path: "m.py".into(), text: text.into(), lines: vec![(8, 9)], found: Vec::new() };
-        let expected = "m.py\n```python\ndef b(y):\n    return y\n```\nm.py also has: def a(x)\n\n";
+        let expected = "m.py:8-9\n```python\ndef b(y):\n    return y\n```\nm.py also has: 4 def a(x)\n\n";
         assert_eq!(render(&shown, &definitions), expected);
+        let whole = Shown { lines: vec![(1, 9)], ..shown };
+        assert!(render(&whole, &definitions).starts_with("m.py\n```python\nimport os\n"));
+    }
+
+    #[test]
+    fn definitions_that_do_not_fit_whole_are_shown_by_signature_or_name_within_the_tokens() {
+        let body = |name: &str, lines: usize| {
+            format!("def {name}(value):\n{}    return value\n\n\n", "    value = value + 1\n".repeat(lines))
+        };
+        let text = format!("{}{}{}", body("grow", 60), body("shrink", 60), body("keep", 2));
+        let open = Open { definitions: outline("python", &text).definitions, text };
+        let stretch =
+            |one: &Definition| Stretch { path: "m.py".into(), lines: (one.start, one.end), name: one.name.clone() };
+        let hits: Vec<_> = open.definitions.iter().filter_map(|one| open.hit(&stretch(one))).collect();
+        let packed = |tokens: usize| {
+            let mut pack = Pack::default();
+            pack.add("Also found:", &hits, tokens);
+            assert!(pack.tokens() <= tokens, "{} of {tokens}", pack.tokens());
+            pack
+        };
+        let small = packed(120);
+        assert!(small.text.contains("m.py:1-62 function grow\ndef grow(value)") && small.text.contains("return value"));
+        assert!(!small.text.contains("value + 1\n    value = value + 1\n    value = value + 1"), "{}", small.text);
+        assert_eq!(small.places(), ["m.py:1-62", "m.py:65-126", "m.py:129-132"]);
+        assert_eq!(packed(20).places().len(), 1);
+        assert!(packed(4).text.is_empty());
+        assert_eq!(packed(4_000).text.matches("return value").count(), 3);
     }
 }

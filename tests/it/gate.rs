@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use monobloc::agent::probe::{self, Depth, PLANS, TASKS};
 use monobloc::agent::{Meter, Toolkit, run_turn};
+use monobloc::base::config::TurnTime;
 use monobloc::budget::permit::Priority;
 use monobloc::engine::scripted::Script;
-use monobloc::base::config::TurnTime;
 use monobloc::models::{Measured, Role};
 use monobloc::protocol::{Decision, Event, Given, Mode, Proposal, TurnFinished};
 use serde_json::json;
@@ -182,7 +182,8 @@ async fn a_slow_machine_comes_to_the_verdict_of_a_fast_one() {
     let mut found = Measured::default();
     for turn in 1..=fast.prompts {
         assert_eq!(found.capable(), None, "{turn}");
-        let hurried = Toolkit { time: TurnTime::Most(Duration::from_millis(1)), meter: Meter::start(), ..plain.clone() };
+        let hurried =
+            Toolkit { time: TurnTime::Most(Duration::from_millis(1)), meter: Meter::start(), ..plain.clone() };
         found = go_on(&hurried, Depth::Gate, found).await;
         assert_eq!(found.prompts, turn);
     }
@@ -195,9 +196,14 @@ async fn the_prompts_of_the_gate_read_their_tools_once() {
     let toolkit = toolkit(&Project::todo(), obedient(), Script::saying(""));
     go_on(&toolkit, Depth::Gate, Measured::default()).await;
     let calls = toolkit.meter.usage().calls;
-    let (all, cached) = calls.iter().fold((0, 0), |(all, cached), call| (all + call.prompt_tokens, cached + call.cached_tokens));
+    let (all, cached) =
+        calls.iter().fold((0, 0), |(all, cached), call| (all + call.prompt_tokens, cached + call.cached_tokens));
     let longest = calls.iter().map(|call| call.prompt_tokens).max().expect("a call");
-    assert!(all - cached < 2 * longest && all > 8 * longest / 2, "{} of {all} read, {longest} the longest", all - cached);
+    assert!(
+        all - cached < 2 * longest && all > 8 * longest / 2,
+        "{} of {all} read, {longest} the longest",
+        all - cached
+    );
 }
 
 #[tokio::test]

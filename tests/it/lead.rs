@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use monobloc::agent::{Toolkit, run_turn};
-use monobloc::base::config::TurnTime;
+use monobloc::base::config::{Bounds, TurnTime};
 use monobloc::engine::pool::Pool;
 use monobloc::engine::scripted::Script;
 use monobloc::models::{Role, dialect};
@@ -67,6 +67,22 @@ async fn the_last_words_reach_the_user_whole_and_what_nothing_showed_is_marked()
         assert!(line.contains(mark), "{line}");
     }
     assert!(!line.contains("MAX_ATTEMPTS"), "{line}");
+}
+
+/// The rounds of a model that leads are transitions of the turn.
+#[tokio::test]
+async fn a_model_that_leads_and_does_not_end_is_stopped_by_the_transitions_of_the_turn() {
+    let project = Project::todo();
+    let write = |n: usize| format!(r#"[write_file(path="{n}.txt", content="x")]"#);
+    let endless = (0..20)
+        .rev()
+        .fold(Script::saying(&write(0)), |script, n| script.on(&format!("created {n}.txt"), &write(n + 1)));
+    let plain = indexed(&project, toolkit(&project, endless.acting(), Script::saying("")));
+    let toolkit = Toolkit { bounds: Bounds { transitions: Some(6), ..Bounds::default() }, ..plain };
+    let seen = seen(&toolkit, "Write many files", |_| Decision::Approve).await;
+    // Two are the nodes.
+    assert_eq!(tools(&seen).len(), 4, "{:?}", seen.reports);
+    assert!(seen.answer.contains("its 4 rounds are used up"), "{}", seen.answer);
 }
 
 #[tokio::test]

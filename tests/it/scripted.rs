@@ -315,7 +315,7 @@ async fn the_single_model_loop_knows_plan_and_evidence_and_repeats_no_call() {
     // The script calls a tool only if the prompt has the evidence of the first step and the open steps, and only once.
     let planner = Script::saying("I know nothing.")
         .writing()
-        .on("MAX_ATTEMPTS = 5;\n", "The file has been read.")
+        .on("<|im_start|>tool", "The file has been read.")
         .on("(done)\ns2. Read src/missing.ts\ns3. Copy it to src/copy.ts\nStill open: ", again);
     let host = Witness::new(|_: &Proposal| Decision::Reject);
     let finished = run_turn(&toolkit(&project, planner, Script::saying("")), request, &host).await.expect("a turn");
@@ -333,6 +333,22 @@ async fn the_single_model_loop_knows_plan_and_evidence_and_repeats_no_call() {
         "{}",
         finished.answer
     );
+}
+
+/// A plan has room for its steps; the limit of transitions is for what a model causes.
+#[tokio::test]
+async fn a_weak_model_carries_out_a_plan_of_more_steps_than_it_has_transitions() {
+    let project = Project::todo();
+    let names: Vec<String> = ('a'..='l').map(|name| format!("{name}.md")).collect();
+    let orders = names.iter().map(|name| format!("Create {name} with the text \"for {name}\"."));
+    let request = orders.collect::<Vec<_>>().join(" ");
+    let planner = Script::saying("It is as it is.").judged(Some(false));
+    let bounds = Bounds { transitions: Some(4), ..Bounds::default() };
+    let toolkit = Toolkit { bounds, ..indexed(&project, toolkit(&project, planner, Script::saying(""))) };
+    run_turn(&toolkit, &request, &Witness::new(|_: &Proposal| Decision::Approve)).await.expect("a turn");
+    for name in names {
+        assert_eq!(project.text(&name), format!("for {name}"));
+    }
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use monobloc::agent::{Toolkit, run_turn};
+use monobloc::base::config::Bounds;
 use monobloc::engine::scripted::Script;
 use monobloc::protocol::{Asks, Decision, Event, PlanStatus, Proposal, StepStatus};
 use monobloc::tools::{Catalog, Prefilter, ToolSpec};
@@ -129,6 +130,33 @@ async fn a_change_is_shown_callers_and_tests_where_there_is_time_for_them() {
     };
     assert!(done(5_000.0).await.contains("def first(n=256)"));
     assert_eq!(done(60.0).await, FILE);
+}
+
+#[tokio::test]
+async fn a_definition_that_does_not_fit_whole_is_shown_by_its_signature_and_place() {
+    let body = |name: &str, lines: usize| {
+        format!("def {name}(value):\n{}    return value\n", "    value = value + 1\n".repeat(lines))
+    };
+    let project = Project::todo();
+    for (path, name, lines) in [("grow.py", "grow", 25), ("shrink.py", "shrink", 90)] {
+        std::fs::write(project.path().join(path), body(name, lines)).expect("a file");
+    }
+    let script = Script::saying("")
+        .on("You split a developer's request", "ask: What do grow() and shrink() return?")
+        .on("shrink.py:1-92 function shrink\ndef shrink(value)", "Both return `value`.")
+        .writing();
+    let bounds = Bounds { pack: Some(400), ..Bounds::default() };
+    let toolkit = Toolkit { bounds, ..indexed(&project, toolkit(&project, script, Script::saying(""))) };
+    let host = Witness::new(|_: &Proposal| Decision::Reject);
+    let finished = run_turn(&toolkit, "What do grow() and shrink() return?", &host).await.expect("a turn");
+    assert!(finished.answer.contains("Both return `value`."), "{}", finished.answer);
+    let shown = host.seen(|event| match event {
+        Event::ContextShown { places, tokens, .. } => Some((places.clone(), *tokens)),
+        _ => None,
+    });
+    let [(places, tokens)] = shown.as_slice() else { panic!("{shown:?}") };
+    assert!(*tokens <= 400 && places[0] == "grow.py:1-27", "{shown:?}");
+    assert!(places.contains(&"shrink.py:1-92".to_owned()), "{shown:?}");
 }
 
 #[tokio::test]

@@ -254,7 +254,8 @@ mod tests {
     #[test]
     fn a_model_is_measured_for_as_long_as_its_speed_needs() {
         let seconds = |prompt, decode, time| measuring(pace(8_192, prompt, decode, time)).map(|time| time.as_secs());
-        let waited = [(60.0, 10.0), (15.0, 2.5), (600.0, 60.0)].map(|(prompt, decode)| seconds(prompt, decode, TurnTime::Waited));
+        let waited = [(60.0, 10.0), (15.0, 2.5), (600.0, 60.0)]
+            .map(|(prompt, decode)| seconds(prompt, decode, TurnTime::Waited));
         assert_eq!(waited, [Some(225), Some(900), Some(32)]);
         assert_eq!(seconds(15.0, 2.5, TurnTime::of(Some(100))), Some(50));
         assert_eq!(seconds(15.0, 2.5, TurnTime::Unlimited), None);

@@ -203,7 +203,23 @@ pub fn step_of(arguments: &str, open: &[&Step]) -> StepId {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::budget::Pace;
+    use crate::agent::evidence::Entry;
     use crate::models::dialect::RawCall;
+    use crate::tools::Outcome;
+    use serde_json::Map;
+
+    #[test]
+    fn the_last_results_are_read_in_full_and_earlier_ones_in_a_line() {
+        let mut evidence = Evidence::default();
+        for text in ["first line\nsecond line", "third line\nfourth line"] {
+            let entry = Entry::looked(StepId(1), "read_file", Map::new(), Outcome::ok(text));
+            evidence.add(entry);
+        }
+        let limits = Weak::of(Pace::HERE);
+        let text = opening("Why?", &Plan::default(), (&evidence, 1), "", &limits);
+        assert!(text.contains("read_file: first line\n[e2] read_file: third line\nfourth line"), "{text}");
+    }
 
     #[test]
     fn reasoning_is_removed_from_an_answer() {

@@ -62,6 +62,8 @@ pub use answer::is_list;
 pub use code::sample;
 pub use explicit::Change;
 
+/// Heading of the functions that use what is changed.
+const USERS: &str = "Code that uses it and has to go on working:";
 /// Words of a request that put new tests into the file of the code.
 const SAME_FILE: &[&str] =
     &["same file", "selben datei", "gleichen datei", "même fichier", "mismo archivo", "mismo fichero"];
@@ -333,8 +335,7 @@ async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Menti
     };
     let mut pack = context::pack(wanted);
     if purpose == Purpose::Change && limits.has_room() {
-        let left = tokens.saturating_sub(pack.tokens());
-        pack.text.push_str(&beside::code_of_users(scene.context, index, &mentions, left));
+        pack.add(USERS, &beside::users_as_hits(scene.context, index, &mentions), tokens);
     }
     scene.host.emit(Event::ContextShown { step: job.step.id, places: pack.places(), tokens: pack.tokens() });
     let (toolkit, skips) = (scene.toolkit, job.step.id.to_string());

@@ -110,8 +110,16 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Ended, TurnError> {
         && orders
         && cognitive::is_complex(cognitive::complexity(request, files, items.max(parts.len())));
     let (checklist_shown, vector) = (&checklist, vector.as_deref());
-    let given =
-        opening::Given { parts, checklist: checklist_shown, is_large, evidence, known, trouble, lessons: &lessons, vector };
+    let given = opening::Given {
+        parts,
+        checklist: checklist_shown,
+        is_large,
+        evidence,
+        known,
+        trouble,
+        lessons: &lessons,
+        vector,
+    };
     let messages = opening::messages(scene, &model, &budget, given).await?;
     let request_at = messages.len() - 1;
     inspect::stage(toolkit, host, inspect::of_turn("context"), || messages[request_at].content.clone()).await?;

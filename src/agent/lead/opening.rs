@@ -4,7 +4,7 @@ use std::path::{Component, Path};
 
 use super::checklist::Checklist;
 use super::{earlier, report};
-use crate::agent::budget::Budget;
+use crate::agent::budget::{Budget, bytes};
 use crate::agent::evidence::{Evidence, GIVEN};
 use crate::agent::execute::Scene;
 use crate::agent::player::Player;
@@ -68,7 +68,7 @@ pub async fn messages(
         let text = fitted(&path, &text, budget.instructions - left);
         system.push_str(&of_project(&path, &text));
     }
-    let mut user = words::shorten(scene.request, crate::agent::budget::bytes(budget.request, scene.request, count));
+    let mut user = words::shorten(scene.request, bytes(budget.request, scene.request, count));
     if user.len() < scene.request.len() {
         let cut = format!("the request was cut: {} of its {} bytes are read", user.len(), scene.request.len());
         scene.host.notice(&format!("{cut}; put the rest into a file that it names"));
@@ -94,7 +94,7 @@ pub async fn messages(
     for (at, entry) in entries.iter().enumerate() {
         let shown = match entry.tool == GIVEN {
             true => fitted(&entry.summary(), &entry.outcome.text, budget.request),
-            false if at >= given.known => lines_within(&entry.outcome.text, each, &count),
+            false if at >= given.known => words::shorten(&entry.outcome.text, bytes(each, &entry.outcome.text, count)),
             false => entry.summary(),
         };
         user.push_str(&format!("\n[{}] {}: {shown}", entry.id, entry.tool));

@@ -136,21 +136,22 @@ fn next(found: &Measured, depth: Depth) -> Option<Prompt> {
     }
     let tasks = |(count, tasks): &'static (usize, [Task; 4])| {
         let asked = found.selection.get(count).map_or(0, |share| share.of);
-        tasks.iter().skip(asked).map(|task| Prompt::Task(task, *count)).next()
+        tasks.get(asked).map(|task| Prompt::Task(task, *count))
     };
     let plans = |(count, requests): &(usize, [&'static str; 2])| {
         let asked = found.plans.get(count).map_or(0, |share| share.of);
-        requests.get(asked).map(|request| Prompt::Plan(request, *count))
+        requests.get(asked).copied().map(|request| Prompt::Plan(request, *count))
     };
     let is_open = |verdict: Option<bool>| is_whole || verdict.is_none();
     let (few, all): (Vec<_>, Vec<_>) = TASKS.iter().partition(|(count, _)| *count <= TOOLS_MANY);
     let calls = |groups: Vec<_>| groups.into_iter().find_map(tasks).filter(|_| is_open(found.calls()));
     let talk = || TALK.get(found.restraint.of).copied().map(Prompt::Talk).filter(|_| is_open(found.restrains()));
-    let long = || PLANS.iter().filter(|(count, _)| *count == LONG_PLAN).find_map(plans).filter(|_| is_open(found.plans()));
+    let long =
+        || PLANS.iter().filter(|(count, _)| *count == LONG_PLAN).find_map(plans).filter(|_| is_open(found.plans()));
     let tried = || {
         let again = TASKS.iter().filter(|(count, _)| *count <= TOOLS_MANY);
-        let again = again.flat_map(|(count, tasks)| tasks.iter().map(|task| Prompt::Grammar(task, *count)));
-        again.skip(found.grammar.of).next()
+        let mut again = again.flat_map(|(count, tasks)| tasks.iter().map(move |task| Prompt::Grammar(task, *count)));
+        again.nth(found.grammar.of)
     };
     let gate = calls(few).or_else(talk).or_else(|| calls(all)).or_else(long);
     gate.or_else(|| is_whole.then(|| tried().or_else(|| PLANS.iter().find_map(plans))).flatten())
