@@ -175,7 +175,8 @@ async fn the_probe_measures_what_a_model_does() {
 
 #[tokio::test]
 async fn a_slow_machine_comes_to_the_verdict_of_a_fast_one() {
-    let slow = Script { row_time: Duration::from_micros(20), ..obedient() };
+    let mut slow = obedient();
+    slow.row_time = Duration::from_micros(20);
     let plain = toolkit(&Project::todo(), slow, Script::saying(""));
     let fast = measured(obedient(), Depth::Gate).await;
     // A turn that has next to no time asks one prompt, and the next turn goes on behind it.
@@ -199,11 +200,7 @@ async fn the_prompts_of_the_gate_read_their_tools_once() {
     let (all, cached) =
         calls.iter().fold((0, 0), |(all, cached), call| (all + call.prompt_tokens, cached + call.cached_tokens));
     let longest = calls.iter().map(|call| call.prompt_tokens).max().expect("a call");
-    assert!(
-        all - cached < 2 * longest && all > 8 * longest / 2,
-        "{} of {all} read, {longest} the longest",
-        all - cached
-    );
+    assert!(all - cached < 2 * longest && all > 4 * longest, "{} of {all} read, {longest} the longest", all - cached);
 }
 
 #[tokio::test]

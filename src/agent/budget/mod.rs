@@ -43,7 +43,7 @@ pub const LEAD_READ: usize = 1_200;
 pub const LEAD_WRITTEN: usize = 280;
 /// Tokens that a model reads and writes until all is measured that a turn may ask for: capability, tier and choice of tools; at most, because verdicts
 /// come earlier.
-const MEASURED_READ: f64 = 4_500.0;
+const MEASURED_READ: f64 = 6_500.0;
 const MEASURED_WRITTEN: f64 = 1_500.0;
 /// Part of the time that the user gives a turn in which a model may be measured.
 const MEASURED_SHARE: f64 = 0.5;
@@ -256,7 +256,7 @@ mod tests {
         let seconds = |prompt, decode, time| measuring(pace(8_192, prompt, decode, time)).map(|time| time.as_secs());
         let waited = [(60.0, 10.0), (15.0, 2.5), (600.0, 60.0)]
             .map(|(prompt, decode)| seconds(prompt, decode, TurnTime::Waited));
-        assert_eq!(waited, [Some(225), Some(900), Some(32)]);
+        assert_eq!(waited, [Some(258), Some(1_033), Some(35)]);
         assert_eq!(seconds(15.0, 2.5, TurnTime::of(Some(100))), Some(50));
         assert_eq!(seconds(15.0, 2.5, TurnTime::Unlimited), None);
     }

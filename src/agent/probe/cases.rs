@@ -133,8 +133,10 @@ mod tests {
             prompts += tasks.len() * if *count == TOOLS.len() { 1 } else { 2 };
         }
         assert_eq!(prompts, 30);
-        let tasks = |most: usize| TASKS.iter().filter(|(count, _)| *count <= most).map(|(_, tasks)| tasks.len()).sum();
-        let long = PLANS.iter().filter(|(count, _)| *count == LONG_PLAN).map(|(_, requests)| requests.len()).sum();
+        let tasks =
+            |most: usize| TASKS.iter().filter(|(count, _)| *count <= most).map(|(_, tasks)| tasks.len()).sum::<usize>();
+        let long =
+            PLANS.iter().filter(|(count, _)| *count == LONG_PLAN).map(|(_, requests)| requests.len()).sum::<usize>();
         assert_eq!((tasks(usize::MAX), tasks(TOOLS_MANY), TALK.len(), long), (CALLS, CHOICES, TALKS, LONG_PLANS));
     }
 }
