@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::failures::{Failure, Frame, Kind, Report};
+use crate::edit::failures::{Failure, Frame, Kind, Report};
 use crate::edit::testing::is_test_file;
 use crate::index::{EdgeKind, Graph, Neighbour, Node};
 
