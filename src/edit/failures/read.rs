@@ -183,11 +183,14 @@ impl<'a> Reader<'a> {
                 let (file, line) = (one.file.clone().or(above.file.clone()), one.line.or(above.line));
                 one = if above.message.is_empty() { one } else { Failure { file, line, ..above } };
             }
-            match found.iter_mut().find(|other| is_same_test(other, &one)) {
+            match found.iter_mut().find(|other| is_same(other, &one)) {
                 // Some runners print a failure twice, once without its message.
                 Some(other) if other.message.len() < one.message.len() => *other = one,
                 Some(_) => {}
-                None => found.extend(Some(one).filter(|_| !is_suite)),
+                // An error of cargo itself has no place.
+                None => {
+                    found.extend(Some(one).filter(|one| !is_suite && (one.test.is_some() || !one.frames.is_empty())))
+                }
             }
             (at, free) = (block.end, block.end);
         }
@@ -252,9 +255,9 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn is_same_test(one: &Failure, other: &Failure) -> bool {
+fn is_same(one: &Failure, other: &Failure) -> bool {
     let is_one_file = one.file == other.file || one.file.is_none() || other.file.is_none();
-    one.test.is_some() && one.test == other.test && is_one_file
+    one == other || one.test.is_some() && one.test == other.test && is_one_file
 }
 
 /// A line of pytest's summary, which names failures that may be printed nowhere else.
@@ -268,7 +271,8 @@ fn listed_by_pytest(line: &str) -> Option<Failure> {
 /// An error of a compiler on one line, as tsc, go, mypy, gcc and others print it: `a.ts(4,5): error …`, `a.go:5:9: …`.
 fn on_one_line(line: &str) -> Option<Failure> {
     static_regex!(
-        ERROR = r"^(?<file>[^\s:(]+\.\w+)(?::(?<line>\d+)(?::\d+)?:?|\((?<at>\d+),\d+\):) (?:- )?(?<said>.+)$"
+        ERROR =
+            r"^(?:vet: )?(?<file>[^\s:(]+\.\w+)(?::(?<line>\d+)(?::\d+)?:?|\((?<at>\d+),\d+\):) (?:- )?(?<said>.+)$"
     );
     let found = ERROR.captures(line).filter(|_| !line.contains("warning"))?;
     let line = found.name("line").or(found.name("at")).and_then(|line| line.as_str().parse().ok())?;

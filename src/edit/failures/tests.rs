@@ -105,6 +105,9 @@ fn code_that_does_not_load_differs_from_failed_tests() {
         "\x1b[96mts/a.ts\x1b[0m:\x1b[93m5\x1b[0m:8 - \x1b[91merror\x1b[0m\x1b[90m TS2304: \x1b[0mCannot find name 'Missing'.\r\n",
         tsc,
     );
+    check("vet: ./a/b.go:3:4: undefined: c\n", "Broken 1/1\n- | a/b.go:3 | undefined: c");
+    let twice = include_str!("samples/cargo_compile.txt").repeat(2);
+    holds(&twice, &["Broken 3/3"]);
     check("a.py:3: error: Bad type  [x]\n", "Broken 1/1\n- | a.py:3 | error: Bad type  [x]");
 }
 
@@ -215,6 +218,7 @@ fn a_run_without_failures_has_the_right_kind() {
     check("Error: no test specified\n", false, Kind::NoTests);
     check("sh: 1: gofoo: not found\n", false, Kind::Missing);
     check("/usr/bin/python3: No module named pytest\n", false, Kind::Missing);
+    check("error: no test target named `gone`\n", false, Kind::Missing);
     check("$ pytest\n[stopped at its deadline of 20 s; give timeout_s (at most 600)]\n...F", false, Kind::Hung);
     check("panic: test timed out after 1s\n\ngoroutine 1 [running]:\nFAIL\tm/a\t1.0s\nFAIL\n", false, Kind::Hung);
     check("a.py:3: error: not so bad\n", true, Kind::Passed);
