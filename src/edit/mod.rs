@@ -13,7 +13,6 @@ mod indent;
 pub mod kept;
 pub mod keyed;
 pub mod merge;
-pub mod mutate;
 mod omissions;
 pub mod package_function;
 mod paths;
@@ -24,9 +23,8 @@ pub mod remove;
 pub mod rename;
 pub mod restore;
 pub mod stated;
-pub mod suspects;
 pub mod testing;
-mod text;
+pub(crate) mod text;
 pub mod unasked;
 
 pub use check::{TO_BE_WRITTEN, problems};

@@ -148,4 +148,4 @@ fn means_the_same(
 }
 
 #[cfg(test)]
-pub(in crate::edit) mod tests;
+pub(crate) mod tests;

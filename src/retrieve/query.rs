@@ -18,7 +18,7 @@ pub struct Query {
     pub forms: Vec<String>,
     /// Identifiers as written.
     pub written: Vec<String>,
-    /// Names that are written like code: `ZodType`, `get_user`, `a::b`, or in backticks.
+    /// Names that are written like code: `TeapotType`, `get_user`, `a::b`, or in backticks.
     pub code_names: Vec<String>,
     /// Whether the whole query is one name.
     pub is_symbol: bool,
@@ -65,7 +65,7 @@ impl Query {
     /// Index keys of definitions that the query may mean: of every name as written, of every sequence of words, and of any two or
     /// three of the first words.
     pub fn keys(&self) -> Vec<String> {
-        // Only whole names are checked: `from_fn` is a name although `from` is a stop word.
+        // Only whole names are checked: `from_tin` is a name although `from` is a stop word.
         let names = self.written.iter().filter(|name| !words::is_stop_word(&name.to_lowercase()));
         let mut keys: Vec<String> = names.take(Self::ROOTS_MAX).map(|name| words::key(name)).collect();
         for length in 1..=Self::RUN_MAX {
@@ -185,9 +185,9 @@ mod tests {
 
     #[test]
     fn names_are_distinguished_from_prose() {
-        check("ZodType", true, &["ZodType"]);
+        check("TeapotType", true, &["TeapotType"]);
         check("retry", true, &[]);
-        check("how does ZodType parse", false, &["ZodType"]);
+        check("how does TeapotType parse", false, &["TeapotType"]);
         check("what calls `retry` and backoff()", false, &["retry", "backoff"]);
         check("Index::open", true, &["open"]);
         check("", false, &[]);
@@ -195,12 +195,12 @@ mod tests {
 
     #[test]
     fn words_that_may_form_a_name_are_combined() {
-        let keys = Query::read("custom field and model validators").keys();
-        for name in ["field", "FieldValidator", "model_validator", "validate_model_fields"] {
+        let keys = Query::read("own parcel and route planners").keys();
+        for name in ["parcel", "ParcelPlanner", "route_planner", "plan_route_parcels"] {
             assert!(keys.contains(&words::key(name)), "{name} in {keys:?}");
         }
         assert!(!keys.contains(&words::key("and")));
-        assert!(Query::read("how is from_fn called").keys().contains(&words::key("from_fn")));
+        assert!(Query::read("how is from_tin called").keys().contains(&words::key("from_tin")));
     }
 
     #[test]
@@ -220,10 +220,10 @@ mod tests {
 
     #[test]
     fn rare_words_and_names_written_like_code_weigh_more() {
-        let query = Query::read("schema of ZodType");
-        assert_eq!(query.words, ["schema", "zodtype", "zod", "type"]);
+        let query = Query::read("schema of TeapotType");
+        assert_eq!(query.words, ["schema", "teapottype", "teapot", "type"]);
         let rarity = Rarity::new(&query, 1_000, &[500, 3, 900, 500]);
-        assert!(rarity.of_word("zodtype") > rarity.of_word("schema"));
+        assert!(rarity.of_word("teapottype") > rarity.of_word("schema"));
         assert_eq!(rarity.of_roots(["type"].into_iter()), 2.0 * rarity.of_roots(["schema"].into_iter()));
         assert_eq!(rarity.of_roots(["type", "type"].into_iter()), rarity.of_roots(["type"].into_iter()));
     }

@@ -77,7 +77,7 @@ impl Copy {
 
     /// Parses the output of a check that ran here.
     pub fn report(&self, outcome: &Outcome) -> Report {
-        failures::read(&outcome.text, self.root())
+        failures::read(&outcome.text, self.root(), outcome.is_ok())
     }
 }
 

@@ -13,7 +13,6 @@ mod data;
 mod difference;
 mod explicit;
 mod files;
-mod fill;
 mod grammar;
 mod items;
 mod line_edit;
@@ -30,7 +29,6 @@ mod reply;
 mod results;
 pub mod servers;
 mod together;
-mod trial;
 mod verify;
 
 use std::path::Path;

@@ -1,6 +1,11 @@
 //! Repairs failing tests and reported bugs: runs the tests, tries small changes of the code that a failure points to, and has the model rewrite
 //! it if none helps.
 
+mod fill;
+mod mutate;
+mod suspects;
+mod trial;
+
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -9,7 +14,6 @@ use crate::agent::toolkit::TurnError;
 use crate::context::Purpose;
 use crate::context::mentions::{self, Mentions};
 use crate::edit::failures::{Kind, Report};
-use crate::edit::suspects::suspects;
 use crate::edit::testing::{self, is_test_file};
 use crate::edit::{has_grammar, package_function};
 use crate::index::parts::{self, Sort};
@@ -17,7 +21,8 @@ use crate::index::{Graph, Node};
 use crate::request::kind::{self, is_report};
 
 use super::files::Files;
-use super::{Done, Job, Stretch, code, trial, verify};
+use super::{Done, Job, Stretch, code, verify};
+use suspects::suspects;
 
 /// Maximum number of failures whose place is shown to the model.
 const TESTS_SHOWN: usize = 2;

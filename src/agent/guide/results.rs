@@ -19,9 +19,9 @@ pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Stri
     let text = &job.step.text;
     let of_tests = kind::speaks_of_tests(text) && kind::has_word(text, kind::ENDED);
     let is_run = |entry: &&Entry| entry.tool == Builtin::RunCommand.name() && evidence.check(entry.id).is_none();
-    let ran = evidence.entries().iter().rfind(is_run).map(|entry| (line_of(entry), entry.outcome.text.clone()));
-    if let Some((line, output)) = ran.filter(|_| kind::asks_how_it_ended(text)) {
-        return Ok(Some(tell(job.scene.host, &told(&line, &output, job))));
+    let ran = evidence.entries().iter().rfind(is_run).filter(|_| kind::asks_how_it_ended(text));
+    if let Some(entry) = ran {
+        return Ok(Some(tell(job.scene.host, &told(&line_of(entry), entry, job))));
     }
     if !of_tests && job.of_several && kind::speaks_of_tests(job.scene.request) && kind::has_word(text, kind::ENDED) {
         return Ok(Some(tell(job.scene.host, "No command has run, so there is no result; ask to run the tests.\n")));
@@ -40,8 +40,7 @@ pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Stri
     if verify::run(job, &line, Check::Asked, evidence).await?.is_none() {
         return Ok(Some(tell(job.scene.host, &format!("The tests were not run: you said no to `{line}`.\n"))));
     }
-    let output = evidence.entries().last().map(|entry| entry.outcome.text.clone()).unwrap_or_default();
-    Ok(Some(tell(job.scene.host, &told(&line, &output, job))))
+    Ok(evidence.entries().last().map(|entry| tell(job.scene.host, &told(&line, entry, job))))
 }
 
 /// Whether a question asks how tests end now, not when or why they would.
@@ -51,9 +50,10 @@ fn asks_for_now(text: &str) -> bool {
 }
 
 /// The output of a command in words: its counts, or its last lines if it has none.
-fn told(line: &str, output: &str, job: Job<'_>) -> String {
+fn told(line: &str, entry: &Entry, job: Job<'_>) -> String {
+    let output = &entry.outcome.text;
     let line = words::shorten(line, 90);
-    let report = failures::read(output, job.root());
+    let report = failures::read(output, job.root(), entry.succeeded());
     // Without `-v` Go prints packages, not tests.
     let is_of_packages = line.contains("go test") && !line.contains(" -v");
     match counted(&report).filter(|_| !is_of_packages) {
@@ -68,7 +68,8 @@ fn told(line: &str, output: &str, job: Job<'_>) -> String {
 
 /// The numbers of passed and failed tests; `None` if the output does not say them.
 fn counted(report: &Report) -> Option<String> {
-    let is_counted = matches!(report.kind, Kind::Passed | Kind::Failed) && report.passed + report.failed > 0;
+    let is_of_tests = report.passed > 0 || report.errors.iter().any(|failure| failure.test.is_some());
+    let is_counted = matches!(report.kind, Kind::Passed | Kind::Failed) && is_of_tests;
     is_counted.then(|| format!("{} passed, {} failed", report.passed, report.failed))
 }
 

@@ -113,12 +113,9 @@ pub async fn run(job: Job<'_>, line: &str, check: Check, evidence: &mut Evidence
     }
     let (id, text, succeeded) = (entry.id, entry.outcome.text.clone(), entry.succeeded());
     let took = Duration::from_millis(entry.wall_ms);
-    let mut report = failures::read(&text, job.root());
+    let mut report = failures::read(&text, job.root(), succeeded);
     if report.kind != Kind::NoTests {
         evidence.note_check(id, check);
-    }
-    if report.kind == Kind::Unclear {
-        report.kind = if succeeded { Kind::Passed } else { Kind::Failed };
     }
     let root = job.root();
     let is_red = matches!(report.kind, Kind::Failed | Kind::Broken);

@@ -1,6 +1,9 @@
-//! Shortens a report for a small model: each assertion with its values, and the deepest place in the project.
+//! Shortens a report for a small model: the failing tests, and what was printed about each.
 
-use super::{Failure, Frame, Kind, Report};
+use super::{Failure, Kind, Report};
+
+/// Characters reserved for the line that says how many failures are left out.
+const REST_CHARS: usize = 24;
 
 /// A summary of at most `limit_chars` characters. Whole failures are left out before one is cut; their number is given.
 pub fn summary(report: &Report, limit_chars: usize) -> String {
@@ -22,9 +25,6 @@ pub fn summary(report: &Report, limit_chars: usize) -> String {
     text.chars().take(limit_chars).collect()
 }
 
-/// Characters reserved for the line that says how many failures are left out.
-const REST_CHARS: usize = 24;
-
 fn head(report: &Report) -> String {
     let Report { passed, failed, .. } = report;
     match report.kind {
@@ -34,7 +34,6 @@ fn head(report: &Report) -> String {
         Kind::Hung => "the run was stopped at its time limit: something waits or loops for ever".to_owned(),
         Kind::NoTests => "no tests ran".to_owned(),
         Kind::Missing => "the command could not be run".to_owned(),
-        Kind::Unclear => "the output says neither that it passed nor that it failed".to_owned(),
     }
 }
 
@@ -50,16 +49,8 @@ fn one(failure: &Failure) -> String {
         (None, None) => String::new(),
     };
     let mut text = if name.is_empty() { String::new() } else { format!("\n- {name}") };
-    // The line of the test shows what was expected, the deepest line where it went wrong.
-    let asked = failure.frames.last().filter(|frame| !frame.code.is_empty());
-    asked.into_iter().for_each(|frame| text.push_str(&format!("\n  {}", frame.code)));
     failure.message.lines().for_each(|line| text.push_str(&format!("\n  {line}")));
     let deepest = failure.frames.first().filter(|_| failure.frames.len() > 1);
-    deepest.into_iter().for_each(|frame| text.push_str(&format!("\n  at {}", placed(frame))));
+    deepest.into_iter().for_each(|frame| text.push_str(&format!("\n  at {}:{}", frame.file, frame.line)));
     text
-}
-
-/// A frame as one line: place, code.
-fn placed(Frame { file, line, code }: &Frame) -> String {
-    if code.is_empty() { format!("{file}:{line}") } else { format!("{file}:{line}: {code}") }
 }

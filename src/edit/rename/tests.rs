@@ -9,7 +9,7 @@ use std::path::Path;
 use super::*;
 use crate::base::Cancel;
 
-pub(in crate::edit) struct Project {
+pub(crate) struct Project {
     folder: tempfile::TempDir,
     pub index: Index,
 }
@@ -41,12 +41,12 @@ fn target(from: &str) -> Target {
 }
 
 /// Path and text of each file, written as `path: text`.
-pub(in crate::edit) fn split<'t>(files: &[&'t str]) -> Vec<(&'t str, &'t str)> {
+pub(crate) fn split<'t>(files: &[&'t str]) -> Vec<(&'t str, &'t str)> {
     files.iter().map(|file| file.split_once(": ").unwrap()).collect()
 }
 
 /// A text before or after a change: `«a|b»` stands for `a` before and `b` after it, `«a»` for `a` and for `to`.
-pub(in crate::edit) fn version(marked: &str, is_after: bool, to: &str) -> String {
+pub(crate) fn version(marked: &str, is_after: bool, to: &str) -> String {
     let mut parts = marked.split('«');
     let begin = parts.next().unwrap_or_default().to_owned();
     parts.fold(begin, |text, part| {

@@ -1,6 +1,6 @@
 //! Tests of calls in TypeScript and JavaScript through aliases and by types.
 
-use super::check;
+use super::{check, edges};
 
 #[test]
 fn calls_through_an_alias_are_resolved() {
@@ -132,5 +132,64 @@ fn super_calls_the_base_class_and_this_in_a_callback_is_the_class() {
             ),
         ],
         &["a:A -> base:Base 0.95", "a:A.constructor -> base:Base 0.95", "a:run.done -> a:A.#go 0.95", "a:A.run ? use"],
+    );
+}
+
+/// Asserts that these functions of `source` call the `sail` of a `Boat`, which a kite has as well.
+fn sails(source: &str, callers: &str) {
+    let boat = "export class Boat { sail() {} crew: Boat[]; by: Map<string, Boat>; twin(): this { return this; } }\n\
+                export class Raft extends Boat { drift() {} }\n";
+    let source = format!("import {{ Boat, Raft }} from './boat';\n{source}");
+    let found = edges(&[("boat.ts", boat), ("kite.ts", "class Kite { sail() {} }\n"), ("a.ts", &source)]);
+    for caller in callers.split(' ') {
+        let call = format!("a:{caller} -> boat:Boat.sail 0.95");
+        assert!(found.contains(&call), "{call} is not in {found:#?}");
+    }
+}
+
+#[test]
+fn items_of_lists_tables_and_promises_have_their_types() {
+    sails(
+        "function a(all: Boat[]) { all.filter((x) => x).find(() => true).sail(); }\n\
+         function b(all: Map<string, Boat>) { all.get('x').sail(); }\n\
+         function c(all: Record<string, Boat>) { all.first.sail(); }\n\
+         function d(all: Set<Boat>) { for (const one of all) { one.sail(); } }\n\
+         function e(later: Promise<Boat>) { later.then((one) => one.sail()); }\n\
+         function f(pair: [Boat, string]) { pair[0].sail(); }\n\
+         function g(boat: Boat) { boat.crew.forEach((one) => { one.sail(); }); }\n\
+         function h(boat: Boat) { boat.by.get('x').twin().sail(); }\n\
+         async function i(load: () => Promise<Boat[]>) { (await load())[0].sail(); }\n",
+        "a b c d e f g h i",
+    );
+}
+
+#[test]
+fn types_are_followed_through_aliases_unions_and_inheritance() {
+    sails(
+        "type Craft = Boat | undefined;\ntype Dock = { berth: { boat: Boat }; pull(): Boat };\n\
+         function a(craft: Craft) { craft?.sail(); }\n\
+         function b(dock: Dock) { dock.berth.boat.sail(); }\n\
+         function c(dock: Dock) { dock.pull().sail(); }\n\
+         function d(boat: Dock['berth']) { boat.boat.sail(); }\n\
+         function e(raft: Raft) { raft.sail(); }\n\
+         function f(x: any) { (x as Boat).sail(); }\n\
+         function g(one: Boat, yes: boolean) { const it = yes ? one : null; it.sail(); }\n\
+         function h() { const dock = { boat: new Raft() }; dock.boat.sail(); }\n",
+        "a b c d e f g h",
+    );
+}
+
+#[test]
+fn type_parameters_stand_for_their_arguments_bounds_and_defaults() {
+    sails(
+        "class Box<T> { constructor(private held: T) {} open(): T { return this.held; } }\n\
+         interface Slot<T = Boat> { take(): T }\n\
+         function same<T>(x: T): T { return x; }\n\
+         function a(box: Box<Boat>) { box.open().sail(); }\n\
+         function b(boat: Boat) { new Box(boat).open().sail(); }\n\
+         function c(slot: Slot) { slot.take().sail(); }\n\
+         function d<T extends Boat>(x: T) { x.sail(); }\n\
+         function e(boat: Boat) { same(boat).sail(); }\n",
+        "a b c d e",
     );
 }

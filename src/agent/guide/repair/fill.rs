@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 use crate::agent::toolkit::TurnError;
-use crate::edit::mutate::RepairHints;
 use crate::engine::Finish;
 use crate::index::comments;
 use crate::models::dialect::Prompt;
 
-use super::Job;
+use super::mutate::RepairHints;
+use crate::agent::guide::Job;
 
 /// Special tokens before the prefix, the suffix and the middle: Qwen, StarCoder, DeepSeek.
 const MARKS: &[[&str; 3]] = &[

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::failures::{Failure, Frame, Kind, Report};
+use crate::edit::failures::{Failure, Frame, Kind, Report};
 use crate::edit::testing::is_test_file;
 use crate::index::{EdgeKind, Graph, Neighbour, Node};
 
@@ -97,7 +97,7 @@ fn is_test(graph: &Graph, node: &Node) -> bool {
 }
 
 fn add_traceback(failure: &Failure, kind: Kind, graph: &Graph, found: &mut Vec<(Tier, Suspect)>) {
-    for (depth, Frame { file, line, .. }) in failure.frames.iter().enumerate() {
+    for (depth, Frame { file, line }) in failure.frames.iter().enumerate() {
         match at(graph, file, *line) {
             // A test that does not compile is itself at fault.
             Some(node) if failure.test.is_none() && kind == Kind::Broken || !is_test(graph, node) => {
@@ -225,7 +225,7 @@ mod tests {
     /// The suspects of an output, in a project of these files (`path: text`), as `name path:start-end`.
     fn check(files: &[&str], output: &str, expected: &[&str]) {
         let project = Project::new(&split(files));
-        let found = suspects(&read(output, Path::new("/p")), &project.index.graph().unwrap());
+        let found = suspects(&read(output, Path::new("/p"), false), &project.index.graph().unwrap());
         let lines: Vec<String> =
             found.iter().map(|s| format!("{} {}:{}-{}", s.name, s.path, s.start_line, s.end_line)).collect();
         assert_eq!(lines, expected);

@@ -14,16 +14,17 @@ use crate::agent::toolkit::TurnError;
 use crate::base::trial::Trial;
 use crate::edit::executed::{self, Executed};
 use crate::edit::failures::Report;
-use crate::edit::mutate::{self, Mutant, RepairHints};
 use crate::edit::{line_of, testing};
 use crate::index::parts::{self, Sort, Span};
 use crate::language::words;
 use crate::tools::ToolCall;
 use crate::tools::policy::Approved;
 
-use super::copy::{self, Copy};
-use super::together::{FileEdit, changed_meanwhile};
-use super::{Done, Job, Stretch, fill, refusal, verify};
+use super::fill;
+use super::mutate::{self, Mutant, RepairHints};
+use crate::agent::guide::copy::{self, Copy};
+use crate::agent::guide::together::{FileEdit, changed_meanwhile};
+use crate::agent::guide::{Done, Job, Stretch, refusal, verify};
 
 /// Maximum number of suspected definitions that are changed, and of lines of each.
 const PLACES_MAX: usize = 8;
