@@ -85,7 +85,7 @@ pub struct Pack {
     /// The files as they appear in the prompt, and what is shown besides them.
     pub text: String,
     /// Places of what is shown besides the files, as far as tokens are left: whole, by signature or by name.
-    also: Vec<String>,
+    pub(crate) also: Vec<String>,
 }
 
 impl Pack {
