@@ -8,9 +8,9 @@
 
 // Helpers that every layer shares.
 pub mod base;
-pub mod checkpoint;
 pub mod language;
 pub mod protocol;
+pub use monobloc_guarded::checkpoint;
 
 // Models: which there are, the memory they may take, what runs them.
 pub mod embed;

@@ -11,6 +11,8 @@ pub const LAYERS: &[(&str, &str)] = &[
     ("language", "base"),
     ("protocol", "base"),
     ("checkpoint", "base"),
+    ("confine", "base"),
+    ("sandbox", "base"),
     ("models", "base"),
     ("remote", "models base"),
     ("budget", "models base"),
@@ -54,7 +56,7 @@ pub const DOORS: &[(&str, &[&str])] = &[
     ("tree_sitter*", &["src/index/syntax/", "src/tools/shell/parse.rs"]),
     ("petgraph", &["src/index/graph.rs", "src/index/graph/"]),
     ("oxc_resolver", &["src/index/resolve/modules/"]),
-    ("rusqlite", &["src/index/store.rs", "src/index/store/", "src/lessons/", "src/checkpoint/"]),
+    ("rusqlite", &["src/index/store.rs", "src/index/store/", "src/lessons/", "crates/guarded/src/checkpoint/"]),
     ("rmcp", &["src/tools/mcp/", "src/ui/mcp_server/"]),
     ("agent_client_protocol_schema", &["src/ui/acp/"]),
     ("globset", &["src/tools/policy/"]),
@@ -94,8 +96,13 @@ pub const REQUIRED: &[&str] = &[
 ];
 
 /// Where `unsafe` is allowed: for foreign functions, mapped files and vector instructions.
-pub const UNSAFE: &[&str] =
-    &["crates/engine/src/engine/llama/", "crates/engine/src/models/gguf.rs", "src/embed/", "src/tools/sandbox/", "crates/kernels/"];
+pub const UNSAFE: &[&str] = &[
+    "crates/engine/src/engine/llama/",
+    "crates/engine/src/models/gguf.rs",
+    "src/embed/",
+    "crates/guarded/src/sandbox/",
+    "crates/kernels/",
+];
 
 #[test]
 fn arrows_point_down_only() {

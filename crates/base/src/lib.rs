@@ -47,6 +47,14 @@ pub fn is_listed(list: &str, word: &str) -> bool {
     list.split_whitespace().any(|one| one == word)
 }
 
+/// The first `chars_max` characters, with `…` when something was cut.
+pub fn cut_line(line: &str, chars_max: usize) -> String {
+    match line.char_indices().nth(chars_max) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line.to_owned(),
+    }
+}
+
 /// How many bytes at the end of `text` are the beginning of `mark`, but not all of it.
 pub fn half_of(text: &str, mark: &str) -> usize {
     let (text, mark) = (text.as_bytes(), mark.as_bytes());

@@ -17,8 +17,7 @@ pub fn pattern(text: impl AsRef<str>) -> Regex {
 #[macro_export]
 macro_rules! static_regex {
     ($name:ident = $text:expr) => {
-        static $name: std::sync::LazyLock<regex::Regex> =
-            std::sync::LazyLock::new(|| $crate::pattern::pattern($text));
+        static $name: std::sync::LazyLock<regex::Regex> = std::sync::LazyLock::new(|| $crate::pattern::pattern($text));
     };
 }
 pub use static_regex;

@@ -20,7 +20,8 @@ async fn main() -> common::Outcome<()> {
         "required": ["city", "people"],
         "additionalProperties": false
     });
-    let prompt = model.dialect.render(&[Message::user("Which city is the capital of France, and how many people live there?")]);
+    let prompt =
+        model.dialect.render(&[Message::user("Which city is the capital of France, and how many people live there?")]);
     let request = Request { grammar: Some(Grammar::JsonSchema(schema)), ..model.engine.request(&prompt, 60) };
     let output = model.engine.generate(request)?.collect().await?;
     let value: Value = serde_json::from_str(&output.text)?;

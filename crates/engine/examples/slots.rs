@@ -21,7 +21,11 @@ async fn main() -> common::Outcome<()> {
     let streams = requests.into_iter().map(|request| engine.generate(request)).collect::<Result<Vec<_>, _>>()?;
     for (stream, alone) in streams.into_iter().zip(alone) {
         let together = stream.collect().await?;
-        println!("{:?}: {}", together.text, if together.tokens == alone.tokens { "the same tokens" } else { "other tokens" });
+        println!(
+            "{:?}: {}",
+            together.text,
+            if together.tokens == alone.tokens { "the same tokens" } else { "other tokens" }
+        );
     }
     Ok(())
 }

@@ -12,7 +12,8 @@ use monobloc_engine::models::Registry;
 fn main() -> common::Outcome<()> {
     let (settings, words) = common::arguments()?;
     let registry = Registry::open(settings.clone())?;
-    let headers = registry.files.iter().filter_map(|file| Some((file.name.clone(), file.header.as_ref().ok()?.parameters)));
+    let headers =
+        registry.files.iter().filter_map(|file| Some((file.name.clone(), file.header.as_ref().ok()?.parameters)));
     let smallest = headers.min_by_key(|(_, parameters)| *parameters).map(|(name, _)| name);
     let second = words.into_iter().next().or(smallest).ok_or("the folder has no model")?;
 

@@ -23,8 +23,9 @@ pub use turn_time::TurnTime;
 
 pub use monobloc_engine::models::{Exact, FlashAttention, SamplingWish, Think};
 
-use crate::base::{Bytes, Hidden};
+use crate::base::Bytes;
 use monobloc_engine::models::ModelSettings;
+pub use monobloc_guarded::sandbox::Commands;
 
 /// Settings of one run, resolved from flags, variables, files and defaults ([`resolve()`]).
 #[derive(Clone, Debug)]
@@ -93,29 +94,6 @@ pub struct Config {
     pub rules: Vec<Rule>,
     /// MCP servers the user configured.
     pub servers: Vec<Server>,
-}
-
-/// Access of commands outside the project, and their resource limits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Commands {
-    /// Run in a sandbox that enforces all of this; if false, the user is asked about each command.
-    pub confined: bool,
-    /// May use the network and sockets of other programs.
-    pub network: bool,
-    /// Readable paths besides the project, programs and tool chains.
-    pub reads: Vec<PathBuf>,
-    /// Writable paths besides the project.
-    pub writes: Vec<PathBuf>,
-    /// Maximum memory of one process.
-    pub memory: Bytes,
-    /// Largest file that may be written.
-    pub file_size: Bytes,
-    /// Maximum number of processes and threads of one command at once.
-    pub processes: u64,
-    /// For a command whose call gives no timeout.
-    pub timeout_s: usize,
-    /// The places in the project that are not to be read.
-    pub hidden: Hidden,
 }
 
 /// How answers are drafted, verified and refined (the cognitive loop).
@@ -221,12 +199,6 @@ impl From<&Config> for ModelSettings {
     }
 }
 
-impl Default for Commands {
-    fn default() -> Commands {
-        Config::default().commands
-    }
-}
-
 impl Default for Cognitive {
     fn default() -> Cognitive {
         Config::default().cognitive
@@ -240,6 +212,11 @@ mod tests {
     #[test]
     fn settings_of_models_have_the_defaults_of_the_table() {
         assert_eq!(ModelSettings::from(&Config::default()), ModelSettings::default());
+    }
+
+    #[test]
+    fn commands_are_confined_by_default_as_the_table_says() {
+        assert_eq!(Config::default().commands, Commands::default());
     }
 
     #[test]

@@ -232,7 +232,11 @@ mod tests {
     fn unsafe_outside_its_files_is_found() {
         let sample = |path| stray_unsafe(&Source::new(path, "// unsafe\nfn f() { unsafe { g() } }")).len();
         assert_eq!(
-            (sample("src/tools/files.rs"), sample("crates/engine/src/models/gguf.rs"), sample("crates/kernels/src/pool.rs")),
+            (
+                sample("src/tools/files.rs"),
+                sample("crates/engine/src/models/gguf.rs"),
+                sample("crates/kernels/src/pool.rs")
+            ),
             (1, 0, 0)
         );
     }

@@ -1,8 +1,8 @@
 //! Computes the size of a context: the KV cache per layer, recurrent states, checkpoints, and llama.cpp's metadata per cell.
 
 use super::LoadSettings;
-use crate::models::FlashAttention;
 use crate::base::{ACCELERATED, Bytes};
+use crate::models::FlashAttention;
 use crate::models::gguf::{Header, Layer, TensorType};
 
 /// llama.cpp rounds every slot's cells up to a multiple of this (`GGML_PAD` in llama-context.cpp, llama-kv-cache-iswa.cpp).

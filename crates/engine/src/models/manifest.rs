@@ -10,10 +10,10 @@ use super::capability::Tier;
 use super::dialect::DIALECTS;
 use super::endpoint::{Endpoint, Key, SILENCE_S};
 use super::gguf::Header;
-use super::{ModelsError, Role, scan};
-use crate::base::Bytes;
 pub use super::settings::KV_TYPES;
+use super::{ModelsError, Role, scan};
 use super::{SamplingWish, Think};
+use crate::base::Bytes;
 
 /// The file built into the program; it explains the format.
 pub const SHIPPED: &str = include_str!("../../models.toml");

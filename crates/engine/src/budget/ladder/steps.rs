@@ -123,9 +123,9 @@ pub fn given_up(header: &Header, now: &LoadSettings, asked: &LoadSettings, machi
 mod tests {
     use super::*;
     use crate::base::Bytes;
-    use crate::models::FlashAttention;
     use crate::budget::example::{self, hybrid};
     use crate::budget::machine::Kind;
+    use crate::models::FlashAttention;
 
     /// Eight layers with four experts each, of a type that no CPU copies.
     fn header() -> Header {

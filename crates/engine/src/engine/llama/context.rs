@@ -15,8 +15,8 @@ use llama_cpp_sys_2 as sys;
 use super::lora::Overlay;
 use super::threads::Threads;
 use super::{Shape, int};
-use crate::models::FlashAttention;
 use crate::engine::decoder::{DecodeError, Row, Stop};
+use crate::models::FlashAttention;
 
 /// One context. It borrows the model it was made from.
 pub(super) struct Context<'w> {
@@ -257,8 +257,8 @@ mod tests {
 
     use super::super::{KvFormat, backend};
     use super::*;
-    use crate::models::Exact;
     use crate::engine::Token;
+    use crate::models::Exact;
 
     const CHUNK: usize = 64;
     const PROMPT: usize = 300;

@@ -29,8 +29,8 @@ pub use decoder::LlamaDecoder;
 pub use weights::{Loading, Weights};
 
 use crate::base::OrBug;
-use crate::models::{Exact, FlashAttention};
 use crate::budget::{LoadSettings, cache};
+use crate::models::{Exact, FlashAttention};
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LlamaError {

@@ -14,13 +14,13 @@ use super::context::{Context, pointer, wrapped};
 use super::decoder::LlamaDecoder;
 use super::lora::Overlay;
 use super::{KvFormat, LlamaError, Shape, backend, devices, log, mapping, system_info};
-use crate::models::{Exact, FlashAttention};
 use crate::budget::cache;
 use crate::engine::decoder::{Sharing, Token, Vocabulary};
 use crate::engine::llama::buffer_overrides::BufferOverrides;
 use crate::engine::llama::read_ahead::ReadAhead;
 use crate::models::dialect::{Piece, Prompt};
 use crate::models::gguf::{self, Header};
+use crate::models::{Exact, FlashAttention};
 
 /// The positions of a context are rounded up to a multiple of this (llama.cpp pads `n_ctx` to it).
 const CONTEXT_BLOCK: usize = 256;

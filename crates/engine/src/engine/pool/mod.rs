@@ -25,11 +25,11 @@ use super::sampler::Manner;
 use super::scripted::Script;
 use super::trial::Trial;
 use crate::base::Bytes;
-use crate::models::{Exact, FlashAttention, Think};
 use crate::budget::Ledger;
 use crate::budget::permit::Permit;
 use crate::models::dialect::Dialect;
 use crate::models::{Endpoint, Measured, ModelCapability, ModelSpec, Registry, Role, RoleWishes, Tier};
+use crate::models::{Exact, FlashAttention, Think};
 
 pub use active::Active;
 pub use control::Forecast;

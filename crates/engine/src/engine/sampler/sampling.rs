@@ -1,7 +1,7 @@
 //! The options of the sampling chain, and the ranges of their values.
 
-use crate::models::SamplingWish;
 use crate::models::ModelSpec;
+use crate::models::SamplingWish;
 use crate::models::sampling::by_maker;
 
 /// llama.cpp's default top-k, top-p and min-p.

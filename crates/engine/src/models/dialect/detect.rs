@@ -150,10 +150,10 @@ mod tests {
 
     use serde_json::{Map, json};
 
+    use super::super::FORMATS;
     use super::super::notation::Form;
     use super::super::{Chat, Message, RawCall, ToolText};
     use super::*;
-    use super::super::FORMATS;
     use crate::models::gguf::{self, write::HeaderWriter};
 
     fn header(architecture: &str, template: &str) -> Header {

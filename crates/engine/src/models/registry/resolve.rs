@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{EmbedderSpec, Found, ModelSpec, Places, name_of};
-use crate::models::{FlashAttention, ModelSettings};
 use crate::models::gguf::{self, Header, Kind};
 use crate::models::manifest::{Candidate, Manifest};
 use crate::models::{Adapter, ModelsError, Role, Tier, architectures, scan};
+use crate::models::{FlashAttention, ModelSettings};
 
 /// Everything the choice depends on.
 pub(super) struct Resolver<'a> {

@@ -318,7 +318,9 @@ fn a_pulled_model_is_not_passed_over_for_a_smaller_one_in_the_users_folder() {
 #[test]
 fn a_bare_name_of_a_model_folder_is_a_place_with_a_folder_above_it() {
     let here = std::env::current_dir().unwrap();
-    let folder = |name: &str| model_folder(&ModelSettings { model_dir: Some(name.into()), ..ModelSettings::default() }, here.clone());
+    let folder = |name: &str| {
+        model_folder(&ModelSettings { model_dir: Some(name.into()), ..ModelSettings::default() }, here.clone())
+    };
     assert_eq!(folder("no-such-models"), here.join("no-such-models"));
     assert_eq!(folder("."), here);
     assert_eq!(model_folder(&ModelSettings::default(), here.clone()), here);

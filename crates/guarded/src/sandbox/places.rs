@@ -288,7 +288,7 @@ impl Repository {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::config::Commands;
+    use crate::sandbox::Commands;
 
     fn granted(project: &Path, git: bool) -> Places {
         let commands = Commands::default();

@@ -251,7 +251,7 @@ fn relative(root: &Path, path: &Path) -> String {
 
 /// A path from a model as an error message shows it: at most 200 characters, without control characters.
 fn shown(path: &str) -> String {
-    crate::tools::outcome::cut_line(path, 200).replace(|c: char| c.is_control(), "�")
+    crate::base::cut_line(path, 200).replace(|c: char| c.is_control(), "�")
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 use super::entry::{self, check};
 use super::{Confines, GitRedirects, Group, places, send_fd};
-use crate::base::config::Commands;
+use crate::sandbox::Commands;
 use landlock::Ruleset;
 pub use mark::Mark;
 use modes::Modes;
