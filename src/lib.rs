@@ -13,15 +13,14 @@ pub mod protocol;
 pub use monobloc_guarded::checkpoint;
 
 // Models: which there are, the memory they may take, what runs them.
-pub mod embed;
 pub mod remote;
 pub use monobloc_engine::{budget, engine, models};
+pub use monobloc_index::embed;
 
 // The project: what its files say, where something is, changes to it.
 mod edit;
-pub mod index;
 pub mod lessons;
-mod retrieve;
+pub use monobloc_index::{index, retrieve};
 pub mod tools;
 
 // A turn: what the request says, what the model sees, what is done.

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use super::error::EmbedError;
-use super::pieces::{TOKENS_MAX, mean};
+use super::{PROBE, Remote, RemoteError, Sample, Why};
 use crate::base::Cancel;
+use crate::embed::{Distant, EmbedError, TOKENS_MAX, mean};
 use crate::models::{Endpoint, digest};
-use crate::remote::{PROBE, Remote, RemoteError, Sample, Why};
 
 /// Maximum bytes of a text read at once: servers refuse texts above the context of their model, which is 512 tokens for many.
 const PIECE_BYTES: usize = 1_280;
@@ -49,33 +48,6 @@ impl Away {
         self.0.remote.name()
     }
 
-    pub fn dimensions(&self) -> usize {
-        self.0.sample.vector.len()
-    }
-
-    pub fn fingerprint(&self) -> &str {
-        &self.0.fingerprint
-    }
-
-    /// How many tokens a text has, guessed.
-    pub fn tokens(&self, text: &str) -> usize {
-        self.0.remote.tokens(text)
-    }
-
-    pub fn embed(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let pieces: Vec<Vec<String>> = texts.iter().map(|text| pieces(text)).collect();
-        let counts: Vec<usize> = pieces.iter().map(Vec::len).collect();
-        let flat = pieces.concat();
-        let vectors = self.vectors(&flat, cancel)?;
-        let mut parts = flat.iter().map(String::len).zip(vectors);
-        Ok(counts.into_iter().map(|count| mean(parts.by_ref().take(count))).collect())
-    }
-
-    pub fn embed_heads(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let heads: Vec<String> = texts.iter().map(|text| pieces(text).swap_remove(0)).collect();
-        self.vectors(&heads, cancel)
-    }
-
     /// The unit vectors of texts, each of which is read at once.
     fn vectors(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
         let Shared { remote, sample, checked, .. } = &*self.0;
@@ -92,7 +64,7 @@ impl Away {
         let mut vectors = waited(asked)?.ok_or(EmbedError::Cancelled)??;
         let other = |got: usize| {
             let why = Why::OtherVectors { got, expected: sample.vector.len() };
-            EmbedError::Away(RemoteError { url: remote.url().to_owned(), why })
+            EmbedError::from(RemoteError { url: remote.url().to_owned(), why })
         };
         if let Some(vector) = vectors.iter().find(|vector| vector.len() != sample.vector.len()) {
             return Err(other(vector.len()));
@@ -106,6 +78,40 @@ impl Away {
             checked.store(true, Ordering::Relaxed);
         }
         Ok(vectors)
+    }
+}
+
+impl Distant for Away {
+    fn dimensions(&self) -> usize {
+        self.0.sample.vector.len()
+    }
+
+    fn fingerprint(&self) -> &str {
+        &self.0.fingerprint
+    }
+
+    fn tokens(&self, text: &str) -> usize {
+        self.0.remote.tokens(text)
+    }
+
+    fn embed(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let pieces: Vec<Vec<String>> = texts.iter().map(|text| pieces(text)).collect();
+        let counts: Vec<usize> = pieces.iter().map(Vec::len).collect();
+        let flat = pieces.concat();
+        let vectors = self.vectors(&flat, cancel)?;
+        let mut parts = flat.iter().map(String::len).zip(vectors);
+        Ok(counts.into_iter().map(|count| mean(parts.by_ref().take(count))).collect())
+    }
+
+    fn embed_heads(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let heads: Vec<String> = texts.iter().map(|text| pieces(text).swap_remove(0)).collect();
+        self.vectors(&heads, cancel)
+    }
+}
+
+impl From<RemoteError> for EmbedError {
+    fn from(error: RemoteError) -> EmbedError {
+        EmbedError::Away(error.to_string())
     }
 }
 

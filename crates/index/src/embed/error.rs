@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use crate::remote::RemoteError;
-
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EmbedError {
     #[error("embedding was cancelled")]
@@ -22,8 +20,9 @@ pub enum EmbedError {
     Unsupported { folder: PathBuf, found: String },
     #[error("text {index} could not be cut into tokens: {reason}")]
     Tokens { index: usize, reason: String },
-    #[error(transparent)]
-    Away(#[from] RemoteError),
+    /// The server that embeds could not be asked.
+    #[error("{0}")]
+    Away(String),
     #[error("these texts could not be embedded: {0}")]
     Failed(String),
 }

@@ -9,7 +9,7 @@ mod graph;
 mod ids;
 mod importance;
 mod meaning;
-pub(crate) mod paths;
+pub mod paths;
 mod resolve;
 mod scan;
 mod status;
@@ -17,7 +17,7 @@ mod store;
 mod syntax;
 mod vectors;
 mod watch;
-pub(crate) mod words;
+pub mod words;
 
 use crate::base::{Hidden, lock, read_lock, write_lock};
 use std::path::{Path, PathBuf};

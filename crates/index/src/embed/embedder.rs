@@ -1,18 +1,32 @@
 //! The embedder for every caller, whether it runs in this process or on a server.
 
+use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
-use super::away::Away;
 use super::error::EmbedError;
 use super::handle::{Local, Options};
 use crate::base::Cancel;
+
+/// An embedder outside of this process. Every vector has unit length.
+pub trait Distant: fmt::Debug + Send + Sync {
+    fn dimensions(&self) -> usize;
+    /// Changes with the vectors.
+    fn fingerprint(&self) -> &str;
+    /// How many tokens a text has, guessed.
+    fn tokens(&self, text: &str) -> usize;
+    /// As [`Embedder::embed`].
+    fn embed(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError>;
+    /// As [`Embedder::embed_heads`].
+    fn embed_heads(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError>;
+}
 
 /// Handle to an embedding model. Clones share it.
 #[derive(Clone, Debug)]
 pub enum Embedder {
     /// Dropping the last clone frees the weights and the lease of their memory.
     Here(Local),
-    Away(Away),
+    Away(Arc<dyn Distant>),
 }
 
 impl Embedder {

@@ -3,18 +3,16 @@
 //! Callers wait. In this process its thread takes the device's permit for every batch; only BERT encoders with mean pooling are
 //! supported.
 
-mod away;
-pub(crate) mod batch;
-pub(crate) mod bert;
+mod batch;
+mod bert;
 mod embedder;
-pub(crate) mod error;
-pub(crate) mod folder;
-pub(crate) mod handle;
-pub(crate) mod pieces;
+mod error;
+mod folder;
+mod handle;
+mod pieces;
 
-pub use away::Away;
-pub use embedder::Embedder;
+pub use embedder::{Distant, Embedder};
 pub use error::EmbedError;
 pub use folder::{fingerprint, memory};
 pub use handle::Options;
-pub use pieces::TOKENS_MAX;
+pub use pieces::{TOKENS_MAX, mean};
