@@ -56,7 +56,15 @@ pub const DOORS: &[(&str, &[&str])] = &[
     ("tree_sitter*", &["crates/index/src/index/syntax/", "src/tools/shell/parse.rs"]),
     ("petgraph", &["crates/index/src/index/graph.rs", "crates/index/src/index/graph/"]),
     ("oxc_resolver", &["crates/index/src/index/resolve/modules/"]),
-    ("rusqlite", &["crates/index/src/index/store.rs", "crates/index/src/index/store/", "src/lessons/", "crates/guarded/src/checkpoint/"]),
+    (
+        "rusqlite",
+        &[
+            "crates/index/src/index/store.rs",
+            "crates/index/src/index/store/",
+            "src/lessons/",
+            "crates/guarded/src/checkpoint/",
+        ],
+    ),
     ("rmcp", &["src/tools/mcp/", "src/ui/mcp_server/"]),
     ("agent_client_protocol_schema", &["src/ui/acp/"]),
     ("globset", &["src/tools/policy/"]),
