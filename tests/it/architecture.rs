@@ -109,6 +109,7 @@ pub const UNSAFE: &[&str] = &[
     "crates/engine/src/models/gguf.rs",
     "crates/index/src/embed/",
     "crates/guarded/src/sandbox/",
+    "src/tools/sandbox/tests.rs",
     "crates/kernels/",
 ];
 

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    #[should_panic(expected = "a list has a first element; this is a bug in src/base/bug.rs")]
+    #[should_panic(expected = "a list has a first element; this is a bug in crates/base/src/bug.rs")]
     fn a_missing_value_names_the_rule_and_the_file() {
         [0; 0].first().or_bug("a list has a first element");
     }

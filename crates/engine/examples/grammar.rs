@@ -21,7 +21,7 @@ async fn main() -> common::Outcome<()> {
         "additionalProperties": false
     });
     let prompt =
-        model.dialect.render(&[Message::user("Which city is the capital of France, and how many people live there?")]);
+        model.dialect.render(&[Message::user("Name a large city of Portugal and the number of its inhabitants.")]);
     let request = Request { grammar: Some(Grammar::JsonSchema(schema)), ..model.engine.request(&prompt, 60) };
     let output = model.engine.generate(request)?.collect().await?;
     let value: Value = serde_json::from_str(&output.text)?;

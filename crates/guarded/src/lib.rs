@@ -1,3 +1,4 @@
+//! Commands that can change a folder and nothing else, and the way back from what they changed.
 #![doc = include_str!("../README.md")]
 // A fault that a caller can act on is an error; all others go through `base::OrBug`.
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]

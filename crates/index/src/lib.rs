@@ -1,3 +1,4 @@
+//! Code search of a folder: words, vectors and the graph of symbols.
 #![doc = include_str!("../README.md")]
 // A fault that a caller can act on is an error; all others go through `base::OrBug`.
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
