@@ -1,5 +1,5 @@
-//! monobloc: an agent that runs its language models in its own process. Groups are listed from the bottom to the top; which module
-//! may use which is a table in `tests/it/architecture.rs`. Public are the modules that tests use.
+//! monobloc: an agent that runs its language models in its own process. Groups are listed from the bottom to the top; a module of
+//! `crates/` has its path here too. Which module may use which is a table in `tests/it/architecture.rs`. Public are the modules that tests use.
 
 // They panic where the output takes nothing more; `ui/out.rs` has what ends with one line instead.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
@@ -8,22 +8,19 @@
 
 // Helpers that every layer shares.
 pub mod base;
-pub mod checkpoint;
 pub mod language;
 pub mod protocol;
+pub use monobloc_guarded::checkpoint;
 
 // Models: which there are, the memory they may take, what runs them.
-pub mod budget;
-pub mod embed;
-pub mod engine;
-pub mod models;
 pub mod remote;
+pub use monobloc_engine::{budget, engine, models};
+pub use monobloc_index::embed;
 
 // The project: what its files say, where something is, changes to it.
 mod edit;
-pub mod index;
 pub mod lessons;
-mod retrieve;
+pub use monobloc_index::{index, retrieve};
 pub mod tools;
 
 // A turn: what the request says, what the model sees, what is done.

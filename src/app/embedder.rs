@@ -1,5 +1,7 @@
 //! Opens the embedder of the process, a folder's or a server's, and keeps the vectors of the index up to date with it.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 
 use super::App;
@@ -15,7 +17,7 @@ impl App {
     /// The fingerprint of the registry's embedder, without loading it; `None` where there is none that can be used.
     pub fn embedder_fingerprint(&self, registry: &Registry) -> Option<String> {
         match registry.endpoint(Role::Embedder).ok()? {
-            Some(endpoint) => embed::Away::known(endpoint, &remote::folder()),
+            Some(endpoint) => remote::Away::known(endpoint, &remote::folder()),
             None => embed::fingerprint(&registry.embedder()?.path, &embed::Options::default()).ok(),
         }
     }
@@ -30,8 +32,8 @@ impl App {
                     "nothing is sent to {url} before you consent by `monobloc models add {url} --role embedder`"
                 )));
             }
-            let away = embed::Away::open(endpoint, &remote::folder(), &self.cancel);
-            return away.map(Embedder::Away).map_err(|why| without(why.to_string()));
+            let away = remote::Away::open(endpoint, &remote::folder(), &self.cancel);
+            return away.map(|away| Embedder::Away(Arc::new(away))).map_err(|why| without(why.to_string()));
         }
         let Some(spec) = registry.embedder() else {
             let looked: Vec<String> = registry.embedder_looked.iter().map(|path| path.display().to_string()).collect();

@@ -10,6 +10,7 @@ mod body;
 mod breaker;
 mod chat;
 pub mod consent;
+mod embedder;
 mod error;
 mod form;
 mod http;
@@ -32,6 +33,7 @@ use serde_json::{Value, json};
 
 pub use abilities::{Abilities, Kind, Switch, Tools};
 pub use ask::{Ask, Form};
+pub use embedder::Away;
 pub use error::{RemoteError, Why};
 pub use piece::{Finish, Piece, Spent, Usage, Whole};
 pub use reply::Reply;

@@ -18,7 +18,6 @@ pub(crate) mod preview;
 pub(crate) mod shell;
 
 pub(crate) mod arguments;
-pub mod confine;
 pub(crate) mod context;
 pub(crate) mod diagnose;
 pub mod execute;
@@ -35,6 +34,7 @@ pub use catalog::Catalog;
 pub use context::Context;
 pub use diagnose::diagnose;
 pub use execute::{execute, execute_planned};
+pub use monobloc_guarded::confine;
 pub use outcome::{Finding, Outcome, Status};
 pub use prefilter::{Prefilter, Ranked};
 pub use spec::ToolSpec;

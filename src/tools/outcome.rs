@@ -1,5 +1,6 @@
 //! The result of a tool call: text for the model, findings that an answer can cite, and what was changed.
 
+pub use crate::base::cut_line;
 use crate::base::hex;
 use crate::base::pattern::static_regex;
 use std::path::PathBuf;
@@ -149,14 +150,6 @@ pub fn tail_of(text: &str, bytes_max: usize) -> &str {
         return tail;
     }
     tail.find('\n').filter(|end| end + 1 < tail.len()).map_or(tail, |end| &tail[end + 1..])
-}
-
-/// The first `chars_max` characters, with `…` when something was cut.
-pub fn cut_line(line: &str, chars_max: usize) -> String {
-    match line.char_indices().nth(chars_max) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ fn no_request_of_a_suite_stands_in_the_source() {
         }
     }
     assert!(cases.len() > 2_000, "only {} runs of words were found in the suites", cases.len());
-    let places = source::read("src").into_iter().flat_map(|source| {
+    let places = ["src", "crates"].into_iter().flat_map(source::read).flat_map(|source| {
         let found = found(&source.text, &cases);
         found.into_iter().map(move |place| format!("{}:{place}", source.path))
     });

@@ -5,11 +5,9 @@ pub(crate) mod consent;
 pub mod file;
 pub(crate) mod resolve;
 pub(crate) mod rule;
-mod sampling;
 pub(crate) mod server;
 pub mod setting;
 pub(crate) mod table;
-mod think;
 mod turn_time;
 
 use std::path::PathBuf;
@@ -20,12 +18,14 @@ pub use bounds::Bounds;
 pub use file::{ConfigError, Place};
 pub use resolve::{Given, Origin, Settings, resolve};
 pub use rule::{Consent, Example, Rule};
-pub use sampling::SamplingWish;
 pub use server::Server;
-pub use think::Think;
 pub use turn_time::TurnTime;
 
-use crate::base::{Bytes, Hidden};
+pub use monobloc_engine::models::{Exact, FlashAttention, SamplingWish, Think};
+
+use crate::base::Bytes;
+use monobloc_engine::models::ModelSettings;
+pub use monobloc_guarded::sandbox::Commands;
 
 /// Settings of one run, resolved from flags, variables, files and defaults ([`resolve()`]).
 #[derive(Clone, Debug)]
@@ -96,29 +96,6 @@ pub struct Config {
     pub servers: Vec<Server>,
 }
 
-/// Access of commands outside the project, and their resource limits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Commands {
-    /// Run in a sandbox that enforces all of this; if false, the user is asked about each command.
-    pub confined: bool,
-    /// May use the network and sockets of other programs.
-    pub network: bool,
-    /// Readable paths besides the project, programs and tool chains.
-    pub reads: Vec<PathBuf>,
-    /// Writable paths besides the project.
-    pub writes: Vec<PathBuf>,
-    /// Maximum memory of one process.
-    pub memory: Bytes,
-    /// Largest file that may be written.
-    pub file_size: Bytes,
-    /// Maximum number of processes and threads of one command at once.
-    pub processes: u64,
-    /// For a command whose call gives no timeout.
-    pub timeout_s: usize,
-    /// The places in the project that are not to be read.
-    pub hidden: Hidden,
-}
-
 /// How answers are drafted, verified and refined (the cognitive loop).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cognitive {
@@ -183,29 +160,6 @@ pub enum AlternateScreen {
     Never,
 }
 
-/// Whether the bits of an answer depend on nothing that is computed beside it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Exact {
-    /// On a processor; not where layers are on a GPU.
-    #[default]
-    Auto,
-    On,
-    Off,
-}
-
-/// Whether attention is computed by flash kernels.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FlashAttention {
-    /// By what is faster for the KV type and the device.
-    #[default]
-    Auto,
-    On,
-    /// Never: quantised keys and values, which need it, are then ruled out.
-    Off,
-}
-
 /// When the user is asked before a tool runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -225,14 +179,53 @@ impl Default for Config {
     }
 }
 
-impl Default for Commands {
-    fn default() -> Commands {
-        Config::default().commands
+impl From<&Config> for ModelSettings {
+    fn from(config: &Config) -> ModelSettings {
+        ModelSettings {
+            model_dir: config.model_dir.clone(),
+            models_file: config.models_file.clone(),
+            planner_url: config.planner_url.clone(),
+            router_url: config.router_url.clone(),
+            mask_prompts: config.mask_prompts,
+            offline: config.offline,
+            context: config.context,
+            slots: config.slots,
+            kv_type: config.kv_type.clone(),
+            flash_attention: config.flash_attention,
+            keep_alive_s: config.keep_alive_s,
+            think: config.think,
+            sampling: config.sampling,
+        }
     }
 }
 
 impl Default for Cognitive {
     fn default() -> Cognitive {
         Config::default().cognitive
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_models_have_the_defaults_of_the_table() {
+        assert_eq!(ModelSettings::from(&Config::default()), ModelSettings::default());
+    }
+
+    #[test]
+    fn commands_are_confined_by_default_as_the_table_says() {
+        assert_eq!(Config::default().commands, Commands::default());
+    }
+
+    #[test]
+    fn models_toml_takes_the_numbers_that_settings_take() {
+        for (key, least, most) in SamplingWish::RANGES {
+            // A client may name this penalty; there is no setting for it.
+            if key != "frequency_penalty" {
+                assert_eq!(setting::of_key(key).unwrap().kind, setting::Kind::Number(least, most), "{key}");
+            }
+        }
     }
 }

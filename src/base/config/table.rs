@@ -1,5 +1,7 @@
 //! Lists all settings of the program.
 
+use monobloc_engine::models::{KV_TYPES, dialect::FORMATS};
+
 use super::setting::Kind::{Choice, Count, Number, Path, Paths, Share, Size, Switch, Thinking, Url};
 use super::setting::Setting;
 use super::setting::Trust::{Free, Lower, Never, NotInFiles, Stricter};
@@ -8,13 +10,9 @@ pub const APPROVE: [&str; 4] = ["never", "on-destructive", "on-mutation", "alway
 pub const COGNITIVE: [&str; 3] = ["auto", "on", "off"];
 pub const TECHNIQUES: [&str; 4] = ["plain", "chain-of-verification", "debate", "three-methods"];
 pub const VOICES: [&str; 2] = ["planner", "router"];
-/// How models write calls.
-pub const FORMATS: [&str; 3] = ["native_json", "pythonic", "bracket"];
 /// As [`Exact`](super::Exact).
 pub const EXACT: [&str; 3] = ["auto", "on", "off"];
 pub const FLASH_ATTENTION: [&str; 3] = ["auto", "on", "off"];
-/// Types of the KV cache that llama.cpp supports on CPU, CUDA and Metal.
-pub const KV_TYPES: [&str; 3] = ["f16", "q8_0", "q4_0"];
 
 /// Makes a [`Setting`] of each row: key, variable, flag, kind, default, what a project's file may do, and a line about it.
 macro_rules! settings {

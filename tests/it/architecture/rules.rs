@@ -16,9 +16,15 @@ pub fn upward_paths(source: &Source) -> Vec<String> {
     seen.map(|(to, line)| format!("{}:{line}: {from} -> {to} is not in the layer table", source.path)).collect()
 }
 
-/// The module path of a file: `src/engine/pool.rs` gives engine, pool; `src/lib.rs` gives none.
+/// Whether a file is of a crate that is a layer by itself, not a row of modules of the table.
+pub fn is_flat(path: &str) -> bool {
+    ["crates/base/", "crates/kernels/"].iter().any(|place| path.starts_with(place)) || !path.contains("src/")
+}
+
+/// The module path of a file: `src/agent/pool.rs` gives agent, pool, and so does `crates/NAME/src/agent/pool.rs`; `src/lib.rs`
+/// gives none.
 fn module_path(path: &str) -> Vec<String> {
-    let path = path.trim_start_matches("src/").trim_end_matches(".rs").trim_end_matches("/mod");
+    let path = path.split_once("src/").map_or(path, |(_, path)| path).trim_end_matches(".rs").trim_end_matches("/mod");
     if matches!(path, "main" | "lib") { Vec::new() } else { path.split('/').map(String::from).collect() }
 }
 
@@ -195,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_side_entrance_is_found_however_it_is_written() {
-        let found = ["src/tools/call.rs:1: candle_core enters by src/embed/ only"];
+        let found = ["src/tools/call.rs:1: candle_core enters by crates/index/src/embed/ only"];
         check_doors("src/tools/call.rs", "use candle_core::Tensor;", &found);
         check_doors("src/tools/call.rs", "use candle_core as c;", &found);
         check_doors("src/tools/call.rs", "fn f(t: &::candle_core::Tensor) {}", &found);
@@ -209,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_door_and_names_that_only_look_alike_pass() {
-        check_doors("src/embed/bert.rs", "use candle_core::Tensor;", &[]);
+        check_doors("crates/index/src/embed/bert.rs", "use candle_core::Tensor;", &[]);
         check_doors("src/tools/call.rs", "use crate::embed::tokenizers::Fast; let usearch = self.usearch;", &[]);
     }
 
@@ -226,7 +232,11 @@ mod tests {
     fn unsafe_outside_its_files_is_found() {
         let sample = |path| stray_unsafe(&Source::new(path, "// unsafe\nfn f() { unsafe { g() } }")).len();
         assert_eq!(
-            (sample("src/tools/files.rs"), sample("src/models/gguf.rs"), sample("kernels/src/pool.rs")),
+            (
+                sample("src/tools/files.rs"),
+                sample("crates/engine/src/models/gguf.rs"),
+                sample("crates/kernels/src/pool.rs")
+            ),
             (1, 0, 0)
         );
     }

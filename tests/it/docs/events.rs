@@ -36,7 +36,7 @@ pub fn page(src: &Path) -> String {
         "protocol/step.rs",
         "protocol/telemetry.rs",
         "base/ids.rs",
-        "base/units.rs",
+        "../crates/base/src/units.rs",
     ] {
         types.add(&src.join(file));
     }

@@ -54,7 +54,7 @@ fn changes_have_their_name_and_line() {
 /// Real files of this repository and texts of other languages.
 const FILES: &[(&str, &str)] = &[
     ("merge.rs", include_str!("../../merge.rs")),
-    ("parts.rs", include_str!("../../../index/syntax/parts.rs")),
+    ("parts.rs", include_str!("../../../../crates/index/src/index/syntax/parts.rs")),
     ("insert.rs", include_str!("../insert.rs")),
     (
         "a.py",

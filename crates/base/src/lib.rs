@@ -1,0 +1,65 @@
+//! Holds helpers that every crate of monobloc shares: amounts, cancellation, locks, files that are replaced whole, folders and what they ignore.
+
+// A fault that a caller can act on is an error; all others go through `OrBug`.
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
+
+pub mod bug;
+pub mod cancel;
+pub mod file;
+mod hidden;
+pub mod ignored;
+mod lock;
+pub mod near;
+pub mod overwrite;
+pub mod pattern;
+pub mod places;
+mod server_url;
+pub mod stamp;
+pub mod state;
+pub mod storage;
+pub mod units;
+pub mod walk;
+
+pub use bug::OrBug;
+pub use cancel::Cancel;
+pub use hidden::Hidden;
+pub use lock::{lock, read_lock, write_lock};
+pub use server_url::server_url;
+pub use units::Bytes;
+
+/// Writes a path into JSON, which has no bytes: those that are not UTF-8 become `�`.
+pub fn lossy<S: serde::Serializer>(path: impl AsRef<std::path::Path>, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&path.as_ref().to_string_lossy())
+}
+
+/// [`lossy`] for several paths.
+pub fn all_lossy<S: serde::Serializer>(paths: &[std::path::PathBuf], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
+}
+
+/// Bytes as hexadecimal digits, two each.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether `word` is one of the words of `list`, which are separated by white space.
+pub fn is_listed(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|one| one == word)
+}
+
+/// The first `chars_max` characters, with `…` when something was cut.
+pub fn cut_line(line: &str, chars_max: usize) -> String {
+    match line.char_indices().nth(chars_max) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line.to_owned(),
+    }
+}
+
+/// How many bytes at the end of `text` are the beginning of `mark`, but not all of it.
+pub fn half_of(text: &str, mark: &str) -> usize {
+    let (text, mark) = (text.as_bytes(), mark.as_bytes());
+    (1..mark.len()).rev().find(|&length| text.ends_with(&mark[..length])).unwrap_or(0)
+}
+
+/// Whether this program was built for an accelerator.
+pub const ACCELERATED: bool = cfg!(feature = "accelerated");

@@ -1,0 +1,45 @@
+//! Reads `--model-dir DIR` and other arguments, and opens a pool of models: what all examples begin with.
+
+use std::error::Error;
+use std::path::PathBuf;
+
+use monobloc_engine::base::Bytes;
+use monobloc_engine::budget::Ledger;
+use monobloc_engine::budget::machine::Machine;
+use monobloc_engine::budget::permit::Permit;
+use monobloc_engine::engine::pool::{Pool, PoolOptions};
+use monobloc_engine::models::{ModelSettings, Registry};
+
+pub type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// The folder with models, and the words behind it.
+pub fn arguments() -> Outcome<(ModelSettings, Vec<String>)> {
+    let mut settings = ModelSettings { context: 2_048, ..ModelSettings::default() };
+    let (mut words, mut all) = (Vec::new(), std::env::args().skip(1));
+    while let Some(one) = all.next() {
+        if one == "--model-dir" {
+            settings.model_dir = Some(PathBuf::from(all.next().ok_or("--model-dir needs a folder")?));
+        } else {
+            words.push(one);
+        }
+    }
+    Ok((settings, words))
+}
+
+/// The account of the memory that this machine has free now.
+#[allow(dead_code, reason = "not every example loads models")]
+pub fn ledger() -> Ledger {
+    Ledger::of(Machine::here().unwrap_or_else(|| Machine::of(Bytes::gib(4))))
+}
+
+/// The models of a folder, each loaded when it is first asked for, on one account.
+#[allow(dead_code, reason = "not every example loads models")]
+pub fn pool(settings: ModelSettings, ledger: Ledger) -> Outcome<Pool> {
+    let options = PoolOptions {
+        threads: std::thread::available_parallelism()?.get(),
+        slots: settings.slots,
+        repack: true,
+        ..PoolOptions::default()
+    };
+    Ok(Pool::new(Registry::open(settings)?, ledger, Permit::new(), options))
+}

@@ -1,0 +1,19 @@
+//! Loads the planner of a folder and shows that the account holds what was forecast.
+//!
+//! `cargo run --release -p monobloc-engine --example load -- --model-dir DIR`
+
+mod common;
+
+fn main() -> common::Outcome<()> {
+    let (settings, _) = common::arguments()?;
+    let pool = common::pool(settings, common::ledger())?;
+    let forecast = pool.estimate_memory("planner")?;
+    println!("{}: {} of {} free ({})", forecast.file, forecast.needed, forecast.free, forecast.parts);
+    let active = pool.load("planner", Box::new(|_, _| true))?;
+    println!("loaded: {active}, {} slots of {} tokens", active.slots, active.context);
+    for entry in pool.ledger().entries() {
+        println!("on the account: {} {}", entry.label, entry.bytes.host);
+    }
+    println!("unloaded: {} given back", pool.unload("planner")?);
+    Ok(())
+}

@@ -1,0 +1,320 @@
+//! Owns a llama.cpp context.
+//!
+//! The binding's own type is not used, because it hides the abort callback, the number of outputs and the bytes of a
+//! sequence's state.
+
+use std::ffi::c_void;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::time::Instant;
+
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_sys_2 as sys;
+
+use super::lora::Overlay;
+use super::threads::Threads;
+use super::{Shape, int};
+use crate::engine::decoder::{DecodeError, Row, Stop};
+use crate::models::FlashAttention;
+
+/// One context. It borrows the model it was made from.
+pub(super) struct Context<'w> {
+    raw: NonNull<sys::llama_context>,
+    memory: sys::llama_memory_t,
+    batch: sys::llama_batch,
+    rows_max: usize,
+    vocabulary: usize,
+    /// A `*const Stop` while a call runs, else null. Boxed, because llama.cpp keeps its address.
+    stop: Box<AtomicPtr<c_void>>,
+    /// Like `threads`, dropped after the context, which `Drop` frees first.
+    overlay: Option<Overlay<'w>>,
+    threads: Threads,
+    _model: PhantomData<&'w LlamaModel>,
+}
+
+// SAFETY: a context may be used from any thread, by one at a time; nothing in it is tied to the thread that made it.
+unsafe impl Send for Context<'_> {}
+
+impl<'w> Context<'w> {
+    /// Makes a context with `context` positions a slot; `None` if llama.cpp refuses. Callers make one context of a
+    /// model at a time, because that changes the model. `undo`: rows of a call that recurrent layers must be able to
+    /// take back. `windows`: whether layers with a sliding window keep the cells of their window alone; else they can be cut anywhere.
+    pub fn new(model: &'w LlamaModel, shape: &Shape, context: usize, undo: u32, windows: bool) -> Option<Context<'w>> {
+        let stop = Box::new(AtomicPtr::new(std::ptr::null_mut()));
+        let threads = Threads::new(shape.threads)?;
+        // SAFETY: returns a plain structure.
+        let mut params = unsafe { sys::llama_context_default_params() };
+        params.n_ctx = int(context * shape.slots) as u32;
+        params.n_seq_max = int(shape.slots) as u32;
+        params.n_batch = int(shape.rows()) as u32;
+        params.n_ubatch = int(shape.rows()) as u32;
+        params.n_outputs_max = int(shape.outputs()) as u32;
+        params.n_threads = int(shape.threads);
+        params.n_threads_batch = int(shape.threads);
+        params.type_k = shape.kv.ggml_type();
+        params.type_v = shape.kv.ggml_type();
+        if shape.is_read_in_products() {
+            params.flash_attn_type = sys::LLAMA_FLASH_ATTN_TYPE_DISABLED;
+        } else if shape.flash == FlashAttention::On {
+            params.flash_attn_type = sys::LLAMA_FLASH_ATTN_TYPE_ENABLED;
+        }
+        params.kv_unified = false;
+        params.swa_full = !windows;
+        // These rows and one more must be in the same micro-batch (`llama-memory-recurrent.cpp`).
+        params.n_rs_seq = undo.min(params.n_ubatch.saturating_sub(2));
+        params.no_perf = true;
+        params.abort_callback = Some(asked_to_stop);
+        params.abort_callback_data = (&raw const *stop).cast_mut().cast();
+        // SAFETY: the model outlives the context (`'w`), and the callback's data outlives it too (`Drop` frees the
+        // context first).
+        let raw = NonNull::new(unsafe { sys::llama_init_from_model(pointer(model), params) })?;
+        // SAFETY: `raw` is a live context, and the pool outlives it.
+        let memory = unsafe {
+            sys::llama_attach_threadpool(raw.as_ptr(), threads.pool(), threads.pool());
+            sys::llama_get_memory(raw.as_ptr())
+        };
+        // SAFETY: allocates a batch of that many rows of one sequence each; freed in `Drop`.
+        let batch = unsafe { sys::llama_batch_init(int(shape.rows()), 0, 1) };
+        let vocabulary = model.n_vocab() as usize;
+        Some(Context {
+            raw,
+            memory,
+            batch,
+            rows_max: shape.rows(),
+            vocabulary,
+            stop,
+            overlay: None,
+            threads,
+            _model: PhantomData,
+        })
+    }
+
+    /// Applies these adapters to the context. False if llama.cpp refuses them.
+    pub fn lay_over(&mut self, mut overlay: Overlay<'w>) -> bool {
+        let taken = overlay.lay_over(self.raw);
+        self.overlay = Some(overlay);
+        taken
+    }
+
+    /// Evaluates `rows` in one call. After an error the sequences of the rows must be cut back.
+    pub fn decode(&mut self, rows: &[Row], stop: Stop<'_>) -> Result<(), DecodeError> {
+        let failed = |reason: String| Err(DecodeError::Failed { rows: rows.len(), reason });
+        let no_room = || failed("no room for them in its memory".to_owned());
+        if rows.len() > self.rows_max {
+            return no_room();
+        }
+        self.batch.n_tokens = int(rows.len());
+        for (index, row) in rows.iter().enumerate() {
+            // SAFETY: the batch was made for `rows_max` rows of one sequence each, and `index` is below that.
+            unsafe {
+                *self.batch.token.add(index) = row.token.0;
+                *self.batch.pos.add(index) = int(row.position);
+                *self.batch.n_seq_id.add(index) = 1;
+                **self.batch.seq_id.add(index) = int(row.sequence);
+                *self.batch.logits.add(index) = i8::from(row.logits);
+            }
+        }
+        // The callback gets a thin pointer to the fat one; it is cleared before `stop` goes out of scope.
+        self.stop.store((&raw const stop).cast_mut().cast(), Ordering::Release);
+        let threads = int(self.threads.for_call());
+        let begun = Instant::now();
+        // SAFETY: context and batch are live, and the batch holds `n_tokens` rows.
+        let answer = unsafe {
+            sys::llama_set_n_threads(self.raw.as_ptr(), threads, threads);
+            sys::llama_decode(self.raw.as_ptr(), self.batch)
+        };
+        self.threads.called(begun.elapsed());
+        self.stop.store(std::ptr::null_mut(), Ordering::Release);
+        match answer {
+            0 => Ok(()),
+            1 => no_room(),
+            2 => Err(DecodeError::Stopped),
+            other => failed(format!("llama_decode answered {other}")),
+        }
+    }
+
+    /// Logits after row `row` of the last call; empty if that row did not ask for them.
+    pub fn logits(&self, row: usize) -> &[f32] {
+        // SAFETY: a non-null answer points to a vocabulary's worth of floats that live until the next call, which needs
+        // `&mut self`.
+        unsafe {
+            let first = sys::llama_get_logits_ith(self.raw.as_ptr(), int(row));
+            if first.is_null() { &[] } else { std::slice::from_raw_parts(first, self.vocabulary) }
+        }
+    }
+
+    /// Removes positions from `from` on. False if llama.cpp reports that it cannot.
+    pub fn remove(&mut self, sequence: usize, from: usize) -> bool {
+        // SAFETY: `memory` belongs to the live context; any sequence and position is allowed.
+        unsafe { sys::llama_memory_seq_rm(self.memory, int(sequence), int(from), -1) }
+    }
+
+    /// Rows at the end of a call that recurrent layers can take back; 0 if none.
+    pub fn undo_rows(&self) -> usize {
+        // SAFETY: the context is live.
+        unsafe { sys::llama_n_rs_seq(self.raw.as_ptr()) as usize }
+    }
+
+    /// How many positions a sequence holds.
+    pub fn length(&self, sequence: usize) -> usize {
+        // SAFETY: as in `remove`. The answer is -1 for an empty sequence.
+        let last = unsafe { sys::llama_memory_seq_pos_max(self.memory, int(sequence)) };
+        usize::try_from(last + 1).unwrap_or(0)
+    }
+
+    /// Writes the state of a sequence to `bytes`: of all layers, or only of those that cannot be cut. False if llama.cpp fails.
+    pub fn state_into(&mut self, sequence: usize, part: Part, bytes: &mut Vec<u8>) -> bool {
+        // SAFETY: the context is live, and the buffer is as large as llama.cpp says it needs.
+        unsafe {
+            let size = sys::llama_state_seq_get_size_ext(self.raw.as_ptr(), int(sequence), part.flags());
+            bytes.clear();
+            bytes.reserve_exact(size);
+            let written = sys::llama_state_seq_get_data_ext(
+                self.raw.as_ptr(),
+                bytes.as_mut_ptr(),
+                size,
+                int(sequence),
+                part.flags(),
+            );
+            bytes.set_len(written.min(size));
+            written > 0 && written <= size
+        }
+    }
+
+    /// Restores a state; true if llama.cpp took all of it. The bytes must come from [`Context::state_into`] of a context of
+    /// the same model and KV format, which `prefix::Fingerprint` ensures.
+    pub fn set_state(&mut self, sequence: usize, state: &[u8], part: Part) -> bool {
+        // SAFETY: the context is live; llama.cpp reads at most `len` bytes and checks sizes on the way.
+        let read = unsafe {
+            sys::llama_state_seq_set_data_ext(
+                self.raw.as_ptr(),
+                state.as_ptr(),
+                state.len(),
+                int(sequence),
+                part.flags(),
+            )
+        };
+        read == state.len()
+    }
+}
+
+impl Drop for Context<'_> {
+    fn drop(&mut self) {
+        // SAFETY: both were made in `new` and are freed once; the model and the callback's data still live.
+        unsafe {
+            sys::llama_batch_free(self.batch);
+            sys::llama_free(self.raw.as_ptr());
+        }
+    }
+}
+
+/// Which layers a state covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Whole,
+    /// Only layers that cannot be cut: recurrent layers and sliding windows.
+    Uncuttable,
+}
+
+impl Part {
+    fn flags(self) -> sys::llama_state_seq_flags {
+        match self {
+            Part::Whole => 0,
+            // `LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY` of llama.h, a macro the binding does not carry over.
+            Part::Uncuttable => 1,
+        }
+    }
+}
+
+/// The abort callback. llama.cpp's threads call it between graph nodes (CPU) or command buffers (Metal); CUDA does not.
+unsafe extern "C" fn asked_to_stop(data: *mut c_void) -> bool {
+    // SAFETY: `data` is the address of the context's `stop`, which outlives the context.
+    let slot = unsafe { &*data.cast::<AtomicPtr<c_void>>() };
+    let stop = slot.load(Ordering::Acquire).cast::<Stop<'_>>();
+    // SAFETY: a non-null pointer was stored by `decode`, which waits for every thread before it clears it.
+    !stop.is_null() && unsafe { (*stop)() }
+}
+
+/// The model's pointer inside the binding's wrapper.
+pub(super) fn pointer(model: &LlamaModel) -> *mut sys::llama_model {
+    // SAFETY: `LlamaModel` and the pointer type inside are both `repr(transparent)` in the version that Cargo.toml pins,
+    // so the wrapper *is* the pointer; `tests::the_wrapper_is_the_pointer` would notice a change.
+    unsafe { std::mem::transmute_copy::<LlamaModel, *mut sys::llama_model>(model) }
+}
+
+/// Wraps a model that was loaded with options the binding does not offer. The wrapper frees the model when dropped.
+pub(super) fn wrapped(model: NonNull<sys::llama_model>) -> LlamaModel {
+    // SAFETY: as in `pointer`.
+    unsafe { std::mem::transmute::<NonNull<sys::llama_model>, LlamaModel>(model) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use llama_cpp_2::model::params::LlamaModelParams;
+
+    use super::super::{KvFormat, backend};
+    use super::*;
+    use crate::engine::Token;
+    use crate::models::Exact;
+
+    const CHUNK: usize = 64;
+    const PROMPT: usize = 300;
+    const GENERATED: usize = 4;
+
+    /// The bits of all logits read, with `number(call)` of two threads used by each call.
+    fn logits(model: &LlamaModel, kv: KvFormat, number: impl Fn(usize) -> usize) -> Vec<u32> {
+        let shape = Shape {
+            slots: 1,
+            context: 512,
+            kv,
+            flash: FlashAttention::Auto,
+            threads: 2,
+            chunk: CHUNK,
+            exact: Exact::Auto,
+        };
+        let mut context = Context::new(model, &shape, shape.context, 0, true).expect("a context");
+        let mut bits = Vec::new();
+        let mut from = 0;
+        for call in 0.. {
+            let rows = CHUNK.min(PROMPT.saturating_sub(from)).max(1);
+            let row = |at: usize| Row {
+                sequence: 0,
+                position: at,
+                token: Token((100 + at * 37 % 5_000) as i32),
+                logits: at + 1 == from + rows,
+            };
+            let rows: Vec<Row> = (from..from + rows).map(row).collect();
+            context.threads.pin(number(call));
+            context.decode(&rows, &|| false).expect("decoded");
+            bits.extend(context.logits(rows.len() - 1).iter().map(|logit| logit.to_bits()));
+            from += rows.len();
+            if from >= PROMPT + GENERATED {
+                return bits;
+            }
+        }
+        unreachable!("the prompt ends")
+    }
+
+    #[test]
+    fn the_number_of_threads_changes_no_bit() {
+        let models = std::env::var_os("MONOBLOC_TEST_MODELS").map(PathBuf::from);
+        let models = models.unwrap_or_else(crate::models::places::model_dir);
+        for file in ["SmolLM2-135M-Instruct.Q4_1.gguf", "gemma-3-270m.Q4_K_M.gguf"] {
+            let model = LlamaModel::load_from_file(
+                backend().expect("a backend"),
+                models.join(file),
+                &LlamaModelParams::default(),
+            )
+            .expect("a model");
+            for kv in [KvFormat::F16, KvFormat::Q8_0] {
+                let alone = logits(&model, kv, |_| 1);
+                assert!(alone.len() > PROMPT / CHUNK && alone.iter().any(|bits| *bits != 0), "{file}");
+                assert!(logits(&model, kv, |_| 2) == alone, "{file}, {kv:?}: two threads");
+                assert!(logits(&model, kv, |call| 1 + call % 2) == alone, "{file}, {kv:?}: one and two by turns");
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The only module that calls llama.cpp: weights, contexts and sequences. Its callers work with tokens and rows.
+//!
+//! Assumptions of this folder, each checked by a test in `tests/it/engine.rs`: where logits are to be exact, a call evaluates the
+//! prompt of one sequence only, and generated tokens of several sequences share a call only where that was seen to change
+//! nothing (`kv_unified = false`, see `sharing`); recurrent layers cannot be cut, so every `mark` takes a checkpoint of them,
+//! which is restored before the attention layers are cut; sliding windows are restored too, and can be cut as far back as
+//! they were settled (see `decoder`).
+
+mod buffer_overrides;
+mod context;
+mod decoder;
+pub mod devices;
+mod log;
+mod lora;
+mod mapping;
+mod marks;
+mod read_ahead;
+pub mod rehearsal;
+mod thread_count;
+mod threads;
+mod weights;
+
+use std::ffi::{CStr, c_int};
+use std::sync::OnceLock;
+
+use llama_cpp_2::llama_backend::LlamaBackend;
+
+pub use decoder::LlamaDecoder;
+pub use weights::{Loading, Weights};
+
+use crate::base::OrBug;
+use crate::budget::{LoadSettings, cache};
+use crate::models::{Exact, FlashAttention};
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LlamaError {
+    #[error("llama.cpp could not start: {0}")]
+    Backend(String),
+    /// A text that names the file and what is wrong with it.
+    #[error("{0}")]
+    Refused(String),
+    #[error(
+        "llama.cpp cannot load {file}: {reason}; fetch it again, or choose another model (MONOBLOC_LOG=debug shows more)"
+    )]
+    Load { file: String, reason: String },
+    #[error("{file} cannot be tried in a process of its own: {reason}; try again")]
+    Untried { file: String, reason: String },
+    #[error("loading {file} was cancelled")]
+    Cancelled { file: String },
+    #[error("llama.cpp could not read the LoRA adapter {file}: {reason}; take it out of models.toml, or name another")]
+    Adapter { file: String, reason: String },
+    #[error("llama.cpp could not make a context of {slots} × {context} positions: {reason}")]
+    Context { slots: usize, context: usize, reason: String },
+}
+
+/// Number format of cached keys and values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum KvFormat {
+    F16,
+    #[default]
+    Q8_0,
+    Q4_0,
+}
+
+impl KvFormat {
+    /// The format with this name in models.toml.
+    pub fn by_name(name: &str) -> Option<KvFormat> {
+        [KvFormat::F16, KvFormat::Q8_0, KvFormat::Q4_0].into_iter().find(|kind| kind.name() == name)
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            KvFormat::F16 => "f16",
+            KvFormat::Q8_0 => "q8_0",
+            KvFormat::Q4_0 => "q4_0",
+        }
+    }
+
+    fn ggml_type(self) -> llama_cpp_sys_2::ggml_type {
+        match self {
+            KvFormat::F16 => llama_cpp_sys_2::GGML_TYPE_F16,
+            KvFormat::Q8_0 => llama_cpp_sys_2::GGML_TYPE_Q8_0,
+            KvFormat::Q4_0 => llama_cpp_sys_2::GGML_TYPE_Q4_0,
+        }
+    }
+}
+
+/// The size of a context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Shape {
+    pub slots: usize,
+    /// Positions of each slot.
+    pub context: usize,
+    pub kv: KvFormat,
+    pub flash: FlashAttention,
+    pub threads: usize,
+    /// Maximum number of rows of one prefill call.
+    pub chunk: usize,
+    /// Decides whether slots share calls even where that changes logits, see [`Weights::sharing`].
+    pub exact: Exact,
+}
+
+impl Shape {
+    /// Maximum number of rows of one call.
+    pub fn rows(&self) -> usize {
+        self.chunk.max(self.slots)
+    }
+
+    /// The settings that decide how large the caches of a context are.
+    pub fn settings(&self) -> LoadSettings {
+        LoadSettings {
+            context: self.context as u32,
+            slots: self.slots,
+            kv_type: self.kv.name().to_owned(),
+            flash: self.flash,
+            rows: self.rows() as u32,
+            outputs: self.outputs() as u32,
+            ..LoadSettings::default()
+        }
+    }
+
+    /// See [`cache::is_read_in_products`], which the memory estimate uses too.
+    pub fn is_read_in_products(&self) -> bool {
+        cache::is_read_in_products(self.kv.name(), self.flash)
+    }
+
+    /// Maximum number of rows of one call whose logits can be read: one a slot, and enough to score a few tokens of a name at once.
+    /// By default llama.cpp reserves logits for every row: 128 MiB a context with a vocabulary of 65,536 and 512 rows.
+    pub fn outputs(&self) -> usize {
+        self.slots.max(SCORED_ROWS.min(self.rows()))
+    }
+}
+
+/// Maximum number of rows with logits in a scoring call; names of tools nearly always have fewer tokens.
+const SCORED_ROWS: usize = 16;
+
+/// The global state of llama.cpp, started once per process and never stopped.
+fn backend() -> Result<&'static LlamaBackend, LlamaError> {
+    static BACKEND: OnceLock<Result<LlamaBackend, LlamaError>> = OnceLock::new();
+    BACKEND
+        .get_or_init(|| {
+            log::start();
+            LlamaBackend::init().map_err(|error| LlamaError::Backend(error.to_string()))
+        })
+        .as_ref()
+        .map_err(Clone::clone)
+}
+
+/// The processor features that llama.cpp was built for and found, as in `AVX512 = 1 | …`. Together with [`BINDING`] it
+/// identifies the build that computed a saved state or a verdict.
+pub fn system_info() -> String {
+    // SAFETY: the function has no preconditions and returns a NUL-terminated string that lives as long as the process.
+    let text = unsafe { CStr::from_ptr(llama_cpp_sys_2::llama_print_system_info()) };
+    text.to_string_lossy().into_owned()
+}
+
+/// Ends the process without running C++ destructors, which would free data that a thread inside a call still uses.
+pub fn exit(code: i32) -> ! {
+    use std::io::Write;
+    // A failed flush cannot be reported any more.
+    let _ = (std::io::stdout().flush(), std::io::stderr().flush());
+    // SAFETY: the function has no preconditions and does not return.
+    unsafe { libc::_exit(code) }
+}
+
+/// Version of the binding, which pins that of llama.cpp.
+pub const BINDING: &str = "llama-cpp-2 0.1.160";
+
+/// Converts a size or index to a C int. Sizes come from `Shape` and are far below the limit.
+fn int(value: usize) -> c_int {
+    c_int::try_from(value).or_bug("sizes of a context fit in 31 bits")
+}

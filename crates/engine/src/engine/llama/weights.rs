@@ -1,0 +1,317 @@
+//! Loads the weights and the vocabulary of a model file, which are immutable and shared by all contexts made from them.
+
+use crate::base::lock;
+use std::ffi::{CString, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::ptr::NonNull;
+use std::sync::Mutex;
+
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_sys_2 as sys;
+
+use super::context::{Context, pointer, wrapped};
+use super::decoder::LlamaDecoder;
+use super::lora::Overlay;
+use super::{KvFormat, LlamaError, Shape, backend, devices, log, mapping, system_info};
+use crate::budget::cache;
+use crate::engine::decoder::{Sharing, Token, Vocabulary};
+use crate::engine::llama::buffer_overrides::BufferOverrides;
+use crate::engine::llama::read_ahead::ReadAhead;
+use crate::models::dialect::{Piece, Prompt};
+use crate::models::gguf::{self, Header};
+use crate::models::{Exact, FlashAttention};
+
+/// The positions of a context are rounded up to a multiple of this (llama.cpp pads `n_ctx` to it).
+const CONTEXT_BLOCK: usize = 256;
+
+/// Part of [`system_info`] if llama.cpp was built for AMX and the processor has it.
+const AMX: &str = "AMX_INT8 = 1";
+
+/// How weights are loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loading {
+    /// How many of the last layers go on the accelerator: 0 for none, more than there are for all.
+    pub gpu_layers: u32,
+    /// The experts of this many first layers stay on the host.
+    pub experts_on_host: u32,
+    /// Whether weights may be copied into an order that the CPU kernels read faster. The copies take as much anonymous
+    /// memory as the originals; the 24B model then makes 28 tokens a second instead of 17.
+    pub repack: bool,
+    /// Whether the file is memory-mapped. Small files whose matrices are copied are read instead: the rest is then in
+    /// memory once, while an access to a mapped file keeps a whole block of up to 2 MiB.
+    pub mapped: bool,
+}
+
+/// The weights of one model file, shared by every context made from them.
+pub struct Weights {
+    model: LlamaModel,
+    tokens: Vec<TokenText>,
+    /// Whether matrices may be stored in tiles for AMX, Intel's matrix unit, with none kept out of tiles.
+    tiled: bool,
+    /// Whether some layers are on an accelerator.
+    on_gpu: bool,
+    header: Header,
+    /// Held while the model changes: making a context changes it, so one is made at a time (llama-cpp-2 says the same).
+    model_lock: Mutex<()>,
+}
+
+struct TokenText {
+    bytes: Vec<u8>,
+    control: Option<Vec<u8>>,
+    end: bool,
+}
+
+/// The data of the progress callback.
+struct Watch<'a> {
+    progress: &'a mut dyn FnMut(f32) -> bool,
+    cancelled: bool,
+}
+
+impl Weights {
+    /// Loads the file of `header`. `progress` gets the share that is read, 0 to 1, and cancels the load by returning
+    /// false.
+    pub fn load(
+        header: &Header,
+        loading: Loading,
+        mut progress: impl FnMut(f32) -> bool,
+    ) -> Result<Weights, LlamaError> {
+        let path = ready(header)?;
+        let ahead = loading.repack.then(|| ReadAhead::of(&header.files));
+        let mut progress = |share| {
+            ahead.iter().for_each(|ahead| ahead.reached(share));
+            progress(share)
+        };
+        let mut watch = Watch { progress: &mut progress, cancelled: false };
+        // SAFETY: returns a plain structure.
+        let mut params = unsafe { sys::llama_model_default_params() };
+        params.n_gpu_layers = i32::try_from(loading.gpu_layers).unwrap_or(i32::MAX);
+        params.use_extra_bufts = loading.repack;
+        params.load_mode = if loading.mapped { sys::LLAMA_LOAD_MODE_MMAP } else { sys::LLAMA_LOAD_MODE_NONE };
+        params.progress_callback = Some(report_progress);
+        params.progress_callback_user_data = (&raw mut watch).cast();
+        // Without this, llama.cpp would multiply large batches on the accelerator even if no layer is on it.
+        let mut no_devices = [std::ptr::null_mut()];
+        if loading.gpu_layers == 0 {
+            params.devices = no_devices.as_mut_ptr();
+        }
+        let mut elsewhere = BufferOverrides::experts(loading.experts_on_host);
+        let on_gpu = loading.gpu_layers > 0 && devices::accelerator().is_some();
+        let wholly_on_gpu = on_gpu && loading.gpu_layers > header.layers && loading.experts_on_host == 0;
+        let tiled = loading.repack && !wholly_on_gpu && !elsewhere.untile(header, on_gpu);
+        let places = elsewhere.entries();
+        params.tensor_buft_overrides = places.as_ptr();
+        // SAFETY: path, watch, devices, names and places outlive the call, which is the only one that uses them.
+        let model = unsafe { sys::llama_load_model_from_file(path.as_ptr(), params) };
+        let cancelled = || LlamaError::Cancelled { file: header.path.display().to_string() };
+        let model = NonNull::new(model).ok_or_else(|| if watch.cancelled { cancelled() } else { refused(header) })?;
+        let model = wrapped(model);
+        if loading.mapped && loading.repack {
+            header.files.iter().for_each(|file| mapping::let_go(file));
+        }
+        Ok(Weights::of(model, header, tiled && system_info().contains(AMX), on_gpu))
+    }
+
+    fn of(model: LlamaModel, header: &Header, tiled: bool, on_gpu: bool) -> Weights {
+        let tokens = token_texts(&model);
+        Weights { model, tokens, tiled, on_gpu, header: header.clone(), model_lock: Mutex::new(()) }
+    }
+
+    /// Does all that a load on the processor does, but reads no weights and allocates no memory for them, nor for the contexts
+    /// made from them (`no_alloc`).
+    pub(super) fn hollow(header: &Header) -> Result<Weights, LlamaError> {
+        let path = ready(header)?;
+        // SAFETY: returns a plain structure.
+        let mut params = unsafe { sys::llama_model_default_params() };
+        let mut no_devices = [std::ptr::null_mut()];
+        params.no_alloc = true;
+        params.n_gpu_layers = 0;
+        params.devices = no_devices.as_mut_ptr();
+        params.load_mode = sys::LLAMA_LOAD_MODE_NONE;
+        // SAFETY: path and devices outlive the call, which is the only one that uses them.
+        let model = unsafe { sys::llama_load_model_from_file(path.as_ptr(), params) };
+        let model = wrapped(NonNull::new(model).ok_or_else(|| refused(header))?);
+        Ok(Weights::of(model, header, false, false))
+    }
+
+    /// Loads a file without its weights, tokenizes a text and makes a small context. A file on which llama.cpp would
+    /// end the process does so here: see [`crate::engine::trial`].
+    pub fn rehearse(header: &Header) -> Result<(), LlamaError> {
+        let weights = Weights::hollow(header)?;
+        // All of the two shortest lengths of UTF-8 and some of the others, so that every first byte comes up.
+        let text: String = ('\0'..'\u{800}').chain(('\u{800}'..=char::MAX).step_by(997)).collect();
+        weights.tokenize(&Prompt::default().text(text));
+        let shape = Shape {
+            slots: 1,
+            context: CONTEXT_BLOCK,
+            kv: KvFormat::F16,
+            flash: FlashAttention::Auto,
+            threads: 1,
+            chunk: 64,
+            exact: Exact::Auto,
+        };
+        weights.context(&shape).map(drop)
+    }
+
+    /// Whether there are recurrent layers, which can only go back to checkpoints.
+    pub(super) fn recurs(&self) -> bool {
+        self.model.is_hybrid() || self.model.is_recurrent()
+    }
+
+    /// Tokens of the sliding window if it is narrower than a context of `positions`. For architectures whose windows are
+    /// not in the header, contexts keep all cells (`swa_full`).
+    pub(super) fn window(&self, positions: usize) -> Option<usize> {
+        self.header.sliding_window?;
+        // SAFETY: the model is live.
+        let tokens = unsafe { sys::llama_model_n_swa(pointer(&self.model)) } as usize;
+        (tokens > 0 && tokens < positions).then_some(tokens)
+    }
+
+    /// How many checkpoints of a slot are in the memory of its context.
+    pub(super) fn own_marks(&self, shape: &Shape) -> usize {
+        cache::own_marks(&self.header, &shape.settings()) as usize
+    }
+
+    /// Whether some layers are on an accelerator.
+    pub fn is_on_gpu(&self) -> bool {
+        self.on_gpu
+    }
+
+    /// Whether sequences may share a call: not with recurrent layers in AMX tiles (see
+    /// [`repack::untiled`](crate::budget::repack::untiled)); with sliding windows and with experts, whose logits are known to differ then,
+    /// only where exact logits are not asked for, the default on a GPU. The router of experts is a matrix of floats, whose sums ggml adds
+    /// up in another order for two rows than for one (`llamafile_sgemm`). Rounding hides that in most calls, so that the first few prove
+    /// nothing: small mixtures gave other tokens after 15 to 1,700 of them.
+    pub fn sharing(&self, exact: Exact) -> Sharing {
+        let wanted = match exact {
+            Exact::Auto => self.on_gpu,
+            Exact::On => false,
+            Exact::Off => true,
+        };
+        let differs = self.header.sliding_window.is_some() || self.header.experts > 0;
+        match (self.recurs() && self.tiled, wanted) {
+            (true, _) => Sharing::Never,
+            (false, true) => Sharing::Wanted,
+            (false, false) if differs => Sharing::Never,
+            (false, false) => Sharing::IfProved,
+        }
+    }
+
+    /// Makes a context with `shape`; it borrows the weights.
+    pub fn context(&self, shape: &Shape) -> Result<LlamaDecoder<'_>, LlamaError> {
+        self.context_with(shape, &[])
+    }
+
+    /// The same with LoRA adapters, each with its scale, applied to this context alone.
+    pub fn context_with(&self, shape: &Shape, adapters: &[(PathBuf, f32)]) -> Result<LlamaDecoder<'_>, LlamaError> {
+        let overlay = Overlay::read(&self.model, &self.model_lock, adapters)?;
+        let context = shape.context.next_multiple_of(CONTEXT_BLOCK);
+        let held = lock(&self.model_lock);
+        log::forget();
+        let (undo, windows) = (cache::undo_rows(&self.header), self.window(context).is_some());
+        let raw = Context::new(&self.model, shape, context, undo, windows);
+        drop(held);
+        let reason =
+            log::reason().unwrap_or_else(|| "it refused; MONOBLOC_LOG=debug shows its own messages".to_owned());
+        let mut raw = raw.ok_or(LlamaError::Context { slots: shape.slots, context, reason })?;
+        if !adapters.is_empty() && !raw.lay_over(overlay) {
+            let reason = "it refused the LoRA adapters".to_owned();
+            return Err(LlamaError::Context { slots: shape.slots, context, reason });
+        }
+        Ok(LlamaDecoder::new(raw, self, shape, context))
+    }
+}
+
+/// Starts llama.cpp, checks the header and returns the path of its file.
+fn ready(header: &Header) -> Result<CString, LlamaError> {
+    backend()?;
+    gguf::before_load(header).map_err(|error| LlamaError::Refused(error.to_string()))?;
+    log::forget();
+    CString::new(header.path.as_os_str().as_bytes())
+        .map_err(|_| LlamaError::Refused(format!("the path {} has a zero byte; rename it", header.path.display())))
+}
+
+/// llama.cpp has refused the file.
+fn refused(header: &Header) -> LlamaError {
+    let reason = log::reason().unwrap_or_else(|| "it refused the file without a reason".to_owned());
+    LlamaError::Load { file: header.path.display().to_string(), reason }
+}
+
+/// Called by llama.cpp while it reads tensors; false cancels the load.
+unsafe extern "C" fn report_progress(share: f32, watch: *mut c_void) -> bool {
+    // SAFETY: `watch` is the address of the `Watch` that `load` holds for the whole of the load, on the same thread.
+    let watch = unsafe { &mut *watch.cast::<Watch<'_>>() };
+    let go_on = (watch.progress)(share);
+    watch.cancelled |= !go_on;
+    go_on
+}
+
+fn token_texts(model: &LlamaModel) -> Vec<TokenText> {
+    let vocab = model.vocab();
+    vocab
+        .tokens()
+        .map(|token| {
+            let control = vocab.is_control(token) || vocab.is_eog(token);
+            TokenText {
+                bytes: if control { Vec::new() } else { vocab.token_to_piece(token, false, None) },
+                control: control.then(|| vocab.token_to_piece(token, true, None)),
+                end: vocab.is_eog(token),
+            }
+        })
+        .collect()
+}
+
+impl Vocabulary for Weights {
+    fn size(&self) -> usize {
+        self.tokens.len()
+    }
+
+    fn tokenize(&self, prompt: &Prompt) -> Vec<Token> {
+        let vocab = self.model.vocab();
+        let mut tokens = Vec::new();
+        for piece in &prompt.pieces {
+            match piece {
+                Piece::Special(text) => vocab.tokenize_into(text.as_bytes(), &mut tokens, false, true),
+                Piece::Text(text) => vocab.tokenize_into(text.as_bytes(), &mut tokens, false, false),
+            }
+        }
+        let begin = vocab.bos();
+        if vocab.should_add_bos() && tokens.first() != Some(&begin) {
+            tokens.insert(0, begin);
+        }
+        tokens.into_iter().map(|token| Token(token.0)).collect()
+    }
+
+    fn bytes(&self, token: Token) -> &[u8] {
+        self.tokens.get(token.0 as usize).map_or(&[], |text| &text.bytes)
+    }
+
+    fn control(&self, token: Token) -> Option<&[u8]> {
+        self.tokens.get(token.0 as usize)?.control.as_deref()
+    }
+
+    fn is_end(&self, token: Token) -> bool {
+        self.tokens.get(token.0 as usize).is_some_and(|text| text.end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::models::gguf;
+
+    #[test]
+    fn the_wrapper_is_the_pointer() {
+        let models = std::env::var_os("MONOBLOC_TEST_MODELS").map(PathBuf::from);
+        let models = models.unwrap_or_else(crate::models::places::model_dir);
+        let header = gguf::inspect(&models.join("SmolLM2-135M-Instruct.Q4_1.gguf")).unwrap();
+        let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack: false, mapped: true };
+        let weights = Weights::load(&header, loading, |_| true).unwrap();
+        // SAFETY: the model is live.
+        let counted = unsafe { sys::llama_model_n_params(pointer(&weights.model)) };
+        assert_eq!(counted, weights.model.n_params());
+        assert!(counted > 100_000_000, "{counted}");
+    }
+}

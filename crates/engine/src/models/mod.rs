@@ -1,0 +1,88 @@
+//! Finds models and assigns them to roles, reads their headers, downloads them, and has the chat format of each family.
+
+pub mod adapter;
+pub mod architectures;
+pub mod capability;
+pub mod dialect;
+pub mod digest;
+pub mod endpoint;
+mod error;
+pub mod gguf;
+pub mod manifest;
+pub mod pull;
+pub mod registry;
+pub mod role_table;
+pub mod sampling;
+mod sampling_wish;
+mod scan;
+mod settings;
+pub mod speed;
+mod stores;
+mod think;
+pub mod thinking;
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+pub use crate::base::places;
+pub use adapter::Adapter;
+pub use capability::{Measured, ModelCapability, Tier};
+pub use endpoint::{Endpoint, Key};
+pub use error::ModelsError;
+pub use registry::{EmbedderSpec, Found, ModelSpec, Registry, RoleWishes};
+pub use sampling_wish::SamplingWish;
+pub use settings::{Exact, FlashAttention, KV_TYPES, ModelSettings};
+pub use think::Think;
+
+/// The use of a model. One file may play several roles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Plans, writes answers and changes.
+    Planner,
+    /// Scores small questions, such as which words name a person; may word answers (`cognitive_model`).
+    Router,
+    /// Turns text into vectors.
+    Embedder,
+    /// In place of the planner, if it is set: carries out simple requests.
+    Quick,
+    /// In place of the planner, if it is set: carries out the hardest requests.
+    Thinker,
+    /// Judges answers, if it is set, in place of the model that words them.
+    Verifier,
+}
+
+impl Role {
+    pub const ALL: [Role; 6] =
+        [Role::Planner, Role::Router, Role::Embedder, Role::Quick, Role::Thinker, Role::Verifier];
+    /// The roles of models that write text.
+    pub const TEXT: [Role; 5] = [Role::Planner, Role::Router, Role::Quick, Role::Thinker, Role::Verifier];
+    /// The roles that nothing plays unless models.toml says so; the planner then does what they would.
+    pub const EXTRA: [Role; 3] = [Role::Quick, Role::Thinker, Role::Verifier];
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Role::Planner => "planner",
+            Role::Router => "router",
+            Role::Embedder => "embedder",
+            Role::Quick => "quick",
+            Role::Thinker => "thinker",
+            Role::Verifier => "verifier",
+        })
+    }
+}
+
+impl FromStr for Role {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Role, String> {
+        let named = Role::ALL.into_iter().find(|role| role.to_string() == name);
+        named.ok_or_else(|| {
+            format!("`{name}` is not a role; write planner, router, embedder, quick, thinker or verifier")
+        })
+    }
+}

@@ -1,0 +1,255 @@
+//! Chooses the model of each role: a file named in models.toml, a built-in candidate, one by size or name, one in the hub's cache.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{EmbedderSpec, Found, ModelSpec, Places, name_of};
+use crate::models::gguf::{self, Header, Kind};
+use crate::models::manifest::{Candidate, Manifest};
+use crate::models::{Adapter, ModelsError, Role, Tier, architectures, scan};
+use crate::models::{FlashAttention, ModelSettings};
+
+/// Everything the choice depends on.
+pub(super) struct Resolver<'a> {
+    pub config: &'a ModelSettings,
+    pub dir: &'a Path,
+    pub places: &'a Places,
+    pub manifest: &'a Manifest,
+    pub files: &'a [Found],
+}
+
+/// A file chosen for a role, with the checksum that its candidate demands.
+pub(super) struct Choice {
+    pub path: PathBuf,
+    pub header: Arc<Header>,
+    pub sha256: Option<String>,
+}
+
+impl Resolver<'_> {
+    pub fn planner(&self) -> Result<ModelSpec, ModelsError> {
+        self.chosen(Role::Planner, || self.preferred(Role::Planner))
+    }
+
+    pub fn router(&self, planner: Option<&ModelSpec>) -> Result<ModelSpec, ModelsError> {
+        self.chosen(Role::Router, || {
+            self.preferred(Role::Router)
+                .or_else(|| self.small_beside(planner))
+                .or_else(|| planner.map(|spec| choice_of(&spec.header, spec.sha256.clone())))
+        })
+    }
+
+    /// The model of a role that is played only if models.toml sets it; `None` if it does not, or nothing that it lists is here.
+    pub fn extra(&self, role: Role) -> Option<Result<ModelSpec, ModelsError>> {
+        let choice = self.named(role).transpose().or_else(|| self.preferred(role).map(Ok))?;
+        Some(choice.and_then(|choice| settled(role, choice, self.manifest, self.config, self.dir)))
+    }
+
+    /// The file that the user names, else the one that `first` finds, else the biggest model that is there.
+    fn chosen(&self, role: Role, first: impl Fn() -> Option<Choice>) -> Result<ModelSpec, ModelsError> {
+        let choice = match self.named(role)? {
+            Some(choice) => choice,
+            None => first()
+                .or_else(|| self.biggest(role))
+                .or_else(|| self.cached(role, true))
+                .ok_or_else(|| self.nothing(role))?,
+        };
+        settled(role, choice, self.manifest, self.config, self.dir)
+    }
+
+    /// The file that the user's models.toml names for the role; an error if it is missing or unusable.
+    fn named(&self, role: Role) -> Result<Option<Choice>, ModelsError> {
+        let candidates = self.manifest.candidates(role);
+        let Some(candidate) = candidates.iter().find(|candidate| candidate.required) else { return Ok(None) };
+        let beside_manifest = self.manifest.path.as_deref().and_then(Path::parent).unwrap_or(self.dir);
+        let direct = [beside_manifest.join(&candidate.file), self.dir.join(&candidate.file)];
+        let by_name = self.files.iter().find(|file| scan::matches(&candidate.file, &name_of(&file.path)));
+        let path = direct
+            .iter()
+            .find(|path| path.is_file())
+            .cloned()
+            .or_else(|| by_name.map(|file| file.path.clone()))
+            .or_else(|| self.in_cache(candidate));
+        let Some(path) = path else {
+            let looked = vec![beside_manifest.to_owned(), self.dir.to_owned(), self.places.hub_cache.clone()];
+            return Err(ModelsError::NamedFileMissing { role, file: candidate.file.clone(), looked });
+        };
+        let header = gguf::inspect(&path).map_err(|error| ModelsError::Broken(Arc::new(error), role))?;
+        usable(role, &header)?;
+        Ok(Some(choice_of(&Arc::new(header), candidate.sha256.clone())))
+    }
+
+    /// The first candidate, fallbacks excluded, in the model folder; in the hub's cache too if the user named no folder.
+    fn preferred(&self, role: Role) -> Option<Choice> {
+        let candidates = self.manifest.candidates(role);
+        let here = candidates.iter().filter(|candidate| !candidate.fallback).find_map(|candidate| {
+            let header = self.usable().find(|header| candidate.is(header))?;
+            Some(choice_of(header, candidate.sha256.clone()))
+        });
+        here.or_else(|| self.config.model_dir.is_none().then(|| self.cached(role, false)).flatten())
+    }
+
+    fn cached(&self, role: Role, fallback_too: bool) -> Option<Choice> {
+        let candidates = self.manifest.candidates(role);
+        candidates
+            .iter()
+            .filter(|candidate| fallback_too || !candidate.fallback)
+            .find_map(|candidate| self.cached_as(role, candidate))
+    }
+
+    fn cached_as(&self, role: Role, candidate: &Candidate) -> Option<Choice> {
+        let header = gguf::inspect(&self.in_cache(candidate)?).ok()?;
+        usable(role, &header).ok()?;
+        Some(choice_of(&Arc::new(header), candidate.sha256.clone()))
+    }
+
+    fn in_cache(&self, candidate: &Candidate) -> Option<PathBuf> {
+        scan::in_hub_cache(&self.places.hub_cache, candidate.hub.as_deref()?, candidate.download_name()?)
+    }
+
+    /// Headers of the models in the folder that can generate text.
+    fn usable(&self) -> impl Iterator<Item = &Arc<Header>> {
+        let readable = self.files.iter().filter_map(|file| file.header.as_ref().ok());
+        readable.filter(|header| header.kind.writes_text() && architectures::can_generate(&header.architecture).is_ok())
+    }
+
+    /// The chat model with most parameters; a base model only if there is no other. If the user named no folder, fallbacks
+    /// in the hub's cache are included, so that a pulled one is preferred to a smaller one in the folder.
+    fn biggest(&self, role: Role) -> Option<Choice> {
+        let everywhere = self.config.model_dir.is_none();
+        let fallbacks = self.manifest.candidates(role).into_iter().filter(|one| everywhere && one.fallback);
+        let pulled = fallbacks.filter_map(|candidate| self.cached_as(role, &candidate));
+        let here = self.usable().map(|header| choice_of(header, None));
+        pulled.chain(here).max_by_key(|choice| (choice.header.is_chat(), choice.header.parameters))
+    }
+
+    /// A chat model whose name says router, else the smallest one if it is far smaller than the planner. Fallback planners
+    /// are excluded: SmolLM2 chooses tools worse than the planner next to it.
+    fn small_beside(&self, planner: Option<&ModelSpec>) -> Option<Choice> {
+        let fallbacks: Vec<Candidate> =
+            self.manifest.candidates(Role::Planner).into_iter().filter(|candidate| candidate.fallback).collect();
+        let is_fallback = |header: &Header| fallbacks.iter().any(|candidate| candidate.is(header));
+        let chat = || self.usable().filter(|header| header.is_chat() && !is_fallback(header));
+        let named = chat()
+            .filter(|header| {
+                let name = name_of(&header.path).to_lowercase();
+                ["router", "tool", "1.2b"].iter().any(|word| name.contains(word))
+            })
+            .min_by_key(|header| header.parameters);
+        let far_smaller = |header: &&Arc<Header>| {
+            planner.is_some_and(|planner| header.parameters.saturating_mul(SMALLER) <= planner.header.parameters)
+        };
+        let small = named.or_else(|| chat().min_by_key(|header| header.parameters).filter(far_smaller))?;
+        Some(choice_of(small, None))
+    }
+
+    /// The error for a role without a model: the flaw of the first unusable file, else the places that were searched.
+    fn nothing(&self, role: Role) -> ModelsError {
+        let unusable = self.files.iter().find_map(|file| match &file.header {
+            Err(error) => Some(ModelsError::Broken(error.clone(), role)),
+            Ok(header) => usable(role, header).err(),
+        });
+        unusable.unwrap_or_else(|| {
+            let notes = if self.dir.is_dir() { " (no GGUF file there)" } else { " (no such folder)" };
+            let looked = vec![self.places.hub_cache.clone(), self.dir.to_owned()];
+            ModelsError::NoModel { role, looked, notes: notes.into() }
+        })
+    }
+
+    /// The embedding model from the model folder, the folders next to it, the user's folder or the hub's cache, in this order;
+    /// and these places.
+    pub fn embedder(&self, here: &[PathBuf]) -> (Option<EmbedderSpec>, Vec<PathBuf>) {
+        let candidates = self.manifest.candidates(Role::Embedder);
+        let best = |folders: &[PathBuf]| -> Option<PathBuf> {
+            let named = candidates.iter().find_map(|candidate| {
+                let direct = Some(self.dir.join(&candidate.file)).filter(|path| scan::is_embedder(path));
+                direct.or_else(|| folders.iter().find(|dir| scan::matches(&candidate.file, &name_of(dir))).cloned())
+            });
+            let only_named = candidates.iter().any(|candidate| candidate.required);
+            named.or_else(|| folders.first().filter(|_| !only_named).cloned())
+        };
+        let own = std::iter::once(self.dir.to_owned()).chain(scan::above(self.dir));
+        let mut looked: Vec<PathBuf> =
+            own.chain([self.places.user_dir.clone(), self.places.hub_cache.clone()]).collect();
+        looked.dedup();
+        let folder = best(here)
+            .or_else(|| best(&scan::beside(self.dir)))
+            .or_else(|| best(&scan::scan(&self.places.user_dir).unwrap_or_default().embedders))
+            .or_else(|| candidates.iter().find_map(|candidate| self.embedder_in_cache(candidate)));
+        let spec = folder.map(|path| EmbedderSpec { weights: scan::weights(&path), path });
+        (spec, looked)
+    }
+
+    fn embedder_in_cache(&self, candidate: &Candidate) -> Option<PathBuf> {
+        let config = scan::in_hub_cache(&self.places.hub_cache, candidate.hub.as_deref()?, "config.json")?;
+        config.parent().filter(|dir| scan::is_embedder(dir)).map(Path::to_owned)
+    }
+}
+
+/// Type of the KV cache for `file` if its role sets none: the user's setting, else that of its candidate in models.toml.
+pub(super) fn kv_type(manifest: &Manifest, config: &ModelSettings, file: &Path) -> String {
+    // Without flash attention nothing else can be read.
+    let by_default = || match config.flash_attention {
+        FlashAttention::Off => "f16".to_owned(),
+        FlashAttention::Auto | FlashAttention::On => manifest.kv_type(&name_of(file)),
+    };
+    config.kv_type.clone().unwrap_or_else(by_default)
+}
+
+/// The chosen file with the settings of `role`; fails if it cannot generate text or an adapter does not fit.
+pub(super) fn settled(
+    role: Role,
+    choice: Choice,
+    manifest: &Manifest,
+    config: &ModelSettings,
+    dir: &Path,
+) -> Result<ModelSpec, ModelsError> {
+    usable(role, &choice.header)?;
+    let table = manifest.table(role).of_file();
+    let places = [manifest.path.as_deref().and_then(Path::parent).unwrap_or(dir), dir];
+    let lora = table.lora.iter().map(|lora| Adapter::open(role, lora, &choice.header, &places));
+    let kv_type = table.kv_type.unwrap_or_else(|| kv_type(manifest, config, &choice.path));
+    let capable = table.capability.map(|said| said == "capable");
+    // A model that models.toml calls weak must not write changes.
+    let tier = table.tier.or((capable == Some(false)).then_some(Tier::Reads));
+    let tier = tier.or_else(|| manifest.tier(&name_of(&choice.path)));
+    Ok(ModelSpec {
+        role,
+        lora: lora.collect::<Result<_, _>>()?,
+        path: choice.path,
+        header: choice.header,
+        dialect: table.dialect.unwrap_or_else(|| "auto".into()),
+        context: table.context.unwrap_or(config.context),
+        slots: table.slots.unwrap_or(config.slots),
+        kv_type,
+        gpu_layers: table.gpu_layers,
+        keep_alive: Duration::from_secs(table.keep_alive_s.unwrap_or(config.keep_alive_s)),
+        pinned: table.pinned,
+        capable,
+        tier,
+        think: config.think.or(table.think).unwrap_or_default(),
+        sampling: config.sampling.or(table.sampling),
+        sha256: choice.sha256,
+    })
+}
+
+/// How many times smaller than the planner a model must be to be worth loading next to it as router.
+const SMALLER: u64 = 4;
+
+fn choice_of(header: &Arc<Header>, sha256: Option<String>) -> Choice {
+    Choice { path: header.path.clone(), header: header.clone(), sha256 }
+}
+
+fn usable(role: Role, header: &Header) -> Result<(), ModelsError> {
+    match header.kind {
+        Kind::Chat | Kind::Base => {}
+        Kind::Adapter => return Err(ModelsError::OnlyAdapter { role, path: header.path.clone() }),
+        kind => return Err(ModelsError::NoText { role, path: header.path.clone(), kind: kind.name() }),
+    }
+    architectures::can_generate(&header.architecture).map_err(|why| ModelsError::Architecture {
+        role,
+        path: header.path.clone(),
+        architecture: header.architecture.clone(),
+        why,
+    })
+}

@@ -1,0 +1,44 @@
+//! The settings of commands: what they may reach, and their limits.
+
+use std::path::PathBuf;
+
+use crate::base::{Bytes, Hidden};
+
+/// Access of commands outside the project, and their resource limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Commands {
+    /// Run in a sandbox that enforces all of this; if false, the user is asked about each command.
+    pub confined: bool,
+    /// May use the network and sockets of other programs.
+    pub network: bool,
+    /// Readable paths besides the project, programs and tool chains.
+    pub reads: Vec<PathBuf>,
+    /// Writable paths besides the project.
+    pub writes: Vec<PathBuf>,
+    /// Maximum memory of one process.
+    pub memory: Bytes,
+    /// Largest file that may be written.
+    pub file_size: Bytes,
+    /// Maximum number of processes and threads of one command at once.
+    pub processes: u64,
+    /// For a command whose call gives no timeout.
+    pub timeout_s: usize,
+    /// The places in the project that are not to be read.
+    pub hidden: Hidden,
+}
+
+impl Default for Commands {
+    fn default() -> Commands {
+        Commands {
+            confined: true,
+            network: false,
+            reads: Vec::new(),
+            writes: Vec::new(),
+            memory: Bytes::gib(8),
+            file_size: Bytes::gib(4),
+            processes: 1_024,
+            timeout_s: 60,
+            hidden: Hidden::default(),
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Code search of a folder: words, vectors and the graph of symbols.
+#![doc = include_str!("../README.md")]
+// A fault that a caller can act on is an error; all others go through `base::OrBug`.
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+pub mod embed;
+pub mod index;
+pub mod retrieve;
+
+/// Amounts, cancellation and small helpers.
+pub use monobloc_base as base;
+// Memory and processor time of an embedder are on the engine's account.
+use monobloc_engine::{budget, models};
