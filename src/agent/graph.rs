@@ -87,7 +87,7 @@ pub struct State<'a> {
 /// Counts a turn's transitions against its limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Transitions {
-    /// What the model of the turn may do by itself; it sets how many there are. Weak until a model is at hand.
+    /// It sets how many there are: that of the model of the turn, weak until one is at hand.
     pub capability: ModelCapability,
     spent: usize,
     /// Steps of the plans that were made.
@@ -220,6 +220,8 @@ impl<'a> State<'a> {
                 }
             }
             (Node::Lead, Some(scene)) => {
+                let context = toolkit.model(Role::Planner, host).await?.context();
+                self.transitions.capability = ModelCapability::capable(context);
                 let (parts, with_checklist, trouble) = (&self.parts, toolkit.orchestrate, self.trouble.as_str());
                 let (evidence, known, transitions) = (&mut self.evidence, self.known, &mut self.transitions);
                 let task = lead::Task { parts, with_checklist, evidence, known, trouble, transitions };

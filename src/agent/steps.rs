@@ -72,7 +72,7 @@ async fn each(
     let mut left = plan.steps.as_slice();
     while !left.is_empty() {
         let group = side_by_side::group(scene, plan, left, &going.undone);
-        if !group.iter().all(|_| transitions.spend()) {
+        if transitions.left() < group.len() || !group.iter().all(|_| transitions.spend()) {
             going.ran.stuck.push("the transitions of the turn are used up (max_transitions)".to_owned());
             break;
         }

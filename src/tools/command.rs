@@ -162,18 +162,19 @@ fn outcome(
     let of_err = err.total.min((room / 2).max(room.saturating_sub(out.total)));
     let output = out.shown("", room - of_err) + &err.shown("[stderr]\n", of_err);
     report.push_str(&output);
-    if ok {
-        return Outcome::ok(report);
+    // A pipe or `; true` hides the exit status of what was refused.
+    let may_hide = || line.contains(['|', ';', '&', '\n']);
+    if confines.commands.confined && (!ok || may_hide()) && sandbox::tells_of_refusal(&output) {
+        let bounds = sandbox::bounds("the project", "programs and tool chains", confines.network);
+        report.push_str(&format!(
+            "[confined: {bounds}; the settings command_reads, command_writes and command_network allow more, \
+             command_memory, command_file_size and command_processes larger processes and files, and more of them]\n"
+        ));
+        if !ok {
+            report.insert_str(0, "something was refused, perhaps because commands are confined: ");
+        }
     }
-    if !confines.commands.confined || !sandbox::tells_of_refusal(&output) {
-        return Outcome::error(report);
-    }
-    let bounds = sandbox::bounds("the project", "programs and tool chains", confines.network);
-    Outcome::error(format!(
-        "something was refused, perhaps because commands are confined: {report}[confined: {bounds}; the settings \
-         command_reads, command_writes and command_network allow more, command_memory, command_file_size and \
-         command_processes larger processes and files, and more of them]\n"
-    ))
+    if ok { Outcome::ok(report) } else { Outcome::error(report) }
 }
 
 /// The beginning and the end of a stream, and its length in bytes and in ended lines.

@@ -145,7 +145,7 @@ async fn measured(script: Script, depth: Depth) -> Measured {
     go_on(&toolkit, depth, Measured::default()).await
 }
 
-/// What is found after one turn of measuring more.
+/// The results after one turn of measuring more.
 async fn go_on(toolkit: &Toolkit, depth: Depth, found: Measured) -> Measured {
     let host = Witness::new(|_: &Proposal| Decision::Reject);
     let model = toolkit.model(Role::Planner, &host).await.expect("a model");
@@ -162,7 +162,7 @@ async fn the_probe_measures_what_a_model_does() {
     let gate = measured(obedient(), Depth::Gate).await;
     // Ten calls, two times small talk and one plan: no answer that is left can change the verdict.
     assert_eq!((gate.prompts, gate.capable()), (13, Some(true)), "{gate:?}");
-    // What the gate has asked is not asked again.
+    // Prompts of the gate are not asked again.
     let script = obedient();
     let asked = toolkit(&Project::todo(), script, Script::saying(""));
     assert_eq!(go_on(&asked, Depth::Whole, gate).await.prompts, 30);

@@ -14,7 +14,7 @@ use crate::budget::permit::Priority;
 use crate::engine::EngineError;
 use crate::models::capability::{LONG_PLAN, Measured, TOOLS_MANY};
 use crate::models::dialect::{Chat, Message};
-use crate::models::{self, ModelCapability, Role};
+use crate::models::{ModelCapability, Role};
 use crate::tools::ToolSpec;
 use crate::tools::call::{self, Tier};
 
@@ -63,12 +63,10 @@ pub async fn capability(
     Ok((judged(model, &measured), measured))
 }
 
-/// The same for the planner without a prompt; a model that is not at hand counts as weak, and one that leads as capable.
+/// The same for the planner without a prompt; a model that is not at hand counts as weak.
 pub fn capability_at_hand(toolkit: &Toolkit) -> ModelCapability {
     let Some(model) = toolkit.at_hand(Role::Planner) else { return ModelCapability::weak() };
-    let leads = known_tier(toolkit) == Some(models::Tier::Acts);
-    let capability = || if model.is_declared() { model.capability() } else { judged(&model, &known(toolkit, &model)) };
-    if leads { ModelCapability::capable(model.context()) } else { capability() }
+    if model.is_declared() { model.capability() } else { judged(&model, &known(toolkit, &model)) }
 }
 
 /// By what was measured, else as its size says.
@@ -84,12 +82,27 @@ fn judged(model: &Player, measured: &Measured) -> ModelCapability {
 pub async fn whole(toolkit: &Toolkit, role: Role, again: bool, host: &dyn Host) -> Result<Measured, TurnError> {
     let model = toolkit.model(role, host).await?;
     let toolkit = &Toolkit { time: TurnTime::Unlimited, ..toolkit.clone() };
-    let mut all = if again { Measured::default() } else { known(toolkit, &model) };
-    all = measure(toolkit, &model, Depth::Whole, all, host).await?;
-    all = choosing::measure(toolkit, &model, all, host).await?;
+    let before = known(toolkit, &model);
+    let measured = parts(toolkit, &model, if again { Measured::default() } else { before.clone() }, host).await;
+    if again && measured.is_err() {
+        // Each answer was kept as it came.
+        keep(toolkit, &model, &before);
+    }
+    measured
+}
+
+/// Every part of a measurement that the model's role has.
+async fn parts(
+    toolkit: &Toolkit,
+    model: &Player,
+    found: Measured,
+    host: &dyn Host,
+) -> Result<Measured, TurnError> {
+    let mut all = measure(toolkit, model, Depth::Whole, found, host).await?;
+    all = choosing::measure(toolkit, model, all, host).await?;
     // These roles carry requests out.
-    if matches!(role, Role::Planner | Role::Quick | Role::Thinker) {
-        all = tier::measure(toolkit, &model, all, host).await?;
+    if matches!(model.role(), Role::Planner | Role::Quick | Role::Thinker) {
+        all = tier::measure(toolkit, model, all, host).await?;
     }
     Ok(all)
 }
@@ -157,7 +170,7 @@ fn next(found: &Measured, depth: Depth) -> Option<Prompt> {
     gate.or_else(|| is_whole.then(|| tried().or_else(|| PLANS.iter().find_map(plans))).flatten())
 }
 
-/// What is known of a model: the stored results, else those that it was loaded with.
+/// The stored results of a model, else those that it was loaded with.
 fn known(toolkit: &Toolkit, model: &Player) -> Measured {
     remembered(toolkit, model.role()).or_else(|| model.measured().cloned()).unwrap_or_default()
 }
@@ -178,7 +191,7 @@ fn keep(toolkit: &Toolkit, model: &Player, found: &Measured) {
 /// Whether the turn has time for another prompt; for one it always has.
 fn has_time(toolkit: &Toolkit, model: &Player) -> bool {
     let calls = toolkit.meter.usage().calls;
-    let of_probe = calls.iter().filter(|call| call.phase == PHASE);
+    let of_probe = calls.iter().filter(|call| call.phase == PHASE && call.role == model.role().to_string());
     let spent = of_probe.map(|call| call.queue_ms + call.prompt_ms + call.decode_ms).sum();
     budget::measuring(Pace::of(toolkit, model)).is_none_or(|most| Duration::from_millis(spent) <= most)
 }

@@ -1,4 +1,4 @@
-//! What a run of tests, of a compiler or of a program tells: how it ended, which tests failed, and where.
+//! Reads the output of a run of tests, of a compiler or of a program: how it ended, which tests failed, and where.
 
 mod places;
 mod read;

@@ -45,7 +45,7 @@ pub fn inside(path: &str) -> Option<String> {
 pub struct Placed {
     /// `None` for a place outside the project.
     pub frame: Option<Frame>,
-    /// What the line says besides the place.
+    /// The rest of the line, without the place.
     pub said: Option<String>,
 }
 

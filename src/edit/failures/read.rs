@@ -13,6 +13,8 @@ use crate::base::pattern::{pattern, static_regex};
 /// Maximum number of lines kept of what was printed about one failure, and of characters of a line.
 const MESSAGE_LINES_MAX: usize = 8;
 const LINE_CHARS_MAX: usize = 240;
+/// Maximum number of failures read of one output; the counts have the others.
+const READ_MAX: usize = 400;
 /// Maximum number of frames kept of one failure. Endless recursion prints hundreds.
 const FRAMES_MAX: usize = 12;
 
@@ -24,7 +26,9 @@ pub fn read(output: &str, root: &Path, succeeded: bool) -> Report {
     static_regex!(BROKEN = r"\b(?:SyntaxError|ImportError|ModuleNotFoundError)\b|Cannot find module|\[build failed\]");
     let text = clean(output, root);
     let Counts { passed, failed, of_tests } = counts(&text);
-    let mut errors = Reader::new(&text, succeeded).failures();
+    // A pipe hides the exit status of a runner, but not its counts.
+    let is_green = succeeded && failed == 0;
+    let mut errors = if is_green { Vec::new() } else { Reader::new(&text, succeeded).failures() };
     let failed = failed.max(errors.len());
     let is_counted = passed + failed > 0;
     let lines: Vec<&str> = text.lines().collect();
@@ -69,7 +73,7 @@ fn counts(text: &str) -> Counts {
         LINE = r"^(?:=+ )?(?:\d+ [a-z]+(?: passed)?(?:, )?)+ in \d[\d.]*s\b|^test result: |^\s*Tests(?::\s|\s\s)|^  \d+ (?:passing|failing)\b|^(?:#|ℹ) (?:pass|fail) \d+$"
     );
     static_regex!(PASSED = r"\b(\d+) pass(?:ed|ing)\b|\bpass (\d+)$");
-    static_regex!(FAILED = r"\b(\d+) (?:failed|failing|errors?)\b|\bfail (\d+)$|\b(?:failures|errors)=(\d+)");
+    static_regex!(FAILED = r"\b(\d+) (?:failed|failing|errors?)\b|\bfail (\d+)$|(?:\(|, )(?:failures|errors)=(\d+)");
     static_regex!(RAN = r"^Ran (\d+) tests? in ");
     let number = |found: regex::Captures<'_>| -> usize {
         found.iter().skip(1).flatten().find_map(|digits| digits.as_str().parse().ok()).unwrap_or(0)
@@ -157,7 +161,7 @@ struct Block<'a> {
 impl<'a> Reader<'a> {
     fn new(text: &'a str, succeeded: bool) -> Reader<'a> {
         static_regex!(FAILING = r"^  \d+ failing");
-        let lines: Vec<&str> = text.lines().collect();
+        let lines = without_passed(text);
         let list = lines.iter().position(|line| FAILING.is_match(line)).unwrap_or(lines.len());
         Reader { lines, succeeded, list }
     }
@@ -165,13 +169,13 @@ impl<'a> Reader<'a> {
     /// All failures, each with the lines below its head; if there are none, with those above.
     fn failures(&self) -> Vec<Failure> {
         let mut found: Vec<Failure> = Vec::new();
-        let mut listed: Vec<Failure> = Vec::new();
+        let (mut listed, mut of_compiler): (Vec<Failure>, Vec<Failure>) = Default::default();
         // Where the lines begin that belong to no failure yet.
         let (mut at, mut free) = (0, 0);
-        while at < self.lines.len() {
+        while at < self.lines.len() && found.len() + listed.len() + of_compiler.len() < READ_MAX {
             let Some(block) = self.block(at) else {
                 listed.extend(listed_by_pytest(self.lines[at]));
-                found.extend(on_one_line(self.lines[at]).filter(|_| !self.succeeded));
+                of_compiler.extend(on_one_line(self.lines[at]).filter(|_| !self.succeeded));
                 free = if END.is_match(self.lines[at]) { at + 1 } else { free };
                 at += 1;
                 continue;
@@ -199,7 +203,13 @@ impl<'a> Reader<'a> {
         let holds =
             |test: &str| names.iter().any(|name| name.strip_prefix(test).is_some_and(|rest| rest.starts_with('/')));
         found.retain(|one| one.test.as_deref().is_none_or(|test| !holds(test)));
-        if found.iter().all(|one| one.test.is_none()) { [listed, found].concat() } else { found }
+        let is_unnamed = found.iter().all(|one| one.test.is_none());
+        match (is_unnamed, listed.is_empty()) {
+            (false, _) => found,
+            (true, false) => listed,
+            // Lines of a log have the form of a compiler's, so they count only where no test is named.
+            (true, true) => [found, of_compiler].concat(),
+        }
     }
 
     /// The failure whose head is the line `at`.
@@ -238,7 +248,8 @@ impl<'a> Reader<'a> {
         let line = self.lines[at];
         let numbered = NUMBERED.captures(line).filter(|_| self.list < at);
         let found = HEAD.iter().find_map(|head| head.captures(line)).or(numbered)?;
-        Some(found[1].to_owned()).filter(|name| name != "Console")
+        let is_expected = |name: &str| name.contains("# TODO") || name.contains("# SKIP");
+        Some(found[1].to_owned()).filter(|name| name != "Console" && !is_expected(name))
     }
 
     /// The file that jest names above the line `at`.
@@ -268,13 +279,32 @@ fn listed_by_pytest(line: &str) -> Option<Failure> {
     Some(Failure { test: Some(found[1].to_owned()), file: file_of(&found[1]), message, ..Failure::default() })
 }
 
+/// The lines of an output but what pytest and cargo print of tests that passed.
+fn without_passed(text: &str) -> Vec<&str> {
+    static_regex!(PASSED = r"^=+ PASSES =+$|^successes:$");
+    static_regex!(OTHER = r"^=+ .* =+$|^failures:$|^test result:");
+    let mut is_passed = false;
+    let is_kept = |line: &&str| {
+        is_passed = PASSED.is_match(line) || is_passed && !OTHER.is_match(line);
+        !is_passed
+    };
+    text.lines().filter(is_kept).collect()
+}
+
 /// An error of a compiler on one line, as tsc, go, mypy, gcc and others print it: `a.ts(4,5): error …`, `a.go:5:9: …`.
+/// Without a column it has to call itself one.
 fn on_one_line(line: &str) -> Option<Failure> {
     static_regex!(
         ERROR =
-            r"^(?:vet: )?(?<file>[^\s:(]+\.\w+)(?::(?<line>\d+)(?::\d+)?:?|\((?<at>\d+),\d+\):) (?:- )?(?<said>.+)$"
+            r"^(?:vet: )?(?<file>[^\s:(]+\.[A-Za-z]\w*)(?::(?<line>\d+)(?<column>:\d+)?:?|\((?<at>\d+),\d+\):) (?:- )?(?<said>.+)$"
     );
-    let found = ERROR.captures(line).filter(|_| !line.contains("warning"))?;
+    static_regex!(SEVERE = r"(?i)^(?:\w+ )?error\b");
+    static_regex!(MILD = r"(?i)^(?:warning|note|info|help|hint)\b");
+    let found = ERROR.captures(line)?;
+    let has_column = found.name("column").or(found.name("at")).is_some();
+    if MILD.is_match(&found["said"]) || !has_column && !SEVERE.is_match(&found["said"]) {
+        return None;
+    }
     let line = found.name("line").or(found.name("at")).and_then(|line| line.as_str().parse().ok())?;
     let frame = Frame { file: inside(&found["file"])?, line };
     Some(Failure { message: short(&found["said"]), ..Failure::at(None, vec![frame]) })

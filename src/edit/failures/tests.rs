@@ -39,6 +39,28 @@ fn holds(output: &str, expected: &[&str]) {
 }
 
 #[test]
+fn lines_of_a_log_are_no_failures_beside_those_of_tests() {
+    let long = include_str!("samples/pytest_long.txt");
+    let logged = format!("shop/cart.py:5: ResourceWarning: unclosed file\nmain.go:12:1 starting\n{long}");
+    assert_eq!(rendered(&logged).lines().next(), Some("Failed 7/9"));
+    for log in ["shop/cart.py:5: ResourceWarning: unclosed file", "127.0.0.1:8080 listening", "a.py:3: note: declared here"] {
+        assert!(read(log, Path::new("/p"), false).errors.iter().all(|one| !one.is_of_a_compiler()), "{log}");
+    }
+    check("a/b.py:3: error: Cannot find name 'warning'\n", "Broken 1/1\n- | a/b.py:3 | error: Cannot find name 'warning'");
+}
+
+#[test]
+fn tests_that_passed_or_may_fail_are_no_failures() {
+    let passed = "==== PASSES ====\n____ test_ok ____\nhello\n==== 1 passed in 0.01s ====\n";
+    assert_eq!(read(passed, Path::new("/p"), true).failed, 0);
+    let mixed = format!("{passed}FAILED tests/test_a.py::test_b - assert 1 == 2\n==== 1 failed in 0.01s ====\n");
+    assert_eq!(failed(&mixed).failed, 1);
+    assert_eq!(failed("TAP version 13\nnot ok 1 - later # TODO\n# pass 2\n# fail 0\n").failed, 0);
+    let unittest = "Ran 5 tests in 0.01s\n\nFAILED (failures=1, expected failures=2)\n";
+    assert_eq!((failed(unittest).failed, failed(unittest).passed), (1, 4));
+}
+
+#[test]
 fn failures_of_python_have_the_assertion_and_the_place_where_the_error_arose() {
     holds(
         include_str!("samples/pytest_long.txt"),

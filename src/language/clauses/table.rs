@@ -34,6 +34,8 @@ pub(super) struct Words {
     pub wish_endings: &'static [&'static str],
     /// Endings that alone show what the reader does: `откро-ешь`.
     pub told_endings: &'static str,
+    /// Verbs in that form that say what the reader only meets: `dann findest du …`.
+    pub meets: &'static str,
     /// Pronouns, and endings of politeness, that are written together with an imperative or
     /// infinitive.
     pub clitics: &'static str,
@@ -71,8 +73,9 @@ pub(super) struct Words {
     pub negations: &'static str,
     pub determiners: &'static str,
     pub prepositions: &'static str,
-    /// Pronouns that are subjects, those of the reader among them.
+    /// Pronouns that are subjects of statements.
     pub subjects: &'static str,
+    /// Pronouns that stand for the reader.
     pub addressees: &'static str,
     /// Pronouns that are objects or stand for something mentioned before.
     pub objects: &'static str,
@@ -221,6 +224,7 @@ impl Table {
     /// Whether `low` is a verb in the form that says what the reader does.
     pub fn is_told(&self, low: &str) -> bool {
         !self.closed.contains(low)
+            && !listed(self.words.meets, low)
             && (self.is_wished(low) || ends_in(low, self.words.told_endings, ENDING_LETTERS_MIN))
     }
 

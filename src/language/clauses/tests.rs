@@ -216,9 +216,13 @@ fn each_deed_of_a_sequence_that_the_reader_is_told_is_an_act() {
     check("D'abord tu ouvres le registre, ensuite tu le traduis, et enfin tu l'envoies à Inès", 3, 0);
     check("Primero abres el registro, después lo traduces y por último se lo mandas a Inés", 3, 0);
     check("Сначала ты откроешь журнал, потом переведёшь его, а в конце отправишь его Инне", 3, 0);
-    // What the reader meets is not ordered.
+    // A thing that the reader only meets is not ordered.
     check("Run the export, then you get an empty page", 1, 0);
     check("Lance l'export, puis les listes", 2, 0);
+    check("Lance l'export, puis tu trouves une page vide", 1, 0);
+    check("Starte den Export, dann findest du eine leere Seite", 1, 0);
+    check("Lanza la exportación, luego encuentras una página vacía", 1, 0);
+    check("Запусти экспорт, потом увидишь пустую страницу", 1, 0);
 }
 
 #[test]

@@ -127,6 +127,9 @@ async fn nothing_outside_the_project_is_written_or_read() {
     let text = bench.run("cat OUT/.ssh/id").await.text;
     assert!(text.starts_with("something was refused, perhaps because commands are confined: $ cat"), "{text}");
     assert!(text.contains("command_reads") && !bench.run("false").await.text.contains("confined"));
+    // The exit status is that of the last command of a pipe.
+    let piped = bench.run("cat OUT/.ssh/id 2>&1 | cat").await;
+    assert!(piped.is_ok() && piped.text.contains("command_reads"), "{}", piped.text);
 }
 
 #[tokio::test]

@@ -253,7 +253,7 @@ impl Measured {
 
     /// Whether a grammar improves its calls. This is measured, because a grammar can also spoil half of a model's calls.
     pub fn grammar_helps(&self) -> bool {
-        self.grammar.of > 0 && self.grammar.rate() > self.free().rate()
+        self.grammar.of >= CHOICES && self.grammar.rate() > self.free().rate()
     }
 
     /// The saved results of the model file with this fingerprint.

@@ -70,14 +70,14 @@ const REFUSALS: [&str; 15] = [
     "emporarily unavailable",
 ];
 
-/// Whether the output of a program that failed looks like a refusal by the sandbox.
+/// Whether the output of a program looks as if the sandbox had refused something.
 pub fn tells_of_refusal(text: &str) -> bool {
     REFUSALS.iter().any(|refusal| text.contains(refusal))
 }
 
 /// The rights of a sandboxed program, in words.
 pub fn bounds(changes: &str, reads: &str, network: bool) -> String {
-    let network = if network { "" } else { ", connect to nothing and listen on no port" };
+    let network = if network { "" } else { ", connect to nothing, not even a socket of its own, and listen on no port" };
     let memory = if reduced().is_some() { ", and use no shared memory (/dev/shm)" } else { "" };
     format!("it may change {changes} and its own temporary files, read {reads}{network}{memory}")
 }

@@ -28,6 +28,7 @@ pub(super) static WORDS: Words = Words {
     last_endings: "",
     wish_endings: &["s"],
     told_endings: "",
+    meets: "trouves, trouvez, vois, voyez, obtiens, obtenez, reçois, recevez",
     clitics: "-le -la -les -moi -nous -lui -leur -en -y -m'en",
     polite_endings: "",
     formal: "",

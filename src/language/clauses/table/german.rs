@@ -22,6 +22,7 @@ pub(super) static WORDS: Words = Words {
     last_endings: "en eln ern",
     wish_endings: &["st", "t"],
     told_endings: "",
+    meets: "findest, siehst, bekommst, kriegst, erhältst, landest",
     clitics: "",
     polite_endings: "",
     formal: "sie",

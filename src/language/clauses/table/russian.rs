@@ -21,6 +21,7 @@ pub(super) static WORDS: Words = Words {
     last_endings: "",
     wish_endings: &[],
     told_endings: "ешь ёшь ишь ете ёте ите",
+    meets: "увидишь, увидите, найдёшь, найдете, найдёте, получишь, получите, попадёшь, попадёте",
     clitics: "",
     polite_endings: "те -ка те-ка",
     formal: "",

@@ -30,6 +30,7 @@ pub(super) static WORDS: Words = Words {
     last_endings: "",
     wish_endings: &["s", "as", ""],
     told_endings: "",
+    meets: "encuentras, encuentra, ves, ve, obtienes, recibes",
     clitics: "me se lo la los las le les nos",
     polite_endings: "",
     formal: "",
