@@ -92,12 +92,7 @@ pub async fn whole(toolkit: &Toolkit, role: Role, again: bool, host: &dyn Host) 
 }
 
 /// Every part of a measurement that the model's role has.
-async fn parts(
-    toolkit: &Toolkit,
-    model: &Player,
-    found: Measured,
-    host: &dyn Host,
-) -> Result<Measured, TurnError> {
+async fn parts(toolkit: &Toolkit, model: &Player, found: Measured, host: &dyn Host) -> Result<Measured, TurnError> {
     let mut all = measure(toolkit, model, Depth::Whole, found, host).await?;
     all = choosing::measure(toolkit, model, all, host).await?;
     // These roles carry requests out.

@@ -295,8 +295,7 @@ fn without_passed(text: &str) -> Vec<&str> {
 /// Without a column it has to call itself one.
 fn on_one_line(line: &str) -> Option<Failure> {
     static_regex!(
-        ERROR =
-            r"^(?:vet: )?(?<file>[^\s:(]+\.[A-Za-z]\w*)(?::(?<line>\d+)(?<column>:\d+)?:?|\((?<at>\d+),\d+\):) (?:- )?(?<said>.+)$"
+        ERROR = r"^(?:vet: )?(?<file>[^\s:(]+\.[A-Za-z]\w*)(?::(?<line>\d+)(?<column>:\d+)?:?|\((?<at>\d+),\d+\):) (?:- )?(?<said>.+)$"
     );
     static_regex!(SEVERE = r"(?i)^(?:\w+ )?error\b");
     static_regex!(MILD = r"(?i)^(?:warning|note|info|help|hint)\b");

@@ -43,10 +43,15 @@ fn lines_of_a_log_are_no_failures_beside_those_of_tests() {
     let long = include_str!("samples/pytest_long.txt");
     let logged = format!("shop/cart.py:5: ResourceWarning: unclosed file\nmain.go:12:1 starting\n{long}");
     assert_eq!(rendered(&logged).lines().next(), Some("Failed 7/9"));
-    for log in ["shop/cart.py:5: ResourceWarning: unclosed file", "127.0.0.1:8080 listening", "a.py:3: note: declared here"] {
+    for log in
+        ["shop/cart.py:5: ResourceWarning: unclosed file", "127.0.0.1:8080 listening", "a.py:3: note: declared here"]
+    {
         assert!(read(log, Path::new("/p"), false).errors.iter().all(|one| !one.is_of_a_compiler()), "{log}");
     }
-    check("a/b.py:3: error: Cannot find name 'warning'\n", "Broken 1/1\n- | a/b.py:3 | error: Cannot find name 'warning'");
+    check(
+        "a/b.py:3: error: Cannot find name 'warning'\n",
+        "Broken 1/1\n- | a/b.py:3 | error: Cannot find name 'warning'",
+    );
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use super::clause::{Clause, finish, lend_objects};
 use super::head::{Head, Line, Mode, head};
-use super::lookahead::{has_object, is_deed, is_path, kind, low, opens_question, polite_end, strong_joint, told, verb_at};
+use super::lookahead::{
+    has_object, is_deed, is_path, kind, low, opens_question, polite_end, strong_joint, told, verb_at,
+};
 use super::scan::Kind;
 use super::verbs::{self, Class};
 use super::words::*;
@@ -75,7 +77,11 @@ fn joins(line: &Line, at: usize, next: usize) -> bool {
         && (is_determiner(thing) || !is_subject(thing))
         && !is_adverb(thing)
         && !(next..line.len()).any(|i| is_finite(low(line, i)));
-    elided || verb_at(line, next).is_some() || told(line, next).is_some() || opens_question(line, next) || polite_end(line, next) > next
+    elided
+        || verb_at(line, next).is_some()
+        || told(line, next).is_some()
+        || opens_question(line, next)
+        || polite_end(line, next) > next
 }
 
 /// Whether the words at `next`, after a comma or `and` at `at`, begin a clause of their own.

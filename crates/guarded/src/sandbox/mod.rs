@@ -77,7 +77,8 @@ pub fn tells_of_refusal(text: &str) -> bool {
 
 /// The rights of a sandboxed program, in words.
 pub fn bounds(changes: &str, reads: &str, network: bool) -> String {
-    let network = if network { "" } else { ", connect to nothing, not even a socket of its own, and listen on no port" };
+    let network =
+        if network { "" } else { ", connect to nothing, not even a socket of its own, and listen on no port" };
     let memory = if reduced().is_some() { ", and use no shared memory (/dev/shm)" } else { "" };
     format!("it may change {changes} and its own temporary files, read {reads}{network}{memory}")
 }
