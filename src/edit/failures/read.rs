@@ -347,7 +347,7 @@ fn failure(test: Option<String>, lines: &[&str], most: usize) -> Failure {
             continue;
         } else if let Some(marked) = line.strip_prefix("E  ").or(line.strip_prefix("> ")).filter(|_| is_marked) {
             said.extend(Some(short(marked.trim_start())).filter(|line| !is_noise(line)));
-        } else if (!is_marked || is_own) && !is_noise(line) && !(is_foreign && is_code) {
+        } else if !(is_noise(line) || is_marked && !is_own || is_foreign && is_code) {
             said.push(short(line));
         }
         (is_own, is_foreign) = (false, is_foreign && is_code);
