@@ -11,9 +11,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use monobloc::base::config::{ApproveMode, Commands};
 use monobloc::base::{Cancel, ConversationId};
 use monobloc::checkpoint::{About, Turn};
+use monobloc::config::{ApproveMode, Commands};
 use monobloc::protocol::{Event, Record};
 use monobloc::session::Journal;
 use monobloc::tools::confine::Root;

@@ -18,13 +18,14 @@ pub use shared::{REQUEST_BYTES_MAX, SharedModels, without_vectors};
 
 use crate::agent::private_names::Names;
 use crate::agent::{Remotes, Toolkit};
-use crate::base::{Bytes, Cancel, Config, state, trial};
+use crate::base::{Bytes, Cancel, state, trial};
 use crate::budget::estimate::PROCESS;
 use crate::budget::machine::Machine;
 use crate::budget::permit::Permit;
 use crate::budget::watch::Watch;
 use crate::budget::{Lease, Ledger, device};
 use crate::checkpoint::Lock;
+use crate::config::Config;
 use crate::embed::Embedder;
 use crate::engine::llama::{Weights, devices};
 use crate::engine::pool::{EngineMemory, Pool, PoolOptions};

@@ -8,6 +8,7 @@
 
 // Helpers that every layer shares.
 pub mod base;
+pub mod config;
 pub mod language;
 pub mod protocol;
 pub use monobloc_guarded::checkpoint;

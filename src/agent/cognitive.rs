@@ -5,9 +5,9 @@
 
 use std::sync::Mutex;
 
-use crate::base::config::When;
 use crate::base::{StepId, lock};
 use crate::budget::permit::Priority;
+use crate::config::When;
 use crate::models::Role;
 use crate::protocol::{CognitiveState, Event, Proposal, Verification, VerificationResult};
 use crate::request::Step;

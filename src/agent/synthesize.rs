@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::base::config::Technique;
 use crate::base::{CallId, StepId};
 use crate::budget::permit::Priority;
+use crate::config::Technique;
 use crate::engine::Finish;
 use crate::models::dialect::Message;
 use crate::protocol::{Event, StepStatus};

@@ -1,6 +1,6 @@
 //! Takes a second look at a draft that passed the code's check: verification questions one by one, or two personas.
 
-use crate::base::config::Technique;
+use crate::config::Technique;
 
 use super::toolkit::TurnError;
 use crate::agent::question::{Form, Question};

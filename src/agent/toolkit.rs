@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::base::config::{Bounds, Cognitive, Think, TurnTime, Voice};
 use crate::base::{Cancel, ConversationId, lock};
+use crate::config::{Bounds, Cognitive, Think, TurnTime, Voice};
 use crate::embed::Embedder;
 use crate::engine::pool::{Leased, Pool, PoolError};
 use crate::engine::{EngineError, Request, Sampling, Tally, Thinking};

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 
 use super::{App, capabilities};
-use crate::base::{Bytes, Config};
+use crate::base::Bytes;
 use crate::budget::ladder::Asked;
 use crate::budget::machine::{DeviceName, HEADROOM, Machine};
 use crate::budget::{HostMemory, Refused};
+use crate::config::Config;
 use crate::embed;
 use crate::engine::llama::devices;
 use crate::engine::pool::Pool;

@@ -6,7 +6,8 @@ use anyhow::Result;
 use tokio::sync::mpsc;
 
 use super::App;
-use crate::base::{Cancel, Config, lock};
+use crate::base::{Cancel, lock};
+use crate::config::Config;
 use crate::embed::Embedder;
 use crate::engine::pool::Pool;
 use crate::index::{Index, Progress};

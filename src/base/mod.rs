@@ -1,8 +1,7 @@
-//! Holds what every layer of the program shares besides [`monobloc_base`]: identifiers, configuration, line ends, the masking of
+//! Holds what every layer of the program shares besides [`monobloc_base`]: identifiers, line ends, the masking of
 //! private data, and what text looks like on a terminal.
 
 mod address;
-pub mod config;
 pub mod folder;
 pub(crate) mod ids;
 pub(crate) mod line_ends;
@@ -13,7 +12,6 @@ pub mod trial;
 mod visible;
 
 pub use address::path_of;
-pub use config::Config;
 pub use ids::{CallId, ConversationId, StepId};
 pub use monobloc_base::*;
 pub use visible::visible;

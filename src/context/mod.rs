@@ -171,10 +171,12 @@ pub fn pack(wanted: Wanted<'_>) -> Pack {
     for stretch in stretches(wanted, &mut files) {
         let Some(open) = files.get(&stretch.path) else { continue };
         let is_added = packing.add(open, &stretch);
-        if !is_added && let Some(hit) = open.hit(&stretch).filter(|hit| packing.may_name(hit)) {
+        let is_known = |hit: &retrieve::Hit| rest.iter().any(|one| one.path == hit.path && one.start == hit.start);
+        if !is_added && let Some(hit) = open.hit(&stretch).filter(|hit| packing.may_name(hit) && !is_known(hit)) {
             // Its signature or name comes before the bodies of what is worth less.
-            let reserved = retrieve::pack(std::slice::from_ref(&hit), packing.left, &retrieve::tokens).tokens;
-            packing.left -= reserved;
+            let heading = if rest.is_empty() { retrieve::tokens(ALSO) } else { 0 };
+            packing.left = packing.left.saturating_sub(heading);
+            packing.left -= retrieve::pack(std::slice::from_ref(&hit), packing.left, &retrieve::tokens).tokens;
             rest.push(hit);
         } else if is_added {
             let mut used = beside::values(open, &stretch);
@@ -186,6 +188,8 @@ pub fn pack(wanted: Wanted<'_>) -> Pack {
             }
         }
     }
+    // A later stretch of the same file can have shown it after all.
+    rest.retain(|hit| !packing.shows(hit));
     let text = packing.chosen.iter().filter_map(|shown| Some(render(shown, &files.get(&shown.path)?.definitions)));
     let mut pack = Pack { text: text.collect(), files: packing.chosen, also: Vec::new() };
     pack.add(ALSO, &rest, wanted.tokens);
@@ -209,10 +213,14 @@ impl Packing<'_> {
         self.wanted.purpose == Purpose::Answer || self.chosen.len() < FILES_CHANGED_MAX || is_known()
     }
 
-    /// Whether a definition that does not fit whole may be shown by signature or name: nothing shown has it.
+    /// Whether a definition is shown whole.
+    fn shows(&self, hit: &retrieve::Hit) -> bool {
+        self.chosen.iter().any(|shown| shown.path == hit.path && shown.has(hit.start))
+    }
+
+    /// Whether a definition that does not fit whole may be shown by signature or name.
     fn may_name(&self, hit: &retrieve::Hit) -> bool {
-        let has_it = |shown: &Shown| shown.path == hit.path && shown.has(hit.start);
-        self.has_room_for(&hit.path) && !self.chosen.iter().any(has_it)
+        self.has_room_for(&hit.path) && !self.shows(hit)
     }
 
     /// Adds a stretch if it fits into the budget; returns whether it did.

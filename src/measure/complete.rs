@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::jsonl;
 use crate::base::Cancel;
-use crate::base::config::{SamplingWish, Think};
 use crate::budget::permit::Priority;
+use crate::config::{SamplingWish, Think};
 use crate::engine::pool::{Leased, Pool};
 use crate::engine::{Engine, Finish, Request, Sampling};
 use crate::models::dialect::Prompt;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::base::config::SamplingWish;
+use crate::config::SamplingWish;
 use crate::models::dialect::{Message, ToolText};
 
 /// A request for one reply.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::abilities::{Abilities, Kind, Switch, Tools};
 use super::ask::{Ask, Form};
-use crate::base::config::SamplingWish;
+use crate::config::SamplingWish;
 use crate::models::dialect::{Message, Speaker, ToolText, for_api};
 
 /// The field of the object in which a choice is answered: servers take no other schema than one of an object.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::problem::Problem;
-use crate::base::config::SamplingWish;
+use crate::config::SamplingWish;
 use crate::tools::ToolSpec;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

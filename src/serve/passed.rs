@@ -10,7 +10,7 @@ use super::prompt;
 use super::reply::{Delta, End, Reason};
 use super::stop::Stops;
 use crate::agent::player::{Away, wish};
-use crate::base::config::Think;
+use crate::config::Think;
 use crate::engine::{Sampling, Tally};
 use crate::models::dialect::{Message, RawCall};
 use crate::remote::{self, Finish, Form, Piece, RemoteError, Usage};

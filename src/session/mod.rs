@@ -9,8 +9,8 @@ mod replay;
 mod rewind;
 mod telemetry;
 
-use crate::base::config::{ApproveMode, Think};
 use crate::base::lock;
+use crate::config::{ApproveMode, Think};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::path::Path;

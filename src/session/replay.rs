@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use super::history::{CallRecord, TurnRecord};
 use crate::base::Cancel;
-use crate::base::config::ApproveMode;
 use crate::checkpoint::{CheckpointError, Entry, Origin, Store};
+use crate::config::ApproveMode;
 use crate::index::Index;
 use crate::protocol::{StepReport, StepStatus};
 use crate::tools::confine::Root;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::base::Cancel;
-use crate::base::config::Commands;
 use crate::checkpoint::Turn;
+use crate::config::Commands;
 use crate::embed::Embedder;
 use crate::index::Index;
 use crate::lessons::Lessons;

@@ -152,7 +152,7 @@ fn reading(builtin: Builtin, arguments: Arguments<'_>, context: &Context) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::config::ApproveMode;
+    use crate::config::ApproveMode;
     use crate::tools::Catalog;
     use crate::tools::files::walk::testing::Project;
     use crate::tools::policy::Policy;

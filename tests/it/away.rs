@@ -129,6 +129,25 @@ fn a_leading_model_that_goes_away_leaves_the_turn_to_the_way_of_the_model_here()
 }
 
 #[test]
+fn a_model_that_leads_has_all_its_rounds_in_the_first_turn_of_a_process() {
+    const RULES: &[(&str, &str)] = &[
+        ("created memo1.txt", r#"[write_file(path="memo2.txt", content="x")]"#),
+        ("created memo2.txt", r#"[write_file(path="memo3.txt", content="x")]"#),
+        ("created memo3.txt", r#"[write_file(path="memo4.txt", content="x")]"#),
+        ("created memo4.txt", r#"[write_file(path="memo5.txt", content="x")]"#),
+        ("created memo5.txt", r#"[write_file(path="memo6.txt", content="x")]"#),
+        ("created memo6.txt", r#"[write_file(path="memo7.txt", content="x")]"#),
+        ("created memo7.txt", r#"[write_file(path="memo8.txt", content="x")]"#),
+        ("created memo8.txt", "All eight are written."),
+        ("a few memos", r#"[write_file(path="memo1.txt", content="x")]"#),
+    ];
+    let (project, (server, _)) = (Project::todo(), saying(RULES));
+    let models = boxed::roles(&project, "planner", &server.url(), "tier = \"acts\"", true);
+    let ended = Run::new(&project, &["ask", "--yes", "--models-file", &models, "Write a few memos"]).end().succeeded();
+    assert!(project.path().join("memo8.txt").is_file(), "{ended:#?}");
+}
+
+#[test]
 fn an_answer_that_breaks_off_is_gone_on_with_and_nothing_is_said_twice() {
     let server = boxed::server("vllm", |got, stream| {
         let is_of_test = got.body.to_string().contains("how are you");

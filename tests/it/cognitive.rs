@@ -1,7 +1,7 @@
 //! The cognitive loop with scripted models: drafts are judged and rewritten a limited number of times.
 
 use monobloc::agent::{Meter, Toolkit, plan_turn, run_turn};
-use monobloc::base::config::{Cognitive, Technique, Voice, When};
+use monobloc::config::{Cognitive, Technique, Voice, When};
 use monobloc::engine::scripted::Script;
 use monobloc::protocol::{CognitiveState, Decision, Event, Exchange, Proposal, Verification, VerificationResult};
 

@@ -1,7 +1,7 @@
 //! Conversations with scripted models: what a later turn knows of the earlier ones.
 
 use monobloc::agent::Toolkit;
-use monobloc::base::config::{ApproveMode, Cognitive, Think};
+use monobloc::config::{ApproveMode, Cognitive, Think};
 use monobloc::engine::scripted::Script;
 use monobloc::protocol::{Ask, Event, Op, Record, TurnFinished};
 use monobloc::session::{Message, Session};

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
-use monobloc::base::config::setting::{Kind, SETTINGS, Setting, Trust};
+use monobloc::config::setting::{Kind, SETTINGS, Setting, Trust};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

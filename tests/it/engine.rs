@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use monobloc::base::config::{Exact, FlashAttention};
 use monobloc::base::{Bytes, Cancel};
 use monobloc::budget::Ledger;
 use monobloc::budget::permit::{Permit, Priority};
+use monobloc::config::{Exact, FlashAttention};
 use monobloc::engine::decoder::Sharing;
 use monobloc::engine::llama::{KvFormat, Loading, Shape, Weights};
 use monobloc::engine::prefix::{Disk, Fingerprint, PrefixStore};

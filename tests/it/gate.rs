@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use monobloc::agent::probe::{self, Depth, PLANS, TASKS};
 use monobloc::agent::{Meter, Toolkit, run_turn};
-use monobloc::base::config::TurnTime;
 use monobloc::budget::permit::Priority;
+use monobloc::config::TurnTime;
 use monobloc::engine::scripted::Script;
 use monobloc::models::{Measured, Role};
 use monobloc::protocol::{Decision, Event, Given, Mode, Proposal, TurnFinished};

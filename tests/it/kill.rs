@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use monobloc::base::config::ApproveMode;
+use monobloc::config::ApproveMode;
 use monobloc::engine::scripted::Script;
 use monobloc::protocol::{Ask, Event, Op};
 use monobloc::session::{Message, Session};

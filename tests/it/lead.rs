@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use monobloc::agent::{Toolkit, run_turn};
-use monobloc::base::config::{Bounds, TurnTime};
+use monobloc::config::{Bounds, TurnTime};
 use monobloc::engine::pool::Pool;
 use monobloc::engine::scripted::Script;
 use monobloc::models::{Role, dialect};

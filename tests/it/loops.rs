@@ -2,7 +2,7 @@
 
 use monobloc::agent::{Toolkit, run_turn};
 use monobloc::base::StepId;
-use monobloc::base::config::{ApproveMode, Cognitive};
+use monobloc::config::{ApproveMode, Cognitive};
 use monobloc::engine::scripted::Script;
 use monobloc::protocol::{
     Decision, Detection, Event, Proposal, Recovery, Remedy, Repeat, Stall, StepReport, StepState, StepStatus, ToolMiss,

@@ -2,9 +2,10 @@
 
 use std::fs;
 
-use monobloc::base::{Bytes, Config};
+use monobloc::base::Bytes;
 use monobloc::budget::Ledger;
 use monobloc::budget::permit::Priority;
+use monobloc::config::Config;
 use monobloc::engine::pool::Pool;
 use monobloc::models::dialect::Prompt;
 use monobloc::models::gguf::{Kind, TensorType, write::HeaderWriter};

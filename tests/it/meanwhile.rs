@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use monobloc::agent::{Deciding, Host, Toolkit, run_turn};
 use monobloc::base::StepId;
-use monobloc::base::config::{ApproveMode, file};
+use monobloc::config::{ApproveMode, file};
 use monobloc::engine::scripted::Script;
 use monobloc::protocol::{Decision, Event, Proposal, StepReport, StepStatus};
 use monobloc::tools::policy::{Policy, Rules};

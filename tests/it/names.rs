@@ -4,13 +4,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use monobloc::agent::private_names::Names;
-use monobloc::base::config::{Exact, FlashAttention};
 use monobloc::base::mask::{Judge, Mask};
 use monobloc::base::names::{Form, candidates};
 use monobloc::base::private;
-use monobloc::base::{Bytes, Cancel, Config};
+use monobloc::base::{Bytes, Cancel};
 use monobloc::budget::Ledger;
 use monobloc::budget::permit::Permit;
+use monobloc::config::Config;
+use monobloc::config::{Exact, FlashAttention};
 use monobloc::engine::pool::{EngineMemory, Pool, PoolOptions};
 use monobloc::models::Registry;
 

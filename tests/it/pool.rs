@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use monobloc::base::config::{Exact, FlashAttention};
-use monobloc::base::{Bytes, Cancel, Config};
+use monobloc::base::{Bytes, Cancel};
 use monobloc::budget::ladder::{self, Asked};
 use monobloc::budget::machine::{Accelerator, Kind, Machine};
 use monobloc::budget::permit::Permit;
 use monobloc::budget::{Amount, Ledger};
+use monobloc::config::Config;
+use monobloc::config::{Exact, FlashAttention};
 use monobloc::engine::Request;
 use monobloc::engine::pool::{Active, EngineMemory, Pool, PoolOptions, Progress};
 use monobloc::engine::prefix::PrefixStore;

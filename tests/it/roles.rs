@@ -1,7 +1,7 @@
 //! The roles that models.toml may add: a request goes to the model for its complexity, an answer to the model that judges.
 
 use monobloc::agent::{Toolkit, probe, run_turn};
-use monobloc::base::config::{Cognitive, When};
+use monobloc::config::{Cognitive, When};
 use monobloc::engine::pool::Pool;
 use monobloc::engine::scripted::Script;
 use monobloc::models::{Role, dialect};

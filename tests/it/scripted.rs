@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use monobloc::agent::{Deciding, Host, Meter, Notes, Remotes, Toolkit, TurnError, Way, run_turn};
-use monobloc::base::config::{ApproveMode, Bounds, Cognitive, TurnTime};
 use monobloc::base::{Cancel, ConversationId, StepId};
 use monobloc::budget::permit::Permit;
+use monobloc::config::{ApproveMode, Bounds, Cognitive, TurnTime};
 use monobloc::engine::Request;
 use monobloc::engine::pool::Pool;
 use monobloc::engine::scripted::Script;

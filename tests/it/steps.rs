@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use monobloc::agent::{Toolkit, run_turn};
-use monobloc::base::config::Bounds;
+use monobloc::config::Bounds;
 use monobloc::engine::scripted::Script;
 use monobloc::protocol::{Asks, Decision, Event, PlanStatus, Proposal, StepStatus};
 use monobloc::tools::{Catalog, Prefilter, ToolSpec};

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use monobloc::base::config::{Exact, FlashAttention};
 use monobloc::budget::permit::{Permit, Priority};
+use monobloc::config::{Exact, FlashAttention};
 use monobloc::engine::decoder::{DecodeError, Saved, Sharing, Stop};
 use monobloc::engine::llama::{KvFormat, Loading, Shape};
 use monobloc::engine::scripted::Letters;

@@ -7,8 +7,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use monobloc::base::Cancel;
-use monobloc::base::config::ApproveMode;
 use monobloc::checkpoint::{About, Turn};
+use monobloc::config::ApproveMode;
 use monobloc::index::Index;
 use monobloc::lessons::{Lesson, Lessons};
 use monobloc::models::dialect::RawCall;

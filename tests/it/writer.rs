@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use monobloc::base::config::{Exact, FlashAttention};
-use monobloc::base::{Bytes, Config};
+use monobloc::base::Bytes;
 use monobloc::budget::estimate::{Estimate, LoadSettings};
 use monobloc::budget::permit::Permit;
+use monobloc::config::Config;
+use monobloc::config::{Exact, FlashAttention};
 use monobloc::engine::llama::{KvFormat, Loading, Shape, Weights};
 use monobloc::engine::{Engine, Request, Vocabulary};
 use monobloc::models::dialect::{self, Chat, Message, ToolText};

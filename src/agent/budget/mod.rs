@@ -6,7 +6,7 @@ mod weak;
 
 use std::time::{Duration, Instant};
 
-use crate::base::config::TurnTime;
+use crate::config::TurnTime;
 use crate::models::Role;
 use crate::models::digest;
 use crate::models::speed::Speed;

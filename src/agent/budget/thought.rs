@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Pace;
-use crate::base::config::Think;
+use crate::config::Think;
 use crate::models::speed::Speed;
 
 /// Time of one thought: half of the time within which a change should begin.

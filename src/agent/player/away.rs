@@ -8,7 +8,7 @@ use crate::agent::Host;
 use crate::agent::budget::thought;
 use crate::agent::notation::Reply;
 use crate::agent::toolkit::{Toolkit, TurnError};
-use crate::base::config::{SamplingWish, Think};
+use crate::config::{SamplingWish, Think};
 use crate::engine::{Finish, Manner, Sampling, Tally};
 use crate::models::dialect::Message;
 use crate::models::{Measured, ModelCapability, Role, RoleWishes};

@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 
 use super::Host;
 use super::toolkit::{Toolkit, TurnError};
-use crate::base::config::Think;
+use crate::config::Think;
 use crate::engine::pool::Leased;
 use crate::engine::{EngineError, Manner, Request, Sampling};
 use crate::models::dialect::Chat;

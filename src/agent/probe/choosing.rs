@@ -62,6 +62,9 @@ pub async fn choosing(toolkit: &Toolkit, role: Role, host: &dyn Host) -> Result<
         return Ok(known.choosing);
     }
     let model = toolkit.model(role, host).await?;
+    if !super::has_time(toolkit, &model) {
+        return Ok(Choosing::default());
+    }
     host.notice(&format!("measuring how well {} chooses tools, once", model.name()));
     let choosing = measure(toolkit, &model, known, host).await?.choosing;
     // A part of the answers compares no ways and no roles.

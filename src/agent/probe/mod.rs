@@ -9,8 +9,8 @@ mod tier;
 
 use std::time::{Duration, Instant};
 
-use crate::base::config::TurnTime;
 use crate::budget::permit::Priority;
+use crate::config::TurnTime;
 use crate::engine::EngineError;
 use crate::models::capability::{LONG_PLAN, Measured, TOOLS_MANY};
 use crate::models::dialect::{Chat, Message};
@@ -111,9 +111,13 @@ pub async fn measure(
     mut found: Measured,
     host: &dyn Host,
 ) -> Result<Measured, TurnError> {
+    let before = found.prompts;
     while let Some(prompt) = next(&found, depth) {
         if !has_time(toolkit, model) {
-            tell_undecided(model, host);
+            // A measurement that could not begin is told of already.
+            if found.prompts > before {
+                tell_undecided(model, host);
+            }
             break;
         }
         let started = Instant::now();

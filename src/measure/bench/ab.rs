@@ -10,8 +10,8 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::agent::{Deciding, Host, Meter, Toolkit, probe, run_turn};
-use crate::base::config::ApproveMode;
 use crate::base::{CallId, StepId, lock};
+use crate::config::ApproveMode;
 use crate::models::Role;
 use crate::protocol::{Decision, Event, Proposal, StepState, StepStatus};
 use crate::tools::policy::Policy;

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::latency::Effort;
 use super::subject::Setting;
-use crate::base::config::Exact;
+use crate::config::Exact;
 use crate::engine::llama::{KvFormat, Loading, Shape, Weights};
 use crate::engine::pool::shape;
 use crate::engine::{Decoder, Row, Token, Vocabulary};

@@ -12,10 +12,10 @@ use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
-use crate::base::config::Exact;
 use crate::base::{Bytes, Cancel};
 use crate::budget::permit::Priority;
 use crate::budget::{Estimate, estimate, process};
+use crate::config::Exact;
 use crate::engine::llama::{KvFormat, Shape, devices, rehearsal};
 use crate::engine::pool::Pool;
 use crate::engine::{Engine, Request};

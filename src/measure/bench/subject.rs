@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::Figures;
 use crate::base::Cancel;
-use crate::base::config::FlashAttention;
 use crate::budget::permit::Priority;
+use crate::config::FlashAttention;
 use crate::engine::llama::devices;
 use crate::engine::pool::Pool;
 use crate::engine::slot::Reuse;

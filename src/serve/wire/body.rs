@@ -7,8 +7,8 @@ use axum::response::Response;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::base::config::SamplingWish;
 use crate::base::is_listed;
+use crate::config::SamplingWish;
 use crate::engine::{Sampling, SamplingError};
 use crate::serve::problem::Problem;
 use crate::serve::wire;

@@ -21,7 +21,7 @@ use tokio::sync::watch;
 use super::bounded::{Bounded, Flow, LINE_MAX_BYTES};
 use super::describe::{TOOLS_MAX, clean};
 use super::start;
-use crate::base::config::{Commands, Server};
+use crate::config::{Commands, Server};
 use crate::tools::sandbox::{Group, tells_of_refusal};
 
 /// Maximum number of pages of a tool list: a bound for a server whose list never ends.

@@ -3,7 +3,7 @@
 use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, ResourceContents, Tool};
 use serde_json::Value;
 
-use crate::base::config::Server;
+use crate::config::Server;
 use crate::tools::Outcome;
 use crate::tools::outcome::{TEXT_MAX_BYTES, cut_line};
 use crate::tools::policy::glob;

@@ -19,7 +19,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinSet;
 
 use crate::base::Cancel;
-use crate::base::config::{Commands, Server as Configured};
+use crate::config::{Commands, Server as Configured};
 use crate::tools::spec::ToolSpec;
 use crate::tools::{Outcome, ToolCall};
 

@@ -12,8 +12,8 @@ use tokio::sync::Mutex;
 
 use super::connection::Connection;
 use super::{describe, start};
-use crate::base::config::{Commands, Server as Configured};
 use crate::base::{file, hex, lock};
+use crate::config::{Commands, Server as Configured};
 use crate::models::dialect::RawCall;
 use crate::tools::Outcome;
 use crate::tools::call::check::check;

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use tempfile::TempDir;
 use tokio::process::Child;
 
-use crate::base::config::{Commands, Server};
+use crate::config::{Commands, Server};
 use crate::tools::sandbox::{self, Confines, Group};
 
 /// Shell script that becomes the server next to a watcher in the same process group. The watcher checks every 2 s whether

@@ -11,8 +11,8 @@ mod tracked;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use crate::base::config::{ApproveMode, Consent};
 use crate::base::{Hidden, is_listed, lock};
+use crate::config::{ApproveMode, Consent};
 use crate::index::words;
 use crate::models::dialect::RawCall;
 use crate::protocol::Decision;

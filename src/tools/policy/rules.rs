@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::base::Hidden;
-use crate::base::config::{Consent, Place, Rule};
+use crate::config::{Consent, Place, Rule};
 use crate::tools::builtin::Builtin;
 use crate::tools::call::ToolCall;
 use crate::tools::policy::pattern::{Pattern, Sense};

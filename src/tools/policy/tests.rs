@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::base::config::file;
+use crate::config::file;
 use crate::tools::Catalog;
 
 fn rules(text: &str) -> Result<Rules, RuleError> {

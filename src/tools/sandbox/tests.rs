@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::base::Bytes;
-use crate::base::config::Commands;
+use crate::config::Commands;
 use crate::tools::arguments::Arguments;
 use crate::tools::files::walk::testing::Project;
 use crate::tools::{Outcome, command};

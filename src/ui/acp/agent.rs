@@ -25,7 +25,7 @@ use super::wire::{self, Incoming, invalid, params};
 use super::{content, options, replay, servers};
 use crate::app::{self, App};
 use crate::base::ConversationId;
-use crate::base::config::{Given, resolve};
+use crate::config::{Given, resolve};
 use crate::protocol::{Ask, Mode, Record};
 use crate::session::{Conversation, Entry, History, Journal, JournalError};
 

@@ -26,7 +26,7 @@ use self::agent::Agent;
 use self::client::Client;
 use crate::app::App;
 use crate::base::Cancel;
-use crate::base::config::Given;
+use crate::config::Given;
 use crate::ui::cli::chat::input;
 
 /// Serves one client until its input ends. `given` are the flags and variables of this process, for the settings of each project.

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use agent_client_protocol_schema::v1::{McpServer, McpServerHttp, McpServerSse};
 
-use crate::base::Config;
-use crate::base::config::{Place, Server};
+use crate::config::Config;
+use crate::config::{Place, Server};
 
 /// Maximum number of servers that one session takes from its client.
 const SERVERS_MAX: usize = 32;

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::{Args, value_parser};
 
 use crate::app::App;
-use crate::base::config::SamplingWish;
+use crate::config::SamplingWish;
 use crate::measure::{Dry, Sampling, SamplingError, complete};
 use crate::models::manifest::KV_TYPES;
 use crate::models::{ModelSpec, Role};

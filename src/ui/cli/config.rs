@@ -7,8 +7,8 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::base::config::resolve::Resolved;
-use crate::base::config::{Origin, Rule, Server, Settings, consent, file};
+use crate::config::resolve::Resolved;
+use crate::config::{Origin, Rule, Server, Settings, consent, file};
 use crate::models::places;
 
 /// Show the settings and where each is set, show the settings files, or trust a project's file

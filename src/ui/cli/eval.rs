@@ -9,8 +9,8 @@ use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
 
 use crate::app::App;
-use crate::base::config::setting::Kind as SettingKind;
-use crate::base::config::{Origin, Settings};
+use crate::config::setting::Kind as SettingKind;
+use crate::config::{Origin, Settings};
 use crate::measure::eval::work::agent::Agent;
 use crate::measure::eval::work::words::Replies;
 use crate::measure::eval::{self, Report};

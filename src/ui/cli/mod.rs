@@ -40,8 +40,8 @@ use tokio::time::timeout;
 use tracing_subscriber::fmt::format::FmtSpan;
 
 use crate::app::{self, App};
-use crate::base::config::{Given, Settings, resolve};
 use crate::base::{Cancel, visible};
+use crate::config::{Given, Settings, resolve};
 use crate::embed::Embedder;
 use crate::ui::out::{self, Out};
 use crate::ui::{acp, screen};

@@ -6,8 +6,8 @@ use std::ffi::OsString;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 
-use crate::base::config::Given;
-use crate::base::config::setting::{Kind, SETTINGS, Setting};
+use crate::config::Given;
+use crate::config::setting::{Kind, SETTINGS, Setting};
 use crate::models::places;
 
 /// `command` with a flag for each setting.

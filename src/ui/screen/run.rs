@@ -17,7 +17,7 @@ use super::terminal::Terminal;
 use super::theme::Theme;
 use super::{Options, Screen, editor, lookup};
 use crate::app::App;
-use crate::base::config::ApproveMode;
+use crate::config::ApproveMode;
 use crate::protocol::Mode;
 use crate::session::Session;
 use crate::ui::cli::STARTED;

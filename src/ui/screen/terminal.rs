@@ -19,8 +19,8 @@ use ratatui::layout::Rect;
 
 use super::state::Screen;
 use super::view;
-use crate::base::config::AlternateScreen;
 use crate::base::lock;
+use crate::config::AlternateScreen;
 
 /// The owner of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -32,7 +32,12 @@ fn stem(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path).trim_end_matches(".rs")
 }
 
-/// First segment and line of every path that starts at the crate's root, by `crate::` or by enough `super::`.
+/// Whether a crate of this workspace has modules of the table.
+fn is_own_crate(name: &str) -> bool {
+    matches!(name, "monobloc_engine" | "monobloc_index" | "monobloc_guarded")
+}
+
+/// First segment and line of every path that starts at the root of a crate, by its name, by `crate::` or by enough `super::`.
 fn root_paths(source: &Source) -> Vec<(String, usize)> {
     let (mut found, mut depth) = (Vec::new(), 0);
     let file_depth = module_path(&source.path).len();
@@ -53,6 +58,7 @@ fn root_paths(source: &Source) -> Vec<(String, usize)> {
                 }
             }
             "crate" => found.extend(first_segments(source, at + 1)),
+            word if is_own_crate(word) && file_depth > 0 => found.extend(first_segments(source, at + 1)),
             "monobloc" if source.path == "src/main.rs" => found.extend(first_segments(source, at + 1)),
             // Handle a chain once, at its first `super`; `super::super` climbs two modules.
             "super" if !(source.before(at) == "::" && source.word(at.wrapping_sub(2)) == "super") => {
@@ -165,6 +171,8 @@ mod tests {
             "mod tests {\nuse super::super::{base, session};}",
             &["src/engine/mod.rs:2: engine -> session is not in the layer table"],
         );
+        let by_crate = ["src/language/words.rs:1: language -> models is not in the layer table"];
+        check_paths("src/language/words.rs", "use monobloc_engine::models::{Role, Tier};", &by_crate);
     }
 
     #[test]

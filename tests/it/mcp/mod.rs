@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use monobloc::base::Cancel;
-use monobloc::base::config::{ApproveMode, Commands, file};
+use monobloc::config::{ApproveMode, Commands, file};
 use monobloc::tools::confine::Root;
 use monobloc::tools::mcp::{REFUSED_ARGUMENTS, Seen, Servers};
 use monobloc::tools::policy::{Policy, Verdict};

@@ -4,7 +4,8 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
 use monobloc::app::App;
-use monobloc::base::{Cancel, Config};
+use monobloc::base::Cancel;
+use monobloc::config::Config;
 use monobloc::engine::Engine;
 use monobloc::engine::pool::Pool;
 use monobloc::engine::scripted::Script;

@@ -6,7 +6,7 @@ use std::process::Command;
 use super::super::{GitRedirects, reduced, unconfined};
 use super::{Bench, again, bench, tree};
 use crate::base::Hidden;
-use crate::base::config::Commands;
+use crate::config::Commands;
 
 #[tokio::test]
 async fn a_command_finds_nothing_of_the_journal_and_sees_the_settings_of_the_project() {

@@ -1,8 +1,8 @@
 //! Parses a line of a conversation: a request, or a command that begins with a slash.
 
 use crate::app::Back;
-use crate::base::config::Think;
 use crate::checkpoint::Foreign;
+use crate::config::Think;
 use crate::protocol::ModelsOp;
 
 /// Every command with its arguments, and what it does.

@@ -1,7 +1,7 @@
 //! Tests precedence and origin of settings, refused values, and what a project's own file may do.
 
 use super::*;
-use crate::base::config::{AlternateScreen, ApproveMode, Bounds};
+use crate::config::{AlternateScreen, ApproveMode, Bounds};
 
 /// A user's file, a project with a file, and the inputs of a run.
 struct World {
