@@ -130,21 +130,24 @@ fn a_leading_model_that_goes_away_leaves_the_turn_to_the_way_of_the_model_here()
 
 #[test]
 fn a_model_that_leads_has_all_its_rounds_in_the_first_turn_of_a_process() {
-    const RULES: &[(&str, &str)] = &[
-        ("created memo1.txt", r#"[write_file(path="memo2.txt", content="x")]"#),
-        ("created memo2.txt", r#"[write_file(path="memo3.txt", content="x")]"#),
-        ("created memo3.txt", r#"[write_file(path="memo4.txt", content="x")]"#),
-        ("created memo4.txt", r#"[write_file(path="memo5.txt", content="x")]"#),
-        ("created memo5.txt", r#"[write_file(path="memo6.txt", content="x")]"#),
-        ("created memo6.txt", r#"[write_file(path="memo7.txt", content="x")]"#),
-        ("created memo7.txt", r#"[write_file(path="memo8.txt", content="x")]"#),
-        ("created memo8.txt", "All eight are written."),
-        ("a few memos", r#"[write_file(path="memo1.txt", content="x")]"#),
-    ];
-    let (project, (server, _)) = (Project::todo(), saying(RULES));
+    const FILES: usize = 8;
+    let asked = AtomicUsize::new(0);
+    let server = boxed::server("vllm", move |got, stream| {
+        let is_of_turn = got.body.to_string().contains("Write a few memos");
+        let round = if is_of_turn { asked.fetch_add(1, Ordering::SeqCst) } else { FILES };
+        if round >= FILES {
+            return boxed::told(stream, &[boxed::words("They are written."), boxed::end("stop")]);
+        }
+        let arguments = json!({ "path": format!("memo{round}.txt"), "content": "x" }).to_string();
+        let function = json!({ "name": "write_file", "arguments": arguments });
+        let call =
+            json!({ "choices": [{ "delta": { "tool_calls": [{ "index": 0, "id": "c", "function": function }] } }] });
+        boxed::told(stream, &[call, boxed::end("tool_calls")])
+    });
+    let project = Project::todo();
     let models = boxed::roles(&project, "planner", &server.url(), "tier = \"acts\"", true);
     let ended = Run::new(&project, &["ask", "--yes", "--models-file", &models, "Write a few memos"]).end().succeeded();
-    assert!(project.path().join("memo8.txt").is_file(), "{ended:#?}");
+    assert!(project.path().join(format!("memo{}.txt", FILES - 1)).is_file(), "{ended:#?}");
 }
 
 #[test]
