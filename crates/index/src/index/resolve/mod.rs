@@ -5,6 +5,7 @@ mod modules;
 mod names;
 mod project;
 mod python;
+mod queried;
 mod queries;
 mod references;
 mod types;
@@ -147,7 +148,7 @@ fn contains(project: &Project, file: usize, out: &mut Resolution) {
     for (at, definition) in project.files[file].outline.definitions.iter().enumerate() {
         let container = match &definition.member_of {
             Some(owner) => {
-                project.go_name(file, owner).map_or_else(|| project.id(file, None), |o| project.target_id(o))
+                project.owner_called(file, owner).map_or_else(|| project.id(file, None), |o| project.target_id(o))
             }
             None => project.id(file, definition.container),
         };

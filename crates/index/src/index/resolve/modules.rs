@@ -13,7 +13,7 @@ pub use packages::is_manifest;
 impl Project<'_> {
     /// The file that an import refers to, if it is in the project.
     pub fn module_of(&self, file: usize, import: &Import) -> Option<usize> {
-        if self.is_script(file) || self.is_go(file) {
+        if self.is_script(file) || self.is_go(file) || self.is_queried(file) {
             return self.module(file, &import.source);
         }
         if self.is_python(file) {
@@ -34,6 +34,7 @@ impl Project<'_> {
             "python" => return self.python_module(file, source),
             "go" => return self.go_module(source),
             "rust" => {}
+            _ if self.is_queried(file) => return self.queried_module(file, source),
             _ => return self.script_module(file, source),
         }
         match self.rust_path(file, source) {

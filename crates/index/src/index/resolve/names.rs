@@ -84,6 +84,7 @@ impl Project<'_> {
             match project.files[file].language.as_str() {
                 "python" => return project.python_exported(file, name),
                 "go" => return project.go_name(file, name),
+                _ if project.is_queried(file) => return project.top_of(file, name),
                 _ => {}
             }
             let exports = &project.files[file].outline.exports;
@@ -196,7 +197,8 @@ impl Project<'_> {
 
     /// The target of a bare name at the top level of a file.
     pub(super) fn by_bare_name(&self, file: usize, name: &str) -> Option<Meaning> {
-        self.scoped(file, None, name).ok().flatten().or_else(|| self.free(file, name))
+        let found = self.scoped(file, None, name).ok().flatten().or_else(|| self.free(file, name));
+        found.or_else(|| self.type_called(file, name).filter(|_| self.is_queried(file)))
     }
 
     /// The class, impl or object that `this` or `self` means inside `from`.
@@ -204,7 +206,7 @@ impl Project<'_> {
         self.around(file, from).flatten().find_map(|at| {
             let definition = &self.files[file].outline.definitions[at];
             match &definition.member_of {
-                Some(owner) => self.go_name(file, owner),
+                Some(owner) => self.owner_called(file, owner),
                 None if definition.kind == Kind::Method => definition.container.map(|at| Meaning::symbol(file, at)),
                 None => None,
             }
@@ -231,7 +233,8 @@ impl Project<'_> {
             let found = blocks
                 .iter()
                 .find_map(|(f, d)| self.members.get(&(*f, Some(*d), name)).map(|m| Meaning::symbol(*f, m[0])))
-                .or_else(|| self.go_method(file, &own.name, name).filter(|_| self.is_go(file)));
+                .or_else(|| self.go_method(file, &own.name, name).filter(|_| self.is_go(file)))
+                .or_else(|| self.method_outside(file, &own.name, name).filter(|_| self.is_queried(file)));
             if let Some(found) = found.filter(|_| step > 0 || !of_bases) {
                 return Some((found, step > 0));
             }

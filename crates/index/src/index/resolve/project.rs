@@ -10,7 +10,7 @@ use super::names::{Meaning, Symbol};
 use crate::index::ids;
 use crate::index::paths::join;
 use crate::index::syntax::types::Binding;
-use crate::index::syntax::{Kind, Outline};
+use crate::index::syntax::{Kind, Outline, is_queried};
 
 /// Path, language and outline of one file.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +47,8 @@ pub struct Project<'a> {
     pub(super) go_folders: HashMap<String, Vec<usize>>,
     pub(super) memo: RefCell<Memo>,
     pub(super) packages: Packages,
+    /// Files of queried languages, by their names without folder and extension.
+    pub(super) by_stem: HashMap<&'a str, Vec<usize>>,
     /// Results of script imports, by (folder of the importing file, import source).
     pub(super) sources: RefCell<HashMap<(String, String), Option<usize>>>,
 }
@@ -87,10 +89,12 @@ impl<'a> Project<'a> {
             go_folders: HashMap::default(),
             memo: RefCell::default(),
             packages: Packages::new(files.iter().map(|f| f.path.as_str()), manifests),
+            by_stem: HashMap::default(),
             sources: RefCell::default(),
         };
         project.find_python_roots();
         project.find_go_folders();
+        project.find_stems();
         for (file, facts) in files.iter().enumerate() {
             project.add(file, &facts.outline);
         }
@@ -157,13 +161,22 @@ impl<'a> Project<'a> {
         matches!(self.files[file].language.as_str(), "typescript" | "tsx" | "javascript" | "jsx")
     }
 
+    /// Whether a query describes the language of a file.
+    pub(super) fn is_queried(&self, file: usize) -> bool {
+        is_queried(&self.files[file].language)
+    }
+
     /// Whether the language of a file has type annotations: TypeScript.
     pub(super) fn is_typed(&self, file: usize) -> bool {
         matches!(self.files[file].language.as_str(), "typescript" | "tsx")
     }
 
     pub(super) fn same_language(&self, one: usize, other: usize) -> bool {
-        if self.is_script(one) { self.is_script(other) } else { self.files[one].language == self.files[other].language }
+        let is_c = |file: usize| matches!(self.files[file].language.as_str(), "c" | "cpp");
+        let is_alike = |is: &dyn Fn(usize) -> bool| is(one) && is(other);
+        is_alike(&|file| self.is_script(file))
+            || is_alike(&is_c)
+            || self.files[one].language == self.files[other].language
     }
 
     /// The definitions of that name, at most 256: among more, the right one cannot be found, and searching them is slow.

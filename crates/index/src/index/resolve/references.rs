@@ -4,14 +4,14 @@ mod script;
 
 use super::names::Meaning;
 use super::project::Project;
-use super::{BY_IMPORT, EdgeKind, IN_SCOPE, Resolution, go, python};
+use super::{BY_IMPORT, EdgeKind, IN_SCOPE, Resolution, go, python, queried};
 use crate::base::is_listed;
 use crate::index::syntax::{Kind, Reference, ReferenceKind};
 
 /// Confidence of a member inherited from a base that was resolved.
-const INHERITED: f64 = 0.9;
+pub(super) const INHERITED: f64 = 0.9;
 /// Confidence of the only definition of that name in scripts without modules, or of the only macro.
-const ONLY_NAME: f64 = 0.75;
+pub(super) const ONLY_NAME: f64 = 0.75;
 /// Confidence of the only method of that name, called on a value of unknown type.
 const ONLY_METHOD: f64 = 0.5;
 
@@ -42,6 +42,9 @@ pub(super) fn refer<'a>(project: &Project<'a>, file: usize, reference: &'a Refer
 
 fn search<'a>(project: &Project<'a>, file: usize, reference: &'a Reference) -> Search {
     let script = project.is_script(file);
+    if project.is_queried(file) {
+        return queried::search(project, file, reference);
+    }
     match (&reference.receiver, reference.kind) {
         (None, ReferenceKind::Call) if script => script::bare(project, file, reference),
         (Some(receiver), ReferenceKind::Call) if script => script::member(project, file, reference, receiver),

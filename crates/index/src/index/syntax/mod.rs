@@ -9,6 +9,7 @@ mod occurrences;
 mod outline;
 pub mod parts;
 mod python;
+mod queried;
 mod reader;
 mod rust;
 pub mod types;
@@ -25,6 +26,7 @@ pub use line_ranges::{LineRange, stretches};
 pub use nodes::{SyntaxNode, comments, is_string, syntax_nodes};
 pub use occurrences::{Occurrence, Role, is_understood, names, words};
 pub use outline::{Definition, Export, Import, Kind, Outline, Reference, ReferenceKind};
+use queried::Queried;
 use reader::{ITEMS_MAX, Reader};
 
 /// Longest time one file may be parsed. A header of 5 MB took another indexer 170 s; this one stops and reports it.
@@ -134,8 +136,14 @@ pub fn has_grammar(language: &str) -> bool {
     grammar_of(language).is_some()
 }
 
-/// The parser of a language and its `Visit`. A new language is a file with a `visit`, and a line here.
-fn grammar_of(language: &str) -> Option<(tree_sitter::Language, Visit)> {
+/// The way in which the outline of a language is read.
+enum Reading {
+    Visit(Visit),
+    Query(&'static Queried),
+}
+
+/// The parser of a language and how its tree is read. A new language is a query (`queries/`) and a line in `queried`.
+fn grammar_of(language: &str) -> Option<(tree_sitter::Language, Reading)> {
     let (parser, visit): (_, Visit) = match language {
         "typescript" => (tree_sitter_typescript::LANGUAGE_TYPESCRIPT, ecmascript::visit),
         "tsx" => (tree_sitter_typescript::LANGUAGE_TSX, ecmascript::visit),
@@ -143,21 +151,32 @@ fn grammar_of(language: &str) -> Option<(tree_sitter::Language, Visit)> {
         "rust" => (tree_sitter_rust::LANGUAGE, rust::visit),
         "python" => (tree_sitter_python::LANGUAGE, python::visit),
         "go" => (tree_sitter_go::LANGUAGE, go::visit),
-        _ => return None,
+        _ => {
+            let queried = queried::of(language)?;
+            return Some((queried.grammar(), Reading::Query(queried)));
+        }
     };
-    Some((parser.into(), visit))
+    Some((parser.into(), Reading::Visit(visit)))
+}
+
+/// Whether a query describes a language, so that names of other files are found by name alone and not by its rules of scope.
+pub fn is_queried(language: &str) -> bool {
+    queried::of(language).is_some()
 }
 
 /// The outline of `source`; empty for a language without grammar. Never fails: `Outline::incomplete` says what is missing.
 pub fn outline(language: &str, source: &str) -> Outline {
-    let Some((parser, visit)) = grammar_of(language) else { return Outline::default() };
+    let Some((parser, reading)) = grammar_of(language) else { return Outline::default() };
     let until = Instant::now() + PARSE_TIME_MAX;
     let too_long = || Some(format!("syntax was not read within {} s", PARSE_TIME_MAX.as_secs()));
     let Some(tree) = parse(&parser, source, until) else {
         return Outline { incomplete: too_long(), ..Outline::default() };
     };
     let mut reader = Reader::new(source);
-    let walked = walk(visit, &tree, &mut reader, until);
+    let walked = match reading {
+        Reading::Visit(visit) => walk(visit, &tree, &mut reader, until),
+        Reading::Query(query) => queried::read(query, &tree, &mut reader, until),
+    };
     let incomplete = match walked {
         Walked::All if reader.is_full => {
             Some(format!("only its first {ITEMS_MAX} definitions, references or local names were kept"))

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use tree_sitter::{Node, Tree};
 
-use super::{Outline, grammar_of, outline, tree_of};
+use super::{Outline, Reading, grammar_of, outline, tree_of};
 use crate::base::is_listed;
 
 /// Maximum number of places of one name read in one file.
@@ -127,10 +127,10 @@ impl Place {
     }
 }
 
-/// Every place of `name`, in order, with the outline of the text. `None` for a language without grammar; an error says why the
-/// text could not be read.
+/// Every place of `name`, in order, with the outline of the text. `None` for a language whose scopes are not read; an error says
+/// why the text could not be read.
 pub fn names(language: &str, source: &str, name: &str) -> Option<Result<(Vec<Occurrence>, Outline), String>> {
-    grammar_of(language)?;
+    let (_, Reading::Visit(_)) = grammar_of(language)? else { return None };
     let outline = outline(language, source);
     if let Some(reason) = &outline.incomplete {
         return Some(Err(reason.clone()));

@@ -61,6 +61,13 @@ impl Kind {
         }
     }
 
+    pub fn named(name: &str) -> Option<Kind> {
+        use Kind::*;
+        let all =
+            [Module, Function, Method, Class, Struct, Interface, Trait, Impl, Type, Enum, Variable, Constant, Macro];
+        all.into_iter().find(|kind| kind.name() == name)
+    }
+
     /// Whether members are looked up in it by `receiver.name` or `Receiver::name`.
     pub fn has_members(self) -> bool {
         !matches!(self, Kind::Function | Kind::Method | Kind::Macro)

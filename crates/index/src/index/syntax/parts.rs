@@ -12,7 +12,7 @@ use tree_sitter::{Node, Tree};
 
 pub use signature::Signature;
 
-use super::{all_children, content, descend, language_of, tree_of};
+use super::{all_children, content, descend, is_queried, language_of, tree_of};
 
 /// Deepest nesting of containers that is divided; deeper parts belong to their parent.
 const DEPTH_MAX: usize = 8;
@@ -163,9 +163,12 @@ struct Division {
     part: fn(Node, &str, usize) -> Part,
 }
 
-/// The parts of `text` in the language of `path`; `None` where that has no grammar or could not be read in time.
+/// The parts of `text` in the language of `path`; `None` where that is not divided or could not be read in time.
 pub fn parts(path: &str, text: &str) -> Option<Parts> {
     let language = language_of(path);
+    if is_queried(language) {
+        return None;
+    }
     let tree = tree_of(language, text)?;
     let division = match language {
         "python" => &python::DIVISION,

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use tree_sitter::Node;
 
+use super::children;
 use super::outline::{Definition, Export, Import, Kind, Outline, Reference, ReferenceKind};
 use super::types::{Binding, Typing, Value};
 
@@ -28,6 +29,8 @@ pub(super) struct Reader<'t> {
     pub is_full: bool,
     /// The file lists its exports (`__all__` of Python): definitions that follow export nothing by their names.
     pub lists_exports: bool,
+    /// Uses of names that this file does not declare are kept: the language finds names of other files without imports.
+    pub keeps_uses: bool,
     seen: HashSet<Seen>,
     /// Blocks around the current node: (last byte, first line, last line).
     blocks: Vec<(usize, usize, usize)>,
@@ -143,6 +146,7 @@ impl<'t> Reader<'t> {
         }
         let (doc, doc_start) = doc_above(self.source, whole);
         let body = ["body", "value", "right"].iter().find_map(|f| node.child_by_field_name(f));
+        let body = body.or_else(|| children(node).find(|child| child.kind().ends_with("_body")));
         let definition = Definition {
             name: name.to_owned(),
             kind,
@@ -283,14 +287,14 @@ impl<'t> Reader<'t> {
 
     /// The outline, without uses of names that this file neither declares nor imports (they are locals and keywords).
     pub fn finish(self) -> Outline {
-        let mut outline = self.outline;
+        let (mut outline, keeps_uses) = (self.outline, self.keeps_uses);
         let defined = outline.definitions.iter().map(|d| d.name.clone());
         let known: HashSet<String> = defined.chain(outline.imports.iter().map(|i| i.local.clone())).collect();
         let place = |r: &Reference| (r.from, r.receiver.clone(), r.name.clone());
         let calls: HashSet<_> = outline.references.iter().filter(|r| r.kind != ReferenceKind::Use).map(place).collect();
         outline.references.retain(|r| {
             let first = r.receiver.as_ref().unwrap_or(&r.name);
-            r.kind != ReferenceKind::Use || known.contains(first) && !calls.contains(&place(r))
+            r.kind != ReferenceKind::Use || (keeps_uses || known.contains(first)) && !calls.contains(&place(r))
         });
         outline.locals.sort();
         outline.locals.dedup();
@@ -354,6 +358,6 @@ fn doc_above(source: &str, node: Node) -> (String, usize) {
 
 /// A comment line without `///`, `//!`, `/**`, ` * `, `*/` and `#`.
 fn strip_marks(line: &str) -> &str {
-    let line = line.trim().trim_start_matches(['/', '!', '*', '#']);
+    let line = line.trim().trim_start_matches("--").trim_start_matches(['/', '!', '*', '#']);
     line.trim_end_matches("*/").trim()
 }
