@@ -8,6 +8,7 @@ use crate::agent::player::Form;
 use crate::agent::toolkit::TurnError;
 use crate::base::pattern::static_regex;
 use crate::edit::keyed::{self, Change, Keys, Sort};
+use crate::edit::{self, Edit};
 use crate::language::{grounding, words};
 use crate::models::dialect::Message;
 use crate::request::kind;
@@ -61,7 +62,9 @@ pub async fn change(
         let (changes, refused) = accepted(answer, &entries, job.scene.request);
         let after = match refused.first() {
             Some(refused) if changes.is_empty() => Err(refused.clone()),
-            _ => keyed::changed(path, before, &changes),
+            _ => edit::apply(path, before, &Edit::Entries(&changes))
+                .map(|applied| applied.text)
+                .map_err(|mismatch| mismatch.to_string()),
         };
         let problem = match after {
             Ok(after) if after == before && !job.of_several => "Nothing would change.".to_owned(),

@@ -3,7 +3,7 @@
 use crate::agent::guide::Job;
 use crate::context::is_declaration;
 use crate::context::mentions::Mentions;
-use crate::edit::{self, has_grammar, testing};
+use crate::edit::{self, Edit, has_grammar, testing};
 use crate::language::words;
 use crate::request::substitution;
 
@@ -50,9 +50,7 @@ fn exported(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
     let from = symbol.nodes.iter().find(|node| !is_declaration(&node.path)).map(|node| &node.path);
     let from = from.filter(|_| is_all && edit::export::is_asked(text))?;
     let before = job.text(path)?;
-    let after = edit::export::add(path, &before, &symbol.name, from)?;
-    let place = |name: &str| (name == symbol.name).then(|| from.clone());
-    let after = edit::imports::brought_in(path, &before, &after, &place);
+    let after = edit::apply(path, &before, &Edit::Export { name: &symbol.name, from }).ok()?.text;
     Some(Rewrite { way: "export", path: path.clone(), before, after })
 }
 
