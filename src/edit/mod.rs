@@ -15,7 +15,6 @@ pub mod keyed;
 mod line_ends;
 mod merge;
 mod omissions;
-pub mod package_function;
 mod paths;
 pub mod preserve;
 pub mod program;
