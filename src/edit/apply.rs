@@ -96,6 +96,12 @@ pub enum Mismatch {
     Unclear(String),
 }
 
+impl From<Mismatch> for String {
+    fn from(mismatch: Mismatch) -> String {
+        mismatch.to_string()
+    }
+}
+
 /// The text of the file `path`, which is `old` now, after `edit`.
 ///
 /// # Errors

@@ -100,7 +100,7 @@ fn after_move(before: &[Change], change: Change) -> Result<Change, String> {
     });
     let Some(from) = moved else { return Ok(change) };
     let (text, names) = (text_of(from)?, Names::default());
-    let applied = edit::apply(&file.relative(), &text, &Edit::Whole(after)).map_err(|mismatch| mismatch.to_string())?;
+    let applied = edit::apply(&file.relative(), &text, &Edit::Whole(after))?;
     Ok(Change::Text { file: file.clone(), before: Some(text), after: applied.text, notes: notes.clone(), names })
 }
 

@@ -62,9 +62,7 @@ pub async fn change(
         let (changes, refused) = accepted(answer, &entries, job.scene.request);
         let after = match refused.first() {
             Some(refused) if changes.is_empty() => Err(refused.clone()),
-            _ => edit::apply(path, before, &Edit::Entries(&changes))
-                .map(|applied| applied.text)
-                .map_err(|mismatch| mismatch.to_string()),
+            _ => edit::apply(path, before, &Edit::Entries(&changes)).map(|applied| applied.text).map_err(String::from),
         };
         let problem = match after {
             Ok(after) if after == before && !job.of_several => "Nothing would change.".to_owned(),

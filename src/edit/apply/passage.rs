@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use regex::Regex;
 
-use super::indents::{Indents, indent_of};
+use super::indents::Indents;
 use super::nearest::nearest;
 use super::{Mismatch, WRITE_MAX_BYTES};
+use crate::edit::indent::indent;
 use crate::edit::text::{Piece, line_of};
 
 /// Maximum number of places named when the passage is not unique.
@@ -147,7 +148,7 @@ fn rewritten(old: &[&str], found: &[&str], new: &[&str], near: &[usize], is_end:
     let mut text = String::new();
     for (index, line) in new.iter().enumerate() {
         if !line.trim().is_empty() {
-            text.push_str(&indents.translate(indent_of(line), near[index]));
+            text.push_str(&indents.translate(indent(line), near[index]));
             text.push_str(line.trim_start());
         }
         // The last line of a file may have no line end; then the new last line has none either.

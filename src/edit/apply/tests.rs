@@ -7,7 +7,7 @@ use super::*;
 use crate::edit::keyed::Change;
 
 fn text_after(path: &str, old: &str, edit: &Edit<'_>) -> Result<String, String> {
-    apply(path, old, edit).map(|applied| applied.text).map_err(|mismatch| mismatch.to_string())
+    apply(path, old, edit).map(|applied| applied.text).map_err(String::from)
 }
 
 #[test]

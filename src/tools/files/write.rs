@@ -24,7 +24,7 @@ pub fn text(arguments: Arguments<'_>, context: &Context) -> Result<Change, Strin
     }
     let before = if file.exists() { Some(text_of(&file)?) } else { None };
     let old = before.as_deref().unwrap_or_default();
-    let applied = edit::apply(&file.relative(), old, &Edit::Whole(content)).map_err(|mismatch| mismatch.to_string())?;
+    let applied = edit::apply(&file.relative(), old, &Edit::Whole(content))?;
     Change::text(file, before, applied.text, applied.notes)
 }
 

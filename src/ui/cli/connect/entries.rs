@@ -97,8 +97,7 @@ fn leaves(keys: &[String], value: &Value, found: &mut Vec<Entry>) {
 }
 
 fn changed(form: &str, text: &str, changes: &[Change]) -> Result<String, String> {
-    let applied = edit::apply(form, text, &Edit::Entries(changes)).map_err(|mismatch| mismatch.to_string())?;
-    Ok(applied.text)
+    Ok(edit::apply(form, text, &Edit::Entries(changes))?.text)
 }
 
 /// A name whose ending shows [`keyed`] the format of a file; the client's own may end in `.jsonc`.
