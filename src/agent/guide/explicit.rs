@@ -216,13 +216,10 @@ fn replacement(
     before: &str,
 ) -> Result<FileEdit, Unsettled> {
     let new = with_comparison(&edit.old, &edit.new);
-    let refused = |why: String| Unsettled::Refused { why, is_certain: false };
-    let applied = edit::apply(path, before, &edit::Edit::replace(&edit.old, &new));
-    let after = applied.map_err(|_| refused("the line cannot be told from others".to_owned()))?.text;
-    match job.problem(path, before, &after, &wanted.may_go) {
-        Some(problem) => Err(refused(format!("a check of the change finds: {problem}"))),
-        None => Ok(FileEdit::passage(path, before, &edit.old, &new)),
-    }
+    let refused =
+        |why: String| Unsettled::Refused { why: format!("a check of the change finds: {why}"), is_certain: false };
+    job.edited(path, before, &edit::Edit::replace(&edit.old, &new), &wanted.may_go).map_err(refused)?;
+    Ok(FileEdit::passage(path, before, &edit.old, &new))
 }
 
 /// Where the removed names are still used, a line for each name; empty if they are not.

@@ -57,14 +57,13 @@ impl Files {
         self.refuse_unasked(&draft.after, pieces)?;
         self.bring_in_imports(job, pieces, &mut draft.after);
         for (path, text) in &mut draft.after {
-            if let Some(before) = self.before.get(path) {
-                if !edit::export::is_asked(&self.asked.text) {
-                    *text = edit::extras::without_unused_imports(path, before, text, &self.told);
-                }
-                *text = edited(path, before, &Edit::Whole(text))?;
+            if let Some(before) = self.before.get(path)
+                && !edit::export::is_asked(&self.asked.text)
+            {
+                *text = edit::extras::without_unused_imports(path, before, text, &self.told);
             }
         }
-        self.check(job, &draft)?;
+        self.check(job, &mut draft)?;
         (self.after, self.touched) = (draft.after, draft.touched);
         Ok(())
     }
@@ -221,17 +220,16 @@ impl Files {
         }
     }
 
-    /// Refuses the change if a check finds a problem in one of its files.
-    fn check(&self, job: Job<'_>, draft: &Draft) -> Result<(), Refusal> {
-        for (path, text) in &draft.after {
+    /// Gives the files their line ends, and refuses the change if a check finds a problem in one of them.
+    fn check(&self, job: Job<'_>, Draft { after, may_go, .. }: &mut Draft) -> Result<(), Refusal> {
+        for (path, text) in after {
             let before = self.before.get(path).map(String::as_str).unwrap_or_default();
             let style = self.style.filter(|_| before.is_empty() && testing::is_test(path));
             if let Some(module) = style.and_then(|style| new_test::lacks_runner(path, text, style)) {
                 return Err(format!("{path} does not import `{module}`; import it and write its kind of tests").into());
             }
-            if let Some(problem) = job.problem(path, before, text, &draft.may_go) {
-                return Err(format!("{path}: {problem}").into());
-            }
+            *text =
+                job.edited(path, before, &Edit::Whole(text), may_go).map_err(|problem| format!("{path}: {problem}"))?;
         }
         Ok(())
     }
