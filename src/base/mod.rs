@@ -1,10 +1,9 @@
-//! Holds what every layer of the program shares besides [`monobloc_base`]: identifiers, line ends, the masking of
+//! Holds what every layer of the program shares besides [`monobloc_base`]: identifiers, the masking of
 //! private data, and what text looks like on a terminal.
 
 mod address;
 pub mod folder;
 pub(crate) mod ids;
-pub(crate) mod line_ends;
 pub mod mask;
 pub mod names;
 pub mod private;

@@ -3,10 +3,8 @@
 mod vocabulary;
 mod word;
 
-use std::cell::OnceCell;
 use std::sync::Arc;
 
-use crate::edit::package_function::{self, PackageFunction};
 use crate::index::{Graph, Index, IndexError, Node};
 use crate::language::words::is_capitalised;
 use crate::request::named::{self, Found, Named, is_file_name};
@@ -56,7 +54,7 @@ const LIKELY_LETTERS: usize = 5;
 pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
     let (paths, root) = (index.paths()?, Root::open(index.project()).ok());
     let files = named::of(text, root.as_ref(), &paths);
-    let project = Project { index, graph: index.graph()?, paths, files, own: OnceCell::new() };
+    let project = Project { graph: index.graph()?, paths, files };
     let mut found = Mentions::default();
     let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '$' | ':' | '@');
     let words: Vec<(usize, &str)> = split(text, is_inside);
@@ -82,27 +80,18 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
 }
 
 /// The index in which the words of a text are looked up.
-struct Project<'a> {
-    index: &'a Index,
+struct Project {
     graph: Arc<Graph>,
     /// The indexed files.
     paths: Vec<String>,
     /// The files that the text names.
     files: Vec<Named>,
-    /// The function that the package exports without a name: it is called by the name of the package. Looked for on first use.
-    own: OnceCell<Option<PackageFunction>>,
 }
 
-impl Project<'_> {
+impl Project {
     /// The definitions with this name.
     fn named(&self, name: &str) -> Vec<Node> {
         self.graph.named(name).into_iter().filter(|node| node.kind != "module").cloned().collect()
-    }
-
-    /// The file of the function that the package is, if it has this name.
-    fn file_of_own(&self, name: &str) -> Option<String> {
-        let own = self.own.get_or_init(|| package_function::function_of(self.index.project()));
-        own.as_ref().filter(|own| own.name == name).map(|own| own.path.clone())
     }
 }
 
@@ -117,7 +106,7 @@ struct Meaning<'t> {
 
 impl<'t> Meaning<'t> {
     /// `nodes` are the definitions that have the whole word as their name.
-    fn of(word: &Word<'t>, nodes: Vec<Node>, project: &Project<'_>) -> Meaning<'t> {
+    fn of(word: &Word<'t>, nodes: Vec<Node>, project: &Project) -> Meaning<'t> {
         let mut meaning = Meaning { name: word.word, nodes, is_of_object: false };
         if let Some((object, member)) = word.word.rsplit_once('.').filter(|_| meaning.nodes.is_empty()) {
             // `db.search(q)`: the request made up the variable `db`, so only the member counts.
@@ -140,7 +129,7 @@ impl Mentions {
     }
 
     /// Adds the file that a word names; returns whether the word is the name of a file.
-    fn take_file(&mut self, word: &Word<'_>, project: &Project<'_>) -> bool {
+    fn take_file(&mut self, word: &Word<'_>, project: &Project) -> bool {
         if let Some((_, files)) = WELL_KNOWN_FILES.iter().find(|(usual, _)| word.low == *usual) {
             let file = project.paths.iter().find(|path| files.contains(&path.to_lowercase().as_str()));
             self.add_path(file.cloned());
@@ -166,16 +155,9 @@ impl Mentions {
     }
 
     /// Adds the symbol that a word names, or the name of a definition that does not exist yet.
-    fn take_name<'t>(&mut self, word: &Word<'t>, project: &Project<'_>, declared: &mut Vec<&'t str>) {
+    fn take_name<'t>(&mut self, word: &Word<'t>, project: &Project, declared: &mut Vec<&'t str>) {
         let is_coined = word.is_coined(project);
         let nodes = project.named(word.word);
-        if nodes.is_empty()
-            && (word.is_called || word.is_quoted)
-            && let Some(path) = project.file_of_own(word.word)
-        {
-            self.add_path(Some(path));
-            return;
-        }
         let meaning = Meaning::of(word, nodes, project);
         if !meaning.nodes.is_empty() {
             let is_clear = is_coined || word.is_quoted || word.is_called || word.is_after_kind();

@@ -3,9 +3,19 @@
 use crate::base::pattern::{pattern, static_regex};
 use crate::index::language_of;
 
-/// `text`, the file at `path`, with `name` exported, which the file at `from` defines. `None` if it is exported
-/// already, or the file exports nothing in a known form.
-pub fn add(path: &str, text: &str, name: &str, from: &str) -> Option<String> {
+/// `text`, the file at `path`, with `name` exported, which the file at `from` defines, and imported if that is another
+/// file. `None` if it is exported already, or the file exports nothing in a known form.
+pub(super) fn exported(path: &str, text: &str, name: &str, from: &str) -> Option<String> {
+    let brought_in = brought_in(path, text, name, from);
+    let after = match add(path, &brought_in, name, from) {
+        None if brought_in == text => return None,
+        after => after.unwrap_or(brought_in),
+    };
+    Some(super::imports::brought_in(path, text, &after, &|used| (used == name).then(|| from.to_owned())))
+}
+
+/// As [`exported`], without the import.
+pub(super) fn add(path: &str, text: &str, name: &str, from: &str) -> Option<String> {
     if text.contains('\r') {
         let is_even = text.matches('\n').count() == text.matches("\r\n").count();
         let text = is_even.then(|| text.replace("\r\n", "\n"))?;
@@ -29,7 +39,7 @@ pub fn add(path: &str, text: &str, name: &str, from: &str) -> Option<String> {
 }
 
 /// `text`, the `__init__.py` at `path`, with an import of `name` from `from`, another file of the package; any other text as it is.
-pub fn brought_in(path: &str, text: &str, name: &str, from: &str) -> String {
+fn brought_in(path: &str, text: &str, name: &str, from: &str) -> String {
     let folder = path.strip_suffix("__init__.py").filter(|folder| from != path && from.starts_with(folder));
     let is_there = || crate::language::grounding::is_backed(text, name);
     let Some(module) = folder.and_then(|_| super::imports::module_of(from)).filter(|_| !is_there()) else {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::comments;
 use super::kept::{Earlier, earlier, functions};
-use super::text::{self, Edit};
+use super::text::{self, Piece};
 use crate::base::pattern::static_regex;
 use crate::index::language_of;
 use crate::index::parts::{self, Imported, Part, Sort, Span};
@@ -25,13 +25,13 @@ pub fn without_extras(path: &str, before: &str, after: &str, asked: &Asked) -> S
     let mut text = after.to_owned();
     // From the end on, so that the places of earlier functions stay right.
     for now in new.iter().rev() {
-        let edits: Vec<Edit> = match earlier((&old, before), (&new, after), now) {
+        let edits: Vec<Piece> = match earlier((&old, before), (&new, after), now) {
             Earlier::Same => continue,
             Earlier::New if asked.has(DOCS) => continue,
             Earlier::New => without_examples(now, before, after).into_iter().collect(),
             Earlier::Changed(was) => {
                 let docs = docstring(was, before).zip(now.docstring.clone()).filter(|_| !asked.has(DOCS));
-                let docs = docs.map(|(was, range)| Edit { range, new: was.to_owned() });
+                let docs = docs.map(|(was, range)| Piece { range, new: was.to_owned() });
                 let is_typed = has_types && !asked.has(TYPES);
                 let mut edits = if is_typed { annotations(now, was, after, language) } else { Vec::new() };
                 edits.extend(docs);
@@ -42,7 +42,7 @@ pub fn without_extras(path: &str, before: &str, after: &str, asked: &Asked) -> S
             continue;
         }
         let mut less = text.clone();
-        for Edit { range, new } in edits.iter().rev() {
+        for Piece { range, new } in edits.iter().rev() {
             less.replace_range(range.clone(), new);
         }
         if parts::faults(path, &less).len() <= parts::faults(path, &text).len() {
@@ -53,7 +53,7 @@ pub fn without_extras(path: &str, before: &str, after: &str, asked: &Asked) -> S
 }
 
 /// Takes out the annotations that the head of `now` has and that of `was` has not, in their order in `text`.
-fn annotations(now: &Span, was: &Span, text: &str, language: &str) -> Vec<Edit> {
+fn annotations(now: &Span, was: &Span, text: &str, language: &str) -> Vec<Piece> {
     let olds = &was.signature.parameters;
     let has_any = olds.iter().any(|one| one.annotation.is_some());
     let mut edits = Vec::new();
@@ -63,12 +63,12 @@ fn annotations(now: &Span, was: &Span, text: &str, language: &str) -> Vec<Edit> 
         let Some(Range { start, end }) = one.annotation.clone().filter(|_| has_gained) else { continue };
         match &one.default {
             // `size: int = 3` is `size=3` without its type.
-            Some(default) if language == "python" => edits.push(Edit { range: start..default.start, new: "=".into() }),
-            _ => edits.push(Edit { range: start..end, new: String::new() }),
+            Some(default) if language == "python" => edits.push(Piece { range: start..default.start, new: "=".into() }),
+            _ => edits.push(Piece { range: start..end, new: String::new() }),
         }
     }
     let returns = now.signature.returns.clone().filter(|_| was.signature.returns.is_none());
-    edits.extend(returns.map(|range| Edit { range, new: String::new() }));
+    edits.extend(returns.map(|range| Piece { range, new: String::new() }));
     // A comment within it would go too.
     edits.retain(|edit| !text[edit.range.clone()].contains('#'));
     edits
@@ -81,7 +81,7 @@ fn docstring<'t>(of: &Span, text: &'t str) -> Option<&'t str> {
 
 /// Takes the examples out of the docstring of a new function: nothing has run them, and a model often gets their
 /// results wrong. A docstring that `before` has already stays.
-fn without_examples(now: &Span, before: &str, after: &str) -> Option<Edit> {
+fn without_examples(now: &Span, before: &str, after: &str) -> Option<Piece> {
     static_regex!(TITLE = r"(?i)^\s*(?:(?:examples?|usage|doctests?|for example)\s*:*|`{3}\w*)\s*$");
     static_regex!(DOCS = r#"(?s)^(\w*)("{3}|'{3})(.*)("{3}|'{3})$"#);
     let docs = docstring(now, after).filter(|docs| docs.contains(">>>") && !before.contains(docs))?;
@@ -105,13 +105,13 @@ fn without_examples(now: &Span, before: &str, after: &str) -> Option<Edit> {
         // Nothing but examples. Without them the function still needs a body.
         let own = text::own_lines(after, &range)?;
         let rest = after[body.start..range.start].trim().is_empty() && after[range.end..body.end].trim().is_empty();
-        return (!rest).then_some(Edit { range: own, new: String::new() });
+        return (!rest).then_some(Piece { range: own, new: String::new() });
     }
     let (end, shown) = match lines.as_slice() {
         [one] => (String::new(), one.trim_end().to_owned()),
         _ => (format!("\n{}", text::indent_at(after, range.start)), lines.join("\n")),
     };
-    Some(Edit { range, new: format!("{}{}{shown}{end}{}", &found[1], &found[2], &found[4]) })
+    Some(Piece { range, new: format!("{}{}{shown}{end}{}", &found[1], &found[2], &found[4]) })
 }
 
 /// `after` without imports that `before` lacks and that nothing uses, unless the request `asked` is about importing

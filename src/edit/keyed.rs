@@ -69,7 +69,7 @@ fn walk(value: &Value, keys: &mut Keys, look: &mut dyn FnMut(&Keys, &Value)) {
 ///
 /// # Errors
 /// If an entry is missing, or is not of the kind that the change needs; the message names it.
-pub fn changed(path: &str, text: &str, changes: &[Change]) -> Result<String, String> {
+pub(super) fn changed(path: &str, text: &str, changes: &[Change]) -> Result<String, String> {
     if path.ends_with(".toml") { in_toml(text, changes) } else { in_json(text, changes) }
 }
 

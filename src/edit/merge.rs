@@ -23,7 +23,7 @@ mod write;
 use std::collections::{HashMap, HashSet};
 
 use crate::edit::indent::{Move, Unit, is_same_code, moved, unit_of};
-use crate::edit::text::{Edit, Source, indent_at, line_of};
+use crate::edit::text::{Piece, Source, indent_at, line_of};
 use crate::index::language_of;
 use crate::index::parts::{Part, parts};
 
@@ -139,9 +139,9 @@ struct Job<'a> {
     /// One step of indentation in `old`; `new_unit` is that of `new`.
     unit: Unit,
     new_unit: Unit,
-    edits: Vec<Edit>,
+    edits: Vec<Piece>,
     /// Edits that come behind all others at the same place: they give the end of a one-line body its own line.
-    closers: Vec<Edit>,
+    closers: Vec<Piece>,
     /// Each change, with the index of its edit.
     changed: Vec<(usize, Change)>,
     /// An import statement was added.
@@ -161,7 +161,7 @@ impl<'a> Job<'a> {
         if is_same_code(&self.old[range.clone()], &new, self.language) {
             return false;
         }
-        self.edits.push(Edit { range, new });
+        self.edits.push(Piece { range, new });
         true
     }
 

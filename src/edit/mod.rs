@@ -1,8 +1,8 @@
-//! Edits source code: merges what a model wrote into files, checks the result, and reads failed test runs.
+//! Edits files: the new text of a file from an edit, checks of the old and the new text, and the output of test runs.
 
+mod apply;
 pub mod check;
 pub mod comments;
-pub mod docstring;
 pub mod examples;
 pub mod executed;
 pub mod export;
@@ -12,9 +12,9 @@ pub mod imports;
 mod indent;
 pub mod kept;
 pub mod keyed;
-pub mod merge;
+mod line_ends;
+mod merge;
 mod omissions;
-pub mod package_function;
 mod paths;
 pub mod preserve;
 pub mod program;
@@ -27,7 +27,9 @@ pub mod testing;
 pub(crate) mod text;
 pub mod unasked;
 
+pub use apply::{Edit, Mismatch, Several, WRITE_MAX_BYTES, apply};
 pub use check::{TO_BE_WRITTEN, problems};
-pub use merge::{Hints, MergeError, has_grammar, merge};
+use merge::merge;
+pub use merge::{Hints, MergeError, has_grammar};
 pub use paths::relative;
 pub use text::{is_comment, line_of};

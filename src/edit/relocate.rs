@@ -10,7 +10,7 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 
 use super::paths;
-use super::rename::{Doubt, Edits, FileEdit, Plan, Read, RenameError};
+use super::rename::{Doubt, Edits, NewText, Plan, Read, RenameError};
 use super::text::{line_at, line_of, own_lines};
 use crate::index::{Definition, Export, Import, Index, IndexError, Kind, Names, Snapshot, language_of};
 
@@ -122,7 +122,7 @@ pub fn file(index: &Index, read: &Read, from: &str, to: &str) -> Result<Plan, Mo
         to.clone_into(&mut edit.path);
     }
     plan.edits.sort_by(|a, b| a.path.cmp(&b.path));
-    plan.edits.extend(new_files.into_iter().map(|path| FileEdit { path, text_after: String::new() }));
+    plan.edits.extend(new_files.into_iter().map(|path| NewText { path, text_after: String::new() }));
     leads_where_it_led(&view, &plan)?;
     Ok(mention(&view, &others, plan))
 }

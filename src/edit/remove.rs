@@ -22,7 +22,7 @@ pub fn definition(path: &str, text: &str, name: &str) -> Result<String, String> 
 ///
 /// # Errors
 /// As [`definition`].
-pub fn definition_or_statement(path: &str, text: &str, what: &str) -> Result<String, String> {
+pub(super) fn definition_or_statement(path: &str, text: &str, what: &str) -> Result<String, String> {
     let is_defined = parts::definitions(path, text).iter().any(|span| span.name == what);
     let places: Vec<Range<usize>> = text.match_indices(what).map(|(at, _)| at..at + what.len()).collect();
     // `f()` may also be a part of other statements.

@@ -15,7 +15,7 @@ use crate::index::{Index, IndexError, Names, Role, Symbol};
 
 pub(in crate::edit) use occurrences::{FileOccurrences, read as read_places, texts_with};
 pub(in crate::edit) use plan::Edits;
-pub use plan::{Doubt, FileEdit, Plan};
+pub use plan::{Doubt, NewText, Plan};
 pub(in crate::edit) use uses::{Verdict, decide, from_file};
 
 use target::Wanted;

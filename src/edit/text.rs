@@ -2,90 +2,61 @@
 
 use std::ops::Range;
 
-const BOM: &str = "\u{feff}";
+use super::line_ends;
 
-/// A text with line feeds only, and what is needed to write edits back into the original.
+/// A text with line feeds only, and the original, whose line ends and byte order mark edits keep.
 #[derive(Clone, Debug)]
 pub struct Source<'a> {
     original: &'a str,
     pub text: String,
-    has_bom: bool,
-    /// Offsets in `text` of line feeds that had a carriage return before them.
-    returns: Vec<usize>,
 }
 
-/// One replacement. An empty range is an insertion; of two at one place the earlier one comes first.
+/// Bytes of a text and what they become. An empty range is an insertion; of two at one place the earlier one comes first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edit {
+pub struct Piece {
     pub range: Range<usize>,
     pub new: String,
 }
 
 impl<'a> Source<'a> {
     pub fn new(original: &'a str) -> Source<'a> {
-        let has_bom = original.starts_with(BOM);
-        let body = original.strip_prefix(BOM).unwrap_or(original);
-        let (mut text, mut returns) = (String::with_capacity(body.len()), Vec::new());
-        let mut rest = body;
-        while let Some(at) = rest.find("\r\n") {
-            text.push_str(&rest[..at]);
-            returns.push(text.len());
-            text.push('\n');
-            rest = &rest[at + 2..];
-        }
-        text.push_str(rest);
-        Source { original, text, has_bom, returns }
+        Source { original, text: line_ends::plain(original) }
     }
 
-    /// `new` with the line ends of the range it replaces, one after the other; more lines get that of the last one, and without one in the
-    /// range that of the line on which it begins.
-    fn with_ends(&self, range: &Range<usize>, new: &str) -> String {
-        let all: Vec<usize> = self.text[range.clone()].match_indices('\n').map(|(at, _)| range.start + at).collect();
-        let after = self.text[range.end..].find('\n').map(|at| range.end + at);
-        let beside = all.last().copied().or(after).or_else(|| self.text[..range.start].rfind('\n'));
-        let is_return = |at: Option<usize>| at.is_some_and(|at| self.returns.binary_search(&at).is_ok());
-        let mut out = String::with_capacity(new.len());
-        for (number, line) in new.split('\n').enumerate() {
-            if number > 0 {
-                let end = all.get(number - 1).copied().or(beside);
-                out.push_str(if is_return(end) { "\r\n" } else { "\n" });
-            }
-            out.push_str(line);
-        }
-        out
-    }
-
-    /// The offset in the original for an offset in `text`.
-    fn original_place(&self, at: usize) -> usize {
-        let before = self.returns.partition_point(|place| *place < at);
-        at + before + if self.has_bom { BOM.len() } else { 0 }
-    }
-
-    /// The original with `edits` made, and for each edit the line, counted from 1, on which it now begins. Edits that
-    /// overlap an earlier one are left out, with line 0.
-    pub fn apply(&self, edits: &[Edit]) -> (String, Vec<usize>) {
-        let mut order: Vec<usize> = (0..edits.len()).collect();
-        order.sort_by_key(|at| (edits[*at].range.start, edits[*at].range.end, *at));
-        let (mut out, mut lines) = (String::with_capacity(self.original.len() + 256), vec![0; edits.len()]);
+    /// The original with `pieces` of the text changed, and for each of them the line, counted from 1, on which it now
+    /// begins. Those that overlap an earlier one are left out, with line 0.
+    pub fn apply(&self, pieces: &[Piece]) -> (String, Vec<usize>) {
+        let mut order: Vec<usize> = (0..pieces.len()).collect();
+        order.sort_by_key(|at| (pieces[*at].range.start, pieces[*at].range.end, *at));
+        let (mut out, mut lines) = (String::with_capacity(self.text.len() + 256), vec![0; pieces.len()]);
         let (mut done, mut line) = (0, 1);
         for at in order {
-            let Edit { range, new } = &edits[at];
-            let (start, end) = (self.original_place(range.start), self.original_place(range.end));
-            if start < done || end < start {
+            let Piece { range, new } = &pieces[at];
+            if range.start < done || range.end < range.start {
                 continue;
             }
-            let kept = &self.original[done..start];
-            out.push_str(kept);
+            let kept = &self.text[done..range.start];
             line += kept.matches('\n').count();
             lines[at] = line + new.len() - new.trim_start_matches('\n').len();
-            let new = self.with_ends(range, new);
             line += new.matches('\n').count();
-            out.push_str(&new);
-            done = end;
+            out.push_str(kept);
+            out.push_str(new);
+            done = range.end;
         }
-        out.push_str(&self.original[done..]);
-        (out, lines)
+        out.push_str(&self.text[done..]);
+        (line_ends::aligned(self.original, &out), lines)
     }
+}
+
+/// `text` with the pieces, which are in the order of their places, put in; `None` if two overlap.
+pub fn spliced<'p>(text: &str, pieces: impl IntoIterator<Item = &'p Piece>) -> Option<String> {
+    let (mut after, mut done) = (String::with_capacity(text.len()), 0);
+    for Piece { range, new } in pieces {
+        after.push_str(text.get(done..range.start)?);
+        after.push_str(new);
+        done = range.end;
+    }
+    Some(after + text.get(done..)?)
 }
 
 /// The first byte of the line that contains `at`.
@@ -142,7 +113,7 @@ mod tests {
     fn check(original: &str, find: &str, new: &str, expected: &str) {
         let source = Source::new(original);
         let at = source.text.find(find).unwrap();
-        let (text, _) = source.apply(&[Edit { range: at..at + find.len(), new: new.into() }]);
+        let (text, _) = source.apply(&[Piece { range: at..at + find.len(), new: new.into() }]);
         assert_eq!(text, expected);
     }
 
@@ -171,7 +142,7 @@ mod tests {
     #[test]
     fn lines_are_those_of_the_new_text() {
         let source = Source::new("a\nb\nc\n");
-        let edits = [Edit { range: 0..1, new: "1\n2".into() }, Edit { range: 4..5, new: "\n\nx".into() }];
+        let edits = [Piece { range: 0..1, new: "1\n2".into() }, Piece { range: 4..5, new: "\n\nx".into() }];
         assert_eq!(source.apply(&edits), ("1\n2\nb\n\n\nx\n".into(), vec![1, 6]));
     }
 }

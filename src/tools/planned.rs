@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::base::line_ends;
 use crate::base::overwrite::Names;
+use crate::edit::{self, Edit};
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::builtin::Builtin;
@@ -100,8 +100,8 @@ fn after_move(before: &[Change], change: Change) -> Result<Change, String> {
     });
     let Some(from) = moved else { return Ok(change) };
     let (text, names) = (text_of(from)?, Names::default());
-    let (file, notes, after) = (file.clone(), notes.clone(), line_ends::kept(&text, after));
-    Ok(Change::Text { file, before: Some(text), after, notes, names })
+    let applied = edit::apply(&file.relative(), &text, &Edit::Whole(after))?;
+    Ok(Change::Text { file: file.clone(), before: Some(text), after: applied.text, notes: notes.clone(), names })
 }
 
 /// Takes changes back, the last one first, and says whether that succeeded.

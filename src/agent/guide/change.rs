@@ -10,7 +10,7 @@ use crate::agent::toolkit::TurnError;
 use crate::agent::{self, conversation, whole};
 use crate::context::mentions::Mentions;
 use crate::context::{Pack, Purpose};
-use crate::edit::{has_grammar, testing};
+use crate::edit::{Edit, has_grammar, testing};
 use crate::engine::Sampling;
 use crate::engine::slot::Reuse;
 use crate::index::language_of;
@@ -259,7 +259,8 @@ async fn create(job: Job<'_>, path: &str, pack: &Pack, evidence: &mut Evidence) 
     let take = |answer: &str| {
         content = reply::first(answer).map(|code| code + "\n").unwrap_or_default();
         let lacks_text = content.is_empty() && !may_be_empty;
-        let problem = if lacks_text { Some(NO_TEXT.to_owned()) } else { job.problem(path, "", &content, &[]) };
+        let problem = || job.edited(path, "", &Edit::Whole(&content), &[]).err();
+        let problem = if lacks_text { Some(NO_TEXT.to_owned()) } else { problem() };
         found.clone_from(&problem);
         problem.map_or(Ok(()), |problem| Err((problem, "Write the file again, whole.")))
     };

@@ -7,6 +7,7 @@ use crate::agent::evidence::Evidence;
 use crate::agent::player::Form;
 use crate::agent::toolkit::TurnError;
 use crate::base::pattern::static_regex;
+use crate::edit::Edit;
 use crate::edit::keyed::{self, Change, Keys, Sort};
 use crate::language::{grounding, words};
 use crate::models::dialect::Message;
@@ -61,17 +62,13 @@ pub async fn change(
         let (changes, refused) = accepted(answer, &entries, job.scene.request);
         let after = match refused.first() {
             Some(refused) if changes.is_empty() => Err(refused.clone()),
-            _ => keyed::changed(path, before, &changes),
+            _ => job.edited(path, before, &Edit::Entries(&changes), &[]),
         };
-        let problem = match after {
-            Ok(after) if after == before && !job.of_several => "Nothing would change.".to_owned(),
-            Ok(after) => match job.problem(path, before, &after, &[]) {
-                Some(problem) => problem,
-                None => return Ok((after, refused)),
-            },
-            Err(problem) => problem,
-        };
-        Err((problem, "Write the entries again."))
+        match after {
+            Ok(after) if after != before || job.of_several => Ok((after, refused)),
+            Ok(_) => Err(("Nothing would change.".to_owned(), "Write the entries again.")),
+            Err(problem) => Err((problem, "Write the entries again.")),
+        }
     };
     Ok(Some(match until_right(job, messages, forms, take).await? {
         // An earlier step has made this change.

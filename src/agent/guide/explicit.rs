@@ -10,7 +10,7 @@ use crate::agent::synthesize::tell;
 use crate::agent::toolkit::TurnError;
 use crate::context::is_declaration;
 use crate::context::mentions::{self, Mentions};
-use crate::edit::{has_grammar, testing};
+use crate::edit::{self, has_grammar, testing};
 use crate::language::grounding;
 use crate::request::arguments::{Edit, Unsettled, is_vague_removal, removes, settle_edit, settle_removal};
 use crate::request::substitution::{self, Substitution};
@@ -216,15 +216,10 @@ fn replacement(
     before: &str,
 ) -> Result<FileEdit, Unsettled> {
     let new = with_comparison(&edit.old, &edit.new);
-    let after = before.replacen(&edit.old, &new, 1);
-    let refused = |why: String| Unsettled::Refused { why, is_certain: false };
-    if before.matches(&edit.old).count() != 1 {
-        return Err(refused("the line cannot be told from others".to_owned()));
-    }
-    match job.problem(path, before, &after, &wanted.may_go) {
-        Some(problem) => Err(refused(format!("a check of the change finds: {problem}"))),
-        None => Ok(FileEdit::passage(path, before, &edit.old, &new)),
-    }
+    let refused =
+        |why: String| Unsettled::Refused { why: format!("a check of the change finds: {why}"), is_certain: false };
+    job.edited(path, before, &edit::Edit::replace(&edit.old, &new), &wanted.may_go).map_err(refused)?;
+    Ok(FileEdit::passage(path, before, &edit.old, &new))
 }
 
 /// Where the removed names are still used, a line for each name; empty if they are not.

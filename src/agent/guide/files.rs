@@ -11,9 +11,8 @@ use crate::agent::toolkit::TurnError;
 use crate::base::trial::Trial;
 use crate::context::mentions::{self, Mentions};
 use crate::context::{Pack, Shown};
-use crate::edit::package_function::PackageFunction;
 use crate::edit::testing::Style;
-use crate::edit::{self, package_function, testing};
+use crate::edit::{self, testing};
 use crate::language::Asked;
 use crate::request::kind;
 
@@ -64,8 +63,6 @@ pub struct Files {
     /// Puts the files back unless the change is accepted.
     trial: Trial,
     touched: Vec<Stretch>,
-    /// The function that the package exports without a name.
-    own: Option<PackageFunction>,
 }
 
 /// A change as it was at some time, whatever was written to disk.
@@ -145,7 +142,6 @@ impl Files {
             written: BTreeMap::new(),
             trial: Trial::default(),
             touched: Vec::new(),
-            own: package_function::function_of(job.root()),
         }
     }
 
@@ -197,22 +193,13 @@ impl Files {
 
     /// Whether a file defined that name at its top level before the change.
     pub fn had(&self, name: &str) -> bool {
-        self.before.iter().any(|(path, text)| self.defines(path, text, name))
+        self.before.iter().any(|(path, text)| defines(path, text, name))
     }
 
     /// The file that defines that name at its top level after the change.
     pub fn place_of(&self, name: &str) -> Option<String> {
         let now = self.after.iter().chain(self.before.iter().filter(|(path, _)| !self.after.contains_key(*path)));
-        now.into_iter().find(|(path, text)| self.defines(path, text, name)).map(|(path, _)| path.clone())
-    }
-
-    /// Whether a text defines a name at its top level, or exports the function of the package of that name.
-    fn defines(&self, path: &str, text: &str, name: &str) -> bool {
-        let is_own = |own: &PackageFunction| {
-            own.name == name && own.path == path && package_function::handed_out(path, text).is_some()
-        };
-        let spans = crate::index::parts::definitions(path, text);
-        spans.iter().any(|span| span.name == name && span.container.is_empty()) || self.own.as_ref().is_some_and(is_own)
+        now.into_iter().find(|(path, text)| defines(path, text, name)).map(|(path, _)| path.clone())
     }
 
     pub fn changed(&self) -> Vec<String> {
@@ -323,6 +310,11 @@ impl Files {
         self.trial.accept();
         Done { touched: self.touched, notes, ..Done::default() }
     }
+}
+
+/// Whether a text defines a name at its top level.
+fn defines(path: &str, text: &str, name: &str) -> bool {
+    crate::index::parts::definitions(path, text).iter().any(|span| span.name == name && span.container.is_empty())
 }
 
 /// The files that have to export what is new, if the request asks for it: those it names, the first one shown, and the root of a crate.

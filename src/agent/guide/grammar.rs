@@ -3,11 +3,14 @@
 use crate::edit::testing;
 use serde_json::Value;
 
-use crate::edit::{docstring, is_comment};
+use crate::edit::is_comment;
 use crate::index::language_of;
 use crate::index::parts::{Sort, Span};
 
 use super::items::{Item, What};
+
+/// Fewest lines of a docstring that may be left out; a model rewrites a shorter one without loss.
+const DOCSTRING_LINES_MIN: usize = 4;
 
 /// The form of the lines below the head of a definition.
 #[derive(Clone, Copy, Default)]
@@ -40,8 +43,9 @@ pub fn of_code(item: &Item, text: &str, body: Body) -> String {
         _ => "import [^\\n`]*",
     };
     let has_docstring = match &item.what {
-        What::Change(span) if language_of(&item.path) == "python" => {
-            text.get(span.bytes.clone()).is_some_and(|text| docstring::long(text).is_some())
+        What::Change(span) => {
+            let docs = span.docstring.clone().and_then(|range| text.get(range));
+            docs.is_some_and(|docs| docs.lines().count() >= DOCSTRING_LINES_MIN)
         }
         _ => false,
     };
@@ -163,6 +167,20 @@ mod tests {
         let all = parts::definitions("a.py", text);
         let size = all.iter().find(|one| one.name == "size").unwrap();
         assert_eq!(head_of(size, text), "@property\ndef size");
+    }
+
+    #[test]
+    fn a_long_docstring_need_not_be_written_again() {
+        let head = "def brew(\n        leaves,\n    ):\n";
+        let long = format!("{head}    r\"\"\"Brews.\n\n    >>> brew(1)\n    \"\"\"\n    return leaves\n");
+        let short = format!("{head}    \"\"\"Brews.\"\"\"\n    return leaves\n");
+        for (text, path, may_be_left_out) in [(&long, "tea.py", true), (&short, "tea.py", false)] {
+            let span = parts::definitions(path, text).remove(0);
+            let item = Item { path: path.to_owned(), name: "brew".to_owned(), what: What::Change(span) };
+            let lines = |body: Body| of_code(&item, text, body).contains(NO_DOCSTRING);
+            assert_eq!(lines(Body::default()), may_be_left_out, "{text}");
+            assert!(!lines(Body { has_docstring: true, ..Body::default() }), "{text}");
+        }
     }
 
     #[test]

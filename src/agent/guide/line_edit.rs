@@ -8,6 +8,7 @@ use crate::agent::player::Form;
 use crate::agent::toolkit::TurnError;
 use crate::context;
 use crate::edit::line_of;
+use crate::edit::text::{Piece, spliced};
 use crate::index::parts::Sort;
 use crate::index::{LineRange, stretches};
 use crate::models::dialect::Message;
@@ -100,8 +101,7 @@ impl Within {
         tracing::debug!(answer.text, "lines");
         let named = self.named(answer.whole_lines());
         messages.push(Message::assistant(answer.text.clone()));
-        let mut text = self.text.clone();
-        let mut grown = 0isize;
+        let mut pieces = Vec::new();
         for stretch in named {
             // The stretch of the first line includes the indentation, which is not part of the function.
             let bytes = stretch.bytes.start.max(self.begin) - self.begin..stretch.bytes.end - self.begin;
@@ -119,12 +119,9 @@ impl Within {
                 Ok(code) => code,
                 Err(why) => return Ok(Err(why)),
             };
-            let from = bytes.start.saturating_add_signed(grown);
-            let to = bytes.end.saturating_add_signed(grown);
-            let code = if stretch.bytes.start < self.begin { code.trim_start() } else { code.as_str() };
-            grown += code.len() as isize - old.len() as isize;
-            text.replace_range(from..to, code);
+            let new = if stretch.bytes.start < self.begin { code.trim_start().to_owned() } else { code };
+            pieces.push(Piece { range: bytes, new });
         }
-        Ok(Ok(text))
+        Ok(spliced(&self.text, &pieces).ok_or_else(|| "The lines overlap; name one line.".to_owned()))
     }
 }

@@ -39,7 +39,7 @@ use crate::agent::budget::{Guided, Pace};
 use crate::base::trial::Trial;
 use crate::context::mentions::{self, Mentions};
 use crate::context::{self, Pack, Purpose, Stretch, beside, text_of};
-use crate::edit::{self, testing};
+use crate::edit::{self, Edit, testing};
 use crate::index::Index;
 use crate::language::clauses::Part;
 use crate::lessons::{Solution, Stored};
@@ -110,11 +110,15 @@ impl<'a> Job<'a> {
         exists(self.scene.context, path)
     }
 
-    /// The first problem of `after`, the new text of a file, as a message for the model that wrote it. The names in `may_go` may be
-    /// removed, because the request names them.
-    pub fn problem(self, path: &str, before: &str, after: &str, may_go: &[String]) -> Option<String> {
+    /// The text of a file after an edit, if the edit fits and no check finds a problem. The error is a message for the model that made the edit.
+    /// The names in `may_go` may be removed, because the request names them.
+    pub fn edited(self, path: &str, before: &str, edit: &Edit<'_>, may_go: &[String]) -> Result<String, String> {
+        let after = edit::apply(path, before, edit)?.text;
         let known = |name: &str| self.index.graph().is_ok_and(|graph| !graph.named(name).is_empty());
-        edit::problems(path, before, after, may_go, &known).into_iter().next()
+        match edit::problems(path, before, &after, may_go, &known).into_iter().next() {
+            Some(problem) => Err(problem),
+            None => Ok(after),
+        }
     }
 
     /// The planner, loaded now if it is not yet.

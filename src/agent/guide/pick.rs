@@ -7,7 +7,7 @@ use crate::agent::player::Form;
 use crate::agent::toolkit::TurnError;
 use crate::context::mentions::Mentions;
 use crate::context::{Pack, Shown, is_declaration};
-use crate::edit::{has_grammar, is_comment, line_of, testing};
+use crate::edit::{Edit, has_grammar, is_comment, line_of, testing};
 use crate::index::{is_string, syntax_nodes};
 use crate::language::{grounding, words};
 use crate::models::dialect::Message;
@@ -89,11 +89,11 @@ pub async fn change(
     let Some(changed) = all.get_mut(lines[at].number - 1) else { return Ok(None) };
     let Some(value) = value(changed, &wanted) else { return Ok(None) };
     changed.replace_range(value, &wanted.new);
-    let (Shown { path, text: before, .. }, after) = (files[at], all.concat());
-    if after == *before || job.problem(path, before, &after, &[]).is_some() {
-        return Ok(None);
+    let Shown { path, text: before, .. } = files[at];
+    match job.edited(path, before, &Edit::Whole(&all.concat()), &[]) {
+        Ok(after) if after != *before => job.replace(path, before, &after, evidence).await.map(Some),
+        _ => Ok(None),
     }
-    job.replace(path, before, &after, evidence).await.map(Some)
 }
 
 /// Asks the model which line is meant; returns its index in `lines`. `None` if there are no lines or more than `LINES_MAX`.

@@ -8,11 +8,12 @@ use crate::agent::toolkit::TurnError;
 use crate::base::is_listed;
 use crate::context::{is_declaration, mentions};
 use crate::edit::has_grammar;
-use crate::edit::rename::{self, FileEdit, Plan, RenameError, Target};
+use crate::edit::rename::{self, NewText, Plan, RenameError, Target};
 use crate::index::Index;
 use crate::language::{grounding, words};
 
-use super::{Done, Job, together};
+use super::together::FileEdit;
+use super::{Done, Job};
 use crate::tools::files::left_out;
 
 /// Maximum number of mentions, and of doubtful places, that are listed for the user.
@@ -50,7 +51,7 @@ pub async fn rename(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnE
         }
         let edits = plan.edits.iter().map(|edit| {
             let before = read(&edit.path).map_err(|error| format!("{} cannot be read: {error}", edit.path))?;
-            Ok(together::FileEdit::text(&edit.path, Some(&before), &edit.text_after))
+            Ok(FileEdit::text(&edit.path, Some(&before), &edit.text_after))
         });
         let outside = outside(job, left_out::word(&name), &name)?;
         Ok((edits.collect::<Result<_, String>>()?, outside.clone(), (plan, outside)))
@@ -89,7 +90,7 @@ fn rename_mentions(plan: &mut Plan, read: &rename::Read<'_>, from: &str, to: &st
             lines.map(|(at, line)| if at + 1 == mention.line { renamed(line) } else { line.to_owned() }).collect();
         match known {
             Some(at) => plan.edits[at].text_after = text,
-            None => plan.edits.push(FileEdit { path: mention.path, text_after: text }),
+            None => plan.edits.push(NewText { path: mention.path, text_after: text }),
         }
     }
 }

@@ -14,8 +14,8 @@ use crate::agent::toolkit::TurnError;
 use crate::context::Purpose;
 use crate::context::mentions::{self, Mentions};
 use crate::edit::failures::{Kind, Report};
+use crate::edit::has_grammar;
 use crate::edit::testing::{self, is_test_file};
-use crate::edit::{has_grammar, package_function};
 use crate::index::parts::{self, Sort};
 use crate::index::{Graph, Node};
 use crate::request::kind::{self, is_report};
@@ -94,15 +94,7 @@ pub async fn examples(
     let Some(text) = job.text(&wrong.path) else { return Ok(None) };
     let named = parts::definitions(&wrong.path, &text).into_iter().filter(|one| wrong.names.contains(&one.name));
     let stretch = |one: parts::Span| Stretch { path: wrong.path.clone(), name: one.name, lines: one.lines };
-    let mut called: Vec<Stretch> = named.map(stretch).collect();
-    // The unnamed function that a package exports seldom does the work itself, so two levels of calls are searched.
-    let own = package_function::handed_out(&wrong.path, &text).filter(|_| called.is_empty());
-    let is_own = own.is_some();
-    called.extend(own.map(stretch));
-    let mut places = with_what_they_name(job, called, &graph);
-    if is_own {
-        places = with_what_they_name(job, places, &graph);
-    }
+    let places = with_what_they_name(job, named.map(stretch).collect(), &graph);
     match trial::mend(job, check, &places).await? {
         Some(mended) => Ok(Some(trial::keep(job, mended, (&wrong.line, Check::Examples), evidence).await?)),
         None => Ok(None),

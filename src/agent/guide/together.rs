@@ -97,11 +97,11 @@ pub struct FileEdit {
     path: String,
     /// `None` if there was no file.
     before: Option<String>,
-    what: FileChange,
+    what: What,
 }
 
 #[derive(Clone, Debug)]
-enum FileChange {
+enum What {
     Text(String),
     /// The old passage becomes the new one.
     Passage(String, String),
@@ -111,30 +111,30 @@ enum FileChange {
 
 impl FileEdit {
     pub fn text(path: &str, before: Option<&str>, after: &str) -> FileEdit {
-        FileEdit { path: path.to_owned(), before: before.map(str::to_owned), what: FileChange::Text(after.to_owned()) }
+        FileEdit { path: path.to_owned(), before: before.map(str::to_owned), what: What::Text(after.to_owned()) }
     }
 
     pub fn passage(path: &str, before: &str, old: &str, new: &str) -> FileEdit {
-        let what = FileChange::Passage(old.to_owned(), new.to_owned());
+        let what = What::Passage(old.to_owned(), new.to_owned());
         FileEdit { path: path.to_owned(), before: Some(before.to_owned()), what }
     }
 
     pub fn move_to(path: &str, before: &str, to: &str) -> FileEdit {
-        FileEdit { path: path.to_owned(), before: Some(before.to_owned()), what: FileChange::MoveTo(to.to_owned()) }
+        FileEdit { path: path.to_owned(), before: Some(before.to_owned()), what: What::MoveTo(to.to_owned()) }
     }
 
     pub fn delete(path: &str, before: &str) -> FileEdit {
-        FileEdit { path: path.to_owned(), before: Some(before.to_owned()), what: FileChange::Delete }
+        FileEdit { path: path.to_owned(), before: Some(before.to_owned()), what: What::Delete }
     }
 
     /// The tool that makes it, and its arguments.
     fn call(&self) -> (Builtin, Value) {
         let path = &self.path;
         match &self.what {
-            FileChange::Text(text) => (Builtin::WriteFile, json!({ "path": path, "content": text })),
-            FileChange::Passage(old, new) => (Builtin::ReplaceInFile, json!({ "path": path, "old": old, "new": new })),
-            FileChange::MoveTo(to) => (Builtin::MoveFile, json!({ "source": path, "destination": to })),
-            FileChange::Delete => (Builtin::DeleteFile, json!({ "path": path })),
+            What::Text(text) => (Builtin::WriteFile, json!({ "path": path, "content": text })),
+            What::Passage(old, new) => (Builtin::ReplaceInFile, json!({ "path": path, "old": old, "new": new })),
+            What::MoveTo(to) => (Builtin::MoveFile, json!({ "source": path, "destination": to })),
+            What::Delete => (Builtin::DeleteFile, json!({ "path": path })),
         }
     }
 }

@@ -81,7 +81,7 @@ impl<'t> Word<'t> {
     }
 
     /// Whether it is written as names in code are.
-    pub fn is_coined(&self, project: &Project<'_>) -> bool {
+    pub fn is_coined(&self, project: &Project) -> bool {
         // The first word of a sentence has a capital in any case.
         let above = self.text[..self.at].trim_end();
         let begins = above.is_empty() || above.ends_with(['.', '!', '?', ':']);

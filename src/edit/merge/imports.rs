@@ -2,7 +2,7 @@
 
 use super::insert::Anchor;
 use super::{Job, Scope};
-use crate::edit::text::{Edit, indent_at};
+use crate::edit::text::{Piece, indent_at};
 use crate::index::parts::{Imported, Part, Sort};
 
 impl<'a> Job<'a> {
@@ -99,7 +99,7 @@ impl<'a> Job<'a> {
             (_, true) => format!(",\n{own_line}{text}"),
             (_, false) => format!(", {text}"),
         };
-        self.edits.push(Edit { range: last.bytes.end..last.bytes.end, new });
+        self.edits.push(Piece { range: last.bytes.end..last.bytes.end, new });
     }
 
     /// A statement for one name of `new`, in the style in which `new` is written.

@@ -2,7 +2,7 @@
 
 use super::insert::{Anchor, is_idle};
 use super::{Job, Scope};
-use crate::edit::text::{Edit, indent_at, line_end, line_start};
+use crate::edit::text::{Piece, indent_at, line_end, line_start};
 use crate::index::parts::Part;
 
 impl<'a> Job<'a> {
@@ -35,7 +35,7 @@ impl<'a> Job<'a> {
     }
 
     fn push(&mut self, at: usize, new: String) {
-        self.edits.push(Edit { range: at..at, new });
+        self.edits.push(Piece { range: at..at, new });
     }
 
     /// Inserts behind a part, with the commas of a list.
@@ -84,7 +84,7 @@ impl<'a> Job<'a> {
             let on_header = !self.old[body.start..idle.core.start].contains('\n');
             let lead = if on_header { format!("\n{base}") } else { String::new() };
             let start = if on_header { body.start } else { idle.core.start };
-            self.edits.push(Edit { range: start..idle.core.end, new: lead + &text });
+            self.edits.push(Piece { range: start..idle.core.end, new: lead + &text });
             return;
         }
         let comma = if scope.listed { "," } else { "" };
@@ -110,7 +110,7 @@ impl<'a> Job<'a> {
         if self.language != "python" && self.closed.insert(body.start) {
             let spaces = self.old[body.clone()].len() - self.old[body.clone()].trim_end().len();
             let new = format!("\n{}", indent_at(self.old, scope.core.start));
-            self.closers.push(Edit { range: body.end - spaces..body.end, new });
+            self.closers.push(Piece { range: body.end - spaces..body.end, new });
         }
     }
 }

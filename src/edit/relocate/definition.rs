@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use super::{
-    Edits, FileEdit, MoveError, Plan, Read, RenameError, View, family, hidden, inside, is_there, paths, python,
+    Edits, MoveError, NewText, Plan, Read, RenameError, View, family, hidden, inside, is_there, paths, python,
     same_family, script, stuck, texts, whole_lines,
 };
-use crate::edit::text::{Edit, Source, line_of, own_lines};
+use crate::edit::text::{Piece, Source, line_of, own_lines};
 use crate::edit::{Hints, MergeError, export, merge, remove};
 use crate::index::parts::{MODULE, Part, parts};
 use crate::index::{Index, Symbol, whole_words};
@@ -22,7 +22,7 @@ use crate::index::{Index, Symbol, whole_words};
 /// The change of one file: edits of its text, then imports that are merged into it.
 #[derive(Default)]
 struct Draft {
-    edits: Vec<Edit>,
+    edits: Vec<Piece>,
     imports: Vec<String>,
 }
 
@@ -38,7 +38,7 @@ struct Move<'a> {
     wanted: HashSet<Symbol>,
     drafts: BTreeMap<String, Draft>,
     /// Changes inside the moved code, by their bytes in the old file.
-    inner: Vec<Edit>,
+    inner: Vec<Piece>,
     /// The uses that stay in the old file: the inline module around each, if there is one.
     left: Vec<Option<String>>,
     /// Other files import it.
@@ -78,9 +78,9 @@ impl<'a> Move<'a> {
             let between = end.and_then(|end| text.get(end..range.start));
             code.push_str(between.map_or("", |between| if between.trim().is_empty() { between } else { gap }));
             let own = self.inner.iter().filter(|edit| range.start <= edit.range.start && edit.range.end <= range.end);
-            let shifted = |edit: &Edit| {
+            let shifted = |edit: &Piece| {
                 let bytes = edit.range.start - range.start..edit.range.end - range.start;
-                Edit { range: bytes, new: edit.new.clone() }
+                Piece { range: bytes, new: edit.new.clone() }
             };
             code.push_str(&Source::new(&text[range.clone()]).apply(&own.map(shifted).collect::<Vec<_>>()).0);
             end = Some(range.end);
@@ -131,7 +131,7 @@ pub fn definition(index: &Index, read: &Read, name: &str, from: Option<&str>, to
     let mut plan = found.plan;
     let inits = if language == "python" { python::missing_inits(&view) } else { Vec::new() };
     plan.edits = edits;
-    plan.edits.extend(inits.into_iter().map(|path| FileEdit { path, text_after: String::new() }));
+    plan.edits.extend(inits.into_iter().map(|path| NewText { path, text_after: String::new() }));
     Ok(plan)
 }
 
@@ -241,7 +241,7 @@ fn keep_exported(work: &mut Move) -> Result<(), MoveError> {
     if let Some((begin, new)) = visible {
         let old = work.old();
         let bare = work.cores.iter().copied().filter(|at| !old[*at..].starts_with(begin));
-        work.inner.extend(bare.map(|at| Edit { range: at..at, new: new.to_owned() }));
+        work.inner.extend(bare.map(|at| Piece { range: at..at, new: new.to_owned() }));
     }
     if work.left.is_empty() || work.language == "go" {
         return Ok(());
@@ -257,13 +257,13 @@ fn keep_exported(work: &mut Move) -> Result<(), MoveError> {
 }
 
 /// The new texts of all files that change.
-fn written(work: &mut Move) -> Result<Vec<FileEdit>, MoveError> {
+fn written(work: &mut Move) -> Result<Vec<NewText>, MoveError> {
     let (view, code) = (work.view, work.code());
-    let gone: Vec<Edit> = work
+    let gone: Vec<Piece> = work
         .ranges
         .iter()
         .filter_map(|range| remove::with_blank_lines(work.old(), range))
-        .map(|range| Edit { range, new: String::new() })
+        .map(|range| Piece { range, new: String::new() })
         .collect();
     work.draft(view.from).edits.extend(gone);
     work.draft(view.to);
@@ -289,7 +289,7 @@ fn written(work: &mut Move) -> Result<Vec<FileEdit>, MoveError> {
             };
         }
         if text != before || before.is_empty() {
-            edits.push(FileEdit { path, text_after: text });
+            edits.push(NewText { path, text_after: text });
         }
     }
     Ok(edits)

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{Edits, MoveError, View, hidden, line_end, paths, stuck, whole_lines};
 use crate::edit::rename::{FileOccurrences, from_file};
-use crate::edit::text::{Edit, line_start};
+use crate::edit::text::{Piece, line_start};
 use crate::index::{Meaning, Occurrence, Role, language_of, names as places};
 
 /// A module of a crate, from the path of its file.
@@ -79,7 +79,7 @@ pub fn move_file(view: &View, edits: &mut Edits) -> Result<(), MoveError> {
         edits.put(&declared.path, declared.name.clone(), new.name().to_owned());
     } else {
         edits.put(&declared.path, whole_lines(view.text(&declared.path), &declared.statement), String::new());
-        let Edit { range, new: line } = declare(view, parent, &declared, new.name());
+        let Piece { range, new: line } = declare(view, parent, &declared, new.name());
         edits.put(parent, range, line);
         own_supers(view, (&old, &new), edits)?;
     }
@@ -152,7 +152,7 @@ pub(super) fn declaration(view: &View, old: &Module) -> Result<Declared, MoveErr
 }
 
 /// The declaration in the new parent, behind its other modules.
-pub(super) fn declare(view: &View, parent: &str, declared: &Declared, name: &str) -> Edit {
+pub(super) fn declare(view: &View, parent: &str, declared: &Declared, name: &str) -> Piece {
     let text = view.text(parent);
     let is_module = |line: &str| {
         let line = line.trim_start();
@@ -176,7 +176,7 @@ pub(super) fn declare(view: &View, parent: &str, declared: &Declared, name: &str
     let end = line_end(text);
     let before = if text[..at].ends_with('\n') || at == 0 { "" } else { end };
     let after = if modules.is_none() && at < text.len() { end } else { "" };
-    Edit { range: at..at, new: format!("{before}{}{visibility}mod {name};{end}{after}", declared.head) }
+    Piece { range: at..at, new: format!("{before}{}{visibility}mod {name};{end}{after}", declared.head) }
 }
 
 /// Replaces `super` in the moved file by the path of the old parent, wherever it means that.

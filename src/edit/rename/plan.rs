@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{FileOccurrences, RenameError};
-use crate::edit::text::nth_line;
+use crate::edit::text::{Piece, nth_line, spliced};
 use crate::index::{Role, is_understood, language_of};
 
 /// Maximum number of mentions and of doubtful places listed.
@@ -15,7 +15,7 @@ const LINE_CHARS_MAX: usize = 200;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// By path; each file once.
-    pub edits: Vec<FileEdit>,
+    pub edits: Vec<NewText>,
     /// Strings, comments and documents that contain the name.
     pub mentions: Vec<Mention>,
     /// Places that may mean the definition and stay as they are.
@@ -24,7 +24,7 @@ pub struct Plan {
 
 /// The whole new text of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileEdit {
+pub struct NewText {
     pub path: String,
     pub text_after: String,
 }
@@ -46,18 +46,11 @@ pub struct Doubt {
     pub why: String,
 }
 
-/// New text for some bytes of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
-    pub path: String,
-    pub bytes: Range<usize>,
-    pub with: String,
-}
-
 /// Collects a plan.
 #[derive(Default)]
 pub struct Edits {
-    changes: Vec<Change>,
+    /// Pieces with the paths of their files.
+    pieces: Vec<(String, Piece)>,
     /// FileOccurrences and place of every change of a name.
     pub changed: Vec<(usize, usize)>,
     pub plan: Plan,
@@ -82,7 +75,7 @@ impl Edits {
     }
 
     pub fn put(&mut self, path: &str, bytes: Range<usize>, with: String) {
-        self.changes.push(Change { path: path.to_owned(), bytes, with });
+        self.pieces.push((path.to_owned(), Piece { range: bytes, new: with }));
     }
 
     pub fn mention(&mut self, path: &str, text: &str, line: usize) {
@@ -104,35 +97,24 @@ impl Edits {
     pub fn finish(self, texts: &[(String, String)], name: &str) -> Result<Plan, RenameError> {
         let mut plan = self.plan;
         for (path, text) in texts {
-            let mut own: Vec<&Change> = self.changes.iter().filter(|c| c.path == *path).collect();
-            own.sort_by_key(|c| (c.bytes.start, c.bytes.end));
+            let mut own: Vec<&Piece> =
+                self.pieces.iter().filter(|(of, _)| of == path).map(|(_, piece)| piece).collect();
+            own.sort_by_key(|piece| (piece.range.start, piece.range.end));
             own.dedup();
             if own.is_empty() {
                 continue;
             }
-            let after = changed(text, &own).filter(|after| stays_understood(path, text, after));
+            let after = spliced(text, own).filter(|after| stays_understood(path, text, after));
             let broken = || RenameError::NotUnderstood {
                 path: path.clone(),
                 name: name.to_owned(),
                 reason: "the changed text would not parse".to_owned(),
             };
-            plan.edits.push(FileEdit { path: path.clone(), text_after: after.ok_or_else(broken)? });
+            plan.edits.push(NewText { path: path.clone(), text_after: after.ok_or_else(broken)? });
         }
         plan.edits.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(plan)
     }
-}
-
-/// The text after all changes of one file, which are sorted; `None` if two overlap.
-fn changed(text: &str, changes: &[&Change]) -> Option<String> {
-    let (mut after, mut at) = (String::with_capacity(text.len()), 0);
-    for change in changes {
-        after.push_str(text.get(at..change.bytes.start)?);
-        after.push_str(&change.with);
-        at = change.bytes.end;
-    }
-    after.push_str(text.get(at..)?);
-    Some(after)
 }
 
 fn stays_understood(path: &str, before: &str, after: &str) -> bool {

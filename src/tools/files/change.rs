@@ -8,6 +8,7 @@ use std::time::Duration;
 use similar::{ChangeTag, TextDiff};
 
 use crate::base::overwrite::{self, Names};
+use crate::edit::WRITE_MAX_BYTES;
 use crate::protocol::FileChange;
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
@@ -18,8 +19,6 @@ use crate::tools::files::{edit, write};
 use crate::tools::outcome::{DIFF_MAX_BYTES, Keep, Outcome, fitted};
 use crate::tools::preview::Preview;
 
-/// Largest text written to one file, and largest file that is changed.
-pub const WRITE_MAX_BYTES: usize = 1 << 20;
 /// Longest search for the smallest diff; after that a coarser one is shown.
 pub const DIFF_TIME_MAX: Duration = Duration::from_secs(1);
 

@@ -1,17 +1,12 @@
 //! `edit` and `replace_in_file`: passages of a file become others, or a definition gets another text; all that a call asks for, or nothing.
 
-use std::collections::HashSet;
-
 use serde_json::Value;
 
-use crate::base::line_ends;
-use crate::edit::{self, Hints, MergeError};
-use crate::index::parts;
+use crate::edit::{self, Edit, Hints, MergeError, Mismatch, Several};
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
-use crate::tools::confine::{Access, Inside};
-use crate::tools::files::change::{Change, WRITE_MAX_BYTES, text_of};
-use crate::tools::files::passage::{self, Piece, Several, line_of};
+use crate::tools::confine::Access;
+use crate::tools::files::change::{Change, text_of};
 
 /// Maximum number of edits of one call.
 const EDITS_MAX: usize = 200;
@@ -19,9 +14,7 @@ const EDITS_MAX: usize = 200;
 /// `replace_in_file`: one passage, which has to be unique.
 pub fn replacement(arguments: Arguments<'_>, context: &Context) -> Result<Change, String> {
     let (path, old, new) = (arguments.text("path")?, arguments.text("old")?, arguments.text("new")?);
-    let (file, before) = existing(path, context)?;
-    let (after, notes) = replaced(&file.relative(), &before, &[(old, new)], Several::Never)?;
-    changed(file, before, after, notes)
+    changed(path, &Edit::replace(old, new), context)
 }
 
 /// `edit`: several passages, each in one place or in all, or a whole definition.
@@ -29,10 +22,8 @@ pub fn plan(arguments: Arguments<'_>, context: &Context) -> Result<Change, Strin
     let filled = |name| Ok::<_, String>(arguments.optional_text(name)?.filter(|text| !text.trim().is_empty()));
     let (name, code) = (filled("definition")?, filled("code")?);
     let pairs = pairs(arguments)?;
-    let (file, before) = existing(arguments.text("path")?, context)?;
-    let path = file.relative();
-    let (after, notes) = match (&pairs[..], name, code) {
-        ([], Some(name), Some(code)) => defined(&path, &before, name.trim(), code)?,
+    let edit = match (&pairs[..], name, code) {
+        ([], Some(name), Some(code)) => Edit::Definition { name: Some(name.trim()), code, hints: Hints::default() },
         ([], Some(name), None) => {
             return Err(format!(
                 "`code` is missing: the whole new text of `{name}`. To remove it, give its text as `old` in `edits`, and an empty `new`"
@@ -45,11 +36,11 @@ pub fn plan(arguments: Arguments<'_>, context: &Context) -> Result<Change, Strin
         }
         (pairs, None, None) => {
             let several = if arguments.flag("all")? { Several::Wanted } else { Several::Offered };
-            replaced(&path, &before, pairs, several)?
+            Edit::Replace { passages: pairs.to_vec(), several }
         }
         _ => return Err("give either `edits` or `definition` with `code`, in a call of its own each".to_owned()),
     };
-    changed(file, before, after, notes)
+    changed(arguments.text("path")?, &edit, context)
 }
 
 /// The old and new text of each edit.
@@ -69,119 +60,20 @@ fn pairs<'a>(arguments: Arguments<'a>) -> Result<Vec<(&'a str, &'a str)>, String
     edits.iter().enumerate().map(|one| Ok((text(one, "old")?, text(one, "new")?))).collect()
 }
 
-/// The file that is to be changed, and its text.
-fn existing(path: &str, context: &Context) -> Result<(Inside, String), String> {
+/// The change of a file by an edit.
+fn changed(path: &str, edit: &Edit<'_>, context: &Context) -> Result<Change, String> {
     let file = context.root.resolve(path, Access::Write).map_err(|error| error.to_string())?;
     if !file.exists() {
         return Err(format!("`{}` does not exist; write_file creates files", file.relative()));
     }
-    let text = text_of(&file)?;
-    Ok((file, text))
-}
-
-fn changed(file: Inside, before: String, after: String, notes: Vec<String>) -> Result<Change, String> {
-    may_be_written(&file.relative(), after.len())?;
-    Change::text(file, Some(before), after, notes)
-}
-
-fn may_be_written(path: &str, bytes: usize) -> Result<(), String> {
-    let would = || format!("{path} would have {bytes} bytes, at most {WRITE_MAX_BYTES} are written");
-    if bytes > WRITE_MAX_BYTES { Err(would()) } else { Ok(()) }
-}
-
-/// `content` with all `pairs` of old and new passages replaced, each found in `content` as it is, and notes about what
-/// was tolerated. An error names the pair that is in the way.
-pub fn replaced(
-    path: &str,
-    content: &str,
-    pairs: &[(&str, &str)],
-    several: Several,
-) -> Result<(String, Vec<String>), String> {
-    let plain = line_ends::plain(content);
-    let pairs: Vec<[String; 2]> =
-        pairs.iter().map(|(old, new)| [old, new].map(|text| text.replace("\r\n", "\n"))).collect();
-    let (mut pieces, mut notes): (Vec<(usize, Piece)>, Vec<String>) = (Vec::new(), Vec::new());
-    for (at, [old, new]) in pairs.iter().enumerate() {
-        let found = if old.trim().is_empty() {
-            Err("`old` is blank; give the passage that is to be replaced, as it stands in the file".to_owned())
-        } else {
-            passage::find(path, &plain, (old, new), several)
-        };
-        let (found, note) = found.map_err(|why| {
-            let written = pairs[..at].iter().position(|[_, new]| !old.trim().is_empty() && new.contains(old.as_str()));
-            let why = written.map_or(why, |earlier| {
-                format!(
-                    "`old` is not in the file as it is now, but in the `new` of edit {}; make one edit of both",
-                    earlier + 1
-                )
-            });
-            if pairs.len() == 1 {
-                why
-            } else {
-                format!("no edit was made, because of edit {} of {}: {why}", at + 1, pairs.len())
-            }
-        })?;
-        pieces.extend(found.into_iter().map(|piece| (at, piece)));
-        notes.extend(note);
-    }
-    let after = joined(path, &plain, pieces)?;
-    Ok((if after == plain { content.to_owned() } else { line_ends::aligned(content, &after) }, notes))
-}
-
-/// `text` with the pieces, each with the number of its edit, put in.
-fn joined(path: &str, text: &str, mut pieces: Vec<(usize, Piece)>) -> Result<String, String> {
-    pieces.sort_by_key(|(_, piece)| (piece.range.start, piece.range.end));
-    pieces.dedup_by(|(_, a), (_, b)| a == b);
-    for pair in pieces.windows(2) {
-        let [(first, a), (second, b)] = pair else { continue };
-        if a.range.end > b.range.start {
-            let line = line_of(text, b.range.start);
-            return Err(format!(
-                "no edit was made, because edits {} and {} both change line {line} of {path}; make one edit of both",
-                first.min(second) + 1,
-                first.max(second) + 1
-            ));
-        }
-    }
-    let (gone, new) = pieces.iter().fold((0, 0), |(gone, new), (_, one)| (gone + one.range.len(), new + one.new.len()));
-    may_be_written(path, text.len() - gone + new)?;
-    let (mut after, mut done) = (String::with_capacity(text.len() - gone + new), 0);
-    for (_, piece) in &pieces {
-        after.push_str(&text[done..piece.range.start]);
-        after.push_str(&piece.new);
-        done = piece.range.end;
-    }
-    after.push_str(&text[done..]);
-    Ok(after)
-}
-
-/// `before` with `code` in the place of the definition `name`, or next to its siblings if there is none yet.
-fn defined(path: &str, before: &str, name: &str, code: &str) -> Result<(String, Vec<String>), String> {
-    let (container, last) = match name.rsplit_once("::").or_else(|| name.rsplit_once('.')) {
-        Some((around, last)) => (around.rsplit(['.', ':']).next().map(str::to_owned), last),
-        None => (None, name),
-    };
-    let merged = edit::merge(path, before, code, &Hints { container, ..Hints::default() });
-    let merged = merged.map_err(|error| match error {
-        MergeError::NoGrammar { .. } => {
+    let before = text_of(&file)?;
+    let applied = edit::apply(&file.relative(), &before, edit).map_err(|mismatch| match mismatch {
+        Mismatch::Merge(MergeError::NoGrammar { path }) => {
             format!("{path} is in a language whose definitions are not known; give `edits`")
         }
         other => other.to_string(),
     })?;
-    let written: HashSet<String> = parts::definitions(path, code).into_iter().map(|span| span.name).collect();
-    let is_it = |change: &edit::merge::Change| change.name == last || change.container.as_deref() == Some(last);
-    if !merged.changed.iter().any(is_it) && !written.contains(last) {
-        let names: Vec<&str> = merged.changed.iter().map(|change| change.name.as_str()).collect();
-        return Err(format!("`code` does not define `{name}`, but {}; nothing was changed", listed(&names)));
-    }
-    let others: Vec<&str> = merged.changed.iter().filter(|one| !is_it(one)).map(|one| one.name.as_str()).collect();
-    let note = (!others.is_empty()).then(|| format!("`code` also changed or added {}", listed(&others)));
-    Ok((merged.text, note.into_iter().collect()))
-}
-
-fn listed(names: &[&str]) -> String {
-    let names: Vec<String> = names.iter().take(12).map(|name| format!("`{name}`")).collect();
-    if names.is_empty() { "nothing with a name".to_owned() } else { names.join(", ") }
+    Change::text(file, Some(before), applied.text, applied.notes)
 }
 
 #[cfg(test)]
@@ -189,6 +81,7 @@ mod tests {
     use super::*;
     use crate::tools::builtin::Builtin;
     use crate::tools::files::walk::testing::{Project, change};
+    use proptest::prelude::*;
     use serde_json::json;
 
     #[test]
@@ -301,5 +194,18 @@ mod tests {
             assert!(!outcome.is_ok() && outcome.text.contains(part), "{part}: {}", outcome.text);
         }
         assert_eq!(project.text("f"), "a\n");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn a_call_that_does_not_fit_leaves_the_file_as_it_is(before in "[ab \n]{0,24}", old in "[ab \n]{0,6}", new in "[abc \n]{0,6}") {
+            let project = Project::with(&[("f", before.as_str())]);
+            let outcome = change(Builtin::Edit, &project, json!({ "path": "f", "edits": [{ "old": old, "new": new }] }));
+            let applied = edit::apply("f", &before, &Edit::Replace { passages: vec![(old.as_str(), new.as_str())], several: Several::Offered });
+            prop_assert_eq!(outcome.is_ok(), applied.is_ok(), "{}", outcome.text);
+            prop_assert_eq!(project.text("f"), applied.map_or(before, |applied| applied.text));
+        }
     }
 }

@@ -2,12 +2,13 @@
 
 use std::{fs, io};
 
-use crate::base::{Bytes, line_ends};
+use crate::base::Bytes;
 use crate::checkpoint::FILE_MAX;
+use crate::edit::{self, Edit, WRITE_MAX_BYTES};
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::confine::{Access, Inside};
-use crate::tools::files::change::{Change, WRITE_MAX_BYTES, text_of};
+use crate::tools::files::change::{Change, text_of};
 use crate::tools::files::undone::Seen;
 
 /// `write_file`: a whole file, new or replaced.
@@ -22,8 +23,9 @@ pub fn text(arguments: Arguments<'_>, context: &Context) -> Result<Change, Strin
         return Err(format!("`{}` is a folder; give the path of a file in it", file.relative()));
     }
     let before = if file.exists() { Some(text_of(&file)?) } else { None };
-    let after = before.as_ref().map_or_else(|| content.to_owned(), |before| line_ends::kept(before, content));
-    Change::text(file, before, after, Vec::new())
+    let old = before.as_deref().unwrap_or_default();
+    let applied = edit::apply(&file.relative(), old, &Edit::Whole(content))?;
+    Change::text(file, before, applied.text, applied.notes)
 }
 
 /// `delete_file`: one file; a checkpoint keeps its content for `undo`.

@@ -10,7 +10,7 @@ use crate::agent::player::Form;
 use crate::agent::toolkit::TurnError;
 use crate::base::is_listed;
 use crate::context::{Pack, mentions, readable};
-use crate::edit::{has_grammar, kept};
+use crate::edit::{Edit, has_grammar, kept};
 use crate::language::{Asked, grounding, words};
 use crate::models::dialect::Message;
 use crate::request::arguments::removes;
@@ -121,7 +121,11 @@ impl Target<'_> {
             let grown = grown(before, &code).filter(|_| matches!(wanted, Place::Into(_)));
             let grown =
                 grown.map(|line| format!("The line `{line}` stands there in part; write only what is to be added."));
-            lost.or(twice).or(grown).or_else(silent).or_else(unrun).or_else(|| job.problem(path, before, &after, &[]))
+            lost.or(twice)
+                .or(grown)
+                .or_else(silent)
+                .or_else(unrun)
+                .or_else(|| job.edited(path, before, &Edit::Whole(&after), &[]).err())
         };
         Draft { after, place, problem }
     }

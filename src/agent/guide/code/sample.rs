@@ -8,7 +8,7 @@ use crate::agent::question::Question;
 use crate::agent::toolkit::TurnError;
 use crate::agent::whole;
 use crate::context::Shown;
-use crate::edit;
+use crate::edit::{self, Edit};
 use crate::models::dialect::Message;
 
 use super::write::{added, changed};
@@ -44,5 +44,6 @@ pub async fn sample(
         return Ok(None);
     }
     let Some(code) = reply::first(&answer.text) else { return Ok(None) };
-    Ok(edit::merge(path, text, &code, &item.hints()).ok().map(|merged| merged.text))
+    let edit = Edit::Definition { name: None, code: &code, hints: item.hints() };
+    Ok(edit::apply(path, text, &edit).ok().map(|applied| applied.text))
 }

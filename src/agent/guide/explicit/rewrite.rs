@@ -3,7 +3,7 @@
 use crate::agent::guide::Job;
 use crate::context::is_declaration;
 use crate::context::mentions::Mentions;
-use crate::edit::{self, has_grammar, testing};
+use crate::edit::{self, Edit, has_grammar, testing};
 use crate::language::words;
 use crate::request::substitution;
 
@@ -18,7 +18,7 @@ pub(super) fn all(job: Job<'_>, mentions: &Mentions) -> Vec<Rewrite> {
     let mut rewrites = reworded(job, mentions);
     if rewrites.is_empty() {
         let rewrite = exported(job, mentions).or_else(|| swapped(job, mentions));
-        rewrites.extend(rewrite.filter(|one| one.after != one.before && one.is_sound(job)));
+        rewrites.extend(rewrite.filter(|one| one.after != one.before));
     }
     rewrites
 }
@@ -30,12 +30,6 @@ pub(super) struct Rewrite {
     pub path: String,
     pub before: String,
     pub after: String,
-}
-
-impl Rewrite {
-    fn is_sound(&self, job: Job<'_>) -> bool {
-        job.problem(&self.path, &self.before, &self.after, &[]).is_none()
-    }
 }
 
 /// `export f from index.js`: adds an existing definition to the exports of a module. `None` if the request asks for anything else.
@@ -50,9 +44,7 @@ fn exported(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
     let from = symbol.nodes.iter().find(|node| !is_declaration(&node.path)).map(|node| &node.path);
     let from = from.filter(|_| is_all && edit::export::is_asked(text))?;
     let before = job.text(path)?;
-    let after = edit::export::add(path, &before, &symbol.name, from)?;
-    let place = |name: &str| (name == symbol.name).then(|| from.clone());
-    let after = edit::imports::brought_in(path, &before, &after, &place);
+    let after = job.edited(path, &before, &Edit::Export { name: &symbol.name, from }, &[]).ok()?;
     Some(Rewrite { way: "export", path: path.clone(), before, after })
 }
 
@@ -75,7 +67,8 @@ fn swapped(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
             line.to_owned()
         }
     };
-    let after = before.split_inclusive('\n').enumerate().map(swap).collect();
+    let after: String = before.split_inclusive('\n').enumerate().map(swap).collect();
+    let after = job.edited(path, &before, &Edit::Whole(&after), &[]).ok()?;
     Some(Rewrite { way: "names", path: path.clone(), before, after })
 }
 
@@ -109,8 +102,8 @@ fn reworded(job: Job<'_>, mentions: &Mentions) -> Vec<Rewrite> {
             if places > REWORDED_PLACES_MAX {
                 return Vec::new();
             }
-            let rewrite = Rewrite { way: "quoted text", path: path.clone(), before, after };
-            changes.extend(Some(rewrite).filter(|one| one.is_sound(job)));
+            let Ok(after) = job.edited(path, &before, &Edit::Whole(&after), &[]) else { continue };
+            changes.push(Rewrite { way: "quoted text", path: path.clone(), before, after });
         }
         changes
     };

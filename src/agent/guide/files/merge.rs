@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::agent::guide::items::{Item, What};
 use crate::agent::guide::{Job, Stretch, new_test, refusal};
-use crate::base::line_ends;
 use crate::context::Found;
 use crate::context::mentions::Mentions;
 use crate::edit::unasked::Basis;
-use crate::edit::{self, Hints, comments, preserve, testing};
+use crate::edit::{self, Edit, Hints, MergeError, Mismatch, comments, preserve, testing};
 use crate::language::grounding;
 use crate::request::kind;
 
@@ -58,14 +57,13 @@ impl Files {
         self.refuse_unasked(&draft.after, pieces)?;
         self.bring_in_imports(job, pieces, &mut draft.after);
         for (path, text) in &mut draft.after {
-            if let Some(before) = self.before.get(path) {
-                if !edit::export::is_asked(&self.asked.text) {
-                    *text = edit::extras::without_unused_imports(path, before, text, &self.told);
-                }
-                *text = line_ends::kept(before, text);
+            if let Some(before) = self.before.get(path)
+                && !edit::export::is_asked(&self.asked.text)
+            {
+                *text = edit::extras::without_unused_imports(path, before, text, &self.told);
             }
         }
-        self.check(job, &draft)?;
+        self.check(job, &mut draft)?;
         (self.after, self.touched) = (draft.after, draft.touched);
         Ok(())
     }
@@ -88,11 +86,11 @@ impl Files {
             (What::File, Some(_)) if !self.before.contains_key(path) => Ok(format!("{}\n", code.trim_end())),
             (What::File, Some(_)) => Err(format!("{path} is there already.")),
             (What::Statement(old), Some(now)) => {
-                replaced(path, &now, old, &preserve::with_names(old, code, self.may_remove))
+                restated(path, &now, old, preserve::with_names(old, code, self.may_remove).trim_end())
             }
             (What::Remove(name), Some(now)) => {
                 draft.may_go.push(name.clone());
-                edit::remove::definition_or_statement(path, &now, name)
+                edited(path, &now, &Edit::Remove(name))
             }
             (_, Some(now)) => self.merged(item, &now, code, &mut draft.touched),
         }?;
@@ -133,10 +131,8 @@ impl Files {
         }) {
             for path in &self.exporting {
                 let Some(text) = after.get(path).or(self.before.get(path)) else { continue };
-                let text = &edit::export::brought_in(path, text, &item.name, &item.path);
-                let new = edit::export::add(path, text, &item.name, &item.path).unwrap_or_else(|| text.clone());
-                if after.get(path).or(self.before.get(path)) != Some(&new) {
-                    after.insert(path.clone(), new);
+                if let Ok(exported) = edit::apply(path, text, &Edit::Export { name: &item.name, from: &item.path }) {
+                    after.insert(path.clone(), exported.text);
                 }
             }
         }
@@ -224,17 +220,16 @@ impl Files {
         }
     }
 
-    /// Refuses the change if a check finds a problem in one of its files.
-    fn check(&self, job: Job<'_>, draft: &Draft) -> Result<(), Refusal> {
-        for (path, text) in &draft.after {
+    /// Gives the files their line ends, and refuses the change if a check finds a problem in one of them.
+    fn check(&self, job: Job<'_>, Draft { after, may_go, .. }: &mut Draft) -> Result<(), Refusal> {
+        for (path, text) in after {
             let before = self.before.get(path).map(String::as_str).unwrap_or_default();
             let style = self.style.filter(|_| before.is_empty() && testing::is_test(path));
             if let Some(module) = style.and_then(|style| new_test::lacks_runner(path, text, style)) {
                 return Err(format!("{path} does not import `{module}`; import it and write its kind of tests").into());
             }
-            if let Some(problem) = job.problem(path, before, text, &draft.may_go) {
-                return Err(format!("{path}: {problem}").into());
-            }
+            *text =
+                job.edited(path, before, &Edit::Whole(text), may_go).map_err(|problem| format!("{path}: {problem}"))?;
         }
         Ok(())
     }
@@ -253,10 +248,10 @@ impl Files {
         if item.is_new_test() && !testing::is_test(path) && !now.contains("mod tests") {
             code = new_test::in_new_module(&code);
         }
-        let merged = match edit::merge(path, now, &code, &hints) {
+        let merged = match edit::apply(path, now, &Edit::Definition { name: None, code: &code, hints }) {
             Ok(merged) => merged,
-            Err(edit::MergeError::NothingChanged) => return Ok(now.to_owned()),
-            Err(error) => return Err(format!("{path}: {error}")),
+            Err(Mismatch::Merge(MergeError::NothingChanged)) => return Ok(now.to_owned()),
+            Err(mismatch) => return Err(format!("{path}: {mismatch}")),
         };
         touched.extend(merged.changed.iter().map(|change| Stretch {
             path: path.clone(),
@@ -290,13 +285,19 @@ fn nothing_new(pieces: &[(Item, String)], unchanged: Vec<Item>) -> Refusal {
     Refusal { message, unchanged }
 }
 
-/// `now` with `code` in place of the statement `old`.
-fn replaced(path: &str, now: &str, old: &str, code: &str) -> Result<String, String> {
-    if now.contains(old) {
-        Ok(now.replacen(old, code.trim_end(), 1))
-    } else {
-        Err(format!("{path}: `{}` does not stand there any more.", old.lines().next().unwrap_or_default()))
-    }
+/// The text of a file after an edit; the error is for the model.
+fn edited(path: &str, now: &str, edit: &Edit<'_>) -> Result<String, String> {
+    edit::apply(path, now, edit).map(|applied| applied.text).map_err(|mismatch| match mismatch {
+        Mismatch::Unclear(why) => why,
+        mismatch => format!("{path}: {mismatch}"),
+    })
+}
+
+/// `now` with `new` in place of the statement `old`.
+fn restated(path: &str, now: &str, old: &str, new: &str) -> Result<String, String> {
+    edited(path, now, &Edit::Statement { old, new }).map_err(|_| {
+        format!("{path}: `{}` is not there any more, or not once.", old.lines().next().unwrap_or_default())
+    })
 }
 
 #[cfg(test)]

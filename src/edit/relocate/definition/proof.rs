@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::{Move, MoveError};
-use crate::edit::rename::{FileEdit, Verdict, decide, read_places};
+use crate::edit::rename::{NewText, Verdict, decide, read_places};
 use crate::index::uses::unbound;
 use crate::index::{Import, Names, Role, Symbol, is_understood, language_of, whole_words};
 
 /// An error if a changed file does not parse or leaves a name unbound, if a use is lost, or if the imports of the new file come to lead
 /// back to it.
-pub fn holds(work: &Move, edits: &[FileEdit]) -> Result<(), MoveError> {
+pub fn holds(work: &Move, edits: &[NewText]) -> Result<(), MoveError> {
     let view = work.view;
     let mut after = view.snapshot.clone();
     edits.iter().for_each(|edit| after.put(&edit.path, &edit.text_after));

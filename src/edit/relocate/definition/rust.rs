@@ -1,7 +1,7 @@
 //! Moves between the modules of a Rust crate: paths, visibility and the declaration of a new module.
 
 use super::super::rust::{Declared, Module, declaration, declare};
-use super::{Edit, Move, MoveError, View, hidden, stuck};
+use super::{Move, MoveError, Piece, View, hidden, stuck};
 use crate::edit::rename::FileOccurrences;
 use crate::index::parts::{Part, Sort, parts};
 use crate::index::{Occurrence, whole_words};
@@ -40,7 +40,7 @@ pub fn path(work: &mut Move, sheet: &FileOccurrences, one: &Occurrence, receiver
     }
     let new = path_of(work.view.to).ok_or_else(no)?;
     work.has_users = true;
-    work.draft(&sheet.path).edits.push(Edit { range: start..at - 2, new });
+    work.draft(&sheet.path).edits.push(Piece { range: start..at - 2, new });
     Ok(())
 }
 
@@ -79,7 +79,7 @@ pub fn paths_inside(work: &mut Move) -> Result<(), MoveError> {
                 end += "::super".len();
             }
             let new = absolute(view, &text[at..end]).ok_or_else(|| stuck(view.from, text, at))?;
-            work.inner.push(Edit { range: at..end, new });
+            work.inner.push(Piece { range: at..end, new });
         }
     }
     Ok(())

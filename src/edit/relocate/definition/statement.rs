@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{MoveError, stuck, whole_lines};
 use crate::base::pattern::static_regex;
-use crate::edit::text::{Edit, Source, line_start};
+use crate::edit::text::{Piece, Source, line_start};
 use crate::index::parts::{Imported, Part, Sort, parts};
 use crate::index::{ImportForm, import_sites, language_of};
 
@@ -78,8 +78,8 @@ impl Statement {
     }
 
     /// The edits that take some names out: the whole statement if none is left.
-    pub fn without(&self, path: &str, text: &str, gone: &[usize]) -> Result<Vec<Edit>, MoveError> {
-        let empty = |range| Edit { range, new: String::new() };
+    pub fn without(&self, path: &str, text: &str, gone: &[usize]) -> Result<Vec<Piece>, MoveError> {
+        let empty = |range| Piece { range, new: String::new() };
         if gone.len() >= self.names.len() {
             return Ok(vec![empty(whole_lines(text, &self.bytes))]);
         }
@@ -107,10 +107,10 @@ impl Statement {
         }
         let shifted = edits.into_iter().map(|edit| {
             let bytes = edit.range.start - self.bytes.start..edit.range.end - self.bytes.start;
-            Edit { range: bytes, ..edit }
+            Piece { range: bytes, ..edit }
         });
         let (left, _) = Source::new(&text[self.bytes.clone()]).apply(&shifted.collect::<Vec<_>>());
-        Ok(vec![Edit { range: self.bytes.clone(), new: without_braces(&left) }])
+        Ok(vec![Piece { range: self.bytes.clone(), new: without_braces(&left) }])
     }
 
     /// Runs of names with nothing but commas between them.

@@ -6,7 +6,7 @@ use super::super::rust::Module;
 use super::statement::{self, Statement};
 use super::{Move, MoveError, paths, place, python, rust, script, stuck, whole_lines};
 use crate::edit::rename::{FileOccurrences, Verdict, decide, from_file, read_places};
-use crate::edit::text::{Edit, line_start};
+use crate::edit::text::{Piece, line_start};
 use crate::index::parts::{Part, parts};
 use crate::index::{Kind, Meaning, Occurrence, Role, import_sites, language_of, whole_words};
 
@@ -80,7 +80,7 @@ fn change(work: &mut Move, sheet: &FileOccurrences, one: &Occurrence) -> Result<
             work.listed = true;
             let quoted = one.bytes.start - 1..one.bytes.end + 1;
             let range = out_of_list(&sheet.text, quoted).ok_or_else(|| stuck(&sheet.path, &sheet.text, at))?;
-            work.draft(view.from).edits.push(Edit { range, new: String::new() });
+            work.draft(view.from).edits.push(Piece { range, new: String::new() });
             Ok(())
         }
         Role::Reference | Role::Shorthand if is_old => {
@@ -89,7 +89,7 @@ fn change(work: &mut Move, sheet: &FileOccurrences, one: &Occurrence) -> Result<
                 Some(range) => {
                     work.listed = true;
                     let range = range.ok_or_else(|| stuck(&sheet.path, &sheet.text, at))?;
-                    work.draft(view.from).edits.push(Edit { range, new: String::new() });
+                    work.draft(view.from).edits.push(Piece { range, new: String::new() });
                 }
                 None => work.left.push(module_around(work, one)),
             }
@@ -241,11 +241,11 @@ fn redirect(work: &mut Move, sheet: &FileOccurrences, one: &Occurrence, source: 
     let new = renamed(work, &sheet.path, source).ok_or_else(no)?;
     let is_alone = statement.names.len() == 1 && !imports_new(work, sheet, &all);
     let edits = match &statement.source {
-        Some(source) if is_alone => vec![Edit { range: source.clone(), new }],
+        Some(source) if is_alone => vec![Piece { range: source.clone(), new }],
         _ => {
             let line = statement.line(&sheet.path, text, name, &new);
             if is_alone {
-                vec![Edit { range: statement.bytes.clone(), new: line }]
+                vec![Piece { range: statement.bytes.clone(), new: line }]
             } else {
                 let mut edits = statement.without(&sheet.path, text, &[name])?;
                 if statement.is_plain {
@@ -253,7 +253,7 @@ fn redirect(work: &mut Move, sheet: &FileOccurrences, one: &Occurrence, source: 
                 } else {
                     let begin = statement.bytes.start;
                     let indent = &text[line_start(text, begin)..begin];
-                    edits.push(Edit { range: begin..begin, new: format!("{line}\n{indent}") });
+                    edits.push(Piece { range: begin..begin, new: format!("{line}\n{indent}") });
                 }
                 edits
             }
@@ -287,14 +287,14 @@ fn hand_on(work: &mut Move, sheet: &FileOccurrences, one: &Occurrence, source: &
         }
         let whole = whole_lines(text, &site.statement);
         let range = if is_alone { Some(whole) } else { out_of_list(text, spec) };
-        work.draft(view.to).edits.push(Edit { range: range.ok_or_else(no)?, new: String::new() });
+        work.draft(view.to).edits.push(Piece { range: range.ok_or_else(no)?, new: String::new() });
         work.has_users = true;
         return Ok(());
     }
     work.has_users = true;
     let new = renamed(work, &sheet.path, source).ok_or_else(no)?;
     if is_alone {
-        work.draft(&sheet.path).edits.push(Edit { range: site.source_bytes.clone(), new });
+        work.draft(&sheet.path).edits.push(Piece { range: site.source_bytes.clone(), new });
         return Ok(());
     }
     let (head, tail) = (&text[site.statement.start..open], &text[close + 1..site.source_bytes.start]);
@@ -302,7 +302,7 @@ fn hand_on(work: &mut Move, sheet: &FileOccurrences, one: &Occurrence, source: &
     let line = format!("{head}{{ {} }}{tail}{new}{end}\n", &text[spec.clone()]);
     let gone = out_of_list(text, spec).ok_or_else(no)?;
     let begin = site.statement.start..site.statement.start;
-    let edits = [Edit { range: begin, new: line }, Edit { range: gone, new: String::new() }];
+    let edits = [Piece { range: begin, new: line }, Piece { range: gone, new: String::new() }];
     work.draft(&sheet.path).edits.extend(edits);
     Ok(())
 }
@@ -334,7 +334,7 @@ fn stars(work: &mut Move) -> Result<(), MoveError> {
         let word = if is_type(work) { "export type" } else { "export" };
         let line = format!("\n{word} {{ {} }} from {quote}{new}{quote}{end}", work.name);
         let at = site.statement.end..site.statement.end;
-        work.draft(path).edits.push(Edit { range: at, new: line });
+        work.draft(path).edits.push(Piece { range: at, new: line });
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 use serde_json::Value;
 
 use crate::edit::keyed::{self, Change, Keys};
-use crate::edit::line_of;
+use crate::edit::{self, Edit, line_of};
 
 const TOML: &str = "toml";
 
@@ -31,7 +31,7 @@ pub fn put(file: &Path, text: &str, entries: &[Entry]) -> Result<String> {
         text = removed(form, text, &keys).map_err(|why| named(file, &why))?;
     }
     let wanted: Vec<Change> = wanted.into_iter().map(|(keys, value)| Change::Set(keys, value)).collect();
-    keyed::changed(form, &text, &wanted).map_err(|why| named(file, &why))
+    changed(form, &text, &wanted).map_err(|why| named(file, &why))
 }
 
 /// The text without these entries, and without the objects that are empty then.
@@ -71,7 +71,7 @@ fn parsed(file: &Path, text: &str) -> Result<Vec<Keys>> {
         })?;
     }
     // Without changes this only parses; the error says where the text is wrong.
-    keyed::changed(form, text, &[]).map_err(|why| named(file, &why))?;
+    changed(form, text, &[]).map_err(|why| named(file, &why))?;
     let all = keyed::entries(form, text).ok_or_else(|| named(file, "it has no entries"))?;
     Ok(all.into_iter().map(|(keys, _)| keys).collect())
 }
@@ -96,6 +96,10 @@ fn leaves(keys: &[String], value: &Value, found: &mut Vec<Entry>) {
     }
 }
 
+fn changed(form: &str, text: &str, changes: &[Change]) -> Result<String, String> {
+    Ok(edit::apply(form, text, &Edit::Entries(changes))?.text)
+}
+
 /// A name whose ending shows [`keyed`] the format of a file; the client's own may end in `.jsonc`.
 fn form(file: &Path) -> &'static str {
     if file.extension().is_some_and(|ending| ending == TOML) { "client.toml" } else { "client.json" }
@@ -107,7 +111,7 @@ fn removed(form: &str, text: String, keys: &[String]) -> Result<String, String> 
     if !all(&text).iter().any(|(one, _)| one == keys) {
         return Ok(text);
     }
-    let shorter = keyed::changed(form, &text, &[Change::Remove(keys.to_vec())])?;
+    let shorter = changed(form, &text, &[Change::Remove(keys.to_vec())])?;
     let outer = &keys[..keys.len() - 1];
     let inside = |one: &Keys| one.len() > outer.len() && one.starts_with(outer);
     if outer.is_empty() || all(&shorter).iter().any(|(one, _)| inside(one)) {

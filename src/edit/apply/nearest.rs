@@ -1,4 +1,4 @@
-//! Explains why a passage was not found: shows the nearest one with line numbers.
+//! Finds the lines of a text that are nearest to a passage that is not there.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use similar::TextDiff;
 
-use crate::tools::outcome::cut_line;
+use crate::base::cut_line;
 
 const SHOWN_MAX_LINES: usize = 30;
 /// Longest text compared character by character.
@@ -15,9 +15,20 @@ const COMPARE_TIME_MAX: Duration = Duration::from_secs(1);
 /// Least similarity of a passage that is worth showing, from 0 to 1.
 const ALIKE_MIN: f32 = 0.3;
 
-/// The error for a passage that is not there.
-pub fn miss(path: &str, content: &str, old: &str) -> String {
-    let Some((first, lines, alike)) = nearest(content, old) else {
+/// The lines of a text that are most like a passage.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Nearest {
+    /// The number of the first line, counted from 1.
+    pub first: usize,
+    /// As many lines as the passage has.
+    pub lines: Vec<String>,
+    /// How similar they are, from 0 to 1.
+    pub alike: f32,
+}
+
+/// The message for a passage that is not in the file `path`.
+pub fn said(path: &str, nearest: Option<&Nearest>) -> String {
+    let Some(Nearest { first, lines, alike }) = nearest else {
         return format!("`old` was not found in {path}, nor anything like it; read_file shows what is there");
     };
     let (last, percent) = (first + lines.len() - 1, alike * 100.0);
@@ -29,9 +40,8 @@ pub fn miss(path: &str, content: &str, old: &str) -> String {
     text + "Copy the passage as it stands there, without the line numbers and with its own backslashes."
 }
 
-/// The passage of as many lines as `old` that shares most words with it: the number of its first line, its lines, and how
-/// similar it is, from 0 to 1. `None` if none is similar.
-fn nearest<'a>(content: &'a str, old: &str) -> Option<(usize, Vec<&'a str>, f32)> {
+/// The lines of `content`, as many as `old` has, that share most words with it. `None` if none are similar.
+pub fn nearest(content: &str, old: &str) -> Option<Nearest> {
     let lines: Vec<&str> = content.lines().collect();
     let wanted: Vec<&str> = old.trim_matches('\n').lines().collect();
     let height = wanted.len().min(lines.len());
@@ -44,14 +54,15 @@ fn nearest<'a>(content: &'a str, old: &str) -> Option<(usize, Vec<&'a str>, f32)
     }
     let starts = 0..=lines.len() - height;
     let at = starts.max_by_key(|at| (before[at + height] - before[*at], Reverse(*at)))?;
-    let passage = lines[at..at + height].to_vec();
+    let passage = &lines[at..at + height];
     let head = |lines: &[&str]| {
         let text = lines.join("\n");
         text[..text.floor_char_boundary(COMPARED_MAX_BYTES)].to_owned()
     };
-    let (wanted, found) = (head(&wanted), head(&passage));
+    let (wanted, found) = (head(&wanted), head(passage));
     let alike = TextDiff::configure().timeout(COMPARE_TIME_MAX).diff_chars(wanted.as_str(), found.as_str()).ratio();
-    (alike >= ALIKE_MIN).then_some((at + 1, passage, alike))
+    let lines = passage.iter().map(|line| (*line).to_owned()).collect();
+    (alike >= ALIKE_MIN).then_some(Nearest { first: at + 1, lines, alike })
 }
 
 fn words_of(line: &str) -> impl Iterator<Item = &str> {
@@ -70,7 +81,7 @@ mod tests {
             ("", "x", None),
             ("one line\n", "one line\nand many\nmore lines", Some(1)),
         ] {
-            assert_eq!(nearest(content, old).map(|(first, ..)| first), expected, "{old}");
+            assert_eq!(nearest(content, old).map(|found| found.first), expected, "{old}");
         }
     }
 
@@ -78,7 +89,7 @@ mod tests {
     fn a_large_file_is_searched_in_bounded_time() {
         let content = "some line of text that repeats\n".repeat(30_000);
         let start = std::time::Instant::now();
-        miss("f", &content, &"some line of text which repeats\n".repeat(300));
+        let _ = nearest(&content, &"some line of text which repeats\n".repeat(300));
         assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
     }
 }

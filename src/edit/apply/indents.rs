@@ -1,8 +1,6 @@
 //! Translates the indentation that a model wrote to the indentation of a file.
 
-pub fn indent_of(line: &str) -> &str {
-    &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
-}
+use crate::edit::indent::indent;
 
 /// Maps the indentation that a model wrote to that of the file.
 pub struct Indents<'a> {
@@ -15,9 +13,9 @@ pub struct Indents<'a> {
 impl<'a> Indents<'a> {
     pub fn learn(old: &[&'a str], window: &[&'a str], new: &[&'a str]) -> Indents<'a> {
         let filled = old.iter().zip(window).enumerate().filter(|(_, (line, _))| !line.trim().is_empty());
-        let pairs: Vec<_> = filled.map(|(at, (old, file))| (at, indent_of(old), indent_of(file))).collect();
+        let pairs: Vec<_> = filled.map(|(at, (old, file))| (at, indent(old), indent(file))).collect();
         let file_unit = smallest_step(pairs.iter().map(|(_, _, file)| *file));
-        let model_unit = smallest_step(old.iter().chain(new).map(|line| indent_of(line)));
+        let model_unit = smallest_step(old.iter().chain(new).map(|line| indent(line)));
         Indents { unit: (model_unit.clone(), if file_unit.is_empty() { model_unit } else { file_unit }), pairs }
     }
 

@@ -4,52 +4,54 @@ use std::ops::Range;
 
 use regex::Regex;
 
-use crate::tools::files::change::WRITE_MAX_BYTES;
-use crate::tools::files::indents::{Indents, indent_of};
-use crate::tools::files::near;
+use super::indents::Indents;
+use super::nearest::nearest;
+use super::{Mismatch, WRITE_MAX_BYTES};
+use crate::edit::indent::indent;
+use crate::edit::text::{Piece, line_of};
 
 /// Maximum number of places named when the passage is not unique.
 const PLACES_MAX: usize = 20;
-
-/// One place of a text, and what it becomes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
-    pub range: Range<usize>,
-    pub new: String,
-}
 
 /// Whether a passage may be replaced in several places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Several {
     Never,
+    /// Never; a place that has lines of its own is preferred: `main()` is in `def main():` too.
+    OnOwnLines,
     /// Not in this call; `all = true` allows it.
     Offered,
     Wanted,
 }
 
 impl Several {
-    /// Maximum number of places looked for. Where all are wanted, more would make a file that is too large to be written.
+    /// Maximum number of places looked for. Where many are looked at, more would make a file that is too large to be written.
     fn places_max(self, new: &str) -> usize {
-        if self == Several::Wanted { WRITE_MAX_BYTES / new.len().max(1) + 1 } else { PLACES_MAX + 1 }
+        let is_few = matches!(self, Several::Never | Several::Offered);
+        if is_few { PLACES_MAX + 1 } else { WRITE_MAX_BYTES / new.len().max(1) + 1 }
     }
 }
 
 /// The places of `old` in `content` with the text that each gets, and a note if something was tolerated. All texts have
-/// line feeds alone. An error says why nothing can be replaced, and what to give instead.
+/// line feeds alone.
+///
+/// # Errors
+/// It is in no place, in several, or in parts of numbers alone.
 pub fn find(
     path: &str,
     content: &str,
     (old, new): (&str, &str),
     several: Several,
-) -> Result<(Vec<Piece>, Option<String>), String> {
+) -> Result<(Vec<Piece>, Option<String>), Mismatch> {
     let most = several.places_max(new);
     let all = content.match_indices(old).map(|(at, _)| at..at + old.len());
     let (within, places): (Vec<Range<usize>>, Vec<Range<usize>>) =
         all.take(most).partition(|range| cuts_a_number(content, range));
     if let ([], [first, ..]) = (&places[..], &within[..]) {
-        let line = line_of(content, first.start);
-        return Err(format!("`old` begins or ends inside a number at line {line} of {path}; give the whole number"));
+        return Err(Mismatch::InNumber { path: path.to_owned(), line: line_of(content, first.start) });
     }
+    let alone: Vec<Range<usize>> = places.iter().filter(|place| has_own_lines(content, place)).cloned().collect();
+    let places = if several == Several::OnOwnLines && !alone.is_empty() { alone } else { places };
     let exact: Vec<Piece> = places.into_iter().map(|range| Piece { range, new: new.to_owned() }).collect();
     if !exact.is_empty() {
         let left = |places: usize| format!("`old` was left where it begins or ends inside a number ({places} places)");
@@ -69,23 +71,34 @@ pub fn find(
         let line = line_of(content, pieces[0].range.start);
         return Ok((pieces, Some(format!("line {line} was found with other blanks between its words"))));
     }
-    Err(near::miss(path, content, old))
+    Err(Mismatch::Missing { path: path.to_owned(), nearest: nearest(content, old) })
 }
 
-/// The pieces if there may be as many; else the error that names their lines.
-fn unique(path: &str, content: &str, pieces: Vec<Piece>, several: Several) -> Result<Vec<Piece>, String> {
+/// The pieces if there may be as many.
+fn unique(path: &str, content: &str, pieces: Vec<Piece>, several: Several) -> Result<Vec<Piece>, Mismatch> {
     if pieces.len() == 1 || several == Several::Wanted {
         return Ok(pieces);
     }
-    let lines: Vec<usize> = pieces.iter().map(|piece| line_of(content, piece.range.start)).collect();
+    let lines = pieces.iter().map(|piece| line_of(content, piece.range.start)).collect();
+    Err(Mismatch::Several { path: path.to_owned(), lines, is_offered: several == Several::Offered })
+}
+
+/// The message for a passage that begins on several lines.
+pub fn said(path: &str, lines: &[usize], is_offered: bool) -> String {
     let more = if lines.len() > PLACES_MAX { " and more" } else { "" };
     let shown: Vec<String> = lines.iter().take(PLACES_MAX).map(usize::to_string).collect();
     let count = if more.is_empty() { lines.len().to_string() } else { format!("over {PLACES_MAX}") };
-    let or = if several == Several::Offered { ", or give all = true" } else { "" };
-    Err(format!(
+    let or = if is_offered { ", or give all = true" } else { "" };
+    format!(
         "`old` occurs {count} times in {path}, at lines {}{more}; add lines before or after it to say which{or}",
         shown.join(", ")
-    ))
+    )
+}
+
+/// Whether a passage begins where a line begins and ends where one ends.
+fn has_own_lines(content: &str, range: &Range<usize>) -> bool {
+    let (before, behind) = (&content[..range.start], &content[range.end..]);
+    (before.is_empty() || before.ends_with('\n')) && (behind.is_empty() || behind.starts_with('\n'))
 }
 
 /// Whether a passage begins or ends between two digits: `limit = 5` is not in `limit = 50`.
@@ -95,11 +108,6 @@ fn cuts_a_number(content: &str, range: &Range<usize>) -> bool {
         is_digit(content[..at].chars().next_back()) && is_digit(content[at..].chars().next())
     };
     is_between_digits(range.start) || is_between_digits(range.end)
-}
-
-/// The number of the line of a byte, counted from 1.
-pub fn line_of(content: &str, at: usize) -> usize {
-    content[..at].matches('\n').count() + 1
 }
 
 /// The places of whole lines that differ from `old` only in indentation and trailing blanks.
@@ -140,7 +148,7 @@ fn rewritten(old: &[&str], found: &[&str], new: &[&str], near: &[usize], is_end:
     let mut text = String::new();
     for (index, line) in new.iter().enumerate() {
         if !line.trim().is_empty() {
-            text.push_str(&indents.translate(indent_of(line), near[index]));
+            text.push_str(&indents.translate(indent(line), near[index]));
             text.push_str(line.trim_start());
         }
         // The last line of a file may have no line end; then the new last line has none either.
@@ -208,12 +216,12 @@ fn within_lines(content: &str, old: &str, new: &str, most: usize) -> Vec<Piece> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::files::edit::replaced;
+    use crate::edit::apply::{Edit, apply};
 
     fn check(content: &str, old: &str, new: &str, expected: &str) {
-        match replaced("f", content, &[(old, new)], Several::Never) {
-            Ok((after, _)) => assert_eq!(after, expected),
-            Err(error) => assert_eq!(error, expected),
+        match apply("f", content, &Edit::replace(old, new)) {
+            Ok(applied) => assert_eq!(applied.text, expected),
+            Err(mismatch) => assert_eq!(mismatch.to_string(), expected),
         }
     }
 
@@ -241,7 +249,9 @@ mod tests {
         check("size = 120\n", "size = 12", "size = 13", inside);
         check("size = 120\n", "20", "30", inside);
         check("size = 12\nwide = 120\n", "= 12", "= 13", "size = 13\nwide = 120\n");
-        check("size  = 120\n", "size = 12", "size = 13", &near::miss("f", "size  = 120\n", "size = 12"));
+        let nearest = nearest("size  = 120\n", "size = 12");
+        let missing = Mismatch::Missing { path: "f".to_owned(), nearest }.to_string();
+        check("size  = 120\n", "size = 12", "size = 13", &missing);
         check("size12 = 1\n", "size", "wide", "wide12 = 1\n");
     }
 
@@ -283,9 +293,11 @@ mod tests {
     #[test]
     fn a_miss_shows_the_nearest_passage() {
         let content = "fn one() {}\n\nfn retry(attempts: u32) {\n    run(attempts);\n}\n";
-        let error = replaced("src/a.rs", content, &[("fn retry(times: u32) {\n    run(times);", "x")], Several::Never)
-            .unwrap_err();
-        insta::assert_snapshot!(error, @r"
+        let edit = Edit::replace("fn retry(times: u32) {\n    run(times);", "x");
+        let mismatch = apply("src/a.rs", content, &edit).unwrap_err();
+        let Mismatch::Missing { nearest: Some(nearest), .. } = &mismatch else { panic!("{mismatch:?}") };
+        assert_eq!((nearest.first, nearest.lines.len()), (3, 2));
+        insta::assert_snapshot!(mismatch, @r"
         `old` was not found in src/a.rs. Nearest passage, lines 3-4 (83% alike):
         3| fn retry(attempts: u32) {
         4|     run(attempts);

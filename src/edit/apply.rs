@@ -1,0 +1,197 @@
+//! The one way to change the text of a file: an [`Edit`] and the old text give the new text, or a [`Mismatch`] that says what to give instead.
+
+mod indents;
+mod nearest;
+mod passage;
+
+use std::collections::HashSet;
+
+use crate::edit::merge::{self, Hints, MergeError};
+use crate::edit::text::{Piece, Source, line_of};
+use crate::edit::{export, keyed, line_ends, remove};
+use crate::index::parts;
+
+pub use nearest::Nearest;
+pub use passage::Several;
+
+/// Largest text of a file that is changed, in bytes.
+pub const WRITE_MAX_BYTES: usize = 1 << 20;
+/// Maximum number of names that a message lists.
+const NAMED_MAX: usize = 12;
+
+/// A change of the text of one file. White space at the ends of lines, line ends and the byte order mark of what an edit does not name stay.
+#[derive(Clone, Debug)]
+pub enum Edit<'a> {
+    /// The file gets this text, whether it is there yet or not.
+    Whole(&'a str),
+    /// Passages become others: pairs of the old and the new one, all found in the text as it is, and replaced together.
+    Replace { passages: Vec<(&'a str, &'a str)>, several: Several },
+    /// A statement becomes another one: the only one on lines of its own, or the only passage with its text.
+    Statement { old: &'a str, new: &'a str },
+    /// Definitions, imports and statements become those of `code` that have the same names; new ones go next to their siblings. If `name` is
+    /// given (`f`, `Class.f`), the code has to define it.
+    Definition { name: Option<&'a str>, code: &'a str, hints: Hints },
+    /// The definition of this name goes, or the statement with this text.
+    Remove(&'a str),
+    /// Entries of a JSON or TOML file change by their keys, one after the other.
+    Entries(&'a [keyed::Change]),
+    /// A definition of the file `from` is exported, in the form that the file already uses.
+    Export { name: &'a str, from: &'a str },
+}
+
+impl<'a> Edit<'a> {
+    /// A passage that is in the text once becomes another one.
+    pub fn replace(old: &'a str, new: &'a str) -> Edit<'a> {
+        Edit::Replace { passages: vec![(old, new)], several: Several::Never }
+    }
+}
+
+/// The text after an edit.
+#[derive(Clone, Debug, Default)]
+pub struct Applied {
+    pub text: String,
+    /// What was tolerated, and what changed beside the named definition; a line each.
+    pub notes: Vec<String>,
+    /// The definitions that changed or are new, for [`Edit::Definition`].
+    pub changed: Vec<merge::Change>,
+}
+
+impl From<String> for Applied {
+    fn from(text: String) -> Applied {
+        Applied { text, ..Applied::default() }
+    }
+}
+
+/// Why an edit does not fit a text; nothing changes then. The message is for the model that made the edit.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Mismatch {
+    #[error("`old` is blank; give the passage that is to be replaced, as it stands in the file")]
+    Blank,
+    /// The old passage is not there. The nearest lines are those that share most words with it.
+    #[error("{}", nearest::said(path, nearest.as_ref()))]
+    Missing { path: String, nearest: Option<Nearest> },
+    /// The old passage is in several places, which begin on these lines.
+    #[error("{}", passage::said(path, lines, *is_offered))]
+    Several { path: String, lines: Vec<usize>, is_offered: bool },
+    #[error("`old` begins or ends inside a number at line {line} of {path}; give the whole number")]
+    InNumber { path: String, line: usize },
+    #[error("`old` is not in the file as it is now, but in the `new` of edit {edit}; make one edit of both")]
+    OfEarlier { edit: usize },
+    #[error(
+        "no edit was made, because edits {first} and {second} both change line {line} of {path}; make one edit of both"
+    )]
+    Overlap { path: String, first: usize, second: usize, line: usize },
+    #[error("no edit was made, because of edit {edit} of {of}: {why}")]
+    OneOf { edit: usize, of: usize, why: Box<Mismatch> },
+    #[error("{path} would have {bytes} bytes, at most {WRITE_MAX_BYTES} are written")]
+    TooLarge { path: String, bytes: usize },
+    #[error("`code` does not define `{name}`, but {}; nothing was changed", listed(written))]
+    OtherName { name: String, written: Vec<String> },
+    #[error("`{name}` is exported by {path} already, or {path} exports nothing in a known form")]
+    NoExport { path: String, name: String },
+    #[error(transparent)]
+    Merge(#[from] MergeError),
+    /// An entry or a definition is not there, or not of the kind that the edit needs.
+    #[error("{0}")]
+    Unclear(String),
+}
+
+impl From<Mismatch> for String {
+    fn from(mismatch: Mismatch) -> String {
+        mismatch.to_string()
+    }
+}
+
+/// The text of the file `path`, which is `old` now, after `edit`.
+///
+/// # Errors
+/// What of the edit does not fit the text, and what to give instead.
+pub fn apply(path: &str, old: &str, edit: &Edit<'_>) -> Result<Applied, Mismatch> {
+    let applied: Applied = match edit {
+        Edit::Whole(text) => line_ends::kept(old, text).into(),
+        Edit::Replace { passages, several } => replaced(path, old, passages, *several)?,
+        Edit::Statement { old: statement, new } => replaced(path, old, &[(*statement, *new)], Several::OnOwnLines)?,
+        Edit::Definition { name, code, hints } => defined(path, old, *name, code, hints)?,
+        Edit::Remove(what) => remove::definition_or_statement(path, old, what).map_err(Mismatch::Unclear)?.into(),
+        Edit::Entries(changes) => keyed::changed(path, old, changes).map_err(Mismatch::Unclear)?.into(),
+        Edit::Export { name, from } => {
+            let no_export = || Mismatch::NoExport { path: path.to_owned(), name: (*name).to_owned() };
+            export::exported(path, old, name, from).ok_or_else(no_export)?.into()
+        }
+    };
+    fits(path, applied.text.len())?;
+    Ok(applied)
+}
+
+fn fits(path: &str, bytes: usize) -> Result<(), Mismatch> {
+    if bytes > WRITE_MAX_BYTES { Err(Mismatch::TooLarge { path: path.to_owned(), bytes }) } else { Ok(()) }
+}
+
+fn replaced(path: &str, old: &str, passages: &[(&str, &str)], several: Several) -> Result<Applied, Mismatch> {
+    let source = Source::new(old);
+    let pairs: Vec<[String; 2]> =
+        passages.iter().map(|(old, new)| [old, new].map(|text| text.replace("\r\n", "\n"))).collect();
+    let (mut places, mut notes): (Vec<(usize, Piece)>, Vec<String>) = (Vec::new(), Vec::new());
+    for (at, [old, new]) in pairs.iter().enumerate() {
+        let is_blank = old.trim().is_empty();
+        let found =
+            if is_blank { Err(Mismatch::Blank) } else { passage::find(path, &source.text, (old, new), several) };
+        let (found, note) = found.map_err(|why| {
+            let earlier = pairs[..at].iter().position(|[_, new]| !is_blank && new.contains(old.as_str()));
+            let why = earlier.map_or(why, |earlier| Mismatch::OfEarlier { edit: earlier + 1 });
+            match pairs.len() {
+                1 => why,
+                of => Mismatch::OneOf { edit: at + 1, of, why: Box::new(why) },
+            }
+        })?;
+        places.extend(found.into_iter().map(|piece| (at + 1, piece)));
+        notes.extend(note);
+    }
+    let text = joined(path, &source, places)?;
+    Ok(Applied { text, notes, ..Applied::default() })
+}
+
+/// The text with the new passages, each with the number of its edit, in their places.
+fn joined(path: &str, source: &Source<'_>, mut places: Vec<(usize, Piece)>) -> Result<String, Mismatch> {
+    places.sort_by_key(|(_, place)| (place.range.start, place.range.end));
+    places.dedup_by(|(_, a), (_, b)| a == b);
+    for pair in places.windows(2) {
+        let [(one, a), (other, b)] = pair else { continue };
+        if a.range.end > b.range.start {
+            let (first, second, line) = (*one.min(other), *one.max(other), line_of(&source.text, b.range.start));
+            return Err(Mismatch::Overlap { path: path.to_owned(), first, second, line });
+        }
+    }
+    let (gone, new) = places.iter().fold((0, 0), |(gone, new), (_, one)| (gone + one.range.len(), new + one.new.len()));
+    fits(path, source.text.len() - gone + new)?;
+    Ok(source.apply(&places.into_iter().map(|(_, place)| place).collect::<Vec<_>>()).0)
+}
+
+fn defined(path: &str, old: &str, name: Option<&str>, code: &str, hints: &Hints) -> Result<Applied, Mismatch> {
+    let Some(name) = name else {
+        let merge::Merged { text, changed } = merge::merge(path, old, code, hints)?;
+        return Ok(Applied { text, changed, notes: Vec::new() });
+    };
+    let (container, last) = match name.rsplit_once("::").or_else(|| name.rsplit_once('.')) {
+        Some((around, last)) => (around.rsplit(['.', ':']).next().map(str::to_owned), last),
+        None => (None, name),
+    };
+    let merge::Merged { text, changed } = merge::merge(path, old, code, &Hints { container, ..hints.clone() })?;
+    let is_it = |change: &merge::Change| change.name == last || change.container.as_deref() == Some(last);
+    let written: HashSet<String> = parts::definitions(path, code).into_iter().map(|span| span.name).collect();
+    if !changed.iter().any(is_it) && !written.contains(last) {
+        let written = changed.into_iter().map(|change| change.name).collect();
+        return Err(Mismatch::OtherName { name: name.to_owned(), written });
+    }
+    let others: Vec<String> = changed.iter().filter(|one| !is_it(one)).map(|one| one.name.clone()).collect();
+    let note = (!others.is_empty()).then(|| format!("`code` also changed or added {}", listed(&others)));
+    Ok(Applied { text, changed, notes: note.into_iter().collect() })
+}
+
+fn listed(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().take(NAMED_MAX).map(|name| format!("`{name}`")).collect();
+    if names.is_empty() { "nothing with a name".to_owned() } else { names.join(", ") }
+}
+
+#[cfg(test)]
+mod tests;
