@@ -17,11 +17,9 @@ use super::url::world;
 use crate::cli::Project;
 use crate::scripted::toolkit;
 
-/// A turn whose model replies by what its prompt contains; returns its end, or its failure, and the notices.
+/// A turn whose model says what the memo says if its prompt contains that; returns its end, or its failure, and the notices.
 async fn turn(servers: &Servers, request: &str) -> (Result<TurnFinished, String>, Vec<String>) {
-    let script = Script::saying("I cannot say.")
-        .on("It carries 40 lamps", "The ship carries 40 lamps.")
-        .on("Say where the blue lamp hangs", "The blue lamp hangs in the hall.");
+    let script = Script::saying("I cannot say.").on("It carries 40 lamps", "The ship carries 40 lamps.");
     let plain = toolkit(&Project::todo(), script, Script::saying(""));
     let mut context = plain.context.clone().expect("a context");
     context.servers = Some(servers.clone());
@@ -77,7 +75,6 @@ async fn a_prompt_of_a_server_becomes_the_request() {
     let (ended, notices) = turn(&world(&far, "").servers, "/h:where the blue lamp").await;
     let finished = ended.expect("an end");
     assert_eq!(finished.request, "Say where the blue lamp hangs.");
-    assert!(finished.answer.contains("in the hall"), "{} {notices:?}", finished.answer);
     assert!(notices.iter().any(|note| note.contains("the request is the prompt /h:where")), "{notices:?}");
 }
 
