@@ -14,7 +14,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 pub use fit::{FitRequest, instead};
 pub use past::{Back, CheckpointRow, Went};
-pub use shared::{REQUEST_BYTES_MAX, SharedModels, without_vectors};
+pub use shared::{SharedModels, without_vectors};
 
 use crate::agent::private_names::Names;
 use crate::agent::{Remotes, Toolkit};

@@ -86,10 +86,16 @@ pub struct Exchange {
     pub answer: String,
 }
 
+/// Longest request, in bytes: a longer one would not fit into a slot's context.
+pub const REQUEST_BYTES_MAX: usize = 64 << 10;
+/// Maximum number of texts attached to a request, and the largest size of each: they must leave room in a slot's context.
+pub const GIVEN_MAX: usize = 8;
+pub const GIVEN_BYTES_MAX: u64 = 256 << 10;
+
 /// A text that the user attaches to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
-    /// The file's name as the user wrote it.
+    /// The file's name as the user wrote it, or `@server:uri` of a resource.
     pub name: String,
     pub text: String,
 }

@@ -23,7 +23,11 @@ impl Way {
     /// The way after this error. `None` if no other way helps: the turn was cancelled, or the user has to decide or to change a setting.
     pub fn after(self, error: &TurnError, has_other: bool) -> Option<Way> {
         let is_of_model = match error {
-            TurnError::Cancelled | TurnError::Skipped | TurnError::NotSent { .. } | TurnError::Lost(_) => return None,
+            TurnError::Cancelled
+            | TurnError::Skipped
+            | TurnError::NotSent { .. }
+            | TurnError::NotFetched(_)
+            | TurnError::Lost(_) => return None,
             TurnError::Pool(
                 PoolError::Models(_) | PoolError::KvType(_) | PoolError::NeedsFlash(_) | PoolError::Absent(_),
             ) => return None,

@@ -82,6 +82,9 @@ pub enum TurnError {
         "nothing is sent to {url}: {why}. Say yes when you are asked, or add the server by `monobloc models add {url}`"
     )]
     NotSent { url: String, why: String },
+    /// A resource or prompt of an MCP server that the request names.
+    #[error("{0}")]
+    NotFetched(String),
     #[error("a background task of this turn was lost: {0}")]
     Lost(String),
 }

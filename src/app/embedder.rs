@@ -26,7 +26,7 @@ impl App {
     pub fn embedder(&self, registry: &Registry) -> Result<Embedder, String> {
         let without = |why: String| format!("no embedder: search uses words only: {why}");
         if let Some(endpoint) = registry.endpoint(Role::Embedder).map_err(|why| without(why.to_string()))? {
-            if !consent::given(&consent::store(), endpoint) {
+            if !consent::given(&consent::store(), endpoint.url()) {
                 let url = endpoint.url();
                 return Err(without(format!(
                     "nothing is sent to {url} before you consent by `monobloc models add {url} --role embedder`"

@@ -13,13 +13,11 @@ use crate::engine::pool::Pool;
 use crate::index::{Index, Progress};
 use crate::models::{Role, places};
 use crate::protocol::{Ask, Op};
+use crate::remote::consent;
 use crate::session::{Message, Session};
-use crate::tools::mcp::Servers;
+use crate::tools::mcp::{Servers, Setup};
 use crate::tools::policy::Rules;
 use crate::tools::sandbox;
-
-/// Longest request, in bytes: a longer one would not fit into a slot's context.
-pub const REQUEST_BYTES_MAX: usize = 64 << 10;
 
 /// The models of a process. Clones share what is in memory.
 #[derive(Clone)]
@@ -134,5 +132,12 @@ pub fn without_vectors(missing: usize) -> Option<String> {
 
 /// The servers of a configuration; starts none.
 pub(super) fn servers_of(config: &Config) -> Servers {
-    Servers::new(&config.servers, &config.commands, &config.project, &places::cache_dir().join("mcp"))
+    let setup = Setup {
+        limits: config.commands.clone(),
+        project: config.project.clone(),
+        cache: places::cache_dir().join("mcp"),
+        offline: config.offline,
+        consents: consent::store(),
+    };
+    Servers::new(&config.servers, setup)
 }

@@ -1,5 +1,6 @@
 //! Defines the configuration of a run: every setting once, with its default.
 
+mod address;
 mod bounds;
 pub(crate) mod consent;
 pub mod file;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+pub use address::{Address, Headers};
 pub use bounds::Bounds;
 pub use file::{ConfigError, Place};
 pub use resolve::{Given, Origin, Settings, resolve};

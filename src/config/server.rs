@@ -1,4 +1,4 @@
-//! Reads an MCP server from a configuration file: a program that offers tools over its standard input and output.
+//! Reads an MCP server from a configuration file: a program that is started here, or a URL.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use toml::Spanned;
 
+use super::address::{Address, Headers};
 use super::file::{ConfigError, Place, Source, Texts, Value};
 
 /// ```toml
@@ -26,6 +27,11 @@ use super::file::{ConfigError, Place, Source, Texts, Value};
 /// confined = true                    # false: it may do anything you can, without limits
 /// enabled = true
 /// about = "files outside the project"
+///
+/// [mcp.issues]
+/// type = "http"                      # may be left out
+/// url = "https://mcp.example.org/mcp"
+/// headers = { Authorization = "Bearer ${ISSUES_TOKEN}" }  # the token is an environment variable
 /// ```
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -35,7 +41,12 @@ pub struct Server {
     /// Prefix of its tools' names: `files.read_text_file`.
     #[serde(skip)]
     pub name: String,
+    #[serde(rename = "type")]
+    pub kind: Option<Kind>,
+    /// The program to start; empty for a server behind a URL.
     pub command: String,
+    pub url: Option<Address>,
+    pub headers: Headers,
     /// `${project}` is replaced by the project's folder, here and in `env` and `dir`.
     #[serde(deserialize_with = "texts")]
     pub args: Vec<String>,
@@ -63,6 +74,15 @@ pub struct Server {
     pub about: String,
 }
 
+/// What other clients write as `type`. The older transport by two connections, `sse`, is not spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    Stdio,
+    #[serde(alias = "streamable-http", alias = "streamable_http")]
+    Http,
+}
+
 const TIMEOUT_DEFAULT_S: u64 = 60;
 const START_TIMEOUT_DEFAULT_S: u64 = 20;
 /// Longest timeout that a file may set.
@@ -71,22 +91,66 @@ const TIMEOUT_MAX_S: u64 = 600;
 const NAME_MAX_BYTES: usize = 32;
 
 impl Server {
-    /// A server that a client of this program names, such as an editor. It gets what a table with only these keys would give it;
+    /// A server that a client of this program names, such as an editor, still without a command or URL. It gets what a table with only these keys would give it;
     /// `place` is where the user can write one that grants more. Characters that a name cannot have become `-`.
-    pub fn passed(place: Place, name: &str, command: String, args: Vec<String>) -> Server {
+    pub fn passed(place: Place, name: &str) -> Server {
         let plain = |c: char| if is_plain(c) { c } else { '-' };
         let name = name.chars().map(plain).take(NAME_MAX_BYTES).collect();
-        Server { place, name, command, args, ..Server::default() }
+        Server { place, name, ..Server::default() }
+    }
+
+    /// The command line that starts it, or its URL.
+    pub fn line(&self) -> String {
+        match &self.url {
+            Some(url) => url.to_string(),
+            None => format!("{} {}", self.command, self.args.join(" ")).trim_end().to_owned(),
+        }
+    }
+
+    /// What is wrong about the keys together.
+    fn contradiction(&self) -> Option<String> {
+        let name = &self.name;
+        let is_started = !self.command.trim().is_empty();
+        let Some(_) = self.url else {
+            return match (is_started, self.kind) {
+                (_, Some(Kind::Http)) => Some(format!("[mcp.{name}] has no `url`; say where the server is")),
+                (false, _) => Some(format!(
+                    "[mcp.{name}] has no `command` and no `url`; name the program to start, or say where the server is"
+                )),
+                (true, _) if !self.headers.is_empty() => {
+                    Some(format!("[mcp.{name}] has `headers` without a `url`; a program takes `env`"))
+                }
+                (true, _) => None,
+            };
+        };
+        if is_started || self.kind == Some(Kind::Stdio) {
+            return Some(format!("[mcp.{name}] has a `url` and says that it is started; leave out one of them"));
+        }
+        let of_programs = [
+            ("args", !self.args.is_empty()),
+            ("env", !self.env.is_empty()),
+            ("inherit", !self.inherit.is_empty()),
+            ("dir", self.dir.is_some()),
+            ("reads", !self.reads.is_empty()),
+            ("writes", !self.writes.is_empty()),
+            ("network", self.network),
+            ("confined", !self.confined),
+        ];
+        let (key, _) = of_programs.into_iter().find(|(_, is_set)| *is_set)?;
+        Some(format!("[mcp.{name}] has `{key}`, which only a program that is started here can have; leave it out"))
     }
 }
 
-/// A server without a command, every other key at its default.
+/// A server without a command or URL, every other key at its default.
 impl Default for Server {
     fn default() -> Server {
         Server {
             place: Place::default(),
             name: String::new(),
+            kind: None,
             command: String::new(),
+            url: None,
+            headers: Headers::default(),
             args: Vec::new(),
             env: BTreeMap::new(),
             inherit: Vec::new(),
@@ -126,10 +190,8 @@ pub(super) fn read(
     for path in server.reads.iter_mut().chain(&mut server.writes) {
         *path = source.path_of(&path.to_string_lossy());
     }
-    if server.command.trim().is_empty() {
-        return Err(
-            source.wrong(name.span(), format!("[mcp.{}] has no `command`; name the program to start", server.name))
-        );
+    if let Some(why) = server.contradiction() {
+        return Err(source.wrong(name.span(), why));
     }
     Ok(server)
 }

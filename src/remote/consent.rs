@@ -1,4 +1,4 @@
-//! Remembers to which servers the user has consented to send what models are asked: once for each URL.
+//! Remembers to which servers the user has consented to send something: once for each URL.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,16 +22,16 @@ pub fn question(endpoint: &Endpoint) -> String {
     format!("Requests, code and paths of the project, and results of tools will be sent to {url}.{way}{mask}")
 }
 
-/// Whether the user has consented to this server.
-pub fn given(store: &Path, endpoint: &Endpoint) -> bool {
-    lines(store).iter().any(|line| line == endpoint.url())
+/// Whether the user has consented to sending to `server`: the URL of a role's server, or what names another kind of server.
+pub fn given(store: &Path, server: &str) -> bool {
+    lines(store).iter().any(|line| line == server)
 }
 
 /// Remembers the consent.
-pub fn give(store: &Path, endpoint: &Endpoint) -> io::Result<()> {
+pub fn give(store: &Path, server: &str) -> io::Result<()> {
     let mut kept = lines(store);
-    kept.retain(|line| line != endpoint.url());
-    kept.push(endpoint.url().to_owned());
+    kept.retain(|line| line != server);
+    kept.push(server.to_owned());
     let text: String = kept[kept.len().saturating_sub(SERVERS_MAX)..].iter().map(|line| format!("{line}\n")).collect();
     file::replace(store, text.as_bytes())
 }
@@ -49,10 +49,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = dir.path().join("new/servers");
         let (one, other) = (Endpoint::new("http://box:1").unwrap(), Endpoint::new("http://box:2").unwrap());
-        assert!(!given(&store, &one));
-        give(&store, &one).unwrap();
-        give(&store, &one).unwrap();
-        assert!(given(&store, &one) && !given(&store, &other));
+        assert!(!given(&store, one.url()));
+        give(&store, one.url()).unwrap();
+        give(&store, one.url()).unwrap();
+        assert!(given(&store, one.url()) && !given(&store, other.url()));
         assert_eq!(std::fs::read_to_string(&store).unwrap(), "http://box:1/v1\n");
         assert!(question(&one).contains("http://box:1/v1") && question(&one).contains("read on the way"));
     }

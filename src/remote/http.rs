@@ -9,9 +9,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full};
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{self, HeaderName, HeaderValue};
-use hyper::{Method, Request, Response};
+pub use hyper::body::Bytes;
+use hyper::body::Incoming;
+pub use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, Request, Response, header};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
@@ -23,7 +24,6 @@ use tokio_rustls::TlsConnector;
 use url::Url;
 
 use super::error::Why;
-use crate::models::Endpoint;
 
 /// Longest time for name, connection and encryption together.
 pub const CONNECT_MAX: Duration = Duration::from_secs(10);
@@ -32,11 +32,22 @@ pub const WHOLE_MAX: usize = 64 << 20;
 /// Bytes of an error that are read.
 const ERROR_MAX: usize = 64 << 10;
 
-/// A request to the server.
+/// A request to a server.
 pub struct Sent<'a> {
     pub url: &'a Url,
-    /// A JSON text to post; `None` gets.
-    pub body: Option<String>,
+    pub way: Way,
+    /// The headers besides those that every request has.
+    pub headers: HeaderMap,
+    /// A connection without a byte for so long is given up.
+    pub silence: Duration,
+}
+
+/// What a request does there.
+pub enum Way {
+    Get,
+    /// Posts a JSON text.
+    Post(String),
+    Delete,
 }
 
 /// The head of an answer, and the connection that its body comes from.
@@ -63,10 +74,11 @@ pub enum Failure {
     Final(Why),
 }
 
-/// Sends a request with the key and the headers of `endpoint`, and waits for the head of the answer.
-pub async fn send(endpoint: &Endpoint, key: Option<&str>, sent: Sent<'_>) -> Result<Answer, Failure> {
-    let request = request(endpoint, key, &sent).map_err(|why| Failure::Final(Why::Key(why)))?;
-    let stream = match timeout(CONNECT_MAX, connect(sent.url)).await {
+/// Sends a request, and waits for the head of the answer.
+pub async fn send(sent: Sent<'_>) -> Result<Answer, Failure> {
+    let (url, silence) = (sent.url, sent.silence);
+    let request = request(sent).map_err(|why| Failure::Final(Why::Key(why)))?;
+    let stream = match timeout(CONNECT_MAX, connect(url)).await {
         Ok(connected) => connected?,
         Err(_) => return Err(Failure::Passing(format!("no connection within {} s", CONNECT_MAX.as_secs()))),
     };
@@ -80,13 +92,13 @@ pub async fn send(endpoint: &Endpoint, key: Option<&str>, sent: Sent<'_>) -> Res
             tracing::debug!(%error, "a connection to a server ended");
         }
     }));
-    let response = match timeout(endpoint.silence, sender.send_request(request)).await {
+    let response = match timeout(silence, sender.send_request(request)).await {
         Ok(Ok(response)) => response,
         Ok(Err(error)) if error.is_parse() => return Err(Failure::Final(Why::Unreadable("it is no HTTP".to_owned()))),
         Ok(Err(error)) => return Err(Failure::Passing(words(&error))),
-        Err(_) => return Err(Failure::Final(Why::Silent(endpoint.silence))),
+        Err(_) => return Err(Failure::Final(Why::Silent(silence))),
     };
-    Ok(Answer { response, silence: endpoint.silence, _connection: connection })
+    Ok(Answer { response, silence, _connection: connection })
 }
 
 impl Answer {
@@ -146,34 +158,39 @@ impl Answer {
     }
 }
 
-fn request(endpoint: &Endpoint, key: Option<&str>, sent: &Sent<'_>) -> Result<Request<Full<Bytes>>, String> {
-    let method = if sent.body.is_some() { Method::POST } else { Method::GET };
+fn request(sent: Sent<'_>) -> Result<Request<Full<Bytes>>, String> {
+    let (method, body) = match sent.way {
+        Way::Get => (Method::GET, None),
+        Way::Post(body) => (Method::POST, Some(body)),
+        Way::Delete => (Method::DELETE, None),
+    };
     let port = sent.url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    let query = sent.url.query().map(|query| format!("?{query}")).unwrap_or_default();
     let mut request = Request::builder()
         .method(method)
-        .uri(sent.url.path())
+        .uri(format!("{}{query}", sent.url.path()))
         .header(header::HOST, format!("{}{port}", sent.url.host_str().unwrap_or_default()))
         .header(header::USER_AGENT, concat!("monobloc/", env!("CARGO_PKG_VERSION")))
         .header(header::ACCEPT, "text/event-stream, application/json")
         .header(header::CONNECTION, "close");
-    if sent.body.is_some() {
+    if body.is_some() {
         request = request.header(header::CONTENT_TYPE, "application/json");
     }
-    for (name, value) in &endpoint.headers {
-        let name = HeaderName::try_from(name.as_str()).map_err(|_| format!("the header {name} has no usable name"))?;
-        let mut value =
-            HeaderValue::try_from(value.as_str()).map_err(|_| format!("the header {name} has no usable value"))?;
-        value.set_sensitive(true);
-        request = request.header(name, value);
+    if let Some(headers) = request.headers_mut() {
+        headers.extend(sent.headers);
     }
-    if let Some(key) = key {
-        let mut value =
-            HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| "the key is not printable ASCII".to_owned())?;
-        value.set_sensitive(true);
-        request = request.header(header::AUTHORIZATION, value);
-    }
-    let body = Full::new(Bytes::from(sent.body.clone().unwrap_or_default()));
+    let body = Full::new(Bytes::from(body.unwrap_or_default()));
     request.body(body).map_err(|error| format!("no request can be made: {error}"))
+}
+
+/// Adds a header whose value no message shows.
+pub fn add_header(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), String> {
+    let wrong = |what: &str| format!("the header {name} has no usable {what}");
+    let key = HeaderName::try_from(name).map_err(|_| wrong("name"))?;
+    let mut value = HeaderValue::try_from(value).map_err(|_| wrong("value"))?;
+    value.set_sensitive(true);
+    headers.insert(key, value);
+    Ok(())
 }
 
 /// A stream to the server, encrypted or not.

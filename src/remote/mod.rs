@@ -2,7 +2,7 @@
 //!
 //! [`Remote::open`] finds out what the server can do, once, and keeps it. [`Remote::chat`] asks for a reply, which always comes as a stream.
 //! With `models pull` this is the only code of the program that opens a connection to another machine, and nothing above it asks for
-//! one unless models.toml or an option names a URL.
+//! one unless models.toml, an option, or the table of an MCP server (`tools/mcp/http.rs` uses [`http`]) names a URL.
 
 mod abilities;
 mod ask;
@@ -13,7 +13,7 @@ pub mod consent;
 mod embedder;
 mod error;
 mod form;
-mod http;
+pub mod http;
 mod piece;
 mod probe;
 mod read;
@@ -40,7 +40,7 @@ pub use reply::Reply;
 pub use sample::{PROBE, Sample};
 
 use breaker::Breaker;
-use http::{Answer, Failure, Sent};
+use http::{Answer, Failure, HeaderMap, Sent, Way};
 use tokens::Tokens;
 use veil::Veil;
 
@@ -243,12 +243,31 @@ impl Remote {
 
     /// Sends a request to a path of the common API.
     async fn send(&self, path: &str, body: Option<String>) -> Result<Answer, Failure> {
-        http::send(&self.endpoint, self.key(), Sent { url: &self.endpoint.of_api(path), body }).await
+        self.send_to(&self.endpoint.of_api(path), body).await
     }
 
     /// Sends a request to a path outside the common API.
     async fn send_beside(&self, path: &str, body: Option<String>) -> Result<Answer, Failure> {
-        http::send(&self.endpoint, self.key(), Sent { url: &self.endpoint.of_server(path), body }).await
+        self.send_to(&self.endpoint.of_server(path), body).await
+    }
+
+    async fn send_to(&self, url: &url::Url, body: Option<String>) -> Result<Answer, Failure> {
+        let headers = self.headers().map_err(|why| Failure::Final(Why::Key(why)))?;
+        let way = body.map_or(Way::Get, Way::Post);
+        http::send(Sent { url, way, headers, silence: self.endpoint.silence }).await
+    }
+
+    /// The headers of models.toml, and the key.
+    fn headers(&self) -> Result<HeaderMap, String> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in &self.endpoint.headers {
+            http::add_header(&mut headers, name, value)?;
+        }
+        if let Some(key) = self.key() {
+            http::add_header(&mut headers, "authorization", &format!("Bearer {key}"))
+                .map_err(|_| "the key is not printable ASCII".to_owned())?;
+        }
+        Ok(headers)
     }
 }
 

@@ -9,12 +9,12 @@ use super::CancelOnDrop;
 use super::ask::{Ask, Format, Turn};
 use super::problem::{Kind, Problem};
 use super::reply::{Delta, End, Reason};
-use crate::app::{App, REQUEST_BYTES_MAX, SharedModels};
+use crate::app::{App, SharedModels};
 use crate::base::Cancel;
 use crate::embed::Embedder;
 use crate::engine::pool::Pool;
 use crate::index::Index;
-use crate::protocol::{self, Decision, Event, Exchange, StepReport, StepStatus};
+use crate::protocol::{self, Decision, Event, Exchange, REQUEST_BYTES_MAX, StepReport, StepStatus};
 use crate::session::{Message, Session};
 
 /// Turns that run at once; more wait. Those that change the project take its lock one after another anyway.

@@ -109,7 +109,7 @@ impl From<TurnError> for Problem {
             TurnError::Engine(error) => error.into(),
             TurnError::Pool(error) => error.into(),
             TurnError::Remote(error) => error.into(),
-            TurnError::NotSent { .. } => Problem::new(Kind::Unavailable, error.to_string()),
+            TurnError::NotSent { .. } | TurnError::NotFetched(_) => Problem::new(Kind::Unavailable, error.to_string()),
             TurnError::Cancelled | TurnError::Skipped | TurnError::Lost(_) => Problem::failed(error),
         }
     }

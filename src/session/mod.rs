@@ -146,11 +146,7 @@ impl Session {
             (context.cancel, context.turn) = (cancel, turn.clone());
         }
         tokio::spawn(async move {
-            let ended = match op {
-                Op::Plan(ask) => agent::plan_turn(&toolkit, &ask.text, &host).await.map(|()| None),
-                Op::Ask(ask) => agent::run_turn(&toolkit, &ask.text, &host).await.map(Some),
-                Op::Models(op) => models::carry_out(&toolkit, op, &host).await.map(|()| None),
-            };
+            let ended = carried_out(op, toolkit, &host).await;
             let made = match turn {
                 Some(turn) => host.settle(turn).await,
                 None => None,
@@ -239,6 +235,20 @@ impl Session {
 
     pub fn embedder(&self) -> Option<Embedder> {
         self.toolkit().embedder
+    }
+}
+
+async fn carried_out(op: Op, mut toolkit: Toolkit, host: &SessionHost) -> Result<Option<TurnFinished>, TurnError> {
+    match op {
+        Op::Plan(ask) => {
+            let request = agent::fetched(&mut toolkit, ask.text, host).await?;
+            agent::plan_turn(&toolkit, &request, host).await.map(|()| None)
+        }
+        Op::Ask(ask) => {
+            let request = agent::fetched(&mut toolkit, ask.text, host).await?;
+            agent::run_turn(&toolkit, &request, host).await.map(Some)
+        }
+        Op::Models(op) => models::carry_out(&toolkit, op, host).await.map(|()| None),
     }
 }
 

@@ -32,14 +32,20 @@ pub fn of(call: &ToolCall, context: &Context) -> Result<Preview, String> {
     }
     match Builtin::by_name(&call.tool) {
         Some(Builtin::RunCommand) => Ok(format!("$ {}", arguments.text("command")?).into()),
-        _ => Ok(format!("{} {}", call.tool, Value::Object(call.arguments.clone())).into()),
+        _ => {
+            let url = context.servers.as_ref().and_then(|servers| servers.url(&call.tool));
+            let sent = url.map(|url| format!("\nsent to {url}")).unwrap_or_default();
+            Ok(format!("{} {}{sent}", call.tool, Value::Object(call.arguments.clone())).into())
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Address, Server};
     use crate::tools::files::walk::testing::Project;
+    use crate::tools::mcp::{Servers, Setup};
 
     fn check(tool: &str, arguments: &str, expected: Result<&str, &str>) {
         let project = Project::with(&[("a.txt", "one\n")]);
@@ -60,6 +66,19 @@ mod tests {
         check("move_file", r#"{"source":"a.txt","destination":"c/"}"#, Ok("a.txt becomes c/a.txt\n"));
         check("run_command", r#"{"command":"rm -rf target"}"#, Ok("$ rm -rf target"));
         check("read_file", r#"{"path":"a.txt"}"#, Ok(r#"read_file {"path":"a.txt"}"#));
+    }
+
+    #[test]
+    fn a_call_that_leaves_the_machine_says_where_it_is_sent() {
+        let project = Project::with(&[]);
+        let url = Address::new("https://mcp.example.org/mcp?key=hunter2").unwrap();
+        let far = Server { name: "far".to_owned(), url: Some(url), ..Server::default() };
+        let servers = Servers::new(&[far], Setup::of(project.context.root.path(), project.context.root.path()));
+        let context = Context { servers: Some(servers), ..project.context.clone() };
+        let call =
+            ToolCall { tool: "far.note".to_owned(), arguments: serde_json::from_str(r#"{"text":"hi"}"#).unwrap() };
+        let shown = of(&call, &context).unwrap().text;
+        assert_eq!(shown, "far.note {\"text\":\"hi\"}\nsent to https://mcp.example.org/mcp");
     }
 
     #[test]

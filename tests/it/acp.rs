@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::boxed;
 use crate::cli::{Ended, Project, Run, Running};
+use crate::mcp::far::Far;
 use crate::turn::text;
 
 const QUESTION: &str = "Read src/retry.ts and tell me how many times a request is tried";
@@ -337,21 +338,35 @@ fn servers_of_the_editor_are_started_for_the_session() {
     let trace = project.path().join("trace");
     let program = std::env::current_exe().expect("this program");
     let args = ["--exact", "mcp::server::serve", "--ignored", "--nocapture"];
+    let near = Far::new("");
+    fs::write(project.folder("config/monobloc").join("servers"), format!("mcp {}\n", near.url)).expect("a consent");
     let mut editor = Editor::new(&project, &[]);
     let servers = json!([
         { "name": "notes", "command": program, "args": args,
             "env": [{ "name": crate::mcp::server::TRACE, "value": trace }] },
         { "name": "missing", "command": "no-such-server", "args": [], "env": [] },
-        { "type": "http", "name": "far", "url": "https://example.org", "headers": [] },
+        { "type": "http", "name": "far", "url": "https://example.org/mcp", "headers": [] },
+        { "type": "http", "name": "near", "url": near.url, "headers": [{ "name": "X-Key", "value": "sesame" }] },
     ]);
     let said = editor.call("session/new", json!({ "cwd": project.path(), "mcpServers": servers }));
     let session = text(&said["sessionId"]).to_owned();
-    assert!(!trace.exists(), "nothing is started before the first prompt");
+    assert!(!trace.exists() && near.log().is_empty(), "nothing is started before the first prompt");
     assert_eq!(editor.prompt(&session, QUESTION), "end_turn");
     let notes = editor.said("agent_thought_chunk");
-    assert!(notes.contains("`missing` is not there") && notes.contains("`far` was left out"), "{notes}");
+    assert!(notes.contains("`missing` is not there"), "{notes}");
+    assert!(notes.contains("`monobloc mcp allow https://example.org/mcp` says what"), "{notes}");
     assert!(fs::read_to_string(&trace).expect("a trace").contains("start"));
-    assert!(!notes.contains("`notes`"), "{notes}");
+    assert!(!notes.contains("`notes`") && !notes.contains("`near`"), "{notes}");
+    let first = json!(editor.heard).to_string();
+    assert_eq!(editor.prompt(&session, "/near:where the blue lamp"), "end_turn");
+    let asked = editor.said("agent_thought_chunk");
+    assert!(
+        asked.contains("the request is the prompt /near:where:") && asked.contains("Say where the blue lamp"),
+        "{asked}"
+    );
+    let both = first + &json!(editor.heard).to_string();
+    assert!(both.contains("available_commands_update") && both.contains("\"near:where\""), "{both}");
+    assert!(near.count("key=sesame") > 0 && !both.contains("sesame"), "{:#?}", near.log());
     editor.end();
 }
 

@@ -23,7 +23,7 @@ pub const LAYERS: &[(&str, &str)] = &[
     ("retrieve", "index embed base"),
     ("edit", "index language base"),
     ("lessons", "embed base"),
-    ("tools", "lessons retrieve edit index embed config models checkpoint sandbox confine protocol base"),
+    ("tools", "lessons retrieve edit index embed remote config models checkpoint sandbox confine protocol base"),
     ("request", "tools edit index language base"),
     ("context", "request tools retrieve edit index language base"),
     (
@@ -76,6 +76,7 @@ pub const DOORS: &[(&str, &[&str])] = &[
         ],
     ),
     ("rmcp", &["src/tools/mcp/", "src/ui/mcp_server/"]),
+    ("sse_stream", &["src/tools/mcp/http.rs"]),
     ("agent_client_protocol_schema", &["src/ui/acp/"]),
     ("globset", &["src/tools/policy/"]),
     ("axum", &["src/serve/"]),
@@ -83,7 +84,15 @@ pub const DOORS: &[(&str, &[&str])] = &[
     ("http_body_util", &["src/remote/http.rs"]),
     ("rustls*", &["src/remote/http.rs"]),
     ("tokio_rustls", &["src/remote/http.rs"]),
-    ("url", &["crates/base/src/server_url.rs", "crates/engine/src/models/endpoint.rs", "src/remote/"]),
+    (
+        "url",
+        &[
+            "crates/base/src/server_url.rs",
+            "crates/engine/src/models/endpoint.rs",
+            "src/config/address.rs",
+            "src/remote/",
+        ],
+    ),
     ("ratatui*", &["src/ui/screen/"]),
     ("crossterm", &["src/ui/screen/"]),
     ("pulldown_cmark", &["src/ui/screen/markdown.rs"]),

@@ -68,7 +68,7 @@ impl Remotes {
         if let Some(State::Open(_, away)) = state {
             return Ok(Some(away));
         }
-        if !consent::given(&consent::store(), &endpoint) {
+        if !consent::given(&consent::store(), endpoint.url()) {
             let why = "nobody can be asked here for consent".to_owned();
             return Err(TurnError::NotSent { url: endpoint.url().to_owned(), why });
         }
@@ -148,7 +148,7 @@ impl Toolkit {
     }
 
     async fn open(&self, role: Role, endpoint: &Endpoint, host: &dyn Host) -> Result<Arc<Away>, TurnError> {
-        if !consent::given(&consent::store(), endpoint) {
+        if !consent::given(&consent::store(), endpoint.url()) {
             self.consented(role, endpoint, host).await?;
         }
         let away = self.remotes.open(role, endpoint, &self.pool, &self.cancel).await?;
@@ -177,7 +177,7 @@ impl Toolkit {
         host.emit(Event::ApprovalRequested { step: StepId(0), proposal: proposal.clone() });
         let why = match host.approve(StepId(0), &proposal).await {
             Decision::Approve | Decision::Always => {
-                if let Err(error) = consent::give(&consent::store(), endpoint) {
+                if let Err(error) = consent::give(&consent::store(), endpoint.url()) {
                     tracing::warn!(%error, "the consent is not remembered");
                 }
                 return Ok(());

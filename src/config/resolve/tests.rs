@@ -146,6 +146,13 @@ fn a_wrong_key_and_a_wrong_value_are_named_with_their_line() {
     refused("[mcp.a]\nargs = []", 1, &["no `command`"]);
     refused("[mcp.\"a b\"]\ncommand = \"x\"", 1, &["letters, digits"]);
     refused("[mcp.a]\ncommand = \"x\"\ntimeout_s = 0", 3, &["from 1 to 600, in `timeout_s`"]);
+    refused("[mcp.a]\nurl = \"http://box/mcp\"", 2, &["use https://", "in `url`"]);
+    refused("[mcp.a]\nurl = \"https://box/mcp\"\nargs = \"x\"", 1, &["has `args`", "leave it out"]);
+    refused("[mcp.a]\nurl = \"https://box/mcp\"\ncommand = \"x\"", 1, &["leave out one of them"]);
+    refused("[mcp.a]\ntype = \"http\"\ncommand = \"x\"", 1, &["no `url`"]);
+    refused("[mcp.a]\ntype = \"sse\"\nurl = \"https://box/sse\"", 2, &["`sse`", "in `type`"]);
+    refused("[mcp.a]\ncommand = \"x\"\nheaders = { A = \"b\" }", 1, &["a program takes `env`"]);
+    refused("[mcp.a]\nurl = \"https://box\"\nheaders = { Host = \"b\" }", 3, &["Host", "in `headers`"]);
     refused("[mcp.a]\ncommand = 3", 2, &["expected a string, in `command`"]);
     refused("[[rules]]\ntool = \"x\"\npaths = 3", 3, &["a list of texts, in `paths`"]);
 }

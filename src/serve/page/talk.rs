@@ -19,8 +19,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::log::{Batch, Said};
 use super::turns::{Decision, Turn};
-use crate::app::REQUEST_BYTES_MAX;
-use crate::protocol::{Ask, Event, Mode, Record};
+use crate::protocol::{Ask, Event, Mode, REQUEST_BYTES_MAX, Record};
 use crate::serve::Server;
 use crate::serve::problem::Problem;
 use crate::serve::wire::read;

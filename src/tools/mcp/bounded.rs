@@ -20,6 +20,7 @@ pub const BYTES_MAX: usize = 32 << 20;
 pub struct Flow {
     lines: AtomicUsize,
     bytes: AtomicUsize,
+    streams: AtomicUsize,
     verdict: watch::Sender<Option<String>>,
 }
 
@@ -28,6 +29,12 @@ impl Flow {
     pub fn restart(&self) {
         self.lines.store(0, Ordering::Relaxed);
         self.bytes.store(0, Ordering::Relaxed);
+        self.streams.store(0, Ordering::Relaxed);
+    }
+
+    /// Counts a stream that is opened; returns how many were before it.
+    pub fn open(&self) -> usize {
+        self.streams.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Counts `bytes` from the stream called `what`; true if the server is no longer read.
@@ -65,17 +72,42 @@ impl Flow {
     }
 }
 
+/// Counts one stream of a server, and the bytes of its current line.
+pub struct Meter {
+    flow: Arc<Flow>,
+    what: &'static str,
+    line: usize,
+}
+
+impl Meter {
+    /// `what` is the stream's name in messages.
+    pub fn new(flow: Arc<Flow>, what: &'static str) -> Meter {
+        Meter { flow, what, line: 0 }
+    }
+
+    /// Counts `bytes`; true if the server is no longer read.
+    pub fn add(&mut self, bytes: &[u8]) -> bool {
+        let mut longest = 0;
+        for byte in bytes {
+            self.line = if *byte == b'\n' { 0 } else { self.line + 1 };
+            longest = longest.max(self.line);
+        }
+        if longest > LINE_MAX_BYTES {
+            self.flow.end(format!("it sent a message of more than {} MiB", LINE_MAX_BYTES >> 20));
+        }
+        self.flow.add(bytes, self.what)
+    }
+}
+
 /// Standard output of a server, which reads as ended once a bound is exceeded.
 pub struct Bounded<R> {
     inner: R,
-    flow: Arc<Flow>,
-    /// Bytes of the current line so far.
-    line: usize,
+    meter: Meter,
 }
 
 impl<R> Bounded<R> {
     pub fn new(inner: R, flow: Arc<Flow>) -> Bounded<R> {
-        Bounded { inner, flow, line: 0 }
+        Bounded { inner, meter: Meter::new(flow, "standard output") }
     }
 }
 
@@ -85,21 +117,12 @@ impl<R: AsyncRead + Unpin> AsyncRead for Bounded<R> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.flow.verdict().is_some() {
+        if self.meter.flow.verdict().is_some() {
             return Poll::Ready(Ok(()));
         }
         let before = buffer.filled().len();
         std::task::ready!(Pin::new(&mut self.inner).poll_read(context, buffer))?;
-        let new = &buffer.filled()[before..];
-        let mut longest = 0;
-        for byte in new {
-            self.line = if *byte == b'\n' { 0 } else { self.line + 1 };
-            longest = longest.max(self.line);
-        }
-        if longest > LINE_MAX_BYTES {
-            self.flow.end(format!("it sent a message of more than {} MiB", LINE_MAX_BYTES >> 20));
-        }
-        if self.flow.add(new, "standard output") {
+        if self.meter.add(&buffer.filled()[before..]) {
             buffer.set_filled(before);
         }
         Poll::Ready(Ok(()))

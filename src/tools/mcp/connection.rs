@@ -1,45 +1,54 @@
-//! One running server: its process group, its bounded streams and the MCP client on them.
+//! One server that is connected: the MCP client on bounded streams, to a process that was started here or to a URL.
 
-use crate::base::lock;
+use std::error::Error;
 use std::future::Future;
-use std::io;
 use std::path::Path;
-use std::process::ExitStatus;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use rmcp::model::{CallToolRequestParams, CallToolResponse, ErrorCode, PaginatedRequestParams, Tool};
-use rmcp::service::{NotificationContext, RoleClient, RunningService, ServiceError};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, ErrorCode, GetPromptRequestParams, GetPromptResponse,
+    PaginatedRequestParams, ProgressNotificationParam, Prompt, ReadResourceRequestParams, ReadResourceResponse,
+    Resource, ResourceTemplate, ServerCapabilities, Tool,
+};
+use rmcp::service::{ClientInitializeError, NotificationContext, RoleClient, RunningService, ServiceError};
 use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransport;
 use rmcp::{ClientHandler, Peer, ServiceExt};
 use serde_json::{Map, Value};
-use tempfile::TempDir;
-use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::sync::watch;
 
 use super::bounded::{Bounded, Flow, LINE_MAX_BYTES};
 use super::describe::{TOOLS_MAX, clean};
-use super::start;
-use crate::config::{Commands, Server};
-use crate::tools::sandbox::{Group, tells_of_refusal};
+use super::http::{Client, Fault, HttpError};
+use super::offers::{OFFERS_MAX, said, text_of};
+use super::process::{LEAVE_MAX, Process};
+use crate::base::lock;
+use crate::config::{Address, Commands, Server};
 
-/// Maximum number of pages of a tool list: a bound for a server whose list never ends.
+/// Maximum number of pages of a list: a bound for a server whose list never ends.
 const PAGES_MAX: usize = 32;
-/// Bytes kept of the end of standard error, for the message when the server fails.
-const STDERR_MAX_BYTES: usize = 2 << 10;
 /// How the reason begins with which a call failed whose arguments the server has refused: nothing was done.
 pub const REFUSED_ARGUMENTS: &str = "it refused the arguments: ";
-/// Time for a server to exit by itself once its input is closed.
-const LEAVE_MAX: Duration = Duration::from_millis(500);
 
-/// Notes that a server has announced a changed tool list.
+/// Notes that a server has announced a changed tool list, and how often it told of progress.
 #[derive(Clone, Default)]
-struct Listener(Arc<AtomicBool>);
+struct Listener {
+    changed: Arc<AtomicBool>,
+    progress: Arc<AtomicUsize>,
+}
 
 impl ClientHandler for Listener {
     fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) -> impl Future<Output = ()> + Send + '_ {
-        self.0.store(true, Ordering::Relaxed);
+        self.changed.store(true, Ordering::Relaxed);
+        std::future::ready(())
+    }
+
+    fn on_progress(
+        &self,
+        _: ProgressNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) -> impl Future<Output = ()> + Send + '_ {
+        self.progress.fetch_add(1, Ordering::Relaxed);
         std::future::ready(())
     }
 }
@@ -50,52 +59,76 @@ pub struct Connection {
     listener: Listener,
     peer: Peer<RoleClient>,
     flow: Arc<Flow>,
-    stderr_end: Arc<Mutex<Vec<u8>>>,
-    exit: watch::Receiver<Option<ExitStatus>>,
-    /// Taken out when the server is ended; dropping it ends the whole group.
-    group: Mutex<Option<Group>>,
-    /// The server's folder for temporary files; deleted when dropped.
-    _temp: TempDir,
+    /// `None` for a server behind a URL.
+    process: Option<Process>,
+    /// The connection failed, so the next call begins another.
+    broken: AtomicBool,
 }
 
 impl Connection {
-    /// Starts the program and does the MCP handshake. Has no deadline of its own; dropping the future ends the process.
+    /// Starts the program, or connects to the URL, and does the MCP handshake. Has no deadline of its own; dropping the future
+    /// ends the process.
     pub async fn open(config: &Server, limits: &Commands, project: &Path) -> Result<Connection, String> {
-        let failed =
-            |error: io::Error| format!("`{}` cannot be started: {error}; {} names it", config.command, config.place);
-        let (mut child, group, temp) = start::start(config, limits, project).map_err(failed)?;
-        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
-        else {
-            return Err("its pipes are missing; this is a bug in tools/mcp".to_owned());
-        };
-        let (flow, stderr_end) = (Arc::new(Flow::default()), Arc::default());
-        let listening = tokio::spawn(listen(stderr, flow.clone(), Arc::clone(&stderr_end)));
-        let (ended, exit) = watch::channel(None);
-        tokio::spawn(async move { drop(child.wait().await.map(|status| ended.send(Some(status)))) });
+        match &config.url {
+            Some(address) => Connection::reach(config, address).await,
+            None => Connection::start(config, limits, project).await,
+        }
+    }
+
+    async fn start(config: &Server, limits: &Commands, project: &Path) -> Result<Connection, String> {
+        let flow = Arc::new(Flow::default());
+        let (process, stdout, stdin) = Process::start(config, limits, project, &flow)?;
         let transport = AsyncRwTransport::new_client(Bounded::new(stdout, flow.clone()), stdin)
             .with_max_line_length(LINE_MAX_BYTES);
         let listener = Listener::default();
-        let service = match listener.clone().serve(transport).await {
-            Ok(service) => service,
+        match listener.clone().serve(transport).await {
+            Ok(service) => Ok(Connection::of(config, (service, listener), flow, Some(process))),
             Err(error) => {
-                // The exit status is known a moment after the pipes are closed.
-                let _ = tokio::time::timeout(LEAVE_MAX, listening).await;
-                let mut ended = exit.clone();
-                let _ = tokio::time::timeout(LEAVE_MAX, ended.wait_for(Option::is_some)).await;
-                let status = exit.borrow().map(|status| format!("it ended ({status})"));
+                process.heard_out().await;
+                let status = process.exited().await.map(|status| format!("it ended ({status})"));
                 let why = flow.verdict().or(status).unwrap_or_else(|| clean(&error.to_string()));
-                return Err(format!("it did not shake hands: {why}{}", last_words(&stderr_end, config)));
+                Err(format!("it did not shake hands: {why}{}", process.last_words(config)))
             }
-        };
-        let peer = service.peer().clone();
-        let (service, group) = (Mutex::new(Some(service)), Mutex::new(Some(group)));
-        let config = config.clone();
-        Ok(Connection { config, service, listener, peer, flow, stderr_end, exit, group, _temp: temp })
+        }
+    }
+
+    async fn reach(config: &Server, address: &Address) -> Result<Connection, String> {
+        let (flow, listener) = (Arc::new(Flow::default()), Listener::default());
+        let client = Client::new(config, address, &flow)?;
+        let settings = client.settings();
+        let transport = StreamableHttpClientTransport::with_client(client, settings);
+        match listener.clone().serve(transport).await {
+            Ok(service) => Ok(Connection::of(config, (service, listener), flow, None)),
+            Err(ClientInitializeError::TransportError { error, .. }) => Err(of_http(error.error.as_ref())),
+            Err(ClientInitializeError::JsonRpcError(error)) => {
+                Err(format!("it did not shake hands: {}", clean(&short(&error.message))))
+            }
+            Err(ClientInitializeError::ConnectionClosed(_)) => Err(flow.verdict().unwrap_or_else(|| {
+                "its answer to the handshake broke off or is not one; the url must be that of an MCP server".to_owned()
+            })),
+            Err(error) => Err(format!("it did not shake hands: {}", clean(&short(&error.to_string())))),
+        }
+    }
+
+    fn of(
+        config: &Server,
+        (service, listener): (RunningService<RoleClient, Listener>, Listener),
+        flow: Arc<Flow>,
+        process: Option<Process>,
+    ) -> Connection {
+        let (config, peer) = (config.clone(), service.peer().clone());
+        let service = Mutex::new(Some(service));
+        Connection { config, service, listener, peer, flow, process, broken: AtomicBool::new(false) }
     }
 
     /// Whether the server has announced a changed tool list since the last call of this function.
     pub fn take_changed(&self) -> bool {
-        self.listener.0.swap(false, Ordering::Relaxed)
+        self.listener.changed.swap(false, Ordering::Relaxed)
+    }
+
+    /// How often the server has told of progress.
+    pub fn progress(&self) -> usize {
+        self.listener.progress.load(Ordering::Relaxed)
     }
 
     /// The server's own description: its title and description, else its instructions.
@@ -108,21 +141,93 @@ impl Connection {
     }
 
     pub async fn tools(&self) -> Result<Vec<Tool>, String> {
+        let list = |page, peer: Peer<RoleClient>| async move {
+            let listed = peer.list_tools(page).await?;
+            Ok((listed.tools, listed.next_cursor))
+        };
+        self.pages("tools", TOOLS_MAX, list).await
+    }
+
+    /// Resources, and templates of the URIs of further ones; none of a server that does not offer them.
+    pub async fn resources(&self) -> Result<(Vec<Resource>, Vec<ResourceTemplate>), String> {
+        if !self.offers(|can| can.resources.is_some()) {
+            return Ok(Default::default());
+        }
+        let list = |page, peer: Peer<RoleClient>| async move {
+            let listed = peer.list_resources(page).await?;
+            Ok((listed.resources, listed.next_cursor))
+        };
+        let resources = self.pages("resources", OFFERS_MAX, list).await?;
+        let list = |page, peer: Peer<RoleClient>| async move {
+            let listed = peer.list_resource_templates(page).await?;
+            Ok((listed.resource_templates, listed.next_cursor))
+        };
+        // Many servers have no templates, and say so by an error.
+        Ok((resources, self.pages("templates", OFFERS_MAX, list).await.unwrap_or_default()))
+    }
+
+    pub async fn prompts(&self) -> Result<Vec<Prompt>, String> {
+        if !self.offers(|can| can.prompts.is_some()) {
+            return Ok(Vec::new());
+        }
+        let list = |page, peer: Peer<RoleClient>| async move {
+            let listed = peer.list_prompts(page).await?;
+            Ok((listed.prompts, listed.next_cursor))
+        };
+        self.pages("prompts", OFFERS_MAX, list).await
+    }
+
+    fn offers(&self, what: impl Fn(&ServerCapabilities) -> bool) -> bool {
+        self.peer.peer_info().is_some_and(|info| what(&info.capabilities))
+    }
+
+    /// All pages of a list, until it has more than twice `most` entries.
+    async fn pages<T, F: Future<Output = Result<(Vec<T>, Option<String>), ServiceError>>>(
+        &self,
+        what: &str,
+        most: usize,
+        list: impl Fn(Option<PaginatedRequestParams>, Peer<RoleClient>) -> F,
+    ) -> Result<Vec<T>, String> {
         self.flow.restart();
         let (mut all, mut cursor) = (Vec::new(), None);
         for _ in 0..PAGES_MAX {
             let page = cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
-            let page = match self.peer.list_tools(page).await {
+            let (entries, next) = match list(page, self.peer.clone()).await {
                 Ok(page) => page,
                 Err(error) => return Err(self.why(&error).await),
             };
-            all.extend(page.tools);
-            cursor = page.next_cursor;
-            if cursor.is_none() || all.len() > 2 * TOOLS_MAX {
+            all.extend(entries);
+            cursor = next;
+            if cursor.is_none() || all.len() > 2 * most {
                 return Ok(all);
             }
         }
-        Err(format!("its list of tools has more than {PAGES_MAX} pages"))
+        Err(format!("its list of {what} has more than {PAGES_MAX} pages"))
+    }
+
+    /// The text of a resource.
+    pub async fn read(&self, uri: &str) -> Result<String, String> {
+        self.flow.restart();
+        match self.peer.read_resource_once(ReadResourceRequestParams::new(uri)).await {
+            Ok(ReadResourceResponse::Complete(read)) => text_of(uri, read.contents),
+            Ok(_) => {
+                Err("it asks for something before it gives the resource, which is not offered to servers".to_owned())
+            }
+            Err(error) => Err(self.why(&error).await),
+        }
+    }
+
+    /// The text of a prompt with its arguments filled in.
+    pub async fn prompt(&self, name: &str, arguments: Map<String, Value>) -> Result<String, String> {
+        self.flow.restart();
+        let request = GetPromptRequestParams::new(name).with_arguments(arguments);
+        match self.peer.get_prompt_once(request).await {
+            Ok(GetPromptResponse::Complete(got)) => Ok(said(&got.messages)),
+            Ok(_) => {
+                Err("it asks for something before it gives the prompt, which is not offered to servers".to_owned())
+            }
+            Err(error) => Err(self.why(&error).await),
+        }
     }
 
     /// Dropping the future notifies the server that the call is over.
@@ -140,68 +245,71 @@ impl Connection {
 
     /// Why a request failed; with the last line of standard error if the server has exited.
     async fn why(&self, error: &ServiceError) -> String {
-        if !matches!(error, ServiceError::McpError(_)) && self.flow.verdict().is_none() {
-            // The exit status is known a moment after the pipes are closed.
-            let mut exit = self.exit.clone();
-            let _ = tokio::time::timeout(LEAVE_MAX, exit.wait_for(Option::is_some)).await;
+        if let Some(verdict) = self.flow.verdict() {
+            return verdict;
         }
-        match (self.flow.verdict(), *self.exit.borrow(), error) {
-            (Some(verdict), ..) => verdict,
-            (None, Some(status), _) => format!("it ended ({status}){}", last_words(&self.stderr_end, &self.config)),
-            (None, None, ServiceError::McpError(error)) => {
-                let what = if error.code == ErrorCode::INVALID_PARAMS { REFUSED_ARGUMENTS } else { "it refused: " };
-                format!("{what}{}", clean(&error.message.chars().take(1_000).collect::<String>()))
+        if let ServiceError::McpError(error) = error {
+            let what = if error.code == ErrorCode::INVALID_PARAMS { REFUSED_ARGUMENTS } else { "it refused: " };
+            return format!("{what}{}", clean(&short(&error.message)));
+        }
+        self.broken.store(self.process.is_none(), Ordering::Relaxed);
+        if let Some(process) = &self.process
+            && let Some(status) = process.exited().await
+        {
+            return format!("it ended ({status}){}", process.last_words(&self.config));
+        }
+        match error {
+            ServiceError::TransportClosed if self.process.is_none() => {
+                "its answer broke off before it was complete".to_owned()
             }
-            (None, None, error) => clean(&error.to_string().chars().take(1_000).collect::<String>()),
+            ServiceError::TransportSend(error) => of_http(error.error.as_ref()),
+            error => clean(&short(&error.to_string())),
         }
     }
 
     pub fn is_alive(&self) -> bool {
-        self.exit.borrow().is_none() && self.flow.verdict().is_none() && !self.peer.is_transport_closed()
+        let is_gone = self.broken.load(Ordering::Relaxed)
+            || self.process.as_ref().is_some_and(|process| !process.is_alive())
+            || self.flow.verdict().is_some()
+            || self.peer.is_transport_closed();
+        !is_gone
     }
 
-    /// Closes its input, gives it half a second to exit, then ends the whole group.
+    /// Closes the connection, which in MCP asks a server to exit or to forget the session; what is left of a process after half
+    /// a second is ended.
     pub async fn end(&self) {
-        let group = lock(&self.group).take();
-        // Closes its input, which in MCP asks a server to exit.
-        drop(lock(&self.service).take());
-        let mut exit = self.exit.clone();
-        let exited = exit.wait_for(Option::is_some);
-        // Whether it exited or not, the group ends now.
-        let _ = tokio::time::timeout(LEAVE_MAX, exited).await;
-        drop(group);
+        let service = lock(&self.service).take();
+        match &self.process {
+            Some(process) => {
+                drop(service);
+                process.exited().await;
+                process.kill();
+            }
+            None => {
+                if let Some(mut service) = service {
+                    let _ = service.close_with_timeout(LEAVE_MAX).await;
+                }
+            }
+        }
     }
 
     pub fn kill(&self) {
-        drop(lock(&self.group).take());
-    }
-}
-
-/// Reads standard error so that the server never blocks on it, and keeps its end.
-async fn listen(mut stderr: impl AsyncRead + Unpin, flow: Arc<Flow>, stderr_end: Arc<Mutex<Vec<u8>>>) {
-    let own = Flow::default();
-    let mut buffer = vec![0; 8 << 10];
-    while let Ok(read @ 1..) = stderr.read(&mut buffer).await {
-        let mut end = lock(&stderr_end);
-        end.extend_from_slice(&buffer[..read]);
-        let surplus = end.len().saturating_sub(STDERR_MAX_BYTES);
-        end.drain(..surplus);
-        if own.add(&buffer[..read], "standard error") {
-            // No longer read: the server blocks, and is ended at the deadline of its call at the latest.
-            flow.end(own.verdict().unwrap_or_default());
-            return;
+        match &self.process {
+            Some(process) => process.kill(),
+            None => drop(lock(&self.service).take()),
         }
     }
 }
 
-/// The last line of standard error that looks like a refusal by the sandbox, else the last line; for an error message.
-fn last_words(stderr_end: &Mutex<Vec<u8>>, config: &Server) -> String {
-    let end = lock(stderr_end);
-    let text = clean(&String::from_utf8_lossy(&end));
-    let shown = |line: &str| line.trim().chars().take(300).collect::<String>();
-    if let Some(refused) = text.lines().rfind(|line| tells_of_refusal(line)).map(shown) {
-        return format!("; it said: {refused}{}", start::hint(config, &refused));
+/// A failure of the transport, in the words of the client below rmcp where it is one of its.
+fn of_http(error: &(dyn Error + Send + Sync + 'static)) -> String {
+    match error.downcast_ref::<HttpError>() {
+        Some(HttpError::Client(Fault(why))) => why.clone(),
+        Some(HttpError::SessionExpired) => "it forgets each session at once (status 404)".to_owned(),
+        _ => clean(&short(&error.to_string())),
     }
-    let last = text.lines().rfind(|line| !line.trim().is_empty()).map(shown);
-    last.map_or(String::new(), |last| format!("; its last words: {last}"))
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(1_000).collect()
 }

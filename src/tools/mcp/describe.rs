@@ -43,7 +43,6 @@ fn spec(tool: Tool, about: &str, config: &Server) -> ToolSpec {
     // The protocol's default: a tool without hints may change and destroy things.
     let mutates = hints.read_only_hint != Some(true);
     let own = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
-    let line = |text: &str, most: usize| cut_line(&clean(text).split_whitespace().collect::<Vec<_>>().join(" "), most);
     let parameters = standalone(Value::Object((*tool.input_schema).clone()));
     ToolSpec {
         name: format!("{}.{}", config.name, tool.name),
@@ -54,6 +53,11 @@ fn spec(tool: Tool, about: &str, config: &Server) -> ToolSpec {
         destructive: mutates && hints.destructive_hint != Some(false),
         parameters,
     }
+}
+
+/// A server's text as one line of at most `most` characters.
+pub fn line(text: &str, most: usize) -> String {
+    cut_line(&clean(text).split_whitespace().collect::<Vec<_>>().join(" "), most)
 }
 
 /// The result of a call as an outcome: its text, and one line for every part that is not text.
@@ -71,26 +75,7 @@ pub fn outcome(response: CallToolResponse) -> Outcome {
 fn text(result: &CallToolResult) -> String {
     let mut text = String::new();
     for block in &result.content {
-        match block {
-            ContentBlock::Text(block) => text.push_str(&block.text),
-            ContentBlock::Image(block) => {
-                text.push_str(&format!("[image, {}, {}]", block.mime_type, decoded_size(&block.data)));
-            }
-            ContentBlock::Audio(block) => {
-                text.push_str(&format!("[audio, {}, {}]", block.mime_type, decoded_size(&block.data)));
-            }
-            ContentBlock::Resource(block) => match &block.resource {
-                ResourceContents::TextResourceContents { uri, text: inner, .. } => {
-                    text.push_str(&format!("{uri}:\n{inner}"));
-                }
-                ResourceContents::BlobResourceContents { uri, blob, .. } => {
-                    text.push_str(&format!("[{uri}, {}]", decoded_size(blob)));
-                }
-                _ => text.push_str("[a resource of an unknown kind]"),
-            },
-            ContentBlock::ResourceLink(link) => text.push_str(&format!("[{} {}]", link.name, link.uri)),
-            _ => text.push_str("[content of an unknown kind]"),
-        }
+        text.push_str(&block_text(block));
         text.push('\n');
         // The outcome cuts longer text anyway.
         if text.len() > 2 * TEXT_MAX_BYTES {
@@ -103,8 +88,24 @@ fn text(result: &CallToolResult) -> String {
     }
 }
 
+/// The text of one part, or a line about one that is not text.
+pub fn block_text(block: &ContentBlock) -> String {
+    match block {
+        ContentBlock::Text(block) => block.text.clone(),
+        ContentBlock::Image(block) => format!("[image, {}, {}]", block.mime_type, decoded_size(&block.data)),
+        ContentBlock::Audio(block) => format!("[audio, {}, {}]", block.mime_type, decoded_size(&block.data)),
+        ContentBlock::Resource(block) => match &block.resource {
+            ResourceContents::TextResourceContents { uri, text, .. } => format!("{uri}:\n{text}"),
+            ResourceContents::BlobResourceContents { uri, blob, .. } => format!("[{uri}, {}]", decoded_size(blob)),
+            _ => "[a resource of an unknown kind]".to_owned(),
+        },
+        ContentBlock::ResourceLink(link) => format!("[{} {}]", link.name, link.uri),
+        _ => "[content of an unknown kind]".to_owned(),
+    }
+}
+
 /// The size of what base64 text encodes.
-fn decoded_size(data: &str) -> String {
+pub fn decoded_size(data: &str) -> String {
     format!("{} bytes", data.len() / 4 * 3)
 }
 

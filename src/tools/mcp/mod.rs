@@ -1,17 +1,21 @@
-//! Tools of other programs, by the Model Context Protocol (MCP): servers that the user configured, as child processes.
+//! Tools of other programs, by the Model Context Protocol (MCP): servers that the user configured, as child processes or by a URL.
 //!
 //! A server is not trusted. Its hints about its tools never spare the user a question. Its schemas, results and output
-//! are bounded. It runs in the sandbox like a command, with deadlines, and its process group ends with the session.
+//! are bounded. A child process runs in the sandbox like a command, with deadlines, and its process group ends with the session. To a
+//! URL nothing is sent before the user has consented to it once, and nothing confines what happens there.
 
 mod bounded;
 mod connection;
 mod describe;
+mod http;
+pub mod offers;
+mod process;
 mod server;
 mod start;
 
 use crate::base::lock;
 use std::future::Future;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
@@ -19,11 +23,12 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinSet;
 
 use crate::base::Cancel;
-use crate::config::{Commands, Server as Configured};
+use crate::config::{Address, Commands, Server as Configured};
 use crate::tools::spec::ToolSpec;
 use crate::tools::{Outcome, ToolCall};
 
 pub use connection::REFUSED_ARGUMENTS;
+use offers::Offers;
 use server::{AGE_MAX, Server};
 
 /// The configured servers. Clones share them; none is started before it is needed.
@@ -34,6 +39,33 @@ struct Inner {
     servers: Vec<Arc<Server>>,
     /// Their own thread, so that a flood from a server does not block callers, nor a blocked caller the servers.
     runtime: Mutex<Option<Runtime>>,
+}
+
+/// What holds for all servers of a project.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Limits of memory, files and processes: those of commands.
+    pub limits: Commands,
+    pub project: PathBuf,
+    /// The folder for lists of tools, so that planning need not start servers.
+    pub cache: PathBuf,
+    /// Nothing is sent to a URL.
+    pub offline: bool,
+    /// The file with the consents to URLs.
+    pub consents: PathBuf,
+}
+
+impl Setup {
+    /// That of a project whose lists and consents are kept in `folder`.
+    pub fn of(project: &Path, folder: &Path) -> Setup {
+        let (cache, consents) = (folder.join("cache"), folder.join("servers"));
+        Setup { limits: Commands::default(), project: project.to_owned(), cache, offline: false, consents }
+    }
+}
+
+/// The line of the file of consents that allows sending to an MCP server.
+pub fn consent_line(url: &Address) -> String {
+    format!("mcp {url}")
 }
 
 /// The tools of one server, or why it has none.
@@ -48,13 +80,10 @@ pub struct Seen {
 }
 
 impl Servers {
-    /// `cache` is the folder for tool lists; `limits`, those of commands, hold for servers too.
-    pub fn new(configured: &[Configured], limits: &Commands, project: &Path, cache: &Path) -> Servers {
-        let servers = configured
-            .iter()
-            .filter(|one| one.enabled)
-            .map(|one| Arc::new(Server::new(one.clone(), limits, project, cache)))
-            .collect();
+    pub fn new(configured: &[Configured], setup: Setup) -> Servers {
+        let setup = Arc::new(setup);
+        let enabled = configured.iter().filter(|one| one.enabled);
+        let servers = enabled.map(|one| Arc::new(Server::new(one.clone(), &setup))).collect();
         Servers(Arc::new(Inner { servers, runtime: Mutex::default() }))
     }
 
@@ -64,9 +93,10 @@ impl Servers {
     }
 
     /// The tools to plan with. Servers without a cached list, or with one over a day old, are started in parallel, and
-    /// the slowest start is waited for.
+    /// the slowest start is waited for. One to which nothing may be sent has no tools.
     pub fn specs(&self) -> Vec<Seen> {
-        let kept: Vec<_> = self.0.servers.iter().map(|server| server.cached()).collect();
+        let usable = |server: &Arc<Server>| server.barred().is_none();
+        let kept: Vec<_> = self.0.servers.iter().map(|one| one.cached().filter(|_| usable(one))).collect();
         let is_new = |kept: &Option<(Vec<ToolSpec>, Duration)>| kept.as_ref().is_some_and(|(_, age)| *age < AGE_MAX);
         let old = self.0.servers.iter().zip(&kept).filter(|(_, kept)| !is_new(kept)).map(|(server, _)| server);
         let mut listed = self.listed(old).into_iter();
@@ -111,8 +141,18 @@ impl Servers {
         self.0.servers.iter().find(|server| server.config.name == name)?.cached()
     }
 
+    /// Why nothing may be sent to a server; `None` if it may, and for a server that is off.
+    pub fn barred(&self, name: &str) -> Option<String> {
+        self.0.servers.iter().find(|server| server.config.name == name)?.barred()
+    }
+
     pub fn has(&self, tool: &str) -> bool {
         self.server(tool).is_some()
+    }
+
+    /// The URL to which a call of `tool` is sent; `None` if it stays on this machine.
+    pub fn url(&self, tool: &str) -> Option<&Address> {
+        self.server(tool)?.0.config.url.as_ref()
     }
 
     fn server(&self, tool: &str) -> Option<(&Arc<Server>, String)> {
@@ -125,21 +165,69 @@ impl Servers {
         let Some((server, tool)) = self.server(&call.tool) else {
             return Err(format!("no server offers `{}`", call.tool));
         };
-        let cancelled = || Err(format!("`{}` was cancelled", call.tool));
         if cancel.is_cancelled() {
-            return cancelled();
+            return Err(format!("`{}` was cancelled", call.tool));
         }
         let (server, arguments) = (server.clone(), call.arguments.clone());
-        // Dropped with the call, the set aborts its task.
-        let mut work = JoinSet::new();
-        work.spawn_on(async move { server.call(&tool, arguments).await }, &self.0.handle()?);
-        tokio::select! {
-            ended = work.join_next() => match ended {
-                Some(Ok(outcome)) => outcome,
-                _ => Err(format!("`{}` was lost; this is a bug in tools/mcp", call.tool)),
-            },
-            () = cancel.cancelled() => cancelled(),
+        let begun = self.start(async move { server.call(&tool, arguments).await })?;
+        ended(begun, &call.tool, cancel).await
+    }
+
+    /// The text of a resource that the server of that name has.
+    pub async fn read(&self, server: &str, uri: &str, cancel: &Cancel) -> Result<String, String> {
+        let (server, own) = (self.named(server)?, uri.to_owned());
+        let begun = self.start(async move { server.read(&own).await.map_err(|why| server.named(&why)) })?;
+        ended(begun, uri, cancel).await
+    }
+
+    /// The text of a prompt that the server of that name has, with the arguments that a user wrote behind it.
+    pub async fn prompt(&self, server: &str, name: &str, words: &str, cancel: &Cancel) -> Result<String, String> {
+        let (server, own, words) = (self.named(server)?, name.to_owned(), words.to_owned());
+        let begun = self.start(async move { server.prompt(&own, &words).await.map_err(|why| server.named(&why)) })?;
+        ended(begun, name, cancel).await
+    }
+
+    /// The names of the servers that are on.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.servers.iter().map(|server| server.config.name.as_str())
+    }
+
+    fn named(&self, name: &str) -> Result<Arc<Server>, String> {
+        let found = self.0.servers.iter().find(|server| server.config.name == name);
+        found.cloned().ok_or_else(|| {
+            let names = self.names().collect::<Vec<_>>().join(", ");
+            format!("no server `{name}` is configured and enabled; there are: {names}")
+        })
+    }
+
+    /// Starts `work` on the servers' thread. Dropped, the set aborts it.
+    fn start<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, String>> + Send + 'static,
+    ) -> Result<JoinSet<Result<T, String>>, String> {
+        let mut begun = JoinSet::new();
+        begun.spawn_on(work, &self.0.handle()?);
+        Ok(begun)
+    }
+
+    /// The resources and prompts of the server of that name, or of all, which are started for it; blocks.
+    pub fn offers(&self, name: Option<&str>) -> Offers {
+        let wanted = self.0.servers.iter().filter(|server| name.is_none_or(|name| server.config.name == name));
+        let begun: Vec<_> = wanted
+            .map(|server| {
+                let own = server.clone();
+                (server, self.begin(async move { own.offers().await }))
+            })
+            .collect();
+        let mut all = Offers::default();
+        for (server, answer) in begun {
+            let limit = server.config.start_timeout + server.config.timeout + Duration::from_secs(5);
+            match answer.recv_timeout(limit).unwrap_or(Err("it was not heard".to_owned())) {
+                Ok(one) => all.extend(one),
+                Err(why) => all.notes.push(format!("the server `{}` is not there: {why}", server.config.name)),
+            }
         }
+        all
     }
 
     /// Ends every server; each gets half a second to exit by itself.
@@ -188,6 +276,17 @@ impl Servers {
             handle.spawn(async move { drop(sender.send(work.await)) });
         }
         receiver
+    }
+}
+
+/// The result of what was started about `what`, unless it is cancelled before.
+async fn ended<T: 'static>(mut begun: JoinSet<Result<T, String>>, what: &str, cancel: &Cancel) -> Result<T, String> {
+    tokio::select! {
+        ended = begun.join_next() => match ended {
+            Some(Ok(done)) => done,
+            _ => Err(format!("`{what}` was lost; this is a bug in tools/mcp")),
+        },
+        () = cancel.cancelled() => Err(format!("`{what}` was cancelled")),
     }
 }
 

@@ -1,7 +1,8 @@
-//! A configured server during a session: started when needed, restarted a few times at most, called with deadlines.
+//! A configured server during a session: started or connected to when needed, again a few times at most, called with deadlines.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::future::Future;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex as Guarded};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -11,10 +12,12 @@ use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 
 use super::connection::Connection;
-use super::{describe, start};
+use super::offers::{self, Offers};
+use super::{Setup, consent_line, describe, start};
 use crate::base::{file, hex, lock};
 use crate::config::{Commands, Server as Configured};
 use crate::models::dialect::RawCall;
+use crate::remote::consent;
 use crate::tools::Outcome;
 use crate::tools::call::check::check;
 use crate::tools::sandbox;
@@ -24,6 +27,9 @@ use crate::tools::spec::ToolSpec;
 const STARTS_MAX: usize = 4;
 const WINDOW: Duration = Duration::from_secs(600);
 
+/// Times that a call may take its time in all, if the server tells of progress in each.
+const PROGRESS_MAX: u32 = 10;
+
 /// An older list of tools is requested again before planning.
 pub const AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// Largest list of tools that is read from the disk.
@@ -31,9 +37,7 @@ const LIST_MAX_BYTES: u64 = 8 << 20;
 
 pub struct Server {
     pub config: Configured,
-    /// Limits of memory, files and processes: those of commands.
-    limits: Commands,
-    project: PathBuf,
+    setup: Arc<Setup>,
     /// The file with its list of tools, so that planning need not start it.
     cache: PathBuf,
     /// Locked while the server starts, so that two calls do not start it twice.
@@ -52,9 +56,23 @@ struct State {
 }
 
 impl Server {
-    pub fn new(config: Configured, limits: &Commands, project: &Path, cache: &Path) -> Server {
-        let (cache, limits, project) = (cache_file(cache, &config), limits.clone(), project.to_owned());
-        Server { config, limits, project, cache, state: Mutex::default(), live: Guarded::default() }
+    pub fn new(config: Configured, setup: &Arc<Setup>) -> Server {
+        let (cache, setup) = (cache_file(&setup.cache, &config), setup.clone());
+        Server { config, setup, cache, state: Mutex::default(), live: Guarded::default() }
+    }
+
+    /// Why nothing may be sent to its URL; `None` for a server that is started here, and for a URL to which the user has consented.
+    pub fn barred(&self) -> Option<String> {
+        let url = self.config.url.as_ref()?;
+        if self.setup.offline {
+            return Some(format!("--offline is on, so nothing is sent to {url}; leave it out to use this server"));
+        }
+        let is_allowed = consent::given(&self.setup.consents, &consent_line(url));
+        (!is_allowed).then(|| {
+            format!(
+                "you have not allowed yet to send anything to {url}; `monobloc mcp allow {url}` says what, and asks"
+            )
+        })
     }
 
     pub fn cached(&self) -> Option<(Vec<ToolSpec>, Duration)> {
@@ -81,7 +99,7 @@ impl Server {
 
     /// Runs one call with a deadline. If the server fails, the next call starts it again.
     pub async fn call(&self, tool: &str, arguments: Map<String, Value>) -> Result<Outcome, String> {
-        let named = |why: String| format!("the server `{}` could not do it: {why}", self.config.name);
+        let named = |why: String| self.named(&why);
         let (connection, spec) = {
             let mut state = self.state.lock().await;
             let connection = self.running(&mut state).await.map_err(named)?;
@@ -95,29 +113,90 @@ impl Server {
         if let Some(repair) = checked.repairs.first().filter(|_| checked.call.arguments != arguments) {
             return Err(format!("the arguments do not fit `{}` as it is now: {repair}", spec.name));
         }
-        let deadline = self.config.timeout;
-        match tokio::time::timeout(deadline, connection.call(tool, arguments)).await {
-            Ok(Ok(response)) => {
-                let outcome = describe::outcome(response);
-                let hint = if outcome.is_ok() { String::new() } else { start::hint(&self.config, &outcome.text) };
-                Ok(Outcome { text: outcome.text + &hint, ..outcome })
-            }
-            Ok(Err(why)) => {
-                if !connection.is_alive() {
-                    connection.end().await;
-                }
-                Err(named(why))
-            }
-            Err(_) => {
-                // It may hang for good; the next call starts a new one.
-                connection.end().await;
-                Err(named(format!("it did not answer within {} s and was ended; raise timeout_s", deadline.as_secs())))
-            }
-        }
+        let response = self.within(&connection, connection.call(tool, arguments)).await.map_err(named)?;
+        let outcome = describe::outcome(response);
+        let hint = if outcome.is_ok() { String::new() } else { start::hint(&self.config, &outcome.text) };
+        Ok(Outcome { text: outcome.text + &hint, ..outcome })
     }
 
-    /// A working connection; starts the server if there is none.
+    /// The result of `work` on a connection, within the time of a call, which a server that tells of progress gets again. A connection
+    /// that fails is ended; the next call begins another.
+    async fn within<T>(
+        &self,
+        connection: &Connection,
+        work: impl Future<Output = Result<T, String>>,
+    ) -> Result<T, String> {
+        let (deadline, mut told) = (self.config.timeout, connection.progress());
+        let mut work = std::pin::pin!(work);
+        for times in 1..=PROGRESS_MAX {
+            if let Ok(done) = tokio::time::timeout(deadline, work.as_mut()).await {
+                if done.is_err() && !connection.is_alive() {
+                    connection.end().await;
+                }
+                return done;
+            }
+            let now = connection.progress();
+            if now == told || times == PROGRESS_MAX {
+                // It may hang for good.
+                connection.end().await;
+                let (seconds, ended) = (deadline.as_secs() * u64::from(times), self.ended());
+                return Err(format!("it did not answer within {seconds} s and {ended}; raise timeout_s"));
+            }
+            told = now;
+        }
+        Err("it was given no time; this is a bug in tools/mcp".to_owned())
+    }
+
+    async fn connected(&self) -> Result<Arc<Connection>, String> {
+        let mut state = self.state.lock().await;
+        self.running(&mut state).await
+    }
+
+    /// Its resources and prompts.
+    pub async fn offers(&self) -> Result<Offers, String> {
+        let connection = self.connected().await?;
+        let name = &self.config.name;
+        let list = async {
+            let (resources, templates) = connection.resources().await?;
+            Ok(Offers::of(name, resources, templates, connection.prompts().await?))
+        };
+        self.within(&connection, list).await
+    }
+
+    /// The text of a resource.
+    pub async fn read(&self, uri: &str) -> Result<String, String> {
+        let connection = self.connected().await?;
+        self.within(&connection, connection.read(uri)).await
+    }
+
+    /// The text of a prompt with arguments as a user writes them behind its name.
+    pub async fn prompt(&self, name: &str, words: &str) -> Result<String, String> {
+        let connection = self.connected().await?;
+        let fill = async {
+            let all = Offers::of(&self.config.name, Vec::new(), Vec::new(), connection.prompts().await?).prompts;
+            let Some(prompt) = all.iter().find(|one| one.name == name) else {
+                return Err(offers::no_prompt(name, &all));
+            };
+            connection.prompt(name, prompt.filled(words)?).await
+        };
+        self.within(&connection, fill).await
+    }
+
+    /// A failure with the name of the server.
+    pub fn named(&self, why: &str) -> String {
+        format!("the server `{}` could not do it: {why}", self.config.name)
+    }
+
+    /// What becomes of it at a deadline.
+    fn ended(&self) -> &'static str {
+        if self.config.url.is_some() { "its connection was closed" } else { "was ended" }
+    }
+
+    /// A working connection; starts the server, or connects to it, if there is none.
     async fn running(&self, state: &mut State) -> Result<Arc<Connection>, String> {
+        if let Some(why) = self.barred() {
+            return Err(why);
+        }
         if let Some(connection) = state.connection.clone().filter(|connection| connection.is_alive()) {
             if connection.take_changed() {
                 self.list_again(state, &connection).await?;
@@ -130,12 +209,13 @@ impl Server {
         state.starts.retain(|start| start.elapsed() < WINDOW);
         if state.starts.len() >= STARTS_MAX {
             let (times, minutes) = (state.starts.len(), WINDOW.as_secs() / 60);
-            return Err(format!("it was started {times} times in {minutes} minutes and is not started again yet"));
+            let begun = if self.config.url.is_some() { "connected to" } else { "started" };
+            return Err(format!("it was {begun} {times} times in {minutes} minutes and is not {begun} again yet"));
         }
         state.starts.push(Instant::now());
         let limit = self.config.start_timeout;
         let start = async {
-            let connection = Arc::new(Connection::open(&self.config, &self.limits, &self.project).await?);
+            let connection = Arc::new(Connection::open(&self.config, &self.setup.limits, &self.setup.project).await?);
             // From now on `end` and `kill` find it.
             *lock(&self.live) = Some(connection.clone());
             let listed = connection.tools().await;
@@ -148,11 +228,12 @@ impl Server {
         let (listed, connection) = started.unwrap_or_else(|_| {
             self.kill();
             let fetches = start::hint_when_late(&self.config);
-            Err(format!("it was not ready within {} s and was ended; raise start_timeout_s{fetches}", limit.as_secs()))
+            let ended = self.ended();
+            Err(format!("it was not ready within {} s and {ended}; raise start_timeout_s{fetches}", limit.as_secs()))
         })?;
         self.take(state, listed, &connection.about());
-        let limits = Commands { confined: self.config.confined, ..self.limits.clone() };
-        let unconfined = sandbox::unconfined(&limits).filter(|_| limits.confined);
+        let limits = Commands { confined: self.config.confined, ..self.setup.limits.clone() };
+        let unconfined = sandbox::unconfined(&limits).filter(|_| limits.confined && self.config.url.is_none());
         state.notes.extend(unconfined.map(|why| format!("the server `{}` is not confined: {why}", self.config.name)));
         state.connection = Some(connection.clone());
         Ok(connection)
@@ -164,8 +245,9 @@ impl Server {
         let listed = tokio::time::timeout(limit, connection.tools()).await;
         let listed = listed.unwrap_or_else(|_| {
             Err(format!(
-                "its new tools were not listed within {} s and it was ended; raise start_timeout_s",
-                limit.as_secs()
+                "its new tools were not listed within {} s and {}; raise start_timeout_s",
+                limit.as_secs(),
+                self.ended()
             ))
         });
         let listed = listed.inspect_err(|_| connection.kill())?;
@@ -198,8 +280,11 @@ impl Server {
 }
 
 /// The file for a server's list. Its name contains a hash of the settings, so that changed settings mean another file.
-fn cache_file(folder: &Path, server: &Configured) -> PathBuf {
-    let Configured { name, command, args, env, inherit, dir, tools, about, .. } = server;
-    let settings = format!("{:?}", (command, args, env, inherit, dir, tools, about));
+fn cache_file(folder: &std::path::Path, server: &Configured) -> PathBuf {
+    let Configured { name, command, url, headers, args, env, inherit, dir, tools, about, .. } = server;
+    let mut settings = format!("{:?}", (command, args, env, inherit, dir, tools, about));
+    if url.is_some() {
+        settings.push_str(&format!("{:?}", (url, headers)));
+    }
     folder.join(format!("{name}-{}.json", hex(&Sha256::digest(settings.as_bytes())[..8])))
 }

@@ -76,7 +76,7 @@ fn names_git(config: &Server, project: &Path) -> bool {
 
 /// How to grant a server more, if `text` looks like a refusal by the sandbox; else empty.
 pub fn hint(config: &Server, text: &str) -> String {
-    if !config.confined || !sandbox::tells_of_refusal(text) {
+    if config.url.is_some() || !config.confined || !sandbox::tells_of_refusal(text) {
         return String::new();
     }
     let bounds = sandbox::bounds(
@@ -93,7 +93,7 @@ pub fn hint(config: &Server, text: &str) -> String {
 
 /// A hint for a server that was not ready in time: a launcher that first downloads it has no network in the sandbox.
 pub fn hint_when_late(config: &Server) -> &'static str {
-    if config.confined && !config.network {
+    if config.url.is_none() && config.confined && !config.network {
         "; confined it fetches nothing: install the server first, or grant `network = true` and `writes` of its cache"
     } else {
         ""

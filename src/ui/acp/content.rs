@@ -7,8 +7,8 @@ use agent_client_protocol_schema::v1::{ContentBlock, EmbeddedResourceResource, E
 
 use super::wire::invalid;
 use crate::base::{Hidden, path_of};
-use crate::protocol::{Ask, Given, Mode};
-use crate::ui::cli::ask::{GIVEN_BYTES_MAX, GIVEN_MAX, check};
+use crate::protocol::{Ask, GIVEN_BYTES_MAX, GIVEN_MAX, Given, Mode};
+use crate::ui::cli::ask::check;
 
 /// The request that a prompt makes in `project`. A file is named in the text where the user put it. An embedded text that is not
 /// what the file on disk says, such as an unsaved one, is handed over with the request.

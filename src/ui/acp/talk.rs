@@ -1,11 +1,14 @@
 //! One session of the protocol: a conversation on a project, opened with its first prompt, and the prompt that runs in it.
 
 use std::path::PathBuf;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use agent_client_protocol_schema::v1::{Error, ErrorCode, SessionId, SessionNotification, SessionUpdate, StopReason};
+use agent_client_protocol_schema::v1::{
+    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, Error, ErrorCode, SessionId, SessionNotification,
+    SessionUpdate, StopReason, UnstructuredCommandInput,
+};
 use anyhow::Result;
 
 use super::client::Client;
@@ -15,6 +18,7 @@ use crate::app::{App, SharedModels};
 use crate::base::{Cancel, ConversationId, lock};
 use crate::protocol::{Ask, Event, Mode, Record};
 use crate::session::{Message, Session};
+use crate::tools::mcp::offers::Prompt;
 
 /// The models of the process, found with the first prompt. A failure is not kept: the user may fetch a model and ask again.
 #[derive(Clone)]
@@ -49,6 +53,8 @@ pub struct Talk {
     calls: Arc<AtomicUsize>,
     /// Notes to send with the next prompt.
     notes: Mutex<Vec<String>>,
+    /// The client was not told yet which prompts its servers have.
+    is_new: AtomicBool,
 }
 
 /// Whether a prompt runs.
@@ -80,11 +86,32 @@ impl Talk {
             phase: Mutex::new(Phase::Idle { since: Instant::now() }),
             calls: Arc::default(),
             notes: Mutex::new(notes),
+            is_new: AtomicBool::new(true),
         }
     }
 
     pub fn session_id(&self) -> SessionId {
         SessionId::new(self.id.0.as_str())
+    }
+
+    /// Names the prompts of its servers to the client once, as commands; nothing where there are none.
+    async fn announce(&self, client: &Client) {
+        if self.app.config.servers.is_empty() || !self.is_new.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        let servers = self.app.servers().clone();
+        // Of a server that is not there the notes of the session tell.
+        let Ok(offers) = tokio::task::spawn_blocking(move || servers.offers(None)).await else { return };
+        let command = |prompt: &Prompt| {
+            let input = UnstructuredCommandInput::new(prompt.takes());
+            let input = (!prompt.arguments.is_empty()).then_some(AvailableCommandInput::Unstructured(input));
+            AvailableCommand::new(&prompt.written()[1..], &prompt.about).input(input)
+        };
+        let commands: Vec<_> = offers.prompts.iter().map(command).collect();
+        if !commands.is_empty() {
+            let update = AvailableCommandsUpdate::new(commands);
+            self.tell(client, SessionUpdate::AvailableCommandsUpdate(update)).await;
+        }
     }
 
     pub fn mode(&self) -> Mode {
@@ -177,6 +204,9 @@ impl Running {
         for note in notes {
             self.talk.tell(client, updates::note(&note)).await;
         }
+        // No server is started before the first prompt, which does not wait for this.
+        let (talk, own) = (self.talk.clone(), client.clone());
+        tokio::spawn(async move { talk.announce(&own).await });
         self.follow(client, &session, ask).await
     }
 

@@ -8,8 +8,10 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::output::Printer;
-use crate::app::{App, REQUEST_BYTES_MAX};
-use crate::protocol::{Ask as Request, Decision, Event, Given, Mode, Op};
+use crate::app::App;
+use crate::protocol::{
+    Ask as Request, Decision, Event, GIVEN_BYTES_MAX, GIVEN_MAX, Given, Mode, Op, REQUEST_BYTES_MAX,
+};
 use crate::session::{Message, Session};
 use crate::ui::open::{self, Told};
 
@@ -39,10 +41,6 @@ pub struct Ask {
 pub(super) fn modes() -> impl TypedValueParser<Value = Mode> {
     PossibleValuesParser::new(["agent", "chat"]).try_map(|name| name.parse::<Mode>())
 }
-
-/// Maximum number of `--context` files, and the largest size of each: they must leave room in a slot's context.
-pub(in crate::ui) const GIVEN_MAX: usize = 8;
-pub(in crate::ui) const GIVEN_BYTES_MAX: u64 = 256 << 10;
 
 /// Reads the `--context` files.
 fn given(files: &[PathBuf], app: &App) -> Result<Vec<Given>> {

@@ -86,7 +86,7 @@ fn as_json(app: &App, settings: &Settings) -> Value {
     };
     let server = |one: &Server| {
         json!({ "name": one.name, "where": one.place.to_string(), "command": one.command, "args": one.args,
-            "enabled": one.enabled })
+            "url": one.url.as_ref().map(ToString::to_string), "enabled": one.enabled })
     };
     let values: Vec<Value> = settings.values.iter().map(value).collect();
     let rules: Vec<Value> = settings.rules.iter().map(rule).collect();
@@ -107,7 +107,7 @@ fn show(app: &App, settings: &Settings) {
     }
     for server in &settings.servers {
         let off = if server.enabled { "" } else { " (off)" };
-        say!("{:<22} {:<28} {}", format!("mcp.{}", server.name), format!("{}{off}", server.command), server.place);
+        say!("{:<22} {:<28} {}", format!("mcp.{}", server.name), format!("{}{off}", server.line()), server.place);
     }
     say!("commands are {}", app.confinement());
     settings.unknown_variables.iter().for_each(|note| say!("note: {note}"));
@@ -144,10 +144,7 @@ fn trust(settings: &Settings, yes: bool, json: bool) -> Result<()> {
         if json || !std::io::stdin().is_terminal() {
             bail!("without a terminal nobody can be asked whether to trust this file; read it, then give --yes");
         }
-        put!("Let all of this count as if you had written it? [y]es, [n]o: ");
-        let mut answer = String::new();
-        std::io::stdin().read_line(&mut answer)?;
-        if !matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
+        if !super::says_yes("Let all of this count as if you had written it?")? {
             bail!("not trusted; settings that only make things stricter count anyway");
         }
     }

@@ -1,6 +1,6 @@
-//! `monobloc mcp`: lists and tests the configured MCP servers, calls one of their tools, and is a server itself.
+//! `monobloc mcp`: lists, allows and tests the configured MCP servers, calls one of their tools, and is a server itself.
 
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, IsTerminal as _};
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, Subcommand};
@@ -8,11 +8,14 @@ use serde_json::{Map, Value, json};
 
 use super::output::Printer;
 use crate::app::App;
+use crate::config::{Address, Server};
 use crate::models::dialect::RawCall;
 use crate::protocol::Proposal;
+use crate::remote::consent;
 use crate::tools::call::check::check;
 use crate::tools::confine::Root;
-use crate::tools::mcp::Seen;
+use crate::tools::mcp::offers::Offers;
+use crate::tools::mcp::{Seen, consent_line};
 use crate::tools::policy::Verdict;
 use crate::tools::{Context, preview};
 use crate::ui::mcp_server;
@@ -33,7 +36,17 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Start a server, or all, and ask for its tools
+    /// Allow sending to a server behind a URL, which nothing is sent to before
+    Allow {
+        /// The name of a configured server, or the URL of one that an editor passes
+        server: String,
+        /// Allow it without being asked
+        #[arg(long)]
+        yes: bool,
+        #[arg(long)]
+        json: bool,
+    },
+    /// Start a server, or all, and ask for its tools, resources and prompts
     Test {
         server: Option<String>,
         #[arg(long)]
@@ -59,6 +72,7 @@ impl Mcp {
         match self.command {
             Command::Serve => mcp_server::serve(app, BufReader::new(io::stdin()), tokio::io::stdout()).await,
             Command::List { json } => list(app, json),
+            Command::Allow { server, yes, json } => allow(app, &server, yes, json),
             Command::Test { server, json } => test(app, server.as_deref(), json),
             Command::Call { tool, arguments, json, yes } => call(app, &tool, &arguments, json, yes).await,
         }
@@ -68,20 +82,24 @@ impl Mcp {
 fn list(app: &App, json: bool) -> Result<()> {
     let servers = &app.config.servers;
     if servers.is_empty() && !json {
-        putln!("no servers; write [mcp.NAME] with a `command` into the file that `monobloc config path` names first");
+        putln!(
+            "no servers; write [mcp.NAME] with a `command` or `url` into the file that `monobloc config path` names first"
+        );
     }
     let mut all = Vec::new();
     for server in servers {
         let kept = app.servers().kept(&server.name);
-        let line = format!("{} {}", server.command, server.args.join(" "));
+        let (line, barred) = (server.line(), app.servers().barred(&server.name));
         if json {
             let tools = kept.as_ref().map(|(tools, _)| tools.iter().map(|one| &one.name).collect::<Vec<_>>());
             all.push(json!({ "name": server.name, "command": server.command, "args": server.args,
-                "enabled": server.enabled, "tools": tools, "tools_age_s": kept.as_ref().map(|(_, age)| age.as_secs()) }));
+                "url": server.url.as_ref().map(ToString::to_string), "headers": server.headers.names().collect::<Vec<_>>(),
+                "barred": barred, "enabled": server.enabled, "tools": tools, "tools_age_s": kept.as_ref().map(|(_, age)| age.as_secs()) }));
             continue;
         }
         let state = match (&kept, server.enabled) {
             (_, false) => "off".to_owned(),
+            _ if barred.is_some() => "nothing may be sent to it yet".to_owned(),
             (None, true) => "tools not asked for yet".to_owned(),
             (Some((tools, age)), true) => format!("{} tools, listed {} min ago", tools.len(), age.as_secs() / 60),
         };
@@ -97,6 +115,47 @@ fn list(app: &App, json: bool) -> Result<()> {
     Ok(())
 }
 
+fn allow(app: &App, name: &str, yes: bool, json: bool) -> Result<()> {
+    let known = app.config.servers.iter().find(|server| server.name == name);
+    let (url, headers) = match known {
+        Some(Server { url: Some(url), headers, .. }) => (url.clone(), headers.names().collect::<Vec<_>>().join(", ")),
+        Some(server) => bail!("`{name}` is started here by `{}`; it needs no consent to be sent to", server.line()),
+        None => {
+            let url = Address::new(name).map_err(|why| {
+                anyhow::anyhow!(
+                    "`{name}` is neither a configured server nor the URL of one ({why}); `monobloc mcp list` lists them"
+                )
+            })?;
+            (url, String::new())
+        }
+    };
+    let headers =
+        if headers.is_empty() { String::new() } else { format!(" With each request it gets the header {headers}.") };
+    let question = format!(
+        "The arguments of calls of its tools, the resources and prompts that you ask it for, and the name and version of \
+         monobloc are sent to {url}.{headers} You are asked about calls as about those of other servers; nothing confines \
+         what the server does with them."
+    );
+    if !json {
+        say!("{question}");
+    }
+    if !yes {
+        if json || !io::stdin().is_terminal() {
+            bail!("without a terminal nobody can be asked whether to allow this; give --yes");
+        }
+        if !super::says_yes("Allow it?")? {
+            bail!("not allowed; nothing is sent to {url}");
+        }
+    }
+    consent::give(&consent::store(), &consent_line(&url)).context("your consent cannot be kept")?;
+    if json {
+        putln!("{}", json!({ "url": url.to_string(), "allowed": true }));
+    } else {
+        say!("{url} is allowed; a line of {} says so", consent::store().display());
+    }
+    Ok(())
+}
+
 fn test(app: &App, name: Option<&str>, json: bool) -> Result<()> {
     let enabled = app.config.servers.iter().filter(|server| server.enabled);
     let names: Vec<&str> = enabled.map(|server| server.name.as_str()).collect();
@@ -104,8 +163,15 @@ fn test(app: &App, name: Option<&str>, json: bool) -> Result<()> {
         bail!("no server `{name}` is configured and enabled; there are: {}", names.join(", "));
     }
     let seen = app.servers().test(name);
+    let offers = |one: &Seen| match one.failed {
+        true => Offers::default(),
+        false => app.servers().offers(Some(&one.server)),
+    };
     let shown = |one: &Seen| {
-        json!({ "server": one.server, "ok": !one.failed, "tools": one.tools.len(), "notes": one.notes,
+        let Offers { resources, prompts, notes } = offers(one);
+        let notes: Vec<&String> = one.notes.iter().chain(&notes).collect();
+        json!({ "server": one.server, "ok": !one.failed, "tools": one.tools.len(), "notes": notes,
+            "resources": resources, "prompts": prompts,
             "took_ms": one.took.as_millis() as u64 })
     };
     if json {
@@ -114,7 +180,10 @@ fn test(app: &App, name: Option<&str>, json: bool) -> Result<()> {
         for one in &seen {
             let state = if one.failed { "failed" } else { "ok" };
             putln!("{:<16} {state:<7} {} tools in {} ms", one.server, one.tools.len(), one.took.as_millis());
-            one.notes.iter().for_each(|note| say!("  note: {note}"));
+            let Offers { resources, prompts, notes } = offers(one);
+            one.notes.iter().chain(&notes).for_each(|note| say!("  note: {note}"));
+            resources.iter().for_each(|it| say!("  {:<40} {}", it.written(), it.about));
+            prompts.iter().for_each(|it| say!("  {:<40} {}", it.form(), it.about));
         }
     }
     match seen.iter().filter(|one| one.failed).count() {

@@ -248,6 +248,14 @@ fn run(cli: Cli, given: Given, settings: Settings, cancel: Cancel) -> Result<()>
     ended
 }
 
+/// Asks on the terminal; everything but a yes is a no.
+fn says_yes(question: &str) -> Result<bool> {
+    put!("{question} [y]es, [n]o: ");
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
 /// The first Ctrl-C cancels; the second ends the process at once.
 async fn watch_for_interrupt(app: App) {
     while tokio::signal::ctrl_c().await.is_ok() {

@@ -147,7 +147,8 @@ fn list(app: &App, json: bool) -> Result<()> {
 fn of_server(server: &Endpoint) -> String {
     let model = server.model.iter().map(|model| format!("{model} at ")).collect::<String>();
     let context = server.context.map(|context| format!(", context {context}")).unwrap_or_default();
-    let consent = if consent::given(&consent::store(), server) { "" } else { " (you are asked before the first use)" };
+    let consent =
+        if consent::given(&consent::store(), server.url()) { "" } else { " (you are asked before the first use)" };
     format!("{model}{}{context}{consent}", server.url())
 }
 

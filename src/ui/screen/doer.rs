@@ -101,6 +101,7 @@ impl Doer {
                 });
             }
             Effect::ListFiles => self.look_up(|app| Event::Files(lookup::files(app))),
+            Effect::ListOffers => self.look_up(|app| Event::Offers(app.servers().offers(None))),
             Effect::ListCheckpoints => {
                 self.look_up(|app| Event::Checkpoints(lookup::checkpoints(app).map_err(|error| told(&error))));
             }

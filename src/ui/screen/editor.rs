@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::Command;
 
-use crate::ui::cli::ask::{GIVEN_BYTES_MAX, GIVEN_MAX};
+use crate::protocol::{GIVEN_BYTES_MAX, GIVEN_MAX};
 
 /// Largest text that is read back, in bytes: a request with all the pastes that can be given with it.
 const TEXT_BYTES_MAX: u64 = GIVEN_BYTES_MAX * (GIVEN_MAX as u64 + 1);

@@ -4,6 +4,7 @@ use crossterm::event::KeyEvent;
 
 use super::popup::Choice;
 use crate::protocol::{self, Decision, Given, Memory, Proposal};
+use crate::tools::mcp::offers::Offers;
 use crate::ui::cli::chat::line::{Show, Work};
 use crate::ui::open::Told;
 
@@ -43,6 +44,8 @@ pub enum Event {
     Checkpoints(Result<Vec<Choice>, String>),
     /// The answer to [`Effect::ListFiles`].
     Files(Vec<String>),
+    /// The answer to [`Effect::ListOffers`].
+    Offers(Offers),
     /// Output of the user's own command.
     Output(String),
     /// The user's own command has ended, and how.
@@ -75,6 +78,8 @@ pub enum Effect {
     Show(Show),
     ListCheckpoints,
     ListFiles,
+    /// Asks the servers for their resources and prompts.
+    ListOffers,
     /// Runs the user's own command.
     Shell(String),
     KillShell,

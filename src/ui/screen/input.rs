@@ -7,9 +7,7 @@ use ratatui::style::Style;
 use ratatui_textarea::{CursorMove, TextArea, WrapMode};
 
 use super::wrap::columns;
-use crate::app::REQUEST_BYTES_MAX;
-use crate::protocol::Given;
-use crate::ui::cli::ask::{GIVEN_BYTES_MAX, GIVEN_MAX};
+use crate::protocol::{GIVEN_BYTES_MAX, GIVEN_MAX, Given, REQUEST_BYTES_MAX};
 
 /// A paste of more lines, or of more bytes, is folded.
 const PASTE_LINES_SHOWN: usize = 8;

@@ -58,6 +58,13 @@ impl Popup {
         self.find(&query);
     }
 
+    /// Adds choices behind those that there are.
+    pub fn add(&mut self, more: impl Iterator<Item = Choice>) {
+        self.all.extend(more);
+        let query = self.query.clone();
+        self.find(&query);
+    }
+
     /// Keeps what fits the query, best first.
     pub fn find(&mut self, query: &str) {
         self.query = query.to_owned();

@@ -38,8 +38,11 @@ type Opened = Result<(Session, Vec<String>)>;
 /// Holds a conversation on the whole terminal. The first frame is drawn before models or the index are touched.
 pub async fn run(app: &App, options: Options) -> Result<()> {
     let mut terminal = Terminal::take(app.config.alternate_screen)?;
-    let screen =
-        Screen { about: about(app, options), ..Screen::new(Theme::of_environment(), terminal.area()?, options) };
+    let screen = Screen {
+        about: about(app, options),
+        asks_servers: !app.config.servers.is_empty(),
+        ..Screen::new(Theme::of_environment(), terminal.area()?, options)
+    };
     terminal.draw(&screen)?;
     tracing::info!("first frame after {} ms", STARTED.elapsed().as_millis());
     let (sender, events) = mpsc::channel(EVENTS_MAX);

@@ -14,6 +14,7 @@ use super::theme::Theme;
 use super::transcript::{Entry, Transcript};
 use super::{Options, view};
 use crate::protocol::{Decision, Given};
+use crate::tools::mcp::offers::Offers;
 use crate::ui::cli::chat::line::Work;
 use crate::ui::open::Told;
 use crate::ui::words;
@@ -55,6 +56,9 @@ pub struct Screen {
     /// When Ctrl-C was pressed with nothing to cancel; a second one soon after it ends the program.
     pub armed_at: Option<u64>,
     pub mouse: bool,
+    /// There are servers that were not asked yet for resources and prompts.
+    pub asks_servers: bool,
+    pub offers: Offers,
 }
 
 /// Work that was asked for, in the user's words.
@@ -118,6 +122,10 @@ impl Screen {
             Event::Shown(Ok(text)) => self.transcript.push(Entry::Text(text)),
             Event::Shown(Err(why)) => self.transcript.push(Entry::Failure(why)),
             Event::Files(paths) => self.found_files(paths),
+            Event::Offers(offers) => {
+                self.offers = offers;
+                self.add_offers();
+            }
             Event::Checkpoints(found) => self.found_checkpoints(found),
             Event::Output(text) => self.transcript.shell(&text, None),
             Event::ShellEnded(how) => {
@@ -155,6 +163,23 @@ impl Screen {
         if let Some(popup) = self.popup.as_mut().filter(|popup| popup.kind == Kind::Files) {
             let choice = |path: String| Choice { label: path.clone(), detail: String::new(), value: path };
             popup.fill(paths.into_iter().map(choice).collect());
+        }
+        self.add_offers();
+    }
+
+    /// Adds to the open list what servers offer for it: resources to the files, prompts to the commands.
+    pub fn add_offers(&mut self) {
+        let Some(popup) = self.popup.as_mut() else { return };
+        match popup.kind {
+            Kind::Files => popup.add(self.offers.resources.iter().map(|one| {
+                let written = one.written();
+                Choice { label: written[1..].to_owned(), detail: one.about.clone(), value: written }
+            })),
+            Kind::Commands => popup.add(self.offers.prompts.iter().map(|one| {
+                let space = if one.arguments.is_empty() { "" } else { " " };
+                Choice { label: one.form(), detail: one.about.clone(), value: one.written() + space }
+            })),
+            Kind::History | Kind::Checkpoints => {}
         }
     }
 

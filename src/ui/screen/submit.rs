@@ -6,8 +6,7 @@ use super::keys;
 use super::popup::{Kind, Popup};
 use super::state::{Running, Screen, TICKS_A_SECOND, Waiting};
 use super::transcript::Entry;
-use crate::app::REQUEST_BYTES_MAX;
-use crate::protocol::Given;
+use crate::protocol::{Given, REQUEST_BYTES_MAX};
 use crate::ui::cli::chat::QUEUE_MAX;
 use crate::ui::cli::chat::line::{self, Line, Show, Work};
 

@@ -16,6 +16,7 @@ use crate::protocol::{
     self, Asks, Decision, Memory, PlanStatus, PlanStep, PlanView, Proposal, StepReport, StepState, StepStatus,
     TurnFinished, Usage,
 };
+use crate::tools::mcp::offers::{Argument, Offers, Prompt, Resource};
 use crate::ui::cli::chat::line::{Show, Work};
 
 /// A screen whose session is open.
@@ -295,6 +296,37 @@ fn files_are_found_by_some_of_their_letters() {
     screen.apply(Event::Files(vec!["README.md".into(), "src/retry.ts".into()]));
     key(&mut screen, KeyCode::Tab);
     assert_eq!(screen.input.shown(), "read src/retry.ts ");
+}
+
+#[test]
+fn what_servers_offer_is_found_among_files_and_commands() {
+    let mut screen = screen();
+    screen.asks_servers = true;
+    assert_eq!(write(&mut screen, "sum up @mon"), [Effect::ListFiles, Effect::ListOffers], "they are asked once");
+    screen.apply(Event::Files(vec!["README.md".into()]));
+    let resource =
+        Resource { server: "notes".into(), uri: "memo://monday".into(), about: String::new(), is_template: false };
+    let argument = Argument { name: "branch".into(), about: String::new(), required: true };
+    let prompt = Prompt {
+        server: "git".into(),
+        name: "review".into(),
+        about: "reads a branch".into(),
+        arguments: vec![argument],
+    };
+    screen.apply(Event::Offers(Offers { resources: vec![resource], prompts: vec![prompt], notes: Vec::new() }));
+    key(&mut screen, KeyCode::Tab);
+    assert_eq!(screen.input.shown(), "sum up @notes:memo://monday ");
+    control(&mut screen, 'c');
+    assert_eq!(write(&mut screen, "/gi"), []);
+    assert_eq!(
+        screen.popup.as_ref().and_then(|popup| popup.chosen()).map(|one| &*one.label),
+        Some("/git:review BRANCH")
+    );
+    assert_eq!(key(&mut screen, KeyCode::Enter), [], "it takes an argument");
+    write(&mut screen, "main");
+    let effects = key(&mut screen, KeyCode::Enter);
+    let [Effect::Start { work: Work::Request(text), .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(text, "/git:review main");
 }
 
 #[test]

@@ -197,6 +197,12 @@ impl Screen {
                     Popup::waiting(kind)
                 }
             });
+            if std::mem::take(&mut self.asks_servers) {
+                effects.push(Effect::ListOffers);
+            }
+            if kind == Kind::Commands {
+                self.add_offers();
+            }
         }
         if let Some(popup) = &mut self.popup {
             popup.find(&query);

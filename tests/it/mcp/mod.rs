@@ -1,14 +1,17 @@
 //! MCP servers that hang, die, flood or lie cost one failed call with a clear message; none outlives the session.
 
+pub mod far;
+mod offers;
 pub mod server;
+mod url;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use monobloc::base::Cancel;
-use monobloc::config::{ApproveMode, Commands, file};
+use monobloc::config::{ApproveMode, file};
 use monobloc::tools::confine::Root;
-use monobloc::tools::mcp::{REFUSED_ARGUMENTS, Seen, Servers};
+use monobloc::tools::mcp::{REFUSED_ARGUMENTS, Seen, Servers, Setup};
 use monobloc::tools::policy::{Policy, Verdict};
 use monobloc::tools::{Catalog, Context, Outcome, ToolCall, ToolSpec, execute};
 use serde_json::{Value, json};
@@ -27,14 +30,19 @@ impl World {
         let dir = tempfile::tempdir().expect("a folder");
         let program = std::env::current_exe().expect("this program");
         let text = format!(
-            "[mcp.h]\ncommand = {program:?}\nargs = [\"--exact\", \"mcp::server::serve\", \"--ignored\", \"--nocapture\"]\n\
+            "command = {program:?}\nargs = [\"--exact\", \"mcp::server::serve\", \"--ignored\", \"--nocapture\"]\n\
              env = {{ {} = {mode:?}, {} = {:?} }}\n{more}\n",
             server::MODE,
             server::TRACE,
             dir.path().join("trace"),
         );
-        let said = file::read(&dir.path().join("config.toml"), &text).expect("a configuration");
-        let servers = Servers::new(&said.servers, &Commands::default(), dir.path(), &dir.path().join("cache"));
+        World::of(dir, &text, |setup| setup)
+    }
+
+    /// The server has the table `text`.
+    fn of(dir: TempDir, text: &str, setup: impl Fn(Setup) -> Setup) -> World {
+        let said = file::read(&dir.path().join("config.toml"), &format!("[mcp.h]\n{text}")).expect("a configuration");
+        let servers = Servers::new(&said.servers, setup(Setup::of(dir.path(), dir.path())));
         let root = Root::open(dir.path()).expect("a project");
         let context = Context { servers: Some(servers.clone()), ..Context::new(root, Cancel::new()) };
         World { dir, servers, context }
@@ -146,8 +154,7 @@ async fn a_server_that_is_not_installed_is_named() {
     let dir = tempfile::tempdir().expect("a folder");
     let text = "[mcp.h]\ncommand = \"no-such-server\"\n";
     let said = file::read(&dir.path().join("config.toml"), text).expect("a configuration");
-    let seen =
-        Servers::new(&said.servers, &Commands::default(), dir.path(), &dir.path().join("cache")).specs().remove(0);
+    let seen = Servers::new(&said.servers, Setup::of(dir.path(), dir.path())).specs().remove(0);
     assert!(seen.failed && seen.notes[0].contains("no-such-server: not found"), "{:?}", seen.notes);
     assert!(seen.notes[0].contains("exit status: 127"), "{:?}", seen.notes);
 }

@@ -6,7 +6,7 @@ use crate::config::Think;
 use crate::protocol::ModelsOp;
 
 /// Every command with its arguments, and what it does.
-pub const COMMANDS: [(&str, &str); 16] = [
+pub const COMMANDS: [(&str, &str); 17] = [
     ("/models", "the model files at hand, and what each would take"),
     ("/load NAME", "load a role's model, or a file of the model folder"),
     ("/unload NAME", "give a model's memory back"),
@@ -23,6 +23,7 @@ pub const COMMANDS: [(&str, &str); 16] = [
     ("/checkpoints", "the states to go back to"),
     ("/think N", "tokens that models may think before an answer; /think off, /think auto"),
     ("/resume", "the conversations of this project; /resume 1 goes on with the last one"),
+    ("/mcp", "the resources and prompts of MCP servers: @SERVER:URI in a request, /SERVER:PROMPT WORDS as one"),
     ("/help", "this list"),
     ("/exit", "end, after what was asked before; so does Ctrl-D"),
     ("/quit", "the same"),
@@ -65,6 +66,8 @@ pub enum Work {
     /// Asks the last request again.
     Retry,
     Models(ModelsOp),
+    /// Lists the resources and prompts of servers, which are started for it.
+    Offers,
     Back(Back),
     /// Continues the conversation of this number; 1 is the last one.
     Resume(usize),
@@ -73,14 +76,15 @@ pub enum Work {
     Exit,
 }
 
-/// Parses one line. A first word with a second slash is a path, so `/etc/hosts is …` is a request.
+/// Parses one line. A first word with a second slash is a path, so `/etc/hosts is …` is a request, and one with a colon names
+/// a prompt of a server.
 pub fn read(line: &str) -> Line {
     let line = line.trim();
     let words: Vec<&str> = line.split_whitespace().collect();
     let models = |op: ModelsOp| Line::Work(Work::Models(op));
     match words.as_slice() {
         [] => Line::Nothing,
-        [first, ..] if !first.starts_with('/') || first[1..].contains('/') => {
+        [first, ..] if !first.starts_with('/') || first[1..].contains(['/', ':']) => {
             Line::Work(Work::Request(line.to_owned()))
         }
         ["/models"] => Line::Show(Show::Files),
@@ -89,6 +93,7 @@ pub fn read(line: &str) -> Line {
         ["/resume"] => Line::Show(Show::Talks),
         ["/help"] => Line::Show(Show::Help),
         ["/retry"] => Line::Work(Work::Retry),
+        ["/mcp"] => Line::Work(Work::Offers),
         ["/exit" | "/quit"] => Line::Work(Work::Exit),
         ["/undo", how @ ..] if matches!(how, [] | ["keep" | "force"]) => back(None, how),
         ["/rewind", name, how @ ..] if matches!(how, [] | ["keep" | "force"]) => back(Some(name), how),
@@ -140,6 +145,8 @@ mod tests {
         check("  ", Line::Nothing);
         check(" Read src/a.ts \n", request("Read src/a.ts"));
         check("/src/a.ts has a bug, find it", request("/src/a.ts has a bug, find it"));
+        check("/git:review main", request("/git:review main"));
+        check("/mcp", Line::Work(Work::Offers));
         check("/ps", Line::Show(Show::Memory));
         check("/load planner", Line::Work(Work::Models(ModelsOp::Load("planner".into()))));
         check("/swap a b", Line::Work(Work::Models(ModelsOp::Swap("a".into(), "b".into()))));

@@ -20,8 +20,8 @@ use self::line::{Line, Show, Work};
 use self::work::Running;
 use super::ask::modes;
 use super::output::Printer;
-use crate::app::{App, REQUEST_BYTES_MAX};
-use crate::protocol::{Event, Mode, Proposal, Record};
+use crate::app::App;
+use crate::protocol::{Event, Mode, Proposal, REQUEST_BYTES_MAX, Record};
 use crate::session::{Message, Session};
 use crate::ui::screen;
 

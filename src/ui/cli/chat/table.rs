@@ -1,7 +1,8 @@
-//! Tables of `monobloc chat`: models in memory, model files, conversations.
+//! Tables of `monobloc chat`: models in memory, model files, conversations, what MCP servers offer.
 
 use crate::protocol::{Memory, ModelFile, ModelRow, ServerRow};
 use crate::session::Conversation;
+use crate::tools::mcp::offers::Offers;
 
 /// Characters shown of a conversation's first request.
 const FIRST_CHARS: usize = 70;
@@ -83,6 +84,17 @@ pub fn files(files: &[ModelFile]) -> String {
         })
         .collect();
     if rows.is_empty() { "no model file is at hand".to_owned() } else { aligned(&rows).join("\n") }
+}
+
+/// The table of `/mcp`: resources and prompts as a request names them, and why some are missing.
+pub fn offers(offers: &Offers) -> String {
+    let resources = offers.resources.iter().map(|one| [one.written(), one.about.clone()]);
+    let prompts = offers.prompts.iter().map(|one| [one.form(), one.about.clone()]);
+    let rows: Vec<[String; 2]> = resources.chain(prompts).collect();
+    let none =
+        "no server offers a resource or prompt; `monobloc mcp list` shows the servers and their tools".to_owned();
+    let lines = if rows.is_empty() { vec![none] } else { aligned(&rows) };
+    lines.into_iter().chain(offers.notes.clone()).collect::<Vec<_>>().join("\n")
 }
 
 /// The rows as lines, with columns as wide as their widest cell.

@@ -33,6 +33,12 @@ pub fn start(app: &App, session: &Arc<Session>, work: Work, mode: Mode, given: V
             None => in_background(session, |_| bail!("nothing was asked in this conversation yet")),
         },
         Work::Models(op) => session.submit_with(Op::Models(op), cancel.clone()),
+        Work::Offers => {
+            let app = app.clone();
+            in_background(session, move |_| {
+                Ok(vec![Event::Notice { text: table::offers(&app.servers().offers(None)) }])
+            })
+        }
         Work::Back(back) => {
             let app = app.until(cancel.clone());
             in_background(session, move |_| go_back(&app, &back))

@@ -1,0 +1,271 @@
+//! Sends messages of MCP to a server behind a URL: rmcp's streamable HTTP over the program's own client, bounded.
+//!
+//! A message is posted; its answer is one JSON text, or a stream of events that ends with it. A second stream, which is got, brings what
+//! the server says by itself, and the rest of an answer that broke off, by the number of its last event. rmcp keeps the session, begins a
+//! forgotten one anew once, and posts no message twice but those that a forgotten session has refused.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::{BoxStream, unfold};
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::common::client_side_sse::ExponentialBackoff;
+use rmcp::transport::streamable_http_client::{
+    SseError, StreamableHttpClient, StreamableHttpClientTransportConfig, StreamableHttpError,
+    StreamableHttpPostResponse as Posted,
+};
+use sse_stream::{Sse, SseStream};
+
+use super::bounded::{Flow, LINE_MAX_BYTES, Meter};
+use super::describe::clean;
+use crate::base::visible;
+use crate::config::{Address, Server};
+use crate::remote::Why;
+use crate::remote::http::{self, Answer, Bytes, Failure, HeaderMap, HeaderName, HeaderValue, Sent, Way};
+
+/// How often a stream that broke off is asked for again in a row.
+const RECONNECTS_MAX: usize = 4;
+/// Streams that a server ends at once come ever more slowly: the pause doubles up to `1 << 6` seconds.
+const PAUSE_DOUBLINGS_MAX: usize = 6;
+/// The stream of what the server says by itself may be silent for days.
+const SILENT: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Longest text of a server in a message, in characters.
+const SAID_MAX: usize = 300;
+
+/// Why a server behind a URL gave no usable answer. Holds no header.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Fault(pub String);
+
+pub type HttpError = StreamableHttpError<Fault>;
+
+/// The client of one server. Clones are the same client.
+#[derive(Clone)]
+pub struct Client(Arc<Inner>);
+
+struct Inner {
+    address: Address,
+    headers: HeaderMap,
+    /// The longest wait for the head of an answer: the time of a call, which has its own deadline too.
+    silence: Duration,
+    flow: Arc<Flow>,
+}
+
+impl Client {
+    /// The error names a variable of the headers that is not set.
+    pub fn new(config: &Server, address: &Address, flow: &Arc<Flow>) -> Result<Client, String> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in config.headers.filled(|name| std::env::var(name).ok())? {
+            http::add_header(&mut headers, name, &value)?;
+        }
+        let silence = config.timeout.max(config.start_timeout);
+        Ok(Client(Arc::new(Inner { address: address.clone(), headers, silence, flow: flow.clone() })))
+    }
+
+    /// How rmcp uses this client.
+    pub fn settings(&self) -> StreamableHttpClientTransportConfig {
+        let mut retries = ExponentialBackoff::default();
+        retries.max_times = Some(RECONNECTS_MAX);
+        retries.max_delay = Some(Duration::from_secs(8));
+        let uri = self.0.address.to_string();
+        let mut settings = StreamableHttpClientTransportConfig::with_uri(uri).max_sse_event_size(LINE_MAX_BYTES);
+        settings.retry_config = Arc::new(retries);
+        settings
+    }
+
+    /// Sends a request with the headers that rmcp gives it, and those of the settings.
+    async fn send(
+        &self,
+        way: Way,
+        own: HashMap<HeaderName, HeaderValue>,
+        more: &[(&'static str, Option<&str>)],
+        silence: Duration,
+    ) -> Result<Answer, Fault> {
+        let mut headers = self.0.headers.clone();
+        headers.extend(own);
+        for (name, value) in more {
+            let value = value.map(HeaderValue::try_from).transpose();
+            let value = value.map_err(|_| Fault(format!("it gave a {name} that no header can hold")))?;
+            headers.extend(value.map(|value| (HeaderName::from_static(*name), value)));
+        }
+        let sent = http::send(Sent { url: self.0.address.url(), way, headers, silence });
+        sent.await.map_err(|failure| match failure {
+            Failure::Passing(why) => {
+                Fault(format!("{} does not answer ({why}); see that it runs and that the url is right", self.0.address))
+            }
+            Failure::Final(why) => fault(why),
+        })
+    }
+
+    /// The events of an answer, until its end or the end of what is read of the server.
+    fn events(&self, answer: Answer) -> BoxStream<'static, Result<Sse, SseError>> {
+        let meter = Meter::new(self.0.flow.clone(), "its streams");
+        let bytes = unfold(Some((answer, meter)), |state| async move {
+            let (mut answer, mut meter) = state?;
+            match answer.next().await {
+                Ok(None) => None,
+                Ok(Some(bytes)) if meter.add(&bytes) => Some((Err(Fault("it sent too much".to_owned())), None)),
+                Ok(Some(bytes)) => Some((Ok::<Bytes, Fault>(bytes), Some((answer, meter)))),
+                Err(why) => Some((Err(fault(why)), None)),
+            }
+        });
+        SseStream::from_bytes_stream(bytes.boxed()).boxed()
+    }
+
+    /// Why an answer with another status than a success is not taken.
+    async fn refusal(&self, answer: Answer) -> Fault {
+        let (status, address) = (answer.status(), &self.0.address);
+        let location = answer.header("location").to_owned();
+        let says = |text: &str| {
+            let line = clean(text).split_whitespace().collect::<Vec<_>>().join(" ");
+            visible(&line.chars().take(SAID_MAX).collect::<String>())
+        };
+        Fault(match status {
+            300..=399 => {
+                let to = says(&address.redirected(&location));
+                format!("it answers with a redirection to {to}, which is not followed; write the right url")
+            }
+            401 | 403 => format!(
+                "it refuses access (status {status}); give it a key by `headers`, as {{ Authorization = \"Bearer ${{NAME}}\" }}; \
+                 signing in by a browser is not offered"
+            ),
+            404 | 405 => {
+                format!("{address} is not where MCP over streamable HTTP is spoken (status {status}); correct the url")
+            }
+            429 | 503 => {
+                let wait = says(answer.header("retry-after"));
+                let wait = if wait.is_empty() { String::new() } else { format!(" and asks to wait {wait} s") };
+                format!("it is busy (status {status}){wait}; ask again later")
+            }
+            _ => {
+                let text = says(&answer.error_text().await);
+                format!("it answers with status {status}{}{text}", if text.is_empty() { "" } else { ": " })
+            }
+        })
+    }
+}
+
+/// What went wrong with a connection, in words that fit an MCP server.
+fn fault(why: Why) -> Fault {
+    Fault(match why {
+        Why::Silent(limit) => format!("no byte for {} s; if it only needs longer, raise timeout_s", limit.as_secs()),
+        Why::Unreadable(what) => {
+            format!("its answer cannot be read ({what}); the url must be that of an MCP server over streamable HTTP")
+        }
+        Why::Cut(why) => format!("its answer broke off ({why})"),
+        other => other.to_string(),
+    })
+}
+
+/// The error in an answer with a status of failure, if it has the form of MCP and is about this request.
+fn error_of(text: &str, message: &ClientJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
+    let ClientJsonRpcMessage::Request(request) = message else { return None };
+    let read: ServerJsonRpcMessage = serde_json::from_str(text).ok()?;
+    matches!(&read, ServerJsonRpcMessage::Error(error) if error.id.as_ref() == Some(&request.id)).then_some(read)
+}
+
+impl StreamableHttpClient for Client {
+    type Error = Fault;
+
+    async fn post_message(
+        &self,
+        _: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        _: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Posted, HttpError> {
+        let way = Way::Post(serde_json::to_string(&message)?);
+        let answer = self.send(way, headers, &[("mcp-session-id", session.as_deref())], self.0.silence).await;
+        let answer = answer.map_err(HttpError::Client)?;
+        let is_asked = matches!(message, ClientJsonRpcMessage::Request(_));
+        match answer.status() {
+            202 | 204 => return Ok(Posted::Accepted),
+            404 if session.is_some() => return Err(HttpError::SessionExpired),
+            400 | 422 | 500 => {
+                let status = answer.status();
+                let text = answer.error_text().await;
+                if let Some(error) = error_of(&text, &message) {
+                    return Ok(Posted::Json(error, None));
+                }
+                let said = visible(&clean(&text).chars().take(SAID_MAX).collect::<String>());
+                return Err(HttpError::Client(Fault(format!("it answers with status {status}: {said}"))));
+            }
+            200..=299 => {}
+            _ => return Err(HttpError::Client(self.refusal(answer).await)),
+        }
+        let given = Some(answer.header("mcp-session-id").to_owned()).filter(|id| !id.is_empty());
+        let kind = answer.header("content-type").to_ascii_lowercase();
+        if kind.starts_with("text/event-stream") {
+            return Ok(Posted::Sse(self.events(answer), given));
+        }
+        if !is_asked {
+            return Ok(Posted::Accepted);
+        }
+        if !kind.starts_with("application/json") {
+            let kind = visible(&kind.chars().take(SAID_MAX).collect::<String>());
+            return Err(HttpError::Client(fault(Why::Unreadable(format!("it is of the type `{kind}`")))));
+        }
+        let text = answer.text(LINE_MAX_BYTES).await.map_err(|why| HttpError::Client(fault(why)))?;
+        self.0.flow.add(text.as_bytes(), "its answers");
+        let read = serde_json::from_str(&text);
+        let read = read.map_err(|_| HttpError::Client(fault(Why::Unreadable("it is not a message of MCP".to_owned()))));
+        Ok(Posted::Json(read?, given))
+    }
+
+    async fn delete_session(
+        &self,
+        _: Arc<str>,
+        session: Arc<str>,
+        _: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), HttpError> {
+        let named = [("mcp-session-id", Some(&*session))];
+        match self.send(Way::Delete, headers, &named, self.0.silence).await.map_err(HttpError::Client)?.status() {
+            405 => Err(HttpError::ServerDoesNotSupportDeleteSession),
+            _ => Ok(()),
+        }
+    }
+
+    async fn get_stream(
+        &self,
+        _: Arc<str>,
+        session: Option<Arc<str>>,
+        last: Option<String>,
+        _: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, HttpError> {
+        let before = self.0.flow.open().min(PAUSE_DOUBLINGS_MAX + 1);
+        if before > 1 {
+            tokio::time::sleep(Duration::from_secs(1 << (before - 1))).await;
+        }
+        if let Some(verdict) = self.0.flow.verdict() {
+            return Err(HttpError::Client(Fault(verdict)));
+        }
+        let named = [("mcp-session-id", session.as_deref()), ("last-event-id", last.as_deref())];
+        let answer = self.send(Way::Get, headers, &named, SILENT).await.map_err(HttpError::Client)?;
+        match answer.status() {
+            200 if answer.header("content-type").to_ascii_lowercase().starts_with("text/event-stream") => {
+                Ok(self.events(answer))
+            }
+            // Only a server that offers no such stream answers otherwise, and one that has forgotten the session.
+            _ => Err(HttpError::ServerDoesNotSupportSse),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_counts_only_for_the_request_that_it_is_about() {
+        let request = r#"{"jsonrpc":"2.0","id":7,"method":"tools/list"}"#;
+        let request: ClientJsonRpcMessage = serde_json::from_str(request).unwrap();
+        let error = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32602,"message":"no"}}}}"#);
+        assert!(error_of(&error("7"), &request).is_some());
+        assert!(error_of(&error("8"), &request).is_none() && error_of("<html>", &request).is_none());
+    }
+}

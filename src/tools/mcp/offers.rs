@@ -1,0 +1,327 @@
+//! What servers offer besides tools: resources, which a request names as `@server:uri`, and prompts, as `/server:prompt words`.
+
+use rmcp::model::{self, PromptMessage, ResourceContents, ResourceTemplate};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::describe::{block_text, clean, decoded_size, line};
+
+/// Maximum number of resources, and of prompts, of one server; nobody looks through more.
+pub const OFFERS_MAX: usize = 1_000;
+const ABOUT_MAX_CHARS: usize = 200;
+/// Longest URI or name that is listed.
+const NAME_MAX_BYTES: usize = 1_000;
+
+/// What some servers offer, and why another is missing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Offers {
+    pub resources: Vec<Resource>,
+    pub prompts: Vec<Prompt>,
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Resource {
+    pub server: String,
+    /// Of a template: with `{names}` for the user to replace.
+    pub uri: String,
+    pub about: String,
+    pub is_template: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Prompt {
+    pub server: String,
+    pub name: String,
+    pub about: String,
+    pub arguments: Vec<Argument>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Argument {
+    pub name: String,
+    pub about: String,
+    pub required: bool,
+}
+
+impl Offers {
+    /// What the server called `server` lists: bounded, cleaned, and only what can be written as one word.
+    pub fn of(
+        server: &str,
+        resources: Vec<model::Resource>,
+        templates: Vec<ResourceTemplate>,
+        prompts: Vec<model::Prompt>,
+    ) -> Offers {
+        let about = |name: &str, title: Option<String>, description: Option<String>| {
+            line(&description.or(title).unwrap_or_else(|| name.to_owned()), ABOUT_MAX_CHARS)
+        };
+        let listed = resources.into_iter().map(|one| Resource {
+            server: server.to_owned(),
+            about: about(&one.name, one.title, one.description),
+            uri: one.uri,
+            is_template: false,
+        });
+        let templates = templates.into_iter().map(|one| Resource {
+            server: server.to_owned(),
+            about: about(&one.name, one.title, one.description),
+            uri: one.uri_template,
+            is_template: true,
+        });
+        let prompts = prompts.into_iter().map(|one| Prompt {
+            server: server.to_owned(),
+            about: about(&one.name, one.title, one.description),
+            name: one.name,
+            arguments: one.arguments.unwrap_or_default().into_iter().map(Argument::of).collect(),
+        });
+        Offers {
+            resources: listed.chain(templates).filter(|one| is_word(&one.uri)).take(OFFERS_MAX).collect(),
+            prompts: prompts.filter(|one| is_word(&one.name)).take(OFFERS_MAX).collect(),
+            notes: Vec::new(),
+        }
+    }
+
+    pub fn extend(&mut self, other: Offers) {
+        self.resources.extend(other.resources);
+        self.prompts.extend(other.prompts);
+        self.notes.extend(other.notes);
+    }
+}
+
+/// Whether a name can stand in a request, and shows itself as it is.
+fn is_word(name: &str) -> bool {
+    !name.is_empty() && name.len() <= NAME_MAX_BYTES && !name.contains(char::is_whitespace) && clean(name) == name
+}
+
+impl Resource {
+    /// As a request names it.
+    pub fn written(&self) -> String {
+        format!("@{}:{}", self.server, self.uri)
+    }
+}
+
+impl Argument {
+    fn of(one: model::PromptArgument) -> Argument {
+        let about = one.description.or(one.title).unwrap_or_default();
+        Argument { name: one.name, about: line(&about, ABOUT_MAX_CHARS), required: one.required == Some(true) }
+    }
+}
+
+impl Prompt {
+    /// As a request begins that uses it.
+    pub fn written(&self) -> String {
+        format!("/{}:{}", self.server, self.name)
+    }
+
+    /// The names of its arguments, those that may be left out in brackets.
+    pub fn takes(&self) -> String {
+        let form = |one: &Argument| {
+            let name = one.name.to_uppercase();
+            if one.required { name } else { format!("[{name}]") }
+        };
+        self.arguments.iter().map(form).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Its name and its arguments, as a request is written that uses it.
+    pub fn form(&self) -> String {
+        format!("{} {}", self.written(), self.takes()).trim_end().to_owned()
+    }
+
+    /// The arguments that the words behind the name give: `name=value`, or values in the order of the arguments, the last of
+    /// which takes all words that are left.
+    pub fn filled(&self, text: &str) -> Result<Map<String, Value>, String> {
+        let refused = |what: String| format!("{what}; it is written {}", self.form());
+        let (mut given, mut plain) = (Map::new(), Vec::new());
+        for word in words(text).map_err(|why| refused(why.to_owned()))? {
+            match word.split_once('=').filter(|(name, _)| self.arguments.iter().any(|one| one.name == *name)) {
+                Some((name, value)) => {
+                    if given.insert(name.to_owned(), value.into()).is_some() {
+                        return Err(refused(format!("`{name}` is given twice")));
+                    }
+                }
+                None => plain.push(word),
+            }
+        }
+        let mut open =
+            self.arguments.iter().filter(|one| !given.contains_key(&one.name)).collect::<Vec<_>>().into_iter();
+        let mut filled = Vec::new();
+        let mut plain = plain.into_iter();
+        while let Some(word) = plain.next() {
+            let Some(argument) = open.next() else { return Err(refused(format!("`{word}` is one word too many"))) };
+            let rest = if open.len() == 0 { plain.by_ref().collect() } else { Vec::new() };
+            let value = std::iter::once(word).chain(rest).collect::<Vec<_>>().join(" ");
+            filled.push((argument.name.clone(), Value::from(value)));
+        }
+        if let Some(missing) = open.find(|one| one.required) {
+            return Err(refused(format!("`{}` is missing", missing.name)));
+        }
+        given.extend(filled);
+        Ok(given)
+    }
+}
+
+/// The words of a line; `"` joins several to one.
+fn words(text: &str) -> Result<Vec<String>, &'static str> {
+    let (mut all, mut word, mut quoted) = (Vec::new(), None::<String>, false);
+    for c in text.chars() {
+        match c {
+            '"' => {
+                quoted = !quoted;
+                word.get_or_insert_default();
+            }
+            c if c.is_whitespace() && !quoted => all.extend(word.take()),
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    all.extend(word);
+    if quoted { Err("a `\"` has no second one") } else { Ok(all) }
+}
+
+/// The message for a prompt that the server does not have.
+pub fn no_prompt(name: &str, all: &[Prompt]) -> String {
+    const NAMED: usize = 20;
+    let names = all.iter().take(NAMED).map(Prompt::written).collect::<Vec<_>>().join(", ");
+    if all.is_empty() {
+        format!("it has no prompt `{name}`, nor any other")
+    } else {
+        format!("it has no prompt `{name}`; it has {names}{}", if all.len() > NAMED { " and others" } else { "" })
+    }
+}
+
+/// The resources of servers that a text names as `@server:uri`, each once. Only names for which `is_server` holds count.
+pub fn named(text: &str, is_server: impl Fn(&str) -> bool) -> Vec<(&str, &str)> {
+    let mut all = Vec::new();
+    for word in text.split_whitespace() {
+        let word = word.trim_start_matches(['(', '[', '<', '"', '\'', '`']);
+        let Some((server, uri)) = word.strip_prefix('@').and_then(|word| word.split_once(':')) else { continue };
+        let uri = uri.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '>', '"', '\'', '`']);
+        if !uri.is_empty() && is_server(server) && !all.contains(&(server, uri)) {
+            all.push((server, uri));
+        }
+    }
+    all
+}
+
+/// The server, the prompt and the words behind it, if a text begins as `/server:prompt`. A path, `/a:b/c`, is none unless `is_server`
+/// holds.
+pub fn called(text: &str, is_server: impl Fn(&str) -> bool) -> Option<(&str, &str, &str)> {
+    let text = text.trim();
+    let (first, words) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let (server, prompt) = first.strip_prefix('/')?.split_once(':')?;
+    let is_name = !server.is_empty() && !prompt.is_empty() && !first[1..].contains('/');
+    (is_name || is_server(server)).then_some((server, prompt, words.trim()))
+}
+
+/// The text of a resource; an error if there is other content than text.
+pub fn text_of(uri: &str, contents: Vec<ResourceContents>) -> Result<String, String> {
+    let mut texts = Vec::new();
+    for one in contents {
+        match one {
+            ResourceContents::TextResourceContents { text, .. } => texts.push(clean(&text)),
+            ResourceContents::BlobResourceContents { blob, mime_type, .. } => {
+                let kind = line(&mime_type.unwrap_or("an unknown type".to_owned()), ABOUT_MAX_CHARS);
+                return Err(format!(
+                    "{uri} is not text but {} of {kind}; name a resource of text",
+                    decoded_size(&blob)
+                ));
+            }
+            _ => return Err(format!("{uri} has content of an unknown kind; name a resource of text")),
+        }
+    }
+    if texts.is_empty() { Err(format!("{uri} has no content")) } else { Ok(texts.join("\n")) }
+}
+
+/// The messages of a prompt as one text; who says what is told where it is more than the user.
+pub fn said(messages: &[PromptMessage]) -> String {
+    let all_of_user = messages.iter().all(|one| one.role == model::Role::User);
+    let text = |one: &PromptMessage| {
+        let text = clean(&block_text(&one.content));
+        match one.role {
+            model::Role::User if all_of_user => text,
+            model::Role::User => format!("User: {text}"),
+            _ => format!("Assistant: {text}"),
+        }
+    };
+    messages.iter().map(text).collect::<Vec<_>>().join("\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_resource_is_named_by_its_server_and_uri() {
+        let check = |text: &str, expected: &[(&str, &str)]| {
+            assert_eq!(named(text, |server| matches!(server, "notes" | "db")), expected, "{text}");
+        };
+        check("Sum up @notes:memo://monday, please.", &[("notes", "memo://monday")]);
+        check("(@db:table/users) and @db:table/users and @notes:a", &[("db", "table/users"), ("notes", "a")]);
+        check("write to me@notes:x, @types:node, @notes: and @scope/notes:a", &[]);
+    }
+
+    #[test]
+    fn a_prompt_is_called_at_the_beginning() {
+        let check = |text: &str, expected: Option<(&str, &str, &str)>| {
+            assert_eq!(called(text, |server| server == "git"), expected, "{text}");
+        };
+        check(" /git:review main  now ", Some(("git", "review", "main  now")));
+        check("/other:review", Some(("other", "review", "")));
+        check("/git:a/b", Some(("git", "a/b", "")));
+        check("/srv:x/y is a path", None);
+        check("see /git:review", None);
+        check("/undo", None);
+    }
+
+    fn prompt() -> Prompt {
+        let argument = |name: &str, required| Argument { name: name.to_owned(), about: String::new(), required };
+        Prompt {
+            server: "git".to_owned(),
+            name: "review".to_owned(),
+            about: String::new(),
+            arguments: vec![argument("branch", true), argument("focus", false)],
+        }
+    }
+
+    #[test]
+    fn words_fill_the_arguments_of_a_prompt() {
+        let check = |text: &str, expected: Value| {
+            assert_eq!(prompt().filled(text).map(Value::Object), Ok(expected), "{text}");
+        };
+        check("main", json!({ "branch": "main" }));
+        check("main the naming of tests", json!({ "branch": "main", "focus": "the naming of tests" }));
+        check("focus=speed main", json!({ "focus": "speed", "branch": "main" }));
+        check("\"a branch\" x=1", json!({ "branch": "a branch", "focus": "x=1" }));
+        check("branch=", json!({ "branch": "" }));
+    }
+
+    #[test]
+    fn wrong_words_show_how_a_prompt_is_written() {
+        let check = |prompt: Prompt, text: &str, part: &str| {
+            let why = prompt.filled(text).expect_err(text);
+            assert!(why.contains(part) && why.contains("it is written /git:review"), "{why}");
+        };
+        check(prompt(), "", "`branch` is missing; it is written /git:review BRANCH [FOCUS]");
+        check(prompt(), "branch=a branch=b", "given twice");
+        check(prompt(), "\"main", "no second one");
+        check(Prompt { arguments: Vec::new(), ..prompt() }, "main", "one word too many");
+    }
+
+    #[test]
+    fn a_name_that_cannot_be_written_is_not_listed() {
+        let resource = |uri: &str| serde_json::from_value(json!({ "uri": uri, "name": "a\nb" })).unwrap();
+        let uris = ["memo://1", "memo:// 2", "memo://\u{1b}3", ""];
+        let offers = Offers::of("notes", uris.map(resource).to_vec(), Vec::new(), Vec::new());
+        assert_eq!(offers.resources.iter().map(Resource::written).collect::<Vec<_>>(), ["@notes:memo://1"]);
+        assert_eq!(offers.resources[0].about, "a b");
+    }
+
+    #[test]
+    fn only_text_of_a_resource_is_taken() {
+        let contents = |value: Value| serde_json::from_value::<Vec<ResourceContents>>(value).unwrap();
+        let both = contents(json!([{ "uri": "a", "text": "one" }, { "uri": "b", "text": "two\u{1b}" }]));
+        assert_eq!(text_of("a", both), Ok("one\ntwo\u{fffd}".to_owned()));
+        let blob = contents(json!([{ "uri": "a", "mimeType": "image/png", "blob": "AAAA" }]));
+        assert!(text_of("a", blob).is_err_and(|why| why.contains("3 bytes of image/png")));
+        assert!(text_of("a", Vec::new()).is_err());
+    }
+}

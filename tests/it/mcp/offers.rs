@@ -1,0 +1,96 @@
+//! Resources and prompts of servers: a request names them, what they say reaches the model, and what is wrong ends the turn before it.
+
+use std::sync::Arc;
+
+use monobloc::agent::Toolkit;
+use monobloc::config::ApproveMode;
+use monobloc::engine::scripted::Script;
+use monobloc::protocol::{Ask, Event, Op, TurnFinished};
+use monobloc::session::{Message, Session};
+use monobloc::tools::mcp::Servers;
+use monobloc::tools::mcp::offers::Offers;
+use monobloc::tools::policy::Policy;
+
+use super::World;
+use super::far::Far;
+use super::url::world;
+use crate::cli::Project;
+use crate::scripted::toolkit;
+
+/// A turn whose model says what the memo says if its prompt contains that; returns its end, or its failure, and the notices.
+async fn turn(servers: &Servers, request: &str) -> (Result<TurnFinished, String>, Vec<String>) {
+    let script = Script::saying("I cannot say.").on("It carries 40 lamps", "The ship carries 40 lamps.");
+    let plain = toolkit(&Project::todo(), script, Script::saying(""));
+    let mut context = plain.context.clone().expect("a context");
+    context.servers = Some(servers.clone());
+    let toolkit = Toolkit { orchestrate: false, context: Some(context), ..plain };
+    let session = Arc::new(Session::open(toolkit, None, Policy::of(ApproveMode::Never)).expect("a session"));
+    let mut messages = session.submit(Op::Ask(Ask { text: request.to_owned(), ..Ask::default() }));
+    let (mut ended, mut notices) = (Err("no end".to_owned()), Vec::new());
+    while let Some(message) = messages.recv().await {
+        match message {
+            Message::Failed(error) => ended = Err(error.to_string()),
+            Message::Record(record) => match record.event {
+                Event::TurnFinished(finished) => ended = Ok(finished),
+                Event::Notice { text } => notices.push(text),
+                _ => {}
+            },
+            Message::Approve { .. } => {}
+        }
+    }
+    (ended, notices)
+}
+
+#[tokio::test]
+async fn what_servers_offer_is_listed_as_a_request_names_it() {
+    let far = Far::new("streams");
+    let offers = world(&far, "").servers.offers(None);
+    let written: Vec<String> = offers.resources.iter().map(|one| format!("{} {}", one.written(), one.about)).collect();
+    assert_eq!(written, ["@h:memo://monday what was said on Monday", "@h:memo://{day} a day"]);
+    let forms: Vec<String> = offers.prompts.iter().map(|one| format!("{}: {}", one.form(), one.about)).collect();
+    assert_eq!((forms, offers.notes.len()), (vec!["/h:where LAMP: where a lamp hangs".to_owned()], 0));
+    // A server without such things is not asked for them.
+    let local = World::new("", "");
+    assert_eq!(local.servers.offers(Some("h")), Offers::default());
+}
+
+#[tokio::test]
+async fn a_resource_that_a_request_names_reaches_the_model_with_its_origin() {
+    let far = Far::new("");
+    let request = "How many lamps does the ship carry, by (@h:memo://monday)?";
+    let (ended, notices) = turn(&world(&far, "").servers, request).await;
+    let finished = ended.expect("an end");
+    assert!(finished.answer.contains("40 lamps"), "{} {notices:?}", finished.answer);
+    assert!(finished.answer.contains("@h:memo://monday:2"), "{}", finished.answer);
+    assert_eq!(finished.request, request);
+    assert!(notices.iter().any(|note| note.contains("@h:memo://monday: 42 bytes")), "{notices:?}");
+    let (ended, _) =
+        turn(&world(&far, "").servers, "How many lamps does the ship carry, by @other:memo://monday?").await;
+    assert!(!ended.expect("an end").answer.contains("40 lamps"), "another server is not asked");
+}
+
+#[tokio::test]
+async fn a_prompt_of_a_server_becomes_the_request() {
+    let far = Far::new("");
+    let (ended, notices) = turn(&world(&far, "").servers, "/h:where the blue lamp").await;
+    let finished = ended.expect("an end");
+    assert_eq!(finished.request, "Say where the blue lamp hangs.");
+    assert!(notices.iter().any(|note| note.contains("the request is the prompt /h:where")), "{notices:?}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_fetched_ends_the_turn_before_anything_is_done() {
+    let far = Far::new("");
+    let world = world(&far, "");
+    for (request, part) in [
+        ("Sum up @h:memo://friday", "could not do it: it refused: no such memo"),
+        ("Sum up @h:memo://photo", "is not text but 3 bytes of image/png"),
+        ("Sum up @h:memo://long", "has 300000 bytes, 262144 are taken"),
+        ("/h:where", "`lamp` is missing; it is written /h:where LAMP"),
+        ("/h:when now", "no prompt `when`; it has /h:where"),
+        ("/nobody:where now", "no server `nobody` is configured and enabled; there are: h"),
+    ] {
+        let (ended, _) = turn(&world.servers, request).await;
+        assert!(ended.as_ref().is_err_and(|why| why.contains(part)), "{request}: {ended:?}");
+    }
+}
