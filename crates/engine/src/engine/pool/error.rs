@@ -1,4 +1,4 @@
-//! The errors of loading and unloading models, each with what to do about it.
+//! The errors of loading and unloading models, each with a remedy.
 
 use super::release;
 use crate::budget::Refused;
