@@ -1,4 +1,4 @@
-//! Defines why no model is available for a role; messages name the file, the places searched and the way out.
+//! Why no model is available for a role; each message names the file, the places searched and a remedy.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
