@@ -1,5 +1,4 @@
-//! Holds what every layer of the program shares besides [`monobloc_base`]: identifiers, line ends, the masking of
-//! private data, and what text looks like on a terminal.
+//! Helpers for every layer in addition to [`monobloc_base`]: identifiers, line ends, masking, terminal-safe text.
 
 mod address;
 pub mod folder;

@@ -44,7 +44,7 @@ pub struct Server {
     pub inherit: Vec<String>,
     /// Its working folder; `None` means the project's folder.
     pub dir: Option<PathBuf>,
-    /// Patterns of the tools that are offered; empty means all.
+    /// Patterns for the tools on offer; empty means all.
     #[serde(deserialize_with = "texts")]
     pub tools: Vec<String>,
     #[serde(rename = "timeout_s", deserialize_with = "seconds")]
@@ -67,12 +67,13 @@ const TIMEOUT_DEFAULT_S: u64 = 60;
 const START_TIMEOUT_DEFAULT_S: u64 = 20;
 /// Longest timeout that a file may set.
 const TIMEOUT_MAX_S: u64 = 600;
-/// Longest name of a server. It is part of its tools' names, which small models read.
+/// Longest name of a server. It is part of its tools' names, which small models must read.
 const NAME_MAX_BYTES: usize = 32;
 
 impl Server {
-    /// A server that a client of this program names, such as an editor. It gets what a table with only these keys would give it;
-    /// `place` is where the user can write one that grants more. Characters that a name cannot have become `-`.
+    /// A server named by a client of monobloc, such as an editor. It gets what a table with only
+    /// these keys would give it; `place` is where the user can write one that grants more.
+    /// Characters that are not allowed in a name become `-`.
     pub fn passed(place: Place, name: &str, command: String, args: Vec<String>) -> Server {
         let plain = |c: char| if is_plain(c) { c } else { '-' };
         let name = name.chars().map(plain).take(NAME_MAX_BYTES).collect();
@@ -80,7 +81,7 @@ impl Server {
     }
 }
 
-/// A server without a command, every other key at its default.
+/// A server without a command, with every other key at its default.
 impl Default for Server {
     fn default() -> Server {
         Server {
@@ -104,7 +105,7 @@ impl Default for Server {
     }
 }
 
-/// Whether a server's name may have the character.
+/// Whether a server's name may contain the character.
 fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }

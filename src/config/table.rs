@@ -10,11 +10,12 @@ pub const APPROVE: [&str; 4] = ["never", "on-destructive", "on-mutation", "alway
 pub const COGNITIVE: [&str; 3] = ["auto", "on", "off"];
 pub const TECHNIQUES: [&str; 4] = ["plain", "chain-of-verification", "debate", "three-methods"];
 pub const VOICES: [&str; 2] = ["planner", "router"];
-/// As [`Exact`](super::Exact).
+/// The same as [`Exact`](super::Exact).
 pub const EXACT: [&str; 3] = ["auto", "on", "off"];
 pub const FLASH_ATTENTION: [&str; 3] = ["auto", "on", "off"];
 
-/// Makes a [`Setting`] of each row: key, variable, flag, kind, default, what a project's file may do, and a line about it.
+/// Turns each row into a [`Setting`]: key, variable, flag, kind, default, rights of a project's
+/// file, and a description.
 macro_rules! settings {
     ($($key:literal, $variable:literal, $flag:literal, $kind:expr, $default:expr, $project:expr, $about:literal;)*) => {
         [$(Setting {
@@ -29,7 +30,7 @@ macro_rules! settings {
     };
 }
 
-/// Every setting, with its default, in the order in which help and documentation list them.
+/// Every setting, with its default, in the order of the help and the documentation.
 pub const SETTINGS: [Setting; 57] = settings! {
     "project", "MONOBLOC_PROJECT", "project", Path, Some("."), NotInFiles,
         "Folder to work on; tools cannot leave it";

@@ -27,7 +27,7 @@ pub struct Template {
 
 impl Template {
     /// # Errors
-    /// The text is too long, or not a template.
+    /// If the text is too long, or not a template.
     pub fn compile(source: &str) -> Result<Template, Error> {
         if source.len() > BYTES_MAX {
             let text = format!("it has {} bytes, at most {BYTES_MAX} are read", source.len());
