@@ -1,4 +1,4 @@
-//! Remembers to which servers the user has consented to send what models are asked: once for each URL.
+//! Records the user's consent to send the models' input to servers, once per URL.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use crate::base::{file, places};
 use crate::models::Endpoint;
 
-/// Maximum number of servers remembered; the oldest consent is dropped first.
+/// Maximum number of servers recorded; the oldest consent is dropped first.
 const SERVERS_MAX: usize = 200;
 
-/// The file with the consents of this user.
+/// The file with this user's consents.
 pub fn store() -> PathBuf {
     places::config_dir().join("servers")
 }
 
-/// The server and the data that a person consents to.
+/// The server and the data to which a person consents.
 pub fn question(endpoint: &Endpoint) -> String {
     let url = endpoint.url();
     let way = if endpoint.is_readable_on_the_way() { " Plain http can be read on the way." } else { "" };
@@ -27,7 +27,7 @@ pub fn given(store: &Path, endpoint: &Endpoint) -> bool {
     lines(store).iter().any(|line| line == endpoint.url())
 }
 
-/// Remembers the consent.
+/// Records the consent.
 pub fn give(store: &Path, endpoint: &Endpoint) -> io::Result<()> {
     let mut kept = lines(store);
     kept.retain(|line| line != endpoint.url());

@@ -1,4 +1,4 @@
-//! Why a server could not be asked: every message names the URL and the way out, and no message holds a key.
+//! Why a server request failed: every message names the URL and a remedy, and no message contains a key.
 
 use std::time::Duration;
 
@@ -71,7 +71,8 @@ pub enum Why {
 }
 
 impl RemoteError {
-    /// Whether the server is not there, in contrast to a request that it refuses: another model may then take over.
+    /// Whether the server is unreachable, as opposed to refusing a request: another model may then
+    /// take over.
     pub fn is_gone(&self) -> bool {
         match &self.why {
             Why::Unreachable { .. } | Why::Silent(_) | Why::Busy { .. } | Why::Cut(_) | Why::Resting { .. } => true,

@@ -58,7 +58,7 @@ pub async fn model(State(server): State<Server>, Path(name): Path<String>) -> Re
     described(&server, &name).map(Json).ok_or_else(|| unknown_model(&name))
 }
 
-/// A model as `/v1/models` lists it; `None` if it is not there.
+/// A model as listed by `/v1/models`; `None` if it does not exist.
 fn described(server: &Server, name: &str) -> Option<Value> {
     let of = |spec: &ModelSpec| json!({ "n_ctx": spec.context, "n_slots": spec.slots, "file": spec.path.file_name().map(|name| name.to_string_lossy()) });
     let of_role = |role: Role| match server.inner.pool.endpoint(role).ok()? {
@@ -87,14 +87,15 @@ fn listed(server: &Server, name: &str, meta: Value) -> Value {
     })
 }
 
-/// A model that another server plays: its context is known once it was asked.
+/// A model on another server: its context is known once it has been asked.
 fn of_server(server: &Server, role: Role, endpoint: &Endpoint) -> Value {
     let rows = server.inner.app.remotes().rows(&server.inner.pool);
     let row = rows.into_iter().find(|row| row.roles.contains(&role.to_string())).unwrap_or_default();
     json!({ "n_ctx": row.context.or(endpoint.context), "server": endpoint.url(), "model": row.model, "state": row.state })
 }
 
-/// The properties that clients of llama-server read: the planner's context, and that it takes tools.
+/// The properties that clients of llama-server read: the planner's context, and that it accepts
+/// tools.
 pub async fn props(State(server): State<Server>) -> Result<Json<Value>, Problem> {
     let (context, slots, path) = match server.away(Role::Planner).await? {
         Some(away) => (away.remote.abilities().context, 1, away.name.clone()),
@@ -113,7 +114,7 @@ pub async fn props(State(server): State<Server>) -> Result<Json<Value>, Problem>
     })))
 }
 
-/// The numbers of [`Counts`], of the queue and of the memory, in the text format of Prometheus.
+/// The numbers of [`Counts`], of the queue and of memory, in the Prometheus text format.
 pub async fn metrics(State(server): State<Server>) -> Response {
     let mut text = String::new();
     for ((name, about), count) in COUNTED.iter().zip(server.inner.counts.inner.iter()) {
@@ -127,7 +128,7 @@ pub async fn metrics(State(server): State<Server>) -> Response {
             let _ = writeln!(text, "{name}{labels} {value}");
         }
     };
-    // Looking on is no use of a model: who borrowed it here would keep it in memory.
+    // Observing a model is not using it: leasing it here would keep it in memory.
     let active = server.inner.pool.active();
     let by_role = |count: fn(&Active) -> usize| -> Vec<(String, u64)> {
         let roles = active.iter().flat_map(|one| one.roles.iter().map(move |role| (role, count(one))));

@@ -17,12 +17,13 @@ use crate::index::Index;
 use crate::protocol::{self, Decision, Event, Exchange, StepReport, StepStatus};
 use crate::session::{Message, Session};
 
-/// Turns that run at once; more wait. Those that change the project take its lock one after another anyway.
+/// Maximum number of turns that run at once; more wait. Those that change the project take its lock
+/// in turn anyway.
 const TURNS_MAX: usize = 4;
-/// Turns that may wait for one of these to end.
+/// Maximum number of turns waiting for one of these to end.
 const WAITING_MAX: usize = 16;
 
-/// The parts that all turns share; models and index are opened at the first turn.
+/// The parts shared by all turns; models and index are opened at the first turn.
 pub struct Agent {
     app: App,
     pool: Pool,
@@ -38,7 +39,8 @@ impl Agent {
         Agent { app, pool, embedder, shared: OnceCell::new(), running, waiting }
     }
 
-    /// Starts the turn that the last message of the user asks for; the messages before it are its conversation.
+    /// Starts the turn requested by the user's last message; the messages before it are its
+    /// conversation.
     pub async fn reply(&self, ask: &Ask) -> Result<TurnReply, Problem> {
         takes(ask)?;
         let (text, earlier) = conversation(&ask.turns)?;
@@ -54,7 +56,7 @@ impl Agent {
         Ok(TurnReply { messages, over: false, _left: CancelOnDrop(cancel), _turn: turn })
     }
 
-    /// A session on the project, made on a thread that may wait.
+    /// A session on the project, created on a thread that may block.
     pub async fn session(&self) -> Result<Session, Problem> {
         let (models, index) = self.shared().await?.clone();
         let app = self.app.clone();
@@ -80,7 +82,8 @@ impl Agent {
     }
 }
 
-/// Refuses the fields that a turn on the project cannot honour: its answer comes from code and tools as much as from a model.
+/// Refuses fields that a turn on the project cannot honour: its answer comes from code and tools as
+/// much as from a model.
 fn takes(ask: &Ask) -> Result<(), Problem> {
     for (is_asked, field, what) in [
         (!ask.tools.is_empty(), "tools", "has its own tools and takes none"),
@@ -96,12 +99,12 @@ fn takes(ask: &Ask) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The last message of the user, and the exchanges before it.
+/// The user's last message, and the exchanges before it.
 fn conversation(turns: &[Turn]) -> Result<(String, Vec<Exchange>), Problem> {
     let (mut request, mut earlier): (Option<String>, Vec<Exchange>) = (None, Vec::new());
     for turn in turns {
         match turn {
-            // Clients may send a message in several.
+            // Clients may split a message into several.
             Turn::User(text) => request = Some(request.map_or(text.clone(), |before| format!("{before}\n{text}"))),
             Turn::Assistant { text, .. } => {
                 earlier.extend(request.take().map(|request| Exchange { request, answer: text.clone() }));
@@ -134,7 +137,7 @@ impl TurnReply {
         match self.messages.recv().await {
             Some(Message::Record(record)) => Ok(Some(self.delta(record.event))),
             Some(Message::Approve { proposal, reply }) => {
-                // It fails if the turn has ended meanwhile, which then needs no decision.
+                // This fails if the turn has ended meanwhile, which then needs no decision.
                 let _ = reply.send(Decision::NotAsked("this API has nobody to ask; rules can allow it".to_owned()));
                 let (tool, need, reason) = (&proposal.tool, proposal.need(), &proposal.reason);
                 let why = format!("{tool} needs {need} ({reason}), which nobody can give here: not done.\n");

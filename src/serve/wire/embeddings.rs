@@ -15,7 +15,7 @@ use crate::embed::{Embedder, TOKENS_MAX};
 use crate::serve::problem::{Kind, Problem};
 use crate::serve::{CancelOnDrop, Server, unknown_model};
 
-/// Maximum number of texts of one request.
+/// Maximum number of texts in one request.
 const TEXTS_MAX: usize = 2048;
 
 /// Texts, or the numbers of their tokens in the embedder's own vocabulary.
@@ -89,7 +89,7 @@ fn input(fields: &mut Fields) -> Result<Input, Problem> {
     serde_json::from_value(given).map_err(wrong)
 }
 
-/// The vectors of `texts` and the number of their tokens. The work ends if the client leaves.
+/// The vectors of `texts` and the number of their tokens. The work ends if the client disconnects.
 async fn embedded(embedder: Embedder, texts: Vec<String>) -> Result<(Vec<Vec<f32>>, usize), Problem> {
     let cancel = CancelOnDrop(Cancel::new());
     let flag = cancel.0.clone();
@@ -101,7 +101,7 @@ async fn embedded(embedder: Embedder, texts: Vec<String>) -> Result<(Vec<Vec<f32
     work.await.map_err(Problem::failed)?
 }
 
-/// Nothing is cut: a text with more tokens than the embedder reads is refused.
+/// Nothing is truncated: a text with more tokens than the embedder reads is refused.
 fn fits(counts: &[usize]) -> Result<(), Problem> {
     let Some((index, &prompt)) = counts.iter().enumerate().find(|(_, count)| **count > TOKENS_MAX) else {
         return Ok(());

@@ -48,7 +48,7 @@ fn read_item(conversation: &mut Conversation, item: &Value) -> Result<(), Proble
             let text = "answers are not kept, so no item can be referred to; send the item itself";
             return Err(Problem::invalid("input", text));
         }
-        // Reasoning, calls of OpenAI's own tools and what only OpenAI can decrypt.
+        // Reasoning, calls of OpenAI's own tools and items that only OpenAI can decrypt.
         _ => {}
     }
     Ok(())
