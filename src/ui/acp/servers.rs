@@ -1,4 +1,4 @@
-//! The MCP servers that a client passes for a session: they run as those of the user's settings do.
+//! The MCP servers that a client passes for a session: they run like those in the user's settings.
 
 use std::path::Path;
 
@@ -7,11 +7,12 @@ use agent_client_protocol_schema::v1::{McpServer, McpServerHttp, McpServerSse};
 use crate::config::Config;
 use crate::config::{Place, Server};
 
-/// Maximum number of servers that one session takes from its client.
+/// Maximum number of servers that one session accepts from its client.
 const SERVERS_MAX: usize = 32;
 
-/// Adds the passed servers to the settings of a session; returns notes about those that are left out. Where the settings in `file`
-/// have a server of the same name, that one is started: there the user says what it may do.
+/// Adds the passed servers to a session's settings; returns notes about those that are left out. If
+/// the settings in `file` have a server with the same name, that one is started: there the user
+/// says what it may do.
 pub fn add(config: &mut Config, passed: Vec<McpServer>, file: &Path) -> Vec<String> {
     let mut notes = Vec::new();
     for server in passed {

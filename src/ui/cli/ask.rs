@@ -13,7 +13,7 @@ use crate::protocol::{Ask as Request, Decision, Event, Given, Mode, Op};
 use crate::session::{Message, Session};
 use crate::ui::open::{self, Told};
 
-/// Carry out a request: plan it, run tools step by step, answer from their results
+/// Carry out a request: plan it, run tools step by step, and answer from their results
 #[derive(Args)]
 pub struct Ask {
     /// The request, in plain words; `-` reads it from standard input
@@ -40,7 +40,8 @@ pub(super) fn modes() -> impl TypedValueParser<Value = Mode> {
     PossibleValuesParser::new(["agent", "chat"]).try_map(|name| name.parse::<Mode>())
 }
 
-/// Maximum number of `--context` files, and the largest size of each: they must leave room in a slot's context.
+/// Maximum number of `--context` files, and the largest size of each: they must leave room in a
+/// slot's context.
 pub(in crate::ui) const GIVEN_MAX: usize = 8;
 pub(in crate::ui) const GIVEN_BYTES_MAX: u64 = 256 << 10;
 
@@ -125,7 +126,7 @@ impl Plan {
     }
 }
 
-/// The text of the request, from standard input for `-`. Errors if it is empty or too long.
+/// The text of the request, from standard input for `-`. Fails if it is empty or too long.
 fn read(request: String) -> Result<String> {
     let text = match request.as_str() {
         "-" => {
@@ -141,7 +142,7 @@ fn read(request: String) -> Result<String> {
     Ok(text)
 }
 
-/// Errors if a request is empty or too long.
+/// Fails if a request is empty or too long.
 pub(in crate::ui) fn check(text: &str) -> Result<()> {
     if text.trim().is_empty() {
         bail!(
@@ -151,8 +152,8 @@ pub(in crate::ui) fn check(text: &str) -> Result<()> {
     fits(text.len())
 }
 
-/// Errors if a request of `bytes` is too long. At most one byte too many is read from standard input, so the message
-/// does not give the length.
+/// Fails if a request of `bytes` is too long. At most one byte too many is read from standard
+/// input, so the message does not give the length.
 fn fits(bytes: usize) -> Result<()> {
     if bytes > REQUEST_BYTES_MAX {
         bail!(
@@ -179,7 +180,7 @@ async fn turn(app: &App, op: Op, json: bool, yes: bool) -> Result<()> {
             }
             Message::Approve { proposal, reply } => {
                 let decision = printer.consent(proposal, yes)?;
-                // It fails if the turn was cancelled in the meantime, which then needs no decision.
+                // This fails if the turn was cancelled meanwhile, which then needs no decision.
                 let _: Result<(), Decision> = reply.send(decision);
             }
             Message::Failed(error) => return Err(error.into()),
@@ -188,7 +189,8 @@ async fn turn(app: &App, op: Op, json: bool, yes: bool) -> Result<()> {
     Ok(())
 }
 
-/// A session on the project with models, tools and a refreshed index; prints notes about what is missing.
+/// A session on the project with models, tools and a refreshed index; prints notes about missing
+/// parts.
 pub(super) fn session(app: &App, command: &'static str, json: bool) -> Result<Session> {
     let bar = super::index::bar(!json);
     let session = open::session(app, command, &mut |told| match told {

@@ -42,7 +42,7 @@ struct Verify {
 struct Export {
     /// The file to write [default: standard output]
     file: Option<PathBuf>,
-    /// Print one JSON object about the file that was written; records are JSON in any case
+    /// Print one JSON object about the exported file; the records are JSON in any case
     #[arg(long, requires = "file")]
     json: bool,
 }

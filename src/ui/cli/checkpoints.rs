@@ -12,7 +12,7 @@ pub const NONE: &str = "no checkpoint yet; the first is made before the first ch
 /// Maximum number of paths without checkpoints listed.
 const UNCOVERED_SHOWN: usize = 20;
 
-/// List the states this project can go back to
+/// List the states that this project can go back to
 #[derive(Args)]
 pub struct Checkpoints {
     /// Print one JSON object per checkpoint

@@ -18,7 +18,7 @@ pub struct Lessons {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// The newest lessons, failed ones too
+    /// The newest lessons, including failed ones
     List {
         /// Lessons to show
         #[arg(short = 'n', long, default_value_t = 20)]
@@ -54,7 +54,7 @@ enum Verb {
     },
     /// Forget lessons, for example l3
     Forget {
-        /// Names as `monobloc lessons list` shows them
+        /// Names as shown by `monobloc lessons list`
         #[arg(required_unless_present = "all")]
         names: Vec<String>,
         /// Every lesson of the project

@@ -1,4 +1,4 @@
-//! `monobloc mcp`: lists and tests the configured MCP servers, calls one of their tools, and is a server itself.
+//! `monobloc mcp`: lists and tests the configured MCP servers, calls one of their tools, or acts as a server itself.
 
 use std::io::{self, BufReader};
 
@@ -17,7 +17,7 @@ use crate::tools::policy::Verdict;
 use crate::tools::{Context, preview};
 use crate::ui::mcp_server;
 
-/// List, test or call the MCP servers of the configuration, or be one
+/// List, test or call the MCP servers in the configuration, or be one
 #[derive(Args)]
 pub struct Mcp {
     #[command(subcommand)]
@@ -33,7 +33,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Start a server, or all, and ask for its tools
+    /// Start one server, or all, and ask for its tools
     Test {
         server: Option<String>,
         #[arg(long)]

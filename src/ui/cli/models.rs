@@ -22,7 +22,7 @@ pub struct Models {
 
 #[derive(Subcommand)]
 enum Command {
-    /// List the files of the model folder and the roles they play
+    /// List the files in the model folder and their roles
     List {
         #[arg(long)]
         json: bool,
@@ -34,11 +34,12 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Try whether llama.cpp can load a file, in a process of its own and without reading its weights
+    /// Test whether llama.cpp can load a file, in a separate process and without reading its
+    /// weights
     Check {
         /// A GGUF file
         file: PathBuf,
-        /// Try it in this process
+        /// Test it in this process
         #[arg(long, hide = true)]
         here: bool,
         #[arg(long)]
@@ -143,7 +144,7 @@ fn list(app: &App, json: bool) -> Result<()> {
     Ok(())
 }
 
-/// A role's model of a server, and whether anything may be sent there yet.
+/// A role's model on a server, and whether data may be sent there yet.
 fn of_server(server: &Endpoint) -> String {
     let model = server.model.iter().map(|model| format!("{model} at ")).collect::<String>();
     let context = server.context.map(|context| format!(", context {context}")).unwrap_or_default();

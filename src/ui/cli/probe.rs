@@ -9,7 +9,7 @@ use crate::models::Role;
 use crate::models::capability::Share;
 use crate::tools::Catalog;
 
-/// Measure which tasks a model does reliably, as its first uses do; the results are stored
+/// Measure which tasks a model does reliably, as on first use; the results are stored
 #[derive(Args)]
 pub struct Probe {
     /// The role whose model is measured

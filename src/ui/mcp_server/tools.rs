@@ -1,4 +1,4 @@
-//! The tools that are offered, and the reading of a call to one of them.
+//! The tools on offer, and the parsing of calls to them.
 
 use std::borrow::Cow;
 
@@ -16,12 +16,12 @@ const TOKENS_MAX: u32 = 100_000;
 const TOKENS_DEFAULT: u32 = 4_000;
 const HITS_DEFAULT: usize = 10;
 const LINES_DEFAULT: usize = 100;
-/// A call is answered within this time, because some clients end one after 60 s.
+/// Calls are answered within this time, because some clients abort them after 60 s.
 const WAIT_MAX_S: u64 = 45;
 /// The prefix of the names of the graph's tools.
 const GRAPH: &str = "graph_";
 
-/// A call as it is written: the name of the tool with its arguments.
+/// A call as written: the name of the tool with its arguments.
 #[derive(Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Call {
@@ -34,19 +34,19 @@ pub enum Call {
         tokens: Option<u32>,
     },
     IndexStatus {},
-    /// A request, and the seconds until its handle is the answer.
+    /// A request, and the seconds after which its handle becomes the answer.
     Ask {
         request: String,
         #[serde(default)]
         mode: Mode,
         wait_s: Option<u64>,
     },
-    /// Wait for the request with this handle, as long.
+    /// Wait for the request with this handle, for up to the same time.
     AskResult {
         handle: String,
         wait_s: Option<u64>,
     },
-    /// A question to the graph, and the most lines of the answer.
+    /// A question to the graph, and the maximum number of lines in the answer.
     #[serde(skip)]
     Graph(Question, usize),
 }
@@ -147,7 +147,7 @@ struct Symbol {
     limit: Option<usize>,
 }
 
-/// Reads the call of `name`, which is the name of a tool; an error says what is wrong with the arguments.
+/// Parses a call to the tool `name`; the error explains what is wrong with the arguments.
 pub fn read(name: &str, arguments: Value) -> Result<Call, String> {
     if let Some(what) = name.strip_prefix(GRAPH).and_then(graph::kind) {
         let Symbol { symbol, to, depth, limit } = serde_json::from_value(arguments).map_err(|why| why.to_string())?;

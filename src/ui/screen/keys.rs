@@ -1,8 +1,8 @@
-//! The keys: which key means what, and the list of them for `/help` and the documentation.
+//! The keys: their meanings, and the list of them for `/help` and the documentation.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// The keys as `/help` shows them.
+/// The keys as shown by `/help`.
 pub const KEYS: [(&str, &str); 14] = [
     ("Enter", "send; Alt-Enter or Ctrl-J begins a new line"),
     ("Esc", "close a list, say no, or cancel what runs"),

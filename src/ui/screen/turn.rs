@@ -7,7 +7,7 @@ use crate::protocol::{Event, StepReport};
 use crate::ui::words;
 
 impl Screen {
-    /// Takes in an event of the running work.
+    /// Applies an event of the running work.
     pub fn happened(&mut self, event: Event) {
         match event {
             // The status counts the seconds itself.

@@ -40,7 +40,7 @@ pub fn help() -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
     Nothing,
-    /// Answered at once, even while a request runs.
+    /// Answered immediately, even while a request runs.
     Show(Show),
     /// Queued and done in order.
     Work(Work),
@@ -48,7 +48,7 @@ pub enum Line {
     Wrong(String),
 }
 
-/// The subject of a command that shows something.
+/// What a command shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Show {
     Memory,
@@ -66,7 +66,7 @@ pub enum Work {
     Retry,
     Models(ModelsOp),
     Back(Back),
-    /// Continues the conversation of this number; 1 is the last one.
+    /// Continues the conversation with this number; 1 is the last one.
     Resume(usize),
     /// Sets how far models think from now on.
     Think(Think),
@@ -114,7 +114,7 @@ fn back(to: Option<&str>, how: &[&str]) -> Line {
     Line::Work(Work::Back(Back { to: to.map(str::to_owned), foreign }))
 }
 
-/// How a command is written, or which commands there are.
+/// The syntax of a command, or the list of commands.
 fn form(command: &str) -> String {
     let name = |form: &'static str| form.split(' ').next().unwrap_or_default();
     match COMMANDS.iter().find(|(form, _)| name(form) == command) {

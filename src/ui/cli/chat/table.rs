@@ -3,10 +3,10 @@
 use crate::protocol::{Memory, ModelFile, ModelRow, ServerRow};
 use crate::session::Conversation;
 
-/// Characters shown of a conversation's first request.
+/// Number of characters shown of a conversation's first request.
 const FIRST_CHARS: usize = 70;
 
-/// The table of `/ps`: models and other things in memory.
+/// The table of `/ps`: models and other holders of memory.
 pub fn memory(memory: &Memory) -> String {
     let mut rows = vec![["role", "file", "slots × context", "KV", "bytes", "idle", ""].map(str::to_owned)];
     rows.extend(memory.models.iter().map(row));
