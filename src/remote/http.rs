@@ -161,9 +161,10 @@ fn request(endpoint: &Endpoint, key: Option<&str>, sent: &Sent<'_>) -> Result<Re
         request = request.header(header::CONTENT_TYPE, "application/json");
     }
     for (name, value) in &endpoint.headers {
-        let name = HeaderName::try_from(name.as_str()).map_err(|_| format!("the header {name} has no usable name"))?;
-        let mut value =
-            HeaderValue::try_from(value.as_str()).map_err(|_| format!("the header {name} has no usable value"))?;
+        let name =
+            HeaderName::try_from(name.as_str()).map_err(|_| format!("the name of the header {name} is not valid"))?;
+        let mut value = HeaderValue::try_from(value.as_str())
+            .map_err(|_| format!("the value of the header {name} is not valid"))?;
         value.set_sensitive(true);
         request = request.header(name, value);
     }
@@ -174,7 +175,7 @@ fn request(endpoint: &Endpoint, key: Option<&str>, sent: &Sent<'_>) -> Result<Re
         request = request.header(header::AUTHORIZATION, value);
     }
     let body = Full::new(Bytes::from(sent.body.clone().unwrap_or_default()));
-    request.body(body).map_err(|error| format!("no request can be made: {error}"))
+    request.body(body).map_err(|error| format!("the request cannot be built: {error}"))
 }
 
 /// A stream to the server, encrypted or not.

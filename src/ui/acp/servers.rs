@@ -20,7 +20,7 @@ pub fn add(config: &mut Config, passed: Vec<McpServer>, file: &Path) -> Vec<Stri
             McpServer::Stdio(one) => one,
             McpServer::Http(McpServerHttp { name, .. }) | McpServer::Sse(McpServerSse { name, .. }) => {
                 notes.push(format!(
-                    "the server `{name}` was left out: it is reached over the network, and only those that are started are used"
+                    "the server `{name}` was left out: it is reached over the network, but only servers started here are used"
                 ));
                 continue;
             }
@@ -36,7 +36,7 @@ pub fn add(config: &mut Config, passed: Vec<McpServer>, file: &Path) -> Vec<Stri
             notes.push(format!("the server `{0}` is the one of [mcp.{0}] in the settings", server.name));
         } else if server.name.is_empty() || config.servers.len() >= SERVERS_MAX {
             notes.push(format!(
-                "the server `{}` was left out: a session has {SERVERS_MAX} named servers at most",
+                "the server `{}` was left out: a session has at most {SERVERS_MAX} named servers",
                 server.name
             ));
         } else {

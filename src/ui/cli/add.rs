@@ -62,7 +62,7 @@ impl Add {
         };
         let can = opened.abilities();
         write(&file, self.role, &endpoint)?;
-        consent::give(&consent::store(), &endpoint).context("your consent cannot be kept")?;
+        consent::give(&consent::store(), &endpoint).context("your consent cannot be stored")?;
         if self.json {
             putln!(
                 "{}",

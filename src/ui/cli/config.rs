@@ -113,7 +113,7 @@ fn show(app: &App, settings: &Settings) {
     say!("commands are {}", app.confinement());
     settings.unknown_variables.iter().for_each(|note| say!("note: {note}"));
     if !settings.left_out.is_empty() {
-        putln!("does not count without your consent (`monobloc config trust`):");
+        putln!("has no effect without your consent (`monobloc config trust`):");
         settings.left_out.iter().for_each(|one| say!("  {one}"));
     }
 }
@@ -149,13 +149,13 @@ fn trust(settings: &Settings, yes: bool, json: bool) -> Result<()> {
         let mut answer = String::new();
         std::io::stdin().read_line(&mut answer)?;
         if !matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
-            bail!("not trusted; settings that only make things stricter count anyway");
+            bail!("not trusted; settings that only make things stricter take effect anyway");
         }
     }
     let store = places::config_dir().join("consents");
     consent::give(&store, project(settings), &text)
         .with_context(|| format!("{} cannot be written", store.display()))?;
-    told(json, file, true, "counts as it is now; after a change you have to consent again");
+    told(json, file, true, "takes effect as it is now; after a change you have to consent again");
     Ok(())
 }
 

@@ -82,7 +82,7 @@ fn list(app: &App, json: bool) -> Result<()> {
         }
         let state = match (&kept, server.enabled) {
             (_, false) => "off".to_owned(),
-            (None, true) => "tools not asked for yet".to_owned(),
+            (None, true) => "tools not listed yet".to_owned(),
             (Some((tools, age)), true) => format!("{} tools, listed {} min ago", tools.len(), age.as_secs() / 60),
         };
         say!("{:<16} {state:<32} {line}", server.name);
@@ -132,7 +132,7 @@ async fn call(app: &App, tool: &str, arguments: &str, json: bool, yes: bool) -> 
     let checked = check(&raw, &outside).with_context(|| notes.join("; "))?;
     checked.repairs.iter().for_each(super::warn);
     let (call, policy) = (checked.call, app.policy());
-    let spec = catalog.get(&call.tool).context("the tool has gone; this is a bug in ui/cli/mcp")?;
+    let spec = catalog.get(&call.tool).context("the tool has disappeared; this is a bug in ui/cli/mcp")?;
     let context = Context {
         servers: Some(app.servers().clone()),
         ..Context::new(Root::open(&app.config.project)?, app.cancel.clone())

@@ -29,12 +29,12 @@ fn edited_with(editor: &str, text: &str, ending: &str) -> Result<String, String>
     let ended = Command::new("/bin/sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(file.path()).status();
     let ended = ended.map_err(failed)?;
     if !ended.success() {
-        return Err(format!("the editor `{editor}` ended with {ended}: the text is as it was"));
+        return Err(format!("the editor `{editor}` ended with {ended}: the text is unchanged"));
     }
     // Some editors replace the file, so it is read by its name.
     let about = std::fs::metadata(file.path()).map_err(failed)?;
     if about.len() > TEXT_BYTES_MAX {
-        return Err(format!("the edited text has {} bytes, {TEXT_BYTES_MAX} are taken", about.len()));
+        return Err(format!("the edited text has {} bytes, but at most {TEXT_BYTES_MAX} are accepted", about.len()));
     }
     std::fs::read_to_string(file.path()).map_err(failed)
 }

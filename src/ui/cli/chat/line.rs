@@ -20,11 +20,11 @@ pub const COMMANDS: [(&str, &str); 16] = [
         "take back the last request that changed files; /undo keep, /undo force: what others changed stays, or not",
     ),
     ("/rewind C", "go back to a checkpoint, c3 say"),
-    ("/checkpoints", "the states to go back to"),
+    ("/checkpoints", "the states you can go back to"),
     ("/think N", "tokens that models may think before an answer; /think off, /think auto"),
-    ("/resume", "the conversations of this project; /resume 1 goes on with the last one"),
+    ("/resume", "the conversations of this project; /resume 1 continues the last one"),
     ("/help", "this list"),
-    ("/exit", "end, after what was asked before; so does Ctrl-D"),
+    ("/exit", "quit after pending requests; so does Ctrl-D"),
     ("/quit", "the same"),
 ];
 
@@ -32,7 +32,7 @@ pub const COMMANDS: [(&str, &str); 16] = [
 pub fn help() -> String {
     let request = ("anything else", "is a request, as with `monobloc ask`");
     let rows = [request].into_iter().chain(COMMANDS).map(|(command, what)| format!("{command:<18} {what}\n"));
-    let end = "A NAME is planner, router, a file, or a part of a file's name. Ctrl-C ends the running request, and without one the conversation.";
+    let end = "A NAME is planner, router, a file, or a part of a file's name. Ctrl-C ends the running request or, if none runs, the conversation.";
     rows.collect::<String>() + end
 }
 

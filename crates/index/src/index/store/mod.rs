@@ -102,7 +102,8 @@ impl Store {
             change.execute_batch(include_str!("schema.sql"))?;
             change.execute("INSERT OR REPLACE INTO index_meta VALUES ('version', ?1)", [VERSION])?;
             change.execute("INSERT OR IGNORE INTO index_meta VALUES ('generation', '0')", [])?;
-            note = version.map(|v| format!("the index had form {v}, this program writes {VERSION}; it is built again"));
+            note = version
+                .map(|v| format!("the index had format {v}, but this program writes {VERSION}; it is built again"));
         }
         change.commit()?;
         Ok((Store { db, path: path.to_owned(), hides: false }, note))
