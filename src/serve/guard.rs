@@ -25,8 +25,8 @@ use super::problem::{Kind, Problem};
 use super::token::Token;
 use super::wire;
 
-/// Largest body for the APIs: other agents' prompts have up to 60,000 tokens, and JSON escapes
-/// them.
+/// Largest body for the APIs: other agents' prompts have up to 60,000 tokens, and escaping in JSON
+/// makes them longer.
 const BODY_MAX: usize = 32 << 20;
 /// Largest body for the page: a request of 64 KiB, each byte of which JSON may write as six.
 const PAGE_BODY_MAX: usize = 512 << 10;

@@ -28,7 +28,7 @@ pub(super) const ADDS: &str = "\
 /// Kinds of definitions that have members. A capitalised first word of a sentence counts as a name
 /// if it refers to one: `Parser needs a method f()`.
 pub const TYPES: &[&str] = &["class", "struct", "interface", "trait", "enum"];
-/// Pronouns: a verb in `ADDS` before one asks for nothing new, as in `a stop is missing, add it`.
+/// Pronouns: a verb in `ADDS` followed by one adds nothing new, as in `a stop is missing, add it`.
 pub(super) const PRONOUNS: &[&str] = &["it", "them", "that", "es", "sie", "lo"];
 /// Indefinite articles: `a function f` is new, `the function f` is not.
 pub(super) const ARTICLES: &[&str] =

@@ -3,7 +3,7 @@
 //! ```text
 //! browser ── GET / ─────────────────► files     static, in the program
 //!         ── POST /api/turns ───────► talk      runs one at a time; `turns` and `log` keep what is said
-//!         ◄─ GET …/{id}/events ─────  talk      from any number on: a page that is loaded anew misses nothing
+//!         ◄─ GET …/{id}/events ─────  talk      from any number on: a reloaded page misses nothing
 //!         ── POST …/{id}/decide ────► talk      yes, no or always for an open question
 //!         ── GET /api/memory, … ────► look, past
 //! ```

@@ -153,8 +153,8 @@ mod tests {
         }
     }
 
-    /// Everything that a client reads if its answer fails after `wait`; `Err` if it reads a status
-    /// instead.
+    /// The whole stream that a client receives if its answer fails after `wait`; `Err` if it
+    /// receives a status instead.
     async fn read(kind: Kind, wait: Duration) -> Result<String, Problem> {
         let start = async move {
             tokio::time::sleep(wait).await;

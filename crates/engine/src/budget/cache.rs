@@ -85,8 +85,8 @@ pub fn kv_per_token(header: &Header, kv_type: &str) -> Bytes {
 }
 
 /// Bytes of one token's key and value in one layer. If attention is computed in products, values
-/// are stored by columns, and all layers get as many as the widest has (`is_n_embd_v_gqa_variable`
-/// in llama-kv-cache.cpp).
+/// are stored by columns, and every layer gets as many as the widest one
+/// (`is_n_embd_v_gqa_variable` in llama-kv-cache.cpp).
 fn kv_row(header: &Header, layer: &Layer, wanted: &LoadSettings) -> Bytes {
     if !layer.has_keys() {
         return Bytes::ZERO;

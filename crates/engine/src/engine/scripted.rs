@@ -88,7 +88,7 @@ impl Script {
         Script { speed: Some(Speed { prompt, decode }), ..self }
     }
 
-    /// Makes it reply the same with only slightly more probability than anything else.
+    /// Makes its replies only slightly more probable than anything else.
     pub fn unsure(self) -> Script {
         Script { is_unsure: true, ..self }
     }

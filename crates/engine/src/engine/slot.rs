@@ -279,7 +279,7 @@ mod tests {
         assert_eq!((slot.is_exact(), slot.cuts.as_slice()), (true, &[256][..]));
         slot.truncate(96);
         assert_eq!((slot.exact, slot.is_exact()), (0, false));
-        // Too few rows do not count as part of a longer call.
+        // Four rows are too few to count as part of a longer call.
         slot.exact = 96;
         slot.extend(tokens(96..100), true);
         assert_eq!((slot.exact, slot.cuts.len()), (96, 0));

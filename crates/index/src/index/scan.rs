@@ -123,7 +123,7 @@ fn leave_out_beyond(bytes_max: u64, scan: &mut Scan) {
         total <= bytes_max
     };
     let kept = scan.files.iter().take_while(fits).count();
-    let reason = format!("too much text: the files before it have {}, the most that is read", Bytes(bytes_max));
+    let reason = format!("too much text: the files before it already have {}, the limit", Bytes(bytes_max));
     let beyond = scan.files.drain(kept..).map(|file| Skipped { path: file.path, reason: reason.clone() });
     scan.skipped.extend(beyond);
 }

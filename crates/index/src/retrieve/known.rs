@@ -67,7 +67,7 @@ fn answer_with(index: &Index, embed: Option<&Embed>, question: &str, k: usize) -
         _ => false,
     };
     if let Some(mut hits) = lookup.same(alike)? {
-        hits.notes.push("answered as a question of the same meaning was".into());
+        hits.notes.push("answered like an earlier question of the same meaning".into());
         return Ok(hits);
     }
     let mut hits = search(index, question, vector.as_deref(), k)?;

@@ -103,7 +103,7 @@ fn is_meant(query: &Query, name: &String) -> bool {
 }
 
 /// Bonus for query words in the names of file and folder. Words match if they are related or the
-/// stem of one begins with that of the other.
+/// stem of one is a prefix of the other's stem.
 pub fn path(query: &Query, rarity: &Rarity, path: &str) -> f64 {
     const PREFIX_MIN: usize = 3;
     let folder = path.rsplit('/').nth(1).unwrap_or_default();

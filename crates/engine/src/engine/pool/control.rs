@@ -222,7 +222,7 @@ impl Inner {
             return Ok(());
         }
         drop(resident);
-        let way_out = format!("raise --budget, or take a smaller model than {}", file_name(&need.key.path));
+        let way_out = format!("raise --budget, or use a smaller model than {}", file_name(&need.key.path));
         let replaced = old.first().map(|key| file_name(&key.path)).unwrap_or_default();
         let label = format!("{} in place of {replaced}", file_name(&need.key.path));
         let refused = Refused::of(&label, need.amount(), free, self.ledger.capacity());

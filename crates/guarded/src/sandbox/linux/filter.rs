@@ -53,8 +53,8 @@ fn argument(index: u8, is: SeccompCmpOp, value: u64) -> Result<SeccompCondition,
 fn sockets() -> Result<Rules, BackendError> {
     let family = |family: i32| argument(0, SeccompCmpOp::Ne, family as u64);
     let outside = SeccompRule::new(vec![family(libc::AF_UNIX)?, family(libc::AF_NETLINK)?])?;
-    // SOCK_DGRAM, and SOCK_RAW which is treated the same here, have this bit; SOCK_STREAM and
-    // SOCK_SEQPACKET do not.
+    // This bit is set in SOCK_DGRAM, and in SOCK_RAW, which is treated the same here, but not in
+    // SOCK_STREAM and SOCK_SEQPACKET.
     let datagrams = libc::SOCK_DGRAM as u64;
     let unaddressed = SeccompRule::new(vec![
         argument(0, SeccompCmpOp::Eq, libc::AF_UNIX as u64)?,

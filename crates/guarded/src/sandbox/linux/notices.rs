@@ -180,7 +180,7 @@ impl Listener {
 
     /// Whether the process still waits. If not, another process may have its ID by now.
     pub fn waits(&self, notice: &Notice) -> bool {
-        // SAFETY: the kernel reads a number, which lives here.
+        // SAFETY: the kernel reads one number, which outlives the call.
         unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &notice.id) == 0 }
     }
 

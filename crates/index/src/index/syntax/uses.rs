@@ -1,7 +1,7 @@
 //! Finds names that a text uses but does not bind, and attributes that its classes use but do not set.
 //!
-//! For Python, JavaScript and TypeScript. It would rather miss a name than report a bound one: if a
-//! text may bind names invisibly (`from x import *`), it reports nothing.
+//! For Python, JavaScript and TypeScript. A missed name is better than a false report, so
+//! nothing is reported for a text that may bind names invisibly (`from x import *`).
 
 mod ecmascript;
 mod members;

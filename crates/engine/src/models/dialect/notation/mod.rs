@@ -149,8 +149,8 @@ pub struct Headers {
 }
 
 impl Notation {
-    /// Derives the notation from a template, which `render` renders with any given input; `source`
-    /// is its text.
+    /// Derives the notation from a template with the text `source`; `render` renders it with any
+    /// input.
     pub fn derive(source: &str, render: &dyn Fn(&serde_json::Value) -> Option<String>) -> Notation {
         derive::derive(source, render)
     }
