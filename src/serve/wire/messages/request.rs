@@ -89,8 +89,8 @@ fn read_message(conversation: &mut Conversation, message: &Message) -> Result<()
                 let text = if block["is_error"] == true { format!("Error: {text}") } else { text };
                 conversation.result(block["tool_use_id"].as_str().unwrap_or_default(), text);
             }
-            // The model does not read thoughts of earlier turns again, and this server has no tools of
-            // its own to call.
+            // The model does not read thoughts of earlier turns again, and this server has no tools
+            // of its own to call.
             "thinking" | "redacted_thinking" | "server_tool_use" => {}
             kind if kind.ends_with("_tool_result") => {}
             // Claude Code adds messages with the role `system` in the middle, with the remaining
