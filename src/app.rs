@@ -1,4 +1,4 @@
-//! `App` opens every layer once, bottom to top, and gives access to it; it contains no user-interface code.
+//! `App` opens every layer once, bottom to top, and provides access to it; it contains no user-interface code.
 
 mod embedder;
 mod fit;
@@ -41,13 +41,14 @@ use crate::tools::mcp::Servers;
 use crate::tools::policy::{Policy, Rules};
 use crate::tools::{Catalog, Prefilter, sandbox};
 
-/// Time between two looks at the machine's free memory.
+/// Time between two checks of the machine's free memory.
 const WATCH_EVERY: Duration = Duration::from_secs(2);
 
-/// Maximum host memory for KV-cache copies of sequences that lost their slot: about 40,000 tokens of SmolLM2.
+/// Maximum host memory for KV-cache copies of sequences that lost their slot: about 40,000 tokens
+/// of SmolLM2.
 const COPIES_MAX: Bytes = Bytes::mib(512);
 
-/// Maximum disk space for the KV caches of fixed preambles, all models together.
+/// Maximum disk space for the KV caches of fixed preambles, for all models together.
 const PREAMBLES_MAX: Bytes = Bytes::mib(256);
 
 /// The project's database: its index and the lessons learned in it.
@@ -69,27 +70,30 @@ pub struct App {
     permit: Permit,
     rules: Rules,
     servers: Servers,
-    /// Servers of other projects that this process works on.
+    /// Servers of the other projects in this process.
     others: Arc<Mutex<Vec<Servers>>>,
-    /// The tools, and notes about missing ones. Made on first use, because that may start servers.
+    /// The tools, and notes about missing ones. Created on first use, because that may start
+    /// servers.
     catalog: Arc<OnceLock<(Catalog, Vec<String>)>>,
-    /// Finds personal names with the router. Made when names are first masked.
+    /// Finds personal names with the router. Created when names are first masked.
     names: Arc<OnceLock<Arc<Names>>>,
-    /// The servers that play roles.
+    /// The servers that take roles.
     remotes: Remotes,
     /// The memory of the index, as last measured.
     indexed: Arc<Mutex<Option<Lease>>>,
-    /// How model files are tried before they are loaded; `None` where this process is not the program itself.
+    /// How model files are tried before they are loaded; `None` if this process is not the program
+    /// itself.
     trial: Option<Trial>,
     /// The memory of the program itself, without models.
     _process: Option<Arc<Lease>>,
 }
 
 impl App {
-    /// Finds out how much memory there is; loads and starts nothing. A rule that fails its own examples is an error.
+    /// Determines the available memory; loads and starts nothing. A rule that fails its own
+    /// examples is an error.
     pub fn open(mut config: Config, cancel: Cancel) -> Result<App> {
         let ledger = Ledger::of(fit::machine_of(&config, None).unwrap_or_else(|_| Machine::of(Bytes::gib(4))));
-        // Where even this does not fit, no model fits either; the first load reports that.
+        // If not even this fits, no model fits either; the first load reports that.
         let process = ledger.reserve("process", PROCESS).ok().map(|reservation| Arc::new(reservation.commit(PROCESS)));
         let rules = Rules::compile(&config.rules)?;
         config.commands.hidden = rules.hidden(&config.project);
@@ -111,7 +115,8 @@ impl App {
         })
     }
 
-    /// A future that adapts the ledger to the machine's free memory every two seconds; it never ends.
+    /// A future that adapts the ledger to the machine's free memory every two seconds; it never
+    /// ends.
     pub fn watch(&self) -> impl Future<Output = ()> + Send + 'static {
         let (ledger, budget) = (self.ledger.clone(), self.config.budget);
         let accelerator = ledger.machine().accelerator;
@@ -141,15 +146,16 @@ impl App {
         App { config: Config { turn_time, ..self.config.clone() }, ..self.clone() }
     }
 
-    /// The same app, which tries model files in processes of `program`, its own file.
+    /// The same app, which tries model files in processes of `program`, its own executable.
     pub fn tried_by(self, program: PathBuf) -> App {
         App { trial: Some(Trial { program, folder: capabilities() }), ..self }
     }
 
-    /// Tries whether llama.cpp can load a file: in another process, or `here`, which may end this one.
+    /// Tests whether llama.cpp can load a file: in another process, or `here`, which may end this
+    /// one.
     pub fn check_model(&self, header: &Header, here: bool) -> Result<()> {
         if here && let Err(error) = sandbox::limit_self(TRIAL_BYTES_MAX, TRIAL_CPU_MAX) {
-            tracing::debug!("the trial of {} is not limited: {error}", header.path.display());
+            tracing::debug!("the trial of {} has no limits: {error}", header.path.display());
         }
         Ok(match self.trial.as_ref().filter(|_| !here) {
             Some(trial) => trial.again(header, &mut || !self.cancel.is_cancelled()),
@@ -162,7 +168,7 @@ impl App {
         App { config: Config { project: project.to_owned(), ..self.config.clone() }, ..self.clone() }
     }
 
-    /// The servers that play roles in this process.
+    /// The servers that take roles in this process.
     pub fn remotes(&self) -> &Remotes {
         &self.remotes
     }
@@ -171,8 +177,8 @@ impl App {
         &self.ledger
     }
 
-    /// The models there are. If the preferred planner does not fit into memory, the best one that does takes its place.
-    /// Reads file headers only.
+    /// The available models. If the preferred planner does not fit into memory, the best one that
+    /// does replaces it. Reads only file headers.
     pub fn registry(&self) -> Result<Registry> {
         let mut registry = Registry::open(&self.config)?;
         let all = alternatives(&registry, Role::Planner);
@@ -188,12 +194,12 @@ impl App {
         Ok(registry)
     }
 
-    /// The models of a registry, each loaded when first needed.
+    /// The models of a registry, each loaded on first use.
     pub fn pool(&self, registry: Registry) -> Pool {
         Pool::new(registry, self.ledger.clone(), self.permit.clone(), self.pool_options(true))
     }
 
-    /// Measurements keep no `preambles` on disk: a rerun would be faster.
+    /// Measurements keep no `preambles` on disk, because a rerun would be faster.
     fn pool_options(&self, preambles: bool) -> PoolOptions {
         PoolOptions {
             threads: self.threads(),
@@ -208,14 +214,14 @@ impl App {
         }
     }
 
-    /// A pool without roles, for model files named one by one.
+    /// A pool without roles, for individual model files.
     pub fn empty_pool(&self) -> Pool {
         let all = self.pool_options(false);
         let options = PoolOptions { slots: usize::MAX, tool_call_format: None, max_loaded: None, ..all };
         Pool::alone(self.ledger.clone(), self.permit.clone(), options)
     }
 
-    /// Limits and folder for what is kept when a model is unloaded.
+    /// Limits and folder for data that outlives a loaded model.
     fn engine_memory(&self, preambles: bool) -> EngineMemory {
         let cache = places::cache_dir();
         let disk = preambles.then(|| Disk::open(cache.join("preambles"), PREAMBLES_MAX));
@@ -226,7 +232,7 @@ impl App {
         }
     }
 
-    /// Number of threads for inference: the configured maximum, or one for each CPU.
+    /// Number of threads for inference: the configured maximum, or one per CPU.
     pub fn threads(&self) -> usize {
         match self.config.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -239,8 +245,8 @@ impl App {
         Ok(Index::open(&self.config.project)?.hiding(self.config.commands.hidden.clone())?)
     }
 
-    /// Refreshes what a request should wait for: full text, graph, and vectors if few are missing. Returns the number
-    /// of texts that still have no vector.
+    /// Refreshes what a request should wait for: full text, graph, and vectors if few are missing.
+    /// Returns the number of texts that still have no vector.
     pub fn refresh_for_turn(
         &self,
         index: &Index,
@@ -250,7 +256,7 @@ impl App {
         index.refresh_lexical(progress, &self.cancel)?;
         let missing = self.refresh_vectors_for_turn(index, embedder, progress)?;
         let mut indexed = lock(&self.indexed);
-        // The old entry is released first: it accounts for the same memory.
+        // The old entry is released first, because it accounts for the same memory.
         *indexed = None;
         *indexed = Some(self.ledger.hold("index", index.memory()));
         Ok(missing)
@@ -288,7 +294,8 @@ impl App {
         &self.servers
     }
 
-    /// Which calls need consent: the approval mode, the user's rules, and whether commands can be confined.
+    /// Which calls need consent: the approval mode, the user's rules, and whether commands can be
+    /// confined.
     pub fn policy(&self) -> Policy {
         let policy = Policy::new(self.config.approve, self.rules.clone(), &self.config.project);
         policy.unconfined(sandbox::unconfined(&self.config.commands))
@@ -299,33 +306,37 @@ impl App {
         sandbox::confinement(&self.config.commands)
     }
 
-    /// Ends the servers of every project, which would otherwise outlive the program.
+    /// Stops the servers of every project, which would otherwise outlive the program.
     pub fn end(&self) {
         self.servers.end();
         let others = std::mem::take(&mut *lock(&self.others));
         others.iter().for_each(Servers::end);
     }
 
-    /// Ends the servers and the process at once, without waiting for a running model.
+    /// Stops the servers and ends the process at once, without waiting for a running model.
     pub fn exit(&self, code: i32) -> ! {
         self.end();
         exit(code)
     }
 
-    /// Locks the project to undo changes; first finishes what a killed process had begun. `command` names the holder.
+    /// Locks the project to undo changes, after finishing any work left by a killed process.
+    /// `command` names the holder.
     pub fn rewinder(&self, command: &str) -> Result<Rewinder> {
         let project = self.project()?;
         Ok(Rewinder::open(command, &project, &database(&project), &journal(&project), &self.cancel)?)
     }
 
-    /// Finishes what a killed process had begun, unless another process is at work. Returns messages about it.
+    /// Finishes work left by a killed process, unless another process is active. Returns messages
+    /// about it.
     pub fn recover(&self) -> Result<Vec<String>> {
         let project = self.project()?;
         let mut notes = Vec::new();
         if trial::is_left(&project)
             && let Ok(Ok(_lock)) = Lock::try_take(&project, "monobloc")
         {
-            let told = |path: &PathBuf| format!("{} is as it was before a change that was only tried", path.display());
+            let told = |path: &PathBuf| {
+                format!("{} was restored to its state before a change that was only tried", path.display())
+            };
             notes.extend(trial::take_back(&project).iter().map(told));
         }
         notes.extend(session::recover(&project, &database(&project), &journal(&project))?);
@@ -337,36 +348,37 @@ impl App {
         Ok(Root::open(&self.config.project)?.path().to_owned())
     }
 
-    /// The reason why nothing can be changed in the project, if there is one.
+    /// Why nothing can be changed in the project, if so.
     pub fn read_only(&self) -> Option<String> {
         state::read_only(&self.config.project)
     }
 
-    /// Whether rules keep a file from being read. They do not apply to files outside the project.
+    /// Whether rules forbid reading a file. They do not apply to files outside the project.
     pub fn hides(&self, file: &Path) -> bool {
         let (Ok(project), Ok(file)) = (self.project(), file.canonicalize()) else { return false };
         file.strip_prefix(project).is_ok_and(|path| self.config.commands.hidden.hides(&path.to_string_lossy()))
     }
 
-    /// A conversation on the project, recorded in its journal.
+    /// A conversation about the project, recorded in its journal.
     pub fn session(&self, toolkit: Toolkit) -> Result<Session> {
         let mask = self.mask(|| Ok(toolkit.pool.clone()))?;
         Ok(Session::open(toolkit, Some(&journal(&self.config.project)), self.policy())?.masking(mask))
     }
 }
 
-/// The folder with what was measured of each model file: its capabilities and its speed.
+/// The folder with measurements of model files: their capabilities and speeds.
 fn capabilities() -> PathBuf {
     places::cache_dir().join("capability")
 }
 
-/// Limits of a process that tries a model file: it takes some 100 MiB and a second with a vocabulary of 262,144 tokens.
+/// Limits for a process that tries a model file: it takes about 100 MiB and a second with a
+/// vocabulary of 262,144 tokens.
 const TRIAL_BYTES_MAX: Bytes = Bytes::gib(2);
 const TRIAL_CPU_MAX: Duration = Duration::from_secs(120);
 
-/// Ends the process at once, and the commands that it has started; changes that were only tried are taken back. Does not wait for threads
-/// that still free a model: the libraries of an accelerator take their state down when a process ends normally, and abort it if a thread
-/// frees memory after that.
+/// Ends the process and the commands it started at once; trial changes are undone. Does not wait
+/// for threads that are still freeing a model: an accelerator's libraries tear down their state
+/// when a process ends normally, and abort it if a thread frees memory after that.
 pub fn exit(code: i32) -> ! {
     trial::put_back_all();
     sandbox::end_all();

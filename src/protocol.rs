@@ -1,4 +1,4 @@
-//! Defines the types that a user interface and a session exchange: requests, events of a turn, and calls that need consent.
+//! The types that a user interface and a session exchange: requests, events of a turn, and calls that need consent.
 
 mod cost;
 mod memory;
@@ -30,29 +30,30 @@ pub enum Op {
     Ask(Ask),
     /// Stop after the plan.
     Plan(Ask),
-    /// Change what is in memory.
+    /// Change the models in memory.
     Models(ModelsOp),
 }
 
-/// A change to the models in memory. A model is named by a role, a file, or a part of a file's name.
+/// A change to the models in memory. A model is identified by a role, a file, or part of a file
+/// name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelsOp {
     Load(String),
     Unload(String),
-    /// Replaces the first model by the second, which takes over its roles.
+    /// Replaces the first model with the second, which takes over its roles.
     Swap(String, String),
     Pin(String),
     Unpin(String),
 }
 
-/// One request of the user.
+/// One request from the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ask {
     pub text: String,
     pub mode: Mode,
     /// Texts that the user attaches to the request.
     pub given: Vec<Given>,
-    /// The user is asked after every stage of the turn and before every call.
+    /// Whether the user is asked after every stage of the turn and before every call.
     pub inspects: bool,
 }
 
@@ -104,7 +105,7 @@ pub struct Given {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "type", content = "data")]
 pub enum Event {
-    /// A model is being read from disk; `share` is the part that is done, from 0 to 1.
+    /// A model is being read from disk; `share` is the part read so far, from 0 to 1.
     #[serde(rename = "model-loading")]
     ModelLoading { role: String, file: String, share: f32 },
     /// A message for the user that does not end the turn.
@@ -116,8 +117,8 @@ pub enum Event {
     /// The user's decision on a [`Proposal`]. Only in the journal.
     #[serde(rename = "decided")]
     Decided { step: StepId, tool: String, decision: String },
-    /// The turn changed files; `checkpoint` holds the state before it, the numbers count files. `left` are changed paths that going back
-    /// does not restore, each with the reason.
+    /// The turn changed files; `checkpoint` is the state before it, and the numbers count files.
+    /// `left` are changed paths that going back does not restore, each with the reason.
     #[serde(rename = "checkpoint-made")]
     CheckpointMade {
         checkpoint: String,
@@ -142,13 +143,14 @@ pub enum Event {
     /// A step enters its next state.
     #[serde(rename = "step-state")]
     StepState { step: StepId, state: StepState },
-    /// A model has chosen among tools of servers for a step.
+    /// A model has chosen among the servers' tools for a step.
     #[serde(rename = "tool-chosen")]
     ToolChosen(ToolChoice),
     /// A tool call waits for the user's consent, or for values of its arguments.
     #[serde(rename = "approval-requested")]
     ApprovalRequested { step: StepId, proposal: Proposal },
-    /// A tool call has its consent and begins; `step-completed` of the same step ends it. Not in the journal.
+    /// A tool call has its consent and begins; `step-completed` of the same step ends it. Not in
+    /// the journal.
     #[serde(rename = "call-started")]
     CallStarted { step: StepId, tool: String, arguments: Map<String, Value> },
     /// Lessons from earlier turns were used instead of a model call, for the purpose `instead_of`.
@@ -172,7 +174,8 @@ pub enum Event {
     /// A piece of the model's thinking (`<think>`), never part of the answer.
     #[serde(rename = "thinking")]
     Thinking { text: String },
-    /// The phase `from` gives up for `reason`; another phase goes on with the plan and the results so far.
+    /// The phase `from` gives up for `reason`; another phase continues with the plan and the
+    /// results so far.
     #[serde(rename = "fallback")]
     Fallback { from: String, reason: String },
     /// Replies with and without tool calls in the single-model loop so far; sent after each iteration.
@@ -190,7 +193,7 @@ pub enum Event {
     /// A draft of the cognitive loop was judged.
     #[serde(rename = "VERIFICATION")]
     Verification(Verification),
-    /// The draft is written again; the model is given what failed so far.
+    /// The draft is rewritten; the model is given its faults so far.
     #[serde(rename = "REFINEMENT")]
     Refinement { iteration: usize, confidence: f64, past_failures: Vec<String> },
     /// The cognitive loop has ended, with this state.
@@ -208,7 +211,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Whether the event only reports that work is still going on.
+    /// Whether the event only reports that work is still in progress.
     pub fn is_sign_of_life(&self) -> bool {
         matches!(self, Event::Pulse { .. } | Event::QueueUpdate { .. } | Event::ModelLoading { .. })
     }
@@ -229,7 +232,7 @@ pub struct Rewound {
     pub left: Vec<(String, String)>,
 }
 
-/// One event as it is written to a journal or to `--json`.
+/// One event as written to a journal or to `--json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
     #[serde(rename = "conversationId")]
@@ -249,7 +252,8 @@ impl Record {
     /// A copy with private data masked in every text.
     pub fn masked(&self, mask: &Mask) -> Record {
         let masked = serde_json::to_value(self).map(|value| masked(value, mask)).and_then(serde_json::from_value);
-        // Reading back what was just written does not fail; if it ever does, the event is dropped rather than kept unmasked.
+        // Reading back what was just written does not fail; if it ever does, the event is dropped
+        // rather than kept unmasked.
         masked.unwrap_or_else(|error| Record {
             event: Event::Notice { text: format!("an event that could not be masked: {error}") },
             ..self.clone()

@@ -1,4 +1,4 @@
-//! Opens the embedder of the process, a folder's or a server's, and keeps the vectors of the index up to date with it.
+//! Opens the process's embedder, from a folder or a server, and keeps the vectors of the index up to date with it.
 
 use std::sync::Arc;
 
@@ -10,11 +10,13 @@ use crate::index::{Index, IndexError, Progress};
 use crate::models::{Registry, Role};
 use crate::remote::{self, consent};
 
-/// A request waits for up to this many texts to be embedded: about two seconds of MiniLM on two cores.
+/// A request waits for at most this many texts to be embedded: about two seconds of MiniLM on two
+/// cores.
 const VECTORS_WAITED_FOR: usize = 128;
 
 impl App {
-    /// The fingerprint of the registry's embedder, without loading it; `None` where there is none that can be used.
+    /// The fingerprint of the registry's embedder, without loading it; `None` if there is no usable
+    /// one.
     pub fn embedder_fingerprint(&self, registry: &Registry) -> Option<String> {
         match registry.endpoint(Role::Embedder).ok()? {
             Some(endpoint) => remote::Away::known(endpoint, &remote::folder()),
@@ -29,7 +31,7 @@ impl App {
             if !consent::given(&consent::store(), endpoint.url()) {
                 let url = endpoint.url();
                 return Err(without(format!(
-                    "nothing is sent to {url} before you consent by `monobloc models add {url} --role embedder`"
+                    "nothing is sent to {url} until you consent with `monobloc models add {url} --role embedder`"
                 )));
             }
             let away = remote::Away::open(endpoint, &remote::folder(), &self.cancel);
@@ -49,7 +51,8 @@ impl App {
         Embedder::open(&spec.path, options).map_err(|error| without(error.to_string()))
     }
 
-    /// Embeds what is new if that takes moments. Returns the number of texts that still have no vector.
+    /// Embeds new texts if that takes only moments. Returns the number of texts that still have no
+    /// vector.
     pub(super) fn refresh_vectors_for_turn(
         &self,
         index: &Index,
@@ -63,7 +66,7 @@ impl App {
             return Ok(missing);
         }
         match index.refresh_vectors(embedder, progress, &self.cancel) {
-            // Without the server, search uses words alone and reports that.
+            // Without the server, search uses only words and reports that.
             Err(IndexError::Embed(EmbedError::Away(why))) => {
                 tracing::warn!(%why, "new texts have no vector");
                 Ok(index.vectors_missing(embedder.fingerprint())?)

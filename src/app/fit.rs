@@ -1,4 +1,5 @@
-//! Calculates what models take on this machine or another one, for `monobloc fit` and to choose a planner that fits.
+//! Calculates the memory of models on this or another machine, for `monobloc fit` and for choosing a planner that
+//! fits.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,16 +19,16 @@ use crate::measure::{complete, fit};
 use crate::models::manifest::Candidate;
 use crate::models::{ModelSpec, Registry, Role, registry};
 
-/// The question that `monobloc fit` calculates.
+/// The input of `monobloc fit`.
 #[derive(Clone, Debug, Default)]
 pub struct FitRequest {
-    /// Model files to be loaded together; empty for the roles of the registry.
+    /// Model files to load together; empty for the registry's roles.
     pub files: Vec<PathBuf>,
-    /// The machine, in the notation of [`DeviceName`]; `None` is this one.
+    /// The machine, in the notation of [`DeviceName`]; `None` means this one.
     pub device: Option<String>,
     /// Tokens per slot, for `files` only.
     pub context: u32,
-    /// KV cache type, for `files` only; `None` is the one each file would get in a request.
+    /// KV cache type, for `files` only; `None` means the type each file would get in a request.
     pub kv_type: Option<String>,
     /// See [`fit::Given::overhead`].
     pub overhead: Option<Bytes>,
@@ -35,7 +36,7 @@ pub struct FitRequest {
     pub activations: Option<Bytes>,
 }
 
-/// The machine that `device` names, within the budget of `config`; `None` is this one.
+/// The machine named by `device`, within the budget of `config`; `None` means this one.
 pub fn machine_of(config: &Config, device: Option<&str>) -> Result<Machine> {
     let device = device.map(str::parse::<DeviceName>).transpose()?;
     let here = |accelerator| {
@@ -46,21 +47,21 @@ pub fn machine_of(config: &Config, device: Option<&str>) -> Result<Machine> {
         })
     };
     let machine = match (&device, config.budget, devices::accelerator()) {
-        // A budget where no size is named means a machine with exactly that much memory.
+        // A budget without a named size means a machine with exactly that much memory.
         (None, Some(budget), None) => Some(Machine::of(budget)),
         (Some(device), Some(budget), _) if device.is_this_cpu() => Some(Machine::of(budget)),
         (Some(device), ..) => device.machine(),
         (None, _, accelerator) => here(accelerator),
     };
-    let machine =
-        machine.context("this system does not say how much memory it has; set it, for example --device cpu:16GiB")?;
+    let machine = machine.context("the memory of this system is unknown; set it, for example --device cpu:16GiB")?;
     Ok(config.budget.map_or(machine, |budget| machine.limited_to(budget)))
 }
 
-/// The embedder's name among what is left out.
+/// The embedder's name in the list of omitted models.
 const EMBEDDER: &str = "embedder";
 
-/// The models besides the embedder, or, if they do not fit then, without it: search needs no embedder, a request needs a planner.
+/// The models next to the embedder, or without it if they do not fit then: search needs no
+/// embedder, but a request needs a planner.
 fn with_or_without_embedder(asked: &[Asked], given: &fit::Given, machine: &Machine) -> (fit::Report, Option<Refused>) {
     let beside = fit::report(asked, given, machine);
     if beside.1.is_none() || given.embedder == Bytes::ZERO {
@@ -71,25 +72,26 @@ fn with_or_without_embedder(asked: &[Asked], given: &fit::Given, machine: &Machi
     (report, refused)
 }
 
-/// Names the part that does the work of one that is left out.
+/// What does the work of an omitted part.
 pub fn instead(left_out: &str) -> &'static str {
-    if left_out == EMBEDDER { "search uses words only" } else { "the planner plays it" }
+    if left_out == EMBEDDER { "search uses words only" } else { "the planner does its work" }
 }
 
 impl App {
-    /// Calculates what the roles of `registry` would take on this machine.
+    /// Calculates the memory of `registry`'s roles on this machine.
     pub(super) fn fit_roles(&self, registry: &Registry) -> Result<(fit::Report, Option<Refused>)> {
         let machine = machine_of(&self.config, None)?;
         let given = fit::Given { embedder: self.embedder_bytes(registry), ..fit::Given::default() };
         Ok(with_or_without_embedder(&self.roles_asked(registry)?, &given, &machine))
     }
 
-    /// Whether the planner fits only if the embedder is left out.
+    /// Whether the planner fits only without the embedder.
     pub(super) fn leaves_out_embedder(&self, registry: &Registry) -> bool {
         self.fit_roles(registry).is_ok_and(|(report, _)| report.left_out.iter().any(|name| name == EMBEDDER))
     }
 
-    /// The memory of the embedder; 0 if a server plays it, or if it is missing or damaged, because search then does without it.
+    /// The memory of the embedder; 0 if it is on a server, missing or damaged, because search then
+    /// works without it.
     fn embedder_bytes(&self, registry: &Registry) -> Bytes {
         if !matches!(registry.endpoint(Role::Embedder), Ok(None)) {
             return Bytes::ZERO;
@@ -99,7 +101,7 @@ impl App {
         embedder.unwrap_or(Bytes::ZERO)
     }
 
-    /// Calculates what `request` would take. If it does not fit, the report comes with the refusal.
+    /// Calculates the memory for `request`. If it does not fit, the report comes with the refusal.
     pub fn fit(&self, request: &FitRequest) -> Result<(fit::Report, Option<Refused>)> {
         let machine = machine_of(&self.config, request.device.as_deref())?;
         let mut given =
@@ -121,13 +123,14 @@ impl App {
         Ok((report, refused))
     }
 
-    /// Planners to get for a machine with that much memory, best first; without a figure, for this machine, which is given back.
+    /// Planners to get for a machine with that much memory, best first; without a figure, for this
+    /// machine, whose memory is returned.
     pub fn suggest(&self, memory: Option<Bytes>) -> Result<(Bytes, Vec<Candidate>)> {
         let memory = memory.map_or_else(|| machine_of(&self.config, None).map(|machine| machine.main_memory()), Ok)?;
         Ok((memory, Registry::open(&self.config)?.suggest(memory)))
     }
 
-    /// KV cache type for the model of `file`: `asked`, else the one it would get in a request.
+    /// KV cache type for the model of `file`: `asked`, else the type it would get in a request.
     pub fn kv_type(&self, asked: Option<&str>, file: &Path) -> Result<String> {
         match asked {
             Some(asked) => Ok(asked.to_owned()),
@@ -140,7 +143,7 @@ impl App {
         crate::base::ACCELERATED && self.ledger.machine().accelerator.is_none()
     }
 
-    /// For each role, what its model would give up to fit if it were loaded now, or that it does not fit.
+    /// For each role, what its model would give up to fit if loaded now, or that it does not fit.
     pub fn rungs(&self) -> Result<BTreeMap<String, String>> {
         let (report, _) = self.fit(&FitRequest::default())?;
         let left_out = report.left_out.into_iter().map(|name| {
@@ -150,8 +153,8 @@ impl App {
         Ok(report.models.into_iter().map(|model| (model.role, model.rung)).chain(left_out).collect())
     }
 
-    /// The planner with the models that could replace it, and the router unless it is the same file. A role of a server
-    /// takes no memory here.
+    /// The planner with the models that could replace it, and the router unless it is the same
+    /// file. A role on a server takes no memory here.
     fn roles_asked(&self, registry: &Registry) -> Result<Vec<Asked>> {
         let is_here = |role| matches!(registry.endpoint(role), Ok(None));
         let router = registry.get(Role::Router).ok().filter(|_| is_here(Role::Router)).cloned();
@@ -160,7 +163,7 @@ impl App {
         }
         let planner = registry.get(Role::Planner)?.clone();
         let router = router.filter(|spec| spec.path != planner.path);
-        // A planner that the user named is not replaced.
+        // A planner named by the user is not replaced.
         let others =
             if registry.is_named(Role::Planner) { Vec::new() } else { fit::alternatives(registry, Role::Planner) };
         let pool = Pool::alone(self.ledger.clone(), self.permit.clone(), self.pool_options(true));

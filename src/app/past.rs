@@ -1,4 +1,4 @@
-//! The project's past, for every front: its turns, its checkpoints, and the way back to one of them.
+//! The project's past, for all front ends: its turns, its checkpoints, and going back to one of them.
 
 use anyhow::Result;
 use serde::Serialize;
@@ -8,21 +8,23 @@ use crate::checkpoint::{Foreign, Store, Summary};
 use crate::protocol::Rewound;
 use crate::session::{History, Journal};
 
-/// The checkpoint to go back to, and the treatment of files that were changed outside monobloc.
+/// The checkpoint to go back to, and how to treat files that were changed outside monobloc.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Back {
     /// A checkpoint; `None` undoes the last request that changed files.
     pub to: Option<String>,
-    /// `None` refuses to go back if a request and then somebody else changed the same file.
+    /// `None` refuses to go back if the same file was changed by a request and later by somebody
+    /// else.
     pub foreign: Option<Foreign>,
 }
 
-/// How going back ended.
+/// The outcome of going back.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Went {
-    /// Done; the notes say what is not restored.
+    /// Done; the notes list what is not restored.
     Back { rewound: Rewound, notes: Vec<String> },
-    /// Nothing was changed: these files were changed outside monobloc, and [`Back::foreign`] is `None`.
+    /// Nothing was changed: these files were changed outside monobloc, and [`Back::foreign`] is
+    /// `None`.
     Undecided(Vec<String>),
 }
 
@@ -31,7 +33,7 @@ pub enum Went {
 pub struct CheckpointRow {
     pub checkpoint: String,
     pub time: String,
-    /// `turn` or `rewind`: what it was made before.
+    /// `turn` or `rewind`: the event that it precedes.
     pub before: String,
     pub request: String,
     pub conversation: String,
@@ -41,7 +43,7 @@ pub struct CheckpointRow {
 }
 
 impl App {
-    /// Every turn of the journal; `None` if nothing was ever recorded.
+    /// Every turn in the journal; `None` if nothing was ever recorded.
     pub fn history(&self) -> Result<Option<History>> {
         let Some(journal) = Journal::existing(&journal(&self.project()?))? else { return Ok(None) };
         Ok(Some(History::of(&journal.entries()?)))
@@ -68,7 +70,8 @@ impl App {
         rows.collect::<Result<Vec<_>>>().map(Some)
     }
 
-    /// Goes back. Waits for the project's lock, of which `command` becomes the holder, until the app's cancel flag is set.
+    /// Goes back. Waits for the project's lock, with `command` as holder, until the app's cancel
+    /// flag is set.
     pub fn go_back(&self, command: &str, back: &Back) -> Result<Went> {
         let mut rewinder = self.rewinder(command)?;
         let target = match &back.to {

@@ -1,4 +1,4 @@
-//! State that several sessions of one process share: the models. Opens sessions on projects and runs turns in them.
+//! Shares the models of one process between sessions, opens sessions on projects and runs turns in them.
 
 use std::sync::Arc;
 
@@ -24,12 +24,12 @@ use crate::tools::sandbox;
 pub struct SharedModels {
     pub(crate) pool: Pool,
     pub embedder: Option<Embedder>,
-    /// Notes about them for the user: a planner that was replaced, a missing embedder.
+    /// Notes for the user: a planner that was replaced, a missing embedder.
     pub notes: Vec<String>,
 }
 
 impl App {
-    /// Finds the models of the roles; loads the embedder alone. An error if there is no planner.
+    /// Finds the models of the roles; loads only the embedder. Fails if there is no planner.
     pub fn shared_models(&self) -> Result<SharedModels> {
         let registry = self.registry()?;
         let mut notes: Vec<String> = registry.replaced.clone().into_iter().collect();
@@ -46,7 +46,8 @@ impl App {
         Ok(SharedModels { pool: self.pool(registry), embedder, notes })
     }
 
-    /// The app of another project with its own settings, rules and servers. Memory, processor and end are those of this one.
+    /// The app of another project, with its own settings, rules and servers. Memory, processor and
+    /// shutdown are shared with this one.
     pub fn beside(&self, mut config: Config) -> Result<App> {
         let rules = Rules::compile(&config.rules)?;
         config.commands.hidden = rules.hidden(&config.project);
@@ -56,14 +57,14 @@ impl App {
         Ok(App { config, cancel: Cancel::new(), rules, servers, catalog, names, indexed, ..self.clone() })
     }
 
-    /// Ends the servers of this app, which [`App::beside`] has made, and lets go of them.
+    /// Stops and releases the servers of this app, which was created by [`App::beside`].
     pub fn leave(&self) {
         self.servers.end();
         lock(&self.others).retain(|other| !other.is(&self.servers));
     }
 
-    /// Finishes what a killed process had begun, refreshes the index, and opens a session. Returns it with notices for the
-    /// user. Blocks until `cancel` is set, which is an error.
+    /// Finishes work left by a killed process, refreshes the index, and opens a session. Returns it
+    /// with notices for the user. Blocks; fails if `cancel` is set.
     pub fn session_refreshed(
         &self,
         models: &SharedModels,
@@ -71,11 +72,12 @@ impl App {
         cancel: &Cancel,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(Session, Vec<String>)> {
-        // A restore that cannot be finished does not keep anybody from asking; the next change fails with the same reason.
+        // A restore that cannot be finished does not prevent questions; the next change fails with
+        // the same reason.
         let mut notes = self.recover().unwrap_or_else(|why| vec![why.to_string()]);
         notes.extend(
             self.read_only()
-                .map(|why| format!("nothing can be changed here: {why}; it can be searched and asked about")),
+                .map(|why| format!("nothing can be changed here: {why}; you can still search it and ask about it")),
         );
         notes.extend(self.less_confined());
         notes.extend(models.notes.iter().chain(&self.catalog().1).cloned());
@@ -85,7 +87,7 @@ impl App {
         Ok((self.session_with(models, index)?, notes))
     }
 
-    /// A notice where commands are to be confined and this system cannot do so fully.
+    /// A notice if commands are to be confined and this system cannot do so fully.
     fn less_confined(&self) -> Option<String> {
         let is_less = sandbox::reduced().or(sandbox::missing()).is_some() && self.config.commands.confined;
         is_less.then(|| format!("commands are {}", self.confinement()))
@@ -97,7 +99,8 @@ impl App {
         self.session(toolkit)
     }
 
-    /// Refreshes index and tools, which takes milliseconds if nothing has changed, and then runs a turn in the background.
+    /// Refreshes index and tools, which takes milliseconds if nothing has changed, then runs a turn
+    /// in the background.
     pub fn ask(&self, session: &Arc<Session>, ask: Ask, cancel: Cancel) -> mpsc::UnboundedReceiver<Message> {
         let (sender, messages) = mpsc::unbounded_channel();
         let (session, app) = (session.clone(), self.until(cancel.clone()));
@@ -111,7 +114,7 @@ impl App {
             });
             match refreshed.await {
                 Ok(Ok(Some((catalog, prefilter)))) => session.offer(catalog, prefilter),
-                Ok(Err(error)) => tracing::warn!(%error, "index and tools are as they were before"),
+                Ok(Err(error)) => tracing::warn!(%error, "index and tools were not refreshed"),
                 _ => {}
             }
             let mut turn = session.submit_with(Op::Ask(ask), cancel);
@@ -127,7 +130,7 @@ impl App {
 
 /// The note for the user if `missing` texts have no vector.
 pub fn without_vectors(missing: usize) -> Option<String> {
-    (missing > 0).then(|| format!("{missing} places are found by words only; `monobloc index` adds their meaning"))
+    (missing > 0).then(|| format!("{missing} places can be found by words only; `monobloc index` adds their meaning"))
 }
 
 /// The servers of a configuration; starts none.

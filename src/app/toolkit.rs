@@ -1,4 +1,4 @@
-//! Puts together what turns work with: tools, models, index, lessons.
+//! Assembles the toolkit of turns: tools, models, index, lessons.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::tools::confine::Root;
 use crate::tools::{Catalog, Context};
 
 impl App {
-    /// The toolkit of turns on this project: all tools, models, index, lessons.
+    /// The toolkit for turns on this project: all tools, models, index, lessons.
     pub fn toolkit(&self, pool: Pool, embedder: Option<Embedder>, index: Option<Arc<Index>>) -> Result<Toolkit> {
         let root = Root::open(&self.config.project)?.hiding(self.config.commands.hidden.clone());
         let catalog = self.catalog().0.clone();
@@ -54,7 +54,7 @@ impl App {
         Ok(Lessons::open(&database(&self.project()?))?.masking(self.mask(pool)?))
     }
 
-    /// The mask for texts that are stored. All users share one name finder, because it caches its results.
+    /// The mask for stored texts. All users share one name finder, because it caches its results.
     pub(super) fn mask(&self, pool: impl FnOnce() -> Result<Pool>) -> Result<Mask> {
         match (self.config.mask_names, self.config.mask_private, self.names.get()) {
             (true, _, Some(names)) => Ok(Mask::Names(names.clone())),

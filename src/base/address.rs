@@ -1,4 +1,4 @@
-//! Reads the address of a file as its path.
+//! Converts a file URI to its path.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ pub fn path_of(uri: &str) -> Option<PathBuf> {
     Some(PathBuf::from(unescaped(path)))
 }
 
-/// Replaces `%20` and the like; other text stays.
+/// Decodes `%20` and the like; leaves other text unchanged.
 fn unescaped(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
     while let [first, tail @ ..] = rest {

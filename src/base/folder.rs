@@ -5,8 +5,8 @@ use std::io::{Error, Result};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// Every file and link below `folder`, except names for which `left_out` is true; an error if there are more than `most`.
-/// Pipes, sockets and devices are skipped: opening one may block for ever.
+/// Every file and link below `folder`, except names for which `left_out` is true; an error if there
+/// are more than `most`. Skips pipes, sockets and devices, because opening one may block forever.
 pub fn files(folder: &Path, most: usize, left_out: &dyn Fn(&str) -> bool) -> Result<Vec<PathBuf>> {
     let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(open) = folders.pop() {
@@ -29,7 +29,8 @@ pub fn files(folder: &Path, most: usize, left_out: &dyn Fn(&str) -> bool) -> Res
     Ok(found)
 }
 
-/// Copies the files that [`files`] lists to the folder `to`, creating it; links stay links. An error above `most_bytes` bytes.
+/// Copies the files listed by [`files`] to the folder `to`, creating it; links stay links. Fails
+/// above `most_bytes` bytes.
 pub fn copy(from: &Path, to: &Path, most: usize, most_bytes: u64, left_out: &dyn Fn(&str) -> bool) -> Result<()> {
     fs::create_dir_all(to)?;
     let mut bytes = 0;

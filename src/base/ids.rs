@@ -1,4 +1,4 @@
-//! Defines identifiers of conversations, steps and tool calls as types of their own, so that they cannot be confused.
+//! Identifiers of conversations, steps and tool calls, each with its own type so that they cannot be confused.
 
 use std::fmt;
 
@@ -32,7 +32,8 @@ impl fmt::Display for StepId {
     }
 }
 
-/// An executed tool call of a turn, counted from 1; printed `e1`, the mark that answers cite.
+/// An executed tool call of a turn, counted from 1; printed `e1`, the form in which answers cite
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CallId(pub usize);

@@ -1,4 +1,4 @@
-//! Masks private data in text before it is stored: patterns find keys and numbers, a [`Judge`] finds names and home addresses.
+//! Masks private data before text is stored: patterns find keys and numbers, a [`Judge`] finds names and addresses.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,7 @@ use super::private;
 
 /// Judges whether a text is the name of a person or a home address.
 pub trait Judge: Send + Sync {
-    /// For each text, the log odds that it is what its form says.
+    /// For each text, the log odds that it is a name or address as its form suggests.
     fn odds(&self, asked: &[(Form, &str)]) -> Vec<f64>;
 }
 
@@ -20,13 +20,15 @@ pub enum Mask {
     Nothing,
     /// Only matches of the patterns of [`private`].
     Forms,
-    /// The same, and what the judge takes for a name or an address.
+    /// The same, and anything that the judge takes for a name or an address.
     Names(Arc<dyn Judge>),
 }
 
-/// Log odds from which a candidate is masked: the lowest that cost no precision on one half of `tests/data/personal.txt`.
+/// Log odds from which a candidate is masked: the lowest that cost no precision on one half of
+/// `tests/data/personal.txt`.
 pub const ODDS_LEAST: f64 = 1.0;
-/// Maximum number of candidates of one text that are judged, which already takes a model seconds; all further ones are masked.
+/// Maximum number of candidates judged per text, which already takes a model seconds; all further
+/// ones are masked.
 const JUDGED_MAX: usize = 64;
 
 impl Mask {
@@ -87,7 +89,7 @@ fn without_names(text: &str, judge: &dyn Judge) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Takes texts that begin with `Ada` or `14` for private.
+    /// Takes texts that begin with `Ada` or `14` for private data.
     struct Knows;
 
     impl Judge for Knows {

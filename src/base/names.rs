@@ -1,4 +1,4 @@
-//! Finds by its form what may be the name of a person or a home address; [`super::mask::Judge`] decides whether it is one.
+//! Finds text that may be a person's name or a home address by its form; [`super::mask::Judge`] decides whether it is.
 
 use std::ops::Range;
 
@@ -7,11 +7,13 @@ use std::ops::Range;
 pub enum Form {
     /// Up to three capitalised words.
     Name,
-    /// A number before two or more capitalised words (`14 Birch Lane`), or after the name of a street (`Hauptstraße 12`).
+    /// A number before two or more capitalised words (`14 Birch Lane`), or after a street name
+    /// (`Hauptstraße 12`).
     Address,
 }
 
-/// A part of a text that may be private, with every way to read it: `Call Ada Lovelace` may also be `Ada Lovelace`.
+/// A part of a text that may be private, with all of its readings: `Call Ada Lovelace` may also be
+/// `Ada Lovelace`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     pub form: Form,
@@ -23,7 +25,7 @@ pub struct Candidate {
 const WORDS_MAX: usize = 3;
 /// Titles before a name, which are not masked.
 const TITLES: [&str; 8] = ["Mr", "Mrs", "Ms", "Dr", "Prof", "Dear", "Aunt", "Uncle"];
-/// Endings of German street names that are one word.
+/// Endings of German street names written as one word.
 const STREETS: [&str; 5] = ["straße", "strasse", "weg", "platz", "gasse"];
 
 struct Word<'t> {
@@ -69,7 +71,7 @@ fn in_line(words: &[Word<'_>], found: &mut Vec<Candidate>) {
     }
 }
 
-/// The words of a line that begins at byte `from` of the text, without the punctuation around them.
+/// The words of a line that begins at byte `from` of the text, without surrounding punctuation.
 fn words(line: &str, from: usize) -> Vec<Word<'_>> {
     let mut words = Vec::new();
     for part in line.split_whitespace() {
@@ -86,7 +88,7 @@ fn words(line: &str, from: usize) -> Vec<Word<'_>> {
     words
 }
 
-/// How many words from the first on may be one name.
+/// Number of leading words that may form one name.
 fn run(words: &[Word<'_>]) -> usize {
     let mut count = 0;
     for word in words.iter().take(WORDS_MAX) {

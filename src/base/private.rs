@@ -1,4 +1,4 @@
-//! Finds private data in a text by patterns: email addresses, phone, card and account numbers, keys and passwords.
+//! Finds private data in text by patterns: email addresses, phone, card and account numbers, keys and passwords.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -19,7 +19,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The text that replaces it.
+    /// The placeholder that replaces it.
     pub fn mask(self) -> &'static str {
         match self {
             Kind::Key => "[secret]",
@@ -66,7 +66,7 @@ pub fn mask(text: &str) -> Cow<'_, str> {
 
 type Test = fn(&str, Range<usize>) -> bool;
 
-/// Tried in order: text that an earlier pattern matched is not matched again, so the most certain ones come first.
+/// Tried in order, most certain first: text matched by an earlier pattern is not matched again.
 static PATTERNS: LazyLock<Vec<(Kind, Regex, Test)>> = LazyLock::new(|| {
     vec![
         (Kind::Key, pattern(r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.{1,8000}?)-----END [A-Z ]*PRIVATE KEY-----"), any),
@@ -126,7 +126,8 @@ fn literal(text: &str, at: Range<usize>) -> bool {
     !placeholder && !name && !repeated
 }
 
-/// Whether it is a person's address, not a git remote (`git@host:path`), an example domain or a file's name (`icon@2x.png`).
+/// Whether it is a person's address rather than a git remote (`git@host:path`), an example domain
+/// or a file name (`icon@2x.png`).
 fn address(text: &str, at: Range<usize>) -> bool {
     let value = &text[at.clone()];
     let repository = value.starts_with("git@") || text[at.end..].starts_with(':') && !text[at.end..].starts_with(": ");
@@ -136,7 +137,8 @@ fn address(text: &str, at: Range<usize>) -> bool {
     !repository && !sample && !file && !value.starts_with('.')
 }
 
-/// Checks an IBAN by ISO 13616: the first four characters moved to the end and letters as numbers, it is 1 modulo 97.
+/// Checks an IBAN by ISO 13616: with the first four characters moved to the end and letters read as
+/// numbers, it is 1 modulo 97.
 fn iban(text: &str, at: Range<usize>) -> bool {
     let plain: Vec<u8> = text[at].bytes().filter(|b| *b != b' ').collect();
     if !(15..=34).contains(&plain.len()) {

@@ -1,5 +1,6 @@
-//! Puts files back that were changed to try something, unless the change is accepted, however the program ends. A note in the project's
-//! `.monobloc` folder lets the next process put them back after a kill.
+//! Restores files that were changed as a trial, unless the change is accepted, however the program ends.
+//!
+//! A note in the project's `.monobloc` folder lets the next process restore them after a kill.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -10,13 +11,13 @@ use serde::{Deserialize, Serialize};
 use super::file::{read_json, replace_json};
 use super::{lock, overwrite, state};
 
-/// A change that is being tried. Dropping it puts the files back, unless it was accepted.
+/// A change on trial. Dropping it restores the files unless it was accepted.
 #[derive(Debug)]
 pub struct Trial {
     id: u64,
 }
 
-/// A file of a trial.
+/// A file changed in a trial.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Tried {
     #[serde(skip)]
@@ -40,8 +41,8 @@ impl Default for Trial {
 }
 
 impl Trial {
-    /// Notes that `written` is about to be written to the file `path` of a project. If it is called again for a file,
-    /// the first text stays noted.
+    /// Records that `written` is about to be written to the file `path` of a project. Repeated
+    /// calls for a file keep the first recorded text.
     pub fn writes(&self, project: &Path, path: &Path, written: &str) {
         let mut tried = lock(&TRIED);
         match tried.iter_mut().find(|one| one.trial == self.id && one.path == path) {
@@ -69,19 +70,19 @@ impl Drop for Trial {
     }
 }
 
-/// Puts back the files of all trials; for a signal that ends the program.
+/// Restores the files of all trials; for a signal that ends the program.
 pub fn put_back_all() {
     put_back(|_| true);
 }
 
-/// Whether a process that was killed has left a trial in a project.
+/// Whether a killed process has left a trial in a project.
 pub fn is_left(project: &Path) -> bool {
     let root = project.canonicalize().unwrap_or_else(|_| project.to_owned());
     note_of(project).is_file() && !lock(&TRIED).iter().any(|one| one.project == project || one.project == root)
 }
 
-/// Puts back the files of the trial that a killed process has left, and returns their paths. To be called while no
-/// other process is at work.
+/// Restores the files of the trial left by a killed process, and returns their paths. Call this
+/// only while no other process is at work.
 pub fn take_back(project: &Path) -> Vec<PathBuf> {
     let left: Vec<Tried> = read_json(&note_of(project)).unwrap_or_default();
     let root = project.canonicalize().unwrap_or_else(|_| project.to_owned());
@@ -92,7 +93,7 @@ pub fn take_back(project: &Path) -> Vec<PathBuf> {
 }
 
 impl Tried {
-    /// Puts the file back if it still has the text that was written; returns whether it was put back.
+    /// Restores the file if it still has the text that was written; returns whether it did.
     fn put_back(&self, project: &Path) -> bool {
         let is_ours = std::fs::read_to_string(&self.path).ok().as_ref() == Some(&self.written);
         let done = || match &self.before {
@@ -121,7 +122,7 @@ fn note_of(project: &Path) -> PathBuf {
     project.join(state::OWN).join("trial.json")
 }
 
-/// Writes down the open trials of a project. Where that fails, only a kill leaves something.
+/// Writes down a project's open trials. If that fails, only a kill leaves changes behind.
 fn note(project: &Path, tried: &[Tried]) {
     let own: Vec<&Tried> = tried.iter().filter(|one| one.project == project).collect();
     let _ = if own.is_empty() { std::fs::remove_file(note_of(project)) } else { replace_json(&note_of(project), &own) };
@@ -195,7 +196,7 @@ mod tests {
         let trial = Trial::default();
         let file = write(&trial, folder.path(), "file", "tried");
         assert!(!is_left(folder.path()), "this process is at work");
-        // The process ends without a word.
+        // The process ends without notice.
         let left = std::fs::read(note_of(folder.path())).unwrap();
         trial.accept();
         std::fs::write(note_of(folder.path()), left).unwrap();

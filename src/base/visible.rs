@@ -1,10 +1,11 @@
-//! Makes text of files, models and tools safe to show on a terminal.
+//! Makes text from files, models and tools safe to show on a terminal.
 
 /// Replaces a character that is not shown.
 const SUBSTITUTE: char = '\u{fffd}';
 
-/// The text with `�` for what would move the cursor, change the terminal, hide itself or reverse the order of text, so that what
-/// is shown is what is there. Tabs and line ends stay; a line end of two characters becomes one.
+/// The text with `�` for characters that would move the cursor, change the terminal, hide
+/// themselves or reverse the order of text, so that the text shown is the actual text. Tabs and
+/// line ends stay; a two-character line end becomes one.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
@@ -19,7 +20,8 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// Characters without width that scripts and emoji do not need, and those that reverse the order of text.
+/// Zero-width characters that scripts and emoji do not need, and those that reverse the order of
+/// text.
 fn hides(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')

@@ -1,13 +1,14 @@
-//! The limits of a turn that the user may set; what is left open follows from model, machine and time.
+//! The limits of a turn that the user may set; the rest follow from model, machine and time.
 
-/// `None` leaves a limit as it is derived.
+/// `None` means that a limit is derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Tokens of the project's code that a model is shown for one step.
+    /// Maximum tokens of the project's code that a model is shown for one step.
     pub pack: Option<usize>,
-    /// Attempts at a change of code.
+    /// Attempts at one change of code.
     pub rounds: usize,
-    /// Transitions of a turn besides the steps of its plan: nodes, and rounds of a model that calls tools.
+    /// Transitions of a turn beyond the steps of its plan: nodes, and rounds of a model that calls
+    /// tools.
     pub transitions: Option<usize>,
 }
 

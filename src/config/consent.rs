@@ -1,4 +1,4 @@
-//! Remembers which projects' configuration files the user has consented to, by their hash: a changed file needs new consent.
+//! Records the user's consent to projects' configuration files by their hash: a changed file needs new consent.
 
 use crate::base::hex;
 use std::fs;
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::base::file;
 
-/// Maximum number of projects remembered; the oldest consent is dropped first.
+/// Maximum number of projects recorded; the oldest consent is dropped first.
 const PROJECTS_MAX: usize = 1_000;
 
 /// Whether the user has consented to exactly this text in exactly this project.
@@ -17,14 +17,14 @@ pub fn given(store: &Path, project: &Path, text: &str) -> bool {
     lines(store).contains(&line(project, text))
 }
 
-/// Remembers the consent; it replaces an earlier one for the same project.
+/// Records the consent, replacing an earlier one for the same project.
 pub fn give(store: &Path, project: &Path, text: &str) -> io::Result<()> {
     let mut kept = without(store, project);
     kept.push(line(project, text));
     write(store, &kept[kept.len().saturating_sub(PROJECTS_MAX)..])
 }
 
-/// Takes a project's consent back; returns whether there was one.
+/// Withdraws a project's consent; returns whether there was one.
 pub fn withdraw(store: &Path, project: &Path) -> io::Result<bool> {
     let kept = without(store, project);
     let had = kept.len() < lines(store).len();

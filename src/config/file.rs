@@ -50,7 +50,7 @@ pub enum ConfigError {
 /// The settings of one configuration file.
 #[derive(Clone, Debug, Default)]
 pub struct Said {
-    /// By key: the value, as [`Kind::read`] gives it, and its line.
+    /// By key: the value, as returned by [`Kind::read`], and its line.
     pub settings: BTreeMap<&'static str, (OsString, usize)>,
     pub rules: Vec<Rule>,
     pub servers: Vec<Server>,
@@ -111,7 +111,7 @@ fn below_of(setting: &Setting, table: &str) -> bool {
     setting.key.split_once('.').is_some_and(|(above, _)| above == table)
 }
 
-/// A file that is being read: its path for messages, its text to compute line numbers.
+/// A file being read: its path for messages, its text for computing line numbers.
 pub(super) struct Source<'a> {
     path: &'a Path,
     text: &'a str,
@@ -147,10 +147,10 @@ impl Source<'_> {
         ConfigError::Wrong { place: self.place(span), why: why.into() }
     }
 
-    /// The value as a type of its own.
+    /// The value deserialised to a type.
     pub fn typed<T: DeserializeOwned>(&self, value: &Value<'_>) -> Result<T, ConfigError> {
         let read = T::deserialize(value.clone().into_deserializer());
-        // The second line of the error, if it has one, names the key inside the value.
+        // The second line of the error, if any, names the key inside the value.
         let why = |error: &toml::de::Error| error.to_string().trim_end().replace('\n', ", ");
         read.map_err(|error| self.wrong(error.span().unwrap_or(value.span()), why(&error)))
     }
@@ -226,7 +226,7 @@ fn plain(value: &DeValue<'_>) -> Option<String> {
     }
 }
 
-/// The value of a setting as an error message shows it; a URL may hold a password.
+/// A setting's value for an error message; a URL may contain a password.
 fn shown_of(setting: &Setting, value: &DeValue<'_>) -> String {
     match (setting.kind, plain(value)) {
         (Kind::Url, Some(text)) => setting.kind.show(text),
@@ -234,7 +234,7 @@ fn shown_of(setting: &Setting, value: &DeValue<'_>) -> String {
     }
 }
 
-/// The value as an error message shows it.
+/// The value for an error message.
 fn shown(value: &DeValue<'_>) -> String {
     match (plain(value), value) {
         (Some(text), DeValue::String(_)) => format!("\"{}\"", text.chars().take(80).collect::<String>()),

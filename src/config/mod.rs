@@ -1,4 +1,4 @@
-//! Defines the configuration of a run: every setting once, with its default.
+//! The configuration of a run: every setting once, with its default.
 
 mod address;
 mod bounds;
@@ -32,18 +32,18 @@ pub use monobloc_guarded::sandbox::Commands;
 /// Settings of one run, resolved from flags, variables, files and defaults ([`resolve()`]).
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Folder the agent works on; tools cannot leave it.
+    /// Folder that the agent works on; tools cannot leave it.
     pub project: PathBuf,
     /// Folder with the models; `None` means the user's data directory.
     pub model_dir: Option<PathBuf>,
     /// The `models.toml` to use; `None` means the one in `model_dir`, else the one built into the program.
     pub models_file: Option<PathBuf>,
-    /// The server whose model plays the planner or the router; `None` leaves it to models.toml.
+    /// The server whose model is planner or router; `None` leaves it to models.toml.
     pub planner_url: Option<String>,
     pub router_url: Option<String>,
     /// Open no connection.
     pub offline: bool,
-    /// Maximum memory that may be used; `None` takes what is free.
+    /// Maximum memory that may be used; `None` uses whatever is free.
     pub budget: Option<Bytes>,
     /// Inference slots per model, at most 4.
     pub slots: usize,
@@ -56,17 +56,17 @@ pub struct Config {
     pub keep_alive_s: u64,
     /// Maximum number of model files in memory at once; `None` means as many as fit.
     pub max_loaded: Option<usize>,
-    /// Copy weight matrices into the layout that is fastest on the CPU; if false they stay mapped from the file, so the system
-    /// can take their memory back.
+    /// Copy weight matrices into the layout that is fastest on the CPU; if false they stay mapped
+    /// from the file, so the system can reclaim their memory.
     pub repack: bool,
     pub exact: Exact,
-    /// Maximum number of threads for inference; 0 means every core.
+    /// Maximum number of threads for inference; 0 means one per core.
     pub threads: usize,
     /// Tools offered to the router for one step.
     pub tools_offered: usize,
     /// `orchestrator.enabled`: false runs the plain single-model loop instead of plan, execute, answer.
     pub orchestrate: bool,
-    /// A model that leads ends with a report of six sections.
+    /// A leading model ends with a report of six sections.
     pub report: bool,
     /// Maximum number of rounds of the single-model loop; `None` derives it from the model's capability.
     pub iterations_max: Option<usize>,
@@ -79,20 +79,20 @@ pub struct Config {
     pub cognitive: Cognitive,
     /// How far models think; `None` leaves it to models.toml.
     pub think: Option<Think>,
-    /// How tokens are chosen, where the user wishes other values than the model's maker.
+    /// Sampling values that the user sets instead of the model maker's.
     pub sampling: SamplingWish,
     pub approve: ApproveMode,
     pub commands: Commands,
     /// Mask private data in journal and lessons; a masked turn cannot be replayed exactly.
     pub mask_private: bool,
-    /// Send placeholders for private data to servers that play roles.
+    /// Send placeholders for private data to the roles' servers.
     pub mask_prompts: bool,
-    /// Also mask names of persons and home addresses, as the router judges them.
+    /// Also mask personal names and home addresses, as judged by the router.
     pub mask_names: bool,
     /// How models write tool calls; `None` follows the model's chat template.
     pub tool_call_format: Option<String>,
     pub alternate_screen: AlternateScreen,
-    /// Rules over tools, arguments and paths, from every file that counts.
+    /// Rules over tools, arguments and paths, from every file in effect.
     pub rules: Vec<Rule>,
     /// MCP servers the user configured.
     pub servers: Vec<Server>,
@@ -104,15 +104,15 @@ pub struct Cognitive {
     pub when: When,
     /// Maximum number of drafts of one answer.
     pub max_iterations: usize,
-    /// Score from 0 to 1 from which a draft becomes the answer.
+    /// Score from 0 to 1 at which a draft becomes the answer.
     pub verification_threshold: f64,
     pub technique: Technique,
     pub model: Voice,
-    /// Models with a thinking mode (`<think>`) think before they answer.
+    /// Whether models with a thinking mode (`<think>`) think before they answer.
     pub cot: bool,
-    /// Thinking is shown while it is generated.
+    /// Whether thinking is shown while it is generated.
     pub cot_streaming: bool,
-    /// Accept tool calls in other notations than the model's own, and inside prose.
+    /// Accept tool calls in notations other than the model's own, and inside prose.
     pub fallback_parsing: bool,
 }
 
@@ -129,14 +129,14 @@ pub enum Voice {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Technique {
-    /// By a judge alone.
+    /// By a judge only.
     #[default]
     Plain,
     /// The model first answers questions about the draft without seeing it.
     ChainOfVerification,
     /// A sceptic and an advocate argue before the judge.
     Debate,
-    /// By a judge alone; each new draft first considers three methods.
+    /// By a judge only; each new draft first considers three methods.
     ThreeMethods,
 }
 
@@ -151,11 +151,12 @@ pub enum When {
     Off,
 }
 
-/// When the full-screen conversation draws into the terminal's alternate buffer instead of over the scrollback.
+/// When the full-screen conversation uses the terminal's alternate buffer instead of the
+/// scrollback.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AlternateScreen {
-    /// Where the terminal has such a buffer.
+    /// If the terminal has such a buffer.
     #[default]
     Auto,
     Always,
@@ -224,7 +225,7 @@ mod tests {
     #[test]
     fn models_toml_takes_the_numbers_that_settings_take() {
         for (key, least, most) in SamplingWish::RANGES {
-            // A client may name this penalty; there is no setting for it.
+            // A client may set this penalty; there is no setting for it.
             if key != "frequency_penalty" {
                 assert_eq!(setting::of_key(key).unwrap().kind, setting::Kind::Number(least, most), "{key}");
             }

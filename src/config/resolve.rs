@@ -1,4 +1,4 @@
-//! Resolves every setting from flags, variables, files and defaults, in this order of precedence, and stores its origin.
+//! Resolves every setting from flags, variables, files and defaults, in this order of precedence, with its origin.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -41,7 +41,7 @@ pub enum Origin {
 #[derive(Clone, Debug)]
 pub struct Resolved {
     pub setting: &'static Setting,
-    /// `None` where the machine or a model decides. Only a path can have bytes that are not UTF-8.
+    /// `None` if the machine or a model decides. Only a path can contain bytes that are not UTF-8.
     pub value: Option<OsString>,
     pub origin: Origin,
 }
@@ -64,7 +64,7 @@ pub struct Settings {
     pub consented: bool,
     /// Entries of the project's file that are ignored without consent, for messages.
     pub left_out: Vec<String>,
-    /// Messages about variables that begin like settings but are not.
+    /// Messages about variables that look like settings but are not.
     pub unknown_variables: Vec<String>,
 }
 
@@ -76,7 +76,8 @@ pub fn project_file(project: &Path) -> PathBuf {
     project.join(".monobloc").join("config.toml")
 }
 
-/// Reads the user's and the project's file and resolves all settings. Fails on the first wrong flag, variable or file entry.
+/// Reads the user's and the project's files and resolves all settings. Fails on the first invalid
+/// flag, variable or file entry.
 pub fn resolve(given: &Given) -> Result<Settings, ConfigError> {
     let files = Files::read(given)?;
     let mut left_out = Vec::new();
@@ -93,7 +94,7 @@ pub fn resolve(given: &Given) -> Result<Settings, ConfigError> {
 }
 
 impl Given {
-    /// The value that a flag, else a variable, gives a setting.
+    /// A setting's value from a flag, else from a variable.
     fn value(&self, setting: &'static Setting) -> Result<Option<Resolved>, ConfigError> {
         if let Some(text) = self.flags.get(setting.key) {
             let read = setting.read_flag(text);
@@ -114,7 +115,7 @@ impl Given {
         Ok(Some(Resolved { setting, value: Some(value), origin: Origin::Variable }))
     }
 
-    /// The path that a flag or variable gives a setting, else `default`.
+    /// A setting's path from a flag or variable, else `default`.
     fn path(&self, key: &str, default: &Path) -> Result<PathBuf, ConfigError> {
         let resolved = of_key(key).map(|setting| self.value(setting)).transpose()?.flatten();
         Ok(resolved.and_then(|one| one.value).map_or(default.to_owned(), PathBuf::from))
@@ -143,14 +144,15 @@ impl Files {
             }
             None => Said::default(),
         };
-        // A project folder that cannot be opened is reported later, where it is opened.
+        // A project folder that cannot be opened is reported later, when it is opened.
         let text = if project.read_dir().is_ok() { file::text(&project_file)? } else { None };
         let consented = text.as_deref().is_some_and(|text| consent::given(&given.consents, &project, text));
         let own = text.map(|text| file::read(&project_file, &text)).transpose()?.unwrap_or_default();
         Ok(Files { user, own, user_file, project_file, consented })
     }
 
-    /// The value of a setting by the files, else its default. An entry that is ignored without consent is added to `left_out`.
+    /// A setting's value from the files, else its default. An entry that is ignored without consent
+    /// is added to `left_out`.
     fn value(&self, setting: &'static Setting, left_out: &mut Vec<String>) -> Resolved {
         let mut held = Resolved::by_default(setting);
         if let Some((value, line)) = self.user.settings.get(setting.key) {
@@ -172,7 +174,8 @@ impl Files {
     }
 }
 
-/// The user's rules, then those of the project; without consent only rules that allow nothing more.
+/// The user's rules, then those of the project; without consent only rules that allow nothing
+/// further.
 fn rules(user: Vec<Rule>, own: Vec<Rule>, consented: bool, left_out: &mut Vec<String>) -> Vec<Rule> {
     let mut rules = user;
     for rule in own {
@@ -185,7 +188,7 @@ fn rules(user: Vec<Rule>, own: Vec<Rule>, consented: bool, left_out: &mut Vec<St
     rules
 }
 
-/// The user's servers, then with consent those of the project; an error if two have one name.
+/// The user's servers, then with consent those of the project; fails if two have the same name.
 fn servers(
     user: Vec<Server>,
     own: Vec<Server>,
@@ -207,11 +210,11 @@ fn servers(
     Ok(servers)
 }
 
-/// Why a value of a project's file is ignored, as the end of a message.
+/// Why a value in a project's file is ignored, as the end of a message.
 fn why_left_out(setting: &Setting) -> &'static str {
     match setting.project {
         Trust::Lower => " (it would not lower it)",
-        Trust::Stricter => " (it would not be stricter)",
+        Trust::Stricter => " (it would not make things stricter)",
         _ => "",
     }
 }
@@ -262,7 +265,7 @@ impl Settings {
         self.number(key).unwrap_or_else(|| panic!("{key} has no number; this is a bug in SETTINGS"))
     }
 
-    /// The value of a setting of choices, by the names of the enum's variants.
+    /// The value of a multiple-choice setting, by the names of the enum's variants.
     fn choice<T: DeserializeOwned + Default>(&self, key: &str) -> T {
         let read = |text: &str| T::deserialize(IntoDeserializer::<NoChoice>::into_deserializer(text)).ok();
         self.value(key).and_then(read).unwrap_or_default()
@@ -297,7 +300,7 @@ impl Settings {
         }
     }
 
-    /// Without `enable_cot` models answer at once.
+    /// Without `enable_cot`, models answer at once.
     fn think(&self) -> Option<Think> {
         if self.value("enable_cot") == Some("false") { Some(Think::Off) } else { self.number("think") }
     }
@@ -318,7 +321,8 @@ impl Settings {
     /// The settings as typed values.
     pub fn config(&self) -> Config {
         let path = |key: &str| self.path(key).map(PathBuf::from);
-        // For a small machine shared with other programs: one slot per model, at most 4 GB in all.
+        // For a small machine shared with other programs: one slot per model, and at most 4 GB in
+        // total.
         const LITE: Bytes = Bytes(4_000_000_000);
         let is_lite = self.value("profile") == Some("lite");
         let budget = self.number("budget").map(Bytes);

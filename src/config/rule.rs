@@ -23,12 +23,12 @@ use super::file::{ConfigError, Place, Source, Texts, Value};
 pub struct Rule {
     pub place: Place,
     pub tools: Vec<String>,
-    /// Names of arguments, each with the patterns of which its value has to match one.
+    /// Names of arguments, each with patterns of which its value must match one.
     pub arguments: Vec<(String, Vec<String>)>,
     pub paths: Vec<String>,
     pub decision: Consent,
     pub reason: String,
-    /// A matching command may use the network.
+    /// Whether a matching command may use the network.
     pub network: bool,
     /// Example calls that the rule must match.
     pub matches: Vec<Example>,
@@ -89,7 +89,7 @@ pub(super) fn read(source: &Source<'_>, value: &Value<'_>) -> Result<Rule, Confi
     let table: Table = source.typed(value)?;
     let wrong = |why: String| source.wrong(value.span(), why);
     if table.matches.is_empty() {
-        let way = "write a call that it is for: matches = [{ path = \"src/main.rs\" }], say";
+        let way = "write a call that it applies to: matches = [{ path = \"src/main.rs\" }], say";
         return Err(wrong(format!("this rule has no example; {way}")));
     }
     let patterns = |key: &str, texts: Texts| {

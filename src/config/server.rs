@@ -55,7 +55,7 @@ pub struct Server {
     pub inherit: Vec<String>,
     /// Its working folder; `None` means the project's folder.
     pub dir: Option<PathBuf>,
-    /// Patterns of the tools that are offered; empty means all.
+    /// Patterns for the tools on offer; empty means all.
     #[serde(deserialize_with = "texts")]
     pub tools: Vec<String>,
     #[serde(rename = "timeout_s", deserialize_with = "seconds")]
@@ -87,7 +87,7 @@ const TIMEOUT_DEFAULT_S: u64 = 60;
 const START_TIMEOUT_DEFAULT_S: u64 = 20;
 /// Longest timeout that a file may set.
 const TIMEOUT_MAX_S: u64 = 600;
-/// Longest name of a server. It is part of its tools' names, which small models read.
+/// Longest name of a server. It is part of its tools' names, which small models must read.
 const NAME_MAX_BYTES: usize = 32;
 
 impl Server {
@@ -168,7 +168,7 @@ impl Default for Server {
     }
 }
 
-/// Whether a server's name may have the character.
+/// Whether a server's name may contain the character.
 fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
@@ -182,7 +182,7 @@ pub(super) fn read(
     if called.is_empty() || called.len() > NAME_MAX_BYTES || !called.chars().all(is_plain) {
         return Err(source.wrong(
             name.span(),
-            format!("a server's name has 1 to {NAME_MAX_BYTES} letters, digits, _ or -; `{called}` does not"),
+            format!("a server's name has 1 to {NAME_MAX_BYTES} letters, digits, _ or -; `{called}` is not such a name"),
         ));
     }
     let mut server: Server = source.typed(value)?;

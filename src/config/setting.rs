@@ -22,7 +22,7 @@ pub struct Setting {
     pub project: Trust,
 }
 
-/// The values that a setting takes.
+/// The allowed values of a setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     Path,
@@ -33,28 +33,29 @@ pub enum Kind {
     /// An amount of memory.
     Size,
     Switch,
-    /// A whole number from the least to the most, both included.
+    /// A whole number in an inclusive range.
     Count(u64, u64),
     /// `off`, `auto` or a number of tokens.
     Thinking,
-    /// A number from the least to the most, both included.
+    /// A number in an inclusive range.
     Number(f32, f32),
-    /// A share from 0 to 1; a number above 1 is taken as per cent.
+    /// A share from 0 to 1; a number above 1 is read as a percentage.
     Share,
     /// One of these; for [`Trust::Stricter`] ordered from loosest to strictest.
     Choice(&'static [&'static str]),
 }
 
-/// How far a project's own file may change a setting before the user has consented to it. The file may come from anybody.
+/// How far a project's own file, which may come from anybody, may change a setting before the user
+/// has consented to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// Set it: the setting is neither a limit nor a right.
+    /// It may set it: the setting is neither a limit nor a right.
     Free,
-    /// Lower the number that would hold without it.
+    /// It may lower the number that would apply otherwise.
     Lower,
-    /// Choose a stricter value.
+    /// It may choose a stricter value.
     Stricter,
-    /// Nothing.
+    /// It may not change it.
     Never,
     /// No file may set it, because it decides where files are looked for.
     NotInFiles,
@@ -66,7 +67,8 @@ pub fn of_key(key: &str) -> Option<&'static Setting> {
 }
 
 impl Kind {
-    /// Checks a value and normalises it (a size to bytes, a switch to `true` or `false`); the error says what it must be.
+    /// Checks a value and normalises it (a size to bytes, a switch to `true` or `false`); the error
+    /// describes the expected value.
     pub fn read(self, text: &str) -> Result<String, String> {
         match self {
             Kind::Path if text.trim().is_empty() => Err("a path".to_owned()),
@@ -105,16 +107,17 @@ impl Kind {
         }
     }
 
-    /// [`Kind::read`] of what the system handed over: a path may have any bytes, everything else is text.
+    /// [`Kind::read`] for a value from the operating system: a path may contain any bytes,
+    /// everything else is text.
     fn read_os(self, text: &OsStr) -> Result<OsString, String> {
         match self {
             Kind::Path | Kind::Paths if text.to_str().is_none() => Ok(text.to_owned()),
-            // No other value has the sign for bytes that are not UTF-8.
+            // No valid value contains the replacement character for bytes that are not UTF-8.
             _ => self.read(&text.to_string_lossy()).map(OsString::from),
         }
     }
 
-    /// The value as people write it; bytes of a path that are not UTF-8 are shown as `�`.
+    /// The value as a user would write it; bytes of a path that are not UTF-8 are shown as `�`.
     pub fn show(self, value: impl AsRef<OsStr>) -> String {
         let value = value.as_ref().to_string_lossy();
         match (self, value.parse()) {
@@ -127,7 +130,8 @@ impl Kind {
 }
 
 impl Setting {
-    /// Whether a project's file may replace the value `now` by `value` without the user's consent.
+    /// Whether a project's file may replace the value `now` with `value` without the user's
+    /// consent.
     pub fn may_replace(&self, now: Option<&str>, value: &str) -> bool {
         let number = |text: &str| text.parse::<u64>().ok();
         let place = |text: &str| match self.kind {
@@ -143,17 +147,19 @@ impl Setting {
         }
     }
 
-    /// Whether the variable means the opposite of the key: `MONOBLOC_NO_REPACK=true` is `repack = false`.
+    /// Whether the variable means the opposite of the key: `MONOBLOC_NO_REPACK=true` is
+    /// `repack = false`.
     pub fn is_negated(&self) -> bool {
         self.variable.starts_with("MONOBLOC_NO_") || self.variable.ends_with("_UNCONFINED")
     }
 
-    /// The value that a variable sets, in the sense of the key.
+    /// The value set by a variable, in terms of the key.
     pub(super) fn read_variable(&self, text: &OsStr) -> Result<OsString, String> {
         self.read_outside(text, self.is_negated())
     }
 
-    /// The value that a flag sets, in the sense of the key: the flag of a switch that is on by default turns it off.
+    /// The value set by a flag, in terms of the key: the flag of a switch that is on by default
+    /// turns it off.
     pub(super) fn read_flag(&self, text: &OsStr) -> Result<OsString, String> {
         self.read_outside(text, self.kind == Kind::Switch && self.default == Some("true"))
     }

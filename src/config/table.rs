@@ -10,11 +10,12 @@ pub const APPROVE: [&str; 4] = ["never", "on-destructive", "on-mutation", "alway
 pub const COGNITIVE: [&str; 3] = ["auto", "on", "off"];
 pub const TECHNIQUES: [&str; 4] = ["plain", "chain-of-verification", "debate", "three-methods"];
 pub const VOICES: [&str; 2] = ["planner", "router"];
-/// As [`Exact`](super::Exact).
+/// The same as [`Exact`](super::Exact).
 pub const EXACT: [&str; 3] = ["auto", "on", "off"];
 pub const FLASH_ATTENTION: [&str; 3] = ["auto", "on", "off"];
 
-/// Makes a [`Setting`] of each row: key, variable, flag, kind, default, what a project's file may do, and a line about it.
+/// Turns each row into a [`Setting`]: key, variable, flag, kind, default, rights of a project's
+/// file, and a description.
 macro_rules! settings {
     ($($key:literal, $variable:literal, $flag:literal, $kind:expr, $default:expr, $project:expr, $about:literal;)*) => {
         [$(Setting {
@@ -29,7 +30,7 @@ macro_rules! settings {
     };
 }
 
-/// Every setting, with its default, in the order in which help and documentation list them.
+/// Every setting, with its default, in the order of the help and the documentation.
 pub const SETTINGS: [Setting; 57] = settings! {
     "project", "MONOBLOC_PROJECT", "project", Path, Some("."), NotInFiles,
         "Folder to work on; tools cannot leave it";
@@ -49,45 +50,45 @@ pub const SETTINGS: [Setting; 57] = settings! {
     "budget", "MONOBLOC_BUDGET", "budget", Size, None, Lower,
         "Maximum memory to use, for example 8GiB [default: what is free]";
     "profile", "MONOBLOC_PROFILE", "profile", Choice(&["standard", "lite"]), Some("standard"), Stricter,
-        "lite: one conversation a model and at most 4 GB in all, for a small machine with other programs";
+        "lite: one conversation per model and at most 4 GB in total, for a small machine with other programs";
     "parallel", "MONOBLOC_NUM_PARALLEL", "parallel", Count(1, 16), Some("2"), Lower,
         "Conversations a model holds at once, 1 to 16";
     "context_tokens", "MONOBLOC_CONTEXT_TOKENS", "context-tokens", Count(512, 1_048_576), Some("8192"), Lower,
-        "Tokens a conversation of a model holds, where models.toml does not say";
+        "Tokens a conversation of a model holds, unless models.toml says otherwise";
     "kv_cache_type", "MONOBLOC_KV_CACHE_TYPE", "kv-cache-type", Choice(&KV_TYPES), None, Never,
-        "How keys and values are kept, where models.toml does not say [default: f16, q8_0 for LFM2 and on a GPU]";
+        "How keys and values are kept, unless models.toml says otherwise [default: f16, q8_0 for LFM2 and on a GPU]";
     "flash_attention", "MONOBLOC_FLASH_ATTENTION", "flash-attention", Choice(&FLASH_ATTENTION), Some("auto"), Never,
         "Whether attention is computed by flash kernels: auto does so except for f16 keys and values on a processor, \
          where two products are faster; off rules out q8_0 and q4_0, which need them";
     "keep_alive_s", "MONOBLOC_KEEP_ALIVE_S", "keep-alive", Count(0, 31 * 24 * 3_600), Some("300"), Free,
-        "Seconds that an unused model stays in memory, where models.toml does not say; 0: until another needs the \
+        "Seconds that an unused model stays in memory, unless models.toml says otherwise; 0: until another needs the \
          memory";
     "max_loaded", "MONOBLOC_MAX_LOADED_MODELS", "max-loaded", Count(1, 255), None, Lower,
-        "Models in memory at once; the longest unused one goes first [default: as many as fit]";
+        "Models in memory at once; the least recently used one goes first [default: as many as fit]";
     "repack", "MONOBLOC_NO_REPACK", "no-repack", Switch, Some("true"), Free,
         "Use matrices as they lie in the file: slower on a CPU, but the system can take their memory back";
     "exact", "MONOBLOC_EXACT", "exact", Choice(&EXACT), Some("auto"), Never,
-        "Whether no bit of an answer depends on what is answered at the same time or was answered before: auto means on for a \
+        "Whether every bit of an answer is independent of other answers, at the same time or earlier: auto means on for a \
          processor, and off for a GPU, where answers computed together come several times as fast";
     "threads", "MONOBLOC_THREADS", "threads", Count(0, 1_024), Some("0"), Never,
         "Maximum number of threads for inference; 0 means every core. Calls use fewer while other programs have the cores";
     "tools_offered", "MONOBLOC_TOOLS_OFFERED", "tools-offered", Count(1, 1_000), Some("15"), Free,
-        "Tools of servers offered to the model for one step";
+        "Server tools offered to the model for one step";
     "orchestrator.enabled", "MONOBLOC_NO_ORCHESTRATOR", "no-orchestrator", Switch, Some("true"), Free,
         "Use the plain single-model loop instead of plan, execute, answer";
     "max_iterations", "MONOBLOC_MAX_ITERATIONS", "max-iterations", Count(1, 100), None, Lower,
         "Rounds of the single-model loop [default: 12 for a capable model, 3 for a small one]";
     "turn_time_s", "MONOBLOC_TURN_TIME_S", "turn-time", Count(0, 7 * 24 * 3_600), None, Free,
-        "Seconds after which a turn begins no further round and says what is left, 0 for no limit; prompts and answers are \
+        "Seconds after which a turn starts no further round and says what is left, 0 for no limit; prompts and answers are \
          kept so short that a slow machine begins a change within a minute of it [default: no limit; the minute holds \
          where somebody waits, at a terminal, in an editor or on the page]";
     "pack_tokens", "MONOBLOC_PACK_TOKENS", "pack-tokens", Count(200, 1_000_000), None, Free,
         "Tokens of the project's code that a model is shown for one step, as far as its slot has room \
          [default: as many as the model reads in time]";
     "change_rounds", "MONOBLOC_CHANGE_ROUNDS", "change-rounds", Count(1, 20), Some("4"), Lower,
-        "Attempts at one change of code; the fault of an attempt goes into the next";
+        "Attempts at one change of code; each is shown the fault of the one before";
     "max_transitions", "MONOBLOC_MAX_TRANSITIONS", "max-transitions", Count(4, 1_000), None, Lower,
-        "Transitions of a turn: stages, and rounds of a model that calls tools; steps of a plan come on top; then it answers from what it has \
+        "Transitions of a turn: stages, and rounds of a model that calls tools; a plan's steps come on top; after that it answers from what it has \
          [default: 64 for a capable model, 8 for a small one]";
     "report", "MONOBLOC_REPORT", "report", Switch, Some("false"), Free,
         "A model that leads ends with a report of six sections: analysis, research, plan, reflection, actions, delivery; \
@@ -101,7 +102,7 @@ pub const SETTINGS: [Setting; 57] = settings! {
     "cognitive_model", "MONOBLOC_COGNITIVE_MODEL", "cognitive-model", Choice(&VOICES), Some("planner"), Free,
         "The model that writes answers and judges them";
     "enable_cot", "MONOBLOC_ENABLE_COT", "no-cot", Switch, Some("true"), Free,
-        "Models that think before they answer (<think>) answer at once";
+        "Let models that think before they answer (<think>) answer at once";
     "enable_cot_streaming", "MONOBLOC_ENABLE_COT_STREAMING", "no-cot-streaming", Switch, Some("true"), Free,
         "Do not show what models think while they think it";
     "fallback_parsing", "MONOBLOC_FALLBACK_PARSING", "no-fallback-parsing", Switch, Some("true"), Free,
@@ -109,20 +110,20 @@ pub const SETTINGS: [Setting; 57] = settings! {
     "max_cognitive_iterations", "MONOBLOC_MAX_COGNITIVE_ITERATIONS", "max-cognitive-iterations", Count(1, 20), Some("5"), Lower,
         "Maximum number of drafts of one answer";
     "verification_threshold", "MONOBLOC_VERIFICATION_THRESHOLD", "verification-threshold", Share, Some("0.85"), Free,
-        "Certainty from which a draft is the answer: a share like 0.85, or per cent like 85";
+        "Certainty at which a draft becomes the answer: a share like 0.85, or per cent like 85";
     "think", "MONOBLOC_THINK", "think", Thinking, None, Free,
         "Tokens that a model may think before an answer, then it has to answer; off: it answers at once, auto: as time \
          and context allow [default: as models.toml says, else auto]";
     "temperature", "MONOBLOC_TEMPERATURE", "temperature", Number(0.0, 10.0), None, Free,
-        "Temperature at which free texts are drawn; 0 takes the most likely token. Calls, plans and code in a grammar are \
+        "Temperature at which free text is sampled; 0 takes the most likely token. Calls, plans and code in a grammar are \
          never drawn [default: as the model's maker says, else 0]";
     "top_k", "MONOBLOC_TOP_K", "top-k", Count(0, 1_000_000), None, Free,
-        "Draw from this many of the most likely tokens; 0 for all [default: as the model's maker says, else 40]";
+        "Sample from this many of the most likely tokens; 0 for all [default: as the model's maker says, else 40]";
     "top_p", "MONOBLOC_TOP_P", "top-p", Number(0.001, 1.0), None, Free,
-        "Draw from the fewest most likely tokens whose probabilities reach this sum; 1 for all [default: as the model's \
+        "Sample from the fewest most likely tokens whose probabilities reach this sum; 1 for all [default: as the model's \
          maker says, else 0.95]";
     "min_p", "MONOBLOC_MIN_P", "min-p", Number(0.0, 1.0), None, Free,
-        "Draw from tokens at least this share as likely as the most likely one; 0 for all [default: as the model's maker \
+        "Sample from tokens at least this share as likely as the most likely one; 0 for all [default: as the model's maker \
          says, else 0.05]";
     "repetition_penalty", "MONOBLOC_REPETITION_PENALTY", "repetition-penalty", Number(0.001, 10.0), None, Free,
         "Divides the logits of the last 64 generated tokens; 1 is off [default: as the model's maker says, else 1]";
@@ -130,14 +131,14 @@ pub const SETTINGS: [Setting; 57] = settings! {
         "Subtracted from the logits of the last 64 generated tokens; 0 is off [default: as the model's maker says, \
          else 0]";
     "seed", "MONOBLOC_SEED", "seed", Count(0, i64::MAX as u64), None, Free,
-        "Seed of the draws: with the same one a run can be repeated [default: 0; serve takes a new one for each \
+        "Seed for sampling: with the same one a run can be repeated [default: 0; serve takes a new one for each \
          request]";
     "approve", "MONOBLOC_APPROVE", "approve", Choice(&APPROVE), Some("on-mutation"), Stricter,
         "When to ask before a tool runs";
     "command_confined", "MONOBLOC_COMMANDS_UNCONFINED", "commands-unconfined", Switch, Some("true"), Never,
-        "Do not confine commands; each of them is then asked about, whatever rules say";
+        "Do not confine commands; you are then asked about each of them, whatever rules say";
     "command_network", "MONOBLOC_COMMAND_NETWORK", "command-network", Switch, Some("false"), Never,
-        "Let every command use the network and sockets of other programs; a rule can grant it to some";
+        "Let every command use the network and sockets of other programs; a rule can allow it for some";
     "command_reads", "MONOBLOC_COMMAND_READS", "command-reads", Paths, None, Never,
         "More files and folders that commands may read, with `:` between them [default: the project, programs and \
          tool chains]";
@@ -151,7 +152,7 @@ pub const SETTINGS: [Setting; 57] = settings! {
         "Processes and threads that a confined command or MCP server may have at once; of the administrator, \
          processes, counted 20 times a second";
     "command_timeout_s", "MONOBLOC_COMMAND_TIMEOUT_S", "command-timeout", Count(1, 600), Some("60"), Lower,
-        "Seconds that a command has when its call does not say";
+        "Seconds that a command may run unless its call says otherwise";
     "mask_private", "MONOBLOC_MASK_PRIVATE", "mask-private", Switch, Some("false"), Never,
         "Write addresses, phone, card and account numbers and keys into journal and lessons as [email], [phone], …";
     "mask_prompts", "MONOBLOC_MASK_PROMPTS", "mask-prompts", Switch, Some("false"), Never,

@@ -1,13 +1,13 @@
-//! How much time a turn may take: as the user said, else so that somebody who waits at a slow machine sees a change soon.
+//! How much time a turn may take: the user's limit, else a default by which a waiting user soon sees a change.
 
 use std::time::Duration;
 
-/// Time within which a change begins on a slow machine if somebody waits for it.
+/// Time within which a change must begin on a slow machine if a user waits for it.
 const FIRST: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TurnTime {
-    /// Nothing was said, and somebody waits.
+    /// No limit is set, and a user waits.
     #[default]
     Waited,
     /// Nobody waits, or the user set no limit.
@@ -17,7 +17,7 @@ pub enum TurnTime {
 }
 
 impl TurnTime {
-    /// From the setting, in seconds; 0 means without limit.
+    /// From the setting in seconds; 0 means no limit.
     pub fn of(seconds: Option<u64>) -> TurnTime {
         match seconds {
             None => TurnTime::Waited,

@@ -1,4 +1,5 @@
-//! Finds what is shown along with a stretch of a file: constants that it uses, functions that a short function calls, users of a name.
+//! Finds code to show next to a stretch: constants that it uses, functions that a short function calls, users of a
+//! name.
 
 use std::collections::HashSet;
 
@@ -15,22 +16,26 @@ use super::{Open, Stretch, WHOLE_LINES_MAX, hit_of, is_declaration, is_local, te
 const VALUES_MAX: usize = 6;
 const VALUE_LINES_MAX: usize = 16;
 
-/// Longest function, in lines, that is shown with functions it calls, and most of those.
+/// Length in lines up to which a function is shown with functions it calls, and maximum number of
+/// those.
 const SHORT_LINES_MAX: usize = 8;
 const CALLEES_MAX: usize = 2;
 
-/// Maximum number of names whose users are listed, and of users of one; a name with more is left out.
+/// Maximum number of names whose users are listed, and of users of one; a name with more is left
+/// out.
 const USED_MAX: usize = 2;
 const USERS_MAX: usize = 12;
 
-/// Constants and variables of the same file that the lines of a stretch name: questions are often about their values.
+/// Constants and variables of the same file that occur in a stretch: questions are often about
+/// their values.
 pub(super) fn values(open: &Open, stretch: &Stretch) -> Vec<Stretch> {
     let is_value =
         |one: &Definition| matches!(one.kind, Kind::Constant | Kind::Variable) && one.end - one.start < VALUE_LINES_MAX;
     named_in(open, stretch, stretch.lines, is_value).take(VALUES_MAX).collect()
 }
 
-/// Functions of the same file that a short function calls: they do the work that a question is about.
+/// Functions of the same file that a short function calls: they do the work that a question is
+/// about.
 pub(super) fn callees(open: &Open, stretch: &Stretch) -> Vec<Stretch> {
     let is_function = |one: &Definition| matches!(one.kind, Kind::Function | Kind::Method);
     let (start, end) = stretch.lines;
@@ -42,7 +47,7 @@ pub(super) fn callees(open: &Open, stretch: &Stretch) -> Vec<Stretch> {
     named_in(open, stretch, (short.start, short.end), called).take(CALLEES_MAX).collect()
 }
 
-/// Definitions of the same file, outside of a stretch, that some of its lines name.
+/// Definitions of the same file, outside a stretch, that some of its lines name.
 fn named_in<'o>(
     open: &'o Open,
     stretch: &'o Stretch,
@@ -62,8 +67,8 @@ fn named_in<'o>(
     found.map(|one| Stretch { path: stretch.path.clone(), lines: (one.doc_start, one.end), name: String::new() })
 }
 
-/// A line for each of the first symbols: the functions that use it. Test files count only if the text mentions tests,
-/// type declarations never.
+/// One line per symbol, for the first symbols: the functions that use it. Test files count only if
+/// the text mentions tests, type declarations never.
 pub fn users_of(context: &Context, index: &Index, mentions: &Mentions) -> String {
     let names = mentions.symbols.iter().take(USED_MAX).map(|symbol| symbol.name.as_str());
     names.filter_map(|name| line(context, index, name, mentions.speaks_of_tests)).collect()
@@ -88,7 +93,8 @@ fn line(context: &Context, index: &Index, name: &str, with_tests: bool) -> Optio
     (1..=USERS_MAX).contains(&count).then(|| format!("`{name}` is used by {}.\n\n", by_file.join("; ")))
 }
 
-/// The functions that use the first symbols, those of tests last: a change of the symbols has to suit them.
+/// The functions that use the first symbols, those in tests last: a change of the symbols must suit
+/// them.
 pub fn users_as_hits(context: &Context, index: &Index, mentions: &Mentions) -> Vec<retrieve::Hit> {
     let mut paths = index.paths().unwrap_or_default();
     paths.retain(|path| has_grammar(path) && !is_declaration(path));
@@ -109,7 +115,7 @@ pub fn users_as_hits(context: &Context, index: &Index, mentions: &Mentions) -> V
     hits
 }
 
-/// Functions and methods, other than `name` itself, that have the name in them, in the order of the file.
+/// Functions and methods other than `name` itself that contain the name, in file order.
 fn users<'d>(definitions: &'d [Definition], text: &str, name: &str) -> Vec<&'d Definition> {
     let mut users: Vec<&Definition> = Vec::new();
     for (at, line) in text.lines().enumerate().filter(|(_, line)| grounding::is_backed(line, name)) {

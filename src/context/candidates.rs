@@ -1,4 +1,4 @@
-//! Finds what may be shown for one step, best first: what earlier steps changed, what the request names, what retrieval finds.
+//! Finds the candidates for one step's prompt, best first: earlier changes, code the request names, retrieval's hits.
 
 use std::collections::HashSet;
 
@@ -10,13 +10,13 @@ use super::lines::around;
 use super::mentions::Symbol;
 use super::{Files, HEAD_LINES, Purpose, Stretch, WHOLE_LINES_MAX, Wanted, is_declaration, is_test};
 
-/// Hits that retrieval is asked for.
+/// Number of hits requested from retrieval.
 const HITS: usize = 12;
-/// Hits that come before the likely symbols of a question.
+/// Number of hits placed before the likely symbols of a question.
 const HITS_FIRST: usize = 3;
-/// Maximum number of symbols, and of paths, of a text that are shown.
+/// Maximum number of symbols, and of paths, shown for a text.
 const NAMES_MAX: usize = 8;
-/// Maximum number of members of a long class shown because retrieval finds them.
+/// Maximum number of a long class's members shown because retrieval finds them.
 const MEMBERS_MAX: usize = 4;
 
 /// The candidates for a pack, best first.
@@ -59,7 +59,8 @@ fn of_touched(touched: &[Stretch], files: &mut Files<'_>) -> Vec<Stretch> {
     touched.iter().map(stretch).collect()
 }
 
-/// The definitions of symbols; for a change without tests and declarations that the text does not name.
+/// The definitions of symbols; for a change without tests and declarations that the text does not
+/// name.
 fn of_symbols(symbols: &[Symbol], wanted: Wanted<'_>) -> Vec<Stretch> {
     let Wanted { mentions, purpose, .. } = wanted;
     let is_meant = |node: &&Node| {
@@ -70,7 +71,7 @@ fn of_symbols(symbols: &[Symbol], wanted: Wanted<'_>) -> Vec<Stretch> {
     nodes.map(Stretch::of).collect()
 }
 
-/// Of a class that is too long to be shown whole, the members that retrieval finds.
+/// The members of classes too long to be shown whole that retrieval finds.
 fn of_long_classes(wanted: Wanted<'_>, asked: &HashSet<String>, files: &mut Files<'_>) -> Vec<Stretch> {
     let named = wanted.mentions.symbols.iter().take(NAMES_MAX);
     let named: Vec<&Node> = named.flat_map(|symbol| symbol.nodes.iter().take(1)).collect();
@@ -86,19 +87,20 @@ fn of_long_classes(wanted: Wanted<'_>, asked: &HashSet<String>, files: &mut File
     members.map(|hit| of_hit(hit, asked, files)).collect()
 }
 
-/// The definition that a hit is about.
+/// The definition that contains a hit.
 fn of_hit(hit: retrieve::Hit, asked: &HashSet<String>, files: &mut Files<'_>) -> Stretch {
     let lines = files.get(&hit.path).map_or((hit.start, hit.end), |open| around(open, hit.start, hit.end, asked));
     Stretch { path: hit.path, lines, name: hit.symbol.unwrap_or_default() }
 }
 
-/// The hits of retrieval for the query.
+/// Retrieval's hits for the query.
 fn hits(wanted: Wanted<'_>) -> Vec<retrieve::Hit> {
     let Wanted { index, query, vector, .. } = wanted;
     retrieve::known(index, query, vector, HITS).map(|found| found.hits).unwrap_or_default()
 }
 
-/// The hits, those in files that the text names first; for a change only those in files that may be meant.
+/// The hits, with those in files that the text names first; for a change only those in files that
+/// may be meant.
 fn hits_in_order(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<retrieve::Hit> {
     let Wanted { mentions, purpose, .. } = wanted;
     let mut hits = hits(wanted);
@@ -119,7 +121,7 @@ fn hits_in_order(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<retrieve::Hit
     inside.into_iter().chain(outside).collect()
 }
 
-/// Whether lines are in a module of tests inside a file of code, as in Rust.
+/// Whether lines are in a test module inside a source file, as in Rust.
 fn in_tests(definitions: &[Definition], (start, end): (usize, usize)) -> bool {
     definitions.iter().any(|one| one.name == "tests" && one.start <= start && end <= one.end)
 }

@@ -1,4 +1,5 @@
-//! Chooses which lines of a file are shown: whole definitions, and of long ones the head and the parts that fit the request.
+//! Chooses the lines of a file to show: whole definitions, or for long ones the head and the parts that fit the
+//! request.
 
 use std::collections::HashSet;
 
@@ -12,14 +13,15 @@ use super::{HEAD_LINES, Open, Shown, Stretch, WHOLE_LINES_MAX, Wanted};
 const SMALL_SHARE: f64 = 0.4;
 /// Names of constructors.
 const CONSTRUCTORS: &[&str] = &["__init__", "constructor", "new"];
-/// Maximum number of windows shown of a long definition, lines before and after the middle of each, and lines around it
-/// that count for its score.
+/// Maximum number of windows shown of a long definition, lines before and after the middle of each,
+/// and surrounding lines that count for its score.
 const WINDOWS_MAX: usize = 2;
 const WINDOW_LINES: usize = 14;
 const WINDOW_REACH: usize = 4;
 
-/// The lines of the definition in a hit that shares most words with `query`; of equals the one around the first line,
-/// then the longest. The hit itself if it has no definition, or only long ones.
+/// The lines of the definition in a hit that shares the most words with `query`; among equals the
+/// one around the first line, then the longest. The hit itself if it has no definition, or only
+/// long ones.
 pub(super) fn around(open: &Open, start: usize, end: usize, query: &HashSet<String>) -> (usize, usize) {
     let lines: Vec<&str> = open.text.lines().collect();
     let reaches = |one: &&Definition| one.doc_start <= end && start <= one.end;
@@ -33,14 +35,15 @@ pub(super) fn around(open: &Open, start: usize, end: usize, query: &HashSet<Stri
     best.map_or((start, end), |definition| (definition.doc_start, definition.end))
 }
 
-/// How much each text, given by its words, shares with `query`; words that few of the texts have weigh more.
+/// How much each text, given by its words, shares with `query`; words that occur in few of the
+/// texts weigh more.
 pub fn shared(texts: &[HashSet<String>], query: &HashSet<String>) -> Vec<f64> {
     let holders = |word: &String| texts.iter().filter(|text| text.contains(word)).count();
     let weight = |word: &String| (texts.len() as f64 / holders(word) as f64).ln();
     texts.iter().map(|text| text.intersection(query).map(weight).sum()).collect()
 }
 
-/// Windows of a long definition around the lines that share most words with `query`.
+/// Windows of a long definition around the lines that share the most words with `query`.
 fn windows(lines: &[&str], (start, end): (usize, usize), query: &HashSet<String>) -> Vec<(usize, usize)> {
     let inside = lines.get(start - 1..end.min(lines.len())).unwrap_or_default();
     let line_words: Vec<HashSet<String>> = inside.iter().map(|line| words::content(line)).collect();
@@ -58,8 +61,8 @@ fn windows(lines: &[&str], (start, end): (usize, usize), query: &HashSet<String>
     found
 }
 
-/// `known` with one stretch more: with its doc comment, or of a long definition the head, the constructor and the
-/// matching windows. A small file is shown whole.
+/// `known` extended by one stretch, with its doc comment; for a long definition the head, the
+/// constructor and the matching windows. A small file is shown whole.
 pub(super) fn widened(open: &Open, known: Option<&Shown>, stretch: &Stretch, wanted: Wanted<'_>) -> Shown {
     let count = open.text.lines().count().max(1);
     let mut shown = known.cloned().unwrap_or_else(|| Shown {
@@ -78,7 +81,8 @@ pub(super) fn widened(open: &Open, known: Option<&Shown>, stretch: &Stretch, wan
         if end - start < WHOLE_LINES_MAX {
             shown.lines.push((start, end));
         } else {
-            // Of a long container the head and the constructor; `render` lists the other members.
+            // For a long container, show the head and the constructor; `render` lists the other
+            // members.
             shown.lines.push((start, start + HEAD_LINES));
             shown.lines.extend(definition.and_then(|container| constructor(open, container)));
         }
@@ -102,7 +106,7 @@ pub(super) fn widened(open: &Open, known: Option<&Shown>, stretch: &Stretch, wan
     shown
 }
 
-/// The first lines of the constructor of a class: its parameters and their defaults.
+/// The first lines of a class's constructor: its parameters and their defaults.
 fn constructor(open: &Open, container: &Definition) -> Option<(usize, usize)> {
     let inside = |d: &&Definition| container.start < d.start && d.end <= container.end;
     let is_nested = |d: &Definition| {
@@ -114,7 +118,8 @@ fn constructor(open: &Open, container: &Definition) -> Option<(usize, usize)> {
     Some((made.start, made.end.min(made.start + HEAD_LINES)))
 }
 
-/// Sorts stretches and joins those with at most one line between them; `count` is the number of lines of the file.
+/// Sorts stretches and joins those with at most one line between them; `count` is the file's number
+/// of lines.
 fn joined(mut lines: Vec<(usize, usize)>, count: usize) -> Vec<(usize, usize)> {
     lines.sort_unstable();
     let mut all: Vec<(usize, usize)> = Vec::new();

@@ -15,7 +15,7 @@ pub use vocabulary::TYPES;
 use vocabulary::{ARTICLES, OF_EVERY_OBJECT, OF_LANGUAGES, WELL_KNOWN_FILES};
 use word::{Word, split};
 
-/// A symbol that is named, with the definitions it may mean.
+/// A named symbol, with the definitions it may refer to.
 #[derive(Clone, Debug)]
 pub struct Symbol {
     pub name: String,
@@ -27,30 +27,33 @@ pub struct Symbol {
 pub struct Mentions {
     /// Files of the project, in the order of the text.
     pub paths: Vec<String>,
-    /// Words that look like file names and that no file of the project has.
+    /// Words that look like file names but match no file of the project.
     pub new_paths: Vec<String>,
-    /// Symbols that are clearly meant: written as code, quoted, called, or after a word like `function`.
+    /// Symbols that are clearly meant: written as code, quoted, called, or after a word like
+    /// `function`.
     pub symbols: Vec<Symbol>,
     /// Ordinary words that are also the name of a function or class of the project.
     pub likely: Vec<Symbol>,
-    /// The text mentions tests.
+    /// Whether the text mentions tests.
     pub speaks_of_tests: bool,
-    /// Names of definitions that do not exist yet: the text calls them, or describes them as a function, class or the like.
+    /// Names of definitions that do not exist yet: the text calls them, or describes them as a
+    /// function, class or the like.
     pub new_names: Vec<String>,
-    /// New names that the text asks for: it calls them, or describes them as a function, an option or the like.
+    /// New names that the text asks for: it calls them, or describes them as a function, an option
+    /// or the like.
     pub asked_for: Vec<String>,
-    /// The text mentions a function, class or the like.
+    /// Whether the text mentions a function, class or the like.
     pub speaks_of_definitions: bool,
-    /// Something new is asked for.
+    /// Whether it asks for something new.
     pub adds: bool,
-    /// New tests are asked for.
+    /// Whether it asks for new tests.
     pub adds_tests: bool,
 }
 
-/// Shortest ordinary word that counts as a likely symbol; shorter ones seldom mean code.
+/// Shortest ordinary word that counts as a likely symbol; shorter words rarely mean code.
 const LIKELY_LETTERS: usize = 5;
 
-/// Finds the names in `text` that `index` has; an error if the index cannot be read.
+/// Finds the names in `text` that are in `index`; fails if the index cannot be read.
 pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
     let (paths, root) = (index.paths()?, Root::open(index.project()).ok());
     let files = named::of(text, root.as_ref(), &paths);
@@ -58,8 +61,8 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
     let mut found = Mentions::default();
     let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '$' | ':' | '@');
     let words: Vec<(usize, &str)> = split(text, is_inside);
-    // New names that the text calls or describes as definitions. If there are any, other unknown names do not count:
-    // they may be types of the language or names of values.
+    // New names that the text calls or describes as definitions. If there are any, other unknown
+    // names do not count: they may be types of the language or names of values.
     let mut declared: Vec<&str> = Vec::new();
     for place in 0..words.len() {
         let word = Word::of(text, &words, place);
@@ -73,7 +76,7 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
     }
     let files = found.paths.clone();
     for symbol in found.symbols.iter_mut().chain(&mut found.likely) {
-        // Of several definitions, those in a named file come first, and code comes before tests.
+        // Among several definitions, those in a named file come first, and code comes before tests.
         symbol.nodes.sort_by_key(|node| (!files.contains(&node.path), is_test(&node.path)));
     }
     Ok(found)
@@ -97,10 +100,10 @@ impl Project {
 
 /// The meaning of a word in the project.
 struct Meaning<'t> {
-    /// The word, or the member that it names of an object.
+    /// The word, or the member of an object that it names.
     name: &'t str,
     nodes: Vec<Node>,
-    /// It names a member of an object that the project does not define.
+    /// Whether it names a member of an object that the project does not define.
     is_of_object: bool,
 }
 
@@ -109,7 +112,8 @@ impl<'t> Meaning<'t> {
     fn of(word: &Word<'t>, nodes: Vec<Node>, project: &Project) -> Meaning<'t> {
         let mut meaning = Meaning { name: word.word, nodes, is_of_object: false };
         if let Some((object, member)) = word.word.rsplit_once('.').filter(|_| meaning.nodes.is_empty()) {
-            // `db.search(q)`: the request made up the variable `db`, so only the member counts.
+            // `db.search(q)`: the variable `db` is invented in the request, so only the member
+            // counts.
             meaning.is_of_object = project.named(object.rsplit('.').next().unwrap_or(object)).is_empty();
             if meaning.is_of_object && word.is_called && !OF_EVERY_OBJECT.contains(&member) {
                 (meaning.name, meaning.nodes) = (member, project.named(member));
@@ -120,7 +124,7 @@ impl<'t> Meaning<'t> {
 }
 
 impl Mentions {
-    /// Notes what the text asks for, by one of its words.
+    /// Records what the text asks for, based on one of its words.
     fn note_request(&mut self, word: &Word<'_>) {
         self.speaks_of_tests |= word.is_of_tests();
         self.speaks_of_definitions |= word.is_kind();
@@ -137,7 +141,7 @@ impl Mentions {
         let Some(named) = project.files.iter().find(|named| named.range.contains(&word.at)) else { return false };
         match &named.found {
             Found::File(path) => self.add_path(Some(path.clone())),
-            // Of several files with this name the one with the shortest path comes first.
+            // Of several files with this name, take the one with the shortest path.
             Found::Several(all) => self.add_path(all.iter().min_by_key(|path| path.len()).cloned()),
             Found::Missing(_) if is_file_name(&named.said) && project.graph.named(&named.said).is_empty() => {
                 let path = named.said.trim_start_matches("./").to_owned();
@@ -181,7 +185,8 @@ impl Mentions {
         }
     }
 
-    /// Adds a word that may be the name of a new definition; to `declared` if the text calls it or describes it as a definition.
+    /// Adds a word that may name a new definition; also to `declared` if the text calls it or
+    /// describes it as a definition.
     fn take_new_name<'t>(&mut self, word: &Word<'t>, is_coined: bool, declared: &mut Vec<&'t str>) {
         let name = word.word;
         let is_listed = self.speaks_of_definitions && word.is_listed();
@@ -203,7 +208,8 @@ impl Mentions {
         if is_new_name {
             self.new_names.push(name.to_owned());
             declared.extend(is_declared.then_some(name));
-            // Words that ask for something new: `new function f(a)`, `export f(a) from b.js`, `Parser needs a method f()`.
+            // Words that ask for something new: `new function f(a)`, `export f(a) from b.js`,
+            // `Parser needs a method f()`.
             let is_new = (1..=2).any(|back| word.is_behind(back, &["new", "export"]));
             let is_one = word.is_after_kind() && (2..=3).any(|back| word.is_behind(back, ARTICLES));
             self.adds |= is_declared && (is_new || is_one);
@@ -215,7 +221,7 @@ fn is_lower_case(word: &str) -> bool {
     word.chars().all(char::is_lowercase)
 }
 
-/// Whether a node is a function or class, no method, and not in a test file.
+/// Whether a node is a function or class, not a method, and not in a test file.
 fn is_free(node: &Node) -> bool {
     matches!(node.kind.as_str(), "function" | "class") && !is_test(&node.path)
 }

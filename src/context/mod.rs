@@ -1,4 +1,4 @@
-//! Selects the code for the prompt of one step: what the request names and what retrieval finds, within a token budget.
+//! Selects the code for one step's prompt: code that the request names or retrieval finds, within a token budget.
 
 pub mod beside;
 mod candidates;
@@ -19,7 +19,7 @@ use candidates::stretches;
 use lines::widened;
 use mentions::Mentions;
 
-/// Lines of a file; those of a definition, if they have a name.
+/// Lines of a file; if they have a name, those of a definition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stretch {
     pub path: String,
@@ -36,13 +36,15 @@ impl Stretch {
 
 /// Largest file that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
-/// Longest definition that is shown whole, in lines; of a longer one only the head and the parts that fit the request are.
+/// Longest definition that is shown whole, in lines; for a longer one only the head and the parts
+/// that fit the request.
 pub const WHOLE_LINES_MAX: usize = 120;
-/// Lines shown of the head of a file (imports, constants), of a long container, and of a constructor.
+/// Lines shown at the head of a file (imports, constants), of a long container, and of a
+/// constructor.
 const HEAD_LINES: usize = 14;
-/// Maximum number of definitions of a file listed besides what is shown of it.
+/// Maximum number of a file's other definitions listed next to its shown parts.
 const OTHERS_MAX: usize = 30;
-/// Longest signature in a list of what is not shown.
+/// Longest signature in a list of definitions that are not shown.
 const SIGNATURE_CHARS: usize = 70;
 /// Maximum number of files shown for a change; more distract a small model.
 const FILES_CHANGED_MAX: usize = 3;
@@ -59,7 +61,7 @@ pub enum Purpose {
 /// A definition as (first line, last line, name).
 pub type Found = (usize, usize, String);
 
-/// A file, and the lines of it that are shown.
+/// A file, and its shown lines.
 #[derive(Clone, Debug)]
 pub struct Shown {
     pub path: String,
@@ -77,14 +79,15 @@ impl Shown {
     }
 }
 
-/// The code that the model is shown.
+/// The code shown to the model.
 #[derive(Clone, Debug, Default)]
 pub struct Pack {
-    /// The most important first.
+    /// Most important first.
     pub files: Vec<Shown>,
-    /// The files as they appear in the prompt, and what is shown besides them.
+    /// The files as they appear in the prompt, and whatever is shown after them.
     pub text: String,
-    /// Places of what is shown besides the files, as far as tokens are left: whole, by signature or by name.
+    /// Places of the code shown after the files, as far as tokens are left: whole, by signature or
+    /// by name.
     pub(crate) also: Vec<String>,
 }
 
@@ -97,7 +100,8 @@ impl Pack {
         self.files.iter().flat_map(of).chain(self.also.iter().cloned()).collect()
     }
 
-    /// Adds definitions in the form that the tokens left of `tokens` buy. They are text for the model: it is not offered to change them.
+    /// Adds definitions in the form that fits the remainder of `tokens`. They are only text for the
+    /// model: it is not offered to change them.
     pub fn add(&mut self, heading: &str, hits: &[retrieve::Hit], tokens: usize) {
         let spent = retrieve::tokens(&format!("{}{heading}\n\n", self.text));
         let packed = retrieve::pack(hits, tokens.saturating_sub(spent), &retrieve::tokens);
@@ -120,7 +124,7 @@ pub struct Wanted<'a> {
     pub index: &'a Index,
     /// The embedding of `query`.
     pub vector: Option<&'a [f32]>,
-    /// The text of the step, or the whole request if it is a question that names nothing.
+    /// The text of the step, or the whole request if the step is a question that names nothing.
     pub query: &'a str,
     pub mentions: &'a Mentions,
     /// Stretches that earlier steps of the turn changed; shown only for a change.
@@ -138,7 +142,7 @@ pub fn text_of(context: &Context, path: &str) -> Option<String> {
 /// The text of a file of the project.
 ///
 /// # Errors
-/// Why it cannot be read as text, for the user.
+/// If it cannot be read as text; the error is for the user.
 pub fn readable(context: &Context, path: &str) -> Result<String, String> {
     let file = context.root.resolve(path, Access::Read).map_err(|error| error.to_string())?;
     if file.is_dir() {
@@ -162,8 +166,9 @@ pub fn readable(context: &Context, path: &str) -> Result<String, String> {
     })
 }
 
-/// Packs code within the token budget: named symbols and files first, then the hits of retrieval; with each the
-/// constants it uses, and for an answer also what a short function calls. Definitions that do not fit whole are shown by signature or name.
+/// Packs code within the token budget: named symbols and files first, then retrieval's hits; each
+/// with the constants it uses, and for an answer also the functions called by a short function.
+/// Definitions that do not fit whole are shown by signature or name.
 pub fn pack(wanted: Wanted<'_>) -> Pack {
     let mut files = Files { context: wanted.context, read: BTreeMap::new() };
     let mut packing = Packing { wanted, chosen: Vec::new(), left: wanted.tokens };
@@ -173,7 +178,7 @@ pub fn pack(wanted: Wanted<'_>) -> Pack {
         let is_added = packing.add(open, &stretch);
         let is_known = |hit: &retrieve::Hit| rest.iter().any(|one| one.path == hit.path && one.start == hit.start);
         if !is_added && let Some(hit) = open.hit(&stretch).filter(|hit| packing.may_name(hit) && !is_known(hit)) {
-            // Its signature or name comes before the bodies of what is worth less.
+            // Its signature or name comes before the bodies of less valuable definitions.
             let heading = if rest.is_empty() { retrieve::tokens(ALSO) } else { 0 };
             packing.left = packing.left.saturating_sub(heading);
             packing.left -= retrieve::pack(std::slice::from_ref(&hit), packing.left, &retrieve::tokens).tokens;
@@ -188,7 +193,7 @@ pub fn pack(wanted: Wanted<'_>) -> Pack {
             }
         }
     }
-    // A later stretch of the same file can have shown it after all.
+    // A later stretch of the same file may have shown it after all.
     rest.retain(|hit| !packing.shows(hit));
     let text = packing.chosen.iter().filter_map(|shown| Some(render(shown, &files.get(&shown.path)?.definitions)));
     let mut pack = Pack { text: text.collect(), files: packing.chosen, also: Vec::new() };
@@ -196,13 +201,13 @@ pub fn pack(wanted: Wanted<'_>) -> Pack {
     pack
 }
 
-/// Heading of definitions that do not fit whole.
+/// Heading of the definitions that do not fit whole.
 const ALSO: &str = "Also found:";
 
 struct Packing<'a> {
     wanted: Wanted<'a>,
     chosen: Vec<Shown>,
-    /// Tokens that are left of the budget.
+    /// Tokens left in the budget.
     left: usize,
 }
 
@@ -223,7 +228,7 @@ impl Packing<'_> {
         self.has_room_for(&hit.path) && !self.shows(hit)
     }
 
-    /// Adds a stretch if it fits into the budget; returns whether it did.
+    /// Adds a stretch if it fits the budget; returns whether it did.
     fn add(&mut self, open: &Open, stretch: &Stretch) -> bool {
         if !self.has_room_for(&stretch.path) {
             return false;
@@ -252,7 +257,7 @@ struct Open {
 }
 
 impl Open {
-    /// The definition in a stretch, as retrieval finds one; `None` if the stretch is none.
+    /// The definition in a stretch as a retrieval hit; `None` if there is none.
     fn hit(&self, stretch: &Stretch) -> Option<retrieve::Hit> {
         let is_it =
             |one: &&Definition| one.end == stretch.lines.1 && [one.start, one.doc_start].contains(&stretch.lines.0);
@@ -260,7 +265,7 @@ impl Open {
     }
 }
 
-/// A definition of a file as retrieval finds one. Its place in a list says what it is worth.
+/// A definition of a file as a retrieval hit. Its position in a list determines its value.
 fn hit_of(path: &str, text: &str, one: &Definition) -> retrieve::Hit {
     let lines: Vec<&str> = text.lines().skip(one.start.saturating_sub(1)).take(one.end + 1 - one.start).collect();
     retrieve::Hit {
@@ -278,7 +283,7 @@ fn hit_of(path: &str, text: &str, one: &Definition) -> retrieve::Hit {
     }
 }
 
-/// The files that were read so far; each is read once.
+/// The files read so far; each is read only once.
 struct Files<'a> {
     context: &'a Context,
     read: BTreeMap<String, Option<Open>>,
@@ -296,7 +301,8 @@ impl Files<'_> {
     }
 }
 
-/// Whether a file only declares types of code that is elsewhere; such files are changed only if they are named.
+/// Whether a file only declares types of code that is elsewhere; such files are changed only if
+/// they are named.
 pub fn is_declaration(path: &str) -> bool {
     path.ends_with(".pyi") || paths::sorts(path).contains(&paths::Sort::Declarations)
 }
@@ -310,8 +316,9 @@ fn is_local(definition: &Definition, all: &[Definition]) -> bool {
     definition.container.and_then(|container| all.get(container)).is_some_and(|outer| !outer.kind.has_members())
 }
 
-/// A file as it appears in the prompt: its path and, unless it is whole, the numbers of its shown lines; these in a fence; and its other
-/// definitions, each with its line, outside of the fence, so that the model does not copy these into code.
+/// A file as it appears in the prompt: its path and, unless it is whole, the numbers of its shown
+/// lines; these in a fence; and its other definitions, each with its line, outside the fence, so
+/// that the model does not copy them into code.
 fn render(shown: &Shown, definitions: &[Definition]) -> String {
     let lines: Vec<&str> = shown.text.lines().collect();
     let language = language_of(&shown.path);
@@ -337,7 +344,7 @@ fn render(shown: &Shown, definitions: &[Definition]) -> String {
     text
 }
 
-/// The line and the signature of a definition, cut to `SIGNATURE_CHARS`.
+/// The line and signature of a definition, truncated to `SIGNATURE_CHARS`.
 fn outlined(definition: &Definition, lines: &[&str]) -> String {
     let above = lines.get(definition.doc_start.saturating_sub(1)..definition.start).unwrap_or_default();
     let property = above.iter().any(|line| line.trim() == "@property");

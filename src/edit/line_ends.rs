@@ -1,16 +1,16 @@
-//! Gives the new text of a file the line ends, the last line end and the byte order mark that the old text had.
+//! Keeps a file's line ends, last line end and byte order mark when its text is replaced.
 
 use std::time::{Duration, Instant};
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 
 const BOM: &str = "\u{feff}";
-/// Maximum time of the search for unchanged lines; after that more of them count as changed.
+/// Maximum time of the search for unchanged lines; the remaining lines then count as changed.
 const DIFF_TIME_MAX: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// The last line may have no end.
+    /// The last line may lack a line end.
     Nothing,
     LineFeed,
     Both,
@@ -46,7 +46,7 @@ impl<'t> Lines<'t> {
         self.ends.last().copied().unwrap_or(End::Nothing)
     }
 
-    /// The kind of all its line ends; `None` if there are two kinds, or no line end.
+    /// The kind of its line ends; `None` if there are several kinds, or no line end.
     fn kind(&self) -> Option<End> {
         let mut ends = self.ends.iter().filter(|end| **end != End::Nothing);
         let first = ends.next()?;
@@ -62,25 +62,27 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// `text` with line feeds alone and without a byte order mark, for searches.
+/// `text` with only line feeds as line ends and without a byte order mark, for searches.
 pub fn plain(text: &str) -> String {
     text.strip_prefix(BOM).unwrap_or(text).replace("\r\n", "\n")
 }
 
-/// `after`, with which somebody wants to replace the whole text `before`: a line that stays keeps its line end, a changed line has that of
-/// the line it replaces, and a new one that of the line above it. If nothing but line ends differs, the request is to change them, and
-/// `after` is returned as it is.
+/// `after`, meant as a replacement for the whole text `before`, with adjusted line ends: an
+/// unchanged line keeps its own, a changed line has that of the line it replaces, and a new one
+/// that of the line above. If only line ends differ, changing them is the purpose, and `after` is
+/// returned unchanged.
 pub fn kept(before: &str, after: &str) -> String {
     let [old, new] = [before, after].map(|text| Lines::of(text.strip_prefix(BOM).unwrap_or(text)));
     if before.is_empty() || old.bodies == new.bodies { after.to_owned() } else { aligned(before, after) }
 }
 
-/// As [`kept`], for an `after` that was made from [`plain`] text: of its line ends only the last one, or its absence, counts.
+/// Like [`kept`], for an `after` derived from [`plain`] text: only its last line end, or its
+/// absence, counts.
 pub fn aligned(before: &str, after: &str) -> String {
     let mark = if before.starts_with(BOM) { BOM } else { "" };
     let [old, new] = [before, after].map(|text| Lines::of(text.strip_prefix(BOM).unwrap_or(text)));
     let Some(&usual) = old.ends.first().filter(|end| **end != End::Nothing) else {
-        // A single line without an end has no ends to keep.
+        // A single line without a line end has none to keep.
         let is_last_alone = new.last() != End::Nothing && !old.bodies.is_empty() && new.bodies != old.bodies;
         let body = after.strip_prefix(BOM).unwrap_or(after);
         let cut = if is_last_alone { body.trim_end_matches('\n').trim_end_matches('\r') } else { body };
@@ -97,7 +99,7 @@ pub fn aligned(before: &str, after: &str) -> String {
         _ => true,
     };
     if old.is_mixed() && new.is_mixed() && ops.iter().all(is_kept) {
-        // The text keeps both kinds on purpose.
+        // The text contains both kinds on purpose.
         return format!("{mark}{}", new.joined(&new.ends));
     }
     format!("{mark}{}", new.joined(&ends(&old, &new, &ops, usual)))
@@ -109,7 +111,7 @@ fn ends(old: &Lines<'_>, new: &Lines<'_>, ops: &[DiffOp], usual: End) -> Vec<End
     for op in ops {
         let (_, from, to) = op.as_tag_tuple();
         for (offset, at) in to.enumerate() {
-            // A new line follows the line above it, or is above the first one.
+            // A new line follows the line above it, or precedes the first one.
             let beside = (from.start + offset).min(from.end.max(1) - 1);
             let own = old.ends[beside];
             let kind = if own == End::Nothing { old.ends[..beside].last().copied().unwrap_or(usual) } else { own };
@@ -125,7 +127,7 @@ fn ends(old: &Lines<'_>, new: &Lines<'_>, ops: &[DiffOp], usual: End) -> Vec<End
     if old.bodies == new.bodies
         && let Some(last) = ends.last_mut()
     {
-        // Only the last line end can be what is asked for.
+        // Only the last line end can be a requested change.
         *last = match (new.last(), *last) {
             (End::Nothing, _) => End::Nothing,
             (_, End::Nothing) => old.ends[..old.ends.len() - 1].last().copied().unwrap_or(usual),
@@ -143,7 +145,8 @@ mod tests {
     #[test]
     fn what_is_not_changed_keeps_its_line_ends_and_its_byte_order_mark() {
         for (before, after, expected) in [
-            // A changed line gets the end of the line that it replaces, a new one that of the line above it.
+            // A changed line gets the end of the line that it replaces, a new one that of the line
+            // above.
             ("a\nb\r\nc\n", "a\nx\nc\n", "a\nx\r\nc\n"),
             ("a\r\nb\nc\r\n", "a\nx\nc\n", "a\r\nx\nc\r\n"),
             ("a\r\nb\nc\r\n", "a\r\nx\r\nc\r\n", "a\r\nx\nc\r\n"),
@@ -164,12 +167,12 @@ mod tests {
             // The byte order mark.
             ("\u{feff}a\r\nb\r\n", "a\nc\n", "\u{feff}a\r\nc\r\n"),
             ("\u{feff}a\nb\n", "\u{feff}a\nc\n", "\u{feff}a\nc\n"),
-            // If nothing but line ends or the mark differs, that is what is asked for.
+            // If only line ends or the mark differ, that is the requested change.
             ("a\r\nb\r\n", "a\nb\n", "a\nb\n"),
             ("a\nb\n", "a\nb", "a\nb"),
             ("\u{feff}a\n", "a\n", "a\n"),
             ("", "a\r\nb", "a\r\nb"),
-            // A text that keeps both kinds of line ends does so on purpose.
+            // A text that contains both kinds of line ends does so on purpose.
             ("a\r\nb\nc\r\n", "a\r\nx\r\ny\nc\r\n", "a\r\nx\r\ny\nc\r\n"),
         ] {
             assert_eq!(kept(before, after), expected, "{before:?} becomes {after:?}");

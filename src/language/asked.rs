@@ -1,4 +1,4 @@
-//! A request with its words, split once for all who look for some of them.
+//! A request with its words, split once for all users.
 
 use std::collections::HashSet;
 
@@ -20,17 +20,17 @@ impl Asked {
         Asked { low: text.to_lowercase(), words: words::split(&text), content: words::content(&text), text }
     }
 
-    /// Whether one of its words is in `list`, in which spaces separate the words.
+    /// Whether one of its words is in `list`, whose words are separated by spaces.
     pub fn has(&self, list: &str) -> bool {
         self.words.iter().any(|word| is_listed(list, word))
     }
 
-    /// Whether it contains one of these texts in lower case: stems of words, or phrases.
+    /// Whether it contains one of these lower-case texts: stems of words, or phrases.
     pub fn contains(&self, texts: &[&str]) -> bool {
         texts.iter().any(|text| self.low.contains(text))
     }
 
-    /// Whether it has every word of a name.
+    /// Whether it contains every word of a name.
     pub fn has_all_of(&self, name: &str) -> bool {
         words::split(name).iter().all(|word| self.words.contains(word))
     }
@@ -40,7 +40,7 @@ impl Asked {
         &self.content
     }
 
-    /// Whether it names a definition, as it is written in code or in plain words.
+    /// Whether it names a definition, as written in code or in plain words.
     pub fn names(&self, name: &str) -> bool {
         let words = words::content(name);
         let in_words = || !words.is_empty() && words.is_subset(&self.content);

@@ -1,11 +1,11 @@
-//! Checks a model's sentences against the evidence: a name, number or path that occurs in no source is not let through.
+//! Checks a model's sentences against the evidence: rejects names, numbers and paths that occur in no source.
 
 use super::clauses::names::is_path;
 use super::words;
 use crate::base::is_listed;
 
-/// Whether every mark of `sentence` (number, path, identifier) is known, and at least half of its content words occur
-/// in `evidence` or `request`.
+/// Whether every mark of `sentence` (number, path, identifier) is known, and at least half of its
+/// content words occur in `evidence` or `request`.
 pub fn is_grounded(sentence: &str, evidence: &[&str], request: &str) -> bool {
     if !has_known_marks(sentence, evidence, request) {
         return false;
@@ -18,8 +18,9 @@ pub fn is_grounded(sentence: &str, evidence: &[&str], request: &str) -> bool {
     }
 }
 
-/// Whether every mark of `sentence` occurs in `evidence`: the name of a file whole, `Cache.get` if both of its names
-/// do, `4th` if `4` does. Only numbers may come from `request` as well: a name in a question may be wrong.
+/// Whether every mark of `sentence` occurs in `evidence`: a file name must occur as a whole,
+/// `Cache.get` if both of its names do, `4th` if `4` does. Only numbers may also come from
+/// `request`, because a name in a question may be wrong.
 pub fn has_known_marks(sentence: &str, evidence: &[&str], request: &str) -> bool {
     let occurs = |mark: &str| evidence.iter().any(|source| is_backed(source, mark));
     let is_number = |mark: &str| occurs(mark) || is_backed(request, mark);
@@ -40,7 +41,7 @@ pub fn has_known_marks(sentence: &str, evidence: &[&str], request: &str) -> bool
     words::marks(sentence).iter().all(|mark| known(mark))
 }
 
-/// The path and the line of `src/a.rs:14`, `a.rs`; `None` if the mark does not name a file.
+/// The path and line of `src/a.rs:14` or `a.rs`; `None` if the mark does not name a file.
 fn file(mark: &str) -> Option<(&str, Option<&str>)> {
     let is_line = |line: &str| !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit());
     let (path, line) = match mark.rsplit_once(':') {
@@ -50,7 +51,8 @@ fn file(mark: &str) -> Option<(&str, Option<&str>)> {
     (is_path(path) && path.contains(['.', '/'])).then_some((path, line))
 }
 
-/// Whether a text has the file `path`, or one of this name in a folder; `a.rs` is not in `data.rs`, `b-a.rs` or `a.rs.bak`.
+/// Whether a text contains the file `path`, or one of this name in a folder; `a.rs` is not in
+/// `data.rs`, `b-a.rs` or `a.rs.bak`.
 fn names_file(source: &str, path: &str) -> bool {
     let goes_on = |text: &str| {
         let mut letters = text.chars();
@@ -60,7 +62,8 @@ fn names_file(source: &str, path: &str) -> bool {
     places(source, path).any(|at| !source[..at].ends_with(['-', '.']) && !goes_on(&source[at + path.len()..]))
 }
 
-/// The evidence marks, `[e2]`, and the files of a sentence. A model that was shown nothing may not name any.
+/// The evidence marks, `[e2]`, and the files in a sentence. A model that was shown nothing must not
+/// cite any.
 pub fn citations(sentence: &str) -> Vec<String> {
     let is_mark = |word: &str| {
         word.strip_prefix('e')
@@ -71,12 +74,14 @@ pub fn citations(sentence: &str) -> Vec<String> {
     marked.filter(|inner| is_mark(inner)).map(|inner| format!("[{inner}]")).chain(files).collect()
 }
 
-/// Number of neighbouring lines that have to back a sentence, and share of its content words that they have to contain.
+/// Number of neighbouring lines that must support a sentence, and share of its content words that
+/// they must contain.
 const WINDOW_LINES: usize = 24;
 const WINDOW_SHARE: f64 = 0.4;
 
-/// Whether a few neighbouring lines of `shown` say what a sentence says: they have all its marks that the question does
-/// not have, and enough of its words. A sentence that says that something is missing is never backed by what is shown.
+/// Whether a few neighbouring lines of `shown` support a sentence: they contain all of its marks
+/// that are not in the question, and enough of its words. A sentence that says that something is
+/// missing is never supported.
 pub fn is_said_by(sentence: &str, shown: &str, question: &str) -> bool {
     let marks = words::marks(sentence);
     let known = words::content(question);
@@ -93,8 +98,9 @@ pub fn is_said_by(sentence: &str, shown: &str, question: &str) -> bool {
     !says_missing(sentence) && (0..lines.len()).step_by(step).any(is_in)
 }
 
-/// Whether a question asks for a value, and a sentence names none that `shown` has and the question has not: no number,
-/// name or constant. Such a sentence answers in words that fit any code: `it returns the value that was given`.
+/// Whether a question asks for a value and a sentence gives none that is in `shown` but not in the
+/// question: no number, name or constant. Such a sentence fits any code:
+/// `it returns the value that was given`.
 pub fn names_no_value(sentence: &str, shown: &str, question: &str) -> bool {
     const VALUES: &str =
         "return returns returned give gives yield yields default defaults value values raise raises throw throws many";
@@ -141,7 +147,7 @@ pub fn places<'a>(source: &'a str, mark: &'a str) -> impl Iterator<Item = usize>
     source.match_indices(mark).map(|(at, _)| at).filter(is_whole)
 }
 
-/// Cuts a stream of text into sentences and holds back the unfinished last one.
+/// Splits a stream of text into sentences, holding back the unfinished last one.
 #[derive(Debug, Default)]
 pub struct Sentences {
     held: String,

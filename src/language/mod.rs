@@ -1,4 +1,5 @@
-//! Reads what people write: words, quotations, clauses, and whether one text is backed by another. Knows no project and no model.
+//! Reads text that people write: words, quotations, clauses, and evidence for a statement. Independent of project and
+//! model.
 
 mod asked;
 pub mod clauses;

@@ -1,4 +1,4 @@
-//! Finds the texts in quotation marks; apostrophes are not quotation marks.
+//! Finds texts in quotation marks; apostrophes are not quotation marks.
 
 use std::ops::Range;
 
@@ -34,7 +34,7 @@ pub fn of(text: &str) -> Vec<Quotation<'_>> {
     found
 }
 
-/// How many parentheses are open at byte `at`; those in quotations do not count.
+/// Number of parentheses open at byte `at`, ignoring those in quotations.
 pub fn depth(text: &str, quotations: &[Quotation<'_>], at: usize) -> usize {
     let is_quoted = |place: usize| quotations.iter().any(|one| one.range.contains(&place));
     let signs = text[..at].char_indices().filter(|(place, _)| !is_quoted(*place));

@@ -1,4 +1,4 @@
-//! Tells whether a text says a value, in whatever words or digits: `23:00` is said by `11 pm`, `0.05` by `5%`, `Los Angeles` by `LA`.
+//! Determines whether a text states a value in any form: `23:00` as `11 pm`, `0.05` as `5%`, `Los Angeles` as `LA`.
 
 use std::collections::HashSet;
 
@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use super::words;
 
-/// Words that say nothing of a value by themselves.
+/// Words that say nothing about a value by themselves.
 const COMMON: &[&str] = &[
     "a", "an", "and", "are", "at", "be", "by", "for", "i", "in", "is", "it", "me", "my", "of", "on", "or", "the", "to",
     "with", "you",
 ];
-/// Words for numbers; each of these also counts alone.
+/// Number words; each of these also counts alone.
 const NUMBERS: [(&str, f64); 42] = [
     ("zero", 0.0),
     ("one", 1.0),
@@ -57,13 +57,13 @@ const NUMBERS: [(&str, f64); 42] = [
     ("noon", 12.0),
 ];
 
-/// A text in the form in which values are looked for.
+/// A text prepared for looking up values.
 pub struct Said {
     low: String,
     numbers: Vec<f64>,
     /// Its words in lower case, and their stems.
     words: HashSet<String>,
-    /// It has letters of another script than Latin, in which names are written differently.
+    /// Whether it has letters of a script other than Latin, in which names are written differently.
     is_foreign: bool,
 }
 
@@ -80,7 +80,8 @@ impl Said {
         }
     }
 
-    /// Whether the text says the value, or one of those that it consists of. Nothing is said by a flag; an empty value needs no saying.
+    /// Whether the text states the value, or part of a composite one. A flag needs no statement,
+    /// nor does an empty value.
     pub fn has(&self, value: &Value) -> bool {
         match value {
             Value::Null | Value::Bool(_) => true,
@@ -129,7 +130,8 @@ fn is_latin(letter: char) -> bool {
     letter < '\u{250}'
 }
 
-/// The numbers of a text, each in the ways in which it can be meant: `5%` is 5 and 0.05, `8 pm` 8 and 20, `12,000` and `12k` are 12000.
+/// The numbers in a text, each in all of its possible meanings: `5%` is 5 and 0.05, `8 pm` 8 and
+/// 20, `12,000` and `12k` are 12000.
 fn numbers(text: &str) -> Vec<f64> {
     let mut found: Vec<f64> = Vec::new();
     let mut rest = text;
@@ -160,7 +162,8 @@ fn numbers(text: &str) -> Vec<f64> {
     found
 }
 
-/// The number that a text begins with, without the commas between groups of three digits, and its length in the text.
+/// The number at the beginning of a text, without commas between groups of three digits, and its
+/// length in the text.
 fn digits(text: &str) -> (String, usize) {
     let bytes = text.as_bytes();
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);

@@ -1,4 +1,4 @@
-//! Takes from a text what planning and checking compare: content words, and marks (paths, numbers, identifiers).
+//! Extracts from a text what planning and checking compare: content words, and marks (paths, numbers, identifiers).
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ const COMMON: &[&str] = &[
     "with", "would", "you", "your",
 ];
 
-/// The words of a text and of its identifiers that carry meaning, in lower case and stemmed.
+/// The meaningful words of a text and of its identifiers, in lower case and stemmed.
 pub fn content(text: &str) -> HashSet<String> {
     split(text).into_iter().filter(|word| !COMMON.contains(&word.as_str())).map(|word| stem(&word)).collect()
 }
@@ -53,7 +53,8 @@ pub fn stem(word: &str) -> String {
     word.trim_end_matches('e').to_owned()
 }
 
-/// The paths, file names, numbers and identifiers of a text: a rewording must neither lose nor invent one.
+/// The paths, file names, numbers and identifiers of a text, which a rewording must neither lose
+/// nor invent.
 pub fn marks(text: &str) -> Vec<String> {
     let mut marks = Vec::new();
     for raw in text.split_whitespace() {
@@ -84,7 +85,7 @@ fn is_mark(word: &str) -> bool {
             || (word.len() > 3 && word.chars().all(|c| c.is_ascii_uppercase() || c == '_')))
 }
 
-/// Whether a word is written as names in code are: `a_b`, `aB`, `A::b`, `MAX`, `Queue`, `_a`.
+/// Whether a word is written like a name in code: `a_b`, `aB`, `A::b`, `MAX`, `Queue`, `_a`.
 pub fn is_coined(word: &str) -> bool {
     let shouted = word.len() > 2 && word.chars().all(|c| c.is_uppercase() || c == '_' || c.is_ascii_digit());
     is_compound(word)
@@ -93,7 +94,8 @@ pub fn is_coined(word: &str) -> bool {
         || word.chars().next().is_some_and(char::is_uppercase) && word.chars().skip(1).any(char::is_lowercase)
 }
 
-/// Like [`is_coined`] for a word of a sentence: punctuation around it is ignored, and a capital alone does not count.
+/// Like [`is_coined`] for a word in a sentence: ignores surrounding punctuation, and a capital
+/// alone does not count.
 pub fn is_coined_word(word: &str) -> bool {
     let word = word.trim_matches(|letter: char| !letter.is_alphanumeric() && letter != '_');
     is_coined(word) && !is_capitalised(word)
@@ -104,7 +106,8 @@ pub fn is_compound(name: &str) -> bool {
     name.trim_matches('_').contains(['_', '.', ':', '$']) || is_camel(name)
 }
 
-/// Whether a word is a capital followed by small letters only: `Queue`, or any first word of a sentence.
+/// Whether a word is a capital followed only by small letters: `Queue`, or any first word of a
+/// sentence.
 pub fn is_capitalised(word: &str) -> bool {
     let mut letters = word.chars();
     letters.next().is_some_and(char::is_uppercase) && letters.all(char::is_lowercase)
@@ -114,8 +117,8 @@ fn is_camel(word: &str) -> bool {
     word.chars().zip(word.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase())
 }
 
-/// `text`, or its beginning and end with `[…]` between if it has more than `bytes_max` bytes: bytes, because a token of any script has
-/// three to four of them.
+/// `text`, or its beginning and end with `[…]` in between if it exceeds `bytes_max`. In bytes,
+/// because a token of any script has three to four of them.
 pub fn shorten(text: &str, bytes_max: usize) -> String {
     if text.len() <= bytes_max {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Keeps lessons: problems, what solved them and why, stored in the project's database and found again by similarity.
+//! Lessons: problems, their solutions and the reasons, stored in the project's database and found by similarity.
 
 pub(crate) mod store;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 pub use store::{Lessons, LessonsError};
 
-/// A lesson to be stored. Long texts are cut.
+/// A lesson to store. Long texts are truncated.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lesson {
     pub problem: String,
@@ -39,7 +39,7 @@ impl Stored {
     }
 }
 
-/// A solution that code can use again: the call that worked. Other solutions are plain text.
+/// A solution that code can reuse: the call that worked. Other solutions are plain text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Solution {
     pub tool: String,
@@ -51,7 +51,7 @@ pub struct Solution {
 }
 
 impl Solution {
-    /// Parses a solution; `None` for plain text, and for a call that was cut.
+    /// Parses a solution; `None` for plain text, and for a truncated call.
     pub fn read(text: &str) -> Option<Solution> {
         serde_json::from_str(text).ok()
     }

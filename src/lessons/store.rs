@@ -14,16 +14,18 @@ use super::{Found, Lesson, Signal, Stored};
 use crate::base::mask::Mask;
 use crate::base::storage::Trouble;
 
-/// Maximum number of lessons. A search reads all of them: 5,000 with vectors of 384 numbers are 8 MB.
+/// Maximum number of lessons. A search reads all of them: 5,000 with vectors of 384 numbers are 8
+/// MB.
 const LESSONS_MAX: usize = 5_000;
 
 /// Maximum bytes of all texts and vectors together; every checkpoint stores a copy of them.
 const BYTES_MAX: i64 = 16 << 20;
 
-/// A lesson that failed this often in a row is not offered any more.
+/// A lesson that failed this often in a row is no longer offered.
 const FAILURES_MAX: u32 = 2;
 
-/// Longest texts of a lesson in bytes: models with a context of a few thousand tokens read them.
+/// Longest texts of a lesson in bytes: models with a context of a few thousand tokens must read
+/// them.
 const PROBLEM_MAX: usize = 2_000;
 const SOLUTION_MAX: usize = 8_000;
 const WHY_MAX: usize = 2_000;
@@ -37,7 +39,7 @@ pub enum LessonsError {
     Folder { file: PathBuf, source: std::io::Error },
     #[error("{}", trouble(source, file).told("the store of lessons", file, source))]
     Database { file: PathBuf, source: rusqlite::Error },
-    #[error("a vector of {0} numbers is too long for a lesson; the most is {VECTOR_MAX}")]
+    #[error("a vector of {0} numbers is too long for a lesson; the limit is {VECTOR_MAX}")]
     Vector(usize),
 }
 
@@ -103,7 +105,7 @@ impl Lessons {
             )
         })?;
         self.query(|connection| {
-            // Deletes all lessons after the first ones, by usefulness, that fit both limits.
+            // Deletes all lessons after those, in order of usefulness, that fit both limits.
             connection.execute(
                 "DELETE FROM lessons WHERE id IN (
                      SELECT id FROM (
@@ -128,9 +130,9 @@ impl Lessons {
         })
     }
 
-    /// The `k` lessons most similar to the query, best first and of equal ones the newest first, without those that
-    /// failed too often. Each is compared by vectors if both sides have one of the same length, else by words; lessons
-    /// with a score of 0 are left out.
+    /// The `k` lessons most similar to the query, best first and newest first among equals, without
+    /// those that failed too often. Compared by vectors if both sides have one of the same length,
+    /// else by words; lessons with a score of 0 are left out.
     pub fn search(&self, text: &str, vector: Option<&[f32]>, k: usize) -> Result<Vec<Found>, LessonsError> {
         let text = &*self.mask.apply(text);
         let offered: Vec<Stored> = self.query(|connection| {
@@ -181,8 +183,8 @@ impl Lessons {
         })
     }
 
-    /// Replaces all lessons by the output of [`Lessons::rows`], in one transaction. Returns false, and changes
-    /// nothing, if they are of another form.
+    /// Replaces all lessons with the output of [`Lessons::rows`], in one transaction. Returns
+    /// false, and changes nothing, if it has another format.
     pub fn restore(&self, rows: &[Vec<u8>]) -> Result<bool, LessonsError> {
         let texts = rows.iter().map(|row| std::str::from_utf8(row).ok());
         let is_json = |text: &&str| serde_json::from_str::<IgnoredAny>(text).is_ok();
@@ -271,12 +273,13 @@ fn words(text: &str) -> HashSet<String> {
     if long.is_empty() { all } else { long }
 }
 
-/// A vector as stored: little-endian f32, one after the other.
+/// A vector as stored: consecutive little-endian f32.
 fn to_blob(vector: &[f32]) -> Vec<u8> {
     vector.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-/// The vector of a blob; `None` if it is damaged (no whole number of f32), so that the lesson is found by words.
+/// The vector of a blob; `None` if it is damaged (not a whole number of f32), so that the lesson is
+/// found by words.
 fn from_blob(blob: &[u8]) -> Option<Vec<f32>> {
     let (numbers, rest) = blob.as_chunks::<4>();
     (rest.is_empty() && !numbers.is_empty()).then(|| numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())

@@ -29,7 +29,8 @@ pub struct Options {
 pub struct Line {
     pub id: serde_json::Value,
     pub prompt: String,
-    /// Whether names of control tokens in the prompt, such as `<|im_start|>`, become these tokens or stay text.
+    /// Whether names of control tokens in the prompt, such as `<|im_start|>`, become these tokens
+    /// or stay text.
     #[serde(default)]
     pub special: bool,
 }
@@ -45,7 +46,8 @@ pub struct Completed {
     pub guessed_tokens: usize,
     pub prompt_ms: u64,
     pub decode_ms: u64,
-    /// Mean entropy in nats of the distributions that the tokens were drawn from; absent without tokens.
+    /// Mean entropy, in nats, of the distributions from which the tokens were drawn; absent without
+    /// tokens.
     pub entropy: Option<f32>,
     /// `end`, `max-tokens`, `context-full` or `repetition`.
     pub finish: Finish,
@@ -55,7 +57,8 @@ pub fn read(file: &Path) -> Result<Vec<Line>> {
     jsonl::read(file, r#"{"id", "prompt"}"#)
 }
 
-/// Describes the model in `file`, with `slots` slots of `context` tokens each. Errors if its header is unreadable.
+/// Describes the model in `file`, with `slots` slots of `context` tokens each. Fails if its header
+/// is unreadable.
 pub fn model(file: &Path, slots: usize, context: u32, kv_type: &str) -> Result<ModelSpec> {
     Ok(ModelSpec {
         role: Role::Planner,

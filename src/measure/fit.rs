@@ -16,13 +16,13 @@ use crate::models::gguf::Header;
 use crate::models::speed::Speed;
 use crate::models::{Registry, Role, architectures, digest};
 
-/// Other users of memory than the models.
+/// Memory used by anything other than the models.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Given {
     pub embedder: Bytes,
-    /// Memory of the program before any model, in place of [`PROCESS`].
+    /// Memory of the program before any model is loaded, instead of [`PROCESS`].
     pub overhead: Option<Bytes>,
-    /// Working memory of each model, in place of the computed one.
+    /// Working memory of each model, instead of the computed value.
     pub activations: Option<Bytes>,
 }
 
@@ -33,7 +33,7 @@ pub struct Report {
     pub overhead_bytes: Bytes,
     pub embedder_bytes: Bytes,
     pub models: Vec<Model>,
-    /// Roles that servers play, which take no memory here.
+    /// Roles that servers take, which need no memory here.
     pub servers: Vec<String>,
     /// The rest of the budget with all models loaded.
     pub free_bytes: Bytes,
@@ -54,7 +54,7 @@ pub struct Model {
     pub compute_bytes: Bytes,
     /// Vocabulary, compute graphs, metadata of KV cells.
     pub host_bytes: Bytes,
-    /// By number of slots: the most tokens each slot can have.
+    /// By number of slots: the maximum tokens per slot.
     pub longest_context: BTreeMap<u8, u32>,
     /// By number of slots: `recommended`, `risky` or an empty text.
     pub advice: BTreeMap<u8, &'static str>,
@@ -77,7 +77,7 @@ pub struct Model {
     pub forecast: Option<Forecast>,
 }
 
-/// The typical turn of a forecast: prompt tokens that are not in the prefix cache, and tokens of the answer.
+/// The typical turn of a forecast: uncached prompt tokens, and tokens of the answer.
 const TURN_PROMPT: usize = 1_200;
 const TURN_ANSWER: usize = 60;
 
@@ -132,7 +132,8 @@ impl Report {
 /// Numbers of slots for which the longest context is reported.
 const SLOTS: [u8; 3] = [1, 2, 4];
 
-/// Places the models of `asked` on `machine`. If they do not fit, the report shows them as asked for, with the refusal.
+/// Places the models of `asked` on `machine`. If they do not fit, the report shows them as
+/// requested, with the refusal.
 pub fn report(asked: &[Asked], given: &Given, machine: &Machine) -> (Report, Option<Refused>) {
     let fixed = given.embedder + given.overhead.unwrap_or(PROCESS);
     let (fitted, refused) = match ladder::fit(asked, fixed.into(), machine) {
@@ -160,7 +161,7 @@ pub fn report(asked: &[Asked], given: &Given, machine: &Machine) -> (Report, Opt
     (report, refused)
 }
 
-/// The first candidate of each model with the settings it asks for, whether or not that fits.
+/// The first candidate of each model with its requested settings, whether or not they fit.
 fn as_asked(asked: &[Asked], machine: &Machine) -> Fitted {
     let models = asked.iter().filter_map(|model| {
         let (header, wanted) = model.candidates.first()?.clone();
@@ -230,7 +231,8 @@ fn adjusted(header: &Header, settings: &LoadSettings, given: &Given, machine: &M
     }
 }
 
-/// Maximum number of tokens per slot that fit: a multiple of [`cache::CELL_STEP`], at most what the model was trained on, or 0.
+/// Maximum number of tokens per slot that fit: a multiple of [`cache::CELL_STEP`], at most the
+/// model's trained length, or 0.
 fn longest_context(
     header: &Header,
     settings: &LoadSettings,
@@ -247,7 +249,7 @@ fn longest_context(
         let need = adjusted(header, &longer, given, machine);
         overrun(others + need, machine) == Bytes::ZERO
     };
-    // A file that does not say its trained length: a million tokens are more than any machine here holds.
+    // A file without a trained length: a million tokens are more than any machine here can hold.
     let trained = if header.context_train == 0 { 1 << 20 } else { header.context_train };
     let (mut good, mut bad) = (0, trained.div_ceil(step) + 1);
     // Binary search: at most 32 rounds.
@@ -258,7 +260,8 @@ fn longest_context(
     (good * step).min(trained)
 }
 
-/// Recommends the largest number of slots that still have a good context each; less context is risky.
+/// Recommends the largest number of slots that still have a good context each; less context is
+/// risky.
 fn advice(longest: &BTreeMap<u8, u32>) -> BTreeMap<u8, &'static str> {
     let most = longest.iter().filter(|(_, context)| **context >= CONTEXT_GOOD).map(|(slots, _)| *slots).max();
     let word = |slots: u8, context: u32| match context {
@@ -269,8 +272,8 @@ fn advice(longest: &BTreeMap<u8, u32>) -> BTreeMap<u8, &'static str> {
     longest.iter().map(|(&slots, &context)| (slots, word(slots, context))).collect()
 }
 
-/// Smaller chat models of the folder that could play `role`: other quantisations of its model first, then other models,
-/// by their place in models.toml and from large to small.
+/// Smaller chat models in the folder that could take `role`: other quantisations of its model
+/// first, then other models, by their rank in models.toml and from large to small.
 pub fn alternatives(registry: &Registry, role: Role) -> Vec<Arc<Header>> {
     let Ok(spec) = registry.get(role) else { return Vec::new() };
     let own = &spec.header;

@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use serde::de::DeserializeOwned;
 
-/// The values of a file with one JSON object a line; blank lines are skipped, and a file without a value is an error.
-/// `form` shows such an object in messages, as in `{"id", "prompt"}`.
+/// The values of a file with one JSON object per line; blank lines are skipped, and a file without
+/// values is an error. `form` shows such an object in messages, for example `{"id", "prompt"}`.
 pub fn read<T: DeserializeOwned>(file: &Path, form: &str) -> Result<Vec<T>> {
     let text = std::fs::read_to_string(file)
         .with_context(|| format!("{} cannot be read; name a file with one {form} a line", file.display()))?;

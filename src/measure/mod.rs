@@ -1,4 +1,4 @@
-//! Implements the commands that measure: `complete`, `bench`, `eval`, `fit`, `models probe` and `synth`.
+//! Implements the measuring commands: `complete`, `bench`, `eval`, `fit`, `models probe` and `synth`.
 
 pub(crate) mod bench;
 pub(crate) mod complete;

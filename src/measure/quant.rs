@@ -59,7 +59,7 @@ impl FromStr for Quant {
     }
 }
 
-/// The value that is called `text`, whatever its case; an error lists the names there are.
+/// The value called `text`, ignoring case; an error lists the existing names.
 pub fn named<T: Copy>(all: &[(T, &str)], text: &str) -> Result<T> {
     let names = || all.iter().map(|(_, name)| *name).collect::<Vec<_>>().join(", ");
     let found = all.iter().find(|(_, name)| name.eq_ignore_ascii_case(text)).map(|(value, _)| *value);

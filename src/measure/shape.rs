@@ -15,8 +15,8 @@ pub use blueprint::{Blueprint, Fill, Planned};
 
 use super::quant::named;
 
-/// A model whose shape can be written. The tiny ones are for tests: a few layers of small width, with all that their
-/// architecture has.
+/// A model whose shape can be written. The tiny ones are for tests: a few narrow layers, with all
+/// features of their architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     Lfm2_24bA2b,
@@ -86,7 +86,8 @@ const NAMES: [(Shape, &str); 30] = [
 ];
 
 impl Shape {
-    /// Entries of the model's own vocabulary; of the tiny shapes, of LFM2's, or fewer where each entry has numbers for every layer.
+    /// Entries of the model's own vocabulary; for the tiny shapes of LFM2's, or fewer if each entry
+    /// has numbers for every layer.
     pub fn vocabulary(self) -> u64 {
         match self {
             Shape::Qwen35_4b | Shape::Qwen36_35bA3b => 248_320,
@@ -101,7 +102,7 @@ impl Shape {
         }
     }
 
-    /// Keys and tensors of the shape with a vocabulary of that many entries.
+    /// Keys and tensors of the shape with a vocabulary of this many entries.
     pub fn blueprint(self, vocabulary: u64) -> Blueprint {
         match self {
             Shape::Lfm2_24bA2b => lfm2::LFM2_24B.blueprint(vocabulary),
@@ -171,7 +172,8 @@ mod tests {
 
     #[test]
     fn sizes_are_about_those_in_the_models_names() {
-        // In billions, as the makers say it. Gemma's E4B count their tables for each layer too.
+        // In billions, as stated by the makers. For Gemma's E4B they also count the per-layer
+        // tables.
         for (shape, billions) in [
             ("qwen3.5-4b", 4.2),
             ("qwen3.6-35b-a3b", 34.7),

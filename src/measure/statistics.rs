@@ -7,7 +7,7 @@ pub fn percentile(values: &mut [f64], share: f64) -> f64 {
     values.get(place.min(values.len().saturating_sub(1))).copied().unwrap_or(0.0)
 }
 
-/// The median, of an even number of values the mean of the two in the middle; NaN without values.
+/// The median; for an even number of values the mean of the middle two; NaN without values.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let half = values.len() / 2;

@@ -1,6 +1,7 @@
-//! Writes a model of a named shape with random weights, to measure time and memory of models that are not at hand.
+//! Writes a model of a named shape with random weights, to measure time and memory of models that are not available.
 //!
-//! Speed and memory are those of the real model; its text is noise, and its experts are chosen evenly.
+//! Speed and memory are those of the real model; its text is noise, and its experts are chosen
+//! evenly.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -14,17 +15,18 @@ use crate::base::{Bytes, Cancel};
 use crate::models::gguf::write::ALIGNMENT;
 use crate::models::gguf::{GgufError, vocabulary};
 
-/// The text to write.
+/// The file to write.
 #[derive(Clone, Debug)]
 pub struct Recipe {
     pub shape: Shape,
     pub quant: Quant,
-    /// A GGUF whose tokenizer is taken: all of its vocabulary, or as many of its first tokens as there is room for.
+    /// A GGUF whose tokenizer is used: its whole vocabulary, or as many of its first tokens as
+    /// there is room for.
     pub vocabulary_of: PathBuf,
     /// Entries of the vocabulary; `None` for as many as the model has.
     pub tokens: Option<u64>,
-    /// Whether the weights are left out: the file has a hole in their place, which takes no room on the disk. Enough for
-    /// everything that reads the header alone.
+    /// Whether the weights are left out: the file has a hole in their place, which takes no disk
+    /// space. Sufficient for everything that reads only the header.
     pub hollow: bool,
 }
 
@@ -44,8 +46,8 @@ pub enum SynthError {
     Cancelled { path: PathBuf },
 }
 
-/// Writes `out` and returns its size. `progress` gets (bytes written, bytes in total). The file gets its name when complete; an
-/// unfinished one is removed.
+/// Writes `out` and returns its size. `progress` gets (bytes written, total bytes). The file gets
+/// its name when complete; an unfinished one is removed.
 pub fn write(
     recipe: &Recipe,
     out: &Path,
@@ -93,7 +95,7 @@ fn partial_of(out: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// A fixed seed, so that files of one shape are equal byte for byte.
+/// A fixed seed, so that files of the same shape are byte-for-byte equal.
 const SEED: u64 = 0x4c46_4d32;
 
 /// The unfinished file, removed on drop; after the rename there is nothing to remove.

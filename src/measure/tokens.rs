@@ -1,4 +1,4 @@
-//! Builds a synthetic model's vocabulary: LFM2's special tokens, another model's tokens, and padding to the size wanted.
+//! Builds a synthetic model's vocabulary: LFM2's special tokens, another model's tokens, and padding to a given size.
 
 use std::collections::{HashMap, HashSet};
 
@@ -26,7 +26,7 @@ const SPECIAL: [&str; 14] = [
     "<|tool_response_end|>",
 ];
 
-/// Fewest entries of a vocabulary: the special tokens, and a token for each byte.
+/// Minimum number of entries in a vocabulary: the special tokens, and a token for each byte.
 pub const LEAST: u64 = 512;
 
 pub const PAD: u32 = 0;
@@ -42,12 +42,13 @@ pub struct Laid {
     pub tokens: Vec<String>,
     pub types: Vec<i32>,
     pub merges: Vec<String>,
-    /// Empty if tokens are made by merges.
+    /// Empty if tokens result from merges.
     pub scores: Vec<f32>,
 }
 
-/// `size` tokens with their types. Ids of `vocabulary` shift by the special tokens; merges name tokens by their text. Of a
-/// larger vocabulary the first tokens are taken, which are the bytes and the most frequent words, and the merges that make them.
+/// `size` tokens with their types. Ids of `vocabulary` shift by the special tokens; merges name
+/// tokens by their text. Of a larger vocabulary the first tokens are used, which are the bytes and
+/// the most frequent words, and the merges that produce them.
 pub fn lay_out(vocabulary: &Vocabulary, size: usize) -> Laid {
     let mut tokens: Vec<String> = SPECIAL.iter().map(|&token| token.to_owned()).collect();
     let mut types = vec![CONTROL; SPECIAL.len()];

@@ -1,19 +1,19 @@
-//! Generates random weights fast: every matrix is read from another offset of one pool of random blocks.
+//! Generates random weights fast: every matrix is read from another offset in one pool of random blocks.
 
 use half::f16;
 
 use super::quant::Quant;
 use super::shape::{Fill, Planned};
 
-/// Blocks in a pool: 2^18 - 5, a prime, so that no two of 262,139 consecutive rows (of 2, 4, … blocks) start at the
-/// same offset. 4.7 MB at q4_0, 8.9 at q8_0, 14.2 at tq1_0, 17.3 at tq2_0.
+/// Blocks in a pool: 2^18 - 5, a prime, so that no two of 262,139 consecutive rows (of 2, 4, …
+/// blocks) start at the same offset. 4.7 MB at q4_0, 8.9 at q8_0, 14.2 at tq1_0, 17.3 at tq2_0.
 const POOL_BLOCKS: usize = 262_139;
 
 /// Random matrices of one quantisation; the same seed gives the same bytes.
 pub struct Weights {
     quant: Quant,
     random: fastrand::Rng,
-    /// One pool for each quantisation and row length, because the scale of the values depends on them.
+    /// One pool per quantisation and row length, because the scale of the values depends on them.
     pools: Vec<(Quant, u64, Vec<u8>)>,
 }
 
@@ -22,7 +22,7 @@ impl Weights {
         Weights { quant, random: fastrand::Rng::with_seed(seed), pools: Vec::new() }
     }
 
-    /// Passes the bytes of `tensor` to `out` piece by piece; stops at its first error.
+    /// Passes the bytes of `tensor` to `out` in pieces; stops at its first error.
     pub fn write<E>(&mut self, tensor: &Planned, mut out: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let scale = row_scale(tensor.shape[0]);
         let small = |value: &mut dyn FnMut() -> f32| -> Vec<u8> {
@@ -37,7 +37,8 @@ impl Weights {
             }
             Fill::Uniform => {
                 let random = &mut self.random;
-                // A uniform distribution has the standard deviation `scale` if it ranges to ±√3 times that.
+                // A uniform distribution has the standard deviation `scale` if its range is ±√3
+                // times that.
                 out(&small(&mut || (random.f32() * 2.0 - 1.0) * scale * 3f32.sqrt()))
             }
             Fill::Quantised => self.quantised(tensor, out),
@@ -73,7 +74,8 @@ impl Weights {
     }
 }
 
-/// Blocks of random integers, each with an f16 scale, so that values have a standard deviation of about `deviation`.
+/// Blocks of random integers, each with an f16 scale, so that values have a standard deviation of
+/// about `deviation`.
 fn fill_pool(random: &mut fastrand::Rng, quant: Quant, deviation: f32) -> Vec<u8> {
     let bytes = quant.kind().block_bytes as usize;
     let mut pool = vec![0; POOL_BLOCKS * bytes];
@@ -98,16 +100,17 @@ fn fill_pool(random: &mut fastrand::Rng, quant: Quant, deviation: f32) -> Vec<u8
     pool
 }
 
-/// Bytes of a TQ1_0 block that hold weights: 48 bytes of five weights and 4 bytes of four.
+/// Bytes of a TQ1_0 block that contain weights: 48 bytes of five weights and 4 bytes of four.
 const TQ1_BYTES: usize = 52;
 
-/// A random byte that holds five base-3 digits as TQ1_0 packs them: their number `n` below 243 as `n * 256 / 243`,
-/// rounded up. The last four bytes of a block hold four digits; their fifth is not read.
+/// A random byte with five base-3 digits as packed in TQ1_0: their number `n` below 243 as
+/// `n * 256 / 243`, rounded up. The last four bytes of a block contain four digits; their fifth is
+/// not read.
 fn five_trits(random: u8) -> u8 {
     (((u16::from(random) * 243) >> 8) * 256).div_ceil(243) as u8
 }
 
-/// A random byte that holds four two-bit numbers from 0 to 2, as TQ2_0 packs them.
+/// A random byte with four two-bit numbers from 0 to 2, as packed in TQ2_0.
 fn four_trits(random: u8) -> u8 {
     let random = ((u16::from(random) * 81) >> 8) as u8;
     [1, 3, 9, 27].iter().rev().fold(0, |packed, power| (packed << 2) | (random / power % 3))

@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::Bytes;
 
-/// Models and other holders of memory, and the memory that is left.
+/// Models and other holders of memory, and free memory.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct Memory {
     pub models: Vec<ModelRow>,
     /// Memory of other holders, such as the embedder.
     pub others: Vec<(String, Bytes)>,
-    /// The servers that play roles; they take no memory here.
+    /// The servers that take roles; they need no memory here.
     #[serde(default)]
     pub servers: Vec<ServerRow>,
     /// The load that is in progress.
@@ -31,40 +31,40 @@ pub struct ModelRow {
     pub bytes: Bytes,
     /// `bytes` by purpose, such as `weights`.
     pub parts: Vec<(String, Bytes)>,
-    /// Its weights are counted with another context of the same file.
+    /// Whether its weights are counted with another context of the same file.
     pub shares_weights: bool,
     /// LoRA adapters.
     pub lora: Vec<String>,
     /// Seconds since its last use; `None` while it is in use.
     pub idle_s: Option<u64>,
-    /// It is never evicted.
+    /// Whether it is never evicted.
     pub pinned: bool,
-    /// Which settings were reduced so that it fits; `None` if none were.
+    /// The settings that were reduced to make it fit; `None` if none were.
     pub rung: Option<String>,
 }
 
-/// A model of a server that plays roles.
+/// A model on a server that takes roles.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct ServerRow {
     pub roles: Vec<String>,
-    /// Its name there; `None` if it is not known before the first request.
+    /// Its name there; `None` if unknown before the first request.
     pub model: Option<String>,
     /// Host and port.
     pub host: String,
     /// `answers`, `away`, `refused` (by the user) or `not asked yet`.
     pub state: String,
-    /// Tokens of a request and its answer.
+    /// Maximum tokens of a request and its answer together.
     pub context: Option<usize>,
-    /// Requests of this process that were answered, and their tokens.
+    /// Number of this process's requests that were answered, and their tokens.
     pub calls: usize,
     pub prompt_tokens: usize,
     pub generated_tokens: usize,
-    /// Time to the first piece of the last answer.
+    /// Time until the first piece of the last answer.
     pub first_ms: u64,
 }
 
 impl ServerRow {
-    /// A line about it: what it is, where, and what it cost so far.
+    /// A line about it: its name, its place, and its cost so far.
     pub fn told(&self) -> String {
         let model = self.model.as_deref().map(|model| format!("{model} at ")).unwrap_or_default();
         let context = self.context.map(|context| format!(", context {context}")).unwrap_or_default();
@@ -83,7 +83,7 @@ impl ServerRow {
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 pub struct LoadingRow {
     pub file: String,
-    /// The part that is done, from 0 to 1.
+    /// The part read so far, from 0 to 1.
     pub share: f32,
 }
 
@@ -91,11 +91,12 @@ pub struct LoadingRow {
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 pub struct ModelFile {
     pub file: String,
-    /// Roles that models.toml or a swap gives it.
+    /// Roles assigned to it by models.toml or a swap.
     pub roles: Vec<String>,
     pub loaded: bool,
-    /// Memory that a load would need in addition to what is in use; `None` if it cannot be loaded.
+    /// Memory that a load would need in addition to the memory in use; `None` if it cannot be
+    /// loaded.
     pub needs_bytes: Option<Bytes>,
-    /// The parts of `needs_bytes`, or why it cannot be loaded.
+    /// The components of `needs_bytes`, or why it cannot be loaded.
     pub detail: String,
 }

@@ -1,4 +1,4 @@
-//! Defines plans and their steps: states, calls that need consent, how calls ended, and the files that they change.
+//! Plans and their steps: states, calls that need consent, outcomes of calls, and the files that they change.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use serde_json::{Map, Value};
 
 use crate::base::{CallId, StepId};
 
-/// A plan as it is shown to the user.
+/// A plan as shown to the user.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct PlanView {
     pub steps: Vec<PlanStep>,
     /// Tokens that models read and write for its steps.
     pub total_estimated_tokens: usize,
-    /// From the speed of the planner as measured here; null if it was not measured.
+    /// Based on the planner's speed as measured here; null if it was not measured.
     #[serde(default)]
     pub estimated_seconds: Option<u64>,
     pub status: PlanStatus,
@@ -68,33 +68,33 @@ pub enum StepState {
     FailedToExecute,
 }
 
-/// A model's choice among tools of servers.
+/// A model's choice among the servers' tools.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct ToolChoice {
     pub step: StepId,
     /// The role that chose.
     pub role: String,
-    /// Number of tools that it chose among.
+    /// Number of tools on offer.
     pub offered: usize,
-    /// Null if its reply holds no call that fits a tool.
+    /// Null if its reply contains no call that fits a tool.
     pub tool: Option<String>,
-    /// Null for a model of a server, which does not say.
+    /// Null for a model on a server, which does not report it.
     pub sure: Option<Sure>,
-    /// There was no call, or the role was less sure than it was of each right choice when it was
-    /// measured: the planner chooses among the same tools.
+    /// Whether there was no call, or the role was less certain than of every right choice in its
+    /// measurement: the planner then chooses among the same tools.
     pub handed_on: bool,
 }
 
-/// How sure a model was, by the least sure token of the name that it wrote.
+/// How certain a model was, judged by the least certain token of the name that it wrote.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct Sure {
-    /// The probability of the token less that of the likeliest other: from 0 to 1.
+    /// The probability of the token minus that of the most likely alternative: from 0 to 1.
     pub margin: f32,
-    /// The entropy of all tokens that were possible, in nats: 0 if it was certain.
+    /// The entropy over all possible tokens, in nats: 0 if it was certain.
     pub entropy: f32,
 }
 
-/// How one tool call of a step ended.
+/// The outcome of one tool call of a step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct StepReport {
     pub step: StepId,
@@ -116,25 +116,26 @@ pub struct StepReport {
     /// A unified diff, if the call changed a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
-    /// The files that the call changed, with their full texts; empty for a command and for what is not text.
+    /// The files that the call changed, with their full texts; empty for a command and for anything
+    /// that is not text.
     #[serde(skip)]
     pub changes: Vec<FileChange>,
-    /// The result as a model reads it; a long one is cut in the middle.
+    /// The result as a model reads it; a long one is shortened in the middle.
     #[serde(skip)]
     pub output: String,
     pub wall_ms: u64,
 }
 
-/// How a tool call ended.
+/// The outcome of a tool call.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum StepStatus {
     Succeeded,
-    /// It ran and did not work, or it could not run.
+    /// It ran and did not succeed, or it could not run.
     Failed,
-    /// The user said no.
+    /// The user refused it.
     Rejected,
-    /// The user stopped it, or took the question back.
+    /// The user stopped it, or the question was withdrawn.
     Cancelled,
     /// It needs consent, and nobody could be asked.
     NotAsked,
@@ -145,7 +146,7 @@ pub enum StepStatus {
 }
 
 impl StepStatus {
-    /// Whether the call did not run because it had no right to.
+    /// Whether the call did not run because it was not permitted.
     pub fn is_refused(self) -> bool {
         matches!(self, StepStatus::Rejected | StepStatus::Cancelled | StepStatus::NotAsked | StepStatus::Denied)
     }
@@ -158,9 +159,11 @@ pub enum Asks {
     /// Whether the call may run.
     #[default]
     Consent,
-    /// Values of these arguments of the call, which nothing says. Giving them does not approve the call.
+    /// Values of these arguments of the call, which are given nowhere. Giving them does not approve
+    /// the call.
     Values(Vec<String>),
-    /// Whether the turn goes on after a stage that the user inspects; a no leaves out what `skips` says, or stops the turn without it.
+    /// Whether the turn goes on after a stage that the user inspects; a no leaves out what `skips`
+    /// describes, or stops the turn without it.
     Stage { skips: Option<String> },
 }
 
@@ -181,16 +184,18 @@ pub struct Proposal {
     pub reason: String,
     /// A unified diff or the command line.
     pub preview: String,
-    /// The files that the call would change, with their full texts; empty for a command and for what is not text.
+    /// The files that the call would change, with their full texts; empty for a command and for
+    /// anything that is not text.
     #[serde(skip)]
     pub changes: Vec<FileChange>,
-    /// The calls that [`Decision::Always`] would cover, in words; null if that answer is not offered.
+    /// The calls that [`Decision::Always`] would cover, in words; null if that answer is not
+    /// offered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always: Option<String>,
 }
 
 impl Proposal {
-    /// The names of the arguments that the user is asked to give; empty where consent is asked for.
+    /// The names of the arguments that the user is asked for; empty if consent is requested.
     pub fn wanted(&self) -> &[String] {
         match &self.asks {
             Asks::Consent | Asks::Stage { .. } => &[],
@@ -203,7 +208,8 @@ impl Proposal {
         matches!(self.asks, Asks::Stage { .. })
     }
 
-    /// The decision that the values of all wanted arguments make, in their order; a no if one is left empty.
+    /// The decision given by the values of all wanted arguments, in order; a no if one is left
+    /// empty.
     pub fn filled(&self, values: impl IntoIterator<Item = String>) -> Decision {
         let mut arguments = self.arguments.clone();
         let given = self.wanted().iter().zip(values).filter(|(_, value)| !value.trim().is_empty());
@@ -226,19 +232,19 @@ impl Proposal {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
     Approve,
-    /// Approve it, and everything that [`Proposal::always`] describes until the session ends.
+    /// Approve it, and everything described by [`Proposal::always`] until the session ends.
     Always,
     Reject,
-    /// The question was taken back without an answer.
+    /// The question was withdrawn without an answer.
     Cancel,
-    /// Nobody could be asked; the text says why, and what allows it beforehand.
+    /// Nobody could be asked; the text says why, and how to allow it beforehand.
     NotAsked(String),
     /// Run it with these arguments instead, after the same checks.
     Modify(Map<String, Value>),
 }
 
-/// The text of a file before and after a change. It stays within the process: neither journal nor `--json` holds it, because both
-/// have the unified diff.
+/// The text of a file before and after a change. It stays within the process: neither the journal
+/// nor `--json` contains it, because both have the unified diff.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChange {
     /// Relative to the project, with `/`.

@@ -1,4 +1,4 @@
-//! Defines the counters and findings of the single-model loop and the cognitive loop.
+//! The counters and findings of the single-model loop and the cognitive loop.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ pub struct ToolMiss {
     pub total_responses: usize,
     pub responses_with_tool_calls: usize,
     pub responses_without_tool_calls: usize,
-    /// Tool calls written in another notation than the model's own, whether they could be read or not.
+    /// Tool calls in a notation other than the model's own, whether or not they could be read.
     pub textual_tool_call_patterns: usize,
     /// `responsesWithoutToolCalls` divided by `totalResponses`.
     pub miss_rate: f64,
@@ -48,7 +48,7 @@ pub enum Stall {
     UnreadableCall,
     /// It calls tools that do not exist, or with arguments that do not fit.
     NoUsableCall,
-    /// It only uses the tools of one server while steps for others are open.
+    /// It uses only the tools of one server while steps for other servers are open.
     CategoryLockIn,
     /// It ends before every part of the request is done.
     OpenSteps,
@@ -66,7 +66,7 @@ pub enum Remedy {
     ExecutingToolsOnly,
     /// Only the tools of other servers are offered.
     OtherToolsOnly,
-    /// The model gets the problem and is asked again.
+    /// The model is told the problem and asked again.
     AskedAgain,
     /// Code carries out the open steps.
     CodeOwnedSteps,
@@ -81,7 +81,7 @@ impl Remedy {
     }
 }
 
-/// The single-model loop makes no progress, and what is done about it.
+/// A lack of progress in the single-model loop, and the remedy.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
 pub struct Detection {
     /// From 1.
@@ -96,7 +96,7 @@ pub struct Recovery {
     /// From 1.
     pub iteration: usize,
     pub stall: Stall,
-    /// The model then continued by itself.
+    /// Whether the model then continued by itself.
     pub recovered: bool,
 }
 

@@ -1,27 +1,28 @@
-//! The abilities of the model behind a URL, as a probe found them.
+//! The abilities of the model behind a URL, as found by a probe.
 
 use serde::{Deserialize, Serialize};
 
-/// Found out once per URL and model; what failed is left out of every later request.
+/// Probed once per URL and model; later requests leave out whatever failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Abilities {
-    /// The model's name at the server.
+    /// The model's name on the server.
     pub model: String,
     pub kind: Kind,
-    /// Context of one request in tokens.
+    /// Context of one request, in tokens.
     pub context: usize,
-    /// Where `context` comes from, for people: `models.toml`, a path of the server, or a cautious guess.
+    /// Where `context` comes from, for people: `models.toml`, a path on the server, or a cautious
+    /// guess.
     pub context_from: String,
     pub tools: Tools,
-    /// Takes `tool_choice`, so that a call can be demanded.
+    /// Accepts `tool_choice`, so that a call can be required.
     pub must_call: bool,
-    /// Answers in a JSON schema.
+    /// Can answer by a JSON schema.
     pub schema: bool,
-    /// Answers inside a grammar in GBNF.
+    /// Can answer inside a GBNF grammar.
     pub grammar: bool,
     pub logprobs: bool,
     pub thinking: Switch,
-    /// Tells how far it has read a prompt.
+    /// Reports how far it has read a prompt.
     pub progress: bool,
     /// Continues an answer that was begun.
     pub goes_on: bool,
@@ -29,7 +30,7 @@ pub struct Abilities {
     pub counts: bool,
 }
 
-/// The server's program, as far as it can be recognised.
+/// The server's software, as far as it can be recognised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -43,15 +44,16 @@ pub enum Kind {
     Other,
 }
 
-/// How calls come.
+/// How calls arrive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tools {
-    /// Tools are given in fields, and calls come in fields.
+    /// Tools are passed in fields, and calls arrive in fields.
     Structured,
-    /// Tools are given in fields, but calls are read out of the text, because the server does not parse the model's notation.
+    /// Tools are passed in fields, but calls are parsed from the text, because the server does not
+    /// parse the model's notation.
     Offered,
-    /// Tools are described in the system message, and calls are read out of the text.
+    /// Tools are described in the system message, and calls are parsed from the text.
     #[default]
     AsText,
 }
@@ -86,7 +88,8 @@ impl Kind {
 }
 
 impl Kind {
-    /// The field in which the server takes back the thoughts of an earlier message; `None` if it takes none, or may refuse the field.
+    /// The field in which the server accepts the thoughts of an earlier message; `None` if it
+    /// accepts none, or may refuse the field.
     pub fn thought_field(self) -> Option<&'static str> {
         match self {
             Kind::LlamaServer | Kind::Vllm | Kind::Sglang | Kind::Monobloc => Some("reasoning_content"),
@@ -97,7 +100,7 @@ impl Kind {
 }
 
 impl Abilities {
-    /// The abilities that are assumed before a model was asked anything.
+    /// The abilities assumed before a model has been probed.
     pub fn unknown(model: &str) -> Abilities {
         Abilities {
             model: model.to_owned(),
@@ -124,16 +127,16 @@ impl Abilities {
                 all.push(what);
             }
         };
-        say(self.tools != Tools::Structured, "structured calls (calls are read out of its text)");
-        say(self.tools != Tools::AsText && !self.must_call, "a demand for a call (it is asked for in words)");
-        say(!self.schema, "answers by a JSON schema (it is asked for in words, and checked)");
+        say(self.tools != Tools::Structured, "structured calls (calls are parsed from its text)");
+        say(self.tools != Tools::AsText && !self.must_call, "a forced call (it is asked for in words)");
+        say(!self.schema, "answers in a JSON schema (it is described in words, and checked)");
         say(!self.logprobs, "log-probabilities");
         say(self.thinking == Switch::Unknown, "a switch for thinking");
         say(!self.progress, "progress while it reads a prompt");
-        say(!self.counts, "counts of tokens (they are estimated)");
+        say(!self.counts, "token counts (they are estimated)");
         all
     }
 }
 
-/// Context that is assumed if neither `models.toml` nor the server says one.
+/// Context that is assumed if neither `models.toml` nor the server gives one.
 pub const CONTEXT_GUESSED: usize = 8_192;

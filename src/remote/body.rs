@@ -1,4 +1,4 @@
-//! Writes a request as the body that a server takes: what the server cannot do is asked for in words.
+//! Writes a request as the body for a server; features that the server lacks are requested in words.
 
 use serde_json::{Map, Value, json};
 
@@ -7,9 +7,9 @@ use super::ask::{Ask, Form};
 use crate::config::SamplingWish;
 use crate::models::dialect::{Message, Speaker, ToolText, for_api};
 
-/// The field of the object in which a choice is answered: servers take no other schema than one of an object.
+/// The field of the object that contains a choice: servers accept only schemas of objects.
 pub const CHOICE: &str = "choice";
-/// The fields in which lines are answered.
+/// The fields that contain lines.
 pub const LINES: &str = "lines";
 pub const KIND: &str = "kind";
 pub const WORDS: &str = "words";
@@ -62,13 +62,14 @@ pub fn body(ask: &Ask, can: &Abilities) -> Value {
     Value::Object(body)
 }
 
-/// Whether the beginning of the answer is given to the server as such. Inside a schema or before calls no server takes one.
+/// Whether the beginning of the answer is passed to the server as such. No server accepts one
+/// inside a schema or before calls.
 pub fn goes_on(ask: &Ask, can: &Abilities) -> bool {
     let is_plain = ask.form == Form::Free && ask.tools.is_empty() || matches!(ask.form, Form::Grammar(_));
     can.goes_on && !ask.begun.is_empty() && is_plain
 }
 
-/// The schema that the answer has to have, if the server keeps to schemas.
+/// The schema that the answer must have, if the server enforces schemas.
 fn schema(ask: &Ask, can: &Abilities) -> Option<Value> {
     if !can.schema {
         return None;
@@ -83,13 +84,13 @@ fn schema(ask: &Ask, can: &Abilities) -> Option<Value> {
             "additionalProperties": false,
         })),
         Form::Lines(kinds) => Some(lines_schema(kinds)),
-        // Where calls are fields the server writes them itself.
+        // If calls arrive in fields, the server writes them itself.
         Form::Call if can.tools != Tools::AsText => None,
         Form::Call => Some(json!({ "anyOf": ask.tools.iter().map(call_schema).collect::<Vec<_>>() })),
     }
 }
 
-/// Lines as a list of objects: servers take no other schema than one of an object.
+/// Lines as a list of objects: servers accept only schemas of objects.
 fn lines_schema(kinds: &[String]) -> Value {
     let line = json!({
         "type": "object",
@@ -105,7 +106,7 @@ fn lines_schema(kinds: &[String]) -> Value {
     })
 }
 
-/// A call of `tool` written as JSON.
+/// A call to `tool` written as JSON.
 fn call_schema(tool: &ToolText) -> Value {
     let arguments = tool.json()["function"]["parameters"].take();
     json!({
@@ -116,7 +117,7 @@ fn call_schema(tool: &ToolText) -> Value {
     })
 }
 
-/// The wishes that go into the text, because no field of the request takes them.
+/// The requirements that are put into the text, because no field of the request accepts them.
 fn in_words(ask: &Ask, can: &Abilities) -> Vec<String> {
     let mut all = Vec::new();
     match &ask.form {
@@ -146,7 +147,7 @@ fn in_words(ask: &Ask, can: &Abilities) -> Vec<String> {
     all
 }
 
-/// Adds a sentence to the last message if it is the user's, else as a message of its own.
+/// Adds a sentence to the last message if it is the user's, else as a separate message.
 fn say(messages: &mut Vec<Message>, words: &str) {
     match messages.last_mut() {
         Some(last) if last.speaker == Speaker::User => last.content = format!("{}\n\n{words}", last.content),
@@ -172,14 +173,14 @@ fn think(body: &mut Map<String, Value>, ask: &Ask, can: &Abilities) {
     }
 }
 
-/// Sampling beyond OpenAI's fields goes only to servers that are known to read it.
+/// Sampling parameters beyond OpenAI's are sent only to servers that are known to read them.
 fn sample(body: &mut Map<String, Value>, wish: SamplingWish, kind: Kind) {
     let mut put = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
             body.insert(name.to_owned(), value);
         }
     };
-    // As text a 32-bit 0.7 is 0.7, as a 64-bit number it is 0.699999988.
+    // As text, a 32-bit 0.7 is 0.7; as a 64-bit number it would be 0.699999988.
     let number = |value: f32| serde_json::from_str::<Value>(&value.to_string()).unwrap_or_default();
     put("temperature", Some(number(wish.temperature.unwrap_or(0.0))));
     put("top_p", wish.top_p.map(number));

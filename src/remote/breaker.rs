@@ -1,4 +1,5 @@
-//! Keeps a server that is away from costing every request its time limits: after some failures it is left alone for a while.
+//! Keeps an unreachable server from costing every request its timeouts: after some failures it is left alone for a
+//! while.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -6,15 +7,15 @@ use std::time::{Duration, Instant};
 use super::error::{RemoteError, Why};
 use crate::base::lock;
 
-/// Failures in a row after which a server rests.
+/// Number of consecutive failures after which a server rests.
 const FAILURES_MAX: u32 = 3;
-/// The same for an embedder: without it search goes on at once.
+/// The same for an embedder: without it, search continues at once.
 const EMBEDDER_FAILURES_MAX: u32 = 1;
 /// The first rest; each further failure doubles it, up to [`REST_MAX`].
 const REST: Duration = Duration::from_secs(15);
 const REST_MAX: Duration = Duration::from_secs(300);
 
-/// Shared by all that ask one server.
+/// Shared by all requests to one server.
 #[derive(Clone, Debug)]
 pub struct Breaker {
     state: Arc<Mutex<State>>,
@@ -35,12 +36,13 @@ struct State {
 }
 
 impl Breaker {
-    /// Of a server that is asked for vectors.
+    /// For a server that computes vectors.
     pub fn of_embedder() -> Breaker {
         Breaker { failures_max: EMBEDDER_FAILURES_MAX, ..Breaker::default() }
     }
 
-    /// Whether the server may be asked now. The first request after a rest is a trial: until it has ended, others wait for another rest.
+    /// Whether the server may be asked now. The first request after a rest is a trial: until it has
+    /// ended, others wait for another rest.
     pub fn enter(&self, now: Instant) -> Result<(), Why> {
         let mut state = lock(&self.state);
         match state.rests_until {
@@ -61,7 +63,7 @@ impl Breaker {
         *lock(&self.state) = State::default();
     }
 
-    /// Counts an error, if it says that the server is away.
+    /// Counts an error if it means that the server is unreachable.
     pub fn failed(&self, error: &RemoteError, now: Instant) {
         if !error.is_gone() {
             return;

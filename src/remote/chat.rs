@@ -1,4 +1,5 @@
-//! Carries out one request: asks again while the server is away or busy, reads the stream, and ends it if it goes nowhere.
+//! Carries out one request: retries while the server is unreachable or busy, reads the stream, and ends it if it
+//! stalls.
 
 use std::time::{Duration, Instant};
 
@@ -15,17 +16,17 @@ use super::veil::{Lifting, Veil};
 use super::{Remote, body, form, said};
 use crate::models::dialect::notation::Notation;
 
-/// The pauses after failures, one after another. Nothing is tried again once a piece of the reply has come.
+/// The pauses after consecutive failures. Nothing is retried once a piece of the reply has arrived.
 const PAUSES: [Duration; 3] = [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2)];
-/// Longest pause that a server may ask for by `Retry-After`.
+/// Longest pause that a server may request by `Retry-After`.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// Longest time that a server may load a model or be busy.
 const BUSY_MAX: Duration = Duration::from_secs(600);
-/// Times the limit of silence that a server may send nothing but signs of life.
+/// How many times the silence limit a server may send only signs of life.
 const SIGNS_MAX: u32 = 6;
-/// Time in which a stream has to end after the model has.
+/// Time within which a stream must end after the model has.
 const END_MAX: Duration = Duration::from_secs(5);
-/// More bytes than this for each token, and so many more, are not a reply any longer.
+/// A reply may not exceed this many bytes per token plus a constant.
 const TOKEN_BYTES: usize = 64;
 const REPLY_BYTES: usize = 64 << 10;
 /// Chunks without content, besides four for each token.
@@ -33,14 +34,14 @@ const EMPTY_MAX: usize = 100_000;
 
 /// Why one attempt failed.
 enum Failed {
-    /// The server was not there or broke off before the first piece.
+    /// The server was unreachable or disconnected before the first piece.
     Away(String),
-    /// It is loading or has too much to do; it says how long to wait.
+    /// The server is loading or overloaded; it says how long to wait.
     Busy(String, Option<Duration>),
     Final(Why),
 }
 
-/// Sends the pieces of the reply to `ask`, which is veiled by `veil`; an error ends them.
+/// Sends the pieces of the reply to `ask`, which is veiled by `veil`; ends with an error, if any.
 pub async fn run(remote: &Remote, (ask, veil): (&Ask, &Veil), pieces: &Pieces) -> Result<(), Why> {
     let start = Instant::now();
     let (mut away, mut busy) = (0, 0);
@@ -123,7 +124,7 @@ async fn accepted(remote: &Remote, answer: Answer, path: &str) -> Result<Answer,
     Err(Failed::Final(said::judged(status, path, &text, remote.key())))
 }
 
-/// [`accepted`] for requests that are not tried again.
+/// Like [`accepted`], for requests that are not retried.
 pub async fn accepted_or_why(remote: &Remote, answer: Answer, path: &str) -> Result<Answer, Why> {
     accepted(remote, answer, path).await.map_err(|failed| match failed {
         Failed::Final(why) => why,
@@ -132,17 +133,17 @@ pub async fn accepted_or_why(remote: &Remote, answer: Answer, path: &str) -> Res
     })
 }
 
-/// A reply that is being read.
+/// A reply being read.
 struct Stream<'a> {
     remote: &'a Remote,
     ask: &'a Ask,
     veil: &'a Veil,
     pieces: &'a Pieces,
-    /// The veil is lifted from text and thoughts as they come.
+    /// Lifts the veil from text and thoughts as they arrive.
     text: Lifting,
     thought: Lifting,
     start: Instant,
-    /// When the first thought, word or call came.
+    /// When the first thought, text or call arrived.
     first: Option<Instant>,
 }
 
@@ -160,7 +161,7 @@ impl Stream<'_> {
         while !done {
             let next = match ended {
                 None => answer.next().await?,
-                // The model has ended; counts may follow, but nothing has to.
+                // The model has ended; counts may follow, but need not.
                 Some(at) => match tokio::time::timeout_at((at + END_MAX).into(), answer.next()).await {
                     Ok(Ok(Some(bytes))) => Some(bytes),
                     _ => None,
@@ -180,7 +181,7 @@ impl Stream<'_> {
                 }
                 let value: Value = match serde_json::from_str(&data) {
                     Ok(value) => value,
-                    // Half an event at the end of a stream that was closed.
+                    // A partial event at the end of a closed stream.
                     Err(_) if next.is_none() => break,
                     Err(_) => return Err(Why::Unreadable(format!("`{}` is no JSON", self.remote.shown(&data)))),
                 };
@@ -210,7 +211,7 @@ impl Stream<'_> {
                 return Err(Why::Cut(format!("{EMPTY_MAX} chunks without content came in a row")));
             }
             if chunks.bytes > self.ask.max_tokens.saturating_mul(TOKEN_BYTES).saturating_add(REPLY_BYTES) {
-                // The server does not keep to max_tokens.
+                // The server ignores max_tokens.
                 chunks.finish = Some(Finish::Length);
                 done = true;
             }
@@ -219,7 +220,7 @@ impl Stream<'_> {
         self.end(chunks, words).await
     }
 
-    /// Reads an answer that comes as one JSON object.
+    /// Reads an answer that arrives as one JSON object.
     async fn whole(&mut self, answer: Answer) -> Result<(), Why> {
         let kind = self.remote.shown(answer.header("content-type"));
         let text = answer.text(super::http::WHOLE_MAX).await?;
@@ -272,7 +273,7 @@ impl Stream<'_> {
         Ok(())
     }
 
-    /// Passes pieces on, words in the form that was asked for.
+    /// Passes pieces on, with text in the requested form.
     async fn pass(&mut self, got: Vec<Piece>, words: &mut form::Words<'_>) {
         for piece in got {
             let piece = match piece {
@@ -296,11 +297,11 @@ impl Stream<'_> {
         if matches!(&piece, Piece::Text(text) | Piece::Thinking(text) if text.is_empty()) {
             return;
         }
-        // If nobody takes pieces any longer, the task is ended with the reply.
+        // If nobody receives pieces any longer, the task ends with the reply.
         let _ = self.pieces.send(Ok(piece)).await;
     }
 
-    /// A reason without the key, should the server have repeated it.
+    /// A reason without the key, in case the server repeated it.
     fn cleaned(&self, why: Why) -> Why {
         match why {
             Why::InAnswer(said) => Why::InAnswer(self.remote.shown(&said)),

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use crate::base::{file, places};
 use crate::models::Endpoint;
 
-/// Maximum number of servers remembered; the oldest consent is dropped first.
+/// Maximum number of servers recorded; the oldest consent is dropped first.
 const SERVERS_MAX: usize = 200;
 
-/// The file with the consents of this user.
+/// The file with this user's consents.
 pub fn store() -> PathBuf {
     places::config_dir().join("servers")
 }
 
-/// The server and the data that a person consents to.
+/// The server and the data to which a person consents.
 pub fn question(endpoint: &Endpoint) -> String {
     let url = endpoint.url();
     let way = if endpoint.is_readable_on_the_way() { " Plain http can be read on the way." } else { "" };

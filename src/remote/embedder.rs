@@ -1,4 +1,4 @@
-//! An embedder of a server: sends texts in batches, waits for their vectors, and checks that they are those of the same model as before.
+//! An embedder on a server: sends texts in batches, and checks that the vectors come from the same model as before.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,14 +10,16 @@ use crate::base::Cancel;
 use crate::embed::{Distant, EmbedError, TOKENS_MAX, mean};
 use crate::models::{Endpoint, digest};
 
-/// Maximum bytes of a text read at once: servers refuse texts above the context of their model, which is 512 tokens for many.
+/// Maximum bytes of a text per pass: servers refuse texts longer than their model's context, which
+/// is often 512 tokens.
 const PIECE_BYTES: usize = 1_280;
-/// Bytes of a token, as a careful guess.
+/// Bytes per token, as a cautious estimate.
 const TOKEN_BYTES: usize = 3;
-/// Cosine of two vectors of one text by one model, however a server computes them.
+/// Minimum cosine of two vectors of the same text by the same model, however a server computes
+/// them.
 const SAME: f32 = 0.99;
 
-/// Handle to the embedder of a server. Clones share it.
+/// Handle to the embedder on a server. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Away(Arc<Shared>);
 
@@ -26,19 +28,20 @@ struct Shared {
     remote: Remote,
     sample: Sample,
     fingerprint: String,
-    /// Whether the server was seen to have the same model as when it was added.
+    /// Whether the server was found to have the same model as when it was added.
     checked: AtomicBool,
 }
 
 impl Away {
-    /// The embedder of a server. Asks it for a vector, unless its model and the length of its vectors are known from before.
+    /// The embedder on a server. Asks it for a vector, unless its model and the length of its
+    /// vectors are already known.
     pub fn open(endpoint: &Endpoint, folder: &Path, cancel: &Cancel) -> Result<Away, EmbedError> {
         let (remote, sample) = waited(Remote::open_embedder(endpoint, folder, cancel))??;
         let fingerprint = fingerprint(endpoint, &sample);
         Ok(Away(Arc::new(Shared { remote, sample, fingerprint, checked: AtomicBool::new(false) })))
     }
 
-    /// The fingerprint of the embedder of a server, if it is known without asking.
+    /// The fingerprint of the embedder on a server, if known without asking.
     pub fn known(endpoint: &Endpoint, folder: &Path) -> Option<String> {
         Sample::kept(endpoint, folder).map(|sample| fingerprint(endpoint, &sample))
     }
@@ -48,10 +51,11 @@ impl Away {
         self.0.remote.name()
     }
 
-    /// The unit vectors of texts, each of which is read at once.
+    /// The unit vectors of texts, each read in one pass.
     fn vectors(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
         let Shared { remote, sample, checked, .. } = &*self.0;
-        // The server may have another model by the same name since: the first request of a run shows it.
+        // The server may have a different model with the same name by now: the first request of a
+        // run shows it.
         let is_first = !checked.load(Ordering::Relaxed);
         let probe = is_first.then(|| PROBE.to_owned());
         let all: Vec<String> = probe.into_iter().chain(texts.iter().cloned()).collect();
@@ -115,12 +119,12 @@ impl From<RemoteError> for EmbedError {
     }
 }
 
-/// Changes with the server, its model and the vector that it once gave for the same text.
+/// Changes with the server, its model and the vector that it first gave for a fixed text.
 fn fingerprint(endpoint: &Endpoint, sample: &Sample) -> String {
     digest::of_text(&format!("{}\n{}\n{:?}", endpoint.url(), sample.model, sample.vector))
 }
 
-/// A text in pieces that are read at once. Servers refuse an empty text.
+/// A text in pieces that are read in one pass. Servers refuse an empty text.
 fn pieces(text: &str) -> Vec<String> {
     let mut rest = &text[..text.floor_char_boundary(TOKENS_MAX * TOKEN_BYTES)];
     let mut all = Vec::new();
@@ -142,7 +146,8 @@ fn to_unit(vector: &mut [f32]) {
     }
 }
 
-/// Waits for `work` on a thread with a runtime of its own: whoever embeds may be on a thread of a runtime, which cannot wait for itself.
+/// Waits for `work` on a thread with its own runtime: the caller may be on a thread of a runtime,
+/// which cannot wait for itself.
 fn waited<T: Send>(work: impl Future<Output = T> + Send) -> Result<T, EmbedError> {
     let failed = |why: String| EmbedError::Failed(format!("the server could not be asked: {why}"));
     let ask = move || {

@@ -1,28 +1,28 @@
-//! Gives the words of a reply the form that was asked for: cuts off the beginning that was asked for, and takes a choice out of its JSON.
+//! Converts the text of a reply to the requested form: cuts off the given beginning, and extracts a choice from JSON.
 
 use serde_json::Value;
 
 use super::ask::{Ask, Form};
 use super::body::{CHOICE, KIND, LINES, WORDS};
 
-/// The words of one reply.
+/// The text of one reply.
 pub struct Words<'a> {
-    /// The beginning that may still come and is then cut off.
+    /// The beginning that may still arrive and is then cut off.
     begun: &'a str,
     form: &'a Form,
     held: String,
-    /// Words may go out as they come.
+    /// Whether text may be passed on as it arrives.
     free: bool,
 }
 
 impl<'a> Words<'a> {
-    /// The words of a reply to `ask`.
+    /// The text of a reply to `ask`.
     pub fn of(ask: &'a Ask) -> Words<'a> {
         let free = ask.begun.is_empty() && matches!(ask.form, Form::Free | Form::Call | Form::Grammar(_));
         Words { begun: &ask.begun, form: &ask.form, held: String::new(), free }
     }
 
-    /// Adds words and returns those that can no longer change.
+    /// Adds text and returns the part that can no longer change.
     pub fn push(&mut self, text: &str) -> String {
         if self.free {
             return text.to_owned();
@@ -59,7 +59,8 @@ impl<'a> Words<'a> {
     }
 }
 
-/// The choice that a text names: in the object that was asked for, as JSON, or in words. The text itself if it names none.
+/// The choice that a text names: in the requested object, as JSON, or in words. The text itself if
+/// it names none.
 fn chosen(text: &str, choices: &[String]) -> String {
     let bare = bare(text);
     let value = serde_json::from_str::<Value>(bare).unwrap_or_default();
@@ -69,7 +70,7 @@ fn chosen(text: &str, choices: &[String]) -> String {
     choices.iter().find(is).cloned().unwrap_or_else(|| text.to_owned())
 }
 
-/// The lines of the object that was asked for; the text itself if it is none.
+/// The lines in the requested object; the text itself if it is not one.
 fn lines(text: &str) -> String {
     let value = serde_json::from_str::<Value>(bare(text)).unwrap_or_default();
     let line = |one: &Value| Some(format!("{}: {}", one[KIND].as_str()?, one[WORDS].as_str()?.replace('\n', " ")));

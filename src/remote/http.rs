@@ -1,8 +1,9 @@
-//! Sends one HTTP request and receives its answer piece by piece: one connection a request, which closes when the answer is dropped.
+//! Sends one HTTP request and receives its answer in pieces, on a connection that closes when the answer is dropped.
 //!
-//! hyper, because `serve` has it already, with rustls and the certificates that the system trusts. hf-hub's ureq is not used for this: it
-//! blocks a thread, and its requests cannot be dropped. No connection is kept for the next request, so that closing one is what ends the
-//! work of the server, no redirection is followed and no proxy is asked, whatever the environment says.
+//! hyper, because `serve` already uses it, with rustls and the certificates that the system trusts.
+//! hf-hub's ureq is not used here: it blocks a thread, and its requests cannot be dropped. No
+//! connection is kept for the next request, because closing one is what stops the server's work; no
+//! redirection is followed and no proxy is used, whatever the environment says.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -25,11 +26,11 @@ use url::Url;
 
 use super::error::Why;
 
-/// Longest time for name, connection and encryption together.
+/// Longest time for name resolution, connection and encryption together.
 pub const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// Largest answer that is read whole: lists of models, errors, vectors.
+/// Largest answer that is read as a whole: lists of models, errors, vectors.
 pub const WHOLE_MAX: usize = 64 << 20;
-/// Bytes of an error that are read.
+/// Number of bytes of an error that are read.
 const ERROR_MAX: usize = 64 << 10;
 
 /// A request to a server.
@@ -50,14 +51,14 @@ pub enum Way {
     Delete,
 }
 
-/// The head of an answer, and the connection that its body comes from.
+/// The head of an answer, and the connection that delivers its body.
 pub struct Answer {
     response: Response<Incoming>,
     silence: Duration,
     _connection: Connection,
 }
 
-/// The task that moves the bytes; it ends, and with it the connection, when this is dropped.
+/// The task that moves the bytes; dropping this ends it, and with it the connection.
 struct Connection(JoinHandle<()>);
 
 impl Drop for Connection {
@@ -140,7 +141,7 @@ impl Answer {
         Ok(String::from_utf8_lossy(&all).into_owned())
     }
 
-    /// The beginning of the body of an error, as far as it comes soon.
+    /// The beginning of an error's body, as far as it arrives soon.
     pub async fn error_text(mut self) -> String {
         const SOON: Duration = Duration::from_secs(5);
         let mut all = Vec::new();
@@ -203,7 +204,7 @@ async fn connect(url: &Url) -> Result<Box<dyn Stream>, Failure> {
     let port = url.port_or_known_default().unwrap_or(80);
     let stream =
         TcpStream::connect((host.as_str(), port)).await.map_err(|error| Failure::Passing(error.to_string()))?;
-    // Requests are written whole, and answers of a token must not wait for each other.
+    // Requests are written whole, and small answers must not wait for each other.
     let _ = stream.set_nodelay(true);
     if url.scheme() != "https" {
         return Ok(Box::new(stream));
@@ -217,7 +218,7 @@ async fn connect(url: &Url) -> Result<Box<dyn Stream>, Failure> {
     }
 }
 
-/// A failure of encryption is final; a connection that was closed in the meantime is not.
+/// A failure of encryption is final; a connection closed meanwhile is not.
 fn judged(error: &io::Error) -> Failure {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented) => {
@@ -228,7 +229,7 @@ fn judged(error: &io::Error) -> Failure {
     }
 }
 
-/// The certificates that the system trusts, read at the first use of https.
+/// The certificates that the system trusts, read on first use of https.
 fn trusted() -> Result<Arc<ClientConfig>, String> {
     static TRUSTED: OnceLock<Result<Arc<ClientConfig>, String>> = OnceLock::new();
     let read = || {

@@ -1,4 +1,4 @@
-//! A model behind a URL: asks an OpenAI-compatible server, and reads the replies of every server known.
+//! A model behind a URL: queries an OpenAI-compatible server, and reads the replies of every known kind of server.
 //!
 //! [`Remote::open`] finds out what the server can do, once, and keeps it. [`Remote::chat`] asks for a reply, which always comes as a stream.
 //! With `models pull` this is the only code of the program that opens a connection to another machine, and nothing above it asks for
@@ -47,7 +47,7 @@ use veil::Veil;
 use crate::base::{Cancel, lock, private};
 use crate::models::Endpoint;
 
-/// A model of a server. Clones are the same model, and share what is learned of it.
+/// A model on a server. Clones are the same model, and share what is learned about it.
 #[derive(Clone, Debug)]
 pub struct Remote {
     endpoint: Arc<Endpoint>,
@@ -58,26 +58,28 @@ pub struct Remote {
     spent: Arc<Mutex<Spent>>,
 }
 
-/// The folder with the abilities of servers, one file for each URL and model.
+/// The folder with the abilities of servers, one file per URL and model.
 pub fn folder() -> PathBuf {
     crate::base::places::cache_dir().join("servers")
 }
 
-/// Texts whose vectors are asked for at once.
+/// Number of texts per request for vectors.
 const BATCH: usize = 64;
 
 impl Remote {
-    /// Asks the server for its models, and what its model can do unless that is kept below `folder` already.
+    /// Asks the server for its models, and probes its model unless its abilities are already stored
+    /// below `folder`.
     pub async fn open(endpoint: &Endpoint, folder: &Path, cancel: &Cancel) -> Result<Remote, RemoteError> {
         Remote::asked(endpoint, cancel, async |remote| probe::known(remote, folder).await).await
     }
 
-    /// [`Remote::open`] that probes the server again, and keeps the result.
+    /// Like [`Remote::open`], but always probes the server, and stores the result.
     pub async fn probe(endpoint: &Endpoint, folder: &Path, cancel: &Cancel) -> Result<Remote, RemoteError> {
         Remote::asked(endpoint, cancel, async |remote| probe::anew(remote, folder).await).await
     }
 
-    /// A server that is asked for vectors, with a sample of them: it is asked for one unless one is kept below `folder` already.
+    /// A server that computes vectors, with a sample of them; it is asked for one unless one is
+    /// stored below `folder`.
     pub async fn open_embedder(
         endpoint: &Endpoint,
         folder: &Path,
@@ -90,7 +92,7 @@ impl Remote {
         Ok((Remote { breaker: Breaker::of_embedder(), ..remote }, sample))
     }
 
-    /// [`Remote::open_embedder`] that asks in any case, and keeps the sample.
+    /// Like [`Remote::open_embedder`], but always asks, and stores the sample.
     pub async fn probe_embedder(
         endpoint: &Endpoint,
         folder: &Path,
@@ -136,14 +138,14 @@ impl Remote {
         &self.endpoint
     }
 
-    /// The base URL, which holds no key.
+    /// The base URL, which contains no key.
     pub fn url(&self) -> &str {
         self.endpoint.url()
     }
 
     /// The model and its place, for people.
     pub fn name(&self) -> String {
-        // llama-server calls a model by the path of its file.
+        // llama-server names a model by the path of its file.
         let model = self.can.model.rsplit_once('/').filter(|(folder, _)| folder.starts_with('/'));
         format!("{} at {}", model.map_or(&*self.can.model, |(_, file)| file), self.endpoint.host())
     }
@@ -157,7 +159,8 @@ impl Remote {
         self.can.thinking != Switch::NeverThinks
     }
 
-    /// How many tokens a text has, at most in all likelihood. Guessed by its characters, and corrected by what the server counts.
+    /// An upper estimate of the number of tokens in a text, from its characters and corrected by
+    /// the server's counts.
     pub fn tokens(&self, text: &str) -> usize {
         self.tokens.of(tokens::plain(text))
     }
@@ -184,13 +187,13 @@ impl Remote {
                 Err(why) => Err(remote.error(why)),
             };
             if let Err(error) = ran {
-                // Nobody may wait for it any longer.
+                // The receiver may be gone.
                 let _ = pieces.send(Err(error)).await;
             }
         })
     }
 
-    /// The vectors of texts, in their order.
+    /// The vectors of texts, in the same order.
     pub async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, RemoteError> {
         self.breaker.enter(Instant::now()).map_err(|why| self.error(why))?;
         let embedded = self.in_batches(texts).await;
@@ -218,7 +221,7 @@ impl Remote {
         RemoteError { url: self.url().to_owned(), why }
     }
 
-    /// The abilities of the model, to be changed for one request.
+    /// The abilities of the model, to be adapted for one request.
     fn can(&self) -> Abilities {
         (*self.can).clone()
     }
@@ -227,12 +230,12 @@ impl Remote {
         self.key.as_deref()
     }
 
-    /// A text of the server for a message.
+    /// Text from the server for a message.
     fn shown(&self, text: &str) -> String {
         said::shown(text, self.key())
     }
 
-    /// The place that a redirection names, without anything that may be secret.
+    /// The target of a redirection, without anything that may be secret.
     fn place(&self, location: &str) -> String {
         let url = url::Url::parse(location).or_else(|_| self.endpoint.of_api("").join(location));
         url.map_or_else(
@@ -271,7 +274,7 @@ impl Remote {
     }
 }
 
-/// The vectors of an answer to `embeddings`, in the order of the texts.
+/// The vectors in an answer to `embeddings`, in the order of the texts.
 fn vectors(value: &Value, wanted: usize) -> Result<Vec<Vec<f32>>, Why> {
     let wrong = |what: String| Why::Unreadable(what);
     let data = value["data"].as_array().ok_or_else(|| wrong("it has no `data`".to_owned()))?;

@@ -1,4 +1,4 @@
-//! Pieces of a reply, and what the reply cost.
+//! Pieces of a reply, and its cost.
 
 use std::time::Duration;
 
@@ -12,25 +12,27 @@ pub enum Piece {
         why: String,
         pause: Duration,
     },
-    /// Nothing came for another second.
+    /// Nothing arrived for another second.
     Pulse {
         waited_ms: u64,
     },
-    /// The server reads the prompt: tokens in all, and read so far.
+    /// The server reads the prompt: total tokens, and tokens read so far.
     Progress {
         total: usize,
         done: usize,
     },
     Thinking(String),
     Text(String),
-    /// A whole call. It comes at the end of a reply that is whole itself; a reply that was cut has none. `is_certain`: structured, or
-    /// written and closed in a known notation; any other call was guessed out of a text and may only read.
+    /// A whole call. It comes at the end of a complete reply; a truncated reply has none.
+    /// `is_certain`: structured, or written and closed in a known notation; any other call was
+    /// guessed from text and may only read.
     Call {
         call: RawCall,
         is_certain: bool,
         in_fields: bool,
     },
-    /// Calls that were whole, but are not given out, because the reply may have been cut: their names, and why.
+    /// Calls that were complete but are withheld, because the reply may have been truncated: their
+    /// names, and the reason.
     LeftOut {
         calls: Vec<String>,
         why: String,
@@ -45,18 +47,18 @@ pub enum Piece {
 /// Why a reply ended. One that ended otherwise is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
-    /// The model ended it, with calls or without.
+    /// The model ended it, with or without calls.
     Stop,
     /// The limit of tokens was reached.
     Length,
     /// The server filtered the rest.
     Filtered,
-    /// The server ended the stream in order, without a reason that is known. Its calls are left out.
+    /// The server ended the stream properly, but without a known reason. Its calls are left out.
     Unsaid,
 }
 
 impl Finish {
-    /// Whether the model said all that it wanted to say.
+    /// Whether the model finished its reply.
     pub fn is_whole(self) -> bool {
         self == Finish::Stop
     }
@@ -66,14 +68,14 @@ impl Finish {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     pub prompt_tokens: usize,
-    /// Part of `prompt_tokens` that the server did not read again.
+    /// The part of `prompt_tokens` that the server did not read again.
     pub cached_tokens: usize,
-    /// Thoughts included.
+    /// Including thoughts.
     pub generated_tokens: usize,
     pub thought_tokens: usize,
-    /// True if the server counted no tokens, and these are guessed from the texts.
+    /// Whether the server counted no tokens, so that these are estimates from the texts.
     pub is_estimate: bool,
-    /// From the request to the first piece of text, thought or call.
+    /// Time from the request to the first piece of text, thought or call.
     pub first_ms: u64,
     pub total_ms: u64,
 }
@@ -102,9 +104,9 @@ impl Spent {
 pub struct Whole {
     pub thinking: String,
     pub text: String,
-    /// With whether each is certain, see [`Piece::Call`].
+    /// Each with whether it is certain, see [`Piece::Call`].
     pub calls: Vec<(RawCall, bool)>,
-    /// The calls came in fields, not in the text.
+    /// Whether the calls arrived in fields rather than in the text.
     pub in_fields: bool,
     pub finish: Option<Finish>,
     pub usage: Usage,

@@ -1,4 +1,4 @@
-//! Finds out once what the model of a server can do, by asking it small things, and keeps that by URL and model.
+//! Determines once what a server's model can do, by small test requests, and stores the result by URL and model.
 
 use std::path::{Path, PathBuf};
 
@@ -14,26 +14,26 @@ use super::{Remote, body};
 use crate::base::{file, hex};
 use crate::models::dialect::{Message, ToolText};
 
-/// Changes when the probe asks other things, so that older results are probed again.
+/// Changes when the probe changes, so that older results are probed again.
 const EDITION: u32 = 1;
-/// Tokens of an answer that only has to begin, and of one that may think before a call.
+/// Tokens for an answer that only has to begin, and for one that may think before a call.
 const FEW: usize = 16;
 const ENOUGH: usize = 256;
 
-/// The stored abilities of the model, else those found out now.
+/// The stored abilities of the model, else those determined now.
 pub async fn known(remote: &mut Remote, folder: &Path) -> Result<Abilities, Why> {
     let model = server::choose(remote, false).await?;
     let Some(kept) = file::read_json::<Abilities>(&place(remote, folder, &model.name)) else {
         return find(remote, folder, model).await;
     };
-    // The list may say another context than the last time, because the server was restarted.
+    // The list may give a different context than last time, because the server was restarted.
     let said = remote.endpoint().context.map(|context| (context, "models.toml".to_owned()));
     let listed = model.context.map(|context| (context, "its list of models".to_owned()));
     let (context, context_from) = said.or(listed).unwrap_or((kept.context, kept.context_from.clone()));
     Ok(Abilities { context, context_from, ..kept })
 }
 
-/// The abilities found out now.
+/// The abilities determined now.
 pub async fn anew(remote: &mut Remote, folder: &Path) -> Result<Abilities, Why> {
     let model = server::choose(remote, false).await?;
     find(remote, folder, model).await
@@ -59,17 +59,17 @@ async fn find(remote: &mut Remote, folder: &Path, model: Listed) -> Result<Abili
     can.logprobs = logprobs(remote, &can).await?;
     (can.context, can.context_from) = server::context(remote, &model).await;
     if let Err(error) = file::replace_json(&place(remote, folder, &model.name), &can) {
-        tracing::warn!(%error, "what the server can do cannot be kept, and is found out anew the next time");
+        tracing::warn!(%error, "the server's abilities cannot be stored and are probed again next time");
     }
     Ok(can)
 }
 
-/// A plain answer. A server that refuses one of the harmless fields is asked without it.
+/// A plain answer. If a server refuses one of the harmless fields, it is asked without it.
 async fn talks(remote: &mut Remote, can: &mut Abilities) -> Result<Whole, Why> {
     let ask = || Ask::new(vec![Message::user("Say hello.")], FEW);
     match asked(remote, can, ask()).await {
         Err(Why::Status { status: 400 | 422, said }) => {
-            tracing::debug!(said, "asked again without the fields that not every server takes");
+            tracing::debug!(said, "asked again without the fields that some servers reject");
             (can.counts, can.progress) = (false, false);
             asked(remote, can, ask()).await
         }
@@ -102,14 +102,14 @@ fn adding() -> Ask {
     Ask { tools: vec![tool], thinks: Some(false), ..Ask::new(messages, ENOUGH) }
 }
 
-/// Whether a tool may be offered in fields, and how the call comes.
+/// Whether a tool may be passed in fields, and how the call arrives.
 async fn tools(remote: &mut Remote, can: &Abilities) -> Result<Tools, Why> {
     let can = Abilities { tools: Tools::Structured, ..can.clone() };
     let Some(whole) = tried(remote, &can, adding()).await? else { return Ok(Tools::AsText) };
     Ok(match whole.calls.first() {
         Some(_) if whole.in_fields => Tools::Structured,
         Some(_) => Tools::Offered,
-        // A model that calls nothing says nothing about the server.
+        // A model that calls nothing gives no information about the server.
         None => Tools::Structured,
     })
 }
@@ -120,7 +120,7 @@ async fn demanded(remote: &mut Remote, can: &Abilities) -> Result<bool, Why> {
     Ok(whole.is_some_and(|whole| !whole.calls.is_empty()))
 }
 
-/// A name that no model writes by itself shows that the server keeps to the schema.
+/// A name that no model would write by itself shows that the server enforces the schema.
 async fn schema(remote: &mut Remote, can: &Abilities) -> Result<bool, Why> {
     let schema = json!({
         "type": "object", "properties": { "zq7": { "type": "integer" } }, "required": ["zq7"], "additionalProperties": false,
@@ -154,7 +154,7 @@ async fn logprobs(remote: &Remote, can: &Abilities) -> Result<bool, Why> {
     }
 }
 
-/// The whole reply of a model that can do what `can` says; `None` if the server refuses it.
+/// The whole reply of a model with the abilities `can`; `None` if the server refuses it.
 async fn tried(remote: &mut Remote, can: &Abilities, ask: Ask) -> Result<Option<Whole>, Why> {
     match asked(remote, can, ask).await {
         Ok(whole) => Ok(Some(whole)),
@@ -167,7 +167,7 @@ async fn asked(remote: &mut Remote, can: &Abilities, ask: Ask) -> Result<Whole, 
     remote.chat(ask).collect().await.map_err(|error| error.why)
 }
 
-/// A refusal is an answer to the probe. A server that is not there is not.
+/// A refusal answers the probe; an unreachable server does not.
 fn refused(why: Why) -> Result<(), Why> {
     match why {
         Why::Status { .. } | Why::InAnswer(_) | Why::BadCall(_) | Why::NoSuchPath { .. } | Why::Unreadable(_) => Ok(()),

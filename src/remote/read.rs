@@ -1,4 +1,4 @@
-//! Turns the chunks of a reply into pieces, whatever server wrote them, and decides at the end which calls count.
+//! Turns the chunks of any server's reply into pieces, and decides at the end which calls count.
 //!
 //! ```text
 //! {"choices":[{"delta":{"reasoning_content":"Which file?"}}]}
@@ -29,13 +29,13 @@ pub struct Chunks<'n> {
     pub usage: Usage,
     /// Why the model ended, once it has said so.
     pub finish: Option<Finish>,
-    /// The reason as the server wrote it, if it is none that is known.
+    /// The server's own reason, if it is not a known one.
     reason: String,
-    /// Bytes of thoughts, words and calls so far.
+    /// Bytes of thoughts, text and calls so far.
     pub bytes: usize,
 }
 
-/// A call that comes in fields.
+/// A call that arrives in fields.
 #[derive(Debug, Default)]
 struct Field {
     index: Option<u64>,
@@ -58,7 +58,7 @@ impl<'n> Chunks<'n> {
         }
     }
 
-    /// Reads the data of an event, or a whole answer of a server that does not stream.
+    /// Reads the data of an event, or the whole answer of a server that does not stream.
     pub fn take(&mut self, value: &Value) -> Result<Vec<Piece>, Why> {
         if let Some(error) = said::error_in(value) {
             return Err(if said::is_too_long(value, &error) {
@@ -133,7 +133,8 @@ impl<'n> Chunks<'n> {
         }
     }
 
-    /// A call or a part of one. Some servers leave `index` out, or send 0 for every call: then a new id begins a new call.
+    /// A call or part of one. Some servers leave out `index`, or send 0 for every call: then a new
+    /// id begins a new call.
     fn field(&mut self, part: &Value) -> Result<(), Why> {
         let (index, id) = (part["index"].as_u64(), part["id"].as_str().unwrap_or_default());
         let function = &part["function"];
@@ -172,7 +173,7 @@ impl<'n> Chunks<'n> {
         Ok(())
     }
 
-    /// Ends the reply: the rest of its words, and its calls if it is whole.
+    /// Ends the reply: returns the rest of its text, and its calls if it is complete.
     pub fn end(self) -> Result<(Vec<Piece>, Finish, Usage), Why> {
         let Chunks { tools, words, fields, mut noted, usage, finish, reason, .. } = self;
         let mut pieces = Vec::new();
@@ -225,8 +226,8 @@ fn cut(finish: Finish, reason: &str) -> String {
     match finish {
         Finish::Length => "the answer was cut at its limit of tokens".to_owned(),
         Finish::Filtered => "the server filtered the rest of the answer".to_owned(),
-        _ if reason.is_empty() => "the server does not say why the answer ended, so it may be cut".to_owned(),
-        _ => format!("the answer ended by `{reason}`, which is not known, so it may be cut"),
+        _ if reason.is_empty() => "the server does not say why the answer ended, so it may be cut off".to_owned(),
+        _ => format!("the answer ended with the unknown reason `{reason}`, so it may be cut off"),
     }
 }
 
@@ -236,7 +237,7 @@ fn finish(reason: &str) -> Result<Finish, Why> {
         | "stop_sequence" => Finish::Stop,
         "length" | "max_tokens" | "max_completion_tokens" | "max_output_tokens" => Finish::Length,
         "content_filter" | "safety" => Finish::Filtered,
-        // vLLM and SGLang end a request so that they gave up.
+        // With these, vLLM and SGLang end a request that they gave up.
         "abort" | "error" | "cancelled" | "canceled" => return Err(Why::Cut(format!("finish_reason is {reason}"))),
         _ => Finish::Unsaid,
     })

@@ -1,4 +1,4 @@
-//! A reply as it comes. Dropping it closes the connection, and with that ends the work of the server.
+//! A streamed reply. Dropping it closes the connection, which stops the server's work.
 
 use std::time::{Duration, Instant};
 
@@ -9,9 +9,9 @@ use tokio::time::timeout;
 use super::error::{RemoteError, Why};
 use super::piece::{Piece, Whole};
 
-/// Pieces that wait to be taken; a slow reader then slows the server down.
+/// Maximum number of waiting pieces; a slow reader then slows down the server.
 const PIECES_MAX: usize = 256;
-/// Time without a piece after which waiting is reported, each time it passes.
+/// Time without a piece after which a pulse is sent, repeatedly.
 const BEAT: Duration = Duration::from_secs(1);
 
 /// A running reply.
@@ -23,11 +23,11 @@ pub struct Reply {
     over: bool,
 }
 
-/// Where the task of a reply puts its pieces.
+/// Where the task of a reply sends its pieces.
 pub type Pieces = mpsc::Sender<Result<Piece, RemoteError>>;
 
 impl Reply {
-    /// Starts the task that `work` makes. Needs the tokio runtime.
+    /// Starts the task created by `work`. Needs the tokio runtime.
     pub(super) fn start<W>(url: &str, work: impl FnOnce(Pieces) -> W) -> Reply
     where
         W: Future<Output = ()> + Send + 'static,
@@ -37,8 +37,8 @@ impl Reply {
         Reply { pieces, task, url: url.to_owned(), since: Instant::now(), over: false }
     }
 
-    /// The next piece; `None` after [`Piece::Finished`] or an error. Gives a [`Piece::Pulse`] when nothing else comes
-    /// for a second. It may be dropped while it waits; no piece is lost.
+    /// The next piece; `None` after [`Piece::Finished`] or an error. Returns a [`Piece::Pulse`] if
+    /// nothing else arrives for a second. It may be dropped while waiting without losing a piece.
     pub async fn next(&mut self) -> Result<Option<Piece>, RemoteError> {
         if self.over {
             return Ok(None);

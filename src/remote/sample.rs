@@ -1,4 +1,4 @@
-//! A vector of a server's embedder, kept so that a run need not ask for the length of its vectors, and notices another model.
+//! A stored vector of a server's embedder, so that a run knows the vector length and notices another model.
 
 use std::path::{Path, PathBuf};
 
@@ -8,27 +8,27 @@ use sha2::{Digest as _, Sha256};
 use crate::base::{file, hex};
 use crate::models::Endpoint;
 
-/// The text whose vector is kept.
+/// The text whose vector is stored.
 pub const PROBE: &str = "a small function that reads a file";
 
-/// The embedder of a server as it was when it was first asked.
+/// The embedder on a server as it was when first asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// Its name at the server.
+    /// Its name on the server.
     pub model: String,
-    /// The vector of [`PROBE`] as the server gave it.
+    /// The vector that the server gave for [`PROBE`].
     pub vector: Vec<f32>,
 }
 
 impl Sample {
-    /// The sample of the server that is kept below `folder`.
+    /// The sample for the server stored below `folder`.
     pub fn kept(endpoint: &Endpoint, folder: &Path) -> Option<Sample> {
         file::read_json::<Sample>(&place(endpoint, folder)).filter(|sample| !sample.vector.is_empty())
     }
 
     pub(super) fn keep(&self, endpoint: &Endpoint, folder: &Path) {
         if let Err(error) = file::replace_json(&place(endpoint, folder), self) {
-            tracing::warn!(%error, "the length of a server's vectors cannot be kept, and is asked for the next time");
+            tracing::warn!(%error, "the length of a server's vectors cannot be stored and is requested again next time");
         }
     }
 }

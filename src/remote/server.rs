@@ -1,4 +1,4 @@
-//! Asks a server what it has: its models, and how long the context of one of them is.
+//! Asks a server for its models, and for the context of one of them.
 
 use serde_json::{Value, json};
 
@@ -8,19 +8,19 @@ use super::error::Why;
 use super::http::{Answer, Failure, WHOLE_MAX};
 use super::{Remote, said};
 
-/// One model of a server's list.
+/// One model in a server's list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listed {
     pub name: String,
     pub kind: Kind,
-    /// Tokens of context by the list.
+    /// Context in tokens according to the list.
     pub context: Option<usize>,
 }
 
-/// Pauses after a connection that failed or a server that is busy.
+/// Pauses after a failed connection or a busy server.
 const PAUSES_MS: [u64; 2] = [500, 1_000];
 
-/// The model that `models.toml` names, else the only one; `embeds`: among those that make vectors.
+/// The model named in `models.toml`, else the only one; `embeds`: among those that compute vectors.
 pub async fn choose(remote: &Remote, embeds: bool) -> Result<Listed, Why> {
     let named = remote.endpoint().model.as_deref();
     let (all, kind) = match list(remote).await {
@@ -37,7 +37,7 @@ fn picked(mut all: Vec<Listed>, kind: Kind, named: Option<&str>, embeds: bool) -
     match named {
         Some(name) if all.is_empty() => Ok(Listed { name: name.to_owned(), kind, context: None }),
         Some(name) => {
-            // Ollama leaves out the tag `latest`.
+            // Ollama omits the tag `latest`.
             let is = |one: &Listed| one.name == name || one.name.strip_suffix(":latest") == Some(name);
             let found = all.iter().find(|one| is(one)).cloned();
             found.ok_or_else(|| Why::NoSuchModel { name: said::shown(name, None), there: names(&all) })
@@ -47,7 +47,7 @@ fn picked(mut all: Vec<Listed>, kind: Kind, named: Option<&str>, embeds: bool) -
             if all.len() > 1 {
                 all.retain(|one| makes_vectors(one) == embeds);
             }
-            // monobloc has its roles as models.
+            // monobloc lists its roles as models.
             if kind == Kind::Monobloc {
                 all.retain(|one| one.name == if embeds { "embedder" } else { "planner" });
             }
@@ -74,7 +74,7 @@ async fn list(remote: &Remote) -> Result<(Vec<Listed>, Kind), Why> {
     Ok((listed, kind))
 }
 
-/// Names of models in a list are at most so many, each of so many characters.
+/// Maximum number of names in a list of models, and maximum characters of each.
 const NAME_MAX: usize = 400;
 
 fn listed(one: &Value, by_header: Kind) -> Option<Listed> {
@@ -94,7 +94,8 @@ fn listed(one: &Value, by_header: Kind) -> Option<Listed> {
     Some(Listed { name: name.to_owned(), kind, context })
 }
 
-/// The context of a model and where it is said. Ollama reports its own only once the model is loaded, so this is asked after the probe.
+/// The context of a model and its source. Ollama reports its own only once the model is loaded, so
+/// this is asked after the probe.
 pub async fn context(remote: &Remote, model: &Listed) -> (usize, String) {
     if let Some(context) = remote.endpoint().context {
         return (context, "models.toml".to_owned());
@@ -122,13 +123,13 @@ pub async fn context(remote: &Remote, model: &Listed) -> (usize, String) {
     {
         return (
             trained.min(CONTEXT_GUESSED),
-            "a guess, because /api/show only says what the model was trained for".to_owned(),
+            "a guess, because /api/show only gives the context the model was trained for".to_owned(),
         );
     }
     (CONTEXT_GUESSED, "a guess, because the server does not say it: set `context` in models.toml".to_owned())
 }
 
-/// The context in use, in the answer of a server of this kind.
+/// The context in use, from an answer by a server of this kind.
 fn context_in(kind: Kind, value: &Value, model: &str) -> Option<usize> {
     let of = |list: &Value, fields: &[&str]| {
         let is = |one: &&Value| fields.iter().any(|field| one[*field].as_str() == Some(model));
@@ -146,7 +147,7 @@ fn context_in(kind: Kind, value: &Value, model: &str) -> Option<usize> {
     found.and_then(|count| usize::try_from(count).ok()).filter(|count| *count > 0)
 }
 
-/// `model_info` of Ollama has the architecture in the name of its fields.
+/// Ollama's `model_info` has the architecture in its field names.
 fn trained(value: &Value) -> Option<usize> {
     let fields = value["model_info"].as_object()?;
     let (_, length) = fields.iter().find(|(name, _)| name.ends_with(".context_length"))?;
@@ -158,7 +159,7 @@ pub async fn post(remote: &Remote, path: &str, body: &Value) -> Result<Value, Wh
     json_of(tried(remote, path, Some(body.to_string()), true).await?).await
 }
 
-/// Asks a path outside the common API, once.
+/// Requests a path outside the common API, once.
 async fn beside(remote: &Remote, path: &str, body: Option<Value>) -> Result<Value, Why> {
     json_of(tried(remote, path, body.map(|body| body.to_string()), false).await?).await
 }
@@ -168,7 +169,7 @@ async fn json_of(answer: Answer) -> Result<Value, Why> {
     serde_json::from_str(&text).map_err(|_| Why::Unreadable("it is no JSON".to_owned()))
 }
 
-/// The answer with status 200; a server that is away or busy is asked again twice.
+/// The answer with status 200; an unreachable or busy server is asked again twice.
 async fn tried(remote: &Remote, path: &str, body: Option<String>, common: bool) -> Result<Answer, Why> {
     let mut pauses = PAUSES_MS.iter();
     loop {

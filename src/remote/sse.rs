@@ -7,7 +7,8 @@
 //! data: [DONE]
 //! ```
 //!
-//! The crates for this (eventsource-stream, sse-stream) hold a line however long it becomes, so a server could fill the memory.
+//! The crates for this (eventsource-stream, sse-stream) buffer a line of any length, so a server
+//! could fill the memory.
 
 /// Longest line, and longest event.
 pub const LINE_MAX: usize = 1 << 20;
@@ -17,11 +18,11 @@ pub const LINE_MAX: usize = 1 << 20;
 pub enum Heard {
     /// The data of an event.
     Data(String),
-    /// A comment: the server lives.
+    /// A comment: the server is alive.
     Comment,
 }
 
-/// A line is longer than [`LINE_MAX`], or an event is.
+/// A line or an event is longer than [`LINE_MAX`].
 #[derive(Debug, PartialEq)]
 pub struct TooLong;
 
@@ -31,13 +32,13 @@ pub struct Events {
     line: Vec<u8>,
     data: String,
     has_data: bool,
-    /// The last byte was a carriage return, so a line feed belongs to it.
+    /// Whether the last byte was a carriage return, so that a following line feed belongs to it.
     after_return: bool,
     begun: bool,
 }
 
 impl Events {
-    /// Adds bytes, cut anywhere, and gives what became whole by them.
+    /// Adds bytes, split anywhere, and returns everything that they complete.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<Heard>, TooLong> {
         let mut heard = Vec::new();
         let mut rest = bytes;
@@ -58,7 +59,7 @@ impl Events {
         Ok(heard)
     }
 
-    /// The event that the end of the stream leaves without its empty line.
+    /// The event without its empty line at the end of the stream, if any.
     pub fn finish(mut self) -> Result<Option<String>, TooLong> {
         if !self.line.is_empty() {
             self.end_line()?;

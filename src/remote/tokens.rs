@@ -1,19 +1,20 @@
-//! Estimates how many tokens a text has for a model whose tokeniser is not at hand, corrected by the server's counts.
+//! Estimates the tokens of a text for a model without a local tokenizer, corrected by the server's counts.
 
 use std::sync::{Arc, Mutex};
 
 use super::ask::Ask;
 use crate::base::lock;
 
-/// Characters of ASCII for each token, in code and prose. Any other character counts as one token.
+/// ASCII characters per token, in code and prose. Any other character counts as one token.
 const CHARS: f64 = 3.2;
-/// Added to every guess, so that a prompt seldom is longer than was thought.
+/// Factor for every estimate, so that a prompt is rarely longer than expected.
 const MARGIN: f64 = 1.1;
-/// Tokens around a message.
+/// Tokens around each message.
 const AROUND: usize = 8;
-/// Bounds of what is learned: a server that counts nonsense must not make prompts endless or empty.
+/// Bounds of the learned factor: a server with wrong counts must not make prompts endless or empty.
 const FACTOR: std::ops::RangeInclusive<f64> = 0.5..=2.5;
-/// Shorter prompts teach nothing, because a server's own template is a large part of them.
+/// Shorter prompts are not used for learning, because the server's own template is a large part of
+/// them.
 const LEARN_MIN: f64 = 200.0;
 
 /// The measured length of one model's tokens; clones share it.
@@ -27,12 +28,12 @@ impl Default for Tokens {
 }
 
 impl Tokens {
-    /// A careful guess for a text of so many [`plain`] tokens.
+    /// A cautious estimate for a text of this many [`plain`] tokens.
     pub fn of(&self, plain: f64) -> usize {
         (plain * *lock(&self.0) * MARGIN).ceil() as usize
     }
 
-    /// Corrects later guesses: a prompt of so many [`plain`] tokens had `counted` ones.
+    /// Corrects later estimates: a prompt of this many [`plain`] tokens had `counted` ones.
     pub fn learn(&self, plain: f64, counted: usize) {
         if plain >= LEARN_MIN && counted > 0 {
             let seen = (counted as f64 / plain).clamp(*FACTOR.start(), *FACTOR.end());
@@ -42,14 +43,14 @@ impl Tokens {
     }
 }
 
-/// The tokens of a text by its characters alone.
+/// The tokens of a text estimated from its characters alone.
 pub fn plain(text: &str) -> f64 {
     let other = text.chars().filter(|c| !c.is_ascii()).count();
     let ascii = text.bytes().filter(u8::is_ascii).count();
     ascii as f64 / CHARS + other as f64
 }
 
-/// The tokens of a request by its characters alone.
+/// The tokens of a request estimated from its characters alone.
 pub fn of_ask(ask: &Ask) -> f64 {
     let messages = ask.messages.iter().map(|message| {
         let calls: f64 =

@@ -1,7 +1,7 @@
-//! Hides private data in what is sent to a server behind placeholders, and puts it back into what comes from there.
+//! Replaces private data in requests to a server by placeholders, and restores it in the server's answers.
 //!
-//! `Write to ada@example.org` is sent as `Write to [email-1]`, and `[email-1]` in the answer is `ada@example.org` again, so that code is not
-//! changed by what was hidden in it.
+//! `Write to ada@example.org` is sent as `Write to [email-1]`, and `[email-1]` in the answer
+//! becomes `ada@example.org` again, so that masking does not alter code.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use crate::models::dialect::Message;
 pub struct Veil(Vec<(String, String)>);
 
 impl Veil {
-    /// The request with placeholders for addresses, numbers and keys, and what they stand for.
+    /// The request with placeholders for addresses, numbers and keys, and the texts they replace.
     pub fn over(ask: Ask) -> (Ask, Veil) {
         let written = format!("{:?}", ask.messages);
         let mut veil = Veil::default();
@@ -39,7 +39,7 @@ impl Veil {
         hidden + &text[at..]
     }
 
-    /// The placeholder of a text, which is nowhere in what was written.
+    /// A placeholder for a text, one that does not occur in the request.
     fn placeholder(&mut self, mask: &str, original: &str, written: &str) -> String {
         if let Some((placeholder, _)) = self.0.iter().find(|(_, known)| known == original) {
             return placeholder.clone();
@@ -51,7 +51,7 @@ impl Veil {
         placeholder
     }
 
-    /// The text with what the placeholders stand for.
+    /// The text with placeholders replaced by the original texts.
     pub fn lifted(&self, text: &str) -> String {
         self.0.iter().fold(text.to_owned(), |text, (placeholder, original)| text.replace(placeholder, original))
     }
@@ -71,7 +71,7 @@ fn each_text(value: &mut Value, change: &mut impl FnMut(&mut String)) {
     }
 }
 
-/// Lifts the veil of a text that comes in pieces: half a placeholder is held back.
+/// Lifts the veil from text that arrives in pieces: holds back a partial placeholder.
 #[derive(Debug, Default)]
 pub struct Lifting(String);
 
@@ -86,7 +86,7 @@ impl Lifting {
         told.to_owned()
     }
 
-    /// The text that was held back, at the end.
+    /// The text held back, at the end.
     pub fn finish(&mut self) -> String {
         std::mem::take(&mut self.0)
     }

@@ -1,4 +1,5 @@
-//! Completes the steps that a model read: every part of the request is in a step of its kind, and what belongs together is one step.
+//! Completes the steps that a model read: every part of the request gets a step of its kind, and related parts one
+//! step.
 
 mod independent;
 mod joins;
@@ -16,15 +17,16 @@ use crate::language::{grounding, words};
 use super::kind::{self, Kind};
 use super::steps::Step;
 
-/// Share of a clause's words that the steps have to contain for the clause to be covered.
+/// Share of a clause's words that the steps must contain for the clause to be covered.
 const COVERED: f64 = 0.4;
 
-/// Fewest content words of a part of the request that is kept although no step contains it.
+/// Minimum number of content words in a part of the request that is kept although no step contains
+/// it.
 const GAP_WORDS: usize = 3;
 
-/// The steps that the model read, with the parts of the request that it left out in their places, and with steps joined
-/// that belong together. No part of the request is dropped: a question next to an order, or an order next to a
-/// question, is a step of its own.
+/// The steps that the model read, completed by the parts of the request that it left out, in order,
+/// and with related steps joined. No part of the request is dropped: a question next to an order,
+/// or an order next to a question, becomes a separate step.
 pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
     let mut steps = read;
     as_their_sentences_say(&mut steps, request);
@@ -106,7 +108,7 @@ fn place_of(text: &str, request: &str) -> Option<std::ops::Range<usize>> {
     let exact = request.find(text).map(|at| at..at + text.len());
     exact.or_else(|| {
         let (low, text) = (request.to_lowercase(), text.to_lowercase());
-        // Lower case can have another length in bytes.
+        // Lower case may have a different length in bytes.
         low.find(&text).filter(|_| low.len() == request.len()).map(|at| at..at + text.len())
     })
 }
@@ -126,8 +128,9 @@ fn as_their_sentences_say(steps: &mut [(Kind, String)], request: &str) {
     }
 }
 
-/// Gives the only step that has words of a clause the whole clause if it does what the clause asks for: a small model leaves verbs out, and
-/// `test/` of `run the tests in test/` says nothing.
+/// Extends the only step that has words of a clause to the whole clause if it has the effect that
+/// the clause asks for: a small model leaves out verbs, and without `run the tests in`, `test/`
+/// means nothing.
 fn in_whole_clauses(steps: &mut [(Kind, String)], request: &str) {
     for part in clauses::parts(request) {
         let Some(range) = place_of(&part.text, request) else { continue };
@@ -142,8 +145,8 @@ fn in_whole_clauses(steps: &mut [(Kind, String)], request: &str) {
     }
 }
 
-/// Makes steps of their own of the parts of a request that ask for something else than the step that contains their words: a question in an
-/// edit, an order in a question, a command in an edit.
+/// Moves parts of the request into separate steps if they ask for something else than the step with
+/// their words: a question in an edit, an order in a question, a command in an edit.
 fn cut_out_other_kinds(steps: &mut Vec<(Kind, String)>, request: &str) {
     for part in clauses::parts(request) {
         let Some(wanted) = asked_effect(&part, request) else { continue };
@@ -166,7 +169,7 @@ fn cut_out_other_kinds(steps: &mut Vec<(Kind, String)>, request: &str) {
     }
 }
 
-/// `text` without joining words at its end: `Set X to 5 and`.
+/// `text` without trailing connectives: `Set X to 5 and`.
 fn without_joint(text: &str) -> &str {
     const JOINTS: &[&str] = &["and", "then", "also", "und", "dann", "et", "puis", "y", "luego", "и", "please"];
     let mut text = text.trim_end_matches([',', ';', ' ', ':']);
@@ -176,8 +179,8 @@ fn without_joint(text: &str) -> &str {
     text
 }
 
-/// Inserts the parts of the request of which the steps hold too few words, in the order of the request. A part that
-/// clearly answers, runs or changes something is held by steps that do so.
+/// Inserts the parts of the request of which the steps contain too few words, in the order of the
+/// request. A part that clearly answers, runs or changes something must be in a step that does so.
 fn add_left_out(steps: &mut Vec<(Kind, String)>, request: &str) {
     let held: Vec<(Effect, _)> = steps.iter().map(|(kind, text)| (effect(*kind), words::content(text))).collect();
     let place = |text: &str| place_of(text, request).map(|range| range.start);
@@ -199,7 +202,8 @@ fn add_left_out(steps: &mut Vec<(Kind, String)>, request: &str) {
     }
 }
 
-/// Removes steps that are part of a longer one of the same effect, or equal to an earlier one, so that nothing is done twice.
+/// Removes steps that are part of a longer one with the same effect, or equal to an earlier one, so
+/// that nothing is done twice.
 fn drop_parts_of_others(steps: &mut Vec<(Kind, String)>) {
     let all = steps.clone();
     let mut place = 0;
@@ -213,8 +217,8 @@ fn drop_parts_of_others(steps: &mut Vec<(Kind, String)>) {
     });
 }
 
-/// The steps of a request that numbers them itself: `1) add f 2) use it in g`. `None` if it does not, or asks for
-/// something before the list.
+/// The steps of a request that numbers them itself: `1) add f 2) use it in g`. `None` if it does
+/// not, or asks for something before the list.
 pub fn listed(request: &str) -> Option<Vec<(Kind, String)>> {
     static_regex!(NUMBER = r"(?:^|[\s:])\(?([1-9]\d?)[.)]\s");
     let marks: Vec<_> = NUMBER
@@ -233,7 +237,7 @@ pub fn listed(request: &str) -> Option<Vec<(Kind, String)>> {
         let parts = clauses::parts(text);
         if kind::is_order(text) { kind::ordered(text) } else { kind::of(&parts[..parts.len().min(1)]) }
     };
-    // A part that begins with no verb or question word is of the kind of the part before it.
+    // A part that begins with neither a verb nor a question word has the kind of the previous part.
     let mut found: Vec<(Kind, String)> = Vec::new();
     for text in texts {
         let says = words::split(text).first().is_some_and(|word| kind::begins_something(word));
@@ -251,7 +255,8 @@ pub fn numbered(steps: Vec<(Kind, String)>) -> Vec<Step> {
     steps.into_iter().zip(1..).map(|((kind, text), number)| Step::of(number, kind, text)).collect()
 }
 
-/// Splits edits so that tests and documentation are written after the code: `Add a function f to a.py, with a test in test_a.py`.
+/// Splits edits so that tests and documentation are written after the code:
+/// `Add a function f to a.py, with a test in test_a.py`.
 pub fn tests_apart(steps: Vec<(Kind, String)>) -> Vec<(Kind, String)> {
     static TESTS: LazyLock<Regex> = LazyLock::new(|| {
         let joined = r"[,;.]?\s+(?:and|with|plus|und|mit|et|avec|y|con)\s+(?:also\s+)?";
@@ -278,7 +283,8 @@ pub fn tests_apart(steps: Vec<(Kind, String)>) -> Vec<(Kind, String)> {
     found
 }
 
-/// Adds words of the request that no step contains to the step after them, or to the last step if they are the end of the request.
+/// Adds words of the request that are in no step to the following step, or to the last step if they
+/// end the request.
 fn with_gaps(steps: &mut [(Kind, String)], request: &str) {
     let says_something = |gap: &str| words::content(gap).len() >= GAP_WORDS;
     let mut end = 0;

@@ -7,15 +7,17 @@ use crate::language::clauses::names::is_path;
 use crate::language::clauses::scan::{Kind, Token, scan};
 use crate::language::clauses::words::{is_connective, is_determiner, listed};
 
-/// First words of clauses that list or search a place. In other clauses the word is as often a thing as a folder.
+/// First words of clauses that list or search a place. In other clauses, the word means a thing as
+/// often as a folder.
 const LOOKS: &str = "list, ls, look, search, find, grep, show, count, what, which, how";
-/// Words that are before the name of a folder.
+/// Words before the name of a folder.
 const LEADS: &str = "in, inside, within, under, below, list, ls, across, throughout, folder, directory, dir";
-/// `of` leads to a folder only after these nouns: `the number of tests` names no folder.
+/// `of` precedes a folder only after these nouns: `the number of tests` names no folder.
 const CONTENTS: &str = "files, contents, content, folders, entries";
 const FOLDER_NOUNS: &str = "folder, directory, dir";
 
-/// Writes the names of top-level folders as paths (`src` as `src/`) in clauses that look into them and name no path yet.
+/// Writes names of top-level folders as paths (`src` as `src/`) in clauses that look into them and
+/// do not contain a path yet.
 pub fn named(parts: &mut [Part], root: &Root) {
     let is_folder = |name: &str| root.resolve(name, Access::Read).is_ok_and(|place| place.is_dir());
     for part in parts.iter_mut().filter(|part| part.paths.is_empty()) {

@@ -30,7 +30,7 @@ pub enum Kind {
     Edit,
     /// Gives a symbol another name everywhere.
     Rename,
-    /// Puts a file or a definition elsewhere.
+    /// Moves a file or a definition.
     Move,
     /// Runs a command.
     Run,
@@ -57,11 +57,12 @@ impl Kind {
     }
 }
 
-/// Number of first words in which a question has its question word (`in which case`, `from how many on`), and fewest words of a sentence.
+/// Number of first words among which a question has its question word (`in which case`,
+/// `from how many on`), and minimum number of words in a sentence.
 const OPENING_WORDS: usize = 3;
 const SENTENCE_WORDS: usize = 4;
 
-/// The kind of the step that one clause asks for by its own words.
+/// The kind of step that one clause asks for by its own words.
 pub fn of_clause(part: &Part) -> Kind {
     match of(std::slice::from_ref(part)) {
         Kind::Ask if is_order(&part.text) => ordered(&part.text),
@@ -69,8 +70,8 @@ pub fn of_clause(part: &Part) -> Kind {
     }
 }
 
-/// The kind of a request's clauses together: an edit if one of them changes something, else a run if one of them runs
-/// something, else an answer.
+/// The kind of a request's clauses together: an edit if one of them changes something, else a run
+/// if one runs something, else an answer.
 pub fn of(parts: &[Part]) -> Kind {
     let has = |list: &str| {
         let acts = parts.iter().filter(|part| part.kind == PartKind::Act);
@@ -88,7 +89,8 @@ pub fn of(parts: &[Part]) -> Kind {
     }
 }
 
-/// Whether an order only changes existing text or code: it begins with such a verb and makes nothing new. `text` has no file names.
+/// Whether an order only changes existing text or code: it begins with such a verb and creates
+/// nothing. `text` has no file names.
 pub fn changes_what_is_there(text: &str) -> bool {
     let all = words::split(text);
     from_verb(&all).first().is_some_and(|verb| is_listed(CHANGES, verb))
@@ -100,7 +102,8 @@ fn from_verb(all: &[String]) -> &[String] {
     &all[all.iter().take_while(|word| is_listed(BEFORE_VERB, word)).count()..]
 }
 
-/// Whether a text makes the file that `mark` represents: it begins with such a verb, `write a list of … to F`.
+/// Whether a text creates the file that `mark` represents: it begins with such a verb, as in
+/// `write a list of … to F`.
 pub fn makes_file(text: &str, mark: &str) -> bool {
     const WRITES: &str = "create write generate draft make save export document translate erstelle schreibe crée écris crea escribe создай напиши";
     const BEFORE_FILE: &str = "to into in as called named file a an the new";
@@ -112,7 +115,8 @@ pub fn makes_file(text: &str, mark: &str) -> bool {
     text.contains(mark) && is_object && verb.is_some_and(|verb| is_listed(WRITES, verb))
 }
 
-/// Whether a text creates the file that `mark` represents: `create a file F`, and not a part of it.
+/// Whether a text creates the file that `mark` represents, rather than part of it:
+/// `create a file F`.
 pub fn creates_file(text: &str, mark: &str) -> bool {
     const CREATES: &str = "create generate make draft erstelle crée crea создай";
     const ARTICLES: &str = "file a an the new empty called named";
@@ -128,17 +132,17 @@ pub fn asks_to_remove(text: &str) -> bool {
     has(REMOVE) || has(REMOVALS) || has("take") && has("out")
 }
 
-/// Whether a text asks that something goes, or gives way to something else.
+/// Whether a text asks for something to be removed or replaced.
 pub fn asks_to_remove_or_replace(text: &str) -> bool {
     has_word(text, REMOVE) || has_word(text, GIVES_WAY)
 }
 
-/// Whether text or code may get shorter by what a request asks for.
+/// Whether a request allows text or code to become shorter.
 pub fn may_shorten(text: &str) -> bool {
     has_word(text, REMOVE) || has_word(text, SHORTENS)
 }
 
-/// Whether one of the words of `text` is in a list, which has spaces between its words.
+/// Whether one of the words of `text` is in a list, whose words are separated by spaces.
 pub fn has_word(text: &str, list: &str) -> bool {
     words::split(text).iter().any(|word| is_listed(list, word))
 }
@@ -156,8 +160,9 @@ fn is_polite(text: &str) -> bool {
     POLITE.split('|').any(|words| low.contains(words))
 }
 
-/// Whether a text asks for a change though a model read it as a question: it asks nothing, and it orders something,
-/// reports what is wrong, or states something about code; or it wishes for something, even in the form of a question.
+/// Whether a text asks for a change although a model read it as a question: it asks nothing and
+/// gives an order, reports a problem or states something about code; or it expresses a wish, even
+/// in the form of a question.
 pub fn is_order(text: &str) -> bool {
     if asks_politely(text) && !orders_later(text) {
         return false;
@@ -186,7 +191,8 @@ fn begins_with_order(text: &str) -> bool {
         && !matches!(all.next(), Some("for" | "of" | "me" | "us"))
 }
 
-/// Whether a text has a question outside quotation marks, or says that somebody wants to know something.
+/// Whether a text has a question outside quotation marks, or says that somebody wants to know
+/// something.
 fn has_question(text: &str) -> bool {
     let sentences = text.split_inclusive([';', '!', '\n']).flat_map(|part| part.split(". "));
     let begins = |(at, sentence): (usize, &str)| {
@@ -210,7 +216,8 @@ pub fn begins_with_question(text: &str) -> bool {
     asks && !has_order(text)
 }
 
-/// Whether a request is one sentence that begins as a question, ends as one, and orders nothing in between: `how do I set X, and where?`.
+/// Whether a request is one sentence that begins and ends as a question and orders nothing in
+/// between: `how do I set X, and where?`.
 pub fn only_asks(request: &str) -> bool {
     let text = request.trim();
     let is_inside = |mark: &str| text.trim_end_matches('?').contains(mark);
@@ -220,7 +227,7 @@ pub fn only_asks(request: &str) -> bool {
     is_one && begins && !orders_later(text) && !is_wish(text) && (!is_polite(text) || asks_politely(text))
 }
 
-/// Whether a word in lower case can begin an order, a question or a command.
+/// Whether a lower-case word can begin an order, a question or a command.
 pub fn begins_something(word: &str) -> bool {
     [ORDERS, QUESTIONS, LOOKS, COMMANDS].iter().any(|list| is_listed(list, word))
 }
@@ -230,7 +237,8 @@ pub fn says_how(text: &str) -> bool {
     is_listed(LOOKS, &first_word(text))
 }
 
-/// Whether a text begins with a word that asks to look or to tell, and orders nothing: `read a.ts`, `show me the callers`.
+/// Whether a text begins with a word that asks to look at or report something, and orders nothing:
+/// `read a.ts`, `show me the callers`.
 pub fn asks_to_tell(text: &str) -> bool {
     let first = first_word(text);
     let tells =
@@ -238,7 +246,7 @@ pub fn asks_to_tell(text: &str) -> bool {
     tells && !gives_to_something(text) && !has_order(text) && !has_word(text, CHANGING)
 }
 
-/// Whether a text asks anything: it has a question, or asks to look or to tell.
+/// Whether a text asks anything: it has a question, or asks to look at or report something.
 pub fn asks_something(text: &str) -> bool {
     has_question(text) || says_how(text) && !gives_to_something(text)
 }
@@ -253,29 +261,32 @@ pub fn only_forbids(text: &str) -> bool {
     FORBIDS.is_match(&low) && !low.contains(" but ")
 }
 
-/// Whether a text orders nothing but a repair: `make them green again`, `find the cause and fix it`.
+/// Whether a text orders only a repair: `make them green again`, `find the cause and fix it`.
 pub fn only_mends(text: &str) -> bool {
     let orders =
         |word: &String| is_listed(ORDERS, word) || is_listed(CHANGING, word) || is_listed(OPENING_ORDERS, word);
     only_forbids(text) || !words::split(text).iter().any(|word| orders(word) && !is_listed(MENDING, word))
 }
 
-/// The kind of an order: a fix if it is about failing tests or a failing quoted command, else an edit.
+/// The kind of an order: a fix if it is about failing tests or a failing quoted command, else an
+/// edit.
 pub fn ordered(text: &str) -> Kind {
     if is_red(text) && (text.contains('`') || speaks_of_tests(text)) { Kind::Fix } else { Kind::Edit }
 }
 
-/// Whether a text reports what is wrong, or asks for a repair.
+/// Whether a text reports a problem, or asks for a repair.
 pub fn is_report(text: &str) -> bool {
     has_word(text, REPORTS) || has_word(text, "fix repair mend behebe corrige arregla исправь")
 }
 
-/// Whether a text asks how a run ended or what it printed: `tell me how many passed`, `what is the output?`.
+/// Whether a text asks how a run ended or what it printed: `tell me how many passed`,
+/// `what is the output?`.
 pub fn asks_how_it_ended(text: &str) -> bool {
     has_word(text, ENDED) || has_word(text, PRINTED)
 }
 
-/// Whether a request only asks that failing tests pass. One that asks for something new does not: a new test may be meant to fail.
+/// Whether a request only asks for failing tests to pass. One that asks for something new does not:
+/// a new test may be meant to fail.
 pub fn is_about_red_tests(text: &str) -> bool {
     let passes = has_word(text, "pass green fix repair mend work");
     is_red(text) && passes && has_word(text, "test tests") && !has_word(text, "add write create new")
@@ -302,8 +313,8 @@ pub fn is_red(text: &str) -> bool {
     words::split(text).iter().any(|word| word.starts_with("fail") || is_listed("red rot schlägt", word))
 }
 
-/// The command that a text has in back quotes, or else says to fail: `node --test a.test.js is red today`. A single word in back
-/// quotes is not a command.
+/// The command in back quotes in a text, or else the one that it says fails:
+/// `node --test a.test.js is red today`. A single word in back quotes is not a command.
 pub fn quoted_command(text: &str) -> Option<String> {
     static FAILS: LazyLock<Regex> = LazyLock::new(|| {
         let program = r"(?:[A-Z_]+=\S+ )*(?:node|python3?|cargo|go|npm|npx|pnpm|yarn|pytest|bash|sh)";

@@ -1,6 +1,7 @@
-//! Finds the files that a request names: on the disk, the longest existing name first, then in the index.
+//! Finds the files that a request names: on disk, the longest existing name first, then in the index.
 //!
-//! `In my file.ini change …` names `my file.ini` if that file exists, whatever letters its name has, whether or not it is in the index.
+//! `In my file.ini change …` names `my file.ini` if that file exists, whatever characters its name
+//! has, indexed or not.
 
 mod disk;
 #[cfg(test)]
@@ -18,12 +19,14 @@ use crate::language::clauses::scan::{Kind, scan};
 use crate::language::clauses::words::{is_determiner, is_polite, listed};
 use crate::tools::confine::Root;
 
-/// Stands for the name of a file in a text that is read for other things: one word, and a path by its form.
+/// Represents the name of a file in a text that is parsed for other things: one word, with the form
+/// of a path.
 pub const MARK: &str = "./file";
-/// Maximum number of words of a name that is not quoted, and of words of a text in which such names are looked for.
+/// Maximum number of words in an unquoted name, and of words in a text that is searched for such
+/// names.
 const NAME_WORDS_MAX: usize = 8;
 const WORDS_MAX: usize = 600;
-/// Maximum number of names proposed for one that does not exist.
+/// Maximum number of suggestions for a name that does not exist.
 const PROPOSED_MAX: usize = 3;
 /// Prepositions before the file in which something is changed, in several languages.
 const WITHIN: &str = "in, inside, within, dans, im, en, в";
@@ -31,20 +34,20 @@ const WITHIN: &str = "in, inside, within, dans, im, en, в";
 const NOUNS: &str =
     "file, files, script, module, document, config, configuration, named, called, datei, fichier, archivo, файле";
 const ADJECTIVES: &str = "existing, local, new, ignored, own, project's, whole";
-/// Prepositions before a file that are before other things as often.
+/// Prepositions that precede files and other things equally often.
 const BESIDE: &str = "from, of, on, at, aus, von, de, из";
-/// Words between two values if one replaces the other.
+/// Words between two values of which one replaces the other.
 const JOINS: &str = "to, with, by, into, ->, →, =>, на, auf, à, par, por";
 /// Punctuation that may follow a name in a sentence.
 const BEHIND: &[char] = &[',', ';', ':', '!', '?', '.', ')', ']', '}', '…', '\'', '’', '"', '”', '»', '`'];
 const BEFORE: &[char] = &['(', '[', '{', '@', '"', '“', '«', '\'', '‘', '`'];
 
-/// A file that a text names.
+/// A file named in a text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Named {
-    /// Bytes of the text, with the quotation marks around the name.
+    /// Its bytes in the text, including quotation marks around the name.
     pub range: Range<usize>,
-    /// The name as it is written, without them.
+    /// The name as written, without them.
     pub said: String,
     pub found: Found,
     pub role: Role,
@@ -56,29 +59,29 @@ pub enum Found {
     /// A file, relative to the project and without links.
     File(String),
     Folder(String),
-    /// Several files answer to the name.
+    /// Several files match the name.
     Several(Vec<String>),
-    /// No file does; the nearest existing ones.
+    /// No file matches; the nearest existing ones.
     Missing(Vec<String>),
     /// Why the path cannot be used: it leads out of the project.
     Barred(String),
 }
 
-/// The part that a name plays in its sentence.
+/// The role of a name in its sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The place of the change: `in F`, `F: …`.
     Place,
-    /// It may be the place or the object: `from F`, `update F`.
+    /// Either the place or the object: `from F`, `update F`.
     Object,
     /// One of two values: `from F to G`.
     Value,
-    /// Part of a quotation or of a longer word: an argument of a command, for instance.
+    /// Part of a quotation or of a longer word, such as an argument of a command.
     Part,
 }
 
 impl Named {
-    /// The path of the file; `None` if the name does not lead to exactly one file.
+    /// The path of the file; `None` if the name does not match exactly one file.
     pub fn file(&self) -> Option<&str> {
         match &self.found {
             Found::File(path) => Some(path),
@@ -86,7 +89,7 @@ impl Named {
         }
     }
 
-    /// Why the name does not lead to a file that can be changed; `None` if it does.
+    /// Why the name does not identify a file that can be changed; `None` if it does.
     pub fn trouble(&self) -> Option<String> {
         let said = &self.said;
         Some(match &self.found {
@@ -98,7 +101,7 @@ impl Named {
         })
     }
 
-    /// Whether its place in the sentence says that it is a file: `in F`, `from F`, `F: …`.
+    /// Whether its position in the sentence marks it as a file: `in F`, `from F`, `F: …`.
     pub fn is_clear(&self, text: &str) -> bool {
         self.role == Role::Place
             || self.role == Role::Object && listed(BESIDE, &lead(text, self.range.start))
@@ -106,12 +109,12 @@ impl Named {
     }
 }
 
-/// Why a path that is a folder cannot be changed.
+/// Why a path to a folder cannot be changed.
 pub fn why_folder(path: &str) -> String {
     format!("`{path}` is a folder; name the file in it")
 }
 
-/// Why a name cannot be changed that no file has; `near` are the nearest existing paths.
+/// Why a name without a matching file cannot be changed; `near` are the nearest existing paths.
 pub fn why_missing(said: &str, near: &[String]) -> String {
     let may_be = if near.is_empty() { String::new() } else { format!("; {} may be meant", listed_as_code(near)) };
     format!("`{said}` does not exist in the project{may_be}")
@@ -121,7 +124,7 @@ fn listed_as_code(paths: &[String]) -> String {
     paths.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(" or ")
 }
 
-/// The files that `text` names, in order; `known` are the paths of the index.
+/// The files named in `text`, in order; `known` are the paths in the index.
 pub fn of(text: &str, root: Option<&Root>, known: &[String]) -> Vec<Named> {
     let disk = Disk::new(root, known);
     let mut all: Vec<Named> = Vec::new();
@@ -158,14 +161,15 @@ pub fn of(text: &str, root: Option<&Root>, known: &[String]) -> Vec<Named> {
     with_roles(text, all)
 }
 
-/// The places of the change that a text asks for: the files with a preposition that says so, else all that are not values.
+/// The places of the change that a text asks for: the files with a preposition that says so, else
+/// all that are not values.
 pub fn places(all: &[Named]) -> Vec<&Named> {
     let of = |role: Role| all.iter().filter(move |named| named.role == role);
     let places: Vec<&Named> = of(Role::Place).collect();
     if places.is_empty() { of(Role::Object).collect() } else { places }
 }
 
-/// `text` with [`MARK`] in place of the names that are `places`.
+/// `text` with [`MARK`] in place of the names in `places`.
 pub fn masked(text: &str, places: &[&Named]) -> String {
     let mut done = text.to_owned();
     for named in places.iter().rev() {
@@ -174,11 +178,11 @@ pub fn masked(text: &str, places: &[&Named]) -> String {
     done
 }
 
-/// First of the private characters that stand for those of ASCII in a shielded name.
+/// First of the private characters that replace ASCII in a shielded name.
 const SHIELDS: u32 = 0xe000;
 
-/// `text` with private characters in place of blanks and punctuation in the names of files, so that no rule splits
-/// them: `salt and pepper.txt`.
+/// `text` with private characters in place of blanks and punctuation in file names, so that no rule
+/// splits them: `salt and pepper.txt`.
 pub fn shielded(text: &str, all: &[Named]) -> String {
     if text.chars().any(|c| (SHIELDS..SHIELDS + 128).contains(&(c as u32))) {
         return text.to_owned();
@@ -193,7 +197,7 @@ pub fn shielded(text: &str, all: &[Named]) -> String {
     done
 }
 
-/// A text or a part of it as it was before [`shielded`].
+/// A text, or part of it, as it was before [`shielded`].
 pub fn unshielded(text: &str) -> String {
     let bare =
         |c: char| (c as u32).checked_sub(SHIELDS).filter(|code| *code < 128).and_then(char::from_u32).unwrap_or(c);
@@ -234,7 +238,7 @@ fn words(text: &str) -> Vec<Range<usize>> {
     text.split_whitespace().map(|word| start(word)..start(word) + word.len()).collect()
 }
 
-/// The names inside of a word that is none itself: `(a.py,b.py)`.
+/// The names inside a word that is not a name itself: `(a.py,b.py)`.
 fn parts(text: &str, word: &Range<usize>, disk: &Disk<'_>) -> Vec<Named> {
     let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '$' | ':' | '@' | '~');
     let form = Form { is_quoted: false, leads: false };
@@ -247,7 +251,7 @@ fn parts(text: &str, word: &Range<usize>, disk: &Disk<'_>) -> Vec<Named> {
     text[word.clone()].split(|c| !is_inside(c)).filter_map(one).collect()
 }
 
-/// The longest name that begins with the word at `at`, and the place of the word behind it.
+/// The longest name that begins with the word at `at`, and the index of the word after it.
 fn longest(text: &str, words: &[Range<usize>], at: usize, disk: &Disk<'_>) -> Option<(Named, usize)> {
     let start = words[at].start;
     let form = Form { is_quoted: false, leads: leads(text, start) };
@@ -275,7 +279,8 @@ fn longest(text: &str, words: &[Range<usize>], at: usize, disk: &Disk<'_>) -> Op
     named(said, found, at + 1)
 }
 
-/// A word or several as they are written, then with ever less punctuation around them, without a possessive or a line number.
+/// One or more words as written, then with less and less surrounding punctuation, without a
+/// possessive or a line number.
 fn forms(whole: &str) -> Vec<&str> {
     let opened = |rest: &str, close: char| match close {
         ')' => rest.contains('('),

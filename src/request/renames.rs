@@ -1,4 +1,4 @@
-//! Reads renames and moves that a request spells out, `Rename a to b`, `Move f from x/a.ts to y/b.ts`, `a_b -> c_d`: no model is needed.
+//! Reads renames and moves without a model: `Rename a to b`, `Move f from x/a.ts to y/b.ts`, `a_b -> c_d`.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use super::Kind;
 use crate::base::pattern::pattern;
 use crate::language::words;
 
-/// The renames and moves of `request`, as `FROM -> TO`; `None` if it asks for anything else.
+/// The renames and moves in `request`, as `FROM -> TO`; `None` if it asks for anything else.
 pub fn all(request: &str) -> Option<Vec<(Kind, String)>> {
     static RENAME: LazyLock<Regex> = LazyLock::new(|| {
         let begin = r"(?:^|[.;!:,]\s+|\b(?:and|then|please|you)\s+)";
@@ -27,7 +27,7 @@ pub fn all(request: &str) -> Option<Vec<(Kind, String)>> {
             |group: &str| format!(r#"[`"']?\b(?<{group}>[A-Za-z_$]*(?:_[A-Za-z0-9]|[a-z][A-Z])[\w$]*)(?:\(\))?[`"']?"#);
         pattern(format!(r"^\s*(?:please\s+)?{}\s*(?:->|=>|→)\s*{}", name("from"), name("to")))
     });
-    // Every rename and move updates the uses, so a request for that asks for nothing more.
+    // Every rename and move updates the uses, so a request to do so asks for nothing more.
     static UPDATES: LazyLock<Regex> = LazyLock::new(|| {
         let what = r"(?:imports?|callers?|references?|usages?|uses|call sites?|places|tests?)";
         pattern(format!(r"(?i)\b(?:adjust|update|fix|change|adapt|correct)\s+(?:(?:all|the|its|every)\s+)*{what}\b"))
@@ -51,7 +51,7 @@ pub fn all(request: &str) -> Option<Vec<(Kind, String)>> {
     let rest = pattern.replace_all(request, " ");
     let rest = UPDATES.replace_all(&rest, " ");
     let more = words::split(&rest).iter().any(|word| super::kind::begins_something(word));
-    // A file that bears the old name is to have the new one too.
+    // A file named after the old name should be renamed too.
     let bears = |word: &str, from: &str| {
         let file = Path::new(word.trim_matches(|c: char| !c.is_alphanumeric() && c != '/'));
         file.extension().is_some() && file.file_stem().is_some_and(|stem| stem == from)

@@ -3,7 +3,7 @@
 use crate::language::clauses::Part;
 use crate::language::clauses::words::{entries, listed};
 
-/// Whether all parts of a request are small talk; so is a request without parts.
+/// Whether all parts of a request are small talk, or it has no parts.
 pub fn is_all(parts: &[Part]) -> bool {
     parts.iter().all(is_chat)
 }
@@ -34,7 +34,7 @@ fn is_chat(part: &Part) -> bool {
     is_greeting(&all) || is_sum(&low)
 }
 
-/// Whether the words are greetings one after another, with nothing but fillers between them.
+/// Whether the words are a series of greetings with only fillers between them.
 fn is_greeting(words: &[&str]) -> bool {
     let mut at = 0;
     let mut greeted = words.is_empty();

@@ -1,4 +1,4 @@
-//! The steps of a request: read by rules where they are plain, else parsed from what the model wrote.
+//! The steps of a request: read by rules if they are plain, else parsed from the model's output.
 
 use serde_json::json;
 
@@ -9,8 +9,8 @@ use crate::language::{quotations, words as language};
 use super::kind::{self, Kind};
 use super::{complete, renames};
 
-/// Maximum number of steps that the model reads from a request. Rules may read more from a long one, because none of
-/// its parts may be dropped.
+/// Maximum number of steps that the model reads from a request. Rules may read more from a long
+/// one, because none of its parts may be dropped.
 pub const STEPS_MAX: usize = 12;
 
 /// One step of a request.
@@ -20,9 +20,9 @@ pub struct Step {
     pub kind: Kind,
     /// Everything the request says about the step; for a rename or a move `FROM -> TO`.
     pub text: String,
-    /// The clause that `forms` reads a tool and its arguments from.
+    /// The clause from which `forms` reads a tool and its arguments.
     pub part: Part,
-    /// Steps that have to succeed before this one.
+    /// Steps that must succeed before this one.
     pub needs: Vec<StepId>,
 }
 
@@ -40,8 +40,9 @@ impl Step {
         Step { id: StepId(number), kind, text: part.full_text(), part, needs }
     }
 
-    /// Whether this step continues, tests, describes or uses the change of `earlier`: it refers back, shares a name in code with it,
-    /// or writes tests or documentation without naming anything of its own; or it asks how the run of `earlier` ended.
+    /// Whether this step continues, tests, describes or uses the change of `earlier`: it refers
+    /// back, shares a name in code with it, or writes tests or documentation without naming
+    /// anything of its own; or it asks how the run of `earlier` ended.
     pub fn builds_on(&self, earlier: &Step) -> bool {
         let words = |text: &str| -> Vec<String> {
             let edges = |letter: char| !letter.is_alphanumeric() && letter != '_';
@@ -68,7 +69,8 @@ const PLAIN_WORDS: usize = 24;
 /// Verbs that begin a step that is not an edit, or that may hide one.
 const NOT_PLAIN: &str = "rename move call fix make run test extract split read look find show check see";
 
-/// The step of a request that clearly is one step: a question, or one clause that says what to add, change or remove. `None` for any other.
+/// The step of a request that clearly has only one: a question, or one clause that says what to
+/// add, change or remove. `None` for any other.
 pub fn plain(request: &str) -> Option<Step> {
     if kind::only_asks(request) && !kind::has_word(request, kind::COMMANDS) {
         return Some(Step::of(1, Kind::Ask, request.trim().to_owned()));
@@ -91,7 +93,8 @@ pub fn plain(request: &str) -> Option<Step> {
     Some(Step::of(1, kind, text.to_owned()))
 }
 
-/// The steps of a request that rules read: one plain step, a numbered list, or renames and moves. `None` for any other.
+/// The steps of a request that rules can read: one plain step, a numbered list, or renames and
+/// moves. `None` for any other.
 pub fn by_rules(request: &str) -> Option<Vec<Step>> {
     if let Some(step) = plain(request) {
         return Some(complete::numbered(complete::tests_apart(vec![(step.kind, step.text)])));
@@ -103,12 +106,13 @@ pub fn by_rules(request: &str) -> Option<Vec<Step>> {
     renames::all(&request).map(complete::numbered)
 }
 
-/// The kinds of the steps that the model has read.
+/// The kinds of the steps that the model read.
 pub fn kinds(text: &str) -> Vec<Kind> {
     read(text).into_iter().map(|(kind, _)| kind).collect()
 }
 
-/// The grammar of an answer: lines of `kind: words of the request`. The words may include the space before an arrow.
+/// The grammar of an answer: lines of `kind: words of the request`. The words may include the space
+/// before an arrow.
 pub fn grammar(request: &str) -> String {
     let text = json!({ "substring_words": request });
     let most = STEPS_MAX - 1;
@@ -124,7 +128,7 @@ pub fn grammar(request: &str) -> String {
 /// The kinds of those lines.
 pub const KINDS: &[&str] = &["ask", "edit", "run", "fix", "rename", "move"];
 
-/// Parses an answer to [`grammar`]; a kind that contradicts the words of its step is corrected.
+/// Parses an answer to [`grammar`]; corrects a kind that contradicts the words of its step.
 pub fn read(text: &str) -> Vec<(Kind, String)> {
     let step = |line: &str| {
         let (kind, text) = line.split_once(": ")?;

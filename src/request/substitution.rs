@@ -1,4 +1,5 @@
-//! Reads from a request, without a model, which value replaces which: `500, not 1000`, `from 25 to 50`, `instead of "a" it should say "b"`.
+//! Reads replacements from a request without a model: `500, not 1000`, `from 25 to 50`,
+//! `instead of "a" it should say "b"`.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -10,28 +11,29 @@ use crate::language::{grounding, quotations, words};
 
 use super::arguments::{self, Edit, Unsettled};
 
-/// A value and what it becomes, as the request writes them.
+/// An old and a new value, as written in the request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Substitution {
     pub old: String,
     pub new: String,
-    /// Both are in quotation marks.
+    /// Whether both are in quotation marks.
     pub is_quoted: bool,
     /// The rest of the request, which says where.
     pub about: String,
 }
 
 impl Substitution {
-    /// The edit of `file` that replaces the value where the rest of the request says.
+    /// The edit of `file` that replaces the value at the place described by the rest of the
+    /// request.
     ///
     /// # Errors
-    /// Why no line answers to it, or several do.
+    /// If no line matches it, or several do.
     pub fn edit(&self, file: &str) -> Result<Edit, Unsettled> {
         arguments::settle(&arguments::from_to(&self.about, &self.old, &self.new), file)
     }
 }
 
-/// A value of a request: a quoted text, a number or a name.
+/// A value in a request: a quoted text, a number or a name.
 struct Literal<'a> {
     /// With its quotation marks.
     range: Range<usize>,
@@ -39,7 +41,8 @@ struct Literal<'a> {
     is_quoted: bool,
 }
 
-/// The substitution that `task` spells out; `None` if it does not name exactly two values, or does not say which replaces which.
+/// The substitution spelled out in `task`; `None` if it does not name exactly two values, or does
+/// not say which replaces which.
 pub fn of(task: &str) -> Option<Substitution> {
     let quoted: Vec<Literal<'_>> = quotations::of(task)
         .into_iter()
@@ -49,7 +52,7 @@ pub fn of(task: &str) -> Option<Substitution> {
     substitution(task, &literals)
 }
 
-/// Like [`of`] for names of code: `measure with time.monotonic, not time.time`.
+/// Like [`of`], for names of code: `measure with time.monotonic, not time.time`.
 pub fn of_names(task: &str) -> Option<Substitution> {
     static_regex!(NAME = r"`[^`\s]+`|\b[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)+|\b[A-Za-z]+_\w+");
     let names = NAME.find_iter(task).map(|found| Literal {
@@ -60,7 +63,8 @@ pub fn of_names(task: &str) -> Option<Substitution> {
     substitution(task, &names.collect::<Vec<_>>())
 }
 
-/// Like [`of`] for types, as those of errors: `it should raise a LookupError instead of a plain Exception`.
+/// Like [`of`], for types such as errors:
+/// `it should raise a LookupError instead of a plain Exception`.
 pub fn of_types(task: &str) -> Option<Substitution> {
     static_regex!(TYPE = r"`?\b(?:[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|[A-Z]*(?:Error|Exception))\b`?");
     let names = TYPE.find_iter(task).map(|found| Literal {
@@ -69,7 +73,7 @@ pub fn of_types(task: &str) -> Option<Substitution> {
         is_quoted: false,
     });
     let names: Vec<Literal<'_>> = names.collect();
-    // The request may name other types next to the two.
+    // The request may name other types in addition to the two.
     let mut pairs = names.windows(2).filter_map(|pair| substitution(task, pair));
     pairs.next().filter(|_| pairs.next().is_none())
 }
@@ -83,10 +87,11 @@ fn substitution(task: &str, literals: &[Literal<'_>]) -> Option<Substitution> {
     (old != new).then(|| Substitution { old, new, is_quoted, about: about.join(" ") })
 }
 
-/// Says by the words around two values, `①` and `②`, whether the first is the old one. The first rule that fits decides.
+/// Determines by the words around two values, `①` and `②`, whether the first is the old one. The
+/// first matching rule decides.
 struct Rule {
     pattern: Regex,
-    /// It counts for texts in quotation marks only.
+    /// Whether it applies only to texts in quotation marks.
     is_quoted: bool,
     /// `None` if nothing is to be changed.
     first_is_old: Option<bool>,
@@ -115,7 +120,7 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         rule(any, first, format!(r"not (?:\w+ )?① but{article} ②")),
         rule(quoted, second, not.clone()),
         rule(any, second, format!("should.*{not}")),
-        // `f(1) gives 2, not 3` says what the code does, and orders no change.
+        // `f(1) gives 2, not 3` describes the code, and orders no change.
         rule(any, None, format!("{says} {not}")),
         rule(any, second, not.clone()),
         rule(quoted, first, "① (?:should (?:be|read|say)|to|becomes|->|→|with|by|zu|par|por) ②".to_owned()),
@@ -125,7 +130,7 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     ]
 });
 
-/// Whether the first of two values is the old one; `None` if the words around them do not say so.
+/// Whether the first of two values is the old one; `None` if the surrounding words do not say so.
 fn first_is_old(task: &str, first: &Literal<'_>, second: &Literal<'_>) -> Option<bool> {
     let [before, between, behind] =
         [&task[..first.range.start], &task[first.range.end..second.range.start], &task[second.range.end..]]
@@ -135,8 +140,8 @@ fn first_is_old(task: &str, first: &Literal<'_>, second: &Literal<'_>) -> Option
     rule.first_is_old
 }
 
-/// `bump the version for 4.10.0` in the words that the rules of explicit edits read. `None` if the step asks for no
-/// such change, or step and request name no version or several.
+/// `bump the version for 4.10.0` in words that the rules for explicit edits can read. `None` if the
+/// step asks for no such change, or step and request name no version or several.
 pub fn version_bump(step: &str, request: &str) -> Option<String> {
     static_regex!(VERSION = r"\d+(?:\.\d+){2}(?:[-.+]?[a-z]+\.?\d*)?");
     static_regex!(
@@ -156,8 +161,8 @@ pub fn version_bump(step: &str, request: &str) -> Option<String> {
     BUMPS.is_match(step).then(|| format!("set the version to {version}"))
 }
 
-/// `text` with a name replaced by another wherever it is a whole name; members of it may follow (`a.b.d`), but it is
-/// not a member (`x.a.b`).
+/// `text` with a name replaced wherever it is a whole name; its members may follow (`a.b.d`), but
+/// it must not itself be a member (`x.a.b`).
 pub fn replaced(text: &str, old: &str, new: &str) -> String {
     let mut done = String::new();
     let mut end = 0;
@@ -169,13 +174,14 @@ pub fn replaced(text: &str, old: &str, new: &str) -> String {
     done + &text[end..]
 }
 
-/// Whether a text holds something like `1.2`.
+/// Whether a text contains something like `1.2`.
 pub fn has_version(text: &str) -> bool {
     static_regex!(VERSION = r"\d\.\d");
     VERSION.is_match(text)
 }
 
-/// Numbers and versions of a request, `500`, `3.10+`, `1_000`, that are not inside a quotation, a name or a path.
+/// Numbers and versions in a request, `500`, `3.10+`, `1_000`, that are not inside a quotation, a
+/// name or a path.
 fn numbers<'a>(task: &'a str, quoted: &[Literal<'_>]) -> Vec<Literal<'a>> {
     static_regex!(NUMBER = r"\d+(?:[._,]\d+)*\+?");
     let stands_alone = |range: &Range<usize>| {
@@ -212,11 +218,12 @@ pub fn difference<'a>(old: &'a str, new: &'a str) -> (&'a str, &'a str) {
     if tail < old.len() && tail < new.len() { (&old[..old.len() - tail], &new[..new.len() - tail]) } else { (old, new) }
 }
 
-/// Share of the words of a quoted text that a line has to have if code fills in a part of the text.
+/// Share of a quoted text's words that a line must contain if code fills in part of the text.
 const SHARED: f64 = 0.6;
 
-/// Replaces what differs between the old and the new text in the one line that has most words of the old: `'${name}' not given` is what a request
-/// calls `'-c' not given`. `None` if no line or several have them.
+/// Replaces the difference between the old and the new text in the one line that has most words of
+/// the old text: a request may write `'-c' not given` for `'${name}' not given`. `None` if no line
+/// or several have them.
 pub fn in_template(text: &str, one: &Substitution) -> Option<String> {
     let (old, new) = difference(&one.old, &one.new);
     let wanted = words::content(&one.old);

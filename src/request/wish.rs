@@ -1,4 +1,4 @@
-//! Separates wishes, which are orders in other words, from questions in polite words.
+//! Distinguishes wishes, which are orders in other words, from polite questions.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,8 @@ use super::kind::{KNOW, POLITE, QUESTIONS, has_word};
 /// Maximum number of words between `give` and the article of the thing given.
 const GIVEN_WORDS: usize = 4;
 
-/// Whether somebody wishes for a change: `it would be nice if …`, `could it also take …?`, `I'd like an option …`.
+/// Whether somebody wishes for a change: `it would be nice if …`, `could it also take …?`,
+/// `I'd like an option …`.
 pub(super) fn is_wish(text: &str) -> bool {
     static WISHES: LazyLock<Regex> = LazyLock::new(|| {
         let conditional = r"(?:would|'d|’d) be \w+ (?:if|when|to have)\b|\b(?:wäre|fände|serait|sería|estaría)\b[^?]*\b(?:wenn|si|que)\b";
@@ -36,7 +37,8 @@ pub(super) fn is_wish(text: &str) -> bool {
     grounding::sentences(text).iter().any(wishes)
 }
 
-/// Whether somebody asks to write down that something is so: `could you say there that …`, but not `could you say what …`.
+/// Whether somebody asks to write something down: `could you say there that …`, but not
+/// `could you say what …`.
 fn asks_to_write(low: &str) -> bool {
     static SAYS: LazyLock<Regex> = LazyLock::new(|| {
         let place = r"(?:also|too|there|here|so|in|under|above|below|at|auch|dort|da|aussi|là|también|allí)\b";
@@ -45,7 +47,7 @@ fn asks_to_write(low: &str) -> bool {
     SAYS.is_match(low)
 }
 
-/// Whether a text hands something to code: `Give Queue a method clear()`, but not `Give me a list`.
+/// Whether a text adds something to code: `Give Queue a method clear()`, but not `Give me a list`.
 pub(super) fn gives_to_something(text: &str) -> bool {
     let all = words::split(text);
     let mut all = all.iter().map(String::as_str).skip_while(|word| is_listed("please bitte also and", word));

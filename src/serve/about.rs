@@ -25,10 +25,10 @@ pub struct Counts {
 
 /// The names and meanings of the numbers in [`Counts`].
 const COUNTED: [(&str, &str); 4] = [
-    ("monobloc_answers_total", "Answers of planner and router that came to an end."),
-    ("monobloc_prompt_tokens_total", "Tokens of their prompts."),
-    ("monobloc_cached_tokens_total", "Those of the prompt tokens that were in the cache."),
-    ("monobloc_generated_tokens_total", "Tokens that were generated."),
+    ("monobloc_answers_total", "Completed answers of planner and router."),
+    ("monobloc_prompt_tokens_total", "Prompt tokens of these answers."),
+    ("monobloc_cached_tokens_total", "Prompt tokens found in the cache."),
+    ("monobloc_generated_tokens_total", "Generated tokens."),
 ];
 
 impl Counts {
@@ -45,7 +45,7 @@ pub async fn health() -> Json<Value> {
 }
 
 pub async fn unknown(uri: Uri) -> Problem {
-    Problem::new(Kind::NotFound, format!("there is nothing at {}; docs/serve.md lists what there is", uri.path()))
+    Problem::new(Kind::NotFound, format!("there is nothing at {}; docs/serve.md lists the paths", uri.path()))
 }
 
 pub async fn models(State(server): State<Server>) -> Json<Value> {
@@ -58,7 +58,7 @@ pub async fn model(State(server): State<Server>, Path(name): Path<String>) -> Re
     described(&server, &name).map(Json).ok_or_else(|| unknown_model(&name))
 }
 
-/// A model as `/v1/models` lists it; `None` if it is not there.
+/// A model as listed by `/v1/models`; `None` if it does not exist.
 fn described(server: &Server, name: &str) -> Option<Value> {
     let of = |spec: &ModelSpec| json!({ "n_ctx": spec.context, "n_slots": spec.slots, "file": spec.path.file_name().map(|name| name.to_string_lossy()) });
     let of_role = |role: Role| match server.inner.pool.endpoint(role).ok()? {
@@ -87,14 +87,15 @@ fn listed(server: &Server, name: &str, meta: Value) -> Value {
     })
 }
 
-/// A model that another server plays: its context is known once it was asked.
+/// A model on another server: its context is known once it has been asked.
 fn of_server(server: &Server, role: Role, endpoint: &Endpoint) -> Value {
     let rows = server.inner.app.remotes().rows(&server.inner.pool);
     let row = rows.into_iter().find(|row| row.roles.contains(&role.to_string())).unwrap_or_default();
     json!({ "n_ctx": row.context.or(endpoint.context), "server": endpoint.url(), "model": row.model, "state": row.state })
 }
 
-/// The properties that clients of llama-server read: the planner's context, and that it takes tools.
+/// The properties that clients of llama-server read: the planner's context, and that it accepts
+/// tools.
 pub async fn props(State(server): State<Server>) -> Result<Json<Value>, Problem> {
     let (context, slots, path) = match server.away(Role::Planner).await? {
         Some(away) => (away.remote.abilities().context, 1, away.name.clone()),
@@ -113,7 +114,7 @@ pub async fn props(State(server): State<Server>) -> Result<Json<Value>, Problem>
     })))
 }
 
-/// The numbers of [`Counts`], of the queue and of the memory, in the text format of Prometheus.
+/// The numbers of [`Counts`], of the queue and of memory, in the Prometheus text format.
 pub async fn metrics(State(server): State<Server>) -> Response {
     let mut text = String::new();
     for ((name, about), count) in COUNTED.iter().zip(server.inner.counts.inner.iter()) {
@@ -127,20 +128,20 @@ pub async fn metrics(State(server): State<Server>) -> Response {
             let _ = writeln!(text, "{name}{labels} {value}");
         }
     };
-    // Looking on is no use of a model: who borrowed it here would keep it in memory.
+    // Observing a model is not using it: leasing it here would keep it in memory.
     let active = server.inner.pool.active();
     let by_role = |count: fn(&Active) -> usize| -> Vec<(String, u64)> {
         let roles = active.iter().flat_map(|one| one.roles.iter().map(move |role| (role, count(one))));
         roles.map(|(role, count)| (format!("{{role=\"{role}\"}}"), count as u64)).collect()
     };
-    gauge("monobloc_waiting", "Requests that wait for a slot of a model.", by_role(|one| one.waiting));
+    gauge("monobloc_waiting", "Requests waiting for a slot of a model.", by_role(|one| one.waiting));
     let busy = by_role(|one| one.busy.iter().flatten().count());
-    gauge("monobloc_busy_slots", "Slots of a model that work.", busy);
+    gauge("monobloc_busy_slots", "Busy slots of a model.", busy);
     let held = active.iter().map(|one| {
         let file = one.path.file_name().unwrap_or_default().to_string_lossy().replace(['"', '\\', '\n'], "_");
         (format!("{{file=\"{file}\"}}"), one.bytes().0)
     });
     gauge("monobloc_model_bytes", "Memory of each model.", held.collect());
-    gauge("monobloc_free_bytes", "Memory that is left within the budget.", vec![(String::new(), ledger.main_free().0)]);
+    gauge("monobloc_free_bytes", "Memory left within the budget.", vec![(String::new(), ledger.main_free().0)]);
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
 }

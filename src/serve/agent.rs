@@ -17,12 +17,13 @@ use crate::index::Index;
 use crate::protocol::{self, Decision, Event, Exchange, REQUEST_BYTES_MAX, StepReport, StepStatus};
 use crate::session::{Message, Session};
 
-/// Turns that run at once; more wait. Those that change the project take its lock one after another anyway.
+/// Maximum number of turns that run at once; more wait. Those that change the project take its lock
+/// in turn anyway.
 const TURNS_MAX: usize = 4;
-/// Turns that may wait for one of these to end.
+/// Maximum number of turns waiting for one of these to end.
 const WAITING_MAX: usize = 16;
 
-/// The parts that all turns share; models and index are opened at the first turn.
+/// The parts shared by all turns; models and index are opened at the first turn.
 pub struct Agent {
     app: App,
     pool: Pool,
@@ -38,11 +39,14 @@ impl Agent {
         Agent { app, pool, embedder, shared: OnceCell::new(), running, waiting }
     }
 
-    /// Starts the turn that the last message of the user asks for; the messages before it are its conversation.
+    /// Starts the turn requested by the user's last message; the messages before it are its
+    /// conversation.
     pub async fn reply(&self, ask: &Ask) -> Result<TurnReply, Problem> {
         takes(ask)?;
         let (text, earlier) = conversation(&ask.turns)?;
-        let busy = || Problem::new(Kind::Busy, format!("{TURNS_MAX} turns run and {WAITING_MAX} wait; try later"));
+        let busy = || {
+            Problem::new(Kind::Busy, format!("{TURNS_MAX} turns are running and {WAITING_MAX} are waiting; try later"))
+        };
         let waits = self.waiting.clone().try_acquire_owned().map_err(|_| busy())?;
         let turn = self.running.clone().acquire_owned().await.map_err(Problem::failed)?;
         drop(waits);
@@ -54,7 +58,7 @@ impl Agent {
         Ok(TurnReply { messages, over: false, _left: CancelOnDrop(cancel), _turn: turn })
     }
 
-    /// A session on the project, made on a thread that may wait.
+    /// A session on the project, created on a thread that may block.
     pub async fn session(&self) -> Result<Session, Problem> {
         let (models, index) = self.shared().await?.clone();
         let app = self.app.clone();
@@ -80,13 +84,14 @@ impl Agent {
     }
 }
 
-/// Refuses the fields that a turn on the project cannot honour: its answer comes from code and tools as much as from a model.
+/// Refuses fields that a turn on the project cannot honour: its answer comes from code and tools as
+/// much as from a model.
 fn takes(ask: &Ask) -> Result<(), Problem> {
     for (is_asked, field, what) in [
-        (!ask.tools.is_empty(), "tools", "has its own tools and takes none"),
+        (!ask.tools.is_empty(), "tools", "has its own tools and accepts no others"),
         (ask.forces_a_call(), "tool_choice", "has its own tools and chooses among them itself"),
         (ask.format != Format::Text, "response_format", "answers in words"),
-        (!ask.stop.is_empty(), "stop", "ends where its work ends"),
+        (!ask.stop.is_empty(), "stop", "ends only when its work is done"),
         (ask.logprobs.is_some(), "logprobs", "gives no log-probabilities"),
     ] {
         if is_asked {
@@ -96,12 +101,12 @@ fn takes(ask: &Ask) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The last message of the user, and the exchanges before it.
+/// The user's last message, and the exchanges before it.
 fn conversation(turns: &[Turn]) -> Result<(String, Vec<Exchange>), Problem> {
     let (mut request, mut earlier): (Option<String>, Vec<Exchange>) = (None, Vec::new());
     for turn in turns {
         match turn {
-            // Clients may send a message in several.
+            // Clients may split a message into several.
             Turn::User(text) => request = Some(request.map_or(text.clone(), |before| format!("{before}\n{text}"))),
             Turn::Assistant { text, .. } => {
                 earlier.extend(request.take().map(|request| Exchange { request, answer: text.clone() }));
@@ -112,8 +117,10 @@ fn conversation(turns: &[Turn]) -> Result<(String, Vec<Exchange>), Problem> {
     let request = request.filter(|text| !text.trim().is_empty());
     let request = request.ok_or_else(|| Problem::invalid("messages", "the last message is not from the user"))?;
     if request.len() > REQUEST_BYTES_MAX {
-        let text =
-            format!("the request has {} bytes, {REQUEST_BYTES_MAX} are taken; name a file instead", request.len());
+        let text = format!(
+            "the request has {} bytes, but at most {REQUEST_BYTES_MAX} are accepted; name a file instead",
+            request.len()
+        );
         return Err(Problem::invalid("messages", text));
     }
     Ok((request, earlier))
@@ -134,8 +141,9 @@ impl TurnReply {
         match self.messages.recv().await {
             Some(Message::Record(record)) => Ok(Some(self.delta(record.event))),
             Some(Message::Approve { proposal, reply }) => {
-                // It fails if the turn has ended meanwhile, which then needs no decision.
-                let _ = reply.send(Decision::NotAsked("this API has nobody to ask; rules can allow it".to_owned()));
+                // This fails if the turn has ended meanwhile, which then needs no decision.
+                let _ = reply
+                    .send(Decision::NotAsked("nobody can be asked through this API; rules can allow it".to_owned()));
                 let (tool, need, reason) = (&proposal.tool, proposal.need(), &proposal.reason);
                 let why = format!("{tool} needs {need} ({reason}), which nobody can give here: not done.\n");
                 Ok(Some(Delta::Thinking(why)))

@@ -19,7 +19,7 @@ pub enum Model {
 pub enum Turn {
     System(String),
     User(String),
-    /// The model's words, and its tool calls.
+    /// The model's text and its tool calls.
     Assistant {
         text: String,
         calls: Vec<Call>,
@@ -30,7 +30,7 @@ pub enum Turn {
     Tool(String),
 }
 
-/// A tool call, as the model made it or as the client sends it back.
+/// A tool call, as made by the model or as sent back by the client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
     pub id: String,
@@ -44,11 +44,11 @@ pub enum Choice {
     /// It decides.
     #[default]
     Auto,
-    /// It answers in words.
+    /// It answers with text.
     None,
-    /// It calls a tool, whichever.
+    /// It must call some tool.
     Required,
-    /// It calls this one.
+    /// It must call this tool.
     Named(String),
 }
 
@@ -64,26 +64,27 @@ pub enum Format {
 /// How far the model thinks before it answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Thoughts {
-    /// As its settings say.
+    /// According to its settings.
     #[default]
     Own,
     Off,
-    /// At most so many tokens.
+    /// At most this many tokens.
     Tokens(usize),
-    /// At most this part, per cent, of the tokens of the answer.
+    /// At most this percentage of the answer's tokens.
     Share(usize),
-    /// Without a limit: after a raw prompt thoughts are text.
+    /// Without a limit: after a raw prompt, thoughts are text.
     Free,
 }
 
 impl Thoughts {
-    /// The setting that holds if a client says both: the first that says anything; `Off` in any case.
+    /// The effective setting if a client gives two: the first that says anything; `Off` in any
+    /// case.
     pub fn or(self, other: Thoughts) -> Thoughts {
         if self == Thoughts::Own || other == Thoughts::Off { other } else { self }
     }
 }
 
-/// A request in the one form that every protocol is read into.
+/// The common form into which every protocol's requests are read.
 #[derive(Clone, Debug)]
 pub struct Ask {
     pub model: Model,
@@ -91,23 +92,23 @@ pub struct Ask {
     pub turns: Vec<Turn>,
     pub tools: Vec<ToolSpec>,
     pub choice: Choice,
-    /// At most one call is made in an answer.
+    /// Whether an answer makes at most one call.
     pub one_call: bool,
     pub format: Format,
-    /// Maximum number of tokens of the answer; `None` for all that the context leaves.
+    /// Maximum number of tokens in the answer; `None` for all that the context allows.
     pub max_tokens: Option<usize>,
     /// The answer ends before the first of these.
     pub stop: Vec<String>,
-    /// The client's wishes; the rest is as the model's maker says.
+    /// The client's sampling values; the rest are the model maker's.
     pub sampling: SamplingWish,
     /// How far a model that can think first does so.
     pub thoughts: Thoughts,
-    /// With each token of the text come its log-probability and those of so many others.
+    /// With each token of the text, return its log-probability and those of this many alternatives.
     pub logprobs: Option<usize>,
 }
 
 impl Ask {
-    /// A request with the defaults: in text, of any length, drawn as the model's maker says.
+    /// A request with the defaults: text of any length, sampled as the model's maker says.
     pub fn new(model: Model, turns: Vec<Turn>) -> Ask {
         Ask {
             model,
@@ -124,17 +125,17 @@ impl Ask {
         }
     }
 
-    /// The request if it is valid; else the problem to answer with.
+    /// The request if it is valid; else the problem to return.
     pub fn checked(self) -> Result<Ask, Problem> {
         if self.turns.is_empty() {
             return Err(Problem::invalid("messages", "the conversation is empty; send a message"));
         }
         if self.stop.len() > STOPS_MAX {
-            let text = format!("{} stop texts are too many; at most {STOPS_MAX} are taken", self.stop.len());
+            let text = format!("{} stop texts are too many; at most {STOPS_MAX} are accepted", self.stop.len());
             return Err(Problem::invalid("stop", text));
         }
         if self.tools.len() > TOOLS_MAX {
-            let text = format!("{} tools are too many; at most {TOOLS_MAX} are taken", self.tools.len());
+            let text = format!("{} tools are too many; at most {TOOLS_MAX} are accepted", self.tools.len());
             return Err(Problem::invalid("tools", text));
         }
         match &self.choice {
@@ -157,8 +158,8 @@ impl Ask {
         matches!(self.choice, Choice::Required | Choice::Named(_))
     }
 
-    /// The text of the assistant with which the conversation ends, and which the answer goes on. An answer in a fixed form
-    /// begins anew.
+    /// The assistant's text at the end of the conversation, which the answer continues. An answer
+    /// in a fixed form starts over.
     pub fn begun(&self) -> Option<&str> {
         match self.turns.last() {
             Some(Turn::Assistant { text, calls, .. }) if calls.is_empty() && !text.is_empty() => {
@@ -170,7 +171,7 @@ impl Ask {
 }
 
 const STOPS_MAX: usize = 16;
-/// Maximum number of tools of a request.
+/// Maximum number of tools in a request.
 pub const TOOLS_MAX: usize = 512;
 
 /// A fresh identifier: `call_` or another prefix and 24 letters and digits.

@@ -1,4 +1,4 @@
-//! A model's answer on its way: its text is cut at stop texts, and its calls are held back until they are whole.
+//! Streams a model's answer: cuts its text at stop texts, and holds back its calls until they are complete.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ use crate::tools::ToolSpec;
 use crate::tools::call::check::{Checked, Repair};
 use crate::tools::call::{self, Tier, ToolCall, check};
 
-/// An answer of a model. Dropping it frees the slot.
+/// An answer from a model. Dropping it frees the slot.
 pub struct ModelReply {
     generation: Option<Generation>,
     /// It keeps the model in memory.
@@ -27,10 +27,10 @@ pub struct ModelReply {
     tokens: Vec<TokenLogprobs>,
     held: Held,
     tools: Vec<ToolSpec>,
-    /// The answer must be a call.
+    /// Whether the answer must be a call.
     forced: bool,
     one_call: bool,
-    /// All text so far, if it may hold calls.
+    /// All text so far, if it may contain calls.
     text: String,
     prompt: usize,
     ready: VecDeque<Delta>,
@@ -40,7 +40,7 @@ pub struct ModelReply {
 }
 
 impl ModelReply {
-    /// Starts `request`; it fails at once if the prompt does not fit.
+    /// Starts `request`; fails at once if the prompt does not fit.
     pub fn start(ask: &Ask, model: Leased, request: Request, counts: Counts) -> Result<ModelReply, Problem> {
         let prompt = request.prompt.len();
         let generation = Some(model.engine.generate(request)?);
@@ -83,7 +83,7 @@ impl ModelReply {
             };
             match piece {
                 Some(Piece::Answer(text)) => self.take(&text, tokens),
-                // Their log-probabilities are not given.
+                // Log-probabilities of thoughts are not returned.
                 Some(Piece::Thinking(text)) => self.ready.push_back(Delta::Thinking(text)),
                 Some(Piece::Queued { .. } | Piece::Pulse { .. }) => self.ready.push_back(Delta::Alive),
                 Some(Piece::Finished { finish, tally }) => self.finish(tokens, finish, &tally),
@@ -97,20 +97,20 @@ impl ModelReply {
         self.pass(&text, tokens);
         if let Some(number) = stopped {
             let generated = self.generation.as_ref().map_or(0, |generation| generation.tokens().len());
-            // Dropping the generation ends it; its tally is not known then.
+            // Dropping the generation ends it; its tally is then unknown.
             let tally = Tally { prompt_tokens: self.prompt, generated_tokens: generated, ..Tally::default() };
             self.end(Reason::StopText(number), &tally);
         }
     }
 
-    /// Passes text on with its tokens, except what may become a call.
+    /// Passes text on with its tokens, except text that may become a call.
     fn pass(&mut self, text: &str, tokens: Vec<TokenLogprobs>) {
         self.tokens.extend(tokens);
         if !self.tools.is_empty() {
             self.text.push_str(text);
         }
         let passed = self.held.push(text);
-        // While a call is held back, empty deltas show the client that work goes on.
+        // While a call is held back, empty deltas show the client that work continues.
         let is_held = passed.is_empty();
         let delta = if is_held { Delta::Alive } else { Delta::Text(passed, std::mem::take(&mut self.tokens)) };
         self.ready.push_back(delta);
@@ -127,7 +127,7 @@ impl ModelReply {
         self.end(reason, tally);
     }
 
-    /// Reads the calls in what was held back, else in the whole text, and ends the answer.
+    /// Reads the calls in the held-back text, else in the whole text, and ends the answer.
     fn end(&mut self, reason: Reason, tally: &Tally) {
         self.generation = None;
         self.counts.add(tally);
@@ -137,19 +137,20 @@ impl ModelReply {
             let is_cut = matches!(reason, Reason::Length | Reason::StopText(_));
             let text = if held.is_empty() { self.text.as_str() } else { held.as_str() };
             calls = match reason {
-                // The client runs the calls that it is given, and the missing rest may belong to them.
+                // The client runs the calls that it receives, and the missing rest may belong to
+                // them.
                 Reason::Length => Vec::new(),
-                // A call that the family's own mark closes before a stop text is whole.
+                // A call that the family's own mark closes before a stop text is complete.
                 Reason::StopText(_) => {
                     self.read(closed(text, &self.model.dialect.notation().calls.around().1), Tier::Strict)
                 }
-                // Text that the client has already is a call only in the family's own marks.
+                // Text that the client already has is a call only in the family's own marks.
                 _ => self.read(text, if held.is_empty() { Tier::Strict } else { Tier::Lenient }),
             };
             if self.one_call {
                 calls.truncate(1);
             }
-            // A client is not shown half a call as text.
+            // A client must not see half a call as text.
             let mark = self.held.mark().filter(|mark| !calls.is_empty() || mark.len() > 1 && is_cut);
             words = match mark.and_then(|mark| held.find(mark)) {
                 Some(at) if !self.forced => &held[..at],
@@ -177,8 +178,8 @@ impl ModelReply {
     }
 }
 
-/// The calls of a model as a client gets them, repaired where they can mean only one thing. What does not fit a schema is the client's to
-/// refuse.
+/// A model's calls as a client receives them, repaired where they can mean only one thing. The
+/// client must refuse whatever does not fit a schema.
 pub fn given(calls: Vec<RawCall>, tools: &[ToolSpec]) -> Vec<Call> {
     let named = |name: &str| tools.iter().any(|tool| tool.name == name);
     let calls = calls.into_iter().filter_map(|raw| match check::check(&raw, tools) {
@@ -191,7 +192,7 @@ pub fn given(calls: Vec<RawCall>, tools: &[ToolSpec]) -> Vec<Call> {
     calls.map(|(name, arguments)| Call { id: fresh_id("call_"), name, arguments }).collect()
 }
 
-/// The checked call with the arguments that its schema does not name, unless it forbids others.
+/// The checked call plus the arguments that its schema does not name, unless it forbids others.
 fn with_others(raw: &RawCall, checked: Checked, tools: &[ToolSpec]) -> (String, Map<String, Value>) {
     let Checked { call: ToolCall { tool, mut arguments }, repairs } = checked;
     let spec = tools.iter().find(|spec| spec.name == tool);
@@ -206,13 +207,14 @@ fn with_others(raw: &RawCall, checked: Checked, tools: &[ToolSpec]) -> (String, 
     (tool, arguments)
 }
 
-/// `text` up to the last mark `close` that ends a call; nothing if the family's mark may also be a part of JSON.
+/// `text` up to the last mark `close` that ends a call; empty if the family's mark may also be part
+/// of JSON.
 fn closed<'t>(text: &'t str, close: &str) -> &'t str {
     let close = close.lines().last().unwrap_or_default().trim_matches(['}', ']', ')', '"', '`', ' ']);
     if close.is_empty() { "" } else { text.rfind(close).map_or("", |at| &text[..at + close.len()]) }
 }
 
-/// The problem of an answer that had to be a call and has none.
+/// The problem with an answer that had to be a call and has none.
 pub fn no_call(reason: Reason) -> Problem {
     match reason {
         Reason::StopText(_) => {

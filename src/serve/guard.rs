@@ -1,9 +1,10 @@
-//! Admits requests: each must name this host, come from no other site, and carry the secret that its path needs.
+//! Admits requests: each must name this host, come from no other site, and carry the secret for its path.
 //!
-//! A page of another site in the user's browser reaches local ports, directly or under a name that it rebinds to this machine
-//! (CVE-2026-22812, CVE-2026-42559), so a loopback address alone protects nothing. There are two secrets. The token of the APIs
-//! lies in a file and in the configuration of other programs, so it opens no way to approve a tool call; the page key is made
-//! anew at each start, and only the user's browser gets it.
+//! A page from another site in the user's browser can reach local ports, directly or under a name
+//! that it rebinds to this machine (CVE-2026-22812, CVE-2026-42559), so a loopback address alone
+//! protects nothing. There are two secrets. The token for the APIs is in a file and in the
+//! configuration of other programs, so it gives no access to approving tool calls; the page key is
+//! generated at each start, and only the user's browser gets it.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -24,22 +25,24 @@ use super::problem::{Kind, Problem};
 use super::token::Token;
 use super::wire;
 
-/// Largest body for the APIs: prompts of other agents have up to 60,000 tokens, and JSON escapes them.
+/// Largest body for the APIs: other agents' prompts have up to 60,000 tokens, and escaping in JSON
+/// makes them longer.
 const BODY_MAX: usize = 32 << 20;
 /// Largest body for the page: a request of 64 KiB, each byte of which JSON may write as six.
 const PAGE_BODY_MAX: usize = 512 << 10;
-/// Longest time that a body for the APIs may take to arrive.
+/// Longest time for a body for the APIs to arrive.
 const BODY_TIME: Duration = Duration::from_secs(60);
-/// The same for the page, whose bodies are small: who enters has shown no secret yet, and must not hold a connection for long.
+/// The same for the page, whose bodies are small: someone entering has shown no secret yet, and
+/// must not hold a connection for long.
 const PAGE_BODY_TIME: Duration = Duration::from_secs(10);
 
-/// A header that only the page's own script sets: it holds the proof. Another site needs this server's leave to send it, and never
-/// gets that.
+/// A header that only the page's own script sets: it contains the proof. Another site needs this
+/// server's permission to send it, and never gets that.
 const OWN: &str = "x-monobloc";
 /// The header in which a browser says where a request comes from.
 const FETCH_SITE: &str = "sec-fetch-site";
 
-/// Headers of the page: it runs only its own files, and is not shown in a frame.
+/// Headers of the page: it runs only its own files, and cannot be shown in a frame.
 const SEALS: [(&str, &str); 5] = [
     ("content-security-policy", "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"),
     ("x-content-type-options", "nosniff"),
@@ -48,14 +51,14 @@ const SEALS: [(&str, &str); 5] = [
     ("cross-origin-opener-policy", "same-origin"),
 ];
 
-/// The part of the server that a path belongs to; it decides which secret is needed.
+/// The part of the server that a path belongs to; it decides which secret is required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Area {
-    /// The files of the page, which hold nothing of the project: no secret.
+    /// The files of the page, which contain no project data: no secret.
     Files,
-    /// `/api/enter`, which takes the page key in its body and gives the cookie.
+    /// `/api/enter`, which takes the page key in its body and returns the cookie.
     Enter,
-    /// All else below `/api/`: the cookie, and never the token.
+    /// Everything else below `/api/`: the cookie, and never the token.
     Page,
     /// The APIs for other programs: the token, and never the cookie.
     Apis,
@@ -78,18 +81,21 @@ impl Area {
 pub struct Guard {
     token: Token,
     key: Token,
-    /// The value of the cookie. Browsers send it to every port of this host, so a program behind another port can read it.
+    /// The value of the cookie. Browsers send it to every port of this host, so a program on
+    /// another port can read it.
     session: Token,
-    /// The token that the page's script received on entry and stores for its origin, port included; a cookie without it opens nothing.
+    /// The token that the page's script receives on entry and stores for its origin, including the
+    /// port; a cookie without it gives no access.
     proof: Token,
     /// The names of this server, each with its port.
     hosts: [String; 3],
-    /// The name of the cookie. Browsers share cookies among the ports of a host, so it has the port in it.
+    /// The name of the cookie. It contains the port, because browsers share cookies among the ports
+    /// of a host.
     cookie: String,
 }
 
 impl Guard {
-    /// `token` opens the APIs, `key` the page.
+    /// `token` gives access to the APIs, `key` to the page.
     pub fn new(token: Token, key: Token, address: SocketAddr) -> anyhow::Result<Guard> {
         let port = address.port();
         let own = address.to_string();
@@ -120,9 +126,10 @@ impl Guard {
         }
     }
 
-    /// Host and origin must be this server, under one name: another user's program may listen at another of its names.
+    /// Host and origin must be this server, under the same name: another user's program may listen
+    /// on another of its names.
     fn is_from_here(&self, headers: &HeaderMap) -> Result<(), Problem> {
-        // The port of the scheme may be left out (RFC 9110, 4.2.3).
+        // The scheme's default port may be omitted (RFC 9110, 4.2.3).
         let same = |own: &str, host: &str| {
             own.eq_ignore_ascii_case(host) || own.strip_suffix(":80").is_some_and(|own| own.eq_ignore_ascii_case(host))
         };
@@ -137,34 +144,35 @@ impl Guard {
             })
         };
         if headers.contains_key(ORIGIN) && !only(headers, ORIGIN).is_some_and(is_here) {
-            return Err(Problem::new(Kind::Forbidden, "pages of other sites may not ask this server"));
+            return Err(Problem::new(Kind::Forbidden, "pages of other sites may not use this server"));
         }
         Ok(())
     }
 
     fn has_token(&self, headers: &HeaderMap) -> Result<(), Problem> {
-        // RFC 9110, 11.1 and 11.4: a scheme in letters of either case, blanks, and the credentials.
+        // RFC 9110, 11.1 and 11.4: a case-insensitive scheme, blanks, and the credentials.
         let scheme = only(headers, AUTHORIZATION).and_then(|value| value.trim().split_once(' '));
         let bearer = scheme.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, given)| given);
-        // Anthropic's clients send the other one.
+        // Anthropic's clients send the other header.
         if bearer.or(only(headers, "x-api-key")).is_some_and(|given| self.token.is(given.trim())) {
             return Ok(());
         }
-        let text = "the token is missing or wrong; send `Authorization: Bearer` with what the token file holds";
+        let text = "the token is missing or wrong; send `Authorization: Bearer` with the content of the token file";
         Err(Problem::new(Kind::Unauthorized, text))
     }
 
     fn has_cookie(&self, headers: &HeaderMap) -> Result<(), Problem> {
         let pairs = only(headers, COOKIE).unwrap_or_default().split(';').filter_map(|pair| pair.trim().split_once('='));
         let mut own = pairs.filter(|(name, _)| *name == self.cookie);
-        // A cookie that stands twice is not believed: one of them is from somebody else.
+        // A cookie that appears twice is not trusted: one of them comes from somebody else.
         if own.next().is_some_and(|(_, given)| self.session.is(given)) && own.next().is_none() {
             return Ok(());
         }
         Err(not_entered())
     }
 
-    /// In the header, or in the address where a browser lets a script set no header: in that of a stream of events.
+    /// In the header, or in the URL where browsers do not let a script set headers: for a stream of
+    /// events.
     fn has_proof(&self, query: &str, headers: &HeaderMap) -> Result<(), Problem> {
         let in_query = query.split('&').find_map(|pair| pair.strip_prefix("proof="));
         if only(headers, OWN).or(in_query).is_some_and(|given| self.proof.is(given)) {
@@ -175,17 +183,18 @@ impl Guard {
 }
 
 fn not_entered() -> Problem {
-    let text = "this browser has not entered; open the address that `monobloc serve --open` prints";
+    let text = "this browser has no access yet; open the address that `monobloc serve --open` prints";
     Problem::new(Kind::Unauthorized, text)
 }
 
-/// The value of a header. One that is missing, that stands twice or that is no text is alike: not the one that is expected.
+/// The value of a header. A header that is missing, duplicated or not text is treated the same: not
+/// the expected value.
 fn only(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
     let mut all = headers.get_all(name).iter();
     all.next().filter(|_| all.next().is_none()).and_then(|value| value.to_str().ok())
 }
 
-/// A form of another site cannot send this type without asking first.
+/// A form on another site cannot send this type without asking first.
 fn is_json(headers: &HeaderMap) -> Result<(), Problem> {
     let is =
         |kind: &str| kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"));
@@ -202,15 +211,17 @@ fn is_by_script(headers: &HeaderMap) -> Result<(), Problem> {
     Err(Problem::invalid("X-Monobloc", "this request needs the header `X-Monobloc`, with any value"))
 }
 
-/// To a browser the ports of a host are one site, whose pages send the cookie too: only this origin's own may.
+/// For a browser the ports of a host are one site, and its pages send the cookie too: only this
+/// origin's own are allowed.
 fn is_of_the_page(headers: &HeaderMap) -> Result<(), Problem> {
     if !headers.contains_key(FETCH_SITE) || only(headers, FETCH_SITE) == Some("same-origin") {
         return Ok(());
     }
-    Err(Problem::new(Kind::Forbidden, "only this server's own page may ask here"))
+    Err(Problem::new(Kind::Forbidden, "only this server's own page may send this"))
 }
 
-/// Refuses what the guard does not admit, reads the body within its limits, and seals the answers of the page.
+/// Refuses requests that the guard does not admit, reads the body within its limits, and adds the
+/// page's security headers.
 pub async fn check(State(guard): State<Guard>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let (area, anthropic) = (Area::of(path), path.starts_with("/v1/messages"));
@@ -233,7 +244,7 @@ pub async fn check(State(guard): State<Guard>, request: Request, next: Next) -> 
 async fn admitted(guard: &Guard, area: Area, request: Request) -> Result<Request, Problem> {
     guard.admits(area, request.method(), request.uri().query().unwrap_or_default(), request.headers())?;
     let (most, time) = match area {
-        // They take no body, so none is waited for.
+        // They take no body, so none is awaited.
         Area::Files => return Ok(request.map(|_| Body::empty())),
         Area::Enter | Area::Page => (PAGE_BODY_MAX, PAGE_BODY_TIME),
         Area::Apis => (BODY_MAX, BODY_TIME),
@@ -254,7 +265,8 @@ fn sealed(area: Area, mut response: Response) -> Response {
     for (name, value) in SEALS {
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
-    // The files change with the program, so a browser must ask again; what the API says stays nowhere.
+    // The files change with the program, so a browser must ask again; answers of the API are stored
+    // nowhere.
     let kept = if area == Area::Files { "no-cache" } else { "no-store" };
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(kept));
     response
@@ -265,7 +277,8 @@ struct Entry {
     key: String,
 }
 
-/// `POST /api/enter`: gives cookie and proof for the page key. Scripts cannot read the cookie, and no other site's request carries it.
+/// `POST /api/enter`: returns cookie and proof for the page key. Scripts cannot read the cookie,
+/// and no other site's request carries it.
 pub async fn enter(State(guard): State<Guard>, body: Bytes) -> Result<Response, Problem> {
     let entry: Entry = wire::read(&body)?;
     if !guard.key.is(&entry.key) {

@@ -1,4 +1,4 @@
-//! Holds back what a model writes once it may be a tool call: half a call is no text for a client.
+//! Holds back model output that may become a tool call: half a call must not reach a client as text.
 
 use crate::base::half_of;
 use crate::models::dialect::Dialect;
@@ -6,23 +6,24 @@ use crate::models::dialect::Dialect;
 /// Beginnings of calls in every family: small models often write calls as JSON.
 const BEGINNINGS: [&str; 5] = ["{", "<tool_call>", "```json", "```tool", "<function"];
 
-/// The beginnings of calls in the notation of `dialect`: first its own mark, which counts anywhere in a reply.
+/// The beginnings of calls in the notation of `dialect`: first its own mark, which counts anywhere
+/// in a reply.
 pub fn openers(dialect: &Dialect) -> Vec<String> {
     let mark = dialect.notation().calls.mark();
     let mark = if mark.is_empty() { "[" } else { mark };
-    // Of `<tool_call>\n{"name": "` the first line: models differ in the blanks.
+    // Only the first line of `<tool_call>\n{"name": "`, because models differ in the blanks.
     let own = mark.lines().next().unwrap_or(mark).trim_end_matches(['{', '"', ' ']);
     [if own.is_empty() { mark } else { own }].into_iter().chain(BEGINNINGS).map(str::to_owned).collect()
 }
 
 enum State {
-    /// Nothing but blanks so far, or half an opener.
+    /// Only blanks so far, or a partial opener.
     Start,
     Words,
     Call,
 }
 
-/// The text of a reply that is not passed on yet.
+/// The part of a reply that is not passed on yet.
 pub struct Held {
     openers: Vec<String>,
     state: State,
@@ -30,8 +31,8 @@ pub struct Held {
 }
 
 impl Held {
-    /// Holds back a reply that begins with one of `openers`, and what follows the first of them in any reply; without openers
-    /// nothing.
+    /// Holds back a reply that begins with one of `openers`, and in any reply everything after the
+    /// first of them; nothing without openers.
     pub fn at(openers: Vec<String>) -> Held {
         Held { openers, state: State::Start, text: String::new() }
     }
@@ -58,9 +59,9 @@ impl Held {
         }
     }
 
-    /// The words before the family's mark.
+    /// The text before the family's mark.
     fn words(&mut self) -> String {
-        // A bracket is too common a mark to hold words back.
+        // A bracket is too common as a mark to hold text back.
         let Some(mark) = self.openers.first().filter(|mark| mark.len() > 1) else {
             return std::mem::take(&mut self.text);
         };

@@ -1,4 +1,4 @@
-//! Accepts connections on a loopback address, a limited number at a time, and ends those that are too slow.
+//! Accepts connections on a loopback address, a limited number at a time, and closes those that are too slow.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,20 +14,20 @@ use tokio_io_timeout::TimeoutStream;
 
 use crate::base::Cancel;
 
-/// Connections at a time; more wait to be accepted.
+/// Maximum number of simultaneous connections; more wait to be accepted.
 const CONNECTIONS_MAX: usize = 64;
-/// Longest time that a request's head may take to arrive.
+/// Longest time for a request's head to arrive.
 const HEAD_TIME: Duration = Duration::from_secs(10);
-/// Longest time that a client may take nothing of an answer.
+/// Longest time that a client may read nothing of an answer.
 const WRITE_TIME: Duration = Duration::from_secs(60);
 /// Pause after a connection could not be accepted, for example because file descriptors ran out.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Listens on `address`, which must be of this machine alone.
+/// Listens on `address`, which must be reachable from this machine only.
 pub async fn listen(address: SocketAddr) -> Result<TcpListener> {
     if !address.ip().is_loopback() {
         bail!(
-            "{address} can be reached from other machines; listen on 127.0.0.1 or [::1], and let ssh -L or a tunnel lead there"
+            "{address} can be reached from other machines; listen on 127.0.0.1 or [::1], and reach it through ssh -L or a tunnel"
         );
     }
     TcpListener::bind(address)
@@ -71,7 +71,7 @@ async fn accept(
 ) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
     let place = connections.clone().acquire_owned().await.ok()?;
     let (stream, _) = listener.accept().await.ok()?;
-    // Tokens go out one by one, each at once.
+    // Tokens are sent individually and immediately.
     stream.set_nodelay(true).ok()?;
     Some((stream, place))
 }

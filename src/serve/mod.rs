@@ -1,7 +1,8 @@
-//! `monobloc serve`: the models and the agent behind the APIs that other programs speak, for this machine alone.
+//! `monobloc serve`: the models and the agent behind APIs that other programs use, for this machine only.
 //!
-//! Every protocol (`wire/`) is read into an [`ask::Ask`] and written from the [`reply::Delta`]s of a [`reply::Reply`]; the engine
-//! does the rest. `guard` decides who may ask, `http` how many at a time. `page` is the web page, with an API of its own.
+//! Every protocol (`wire/`) is read into an [`ask::Ask`] and written from the [`reply::Delta`]s of
+//! a [`reply::Reply`]; the engine does the rest. `guard` decides who may ask, `http` how many at a
+//! time. `page` is the web page, with its own API.
 
 mod about;
 mod agent;
@@ -54,7 +55,7 @@ use crate::models::{ModelSpec, Registry, Role};
 /// The address to listen on, and the file with the secret.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// A loopback address; port 0 takes a free one.
+    /// A loopback address; port 0 selects a free one.
     pub listen: SocketAddr,
     pub token_file: PathBuf,
 }
@@ -62,7 +63,8 @@ pub struct Options {
 /// A server that answers requests.
 pub struct Ready {
     pub address: SocketAddr,
-    /// The address of the page with its key, which is a secret: who has it can approve tool calls.
+    /// The address of the page with its key, which is a secret: whoever has it can approve tool
+    /// calls.
     pub page: String,
 }
 
@@ -72,7 +74,7 @@ pub async fn run(server: Server, options: &Options, ready: impl FnOnce(Ready)) -
     let cancel = server.inner.app.cancel.clone();
     let listener = http::listen(options.listen).await?;
     let address = listener.local_addr()?;
-    // In the fragment, which browsers send to nobody.
+    // In the fragment, which browsers do not send.
     let page = format!("http://{address}/#key={}", key.text());
     let router = router(server, Guard::new(token, key, address)?);
     ready(Ready { address, page });
@@ -120,7 +122,7 @@ struct Inner {
 }
 
 impl Server {
-    /// Reads the headers of the model files; loads nothing.
+    /// Reads only the headers of the model files.
     pub fn new(app: App) -> Result<Server> {
         let registry = app.registry()?;
         let pool = app.pool(registry.clone());
@@ -136,7 +138,8 @@ impl Server {
         Server { inner: Arc::new(Inner { app, registry, pool, agent, page, embedder, counts, started }) }
     }
 
-    /// The model that a client names: a role, `agent`, or the file of a role with or without its ending.
+    /// The model that a client names: a role, `agent`, or the file of a role with or without its
+    /// extension.
     pub fn model(&self, name: &str) -> Result<Model, Problem> {
         match name {
             "planner" => Ok(Model::Planner),
@@ -165,22 +168,24 @@ impl Server {
         }
     }
 
-    /// Starts what follows the raw text `prompt`, in which the names of control tokens count.
+    /// Starts the continuation of the raw text `prompt`, in which names of control tokens count.
     pub async fn complete(&self, ask: Ask, text: String) -> Result<Reply, Problem> {
         let ask = ask.checked()?;
         let Some(role) = role(ask.model) else {
-            return Err(Problem::invalid("model", "the agent holds conversations; ask it at /v1/chat/completions"));
+            return Err(Problem::invalid("model", "the agent needs a conversation; use /v1/chat/completions"));
         };
         if self.away(role).await?.is_some() {
-            let text =
-                format!("the {role} is played by a server, which goes on no raw prompt; ask /v1/chat/completions");
+            let text = format!(
+                "the {role} is a server's model, which does not continue raw prompts; use /v1/chat/completions"
+            );
             return Err(Problem::invalid("prompt", text));
         }
         let raw = |model: &Leased| model.engine.request(&Prompt::default().special(text), 0);
         self.start(&ask, role, |model| prompt::plain(&ask, model, raw(model))).await
     }
 
-    /// The server that plays a role now. Its consent was given before, because nobody can be asked here.
+    /// The server that currently takes a role. Consent was given before, because nobody can be
+    /// asked here.
     async fn away(&self, role: Role) -> Result<Option<Arc<Away>>, TurnError> {
         let Inner { app, pool, .. } = &*self.inner;
         match app.remotes().unasked(role, pool, &app.cancel).await {
@@ -192,7 +197,8 @@ impl Server {
         }
     }
 
-    /// The answer of the server that plays a role; `None` if a model of this process does, or has to instead.
+    /// The answer of the server that takes a role; `None` if a model in this process does, or must
+    /// instead.
     async fn passed(&self, ask: &Ask, role: Role) -> Result<Option<Reply>, Problem> {
         let Some(away) = self.away(role).await? else { return Ok(None) };
         let Inner { app, pool, counts, .. } = &*self.inner;
@@ -212,12 +218,13 @@ impl Server {
 
     async fn start(&self, ask: &Ask, role: Role, request: impl FnOnce(&Leased) -> Request) -> Result<Reply, Problem> {
         let model = self.lease(role).await?;
-        // A body of many MiB takes a while to cut into tokens; meanwhile other requests go on.
+        // Tokenising a body of many MiB takes a while; other requests continue meanwhile.
         let request = tokio::task::block_in_place(|| request(&model));
         Ok(Reply::Model(Box::new(ModelReply::start(ask, model, request, self.inner.counts.clone())?)))
     }
 
-    /// Whether clients may call the embedder so: `embedder`, its folder's name, or one of the names that clients take by default.
+    /// Whether clients may use this name for the embedder: `embedder`, its folder's name, or one of
+    /// the names that clients use by default.
     pub fn is_embedder(&self, name: &str) -> bool {
         let folder = self.inner.registry.embedder().and_then(|spec| spec.path.file_name());
         name == "embedder" || folder.is_some_and(|folder| folder == name) || name.starts_with("text-embedding-")
@@ -233,7 +240,7 @@ impl Server {
         Ok(tokio::task::block_in_place(|| model.engine.tokenize(&prompt::prompt(ask, &model.dialect, silent)).len()))
     }
 
-    /// The model file of `role`, loaded now if it is not yet.
+    /// The model file of `role`, loaded if necessary.
     async fn lease(&self, role: Role) -> Result<Leased, Problem> {
         if let Some(leased) = self.inner.pool.resident(role) {
             return Ok(leased);
@@ -258,7 +265,7 @@ async fn loaded(cell: &OnceCell<Embedder>, app: &App) -> Result<Embedder, Proble
     cell.get_or_try_init(load).await.cloned()
 }
 
-/// Ends work on another thread when its client leaves.
+/// Ends work on another thread when its client disconnects.
 struct CancelOnDrop(Cancel);
 
 impl Drop for CancelOnDrop {

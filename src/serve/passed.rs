@@ -1,4 +1,4 @@
-//! An answer of a model of another server, passed on as it comes. A client that leaves closes the connection to that server too.
+//! Streams an answer from a model on another server. A client that disconnects closes that connection too.
 
 use std::collections::VecDeque;
 
@@ -16,21 +16,23 @@ use crate::models::dialect::{Message, RawCall};
 use crate::remote::{self, Finish, Form, Piece, RemoteError, Usage};
 use crate::tools::ToolSpec;
 
-/// Fewest tokens that an answer is given room for: how long the prompt is for the server is only guessed here.
+/// Minimum number of tokens reserved for an answer: the length of the prompt on the server is only
+/// an estimate here.
 const ROOM_MIN: usize = 256;
 
-/// An answer on its way. Dropping it closes the connection, and with that ends the work of the server.
+/// An answer in progress. Dropping it closes the connection, which stops the server's work.
 pub struct Passed {
     reply: Option<remote::Reply>,
-    /// A piece that was waited for at the start.
+    /// A piece that was awaited at the start.
     first: Option<Piece>,
     stops: Stops,
     tools: Vec<ToolSpec>,
     calls: Vec<RawCall>,
-    /// The answer must be a call.
+    /// Whether the answer must be a call.
     forced: bool,
     one_call: bool,
-    /// Tokens of the prompt as they are guessed, and bytes of text so far, for an answer that a stop text ends before the server counts.
+    /// Estimated tokens of the prompt, and bytes of text so far, for an answer that a stop text
+    /// ends before the server counts.
     prompt: usize,
     bytes: usize,
     ready: VecDeque<Delta>,
@@ -41,12 +43,12 @@ pub struct Passed {
 
 /// Why no answer begins.
 pub enum Failed {
-    /// The request asks for what cannot be passed on.
+    /// The request asks for something that cannot be passed on.
     Problem(Problem),
     Remote(RemoteError),
 }
 
-/// How many tokens a conversation has, in all likelihood.
+/// An estimate of the number of tokens in a conversation.
 pub fn count(ask: &Ask, away: &Away) -> usize {
     let tools = prompt::offered(ask);
     away.count(&messages(ask), tools.iter().map(|tool| tool.json().to_string()))
@@ -57,7 +59,7 @@ fn messages(ask: &Ask) -> Vec<Message> {
     ask.turns[..whole].iter().map(prompt::message).collect()
 }
 
-/// The request as the server takes it, with the guessed length of its prompt.
+/// The request in the server's form, with the estimated length of its prompt.
 fn request(ask: &Ask, away: &Away) -> (remote::Ask, usize) {
     let prompt = count(ask, away);
     let left = away.remote.abilities().context.saturating_sub(prompt).max(ROOM_MIN);
@@ -94,11 +96,11 @@ fn request(ask: &Ask, away: &Away) -> (remote::Ask, usize) {
 }
 
 impl Passed {
-    /// Sends the request and waits for the first piece of the answer, so that another model can still take over.
+    /// Sends the request and waits for the first piece of the answer, so that another model can
+    /// still take over.
     pub async fn start(ask: &Ask, away: &Away, counts: Counts) -> Result<Passed, Failed> {
         if ask.logprobs.is_some() {
-            let text =
-                format!("{} is a model of a server, the log-probabilities of which are not passed on", away.name);
+            let text = format!("{} is a server's model, whose log-probabilities are not passed on", away.name);
             return Err(Failed::Problem(Problem::invalid("logprobs", text)));
         }
         let (request, prompt) = request(ask, away);
@@ -179,7 +181,7 @@ impl Passed {
     }
 
     fn end(&mut self, reason: Reason, usage: Usage) {
-        // The server is left as soon as nothing more of it is wanted.
+        // Close the connection to the server as soon as no more is needed.
         self.reply = None;
         let (prompt, cached, generated) = (usage.prompt_tokens, usage.cached_tokens, usage.generated_tokens);
         let tally =

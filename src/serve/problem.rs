@@ -1,4 +1,4 @@
-//! Why a request is refused or fails, with the HTTP status; every protocol writes it in its own shape.
+//! Why a request is refused or fails, with the HTTP status; every protocol writes it in its own form.
 
 use axum::http::StatusCode;
 
@@ -15,7 +15,7 @@ pub enum Kind {
     Invalid,
     /// The token is missing or wrong.
     Unauthorized,
-    /// The request comes from where none may come from.
+    /// The request comes from a place that is not allowed.
     Forbidden,
     NotFound,
     /// The prompt is longer than a slot.
@@ -23,7 +23,7 @@ pub enum Kind {
         prompt: usize,
         context: usize,
     },
-    /// Too much at once.
+    /// Too many requests at once.
     Busy,
     /// There is no memory or no model.
     Unavailable,

@@ -1,4 +1,4 @@
-//! Turns a client's request into what a model reads: its family's marks, the tool list, a grammar.
+//! Turns a client's request into a model's input: its family's marks, the tool list, a grammar.
 
 use std::time::Duration;
 
@@ -11,10 +11,11 @@ use crate::engine::pool::Leased;
 use crate::engine::{Grammar, Request, Sampling, Thinking};
 use crate::models::dialect::{Chat, Dialect, Message, Prompt, RawCall, ToolText};
 
-/// Longest time of one answer: a long prompt takes minutes on a small machine.
+/// Longest time for one answer: a long prompt takes minutes on a small machine.
 const DEADLINE: Duration = Duration::from_secs(3600);
 
-/// The conversation in the marks of the model's template; `silent`: it has to answer without a thought.
+/// The conversation in the marks of the model's template; `silent`: the model must answer without a
+/// thought.
 pub fn prompt(ask: &Ask, dialect: &Dialect, silent: bool) -> Prompt {
     let begun = ask.begun();
     let whole = &ask.turns[..ask.turns.len() - usize::from(begun.is_some())];
@@ -35,7 +36,7 @@ pub fn message(turn: &Turn) -> Message {
     }
 }
 
-/// The tools that the model may call, as it is shown them.
+/// The tools that the model may call, as shown to it.
 pub fn offered(ask: &Ask) -> Vec<ToolText> {
     let wanted = |name: &str| match &ask.choice {
         Choice::None => false,
@@ -45,7 +46,8 @@ pub fn offered(ask: &Ask) -> Vec<ToolText> {
     ask.tools.iter().filter(|tool| wanted(&tool.name)).map(|tool| notation::shown(tool, notation::WHOLE)).collect()
 }
 
-/// The request to the engine. Calls are generated inside a grammar if one must be made, or if that was measured to help.
+/// The request to the engine. Calls are generated inside a grammar if one is required, or if
+/// measurements showed that it helps.
 pub fn request(ask: &Ask, model: &Leased) -> Request {
     let tools = offered(ask);
     let reply = match &ask.choice {
@@ -118,7 +120,7 @@ mod tests {
             vec![Turn::User("Which?".to_owned()), said]
         };
         assert!(flat(turns(), Choice::Auto).ends_with("<|im_start|>assistant\nThe colour is"));
-        // A call cannot begin in the middle of a text.
+        // A call cannot begin in the middle of text.
         assert!(flat(turns(), Choice::Required).ends_with("<|im_start|>assistant\n"));
     }
 

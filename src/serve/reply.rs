@@ -1,4 +1,4 @@
-//! An answer on its way: pieces of text, thoughts and calls, one form for all models and protocols.
+//! A streamed answer: pieces of text, thoughts and calls, in one form for all models and protocols.
 
 use super::agent::TurnReply;
 use super::ask::Call;
@@ -9,16 +9,16 @@ use super::problem::Problem;
 /// A piece of an answer. [`Delta::Finished`] is the last.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delta {
-    /// With the log-probabilities of its tokens, if these are asked for.
+    /// With the log-probabilities of its tokens, if requested.
     Text(String, Vec<TokenLogprobs>),
     Thinking(String),
     Call(Call),
-    /// Nothing has come for a while, but work continues.
+    /// Nothing has arrived for a while, but work continues.
     Alive,
     Finished(End),
 }
 
-/// A generated token with its log-probability and those of the likeliest tokens in its place, in nats.
+/// A generated token with its log-probability and those of the most likely alternatives, in nats.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TokenLogprobs {
     pub bytes: Vec<u8>,
@@ -26,34 +26,34 @@ pub struct TokenLogprobs {
     pub top: Vec<(Vec<u8>, f32)>,
 }
 
-/// How an answer ended, and what it took, in tokens.
+/// How an answer ended, and its cost in tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct End {
     pub reason: Reason,
     pub prompt: usize,
-    /// Those of `prompt` that were in the cache.
+    /// The part of `prompt` that was in the cache.
     pub cached: usize,
     pub generated: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reason {
-    /// The model came to its end.
+    /// The model finished.
     #[default]
     Stop,
     /// The stop text with this number would have come next.
     StopText(usize),
-    /// Tokens or context are used up, or the model went in circles.
+    /// Tokens or context are used up, or the model repeated itself.
     Length,
     /// The answer is tool calls.
     Calls,
 }
 
-/// An answer that is being written. Dropping it ends the work.
+/// An answer in progress. Dropping it ends the work.
 pub enum Reply {
     Model(Box<ModelReply>),
     Turn(Box<TurnReply>),
-    /// Of a model of another server.
+    /// From a model on another server.
     Passed(Box<Passed>),
 }
 

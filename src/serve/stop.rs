@@ -1,18 +1,18 @@
-//! Cuts a stream of text, with its tokens, before the first of some stop texts, which may come in pieces.
+//! Cuts a stream of text and its tokens before the first of several stop texts, which may arrive in pieces.
 
 use std::collections::VecDeque;
 
 use super::reply::TokenLogprobs;
 use crate::base::half_of;
 
-/// The stop texts of one answer, and what of it is not passed on yet.
+/// The stop texts of one answer, and the part of the answer that is not passed on yet.
 pub struct Stops {
     texts: Vec<String>,
     /// The end of the text that may be the beginning of a stop text.
     held: String,
     /// Tokens, each with the byte of the text at which it begins.
     tokens: VecDeque<(usize, TokenLogprobs)>,
-    /// Bytes of text that were added, and those of them that were passed on.
+    /// Bytes of text that were added, and bytes that were passed on.
     added: usize,
     passed: usize,
 }
@@ -22,8 +22,8 @@ impl Stops {
         Stops { texts, held: String::new(), tokens: VecDeque::new(), added: 0, passed: 0 }
     }
 
-    /// The text that can no longer be part of a stop text, the tokens that begin in it, and the number of the stop text if one
-    /// has come.
+    /// The text that can no longer be part of a stop text, the tokens that begin in it, and the
+    /// number of the stop text if one has arrived.
     pub fn push(&mut self, text: &str, tokens: Vec<TokenLogprobs>) -> (String, Vec<TokenLogprobs>, Option<usize>) {
         let mut at = self.added;
         self.added += text.len();
@@ -61,7 +61,8 @@ impl Stops {
 mod tests {
     use super::*;
 
-    /// The text that is passed on and its tokens, when each of these pieces comes as one token, and the number of the stop text.
+    /// The text passed on and its tokens, when each of these pieces arrives as one token, and the
+    /// number of the stop text.
     fn cut(stops: &[&str], pieces: &[&str]) -> (String, String, Option<usize>) {
         let mut state = Stops::new(stops.iter().map(|&stop| stop.to_owned()).collect());
         let (mut all, mut tokens, mut found) = (String::new(), Vec::new(), None);
@@ -94,7 +95,7 @@ mod tests {
             (&["END"], &["one", " E", "ND"], "one ", "one| E", Some(0)),
             (&["END"], &["END"], "", "", Some(0)),
             (&["END", ""], &["an EN", "ough E"], "an ENough E", "an EN|ough E", None),
-            // The empty one at the end comes too.
+            // The empty token at the end is passed on too.
             (&["END"], &["an", " EN", ""], "an EN", "an| EN|", None),
             (&[], &["ü", "ber"], "über", "ü|ber", None),
         ] {

@@ -1,4 +1,4 @@
-//! A secret that requests must carry: of the APIs, in a file that its owner alone can read, or of the page, in memory alone.
+//! A secret that requests must carry: for the APIs in a file readable only by its owner, for the page only in memory.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
@@ -8,9 +8,9 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use subtle::ConstantTimeEq;
 
-/// Shortest token that is taken from a file, in characters.
+/// Shortest token accepted from a file, in characters.
 const LENGTH_MIN: usize = 16;
-/// Longest, so that no large file is read that was named by mistake.
+/// Longest token, so that a large file named by mistake is not read.
 const LENGTH_MAX: usize = 4096;
 const BYTES: usize = 32;
 
@@ -18,10 +18,10 @@ const BYTES: usize = 32;
 pub struct Token(String);
 
 impl Token {
-    /// The token in `file`; a new one is written there if there is no such file.
+    /// The token in `file`; creates the file with a new one if it does not exist.
     pub fn of(file: &Path) -> Result<Token> {
         let name = file.display();
-        // Only a plain file is opened: opening a pipe without a writer would block.
+        // Open only a plain file: opening a pipe without a writer would block.
         match fs::metadata(file) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Token::made(file),
             Ok(about) if !about.is_file() => bail!("the token file {name} is not a file; name one with --token-file"),
@@ -29,11 +29,11 @@ impl Token {
         }
         let unread = || format!("the token file {name} cannot be read");
         let opened = File::open(file).with_context(unread)?;
-        // Asked of what was opened, which the name may no longer lead to.
+        // Query the opened file, because the name may lead elsewhere by now.
         let about = opened.metadata().with_context(unread)?;
         if about.mode() & 0o077 != 0 {
             bail!(
-                "others can read the token file {name} (its mode is {:o}); `chmod 600 {name}` closes it",
+                "others can read the token file {name} (its mode is {:o}); `chmod 600 {name}` fixes that",
                 about.permissions().mode() & 0o777
             );
         }
@@ -42,16 +42,16 @@ impl Token {
         let token = text.trim();
         if !(LENGTH_MIN..=LENGTH_MAX).contains(&token.len()) || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             bail!(
-                "the token in {name} must be {LENGTH_MIN} or more letters, digits and signs without blanks, at most {LENGTH_MAX}; remove the file, and one is made"
+                "the token in {name} must be {LENGTH_MIN} or more letters, digits and signs without blanks, at most {LENGTH_MAX}; remove the file to get a new one"
             );
         }
         Ok(Token(token.to_owned()))
     }
 
-    /// A new token that is written nowhere.
+    /// A new token that is not stored.
     pub fn fresh() -> Result<Token> {
         let mut bytes = [0; BYTES];
-        getrandom::fill(&mut bytes).context("the system gives no random bytes")?;
+        getrandom::fill(&mut bytes).context("the system provides no random bytes")?;
         Ok(Token(crate::base::hex(&bytes)))
     }
 
@@ -60,11 +60,11 @@ impl Token {
         let token = Token::fresh()?;
         if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             fs::create_dir_all(folder)
-                .with_context(|| format!("the folder of the token file {name} cannot be made"))?;
+                .with_context(|| format!("the folder of the token file {name} cannot be created"))?;
         }
-        // `create_new`: a file that has appeared meanwhile, or a link, is not written through.
+        // `create_new` never writes through a link or to a file that has appeared meanwhile.
         let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
-        let mut made = made.with_context(|| format!("the token file {name} cannot be made"))?;
+        let mut made = made.with_context(|| format!("the token file {name} cannot be created"))?;
         writeln!(made, "{}", token.0).with_context(|| format!("the token file {name} cannot be written"))?;
         Ok(token)
     }

@@ -14,8 +14,9 @@ pub enum AuditError {
     Checkpoint(#[from] CheckpointError),
 }
 
-/// Checks the chain. With a project, also checks that every record that its checkpoints refer to is there with the same
-/// hash; this finds a journal whose end was cut off or that was rewritten as a whole. Returns the last link.
+/// Checks the chain. With a project, also checks that every record that its checkpoints refer to
+/// exists with the same hash; this detects a journal that was truncated or entirely rewritten.
+/// Returns the last link.
 pub fn verify(journal: impl BufRead, project: Option<&Path>) -> Result<Result<Link, Damage>, AuditError> {
     let mut anchors = match project.map(Store::existing).transpose()?.flatten() {
         Some(store) => store.checkpoints()?,
@@ -29,7 +30,7 @@ pub fn verify(journal: impl BufRead, project: Option<&Path>) -> Result<Result<Li
         while let Some(checkpoint) = remembered.next_if(|checkpoint| checkpoint.anchor.seq <= link.seq) {
             let anchor = &checkpoint.anchor;
             if wrong.is_none() && anchor.seq == link.seq && anchor.hash != link.hash {
-                let why = format!("checkpoint c{} remembers another one; the journal was written anew", checkpoint.id);
+                let why = format!("checkpoint c{} recorded another one; the journal was rewritten", checkpoint.id);
                 wrong = Some(Damage { record: link.seq, why });
             }
         }

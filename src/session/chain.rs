@@ -1,4 +1,4 @@
-//! A hash chain of lines: each ends with a hash over itself and the hash before it, so that every change is detected.
+//! A hash chain of lines: each line's hash covers itself and the previous hash, so that every change is detected.
 //!
 //! ```text
 //! {"seq":7,"record":{…},"hash":"<64 hexadecimal digits>"}
@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 const BEFORE: &str = ",\"hash\":\"";
 const AFTER: &str = "\"}";
 const DIGITS: usize = 64;
-/// Longest line in bytes; the largest records hold a turn's answer and its diffs.
+/// Longest line in bytes; the largest records contain a turn's answer and its diffs.
 pub const LINE_MAX: usize = 64 << 20;
 
 /// Number and hash of a line, from which the next line is made.
@@ -29,7 +29,7 @@ impl Link {
         Link { seq: 0, hash: "0".repeat(DIGITS) }
     }
 
-    /// The line for `record`, a JSON value, with its newline; and the new end of the chain.
+    /// The line for `record`, a JSON value, including its newline; and the new end of the chain.
     pub fn next(&self, record: &str) -> (String, Link) {
         let seq = self.seq + 1;
         let mut line = format!("{{\"seq\":{seq},\"record\":{record}");
@@ -44,7 +44,8 @@ fn hash(before: &str, line: &[u8]) -> String {
     hex(&digest)
 }
 
-/// The record and link of `line`, which has no newline and must follow `before`; or a message about what is wrong.
+/// The record and link of `line`, which has no newline and must follow `before`; or a message about
+/// the fault.
 pub fn read<'a>(line: &'a [u8], before: &Link) -> Result<(&'a str, Link), String> {
     let (record, link) = parse(line).ok_or("it is not a record of a journal")?;
     if link.seq != before.seq + 1 {
@@ -52,12 +53,12 @@ pub fn read<'a>(line: &'a [u8], before: &Link) -> Result<(&'a str, Link), String
     }
     let body = &line[..line.len() - BEFORE.len() - DIGITS - AFTER.len()];
     if hash(&before.hash, body) != link.hash {
-        return Err("its hash does not fit its text and the records before it".to_owned());
+        return Err("its hash does not match its text and the records before it".to_owned());
     }
     Ok((record, link))
 }
 
-/// The record and link written in a line, without checking the hash; `None` if the line has another form.
+/// The record and link in a line, without checking the hash; `None` if the line has another format.
 pub fn parse(line: &[u8]) -> Option<(&str, Link)> {
     let text = std::str::from_utf8(line).ok()?;
     let (body, hash) = text.strip_suffix(AFTER)?.split_at_checked(text.len().checked_sub(AFTER.len() + DIGITS)?)?;
@@ -69,7 +70,7 @@ pub fn parse(line: &[u8]) -> Option<(&str, Link)> {
     Some((record, Link { seq: seq.parse().ok()?, hash: hash.to_owned() }))
 }
 
-/// A line that differs from what was written.
+/// A line that differs from the original.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("record {record} is damaged: {why}")]
 pub struct Damage {
@@ -91,9 +92,7 @@ pub fn follow(mut lines: impl BufRead, mut take: impl FnMut(&Link, &str, &[u8]))
         }
         let damage = |why: String| Ok(Err(Damage { record: link.seq + 1, why }));
         let Some(body) = line.strip_suffix(b"\n") else {
-            return damage(
-                "its line does not end; the program was killed while it wrote, or somebody cut it".to_owned(),
-            );
+            return damage("its line has no end; the program was killed while writing, or somebody cut it".to_owned());
         };
         match read(body, &link) {
             Ok((record, next)) => {

@@ -1,4 +1,4 @@
-//! Builds the list of turns of a project from its journal, with undone turns marked.
+//! Builds the list of a project's turns from its journal, with undone turns marked.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,8 @@ pub struct TurnRecord {
     pub calls: Vec<CallRecord>,
     /// `None` if the turn did not finish.
     pub answer: Option<String>,
-    /// The checkpoint before its first change; `None` if it ran nothing that could change something.
+    /// The checkpoint before its first change; `None` if it ran nothing that could change
+    /// something.
     pub checkpoint: Option<String>,
     /// Numbers of files created, changed and deleted.
     pub files: (usize, usize, usize),
@@ -56,7 +57,8 @@ pub struct History {
 impl History {
     pub fn of(entries: &[Entry]) -> History {
         let mut turns: Vec<TurnRecord> = Vec::new();
-        // Tool and decision of the user's last answer: it belongs to the next completed call of that tool.
+        // Tool and decision of the user's last answer, which belongs to the next completed call of
+        // that tool.
         let mut decided: Option<(String, String)> = None;
         for Entry { seq, record } in entries {
             let conversation = &record.conversation.0;
@@ -121,8 +123,8 @@ impl History {
     }
 }
 
-/// The turns that are not undone, by the number of their first record. A rewind restores the set of that time, so it
-/// can also bring back turns.
+/// The turns that are not undone, by the number of their first record. A rewind restores the set of
+/// its target, so it can also bring back turns.
 fn live(entries: &[Entry]) -> BTreeSet<u64> {
     let mut live = BTreeSet::new();
     // For each rewind: its record, and the set before it.
@@ -148,7 +150,8 @@ mod tests {
     use crate::base::ConversationId;
     use crate::protocol::{Record, Rewound};
 
-    /// In `story`, `t` is a turn and a number is a rewind to the state after that record. `expected`: turns not undone.
+    /// In `story`, `t` is a turn and a number is a rewind to the state after that record.
+    /// `expected`: turns that are not undone.
     fn check(story: &str, expected: &[u64]) {
         let entries: Vec<Entry> = story
             .split_whitespace()

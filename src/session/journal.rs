@@ -17,7 +17,8 @@ pub enum JournalError {
     Damaged { path: PathBuf, damage: Damage },
 }
 
-/// `.monobloc/journal.ndjson`, one record a line (see [`chain`]). Several processes may append to one file.
+/// `.monobloc/journal.ndjson`, one record per line (see [`chain`]). Several processes may append to
+/// one file.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
@@ -41,13 +42,13 @@ impl Journal {
         if path.exists() { Journal::open(path).map(Some) } else { Ok(None) }
     }
 
-    /// Opens the journal; creates file and folder if they do not exist.
+    /// Opens the journal, creating file and folder if they do not exist.
     pub fn open(path: &Path) -> Result<Journal, JournalError> {
         let failed = |source| JournalError::File { path: path.to_owned(), source };
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(failed)?;
         }
-        // It holds requests and answers, so only its owner may read it.
+        // It contains requests and answers, so only its owner may read it.
         let mut options = OpenOptions::new();
         let file = options.read(true).append(true).create(true).mode(0o600).open(path).map_err(failed)?;
         let mut journal = Journal { path: path.to_owned(), file, end: Link::start(), length: 0 };
@@ -59,8 +60,9 @@ impl Journal {
         &self.end
     }
 
-    /// Whether an event is stored. Tokens, thoughts and signs of life are not: `turn-finished` holds the answer. Nor is the
-    /// beginning of a call: `step-completed` says the same and how it ended.
+    /// Whether an event is stored. Tokens, thoughts and signs of life are not, because
+    /// `turn-finished` has the answer; nor is the beginning of a call, because `step-completed` has
+    /// the same data and the outcome.
     pub fn keeps(event: &Event) -> bool {
         let is_told_later = matches!(event, Event::Token { .. } | Event::Thinking { .. } | Event::CallStarted { .. });
         !event.is_sign_of_life() && !is_told_later
@@ -72,7 +74,8 @@ impl Journal {
             return Ok(());
         }
         let text = serde_json::to_string(record).map_err(|error| self.error(error.into()))?;
-        // The end of a turn, a checkpoint and a rewind are on disk before anything else happens.
+        // The end of a turn, a checkpoint and a rewind must be on disk before anything else
+        // happens.
         let is_synced =
             matches!(record.event, Event::TurnFinished(_) | Event::CheckpointMade { .. } | Event::Rewound(_));
         self.exclusively(|journal| {
@@ -110,7 +113,7 @@ impl Journal {
 
     /// Runs `work` while this process holds the file's lock.
     fn exclusively<T>(&mut self, work: impl FnOnce(&mut Journal) -> io::Result<T>) -> Result<T, JournalError> {
-        // Held only while one line is written; the system frees the lock of a process that dies.
+        // Held only while one line is written; the system releases the lock of a process that dies.
         let done = self.file.lock().and_then(|()| {
             let done = work(self);
             self.file.unlock().and(done)
@@ -136,8 +139,9 @@ impl Journal {
         Ok(())
     }
 
-    /// Repairs a last line without a newline: completes it if only the newline is missing, errors if the newline was
-    /// changed, and removes the line otherwise, because a killed process wrote only a part of it.
+    /// Repairs a last line without a newline: completes it if only the newline is missing, fails if
+    /// the newline was changed, and otherwise removes the line, because a killed process wrote only
+    /// part of it.
     fn mend(&mut self, tail: &[u8], length: u64) -> io::Result<()> {
         let whole = |line: &[u8]| chain::parse(line).is_some();
         if whole(tail) {

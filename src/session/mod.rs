@@ -50,7 +50,7 @@ pub enum Message {
     Failed(TurnError),
 }
 
-/// One conversation. Its journal handle is its own; one thread at a time writes through it.
+/// One conversation. Its journal handle is not shared; one thread at a time writes through it.
 pub struct Session {
     toolkit: Mutex<Toolkit>,
     journal: Option<Arc<Mutex<Journal>>>,
@@ -70,7 +70,8 @@ const EARLIER_MAX: usize = 64;
 const EARLIER_CHARS: usize = 8_000;
 
 impl Session {
-    /// `journal` is the path of the project's journal; without one nothing is recorded and nothing can be undone.
+    /// `journal` is the path of the project's journal; without one, nothing is recorded and nothing
+    /// can be undone.
     pub fn open(toolkit: Toolkit, journal: Option<&Path>, policy: Policy) -> Result<Session, JournalError> {
         let journal = journal.map(Journal::open).transpose()?.map(|journal| Arc::new(Mutex::new(journal)));
         Ok(Session {
@@ -84,7 +85,7 @@ impl Session {
         })
     }
 
-    /// The same session, run by the command `command`.
+    /// The same session, run by the given command.
     pub fn of(self, command: &'static str) -> Session {
         Session { command, ..self }
     }
@@ -104,7 +105,8 @@ impl Session {
         lock(&self.toolkit).think = Some(think);
     }
 
-    /// The same session with `mask` applied to everything that is stored; what is shown and done stays the same.
+    /// The same session with `mask` applied to everything that is stored; display and actions stay
+    /// the same.
     pub fn masking(self, mask: Mask) -> Session {
         Session { mask, ..self }
     }
@@ -114,7 +116,8 @@ impl Session {
         self.submit_with(op, self.toolkit().cancel)
     }
 
-    /// The same with its own cancel flag, so that one turn can be cancelled and the conversation goes on.
+    /// The same with a separate cancel flag, so that one turn can be cancelled and the conversation
+    /// continues.
     pub fn submit_with(&self, op: Op, cancel: Cancel) -> mpsc::UnboundedReceiver<Message> {
         let (sender, receiver) = mpsc::unbounded_channel();
         let mut toolkit = Toolkit { meter: Meter::start(), cancel: cancel.clone(), ..self.toolkit() };
@@ -193,12 +196,13 @@ impl Session {
         Ok(talks)
     }
 
-    /// Continues the conversation `talk`: later requests belong to it and can refer to what was said in it.
+    /// Continues the conversation `talk`: later requests belong to it and can refer to its earlier
+    /// exchanges.
     pub fn resume(&self, talk: &Conversation) -> Result<(), JournalError> {
         self.converse(&ConversationId(talk.conversation.clone()))
     }
 
-    /// From now on requests belong to `conversation`, which may be new.
+    /// From now on, requests belong to `conversation`, which may be new.
     pub fn converse(&self, conversation: &ConversationId) -> Result<(), JournalError> {
         self.recall(self.history()?.exchanges(&conversation.0));
         let mut toolkit = lock(&self.toolkit);
@@ -206,7 +210,7 @@ impl Session {
         Ok(())
     }
 
-    /// Replaces what was said before, oldest first; later requests can refer to it.
+    /// Replaces the earlier exchanges, oldest first; later requests can refer to them.
     pub fn recall(&self, exchanges: Vec<Exchange>) {
         let mut earlier = lock(&self.earlier);
         earlier.clear();
@@ -286,7 +290,8 @@ struct SessionHost {
 
 impl SessionHost {
     fn send(&self, message: Message) {
-        // It fails if the user interface is gone, which then needs no messages; the turn ends by itself.
+        // This fails if the user interface is gone, which then needs no messages; the turn ends by
+        // itself.
         let _ = self.messages.send(message);
     }
 
@@ -309,8 +314,8 @@ impl SessionHost {
         record
     }
 
-    /// Records the start of a turn. Returns the checkpoint handle that makes its changes undoable; `None` without a
-    /// journal.
+    /// Records the start of a turn. Returns the checkpoint handle that makes its changes undoable;
+    /// `None` without a journal.
     fn begin(&self, request: &str, project: &Path, cancel: &Cancel) -> Option<Turn> {
         let journal = self.journal.as_ref()?;
         self.note(Event::TurnStarted { request: request.to_owned(), approve: format!("{:?}", self.policy.mode()) });
@@ -324,7 +329,8 @@ impl SessionHost {
         Some(Turn::new(project, about, cancel.clone()))
     }
 
-    /// Ends the turn's checkpoint, which frees the project's lock. Returns the event with the changes.
+    /// Ends the turn's checkpoint, which releases the project's lock. Returns the event with the
+    /// changes.
     async fn settle(&self, turn: Arc<Turn>) -> Option<Event> {
         match tokio::task::spawn_blocking(move || turn.finish()).await {
             Ok(Ok(Some(Summary { checkpoint, created, changed, deleted, left }))) => {
@@ -334,7 +340,7 @@ impl SessionHost {
             }
             Ok(Ok(None)) => {}
             Ok(Err(error)) => {
-                let text = format!("what this turn changed was not all noted: {error}");
+                let text = format!("not all changes of this turn were recorded: {error}");
                 self.emit(Event::Notice { text });
             }
             Err(panic) => tracing::error!(%panic, "a checkpoint was not finished"),

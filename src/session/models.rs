@@ -1,4 +1,4 @@
-//! Loads, unloads and pins models at a user's request with progress events, and lists the models in memory.
+//! Loads, unloads and pins models on request, with progress events, and lists the models in memory.
 
 use std::time::Instant;
 
@@ -7,10 +7,11 @@ use crate::engine::pool::{Active, Forecast, Pool, PoolError, Progress};
 use crate::models::Role;
 use crate::protocol::{Event, LoadingRow, Memory, ModelFile, ModelRow, ModelsOp};
 
-/// Progress of a load is reported in steps of this share.
+/// The progress of a load is reported in steps of this share.
 const SHARE_STEP: f32 = 0.05;
 
-/// Carries out `op` on a blocking thread; emits `model-loading` for progress and `models-changed` at the end.
+/// Carries out `op` on a blocking thread; emits `model-loading` for progress and `models-changed`
+/// at the end.
 pub async fn carry_out(toolkit: &Toolkit, op: ModelsOp, host: &dyn Host) -> Result<(), TurnError> {
     let (pool, cancel) = (toolkit.pool.clone(), toolkit.cancel.clone());
     let role = match &op {
@@ -23,7 +24,7 @@ pub async fn carry_out(toolkit: &Toolkit, op: ModelsOp, host: &dyn Host) -> Resu
     let progress: Progress = Box::new(move |file, share| {
         if share - last >= SHARE_STEP || share >= 1.0 {
             last = share;
-            // It fails if the receiver is gone, which then needs no progress.
+            // This fails if the receiver is gone, which then needs no progress.
             let _ = shares.send((file.to_owned(), share));
         }
         !cancel.is_cancelled()
@@ -66,7 +67,7 @@ fn in_parts(active: &Active) -> String {
     format!("{}: {} ({})", file_name(&active.path), active.bytes(), parts.join(", "))
 }
 
-/// The models in memory, which are `active`, those of servers, a load in progress, and the memory budget.
+/// The loaded models (`active`), those on servers, a load in progress, and the memory budget.
 pub fn memory(pool: &Pool, remotes: &Remotes, active: &[Active]) -> Memory {
     Memory {
         models: active.iter().map(row).collect(),
@@ -95,9 +96,9 @@ fn row(active: &Active) -> ModelRow {
     }
 }
 
-/// Every model file of the model folder and every file that plays a role, with the memory it would take.
+/// Every model file in the model folder and every file with a role, with the memory it would take.
 pub fn files(pool: &Pool) -> Vec<ModelFile> {
-    // A role that a server plays has no file.
+    // A role on a server has no file.
     let here = |role: &Role| matches!(pool.endpoint(*role), Ok(None));
     let roles = Role::TEXT.map(|role| (role, pool.file_of(role).filter(|_| here(&role) && pool.plays(role))));
     let mut paths = pool.files();

@@ -1,4 +1,4 @@
-//! Runs the tool calls of a turn again, on a copy of the project as it was then, and compares the results.
+//! Repeats the tool calls of a turn on a copy of the project as it was then, and compares the results.
 
 use std::path::Path;
 
@@ -13,7 +13,8 @@ use crate::protocol::{StepReport, StepStatus};
 use crate::tools::confine::Root;
 use crate::tools::{Catalog, Context, ToolCall, execute, policy::Policy};
 
-/// Tools whose result depends only on the project's files, so that the same files must give the same result.
+/// Tools whose result depends only on the project's files, so that the same files must give the
+/// same result.
 const REPLAYABLE: [&str; 12] = [
     "read_file",
     "list_dir",
@@ -48,11 +49,11 @@ pub struct Compared {
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Replayed {
     pub calls: Vec<Compared>,
-    /// Files that differ from what the turn left behind, as (path, content now, content then).
+    /// Files that differ from the state left by the turn, as (path, content now, content then).
     pub files: Vec<(String, String, String)>,
-    /// Files that the copy lacks, because their content was never stored.
+    /// Files missing from the copy because their content was never stored.
     pub missing: Vec<String>,
-    /// Whether `files` was computed: not if a call that changes something was not run.
+    /// Whether `files` was computed; it is not if a changing call was not run.
     pub files_compared: bool,
 }
 
@@ -61,14 +62,15 @@ pub enum ReplayError {
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
     #[error(
-        "the turn has no checkpoint: it ran nothing that could change something, so there is no state to run it on"
+        "the turn has no checkpoint: it ran nothing that could change something, so there is no state to replay it on"
     )]
     NoCheckpoint,
     #[error("the copy cannot be used: {0}")]
     Copy(String),
 }
 
-/// Replays `turn` in `scratch`, an empty folder. With `commands`, shell commands run too; these may act outside of it.
+/// Replays `turn` in `scratch`, an empty folder. With `commands`, shell commands run too; they may
+/// act outside that folder.
 pub async fn replay(
     project: &Path,
     turn: &TurnRecord,
@@ -119,7 +121,7 @@ async fn replay_call(call: &StepReport, catalog: &Catalog, context: &Context, co
     }
     let is_command = call.tool == "run_command";
     if is_command && !commands {
-        return not_run("a command may do things outside the copy; --commands runs it");
+        return not_run("a command may act outside the copy; --commands runs it");
     }
     if !is_command && !REPLAYABLE.contains(&call.tool.as_str()) {
         return not_run("its answer depends on more than the project's files");
@@ -127,7 +129,8 @@ async fn replay_call(call: &StepReport, catalog: &Catalog, context: &Context, co
     let Some(spec) = catalog.get(&call.tool) else { return not_run("this program has no such tool") };
     let arguments: Map<String, Value> = call.arguments.as_object().cloned().unwrap_or_default();
     let wanted = ToolCall { tool: call.tool.clone(), arguments };
-    // The user consented then, for the project itself; calls that are always denied are denied here too.
+    // The user consented then, for the project itself; calls that are always denied are denied here
+    // too.
     let approved = match Policy::of(ApproveMode::Never).approved(wanted, spec) {
         Ok(approved) => approved,
         Err(refusal) => return Comparison::NotRun(refusal.to_string()),

@@ -1,4 +1,4 @@
-//! Takes a project back to a checkpoint (files, lessons and conversation together) and records that in the journal.
+//! Returns a project to a checkpoint (files, lessons and conversation together) and records this in the journal.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub enum RewindError {
     Journal(#[from] JournalError),
     #[error(transparent)]
     Lessons(#[from] LessonsError),
-    #[error("there is nothing to undo: no turn that counts has changed a file")]
+    #[error("there is nothing to undo: no turn left to undo has changed a file")]
     Nothing,
 }
 
@@ -35,12 +35,12 @@ pub struct Rewinder {
     pub notes: Vec<String>,
 }
 
-/// A rewind that is worked out but not done.
+/// A rewind that is planned but not carried out.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     pub target: Checkpoint,
     pub plan: Plan,
-    /// Whether a command ran in the turns that would be undone: its effects outside the project stay.
+    /// Whether a command ran in the turns to be undone: its effects outside the project stay.
     pub commands: bool,
     /// Paths of the plan that cannot be restored, each with the reason.
     pub lost: BTreeMap<PathBuf, String>,
@@ -49,7 +49,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Lines about what going back cannot restore.
+    /// Lines about changes that going back cannot restore.
     pub fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> =
             self.uncovered.iter().map(|(path, why)| format!("{path} was changed and stays as it is ({why})")).collect();
@@ -59,9 +59,9 @@ impl Prepared {
         notes
     }
 
-    /// Splits the plan into the steps to carry out and the paths that are left, each with the reason. Only
-    /// `Foreign::Overwrite` touches what others have changed in the meantime, and removes what could not be brought
-    /// back.
+    /// Splits the plan into the steps to carry out and the paths that are left, each with the
+    /// reason. Only `Foreign::Overwrite` touches files that others have changed meanwhile, and
+    /// removes files that could not be brought back.
     fn divided(mut self, foreign: Foreign) -> (Plan, Vec<(PathBuf, String)>) {
         let id = self.target.id;
         let is_left = |step: &Step| foreign == Foreign::Keep && (step.foreign || step.is_final());
@@ -79,7 +79,8 @@ impl Prepared {
 }
 
 impl Rewinder {
-    /// Waits for the project's lock and finishes what a killed process has begun. `command` names the lock's holder.
+    /// Waits for the project's lock and finishes work left by a killed process. `command` names the
+    /// lock's holder.
     pub fn open(
         command: &str,
         project: &Path,
@@ -106,14 +107,13 @@ impl Rewinder {
 
     fn clean_up(&mut self) -> Result<(), RewindError> {
         for checkpoint in checkpoint::recover(&mut self.store, &self.project)? {
-            self.notes.push(format!(
-                "a turn was interrupted; `monobloc rewind c{checkpoint}` takes back what it had changed by then"
-            ));
+            self.notes
+                .push(format!("a turn was interrupted; `monobloc rewind c{checkpoint}` takes back its changes so far"));
         }
         if let Some(pending) = self.store.pending()? {
             let rewound = self.carry_on(&pending)?;
             self.store.look(&self.project)?;
-            self.notes.push(format!("going back to {}, which was interrupted, is finished now", rewound.checkpoint));
+            self.notes.push(format!("going back to {} was interrupted and is finished now", rewound.checkpoint));
         }
         Ok(())
     }
@@ -143,7 +143,8 @@ impl Rewinder {
         Ok(found.ok_or_else(|| CheckpointError::Unknown(name.to_owned()))?)
     }
 
-    /// Works out what going back to `target` would change. First scans the project for changes made by others.
+    /// Determines what going back to `target` would change. First scans the project for changes by
+    /// others.
     pub fn plan(&mut self, target: Checkpoint) -> Result<Prepared, RewindError> {
         self.store.look(&self.project)?;
         let plan = self.store.plan_to(&target)?;
@@ -159,7 +160,8 @@ impl Rewinder {
         Ok(Prepared { target, plan, commands, lost, uncovered })
     }
 
-    /// The changed paths since a checkpoint that no checkpoint covers, as the journal has them, each with the reason.
+    /// The paths changed since a checkpoint that no checkpoint covers, according to the journal,
+    /// each with the reason.
     fn uncovered_since(&self, checkpoint: i64) -> Result<BTreeMap<String, String>, RewindError> {
         let events = self.journal.entries()?.into_iter().map(|entry| entry.record.event);
         let left = events.filter_map(|event| match event {
@@ -190,8 +192,8 @@ impl Rewinder {
         self.carry_on(&pending)
     }
 
-    /// Restores lessons, then files, then writes the journal. May be called again after a kill: finished parts are
-    /// skipped and the others can be repeated.
+    /// Restores lessons, then files, then writes the journal. May be called again after a kill:
+    /// finished parts are skipped and the others can be repeated.
     fn carry_on(&mut self, pending: &Pending) -> Result<Rewound, RewindError> {
         let unknown = || CheckpointError::Unknown(format!("c{}", pending.target));
         let target = self.store.find(pending.target)?.ok_or_else(unknown)?;
@@ -242,8 +244,8 @@ impl Rewinder {
     }
 }
 
-/// Finishes what a killed process has begun, unless another process holds the lock. Returns messages about what was
-/// done.
+/// Finishes work left by a killed process, unless another process holds the lock. Returns messages
+/// about it.
 pub fn recover(project: &Path, database: &Path, journal: &Path) -> Result<Vec<String>, RewindError> {
     let Some(store) = Store::existing(project)? else { return Ok(Vec::new()) };
     if !store.is_unfinished()? {
@@ -252,7 +254,7 @@ pub fn recover(project: &Path, database: &Path, journal: &Path) -> Result<Vec<St
     drop(store);
     match Lock::try_take(project, "monobloc")? {
         Ok(lock) => Ok(Rewinder::with(lock, project, database, journal)?.notes),
-        // Not killed: another process is still at work.
+        // Not killed: another process is still working.
         Err(_) => Ok(Vec::new()),
     }
 }

@@ -12,7 +12,7 @@ pub struct TurnStats {
     pub time: String,
     pub request: String,
     pub usage: Usage,
-    /// Every call, in the order in which they ended.
+    /// Every call, in order of completion.
     pub timeline: Vec<TimedCall>,
     /// Statistics of the single-model loop; `None` if it did not run.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,16 +46,18 @@ impl TurnStats {
         }
     }
 
-    /// The largest number of read-only calls in a row.
+    /// The largest number of consecutive read-only calls.
     pub fn reading_max(&self) -> usize {
         self.timeline.split(|call| call.report.executing).map(<[TimedCall]>::len).max().unwrap_or(0)
     }
 }
 
-/// The last `count` finished turns, oldest first. If the journal is damaged, the turns before the damage are returned.
+/// The last `count` finished turns, oldest first. If the journal is damaged, the turns before the
+/// damage.
 pub fn telemetry(journal: &Journal, count: usize) -> Result<Vec<TurnStats>, JournalError> {
     let mut turns = VecDeque::new();
-    // Each conversation has one turn at a time, but records of several conversations may be interleaved.
+    // Each conversation has one turn at a time, but records of several conversations may be
+    // interleaved.
     let mut running: HashMap<String, TurnStats> = HashMap::new();
     journal
         .follow(|_, record, _| {

@@ -1,5 +1,4 @@
-//! The user interfaces: the command line, the full-screen terminal, and programs that speak a protocol with this one over standard
-//! input and output.
+//! The user interfaces: the command line, the full-screen terminal, and protocols over standard input and output.
 
 // Its macros come before the modules that use them.
 #[macro_use]

@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::index::Progress;
 use crate::session::Session;
 
-/// A message while a session is opened.
+/// A message while a session is being opened.
 #[derive(Debug)]
 pub enum Told {
     /// Something is missing or was repaired; the session works without it.

@@ -1,25 +1,27 @@
-//! Writes to standard output and standard error. If standard output cannot be written, the program ends with one line, not with a panic.
+//! Writes to standard output and standard error. If standard output fails, the program ends with one line, not a
+//! panic.
 
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
 
 use crate::app;
 
-/// Exit code when the reader of the output is gone: 128 and the number of SIGPIPE, as shells report it.
+/// Exit code when the reader of the output is gone: 128 plus the number of SIGPIPE, as shells
+/// report it.
 const BROKEN_PIPE: i32 = 141;
 
-/// Text on standard output, as it is and at once.
+/// Text on standard output, unchanged and immediately.
 macro_rules! put {
     ($($part:tt)*) => { $crate::ui::out::put(format_args!($($part)*)) };
 }
 
-/// A line on standard output, as it is.
+/// A line on standard output, unchanged.
 macro_rules! putln {
     () => { $crate::ui::out::putln(format_args!("")) };
     ($($part:tt)*) => { $crate::ui::out::putln(format_args!($($part)*)) };
 }
 
-/// A line on standard output with texts of files, models or tools in it.
+/// A line on standard output that contains text from files, models or tools.
 macro_rules! say {
     ($($part:tt)*) => { $crate::ui::out::putln(format_args!("{}", $crate::base::visible(&format!($($part)*)))) };
 }
@@ -39,12 +41,12 @@ pub fn putln(text: Arguments) {
     or_end(writeln!(io::stdout().lock(), "{text}"));
 }
 
-/// Ignores errors: nobody can be told that standard error cannot be written.
+/// Ignores errors: a failure to write to standard error cannot be reported.
 pub fn tell(text: Arguments) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// As [`tell()`], without the end of a line.
+/// Like [`tell()`], without the end of the line.
 pub fn whisper(text: Arguments) {
     let _ = io::stderr().lock().write_fmt(text);
 }
@@ -54,7 +56,8 @@ pub fn flush() {
     or_end(io::stdout().lock().flush());
 }
 
-/// Standard output for code that needs a [`Write`]. It never returns an error, because an error ends the program.
+/// Standard output for code that needs a [`Write`]. It never returns an error, because an error
+/// ends the program.
 pub struct Out;
 
 impl Write for Out {

@@ -1,4 +1,4 @@
-//! Puts the events of a turn into words, alike for every user interface.
+//! Describes the events of a turn in words, in the same way for every user interface.
 
 use serde_json::Value;
 
@@ -6,9 +6,9 @@ use crate::base::{Bytes, StepId};
 use crate::index::Progress;
 use crate::protocol::{Detection, Event, PlanView, Remedy, Rewound, Stall, StepStatus, Usage};
 
-/// Longest value of an argument that is shown, in characters.
+/// Longest argument value that is shown, in characters.
 const VALUE_CHARS: usize = 60;
-/// Files that were not restored which are named.
+/// Maximum number of files named that were not restored.
 const LEFT_SHOWN: usize = 20;
 /// Maximum number of changed paths without a checkpoint that the line about a checkpoint names.
 const UNCOVERED_SHOWN: usize = 5;
@@ -26,7 +26,7 @@ pub fn doing(event: &Event) -> Option<String> {
     })
 }
 
-/// A line about an event of little weight.
+/// A line about an event of minor importance.
 pub fn remark(event: &Event) -> Option<String> {
     Some(match event {
         Event::LessonsUsed { lessons, problem, instead_of, .. } => {
@@ -50,7 +50,7 @@ pub fn remark(event: &Event) -> Option<String> {
     })
 }
 
-/// Which lines of the project the model is shown.
+/// The lines of the project shown to the model.
 pub fn context(places: &[String], tokens: usize) -> String {
     if places.is_empty() {
         return "the model is shown no code".to_owned();
@@ -66,22 +66,22 @@ fn not_covered(left: &[(String, String)]) -> Option<String> {
     (!left.is_empty()).then(|| format!("not covered, stays as it is now: {}{more}", shown.join(", ")))
 }
 
-/// A detected stall of the single-model loop and the remedy.
+/// A detected stall of the single-model loop, and the remedy.
 pub fn stall(detection: &Detection) -> String {
     let stall = match detection.stall {
         Stall::ReadOnlyLoop => "only reading",
-        Stall::SameBatch => "asking for the same again",
-        Stall::SameText => "saying the same again",
+        Stall::SameBatch => "asking for the same thing again",
+        Stall::SameText => "saying the same thing again",
         Stall::Deflection => "no tool was called",
         Stall::NothingExecuted => "nothing was executed",
-        Stall::UnreadableCall => "a call that cannot be read",
+        Stall::UnreadableCall => "a call that cannot be parsed",
         Stall::NoUsableCall => "no call that can be run",
         Stall::CategoryLockIn => "staying with the tools of one kind",
         Stall::OpenSteps => "parts of the request are open",
         Stall::OutOfIterations => "the last iteration is over",
     };
     let remedy = match detection.remedy {
-        Remedy::Nudge => "told to go on",
+        Remedy::Nudge => "told to continue",
         Remedy::ExecutingToolsOnly => "only executing tools are offered now",
         Remedy::OtherToolsOnly => "only other tools are offered now",
         Remedy::AskedAgain => "asked again",
@@ -111,7 +111,7 @@ pub fn after(needs: &[StepId]) -> String {
     format!(" (after {})", needs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
 }
 
-/// Arguments in one line; long values are cut.
+/// Arguments on one line; long values are truncated.
 pub fn arguments(arguments: &Value) -> String {
     let Some(map) = arguments.as_object() else { return String::new() };
     let shown = |value: &Value| {

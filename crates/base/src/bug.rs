@@ -1,16 +1,17 @@
-//! Takes values that the code cannot be without, and says that it is a bug if one is missing.
+//! Unwraps values that must be present, and reports a missing one as a bug.
 
 use std::fmt::Debug;
 use std::panic::Location;
 
-/// For a value whose absence nobody can act on. What a caller can act on is an error instead.
+/// For values whose absence no caller can handle. Return an error for anything a caller can act on.
 pub trait OrBug {
     type Value;
 
     /// The value.
     ///
     /// # Panics
-    /// If it is missing: the message is `rule`, which the code has broken, and the file at fault.
+    /// When the value is missing. The message names `rule`, which the code has broken, and the
+    /// source file.
     fn or_bug(self, rule: &str) -> Self::Value;
 }
 

@@ -1,4 +1,4 @@
-//! The one flag that ends work early: cloned to everyone who waits or computes.
+//! A cancellation flag, cloned to everyone who waits or computes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,7 +31,7 @@ impl Cancel {
 
     /// Ends once the flag is set.
     pub async fn cancelled(&self) {
-        // Subscribed before the flag is read, so that a change in between is not missed.
+        // Subscribe before reading the flag, so that a change in between is not missed.
         let changed = self.0.changed.notified();
         if !self.is_cancelled() {
             changed.await;

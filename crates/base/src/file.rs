@@ -1,4 +1,4 @@
-//! Replaces a file atomically: a reader sees the whole old or the whole new content, even if the process is killed.
+//! Replaces a file atomically: a reader sees the old or the new content in full, even if the process is killed.
 
 use std::path::Path;
 use std::{fs, io};
@@ -16,12 +16,12 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     overwrite::replace(path, |temporary| fs::write(temporary, bytes))
 }
 
-/// [`replace`] by `value` as JSON.
+/// Like [`replace`], with `value` written as JSON.
 pub fn replace_json(path: &Path, value: &impl Serialize) -> io::Result<()> {
     replace(path, &serde_json::to_vec_pretty(value)?)
 }
 
-/// The value in a JSON file; `None` if the file is missing, damaged or of another form.
+/// Reads a value from a JSON file; `None` if the file is missing, damaged or has other fields.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Option<T> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }

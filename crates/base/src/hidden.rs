@@ -1,11 +1,12 @@
-//! The places of a project whose contents rules keep from being read.
+//! Decides which paths of a project must not be read.
 
 use std::fmt;
 use std::sync::Arc;
 
 type Decides = dyn Fn(&str) -> bool + Send + Sync;
 
-/// Whether a path, relative to the project and with `/`, is kept from being read. Clones share the decision.
+/// Decides by rules whether a path, relative to the project and with `/`, must not be read. Clones
+/// share the rules.
 #[derive(Clone, Default)]
 pub struct Hidden(Option<Arc<Decides>>);
 

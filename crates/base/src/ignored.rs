@@ -1,8 +1,9 @@
-//! Decides which paths of a project are ignored: by the rules of git, and by `.ignore` files, which address searching programs.
+//! Decides which paths of a project are ignored, by the rules of git and by `.ignore` files for search programs.
 //!
-//! As in git, the rules begin at the top of the repository that holds a folder, and a repository inside another one has its own. A project
-//! outside every repository begins at its own folder. A place that a user names in full is not ignored: if the rules above exclude a
-//! project or a folder to search, it is walked by the rules in it.
+//! As in git, rules apply from the top of the repository that holds a folder, and a nested
+//! repository has its own. In a project outside any repository they apply from its own folder. A
+//! path that the user names is never ignored: if the rules above exclude the project or the folder
+//! to search, only the rules inside it apply.
 
 use std::collections::HashMap;
 use std::fs;
@@ -14,25 +15,27 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::lock;
 
-/// Folders of version control and of this program, which no walk enters.
+/// Folders of version control and of monobloc, which no walk enters.
 pub const PRIVATE: [&str; 5] = [".git", ".monobloc", ".hg", ".jj", ".svn"];
 
-/// The rules for everything below a folder. Rules of folders further down are read when they are first needed.
+/// The rules for everything below a folder. Rules of subfolders are read when they are first
+/// needed.
 pub struct Ignored {
     start: PathBuf,
-    /// `start` without links: rules apply to real paths.
+    /// `start` with links resolved: rules apply to real paths.
     real: PathBuf,
     first: Arc<Level>,
-    /// By real path.
+    /// Keyed by real path.
     known: Mutex<HashMap<PathBuf, Arc<Level>>>,
 }
 
-/// The rules of one folder, with those of the folders above that count in it.
+/// The rules of one folder, and those of its parent folders that apply in it.
 #[derive(Default)]
 struct Level {
     above: Option<Arc<Level>>,
     gitignore: Option<Gitignore>,
-    /// Rules of a `.ignore` file: they come before those of git, and hold in repositories further down too.
+    /// Rules of a `.ignore` file. They take precedence over git's and also apply in nested
+    /// repositories.
     ignore: Option<Gitignore>,
     /// At the top of a repository: the rules of `.git/info/exclude` and of the user, in this order.
     repository: Option<[Option<Gitignore>; 2]>,
@@ -50,7 +53,7 @@ impl Ignored {
         }
         let mut level: Option<Arc<Level>> = None;
         for folder in folders.into_iter().rev() {
-            // Rules above an excluded folder do not count in it: the user named something inside.
+            // Rules above an excluded folder do not apply in it: the user named something inside.
             let above = level.filter(|above| !above.ignores(folder, true));
             level = Some(Level::of(folder, above));
         }
@@ -71,7 +74,7 @@ impl Ignored {
         self.level(path.parent().unwrap_or(&path)).ignores(&path, is_folder)
     }
 
-    /// Whether a path below the start is excluded, or a folder above it.
+    /// Whether a path below the start, or a folder above it, is excluded.
     pub fn covers(&self, path: &Path, is_folder: bool) -> bool {
         let Ok(inside) = path.strip_prefix(&self.start) else { return false };
         let mut folders: Vec<&Path> = inside.ancestors().skip(1).filter(|part| !part.as_os_str().is_empty()).collect();
@@ -94,7 +97,7 @@ impl Ignored {
 }
 
 impl Level {
-    /// The rules in a folder with those above; those above alone if it has none.
+    /// The rules of a folder and its parents; only the parents' if it has none.
     fn of(folder: &Path, above: Option<Arc<Level>>) -> Arc<Level> {
         let gitignore = rules(folder, &folder.join(".gitignore"));
         let ignore = rules(folder, &folder.join(".ignore"));
@@ -113,7 +116,7 @@ impl Level {
         std::iter::successors(Some(self), |level| level.above.as_deref())
     }
 
-    /// Whether the nearest rule that matches excludes the path. Rules of `.ignore` files decide first.
+    /// Whether the nearest matching rule excludes the path. `.ignore` files are consulted first.
     fn ignores(&self, path: &Path, is_folder: bool) -> bool {
         let verdict = |rules: &Option<Gitignore>| match rules.as_ref().map(|rules| rules.matched(path, is_folder)) {
             Some(Match::Ignore(_)) => Some(true),
@@ -135,9 +138,10 @@ impl Level {
     }
 }
 
-/// The rules in a file, for paths below `folder`; `None` if there are none. A line that is not a rule is passed over, as by git.
+/// The rules in a file, for paths below `folder`; `None` if it has none. Like git, skips a line
+/// that is not a rule.
 fn rules(folder: &Path, file: &Path) -> Option<Gitignore> {
-    // Reading a pipe of that name would wait for ever.
+    // Reading a named pipe would block forever.
     if !fs::metadata(file).is_ok_and(|about| about.is_file()) {
         return None;
     }
@@ -169,14 +173,14 @@ fn git_folder(folder: &Path) -> Option<PathBuf> {
     named_in(&git, "gitdir:").map(|named| folder.join(named))
 }
 
-/// The file with the rules of this clone alone; worktrees share it.
+/// The file with the rules of this clone only; its worktrees share it.
 fn excludes_file(folder: &Path) -> Option<PathBuf> {
     let git = git_folder(folder)?;
     let common = named_in(&git.join("commondir"), "").map_or_else(|| git.clone(), |named| git.join(named));
     Some(common.join("info/exclude"))
 }
 
-/// The path in a file of one line that begins with `mark`.
+/// The path after `mark` in a one-line file that begins with it.
 fn named_in(file: &Path, mark: &str) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStrExt;
     let bytes = fs::read(file).ok()?;

@@ -1,6 +1,6 @@
-//! Holds helpers that every crate of monobloc shares: amounts, cancellation, locks, files that are replaced whole, folders and what they ignore.
+//! Helpers shared by all crates of monobloc: amounts, cancellation, locks, atomic file replacement, ignored folders.
 
-// A fault that a caller can act on is an error; all others go through `OrBug`.
+// A failure that a caller can act on is an error; all others go through `OrBug`.
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod bug;
@@ -27,7 +27,7 @@ pub use lock::{lock, read_lock, write_lock};
 pub use server_url::server_url;
 pub use units::Bytes;
 
-/// Writes a path into JSON, which has no bytes: those that are not UTF-8 become `�`.
+/// Serializes a path, with bytes that are not UTF-8 replaced by `�`, because JSON cannot hold them.
 pub fn lossy<S: serde::Serializer>(path: impl AsRef<std::path::Path>, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&path.as_ref().to_string_lossy())
 }
@@ -37,17 +37,17 @@ pub fn all_lossy<S: serde::Serializer>(paths: &[std::path::PathBuf], to: S) -> R
     to.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
 }
 
-/// Bytes as hexadecimal digits, two each.
+/// Bytes in hexadecimal, two digits each.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Whether `word` is one of the words of `list`, which are separated by white space.
+/// Whether `word` is in `list`, whose words are separated by white space.
 pub fn is_listed(list: &str, word: &str) -> bool {
     list.split_whitespace().any(|one| one == word)
 }
 
-/// The first `chars_max` characters, with `…` when something was cut.
+/// The first `chars_max` characters, followed by `…` if something was cut.
 pub fn cut_line(line: &str, chars_max: usize) -> String {
     match line.char_indices().nth(chars_max) {
         Some((at, _)) => format!("{}…", &line[..at]),
@@ -55,7 +55,7 @@ pub fn cut_line(line: &str, chars_max: usize) -> String {
     }
 }
 
-/// How many bytes at the end of `text` are the beginning of `mark`, but not all of it.
+/// The length in bytes of the longest suffix of `text` that is a proper prefix of `mark`.
 pub fn half_of(text: &str, mark: &str) -> usize {
     let (text, mark) = (text.as_bytes(), mark.as_bytes());
     (1..mark.len()).rev().find(|&length| text.ends_with(&mark[..length])).unwrap_or(0)

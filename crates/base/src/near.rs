@@ -1,6 +1,6 @@
-//! Finds the known name that is nearest to a misspelt one.
+//! Finds the known name nearest to a misspelt one.
 
-/// Characters of a name that are compared; bounds the time.
+/// Characters of a name that are compared; bounds the running time.
 const CHARS_MAX: usize = 128;
 
 /// Edit distance (insert, delete, replace, swap neighbours) of the first 128 characters of each.
@@ -9,7 +9,8 @@ pub fn distance(a: &str, b: &str) -> usize {
     strsim::osa_distance(&first(a), &first(b))
 }
 
-/// The nearest of `names`; `None` if it differs in more than 2 characters and in more than a third of its bytes.
+/// The nearest of `names`; `None` if it differs in more than 2 characters or in more than a third
+/// of its bytes.
 pub fn nearest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let (far, near) = names.into_iter().map(|one| (distance(name, one), one)).min_by_key(|(far, _)| *far)?;
     (far <= (near.len() / 3).max(2)).then_some(near)

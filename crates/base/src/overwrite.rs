@@ -1,4 +1,4 @@
-//! Gives a file of a project new content, and keeps everything else about it: owner, mode, extended attributes, other names.
+//! Replaces the content of a project's file and keeps its owner, mode, extended attributes and other names.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
@@ -11,22 +11,22 @@ use xattr::FileExt;
 use super::ignored::PRIVATE;
 use super::walk::everything;
 
-/// Maximum number of entries that are searched for other names of a file.
+/// Maximum number of entries searched for other names of a file.
 const ENTRIES_MAX: usize = 200_000;
 /// Attributes that the kernel computes from the content of a file.
 const COMPUTED: [&str; 2] = ["security.ima", "security.evm"];
 
-/// Extended attributes by name, sorted; lists of access rights are among them.
+/// Extended attributes by name, sorted; they include access control lists.
 pub type Attributes = Vec<(OsString, Vec<u8>)>;
 
 /// The owner, mode and attributes of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct About {
-    /// With the bits for set-user-id, set-group-id and sticky.
+    /// Includes the set-user-ID, set-group-ID and sticky bits.
     pub mode: u32,
-    /// User and group; `None` if they are not known.
+    /// User and group; `None` if unknown.
     pub owner: Option<(u32, u32)>,
-    /// `None` if they are not known.
+    /// `None` if unknown.
     pub attributes: Option<Attributes>,
 }
 
@@ -34,7 +34,7 @@ impl About {
     pub fn of(path: &Path) -> io::Result<About> {
         let about = fs::symlink_metadata(path)?;
         let mut attributes = Vec::new();
-        // A file system without attributes gives an error.
+        // A file system without attributes returns an error.
         for name in xattr::list(path).into_iter().flatten().filter(|name| !COMPUTED.iter().any(|one| name == one)) {
             if let Some(value) = xattr::get(path, &name)? {
                 attributes.push((name, value));
@@ -45,14 +45,15 @@ impl About {
         Ok(About { mode: about.permissions().mode() & 0o7777, owner, attributes: Some(attributes) })
     }
 
-    /// This, with unknown parts taken from `other`.
+    /// Takes unknown parts from `other`.
     fn or(&self, other: &About) -> About {
         let attributes = self.attributes.as_ref().or(other.attributes.as_ref()).cloned();
         About { mode: self.mode, owner: self.owner.or(other.owner), attributes }
     }
 
-    /// Gives all this to a file. The owner comes first, because a change of the owner clears bits of the mode; a failure leaves a file
-    /// without set-user-id and set-group-id, so that nothing runs as somebody else.
+    /// Applies all of this to a file. The owner is set first, because changing it clears bits of
+    /// the mode. On failure the file is left without set-user-ID and set-group-ID, so that nothing
+    /// runs as somebody else.
     pub fn put_on(&self, file: &File) -> io::Result<()> {
         let now = file.metadata()?;
         if let Some((user, group)) = self.owner.filter(|owner| (now.uid(), now.gid()) != *owner) {
@@ -81,13 +82,14 @@ impl About {
 /// The other names of one file (hard links).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
-    /// Those in the project, absolute and sorted, without folders of version control and of this program.
+    /// Names in the project, absolute and sorted, outside the folders of version control and of
+    /// monobloc.
     pub inside: Vec<PathBuf>,
-    /// Whether there are names elsewhere.
+    /// Whether there are names outside the project.
     pub elsewhere: bool,
 }
 
-/// Looks for the other names of the file at a path of the project.
+/// Finds the other names of the file at a path of the project.
 pub fn other_names(at: &Path, project: &Path) -> io::Result<Names> {
     let about = fs::symlink_metadata(at)?;
     let others = about.nlink().saturating_sub(1);
@@ -107,19 +109,20 @@ pub fn other_names(at: &Path, project: &Path) -> io::Result<Names> {
     Ok(Names { elsewhere: (inside.len() as u64) < others, inside })
 }
 
-/// Whether an entry of that name belongs to version control or to this program.
+/// Whether an entry with that name belongs to version control or to monobloc.
 pub fn is_private(name: &std::ffi::OsStr) -> bool {
     PRIVATE.iter().any(|one| name == *one)
 }
 
-/// The mode of an existing file or folder that its owner may not write.
+/// The mode of an existing file or folder that its owner cannot write.
 pub fn read_only_mode(at: &Path) -> Option<u32> {
     let about = fs::symlink_metadata(at).ok().filter(|about| about.is_file() || about.is_dir())?;
     let mode = about.permissions().mode() & 0o7777;
     (mode & 0o200 == 0).then_some(mode)
 }
 
-/// A new name for a file that is written before it is renamed; random, because several processes or threads may write the same file.
+/// A name for a file that is written first and renamed later; random, because several processes or
+/// threads may write the same file.
 pub fn temporary_name() -> String {
     format!(".monobloc-{:016x}", fastrand::u64(..))
 }
@@ -130,13 +133,16 @@ pub fn is_temporary(path: &Path) -> bool {
     digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
-/// Writes the content of a file. Durable; a reader sees the old content or the new one, unless the file has to be written in place.
+/// Writes the content of a file durably. A reader sees the old or the new content, unless the file
+/// must be written in place.
 ///
-/// - `about`: owner, mode and attributes to give it; `None` keeps those it has, and gives a new file the usual ones.
-/// - A file whose names all lie in the `project` is written in place, so that all of them show the new content. One with a name elsewhere
-///   becomes a file of its own: nothing outside a project is changed.
-/// - If something cannot be carried over to a new file (such as another owner, by a user who may not give files away), the file is
-///   written in place, which keeps it.
+/// - `about`: the owner, mode and attributes to apply; `None` keeps the existing ones, and gives a
+/// new file the defaults.
+/// - A file whose names all lie in the `project` is written in place, so that every name shows the
+/// new content. A file with a name elsewhere is replaced by a separate file: nothing outside the
+/// project changes.
+/// - If something cannot be transferred to a new file (such as another owner, by a user who may not
+/// give files away), the file is written in place, which keeps it.
 pub fn write(at: &Path, content: &[u8], about: Option<&About>, project: &Path) -> io::Result<()> {
     let existing = match fs::symlink_metadata(at) {
         Ok(existing) => Some(existing),
@@ -179,7 +185,7 @@ fn beside(at: &Path, content: &[u8], about: Option<&About>) -> io::Result<()> {
     })
 }
 
-/// Has an entry made under a temporary name next to the path, then renames it.
+/// Calls `make` with a temporary name next to the path, then renames the result to the path.
 pub fn replace(at: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let temporary = at.with_file_name(temporary_name());
     let made = make(&temporary).and_then(|()| fs::rename(&temporary, at));
@@ -189,7 +195,8 @@ pub fn replace(at: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Res
     made
 }
 
-/// Overwrites the content of the file `existing`. If that fails midway the old content is written back.
+/// Overwrites the content of the file `existing`. If that fails midway, the old content is written
+/// back.
 fn in_place(at: &Path, content: &[u8], about: &About, existing: &Metadata) -> io::Result<()> {
     let open = || OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC).open(at);
     let mut file = match open() {
@@ -232,7 +239,7 @@ mod tests {
         fs::metadata(path).unwrap().ino()
     }
 
-    /// Whether the file system keeps attributes of users.
+    /// Whether the file system supports user attributes.
     fn has_attributes(file: &Path) -> bool {
         xattr::set(file, ATTRIBUTE, b"probe").is_ok()
     }
@@ -243,7 +250,7 @@ mod tests {
         let file = folder.path().join("tool");
         fs::write(&file, "old").unwrap();
         has_attributes(&file);
-        // Only root may give files away; others keep their own.
+        // Only root may give files away; for other users the owner stays the same.
         let _ = std::os::unix::fs::chown(&file, Some(1234), Some(2345));
         for mode in [0o640, 0o4755, 0o2711, 0o600] {
             fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
@@ -285,7 +292,7 @@ mod tests {
             assert_eq!(fs::read_to_string(&two).unwrap(), content);
             assert_eq!(inode(&one), inode(&two));
         }
-        // A file that nobody may write is restored all the same.
+        // A file that nobody may write is still restored.
         let read_only = About { mode: 0o400, ..About::of(&one).unwrap() };
         write(&one, b"1", Some(&read_only), folder.path()).unwrap();
         write(&two, b"2", Some(&read_only), folder.path()).unwrap();

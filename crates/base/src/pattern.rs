@@ -1,19 +1,19 @@
-//! Compiles the regular expressions that are written in the source code.
+//! Compiles the regular expressions in the source code.
 
 use regex::Regex;
 
 use super::OrBug;
 
-/// The regular expression of a text that is part of the source code.
+/// Compiles a regular expression that is part of the source code.
 ///
 /// # Panics
-/// If the text is not a regular expression.
+/// If the text is not a valid regular expression.
 #[track_caller]
 pub fn pattern(text: impl AsRef<str>) -> Regex {
     Regex::new(text.as_ref()).or_bug("a pattern of the source code compiles")
 }
 
-/// `static_regex!(NAME = r"…")` declares a regular expression that is compiled at its first use.
+/// `static_regex!(NAME = r"…")` declares a regular expression that is compiled on first use.
 #[macro_export]
 macro_rules! static_regex {
     ($name:ident = $text:expr) => {

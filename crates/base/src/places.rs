@@ -1,4 +1,4 @@
-//! Gives the default folders of models, settings and caches.
+//! Default folders of models, settings and caches.
 
 use std::env;
 use std::path::PathBuf;
@@ -18,15 +18,15 @@ pub fn cache_dir() -> PathBuf {
     of_this_program("Library/Caches", "XDG_CACHE_HOME", ".cache")
 }
 
-/// This program's folder: on macOS in `~/{macos}`, elsewhere in `${variable}`, else in `~/{usual}`. A relative path in the variable is
-/// ignored, as the XDG base directory specification demands.
+/// monobloc's folder: `~/{macos}` on macOS, elsewhere `${variable}`, or `~/{usual}` without it. A
+/// relative path in the variable is ignored, as the XDG Base Directory Specification requires.
 fn of_this_program(macos: &str, variable: &str, usual: &str) -> PathBuf {
     let said = || env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = if cfg!(target_os = "macos") { None } else { said() };
     base.unwrap_or_else(|| home().join(if cfg!(target_os = "macos") { macos } else { usual })).join("monobloc")
 }
 
-/// The file with remembered checksums, see `models::digest::sha256`.
+/// The file with cached checksums, see `models::digest::sha256`.
 pub fn sha256_memory() -> PathBuf {
     cache_dir().join("sha256.json")
 }

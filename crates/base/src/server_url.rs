@@ -1,12 +1,12 @@
-//! Checks the URL of a server as people write it.
+//! Checks the URL of a server as a user writes it.
 
 use url::Url;
 
-/// How a URL has to look.
+/// The expected form of a URL.
 const WAY: &str = "write it as http://HOST:PORT/v1 or https://HOST/v1";
 
-/// The base of an API at `text`, with the path `/v1` if it has none. The error continues a sentence after "which" or after the name of
-/// a value, and repeats no password.
+/// The base of an API at `text`, with the path `/v1` if it has none. The error text continues a
+/// sentence after "which" or after the name of a value, and never contains a password.
 pub fn server_url(text: &str) -> Result<Url, String> {
     let mut url = Url::parse(text.trim()).map_err(|error| format!("is not a URL ({error}); {WAY}"))?;
     if !url.username().is_empty() || url.password().is_some() {
@@ -21,7 +21,7 @@ pub fn server_url(text: &str) -> Result<Url, String> {
     if url.port() == Some(0) {
         return Err(format!("has port 0; {WAY}"));
     }
-    // People copy the address of the API whole, or of the server alone.
+    // Users paste either the whole address of the API or only that of the server.
     let path = url.path().trim_end_matches('/');
     let path = path.strip_suffix("/chat/completions").unwrap_or(path).to_owned();
     url.set_path(if path.is_empty() { "/v1" } else { &path });

@@ -1,19 +1,21 @@
-//! Tells by a file's metadata whether its content may have changed since it was read.
+//! Determines from a file's metadata whether its content may have changed since it was read.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The coarsest resolution of file system clocks (100 Hz) with some margin. A second change within it may leave no trace.
+/// The coarsest resolution of file system clocks (100 Hz), with some margin. A second change within
+/// one tick may leave no trace.
 pub const TICK_NS: i64 = 20_000_000;
 
-/// The metadata that changes with the content of a file. Programs can set size and modification time, but not `ctime_ns`.
+/// Metadata that changes with a file's content. Programs can set size and modification time, but
+/// not `ctime_ns`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     pub size: u64,
-    /// Nanoseconds since 1970, as all times here.
+    /// Nanoseconds since 1970, like all times here.
     pub mtime_ns: i64,
-    /// 0 on a file system without it.
+    /// 0 on a file system that does not record it.
     pub ctime_ns: i64,
     pub inode: u64,
 }
@@ -29,20 +31,21 @@ impl Stamp {
         }
     }
 
-    /// The stamp to store for a content that is read after `looked_ns`, when the stamp was taken. A file that had just been changed
-    /// may change again within a tick of the clock, so its stored stamp equals no other: it is read again, as git does it.
+    /// The stamp to store for content read after `looked_ns`, when the stamp was taken. A file that
+    /// had just changed may change again within a clock tick, so its stored stamp matches no other
+    /// and the file is read again, as in git.
     pub fn settled(self, looked_ns: i64) -> Stamp {
         let fresh = self.ctime_ns >= looked_ns.saturating_sub(TICK_NS);
         Stamp { ctime_ns: if fresh { 0 } else { self.ctime_ns }, ..self }
     }
 
-    /// Whether the content is the one read when `stored` was made. False if that cannot be known.
+    /// Whether the content is the one read when `stored` was made. False if unknown.
     pub fn is_still(&self, stored: &Stamp) -> bool {
         stored.ctime_ns != 0 && self == stored
     }
 }
 
-/// The present time in nanoseconds since 1970.
+/// The current time in nanoseconds since 1970.
 pub fn now_ns() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))

@@ -1,5 +1,6 @@
-//! Decides where the program keeps its data about a project: in `.monobloc` inside of it, or, if that cannot be written, in a folder of
-//! the user. So a project on a read-only or full disk can be searched and asked about.
+//! Decides where data about a project is stored: in its `.monobloc`, or in a user folder if that is not writable.
+//!
+//! So a project on a read-only or full disk can still be searched and asked about.
 
 use std::fs::DirBuilder;
 use std::os::unix::ffi::OsStrExt;
@@ -15,7 +16,8 @@ use super::{hex, places};
 /// The folder's name in a project.
 pub const OWN: &str = ".monobloc";
 
-/// The folder for index, lessons and journal of a project. Makes it only if it is outside of the project.
+/// The folder for a project's index, lessons and journal. Created here only if it is outside the
+/// project.
 pub fn folder(project: &Path) -> PathBuf {
     let own = project.join(OWN);
     if read_only(project).is_none() {
@@ -24,8 +26,8 @@ pub fn folder(project: &Path) -> PathBuf {
     elsewhere(project).unwrap_or(own)
 }
 
-/// The reason why nothing can be changed in a project, with the remedy: its folder, or this program's data in it, cannot be written, or
-/// no space is left for the data that an undo needs.
+/// Why nothing in a project can be changed, and the remedy: its folder or monobloc's data in it is
+/// not writable, or the disk has no space for the data that an undo needs.
 pub fn read_only(project: &Path) -> Option<String> {
     let own = project.join(OWN);
     let refused = |path: &Path, wanted| match access(path, wanted) {
@@ -46,18 +48,21 @@ pub fn read_only(project: &Path) -> Option<String> {
         })
 }
 
-/// Minimum free space of a disk that is not full: a database opens with 32 KiB next to it, and a change needs some pages.
+/// Free space below which a disk counts as full: opening a database takes 32 KiB, and a change
+/// needs a few pages.
 const ROOM: u64 = 128 << 10;
 
-/// Whether a disk has less than [`ROOM`] left for this user. A disk that does not report its size counts as not full.
+/// Whether this user has less than [`ROOM`] left on a disk. A disk that does not report its size
+/// does not count as full.
 fn is_full(folder: &Path) -> bool {
     let Ok(disk) = statvfs(folder) else { return false };
-    // Some blocks are kept for the administrator.
+    // Some blocks are reserved for root.
     let blocks = if user() == Some(0) { disk.f_bfree } else { disk.f_bavail };
     disk.f_blocks > 0 && blocks.saturating_mul(disk.f_frsize) < ROOM
 }
 
-/// A folder of this user for the project: in the cache, else among temporary files, else in memory. `None` if none can be made.
+/// A folder of this user for the project: in the cache, else among temporary files, else in memory.
+/// `None` if none can be created.
 fn elsewhere(project: &Path) -> Option<PathBuf> {
     let real = project.canonicalize().unwrap_or_else(|_| project.to_owned());
     let mark = hex(&Sha256::digest(real.as_os_str().as_bytes())[..8]);
@@ -69,13 +74,14 @@ fn elsewhere(project: &Path) -> Option<PathBuf> {
     tops.iter().find_map(|top| usable(&top.join("projects").join(&name), top, user))
 }
 
-/// The number of the user who runs this process: processes belong to their users, and else home folders do.
+/// The user ID of this process: that of its entry in /proc, else of the home folder.
 fn user() -> Option<u32> {
     let own = Path::new("/proc/self").metadata().or_else(|_| std::env::home_dir().unwrap_or_default().metadata());
     own.ok().map(|about| about.uid())
 }
 
-/// The folder, made if it is missing, if it can be written and no other user has put a folder or link in its place.
+/// The folder, created if missing. `None` if it is not writable or another user has put a folder or
+/// link in its place.
 fn usable(folder: &Path, top: &Path, user: u32) -> Option<PathBuf> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder).ok()?;
     let owned = |path: &Path| path.symlink_metadata().is_ok_and(|about| about.is_dir() && about.uid() == user);

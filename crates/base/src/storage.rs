@@ -1,4 +1,4 @@
-//! Says why stored data could not be read or written. Each cause has its own advice, and no advice loses data.
+//! Explains why stored data could not be read or written, with advice for each cause that loses no data.
 
 use std::fmt::Display;
 use std::fs::{self, File};
@@ -18,18 +18,18 @@ const SQLITE_FULL: i32 = 13;
 const SQLITE_CANTOPEN: i32 = 14;
 const SQLITE_NOTADB: i32 = 26;
 
-/// Written to find out whether a disk is full: as much as SQLite needs for its smallest file.
+/// Bytes written to find out whether a disk is full: the size of SQLite's smallest file.
 const PROBE_BYTES: usize = 64 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// No space is left, on the disk or in the user's share of it.
+    /// No space is left on the disk or in the user's quota.
     Full,
     /// The file or its folder cannot be written.
     ReadOnly,
-    /// Another process holds it.
+    /// Another process has locked it.
     Locked,
-    /// Its content is not what this program has written.
+    /// Its content was not written by this program.
     Damaged,
     Other,
 }
@@ -45,8 +45,8 @@ impl Trouble {
         }
     }
 
-    /// Of an error of a database, by SQLite's result code, extended or not. SQLite reports some files that cannot grow as errors
-    /// of the disk, so the folder is tried.
+    /// Classifies a database error by SQLite's result code, extended or not. SQLite reports some
+    /// files that cannot grow as disk errors, so the folder is tested.
     pub fn of_database(code: Option<i32>, file: &Path) -> Trouble {
         match code.unwrap_or_default() & 0xff {
             SQLITE_FULL => Trouble::Full,
@@ -58,7 +58,7 @@ impl Trouble {
         }
     }
 
-    /// The message about `what` (such as "the index"), which is kept in `file`.
+    /// The message about `what` (such as "the index"), which is stored in `file`.
     pub fn told(self, what: &str, file: &Path, source: &dyn Display) -> String {
         let folder = file.parent().unwrap_or(file).display();
         let file = file.display();
@@ -70,7 +70,7 @@ impl Trouble {
                 format!("{what} cannot be written: {file}: {source}; make the file and its folder writable")
             }
             Trouble::Locked => {
-                format!("{what} is in use by another process: {file}: {source}; try again when it has ended")
+                format!("{what} is in use by another process: {file}: {source}; try again once that has ended")
             }
             Trouble::Damaged => format!(
                 "{what} is damaged: {file}: {source}; rename the file, so that what it holds is kept, and a new one is made"
@@ -105,7 +105,7 @@ mod tests {
         check(SQLITE_READONLY | (4 << 8), Trouble::ReadOnly);
         check(SQLITE_CORRUPT | (1 << 8), Trouble::Damaged);
         check(SQLITE_NOTADB, Trouble::Damaged);
-        // The disk has room, so an error of it is one.
+        // The disk has room, so this error is a real one.
         check(SQLITE_IOERR | (19 << 8), Trouble::Other);
         check(19, Trouble::Other);
         assert_eq!(Trouble::of_database(None, Path::new("a")), Trouble::Other);

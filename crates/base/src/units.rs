@@ -1,4 +1,4 @@
-//! Defines amounts of memory as a type that parses and prints them as people write them.
+//! An amount of memory that parses and prints as people write it.
 
 use std::fmt;
 use std::iter::Sum;
@@ -77,7 +77,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// The error for a text that is not an amount of memory.
+/// The error for text that is not an amount of memory.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an amount of memory; write it like 8GiB, 512MiB or a number of bytes")]
 pub struct NotBytes(String);

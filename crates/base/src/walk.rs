@@ -1,4 +1,4 @@
-//! Walks a project without what is ignored. Every list of a project's files comes from here, so that all agree.
+//! Walks a project without ignored entries. Every list of a project's files comes from here, so that all agree.
 
 use std::path::Path;
 
@@ -6,12 +6,13 @@ use ignore::WalkBuilder;
 
 use super::ignored::Ignored;
 
-/// A walk over `start` and what is below it in `project`, by name, without following links. The caller sets further limits.
+/// Walks `start` and everything below it in `project`, sorted by name, without following links. The
+/// caller sets further limits.
 pub fn walk(project: &Path, start: &Path) -> WalkBuilder {
     walk_without(project, start, &[])
 }
 
-/// As [`walk`], also without entries that have one of these names.
+/// Like [`walk`], also skipping entries with one of these names.
 pub fn walk_without(project: &Path, start: &Path, names: &'static [&'static str]) -> WalkBuilder {
     let rules = Ignored::below(project, start);
     let mut walk = everything(start, &[]);
@@ -22,7 +23,7 @@ pub fn walk_without(project: &Path, start: &Path, names: &'static [&'static str]
     walk
 }
 
-/// A walk that also comes to ignored entries, but not to those that have one of these names.
+/// A walk that includes ignored entries and skips only those with one of these names.
 pub fn everything(start: &Path, names: &'static [&'static str]) -> WalkBuilder {
     let mut walk = WalkBuilder::new(start);
     walk.standard_filters(false).follow_links(false).sort_by_file_name(|a, b| a.cmp(b));

@@ -1,4 +1,4 @@
-//! Answers a question with the planner of a folder, in the chat format that its file has, and prints the words as they come.
+//! Answers a question with a folder's planner, in the chat format of its file, and prints the words as they come.
 //!
 //! `cargo run --release -p monobloc-engine --example chat -- --model-dir DIR "Name three colours."`
 

@@ -1,4 +1,4 @@
-//! Says what each model of a folder takes, by its header alone, and what a machine with so much memory would have to give up for it.
+//! Prints the memory that each model of a folder takes, and what must be given up on a machine of a given size.
 //!
 //! `cargo run --release -p monobloc-engine --example fit -- --model-dir DIR 2GiB`
 

@@ -1,4 +1,4 @@
-//! Lets a model write JSON that is valid under a schema, whatever the model.
+//! Makes any model write JSON that is valid under a schema.
 //!
 //! `cargo run --release -p monobloc-engine --example grammar -- --model-dir DIR`
 

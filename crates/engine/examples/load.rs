@@ -1,4 +1,4 @@
-//! Loads the planner of a folder and shows that the account holds what was forecast.
+//! Loads a folder's planner and shows that the ledger holds the predicted memory.
 //!
 //! `cargo run --release -p monobloc-engine --example load -- --model-dir DIR`
 

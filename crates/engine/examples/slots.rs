@@ -1,4 +1,4 @@
-//! Two prompts at once in two slots: each gets the tokens that it gets alone.
+//! Runs two prompts at once in two slots: each gives the same tokens as alone.
 //!
 //! `cargo run --release -p monobloc-engine --example slots -- --model-dir DIR`
 

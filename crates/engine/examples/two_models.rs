@@ -1,7 +1,8 @@
-//! Two models under one account: a second file, named by a part of its name, is loaded beside the planner if both fit.
+//! Loads two models on one ledger: the planner, and a second file named by part of its name, if both fit.
 //!
-//! `cargo run --release -p monobloc-engine --example two_models -- --model-dir DIR [NAME]`; without a name the smallest file
-//! takes part, and if the folder has only one, it is refused with the arithmetic under an account of half its size.
+//! `cargo run --release -p monobloc-engine --example two_models -- --model-dir DIR [NAME]`; without
+//! a name the smallest file is the second. If the folder has only one file, it is refused, with the
+//! arithmetic, on a ledger of half its size.
 
 mod common;
 
@@ -24,7 +25,7 @@ fn main() -> common::Outcome<()> {
     }
     println!("{} promised, {} free", ledger.promised().host, ledger.free().host);
 
-    // An account that is too small refuses before anything is allocated, and says by how much.
+    // A ledger that is too small refuses before anything is allocated, and says by how much.
     let needed = pool.estimate_memory(&second)?;
     pool.unload(&second)?;
     let needed = needed.needed.max(pool.estimate_memory(&second)?.needed);

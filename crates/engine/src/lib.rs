@@ -1,6 +1,6 @@
-//! Several language models in one process, over llama.cpp, with one account of their memory.
+//! Runs several language models in one process, on llama.cpp, with one ledger for their memory.
 #![doc = include_str!("../README.md")]
-// A fault that a caller can act on is an error; all others go through `base::OrBug`.
+// A failure that a caller can act on is an error; all others go through `base::OrBug`.
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 

@@ -8,19 +8,19 @@ use std::path::{Component, Path, PathBuf};
 use crate::base::Hidden;
 use crate::base::overwrite::{self, Names};
 
-/// Folders that tools may read but never write: their owners are git and this program.
+/// Folders that tools may read but never write, because git and monobloc own them.
 const PROTECTED: [&str; 2] = [".git", ".monobloc"];
 /// Longest path accepted, the limit of Linux (PATH_MAX).
 const PATH_MAX_BYTES: usize = 4_096;
 
-/// The project folder, resolved once. It resolves no path to a place outside.
+/// The project folder, resolved once. Never resolves a path to a place outside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root {
-    /// The user's path made absolute, with its links: absolute paths of calls may begin with it.
+    /// The user's path made absolute, links included: absolute paths in calls may begin with it.
     given: PathBuf,
-    /// Without symbolic links.
+    /// With symbolic links resolved.
     real: PathBuf,
-    /// The places in it that are not read.
+    /// The paths in it that must not be read.
     hidden: Hidden,
 }
 
@@ -31,7 +31,7 @@ pub enum Access {
     Write,
 }
 
-/// A path that lies inside a [`Root`], free of symbolic links when it was resolved.
+/// A path inside a [`Root`], free of symbolic links when it was resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inside {
     root: PathBuf,
@@ -64,7 +64,7 @@ pub enum ConfineError {
 }
 
 impl Root {
-    /// Resolves the project folder; fails when it is missing, unreadable or no folder.
+    /// Resolves the project folder; fails if it is missing, unreadable or not a folder.
     pub fn open(project: &Path) -> Result<Root, ConfineError> {
         let wrong = |why: String| ConfineError::NoProject { path: project.display().to_string(), why };
         let real = project.canonicalize().map_err(|e| wrong(e.to_string()))?;
@@ -73,7 +73,7 @@ impl Root {
         Ok(Root { given, real, hidden: Hidden::default() })
     }
 
-    /// The same folder, in which nothing that is `hidden` is read.
+    /// The same folder, in which nothing that is `hidden` can be read.
     pub fn hiding(self, hidden: Hidden) -> Root {
         Root { hidden, ..self }
     }
@@ -86,8 +86,9 @@ impl Root {
         &self.real
     }
 
-    /// Resolves `path`, which is relative to the project, or absolute and inside it. Resolves and checks every existing
-    /// component in turn, so that the errors reveal nothing about files outside.
+    /// Resolves `path`, which is relative to the project, or absolute and inside it. Every existing
+    /// component is resolved and checked in turn, so that the errors reveal nothing about files
+    /// outside.
     pub fn resolve(&self, path: &str, access: Access) -> Result<Inside, ConfineError> {
         let shown = || shown(path);
         if path.contains('\0') || path.len() > PATH_MAX_BYTES {
@@ -130,12 +131,13 @@ impl Root {
         }
     }
 
-    /// A path that a walk over the project found, whatever bytes its name has. Opening it checks that it is still inside.
+    /// A path found by a walk over the project, whatever bytes its name has. Opening it checks that
+    /// it is still inside.
     pub fn walked(&self, absolute: &Path) -> Inside {
         Inside { root: self.real.clone(), absolute: absolute.to_owned(), hidden: self.hidden.clone() }
     }
 
-    /// Replaces `at` by its target if it is a link. False when nothing exists there.
+    /// Replaces `at` by its target if it is a link. False if nothing exists there.
     fn follow(&self, at: &mut PathBuf, path: &str) -> Result<bool, ConfineError> {
         let link = match fs::symlink_metadata(&*at) {
             Ok(meta) => meta.is_symlink(),
@@ -160,17 +162,17 @@ impl Inside {
         &self.absolute
     }
 
-    /// The project, without symbolic links.
+    /// The project, with symbolic links resolved.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Relative to the project, with `/`; `.` for the project itself.
+    /// The path relative to the project, with `/`; `.` for the project itself.
     pub fn relative(&self) -> String {
         relative(&self.root, &self.absolute)
     }
 
-    /// As [`Inside::relative`], for another path of the project.
+    /// Like [`Inside::relative`], for another path of the project.
     pub fn relative_of(&self, path: &Path) -> String {
         relative(&self.root, path)
     }
@@ -190,8 +192,8 @@ impl Inside {
         fs::symlink_metadata(&self.absolute).is_ok_and(|meta| meta.is_dir())
     }
 
-    /// Opens the regular file for reading. Never follows a link, never waits on a pipe, and looks again afterwards:
-    /// the file that was opened must still be the one the path names, without links.
+    /// Opens the regular file for reading. Never follows a link or waits on a pipe, and checks
+    /// afterwards that the opened file is still the one at the path, without links.
     pub fn open(&self) -> Result<File, ConfineError> {
         self.refuse_hidden(&self.relative())?;
         let path = || self.relative();
@@ -212,7 +214,7 @@ impl Inside {
         Ok(file)
     }
 
-    /// Creates the folders above the path and checks that none has become a link.
+    /// Creates the parent folders of the path and checks that none has become a link.
     pub fn make_parents(&self) -> Result<(), ConfineError> {
         let parent = self.absolute.parent().unwrap_or(&self.root);
         fs::create_dir_all(parent).map_err(|source| ConfineError::Io { path: self.relative(), source })?;
@@ -249,7 +251,7 @@ fn relative(root: &Path, path: &Path) -> String {
     if below.as_os_str().is_empty() { ".".to_owned() } else { below.to_string_lossy().into_owned() }
 }
 
-/// A path from a model as an error message shows it: at most 200 characters, without control characters.
+/// A model's path as shown in an error message: at most 200 characters, without control characters.
 fn shown(path: &str) -> String {
     crate::base::cut_line(path, 200).replace(|c: char| c.is_control(), "�")
 }
@@ -316,7 +318,7 @@ mod tests {
         }
         check("src/missing", Access::Read, "Missing");
         check("src/a.rs/below", Access::Read, "Missing");
-        // Absolute paths inside are accepted, but not those of a folder whose name begins alike.
+        // Absolute paths inside are accepted, but not those of a folder whose name begins the same.
         let (dir, root) = project();
         let inside = root.resolve(root.path().join("src/a.rs").to_str().unwrap(), Access::Read).unwrap();
         assert_eq!(inside.relative(), "src/a.rs");

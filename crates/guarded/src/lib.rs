@@ -1,6 +1,6 @@
-//! Commands that can change a folder and nothing else, and the way back from what they changed.
+//! Runs commands that can change one folder and nothing else, and undoes their changes.
 #![doc = include_str!("../README.md")]
-// A fault that a caller can act on is an error; all others go through `base::OrBug`.
+// A failure that a caller can act on is an error; all others go through `base::OrBug`.
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 

@@ -1,6 +1,6 @@
-//! Code search of a folder: words, vectors and the graph of symbols.
+//! Code search in a folder: words, vectors and the graph of symbols.
 #![doc = include_str!("../README.md")]
-// A fault that a caller can act on is an error; all others go through `base::OrBug`.
+// A failure that a caller can act on is an error; all others go through `base::OrBug`.
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
@@ -10,5 +10,5 @@ pub mod retrieve;
 
 /// Amounts, cancellation and small helpers.
 pub use monobloc_base as base;
-// Memory and processor time of an embedder are on the engine's account.
+// Memory and CPU time of an embedder are counted by the engine.
 use monobloc_engine::{budget, models};

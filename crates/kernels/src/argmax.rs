@@ -1,4 +1,4 @@
-//! The place of the greatest number.
+//! Finds the index of the greatest number.
 
 use crate::simd::Simd;
 
@@ -7,7 +7,8 @@ const BLOCK: usize = 2048;
 /// Sixteen lanes, which the compiler keeps in registers.
 pub(crate) const LANES: usize = 16;
 
-/// Index of the greatest value, the first one of equals; NaN is ignored, and 0 if there is nothing else.
+/// Index of the greatest value, the first if several are equal; ignores NaN. 0 if there is nothing
+/// else.
 pub fn argmax(values: &[f32]) -> usize {
     argmax_with(Simd::best(), values)
 }
@@ -19,11 +20,11 @@ pub fn argmax_with(simd: Simd, values: &[f32]) -> usize {
     compile_for_each!(simd, body(values: &[f32], out: &mut (usize, f32)));
     let (block, best) = found;
     let at = values[block..].iter().position(|value| *value == best);
-    // Without a number above minus infinity the first is as good as any.
+    // If every number is minus infinity, any index will do.
     at.map_or(0, |at| block + at)
 }
 
-/// The start of the first block that holds the greatest value, and that value.
+/// The start of the first block with the greatest value, and that value.
 #[inline(always)]
 fn body<const FMA: bool>(values: &[f32], out: &mut (usize, f32)) {
     for (number, block) in values.chunks(BLOCK).enumerate() {
@@ -34,7 +35,7 @@ fn body<const FMA: bool>(values: &[f32], out: &mut (usize, f32)) {
     }
 }
 
-/// The greatest value of a block; minus infinity if it has none but NaN.
+/// The greatest value of a block; minus infinity if all values are NaN.
 #[inline(always)]
 pub(crate) fn greatest(block: &[f32]) -> f32 {
     let (sixteens, rest) = block.as_chunks::<LANES>();

@@ -1,15 +1,15 @@
-//! Attention of packed sequences: every token looks at all tokens of its own sequence and at no others.
+//! Attention over packed sequences: each token attends to all tokens of its own sequence only.
 
 use crate::exp::exp;
 use crate::product::{COLUMNS, Left, ROWS, Right, multiply};
 use crate::simd::Simd;
 
-/// `qkv` [total tokens, 3 d], to which `bias` [3 d] is not added yet: queries, keys and values side by side, each d
-/// wide and cut into `heads`. Writes softmax(q kᵀ / √(d / heads)) v to `out` [total tokens, d], sequence by sequence of
-/// `lengths` tokens.
+/// Writes softmax(q kᵀ / √(d / heads)) v to `out` [total tokens, d], one sequence of `lengths`
+/// tokens after another. `qkv` [total tokens, 3 d] holds queries, keys and values side by side,
+/// each d wide and split into `heads`; `bias` [3 d] is added here.
 ///
 /// # Panics
-/// When the slices do not have the sizes named above, or `heads` does not divide d.
+/// When the slices do not have the sizes above, or `heads` does not divide d.
 pub fn attend(qkv: &[f32], bias: &[f32], lengths: &[usize], heads: usize, out: &mut [f32]) {
     attend_with(Simd::best(), qkv, bias, lengths, heads, out);
 }
@@ -39,7 +39,8 @@ pub fn attend_with(simd: Simd, qkv: &[f32], bias: &[f32], lengths: &[usize], hea
     }
 }
 
-/// One head's part of a sequence's queries, keys and values: columns `first..first + width` of each third.
+/// One head's share of a sequence's queries, keys and values: columns `first..first + width` of
+/// each third.
 #[derive(Clone, Copy)]
 struct Head<'a> {
     qkv: &'a [f32],
@@ -59,7 +60,8 @@ impl<'a> Head<'a> {
     }
 }
 
-/// Copies of one head's parts in the order the products read them, padded with zeros to whole tiles.
+/// Copies of one head's data in the order in which the products read it, zero-padded to whole
+/// tiles.
 struct Scratch {
     /// [tokens, width], scaled by 1 / √width.
     queries: Vec<f32>,
@@ -84,8 +86,8 @@ impl Scratch {
     }
 }
 
-/// Attention of one head, for one block of queries after the other: scores with all keys, weights, and the weighted sum
-/// of all values.
+/// Attention of one head, one block of queries at a time: scores against all keys, weights, then
+/// the weighted sum of all values.
 fn attend_head(simd: Simd, head: Head, out: &mut [f32], scratch: &mut Scratch) {
     let tokens = out.len() / head.d;
     let columns = tokens.next_multiple_of(COLUMNS);
@@ -104,7 +106,7 @@ fn attend_head(simd: Simd, head: Head, out: &mut [f32], scratch: &mut Scratch) {
     }
 }
 
-/// Fills queries, keys and values from the packed rows, bias added.
+/// Fills queries, keys and values from the packed rows, with the bias added.
 #[inline(always)]
 fn gather<const FMA: bool>(head: Head, tokens: usize, scratch: &mut Scratch) {
     let scale = 1.0 / (head.width as f32).sqrt();
@@ -142,7 +144,7 @@ fn softmax<const FMA: bool>(scores: &mut [f32], rows: usize, columns: usize, tok
     }
 }
 
-/// How many numbers are added and compared side by side; divides `COLUMNS`.
+/// Number of values added and compared side by side; divides `COLUMNS`.
 const LANES: usize = 16;
 
 /// Softmax of one row, whose length is a multiple of `LANES`.
@@ -175,7 +177,7 @@ mod tests {
     use crate::simd::check_close;
     use proptest::prelude::*;
 
-    /// Attention as its formula says it, in f64, one token at a time.
+    /// Attention computed literally from its formula, in f64, one token at a time.
     fn by_the_formula(qkv: &[f32], bias: &[f32], lengths: &[usize], heads: usize) -> Vec<f32> {
         let d = bias.len() / 3;
         let width = d / heads;
@@ -202,7 +204,7 @@ mod tests {
     fn check(qkv: &[f32], bias: &[f32], lengths: &[usize], heads: usize) {
         let expected = by_the_formula(qkv, bias, lengths, heads);
         for simd in Simd::available() {
-            // A result that is not written stays NaN and fails the comparison.
+            // A value that is never written stays NaN and fails the comparison.
             let mut found = vec![f32::NAN; expected.len()];
             attend_with(simd, qkv, bias, lengths, heads, &mut found);
             check_close(simd, &found, &expected, 1e-5);

@@ -1,4 +1,4 @@
-//! Cosine similarity of one query vector with many rows, and the choice of the best scores.
+//! Cosine similarity of one query vector with many rows, and selection of the best scores.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use crate::simd::{Simd, multiply_add};
 
 /// Cosine of `query` `[d]` against every row of `vectors` `[n, d]`, in order: n scores in -1..=1.
 ///
-/// The vectors need not be of unit length. With a vector of length zero the score is 0.
+/// The vectors need not have unit length. A vector of length zero scores 0.
 ///
 /// # Panics
 /// When `vectors` is not a whole number of rows as long as the query.
@@ -34,7 +34,8 @@ fn body<const FMA: bool>(query: &[f32], vectors: &[f32], scores: &mut [f32]) {
     }
 }
 
-/// The `k` best scores as (row, score), best first; of equal scores the earlier row. NaN scores are left out.
+/// The `k` best scores as (row, score), best first; equal scores in row order. NaN scores are left
+/// out.
 pub fn top_k(scores: &[f32], k: usize) -> Vec<(usize, f32)> {
     let better = |a: &(usize, f32), b: &(usize, f32)| -> Ordering { b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)) };
     let mut best: Vec<(usize, f32)> = scores.iter().copied().enumerate().filter(|(_, score)| !score.is_nan()).collect();
@@ -91,7 +92,7 @@ fn sums<const FMA: bool>(a: &[f32], b: &[f32]) -> Sums {
     sums
 }
 
-/// The sum of all lanes: halves are added to each other, so that few additions wait for one another.
+/// The sum of all lanes, halving each time so that few additions wait for one another.
 #[inline(always)]
 fn total(mut lanes: [f32; LANES]) -> f32 {
     for half in [8, 4, 2, 1] {
@@ -108,7 +109,8 @@ mod tests {
     use crate::simd::check_close;
     use proptest::prelude::*;
 
-    /// Sums of at most 200 products of numbers below 10 differ by their order alone: far less than this.
+    /// Sums of at most 200 products of numbers below 10 differ by far less than this when only
+    /// their order differs.
     const TOLERANCE: f32 = 1e-5;
 
     fn check(query: &[f32], row: &[f32], expected: f32) {

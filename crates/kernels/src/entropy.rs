@@ -1,4 +1,4 @@
-//! Entropy and varentropy of the softmax of a row of logits, in one pass: how sure a model is of its next token.
+//! Entropy and varentropy of the softmax of a row of logits, in one pass: how certain a model is of its next token.
 
 use crate::argmax::{LANES, greatest};
 use crate::exp::exp;
@@ -13,13 +13,13 @@ pub struct Entropy {
     pub varentropy: f32,
 }
 
-/// Entropy and varentropy of `softmax(logits)`. Entries of minus infinity and NaN are ignored; both are 0 if there are
-/// no others.
+/// Entropy and varentropy of `softmax(logits)`. Ignores minus infinity and NaN; both results are 0
+/// if nothing else is there.
 ///
-/// With `d = x - max`, `s = sum e^d`, `a = sum d e^d / s` and `b = sum d² e^d / s` the surprisal of an entry is
-/// `ln s - d`, hence entropy is `ln s - a` and varentropy `b - a²`. The maximum is not known before the end: sums made with
-/// an earlier maximum are converted to the new one (see [`Sums::moved`]), as in online softmax (Milakov and Gimelshein,
-/// 2018).
+/// With `d = x - max`, `s = sum e^d`, `a = sum d e^d / s` and `b = sum d² e^d / s` the surprisal of
+/// an entry is `ln s - d`, so entropy is `ln s - a` and varentropy `b - a²`. The maximum is only
+/// known at the end: sums made with an earlier maximum are converted to the new one (see
+/// [`Sums::moved`]), as in online softmax (Milakov and Gimelshein, 2018).
 pub fn entropy(logits: &[f32]) -> Entropy {
     entropy_with(Simd::best(), logits)
 }
@@ -32,12 +32,14 @@ pub fn entropy_with(simd: Simd, logits: &[f32]) -> Entropy {
     sums.entropy()
 }
 
-/// Logits per block: few enough that the second read comes from the L1 cache, enough that sums are seldom converted.
+/// Logits per block: few enough that the second read comes from the L1 cache, enough that sums are
+/// rarely converted.
 const BLOCK: usize = 2048;
 /// `e^d` below this `d` is lost in an f32 sum that holds `e^0`; it also keeps minus infinity out of `d e^d`.
 const LOWEST: f32 = -87.0;
 
-/// Sums of `e^d`, `d e^d` and `d² e^d` over what was read so far, where `d` is the distance to its greatest value.
+/// Sums of `e^d`, `d e^d` and `d² e^d` over the values read so far, where `d` is the distance to
+/// the greatest of them.
 struct Sums {
     greatest: f32,
     zeroth: f64,
@@ -52,7 +54,8 @@ impl Default for Sums {
 }
 
 impl Sums {
-    /// The same sums for a greater maximum: every `d` becomes `d - by`, every `e^d` becomes `e^d e^-by`.
+    /// The same sums for a greater maximum: every `d` becomes `d - by`, and every `e^d` becomes
+    /// `e^d e^-by`.
     fn moved(&self, greatest: f32) -> Sums {
         if self.zeroth == 0.0 {
             return Sums { greatest, ..Sums::default() };
@@ -72,7 +75,7 @@ impl Sums {
             return Entropy::default();
         }
         let mean = self.first / self.zeroth;
-        // Rounding may make either of them slightly negative.
+        // Rounding may make either result slightly negative.
         let entropy = (self.zeroth.ln() - mean).max(0.0);
         let varentropy = (self.second / self.zeroth - mean * mean).max(0.0);
         Entropy { entropy: entropy as f32, varentropy: varentropy as f32 }
@@ -109,7 +112,8 @@ fn powers<const FMA: bool>(block: &[f32], greatest: f32) -> [f64; 3] {
     for (lane, x) in rest.iter().enumerate() {
         add::<FMA>(&mut lanes, lane, x - greatest);
     }
-    // In f64: in f32 a thousand unlikely entries could be lost beside a likeliest one of 1.
+    // In f64, because in f32 a thousand unlikely entries could be lost next to a dominant entry of
+    // 1.
     lanes.map(|lanes| lanes.iter().map(|&sum| f64::from(sum)).sum())
 }
 
@@ -128,7 +132,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Two passes in f64.
+    /// Reference in f64, in two passes.
     fn reference(logits: &[f32]) -> (f64, f64) {
         let possible: Vec<f64> = logits.iter().filter(|x| **x > f32::NEG_INFINITY).map(|x| f64::from(*x)).collect();
         let greatest = possible.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -156,7 +160,7 @@ mod tests {
         check(&[never, -40.0, f32::NAN], (0.0, 0.0));
         check(&[1.0, never, 1.0], (2f64.ln(), 0.0));
         check(&vec![-7.5; 65_536], (65_536f64.ln(), 0.0));
-        // A coin that falls on one side three times in four.
+        // A coin that lands on one side three times in four.
         let (often, seldom) = ((0.75f64).ln(), (0.25f64).ln());
         let mean = -0.75 * often - 0.25 * seldom;
         check(&[often as f32, seldom as f32], (mean, 0.75 * often * often + 0.25 * seldom * seldom - mean * mean));

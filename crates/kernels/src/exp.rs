@@ -1,16 +1,17 @@
-//! The exponential function as a few additions and multiplications, so that it runs on a whole register at once.
+//! The exponential function from a few additions and multiplications, so that it vectorises.
 
 use crate::simd::multiply_add;
 
 /// `e^x` with a relative error below 3e-7. `x` is clamped to -87..=88, so the result is finite and above zero.
 ///
-/// `x = n ln 2 + r` with whole `n` and `|r| <= ln 2 / 2`; `e^r` is its Taylor series to the sixth power, and `2^n` is
-/// written into the exponent bits. Adding and subtracting 1.5 * 2^23 rounds to a whole number, as every f32 of that
-/// size is one.
+/// `x = n ln 2 + r` with integer `n` and `|r| <= ln 2 / 2`; `e^r` is its Taylor series to the sixth
+/// power, and `2^n` is written into the exponent bits. Adding and subtracting 1.5 * 2^23 rounds to
+/// an integer, because every f32 of that size is one.
 #[inline(always)]
 pub(crate) fn exp<const FMA: bool>(x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0;
-    // ln 2 in two parts, the first short enough that n times it is exact (Cody and Waite's reduction).
+    // ln 2 in two parts; the first is short enough that n times it is exact (Cody and Waite's
+    // reduction).
     const LN2_HIGH: f32 = 0.693_359_4;
     const LN2_LOW: f32 = -2.121_944_4e-4;
     let x = x.clamp(-87.0, 88.0);

@@ -3,7 +3,8 @@
 use crate::exp::exp;
 use crate::simd::{Simd, multiply_add};
 
-/// `x = gelu(x + bias)` for every row of `rows` `[_, d]`, `bias` `[d]`; GELU in its exact form, `x * (1 + erf(x / √2)) / 2`.
+/// `x = gelu(x + bias)` for every row of `rows` `[_, d]`, with `bias` `[d]`; GELU in its exact
+/// form, `x * (1 + erf(x / √2)) / 2`.
 ///
 /// # Panics
 /// When `rows` is not a whole number of rows as long as the bias.
@@ -29,8 +30,8 @@ fn body<const FMA: bool>(rows: &mut [f32], bias: &[f32]) {
     }
 }
 
-/// GELU with the error function by formula 7.1.26 of Abramowitz and Stegun, which is off by at most 1.5e-7, so that the
-/// result is off by at most 1e-7 times |x|.
+/// GELU with the error function from formula 7.1.26 of Abramowitz and Stegun. Its error is at most
+/// 1.5e-7, so that of the result is at most 1e-7 times |x|.
 #[inline(always)]
 fn gelu<const FMA: bool>(x: f32) -> f32 {
     let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;

@@ -1,4 +1,4 @@
-//! The numeric kernels of monobloc: one operation a file, on plain slices, the instruction set picked at run time.
+//! Numeric kernels of monobloc: one operation per file, on plain slices, with the instruction set chosen at run time.
 //!
 //! The products inside `int8` and `attention` have hand-written code for each instruction set; the rest is generic code
 //! that the compiler vectorises for each of them (see [`simd`]). Nothing here starts a thread, holds state or depends on

@@ -1,11 +1,11 @@
-//! Adds bias and residual to rows and normalises them in place, at the end of each half of a transformer layer.
+//! Adds bias and residual to rows and normalises them in place, after each half of a transformer layer.
 
 use crate::simd::{Simd, multiply_add};
 
 /// The parameters of [`add_norm`], each slice `[d]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Norm<'a> {
-    /// Bias of the matrix product that came before.
+    /// Bias of the preceding matrix product.
     pub bias: &'a [f32],
     pub weight: &'a [f32],
     pub shift: &'a [f32],
@@ -13,7 +13,8 @@ pub struct Norm<'a> {
     pub epsilon: f32,
 }
 
-/// `x = layer_norm(x + bias + residual) * weight + shift` for every row of `rows` and `residual`, both [_, d].
+/// `x = layer_norm(x + bias + residual) * weight + shift` for every row of `rows` and `residual`,
+/// both [_, d].
 ///
 /// # Panics
 /// When the sizes of rows, residual and parameters do not match.

@@ -1,9 +1,10 @@
-//! Mean pooling: one vector for each text, the mean of its tokens' hidden states scaled to unit length.
+//! Mean pooling: one vector per text, the mean of its tokens' hidden states scaled to unit length.
 
 use crate::simd::Simd;
 
-/// Mean of each sequence's rows, then L2-normalised: `hidden` [total tokens, d] packed without padding and the
-/// sequences' `lengths` in tokens give [n, d]. An empty sequence, or one whose mean is zero, stays zero.
+/// Mean of each sequence's rows, L2-normalised: [n, d] from `hidden` [total tokens, d], packed
+/// without padding, and the sequences' `lengths` in tokens. An empty sequence, or one whose mean is
+/// zero, gives zeros.
 ///
 /// # Panics
 /// When the number of rows of `hidden` is not the sum of `lengths`.
@@ -29,7 +30,7 @@ pub fn mean_pool_with(simd: Simd, hidden: &[f32], d: usize, lengths: &[usize]) -
     pooled
 }
 
-/// Scales to unit length. It takes the sum of the rows, which has the same direction as their mean.
+/// Scales to unit length. Works on the sum of the rows, which has the same direction as their mean.
 fn normalise(vector: &mut [f32]) {
     let square: f64 = vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum();
     if square > 0.0 {
@@ -54,7 +55,7 @@ mod tests {
     use crate::simd::check_close;
     use proptest::prelude::*;
 
-    /// Components of unit vectors: the sums below them are of at most 40 numbers, each below 100.
+    /// For components of unit vectors, from sums of at most 40 numbers below 100.
     const TOLERANCE: f32 = 1e-6;
 
     fn check(hidden: &[f32], d: usize, lengths: &[usize], expected: &[f32]) {

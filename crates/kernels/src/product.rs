@@ -1,14 +1,16 @@
-//! Multiplies two matrices in tiles that stay in registers; used by `attention`.
+//! Multiplies two matrices in tiles kept in registers; used by `attention`.
 
 use crate::simd::{Level, Simd, multiply_add};
 
 /// Columns of a block of the right matrix, whose rows are padded to whole blocks with any values.
 pub(crate) const COLUMNS: usize = 32;
 
-/// Rows of a tile: 8 x 32 sums are half of AVX-512's registers, and enough to keep both of its multipliers busy.
+/// Rows of a tile: 8 x 32 sums fill half of AVX-512's registers and keep both of its multipliers
+/// busy.
 pub(crate) const ROWS: usize = 8;
 
-/// The left matrix: `rows` rows, `stride` numbers apart, of which the first `inner` are used.
+/// The left matrix: `rows` rows, `stride` numbers apart, of which the first `inner` numbers are
+/// used.
 #[derive(Clone, Copy)]
 pub(crate) struct Left<'a> {
     pub numbers: &'a [f32],
@@ -17,7 +19,8 @@ pub(crate) struct Left<'a> {
     pub inner: usize,
 }
 
-/// The right matrix: rows `stride` numbers apart, at least as many as the left has columns; `columns` of each are used.
+/// The right matrix: rows `stride` numbers apart, at least as many as the left has columns; the
+/// first `columns` of each are used.
 #[derive(Clone, Copy)]
 pub(crate) struct Right<'a> {
     pub numbers: &'a [f32],
@@ -58,10 +61,10 @@ fn tile<const R: usize>(simd: Simd, numbers: &[f32], left: Left, block: &[f32], 
     let rows: [&[f32]; R] = std::array::from_fn(|row| &numbers[row * left.stride..][..left.inner]);
     match simd.level() {
         Level::Portable => plain::<false, R>(rows, block, stride),
-        // SAFETY: a `Simd` of this level exists only after the processor was seen to have AVX2 and FMA.
+        // SAFETY: a `Simd` of this level exists only if the processor has AVX2 and FMA.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => unsafe { avx2(rows, block, stride) },
-        // SAFETY: a `Simd` of this level exists only after the processor was seen to have AVX-512F.
+        // SAFETY: a `Simd` of this level exists only if the processor has AVX-512F.
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => unsafe { avx512(rows, block, stride) },
         #[cfg(target_arch = "aarch64")]
@@ -75,7 +78,7 @@ fn avx2<const R: usize>(rows: [&[f32]; R], block: &[f32], stride: usize) -> [[f3
     plain::<true, R>(rows, block, stride)
 }
 
-/// Four rows by sixteen columns at a time: as many sums as machines with sixteen registers can hold.
+/// Four rows by sixteen columns at a time: as many sums as sixteen registers can hold.
 #[inline(always)]
 fn plain<const FMA: bool, const R: usize>(rows: [&[f32]; R], block: &[f32], stride: usize) -> [[f32; COLUMNS]; R] {
     let mut product = [[0.0; COLUMNS]; R];
@@ -120,7 +123,7 @@ fn avx512<const R: usize>(rows: [&[f32]; R], block: &[f32], stride: usize) -> [[
     let mut sums = [[_mm512_setzero_ps(); 2]; R];
     for (i, right) in block.chunks(stride).take(rows[0].len()).enumerate() {
         let Some((right, _)) = right.split_first_chunk::<COLUMNS>() else { break };
-        // SAFETY: `right` is thirty-two floats long, and the unaligned loads ask for no alignment.
+        // SAFETY: `right` is thirty-two floats long, and the loads require no alignment.
         let right = unsafe { [_mm512_loadu_ps(right.as_ptr()), _mm512_loadu_ps(right[16..].as_ptr())] };
         for (sums, row) in sums.iter_mut().zip(rows) {
             // SAFETY: all rows are as long as the first one, and `i` is below its length.
@@ -131,7 +134,7 @@ fn avx512<const R: usize>(rows: [&[f32]; R], block: &[f32], stride: usize) -> [[
     }
     let mut product = [[0.0; COLUMNS]; R];
     for (product, sums) in product.iter_mut().zip(sums) {
-        // SAFETY: `product` is thirty-two floats long, and the unaligned stores ask for no alignment.
+        // SAFETY: `product` is thirty-two floats long, and the stores require no alignment.
         unsafe {
             _mm512_storeu_ps(product.as_mut_ptr(), sums[0]);
             _mm512_storeu_ps(product[16..].as_mut_ptr(), sums[1]);

@@ -1,9 +1,9 @@
-//! Detects which vector instructions this machine has, and compiles functions for each of them.
+//! Detects the vector instructions of this machine, and compiles functions for each set of them.
 
 use std::sync::OnceLock;
 
-/// An instruction set that this machine has. Only this module makes one, after it has checked the processor, so whoever
-/// has one may run code compiled for it.
+/// An instruction set that this machine supports. Only this module creates one, after checking the
+/// processor, so whoever holds one may run code compiled for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Simd(Level);
 
@@ -66,26 +66,28 @@ macro_rules! compile_for_each {
         }
         match $simd.level() {
             $crate::simd::Level::Portable => $body::<false>($($name),*),
-            // SAFETY: a `Simd` of this level exists only after the processor was seen to have AVX2 and FMA.
+            // SAFETY: a `Simd` of this level exists only if the processor has AVX2 and FMA.
             #[cfg(target_arch = "x86_64")]
             $crate::simd::Level::Avx2 => unsafe { avx2($($name),*) },
-            // SAFETY: a `Simd` of this level exists only after the processor was seen to have AVX-512F, AVX2 and FMA.
+            // SAFETY: a `Simd` of this level exists only if the processor has AVX-512F, AVX2 and
+            // FMA.
             #[cfg(target_arch = "x86_64")]
             $crate::simd::Level::Avx512 => unsafe { avx512($($name),*) },
-            // NEON with fused multiply-and-add belongs to every 64-bit ARM target: the plain compilation has it.
+            // Every 64-bit ARM target has NEON with fused multiply-add, so the plain compilation
+            // uses it.
             #[cfg(target_arch = "aarch64")]
             $crate::simd::Level::Neon => $body::<true>($($name),*),
         }
     }};
 }
 
-/// `a * b + c`, in one instruction where there is one.
+/// `a * b + c`, in one instruction where available.
 #[inline(always)]
 pub(crate) fn multiply_add<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
     if FMA { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// Fails unless the numbers of an instruction set are as many as expected and differ by less than `tolerance`.
+/// Panics unless both have equal length and each pair differs by less than `tolerance`.
 #[cfg(test)]
 pub(crate) fn check_close(simd: Simd, found: &[f32], expected: &[f32], tolerance: f32) {
     assert_eq!(found.len(), expected.len(), "{simd:?}");

@@ -1,9 +1,9 @@
-//! Tests precedence and origin of settings, refused values, and what a project's own file may do.
+//! Tests precedence and origin of settings, refused values, and the rights of a project's own file.
 
 use super::*;
 use crate::config::{AlternateScreen, ApproveMode, Bounds};
 
-/// A user's file, a project with a file, and the inputs of a run.
+/// A user file, a project with a file, and the inputs of a run.
 struct World {
     dir: tempfile::TempDir,
     given: Given,
@@ -88,7 +88,7 @@ fn flag_before_variable_before_file_before_default() {
     world.check("parallel", "4 variable");
     world.check("orchestrator.enabled", "true variable");
     world.flag("parallel", "1").check("parallel", "1 flag");
-    // The flag of a switch turns its default around; a variable says what its name says.
+    // A switch's flag inverts its default; a variable means what its name says.
     World::new("", "").flag("repack", "true").check("repack", "false flag");
     World::new("", "").flag("enable_cot", "true").check("enable_cot", "false flag");
     World::new("", "").variable("MONOBLOC_ENABLE_COT", "true").check("enable_cot", "true variable");
@@ -116,7 +116,7 @@ fn resolved_settings_become_the_configuration() {
     assert_eq!((default.approve, default.repack, default.cognitive.cot), (ApproveMode::OnMutation, true, true));
 }
 
-/// Checks that a user's file is refused with a message that names the line and contains `parts`.
+/// Checks that a user file is refused with a message that names the line and contains `parts`.
 fn refused(file: &str, line: usize, parts: &[&str]) {
     let world = World::new(file, "");
     let error = resolve(&world.given).unwrap_err().to_string();

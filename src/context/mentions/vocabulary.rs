@@ -1,16 +1,17 @@
-//! Words of several languages by which a text mentions code: kinds of definitions, tests, verbs that ask for something new.
+//! Words of several languages by which a text mentions code: kinds of definitions, tests, verbs for something new.
 
-/// Words that mark the next word as a name of code, even if it is an ordinary word.
+/// Words after which the next word is a name in code, even if it is an ordinary word.
 pub(super) const KINDS: &str = "\
     function func method class struct enum trait type interface constant variable macro decorator property \
     helper funktion methode klasse fonction méthode classe función método clase функция функцию метод класс";
-/// Words that mark the next word as the name of an option, parameter or the like.
+/// Words after which the next word is the name of an option, parameter or the like.
 pub(super) const OPTIONS: &str = "\
     option flag parameter argument attribute field setting keyword schalter parameter paramètre opción parámetro";
-/// Words for tests, in several languages.
+/// Words for tests in several languages.
 pub(super) const TESTS: &[&str] =
     &["test", "tests", "unittest", "testfall", "prueba", "pruebas", "тест", "тесты", "spec"];
-/// Methods that lists, maps and strings have in most languages; a call of one on some object seldom means the project's own method.
+/// Methods that lists, maps and strings have in most languages; a call to one on some object rarely
+/// means the project's own method.
 pub(super) const OF_EVERY_OBJECT: &[&str] = &[
     "add", "append", "clear", "close", "copy", "count", "delete", "entries", "extend", "filter", "find", "format",
     "get", "has", "index", "insert", "items", "join", "keys", "len", "length", "log", "lower", "map", "pop", "push",
@@ -24,9 +25,10 @@ pub(super) const OF_LANGUAGES: &[&str] =
 pub(super) const ADDS: &str = "\
     add write create need give implement füge erstelle schreib schreibe ergänze crée crea écris ajoute escribe \
     añade agrega напиши добавь";
-/// Kinds of definitions that have members. A capitalised first word of a sentence is a name if it names one: `Parser needs a method f()`.
+/// Kinds of definitions that have members. A capitalised first word of a sentence counts as a name
+/// if it refers to one: `Parser needs a method f()`.
 pub const TYPES: &[&str] = &["class", "struct", "interface", "trait", "enum"];
-/// Pronouns: a verb of `ADDS` before one asks for nothing new, as in `a stop is missing, add it`.
+/// Pronouns: a verb in `ADDS` followed by one adds nothing new, as in `a stop is missing, add it`.
 pub(super) const PRONOUNS: &[&str] = &["it", "them", "that", "es", "sie", "lo"];
 /// Indefinite articles: `a function f` is new, `the function f` is not.
 pub(super) const ARTICLES: &[&str] =

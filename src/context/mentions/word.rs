@@ -1,4 +1,4 @@
-//! Cuts a text into words, each with what is around it in the text.
+//! Splits a text into words, each with its surroundings.
 
 use crate::base::is_listed;
 use crate::language::quotations;
@@ -8,12 +8,13 @@ use crate::request::kind::begins_something;
 use super::Project;
 use super::vocabulary::{ADDS, KINDS, OPTIONS, PRONOUNS, STOPS, TESTS, TYPES};
 
-/// Number of words after a verb of `ADDS` in which a word for tests is looked for: `write a few more unit tests`.
+/// Number of words after a verb in `ADDS` among which a word for tests is looked for:
+/// `write a few more unit tests`.
 const OBJECT_WORDS: usize = 5;
 
-/// A word in its place in a text.
+/// A word with its place in a text.
 pub(super) struct Word<'t> {
-    /// The word without punctuation around it.
+    /// The word without surrounding punctuation.
     pub word: &'t str,
     /// The same in lower case.
     pub low: String,
@@ -21,19 +22,19 @@ pub(super) struct Word<'t> {
     /// All words of the text, and the index of this one.
     words: &'t [(usize, &'t str)],
     place: usize,
-    /// The byte of the text where it begins.
+    /// The byte at which it begins.
     pub at: usize,
     /// The word before, in lower case; empty for the first one.
     before: String,
     /// The character after it.
     after: Option<char>,
     pub is_quoted: bool,
-    /// An opening parenthesis comes after it.
+    /// Whether an opening parenthesis follows it.
     pub is_called: bool,
 }
 
 impl<'t> Word<'t> {
-    /// The word at `place` of the words of a text.
+    /// The word at index `place` of a text's words.
     pub fn of(text: &'t str, words: &'t [(usize, &'t str)], place: usize) -> Word<'t> {
         let (at, raw) = words[place];
         let word = raw.trim_matches(['.', ':', '-', '/']);
@@ -49,17 +50,17 @@ impl<'t> Word<'t> {
         is_listed(KINDS, &self.low)
     }
 
-    /// Whether a word for a function, class or the like comes before it.
+    /// Whether it follows a word for a function, class or the like.
     pub fn is_after_kind(&self) -> bool {
         is_listed(KINDS, &self.before)
     }
 
-    /// Whether a word for an option, a parameter or the like comes before it.
+    /// Whether it follows a word for an option, a parameter or the like.
     pub fn is_after_option(&self) -> bool {
         is_listed(OPTIONS, &self.before)
     }
 
-    /// Whether a value comes after it: `units: false`, `depth=3`.
+    /// Whether a value follows it: `units: false`, `depth=3`.
     pub fn is_given_a_value(&self) -> bool {
         matches!(self.after, Some(':' | '='))
     }
@@ -92,7 +93,8 @@ impl<'t> Word<'t> {
         if begins && is_capitalised(self.word) { is_type() } else { is_coined(self.word) }
     }
 
-    /// Whether it comes after a colon, with nothing but a comma or full stop after it: `another helper in a.py: tail, like head`.
+    /// Whether it follows a colon, with at most a comma or full stop after it:
+    /// `another helper in a.py: tail, like head`.
     pub fn is_listed(&self) -> bool {
         self.text[..self.at].trim_end().ends_with(':')
             && self.after.is_none_or(|c| ",.".contains(c))
@@ -109,7 +111,8 @@ impl<'t> Word<'t> {
         self.before == "and" && self.place >= 2 && other.is_some_and(|other| *other == self.words[self.place - 2].1)
     }
 
-    /// Whether it can be the name of a definition: an identifier, not inside a value, no ordinary word after one of `KINDS`.
+    /// Whether it can name a definition: an identifier, not inside a value, and not an ordinary
+    /// word after one of `KINDS`.
     pub fn can_be_name(&self) -> bool {
         !STOPS.contains(&self.low.as_str()) && is_identifier(self.word) && !is_inside_value(self.text, self.at)
     }
@@ -120,7 +123,8 @@ impl<'t> Word<'t> {
     }
 }
 
-/// The words of a text with the byte where each begins; `is_inside` says which characters belong to a word.
+/// The words of a text and the byte at which each begins; `is_inside` says which characters belong
+/// to a word.
 pub(super) fn split(text: &str, is_inside: impl Fn(char) -> bool) -> Vec<(usize, &str)> {
     let mut words = Vec::new();
     let mut start = None;
@@ -137,7 +141,8 @@ pub(super) fn split(text: &str, is_inside: impl Fn(char) -> bool) -> Vec<(usize,
     words
 }
 
-/// Whether the words after a verb of `ADDS` name tests as its object; `one` alone means a test, too: `Write one in test_a.py`.
+/// Whether the words after a verb in `ADDS` have tests as their object; `one` alone also means a
+/// test: `Write one in test_a.py`.
 fn names_tests(behind: &[(usize, &str)]) -> bool {
     let low: Vec<String> =
         behind.iter().take(OBJECT_WORDS).map(|(_, word)| word.trim_matches(['.', ':']).to_lowercase()).collect();
@@ -149,7 +154,7 @@ fn names_tests(behind: &[(usize, &str)]) -> bool {
     is_one || low[..until].iter().any(|word| TESTS.contains(&word.as_str()))
 }
 
-/// Whether a word is an identifier, or several with dots between them, with a lower-case letter.
+/// Whether a word is one or more identifiers joined by dots, with a lower-case letter.
 fn is_identifier(word: &str) -> bool {
     word.starts_with(|c: char| c.is_alphabetic() || c == '_')
         && word.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '$'))

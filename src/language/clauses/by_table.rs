@@ -10,25 +10,25 @@ use super::table::{Table, elided};
 use super::verbs;
 use super::words::listed;
 
-/// Longest phrase that may be before a verb, in tokens: `In der Datei src/a.rs ersetze …`.
+/// Longest phrase before a verb, in tokens: `In der Datei src/a.rs ersetze …`.
 const OPENING_MAX: usize = 16;
-/// How much of a long clause is searched, in tokens.
+/// Number of tokens searched in a long clause.
 const CLAUSE_MAX: usize = 60;
-/// Maximum number of connectives, or of polite phrases, one after the other.
+/// Maximum number of consecutive connectives or polite phrases.
 const SKIPPED_MAX: usize = 6;
 /// Longest phrase like `puis`, in tokens.
 const SEQUENCE_MAX: usize = 4;
-/// How many tokens behind one of the table's doers a relative pronoun is searched.
+/// Number of tokens after one of the table's doers in which a relative pronoun is looked for.
 const RELATIVE_MAX: usize = 4;
 /// Maximum number of subordinate clauses before the main one.
 const DEPTH_MAX: usize = 3;
 
-/// The form of the verb of an order. Orders that are joined have the same form.
+/// The form of an order's verb. Joined orders have the same form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Imperative,
     Infinitive,
-    /// A finite verb behind a wish: `je voudrais que tu ouvres`.
+    /// A finite verb after a wish: `je voudrais que tu ouvres`.
     Wished,
 }
 
@@ -37,11 +37,11 @@ enum Form {
 struct Opening {
     head: Head,
     form: Form,
-    /// The verb is the first word, or the last of its clause, and no other phrase is before it.
+    /// The verb is the first word, or the last of its clause, and no other phrase precedes it.
     direct: bool,
-    /// The clause has no verb and takes the one before.
+    /// The clause has no verb and takes the previous one.
     borrows: bool,
-    /// Index of the verb, or of the first word that is not only polite.
+    /// Index of the verb, or of the first word that is not just polite.
     place: usize,
 }
 
@@ -52,7 +52,7 @@ impl Opening {
         Opening { head, form, direct: true, borrows: false, place: verb.unwrap_or(0) }
     }
 
-    /// A clause that orders nothing.
+    /// A clause that is not an order.
     fn idle(mode: Mode, place: usize) -> Opening {
         Opening { place, ..Opening::new(mode, None, Form::Imperative) }
     }
@@ -62,22 +62,22 @@ impl Opening {
     }
 }
 
-/// The marks and words that join two clauses.
+/// The punctuation and words that join two clauses.
 #[derive(Clone, Copy)]
 struct Joint {
-    /// The first token behind it.
+    /// The first token after it.
     next: usize,
-    /// It begins with a comma or a colon.
+    /// Whether it begins with a comma or a colon.
     mark: bool,
-    /// It begins with a mark or a word like `und`.
+    /// Whether it begins with punctuation or a word like `und`.
     linked: bool,
-    /// It has a word like `dann`.
+    /// Whether it has a word like `dann`.
     sequence: bool,
-    /// It has a word like `dann` or `auch`.
+    /// Whether it has a word like `dann` or `auch`.
     strong: bool,
 }
 
-/// The clauses of `line`, in order. With `whole` only words like `dann` split it.
+/// The clauses of `line`, in order. With `whole`, only words like `dann` split it.
 pub(super) fn cut(line: &Line, whole: bool, table: &'static Table) -> Vec<Clause> {
     let reader = Reader { line, table };
     let mut clauses = Vec::new();
@@ -112,13 +112,13 @@ impl Reader<'_, '_, '_> {
         low(self.line, at)
     }
 
-    /// Whether the word at `at` is in `list`, or the word that is left out at its apostrophe.
+    /// Whether the word at `at`, or the word elided at its apostrophe, is in `list`.
     fn is(&self, at: usize, list: &str) -> bool {
         let low = self.low(at);
         listed(list, low) || elided(low).is_some_and(|(word, _)| listed(list, word))
     }
 
-    /// Index of the token after the longest phrase of `list` that is at `at`.
+    /// Index of the token after the longest phrase in `list` at `at`.
     fn phrase(&self, at: usize, list: &'static str) -> Option<usize> {
         self.table.phrases(list, self.low(at)).filter_map(|phrase| starts(self.line, at, phrase)).max()
     }
@@ -132,7 +132,7 @@ impl Reader<'_, '_, '_> {
         Opening { head: Head { mode, start, ..opening.head }, ..opening }
     }
 
-    /// Skips marks and connectives. Never past the last token.
+    /// Skips punctuation and connectives. Never past the last token.
     fn skip(&self, from: usize) -> Joint {
         let words = self.table.words;
         let is_mark =
@@ -168,7 +168,7 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Index after the polite phrases at `from`, and whether one of them joins a wish to its verb.
-    /// `wished`: the clause before was a wish.
+    /// `wished`: the previous clause was a wish.
     fn leads_end(&self, from: usize, wished: bool) -> (usize, bool) {
         let (mut at, mut is_wish) = (from, false);
         let words = self.table.words;
@@ -185,8 +185,8 @@ impl Reader<'_, '_, '_> {
         ((next + mark).min(self.line.len().saturating_sub(1)), is_wish)
     }
 
-    /// How the clause at `from` begins, if an order of the form `before` comes before it. `depth`
-    /// counts the subordinate clauses before it.
+    /// How the clause at `from` begins, after an order of the form `before`, if any. `depth` counts
+    /// the subordinate clauses before it.
     fn begin(&self, from: usize, before: Option<Form>, depth: usize) -> Opening {
         let words = self.table.words;
         let is_after_wish = before == Some(Form::Wished);
@@ -232,7 +232,7 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    /// How the sentence begins behind the subordinate clause at `at`, if it orders or asks
+    /// How the sentence begins after the subordinate clause at `at`, if it orders or asks
     /// something.
     fn behind_clause(&self, at: usize, end: usize, depth: usize) -> Option<Opening> {
         let comma = (end..self.line.len().min(end + CLAUSE_MAX)).find(|&i| kind(self.line, i) == Some(Kind::Comma))?;
@@ -242,7 +242,7 @@ impl Reader<'_, '_, '_> {
         (main.head.mode != Mode::Statement).then_some(Opening { head, direct: conditional && main.direct, ..main })
     }
 
-    /// Place of the imperative behind a phrase with a preposition: `In src/a.rs ersetze …`.
+    /// Place of the imperative after a prepositional phrase: `In src/a.rs ersetze …`.
     fn behind_phrase(&self, at: usize) -> Option<usize> {
         let words = self.table.words;
         let may_follow = |i: &usize| self.is_imperative(*i) && self.table.imperative(self.low(*i)).is_some();
@@ -272,15 +272,15 @@ impl Reader<'_, '_, '_> {
                 && (self.is_object(at + 1) || !words.noun_capitals && self.is_behind_sequence(at))
     }
 
-    /// Whether a word like `puis` comes before `at`.
+    /// Whether a word like `puis` precedes `at`.
     fn is_behind_sequence(&self, at: usize) -> bool {
         let comma = usize::from(at > 0 && kind(self.line, at - 1) == Some(Kind::Comma));
         let is_before = |from: usize| self.phrase(from, self.table.words.sequence) == Some(at - comma);
         (at.saturating_sub(comma + SEQUENCE_MAX)..at).any(is_before)
     }
 
-    /// Place of the verb that says, behind a word like `zuerst`, what the reader is to do: `öffnest
-    /// du`, `tu ouvres`, `abres`, `откроешь`.
+    /// Place of the verb, after a word like `zuerst`, that says what the reader is to do:
+    /// `öffnest du`, `tu ouvres`, `abres`, `откроешь`.
     fn told(&self, at: usize) -> Option<usize> {
         if !self.is_behind_sequence(at) {
             return None;
@@ -300,8 +300,8 @@ impl Reader<'_, '_, '_> {
         self.behind_particles(at, is_told)
     }
 
-    /// Whether a word is an English verb, as programmers use them in any language: `push die
-    /// Änderungen`.
+    /// Whether a word is an English verb as programmers use it in other languages:
+    /// `push die Änderungen`.
     fn is_english_verb(&self, low: &str) -> bool {
         !self.table.is_closed(low) && verbs::is_likely(low)
     }
@@ -317,20 +317,20 @@ impl Reader<'_, '_, '_> {
         !is_path(self.line, at) && self.table.is_infinitive(self.low(at))
     }
 
-    /// Place of the infinitive at `at`, or behind pronouns and particles there: `me l'envoyer`.
+    /// Place of the infinitive at `at`, or after pronouns and particles there: `me l'envoyer`.
     fn infinitive(&self, at: usize) -> Option<usize> {
         self.behind_particles(at, |low| self.table.is_infinitive(low))
     }
 
-    /// Place of the verb of a wish at `at`, or behind pronouns there: `m'envoies`. If the wish
+    /// Place of the verb of a wish at `at`, or after pronouns there: `m'envoies`. If the wish
     /// `is_certain`, every word outside the closed classes is taken for one.
     fn wished(&self, at: usize, is_certain: bool) -> Option<usize> {
         let may_be = |low: &str| is_certain && !low.is_empty() && !self.table.is_closed(low);
         self.behind_particles(at, |low| may_be(low) || self.table.is_wished(low))
     }
 
-    /// Place of the first word from `from` on that `is_verb`, if only pronouns and particles are
-    /// before it.
+    /// Place of the first word from `from` on that `is_verb`, if only pronouns and particles
+    /// precede it.
     fn behind_particles(&self, from: usize, is_verb: impl Fn(&str) -> bool) -> Option<usize> {
         let words = self.table.words;
         let is_particle = |word: &str| listed(words.objects, word) || listed(words.before_infinitive, word);
@@ -348,7 +348,7 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Place of the verb that ends the clause at `from`, and its form. `is_asked`: something before
-    /// shows that it orders.
+    /// shows that it is an order.
     fn last_verb(&self, from: usize, is_asked: bool, is_wish: bool) -> Option<(usize, Form)> {
         let words = self.table.words;
         if !is_asked && self.is(from, words.subjects) {
@@ -377,8 +377,8 @@ impl Reader<'_, '_, '_> {
         None
     }
 
-    /// Whether the word at `at` ends a clause; that of a wish may end in another verb: `wenn du …
-    /// öffnen könntest`.
+    /// Whether the word at `at` ends a clause; a wish may end in another verb:
+    /// `wenn du … öffnen könntest`.
     fn is_end(&self, at: usize, is_wish: bool) -> bool {
         let words = self.table.words;
         let goes_on = matches!(kind(self.line, at + 1), Some(Kind::Word | Kind::Opaque | Kind::Open | Kind::Mark));
@@ -387,14 +387,14 @@ impl Reader<'_, '_, '_> {
             || [words.joins, words.sequence].iter().any(|list| self.phrase(at + 1, list).is_some())
     }
 
-    /// Whether the word at `at` may be joined to another before the same noun: `die neuen und alten
-    /// Dateien`.
+    /// Whether the word at `at` may be joined to another before the same noun:
+    /// `die neuen und alten Dateien`.
     fn is_before_noun(&self, at: usize) -> bool {
         let end = self.phrase(at + 1, self.table.words.joins);
         end.is_some_and(|end| !self.table.is_closed(self.low(end)))
     }
 
-    /// How the clause behind `joint`, which is at `at`, begins, if it is a clause of its own. The
+    /// How the clause after `joint`, which is at `at`, begins, if it is a separate clause. The
     /// clause before begins at `from` with `left`.
     fn opens(&self, at: usize, joint: &Joint, from: usize, left: &Opening) -> Option<Opening> {
         let before = Some(left.form).filter(|_| left.is_order());
@@ -424,15 +424,15 @@ impl Reader<'_, '_, '_> {
         opens.then_some(right)
     }
 
-    /// Takes a clause for an order with an unknown verb if it does not begin as a statement: an
-    /// order follows after `und` or `dann`.
+    /// Treats a clause as an order with an unknown verb unless it begins like a statement: an order
+    /// follows after `und` or `dann`.
     fn take_for_order(&self, from: usize, opening: &mut Opening) {
         if opening.head.mode == Mode::Statement && !opening.borrows && !self.is_statement(from) {
             opening.head.mode = Mode::Request;
         }
     }
 
-    /// Whether a clause begins as statements do.
+    /// Whether a clause begins like a statement.
     fn is_statement(&self, from: usize) -> bool {
         let words = self.table.words;
         let lists = [words.subjects, words.determiners, words.prepositions, words.negations, words.finite];
@@ -448,8 +448,8 @@ impl Reader<'_, '_, '_> {
         begins && !(from + 1..self.line.len().min(from + CLAUSE_MAX)).take_while(inside).any(|at| says(&at))
     }
 
-    /// Whether the verbs before `at` say what one of the table's doers does: `un script qui lit …
-    /// et affiche …`.
+    /// Whether the verbs before `at` describe what one of the table's doers does:
+    /// `un script qui lit … et affiche …`.
     fn is_of_doer(&self, from: usize, at: usize) -> bool {
         let words = self.table.words;
         let relates =

@@ -1,4 +1,4 @@
-//! A clause of a sentence, and what it takes from the clauses beside it.
+//! A clause of a sentence, and what it borrows from neighbouring clauses.
 
 use super::head::{Head, Line, Mode};
 use super::scan::Kind;
@@ -9,15 +9,14 @@ pub(super) struct Clause {
     pub from: usize,
     pub to: usize,
     pub head: Head,
-    /// Verb of the clause before, if this one has none: `run the linter, then the tests`.
+    /// Verb of the previous clause, if this one has none: `run the linter, then the tests`.
     pub borrowed_verb: Option<usize>,
-    /// Object (token range) of the clause after, if this one has none: `build and test the
-    /// project`.
+    /// Object (token range) of the next clause, if this one has none: `build and test the project`.
     pub borrowed_object: Option<(usize, usize)>,
 }
 
 /// Adds the clause `from..to` without final punctuation. A clause that `borrows` and has no verb
-/// takes the one before.
+/// takes the previous one.
 pub(super) fn finish(line: &Line, clauses: &mut Vec<Clause>, from: usize, to: usize, head: Head, borrows: bool) {
     let mut to = to;
     while to > from
@@ -38,8 +37,8 @@ pub(super) fn finish(line: &Line, clauses: &mut Vec<Clause>, from: usize, to: us
 }
 
 /// Gives a bare verb the object of the next clause that has one: `Build, test and deploy the app`.
-/// `has_object` says whether the verb at a place has its object written together with it;
-/// `is_preposition` says whether the word at a place is a preposition, so no object is there.
+/// `has_object` says whether the verb at a place includes its object; `is_preposition` says whether
+/// the word at a place is a preposition, so that no object is there.
 pub(super) fn lend_objects(
     clauses: &mut [Clause],
     has_object: impl Fn(usize) -> bool,

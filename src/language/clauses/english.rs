@@ -13,17 +13,18 @@ use super::words::*;
 struct Joint {
     end: usize,
     next: usize,
-    /// Made by a word like `then`, not only by a comma or `and`.
+    /// Whether a word like `then` makes it, rather than only a comma or `and`.
     strong: bool,
 }
 
-/// The clauses of `line`, in order; at least one unless the line is empty. With `whole` only words like `then` split it.
+/// The clauses of `line`, in order; at least one unless the line is empty. With `whole`, only words
+/// like `then` split it.
 pub(super) fn cut(line: &Line, whole: bool) -> Vec<Clause> {
     let mut clauses: Vec<Clause> = Vec::new();
     let mut opening = head(line, 0);
     let mut from = opening.start;
     let mut strong = false;
-    // After a word like `then`, a clause without a verb takes the one before.
+    // After a word like `then`, a clause without a verb takes the previous one.
     let borrows = |strong: bool, from: usize| strong && !is_subordinator(low(line, from));
     let mut at = opening.verb.unwrap_or(from) + 1;
     while at < line.len() {
@@ -84,7 +85,7 @@ fn joins(line: &Line, at: usize, next: usize) -> bool {
         || polite_end(line, next) > next
 }
 
-/// Whether the words at `next`, after a comma or `and` at `at`, begin a clause of their own.
+/// Whether the words at `next`, after a comma or `and` at `at`, begin a separate clause.
 fn opens_clause(line: &Line, at: usize, next: usize, comma: bool, left: &Head) -> bool {
     if left.conditional && left.mode == Mode::Request {
         return false;
@@ -98,7 +99,7 @@ fn opens_clause(line: &Line, at: usize, next: usize, comma: bool, left: &Head) -
         let asks = |i: usize| is_question_word(low(line, i)) || matches!(low(line, i), "if" | "whether");
         return !left.verb.is_some_and(|verb| (verb + 1..at.min(verb + 8)).any(asks));
     }
-    // `, in src/a.rs change the title`: a place, then what is to be done there.
+    // `, in src/a.rs change the title`: a place, then what to do there.
     let placed = comma && matches!(low(line, next), "in" | "inside" | "within") && is_path(line, next + 1);
     let Some(verb) = verb_at(line, if placed { next + 2 } else { next }) else { return false };
     let object = has_object(line, verb);
@@ -119,19 +120,20 @@ fn request_joins(line: &Line, at: usize, verb: usize, comma: bool, left: Option<
         let goes_on = matches!(kind(line, verb + 1), Some(Kind::Word | Kind::Opaque));
         return !is_pair && (object || goes_on || comma || is_deed(low(line, verb)));
     }
-    // `read and write access`: two verbs side by side inside a noun phrase.
+    // `read and write access`: two coordinated verbs inside a noun phrase.
     let before = verbs::class(low(line, at - 1));
     if !comma && !object && before.is_some_and(|class| class != Class::Rarely) {
         return false;
     }
-    // `a script to read …, parse … and print …`: the purpose of a thing to be made. The matter of a task or a mail ends at a comma.
+    // `a script to read …, parse … and print …`: the purpose of a thing to be made. The subject of
+    // a task or an email ends at a comma.
     let purpose =
         |i: usize| low(line, i) == "to" && verb_at(line, i + 1).is_some() || matches!(low(line, i), "that" | "which");
     let is_matter = || (left + 1..at).take_while(|&i| !purpose(i)).any(|i| is_matter(low(line, i)));
     if makes_thing(low(line, left)) && (left + 2..at).any(purpose) && !(comma && is_matter()) {
         return false;
     }
-    // Two things are not listed with a comma: `list the invoices, and block time for them`.
+    // Two items are not listed with a comma: `list the invoices, and block time for them`.
     let is_lone = || !(left..at).any(|i| kind(line, i) == Some(Kind::Comma));
     let opens = comma && verb > at + 1 && kind(line, verb + 1) == Some(Kind::Word) && is_lone();
     let plural = |i: usize| low(line, i).len() > 3 && low(line, i).ends_with('s') && !low(line, i).ends_with("ss");

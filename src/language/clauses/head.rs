@@ -28,17 +28,17 @@ pub(super) struct Head {
     pub start: usize,
     /// Index of the verb of a request.
     pub verb: Option<usize>,
-    /// The verb comes after an `if`, `when` or `unless`.
+    /// Whether the verb follows an `if`, `when` or `unless`.
     pub conditional: bool,
-    /// The verb of a question is a bare infinitive (`how do I …`), or that of a request is not an
-    /// imperative (`die Datei öffnen`).
+    /// Whether the verb of a question is a bare infinitive (`how do I …`), or that of a request is
+    /// not an imperative (`die Datei öffnen`).
     pub infinitive: bool,
 }
 
-/// Longest phrase that may be before a verb without a comma, in tokens: `In src/a.rs and src/b.rs rename …`.
+/// Longest phrase before a verb without a comma, in tokens: `In src/a.rs and src/b.rs rename …`.
 const OPENING_MAX: usize = 16;
 
-/// How the clause at `from` begins. `from` must lie in `line`.
+/// How the clause at `from` begins. `from` must be within `line`.
 pub(super) fn head(line: &Line, from: usize) -> Head {
     let start = skip_connectives(line, from);
     let told = told(line, start).filter(|_| strong_joint(line, from) == Some(start));

@@ -1,4 +1,4 @@
-//! Splits a request into sentences and list items, whatever its language.
+//! Splits a request into sentences and list items, in any language.
 
 use super::lookahead;
 use super::scan::{Kind, Token};
@@ -10,7 +10,7 @@ pub(super) struct Unit {
     pub from: usize,
     pub to: usize,
     pub item: Item,
-    /// Ends in a colon, so it may introduce a list.
+    /// Whether it ends in a colon, so that it may introduce a list.
     pub introduces: bool,
 }
 
@@ -27,9 +27,10 @@ struct Marker {
     at: usize,
     body: usize,
     item: Item,
-    /// It begins a line, so its item may have several sentences.
+    /// Whether it begins a line, so that its item may have several sentences.
     own_line: bool,
-    /// Punctuation comes before it. If not, only the sequence of numbers shows that it is a marker.
+    /// Whether punctuation precedes it. If not, only the sequence of numbers shows that it is a
+    /// marker.
     fresh: bool,
 }
 
@@ -49,7 +50,8 @@ pub(super) fn units(tokens: &[Token], tongue: Tongue) -> Vec<Unit> {
     units
 }
 
-/// End of an item: the next marker; for the last item the end of its line, or of its sentence if the list is inline.
+/// End of an item: the next marker; for the last item the end of its line, or of its sentence if
+/// the list is inline.
 fn item_end(tokens: &[Token], marker: &Marker, next: usize, followed: bool) -> usize {
     let stops = |kind: Kind| match (marker.own_line, followed) {
         (_, true) => kind == Kind::Blank,
@@ -60,7 +62,7 @@ fn item_end(tokens: &[Token], marker: &Marker, next: usize, followed: bool) -> u
     end.min(next)
 }
 
-/// Adds a unit without blank tokens around it, if it has a word.
+/// Adds a unit without surrounding blank tokens, if it contains a word.
 fn push(tokens: &[Token], from: usize, to: usize, item: Item, units: &mut Vec<Unit>) {
     let blank = |i: usize| matches!(tokens[i].kind, Kind::Newline | Kind::Blank);
     let (mut from, mut to) = (from, to);
@@ -94,7 +96,7 @@ fn sentences(tokens: &[Token], (from, to): (usize, usize), tongue: Tongue, units
     push(tokens, start, to, Item::None, units);
 }
 
-/// Whether a single line end also ends a sentence, and the text is not just wrapped there.
+/// Whether a single line break also ends a sentence, rather than just wrapping the text.
 fn breaks_line(tokens: &[Token], start: usize, (at, to): (usize, usize), tongue: Tongue) -> bool {
     let Some(next) = tokens.get(at + 1).filter(|_| at > start && at + 1 < to) else { return true };
     let line: Vec<&Token> = tokens[at + 1..to.min(at + 12)].iter().collect();

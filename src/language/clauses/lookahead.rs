@@ -1,4 +1,4 @@
-//! Recognises what the words at a place are: an imperative verb, an object, the start of a question, words that only join or ask politely.
+//! Recognises the words at a place: an imperative verb, an object, a question, connectives or polite phrases.
 
 use super::head::Line;
 use super::scan::Kind;
@@ -14,7 +14,8 @@ pub(super) fn kind(line: &Line, at: usize) -> Option<Kind> {
     line.get(at).map(|token| token.kind)
 }
 
-/// Whether the token is a path, a file name, an identifier or a quotation, which can only be an object.
+/// Whether the token is a path, a file name, an identifier or a quotation, which can only be an
+/// object.
 pub(super) fn is_path(line: &Line, at: usize) -> bool {
     line.get(at).is_some_and(|token| match token.kind {
         Kind::Opaque => true,
@@ -58,8 +59,8 @@ pub(super) fn is_deed(low: &str) -> bool {
     matches!(low, "commit" | "push" | "build" | "deploy" | "test" | "merge" | "stop" | "exit" | "quit")
 }
 
-/// Whether a determiner, a pronoun or a path follows, at once or behind a particle (`lock down this file`), which shows
-/// that the word is a verb.
+/// Whether a determiner, a pronoun or a path follows, directly or after a particle
+/// (`lock down this file`), which shows that the word is a verb.
 pub(super) fn has_object(line: &Line, verb: usize) -> bool {
     let particle = usize::from(matches!(low(line, verb + 1), "up" | "down" | "off" | "out" | "away"));
     let next = low(line, verb + 1 + particle);
@@ -90,7 +91,7 @@ pub(super) fn starts(line: &Line, at: usize, phrase: &str) -> Option<usize> {
     Some(place)
 }
 
-/// Phrases before a request that only ask for it; the verb follows.
+/// Polite phrases before a request; the verb follows.
 pub(super) const LEADS: &str = "\
     can you, could you, would you, will you, can we, could we, i want you to, i need you to, i'd like you to, \
     i would like you to, i want to, i need to, i'd like to, i would like to, we need to, we want to, we should, \
@@ -101,7 +102,8 @@ pub(super) const LEADS: &str = "\
     it would be great to, quickly, carefully, hey, hi, hello, ok, okay, sure, great, thanks, alright, claude, \
     well, so, now";
 
-/// Skips `and`, `then`, `after that`, `first`, …, with the commas after them. Never past the last token.
+/// Skips `and`, `then`, `after that`, `first`, …, with the commas after them. Never past the last
+/// token.
 pub(super) fn skip_connectives(line: &Line, from: usize) -> usize {
     let mut at = from;
     for _ in 0..6 {
@@ -162,8 +164,8 @@ pub(super) fn strong_joint(line: &Line, at: usize) -> Option<usize> {
     (strong && end > at && end < line.len()).then_some(end)
 }
 
-/// Index of the verb that says what the reader is to do, behind a word like `first`: `you open the
-/// report`, but not what the reader will meet: `you get an error`.
+/// Index of the verb, after a word like `first`, that says what the reader is to do:
+/// `you open the report`, but not what the reader will meet: `you get an error`.
 pub(super) fn told(line: &Line, at: usize) -> Option<usize> {
     let meets = matches!(low(line, at + 1), "get" | "obtain" | "receive" | "find" | "end" | "land" | "reach" | "need");
     (low(line, at) == "you" && !meets).then(|| verb_at(line, at + 1)).flatten()

@@ -1,10 +1,10 @@
-//! Splits a request into parts, each one thing that it asks for; they are the steps of a plan made without a model. Pure.
+//! Splits a request into parts, one per thing it asks for: the steps of a plan made without a model. Pure.
 //!
-//! `Read src/a.rs and tell me what it does, then run the tests.` has three parts: an act, an answer that only tells
-//! what the first found, and an act. English has clause rules of its own (`english`), because many of
-//! its verbs are also nouns. German, French, Spanish and Russian have tables of words (`table`), and
-//! one set of rules (`by_table`) reads them. In every other language a sentence or a list item is a
-//! part.
+//! `Read src/a.rs and tell me what it does, then run the tests.` has three parts: an act, an answer
+//! that only reports what the first found, and an act. English has special clause rules
+//! (`english`), because many of its verbs are also nouns. German, French, Spanish and Russian have
+//! tables of words (`table`), which one set of rules (`by_table`) reads. In every other language, a
+//! sentence or a list item is a part.
 
 mod by_table;
 mod clause;
@@ -28,26 +28,26 @@ mod tests;
 pub enum PartKind {
     /// Work for a tool: something to do or to find out.
     Act,
-    /// Only asks to be told what earlier parts found; the turn's answer covers it.
+    /// Only asks for the findings of earlier parts; the turn's answer covers it.
     Answer,
-    /// Only states facts. A part of its own only if the request asks for nothing.
+    /// Only states facts. A separate part only if the request asks for nothing.
     Given,
 }
 
 /// One thing a request asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// The clause as written, without the connective before it, its first letter a capital.
+    /// The clause as written, without the preceding connective, with a capital first letter.
     pub text: String,
     /// Sentences around the clause that only state facts about it.
     pub context: String,
-    /// The verb: in English its base form, in other languages the form that was written.
+    /// The verb: in English its base form, in other languages the form as written.
     pub verb: Option<String>,
     /// Paths, file names and URLs in clause and context.
     pub paths: Vec<String>,
     /// Quoted texts, without their quotation marks or backticks.
     pub quoted: Vec<String>,
-    /// Refers to something that an earlier part names or makes (`it`, `them`, `this`, `each`).
+    /// Refers to something that an earlier part names or creates (`it`, `them`, `this`, `each`).
     pub refers_back: bool,
     pub kind: PartKind,
     /// Indexes of earlier parts whose outcome this one needs.
@@ -64,10 +64,11 @@ impl Part {
 /// How much of a request is split into clauses; the rest is added to the last part's context.
 const SCANNED_BYTES_MAX: usize = 64 << 10;
 
-/// Maximum number of parts of one request: nobody reads and approves a longer plan. Further clauses are added to the last part's context.
+/// Maximum number of parts per request: nobody reads and approves a longer plan. Further clauses
+/// are added to the last part's context.
 const PARTS_MAX: usize = 100;
 
-/// Whether a request is in a language that has clause rules.
+/// Whether the request's language has clause rules.
 pub fn has_rules(request: &str) -> bool {
     !matches!(tongue::Tongue::of(request, &scan::scan(request)), tongue::Tongue::Other)
 }

@@ -1,4 +1,4 @@
-//! Tells paths, file names, quotations and numbers from ordinary words.
+//! Distinguishes paths, file names, quotations and numbers from ordinary words.
 
 use super::scan::{Kind, Token};
 use super::words::listed;
@@ -12,7 +12,7 @@ const BARE_FILES: &str = "\
 const PRODUCTS: &[&str] =
     &["node.js", "next.js", "vue.js", "react.js", "express.js", "three.js", "d3.js", "asp.net", "vb.net", "socket.io"];
 
-/// Whether `text` (a word without the punctuation around it) names a file or a folder, or is a URL.
+/// Whether `text` (a word without surrounding punctuation) names a file or a folder, or is a URL.
 pub fn is_path(text: &str) -> bool {
     let low = text.to_lowercase();
     if is_url(&low) {
@@ -83,7 +83,8 @@ fn has_extension(low: &str) -> bool {
         && !is_method_call(stem, extension)
 }
 
-/// Whether a word with a dot is a field or method (`user.name`, `self.x`), whose name is not a file extension.
+/// Whether a word with a dot is a field or method (`user.name`, `self.x`) because its name is not a
+/// file extension.
 fn is_method_call(stem: &str, extension: &str) -> bool {
     const FIELDS: &[&str] = &[
         "name", "len", "id", "get", "set", "map", "push", "parse", "new", "run", "call", "size", "count", "value",
@@ -106,7 +107,7 @@ pub fn unquoted<'a>(token: &Token<'a>) -> &'a str {
     chars.as_str()
 }
 
-/// The paths and quotations of some tokens, each once and in order.
+/// The paths and quotations among some tokens, without duplicates and in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mentions {
     pub paths: Vec<String>,

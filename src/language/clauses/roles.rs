@@ -1,4 +1,4 @@
-//! Decides what each clause is in a plan: an act, an answer to give at the end, or a stated fact.
+//! Decides the role of each clause in a plan: an act, an answer to give at the end, or a stated fact.
 
 use super::head::Mode;
 use super::lists::Item;
@@ -54,14 +54,15 @@ struct Assembly {
 #[derive(Clone)]
 struct Intro {
     text: String,
-    /// The verb that applies to items without one of their own.
+    /// The verb for items without one of their own.
     verb: Option<String>,
-    /// Each item is an act: `Fix these bugs:`.
+    /// Whether each item is an act: `Fix these bugs:`.
     each: bool,
 }
 
 impl Assembly {
-    /// Sorts in a piece. `listed` is the first item of the list that the piece introduces.
+    /// Assigns a piece to its role. `listed` is the first item of the list that the piece
+    /// introduces.
     fn take(&mut self, piece: &Piece, listed: Option<(Item, Mode)>) {
         if piece.item == Item::None {
             self.intro = None;
@@ -84,7 +85,8 @@ impl Assembly {
         }
     }
 
-    /// Keeps the introduction of a list; `false` if it is itself an act, which its items only describe.
+    /// Keeps the introduction of a list; `false` if it is itself an act that its items only
+    /// describe.
     fn introduce(&mut self, piece: &Piece, item: Item, mode: Mode) -> bool {
         let asks = piece.mode == Mode::Request;
         let each = item == Item::Numbered
@@ -105,7 +107,8 @@ impl Assembly {
         true
     }
 
-    /// Whether an introduction has no content of its own: `Do the following`, `Please do these things`, `I need you to`.
+    /// Whether an introduction has no content of its own: `Do the following`,
+    /// `Please do these things`, `I need you to`.
     fn says_nothing(&self, piece: &Piece) -> bool {
         piece.mode != Mode::Question
             && piece.mentions.paths.is_empty()
@@ -128,7 +131,8 @@ impl Assembly {
         }
     }
 
-    /// Adds a stated fact to the part before, if it is about that, else keeps it for the next part.
+    /// Adds a stated fact to the previous part if it is about that, else keeps it for the next
+    /// part.
     fn given(&mut self, piece: &Piece) {
         let first = piece.words.first().map_or("", String::as_str);
         let about_before = piece.item == Item::Bullet
@@ -161,7 +165,7 @@ impl Assembly {
         self.words.push(words);
     }
 
-    /// Whether the clause only asks to be told what earlier parts find.
+    /// Whether the clause only asks for the findings of earlier parts.
     fn is_answer(&self, piece: &Piece, part: &Part) -> bool {
         let Some(before) = self.parts.iter().rev().find(|part| part.kind == PartKind::Act) else { return false };
         if piece.item == Item::Numbered {
@@ -208,7 +212,8 @@ impl Assembly {
         needed
     }
 
-    /// Merges a last part that only names the file to look in with the question before it: `How many …? Look in src/a.rs`.
+    /// Merges a last part that only names the file to look in with the question before it:
+    /// `How many …? Look in src/a.rs`.
     fn point_back(&mut self) {
         let [.., question, pointer] = self.parts.as_mut_slice() else { return };
         let mut words =
@@ -223,7 +228,7 @@ impl Assembly {
         self.parts.pop();
     }
 
-    /// The finished parts. Facts left over go to the last part, or are the only one.
+    /// The finished parts. Remaining facts go to the last part, or form the only one.
     fn finish(mut self) -> Vec<Part> {
         self.point_back();
         let is_lone = self.parts.is_empty();
@@ -285,7 +290,8 @@ fn is_back(piece: &Piece, word: &str) -> bool {
     words::points_back(word) || words::is_outcome(word) || piece.tongue.refers(word)
 }
 
-/// Whether the clause only asks to show what was found: `show me the result`, `print it`, `give me the total`.
+/// Whether the clause only asks to see what was found: `show me the result`, `print it`,
+/// `give me the total`.
 fn shows_outcome(piece: &Piece) -> bool {
     let says_nothing = |word: &str| {
         words::is_determiner(word)

@@ -1,13 +1,13 @@
-//! Splits a request into tokens, so that nothing inside a quotation, a path or a number is taken for punctuation.
+//! Splits a request into tokens, so that nothing inside a quotation, a path or a number counts as punctuation.
 
 use super::words::listed;
 
-/// The kind of a token for the rules that split clauses.
+/// The kind of a token for the clause rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A word, path, number or identifier, without the punctuation after it.
+    /// A word, path, number or identifier, without trailing punctuation.
     Word,
-    /// A quotation, a piece in backticks or a fenced block, with its marks.
+    /// A quotation, a piece in backticks or a fenced block, with its delimiters.
     Opaque,
     Comma,
     /// A full stop, except inside a name or a number.
@@ -22,7 +22,7 @@ pub enum Kind {
     Newline,
     /// One or more empty lines.
     Blank,
-    /// Anything else by itself: `*`, `•`, `->`.
+    /// Any other separate symbol: `*`, `•`, `->`.
     Mark,
 }
 
@@ -152,7 +152,7 @@ impl<'a> Scanner<'a> {
             let end = search + n + close.len_utf8();
             let next = self.text[end..].chars().next();
             let glued = next.is_some_and(char::is_alphanumeric);
-            // `""` is a quotation without text; in `"""` the marks are quoted themselves.
+            // `""` is a quotation without text; in `"""` the quotation marks are themselves quoted.
             let is_empty = search + n == from;
             if !(single && glued || is_empty && next.is_some_and(|next| next == close || next.is_alphanumeric())) {
                 return Some(end);
@@ -163,8 +163,8 @@ impl<'a> Scanner<'a> {
         None
     }
 
-    /// Whether the mark at `at` begins an operator (`!=`, `:=`), or is a comma or stop between blanks: text that is
-    /// spoken of, no punctuation.
+    /// Whether the character at `at` begins an operator (`!=`, `:=`), or is a comma or stop between
+    /// blanks: a symbol under discussion rather than punctuation.
     fn is_sign(&self, at: usize) -> bool {
         let begins = self.text[..at].ends_with(char::is_whitespace);
         let run = self.text[at..].split(char::is_whitespace).next().unwrap_or_default();
@@ -210,7 +210,7 @@ impl<'a> Scanner<'a> {
         place
     }
 
-    /// `run` without the punctuation at its end. Never empty.
+    /// `run` without trailing punctuation. Never empty.
     fn trimmed(&self, run: &'a str, at: usize) -> &'a str {
         let mut bare = run;
         while let Some(last) = bare.chars().next_back() {
@@ -246,7 +246,8 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Whether a dot before `rest` begins a name, as in `.gitignore`, `./x`, `../y`, `.5`, and is not a full stop.
+/// Whether a dot before `rest` begins a name, as in `.gitignore`, `./x`, `../y`, `.5`, instead of
+/// being a full stop.
 fn starts_name(rest: &str) -> bool {
     rest.chars().next().is_some_and(|c| c.is_alphanumeric() || c == '/' || c == '.')
 }

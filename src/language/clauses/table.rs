@@ -1,4 +1,4 @@
-//! The words of each language whose sentences `by_table` splits; one table a language.
+//! The words of each language whose sentences `by_table` splits; one table per language.
 
 mod french;
 mod german;
@@ -11,63 +11,61 @@ use std::sync::LazyLock;
 use super::scan::{Kind, Token};
 use super::words::{entries, listed};
 
-/// The data of a language. Phrases have a comma and a space between them, words and endings a
+/// The data of a language. Phrases are separated by a comma and a space, words and endings by a
 /// space.
 pub(super) struct Words {
     /// Infinitives of verbs that begin orders.
     pub verbs: &'static str,
-    /// Imperatives that `endings` do not make of `verbs`.
+    /// Imperatives that do not follow from `verbs` by `endings`.
     pub imperatives: &'static str,
-    /// Ending of an infinitive, and the endings of its imperatives; the first that fits counts.
+    /// Ending of an infinitive, and the endings of its imperatives; the first match counts.
     pub endings: &'static [(&'static str, &'static [&'static str])],
-    /// Syllables before a verb that make another verb of it (`auf-`, `re-`, `пере-`).
+    /// Prefixes that turn a verb into another verb (`auf-`, `re-`, `пере-`).
     pub prefixes: &'static str,
-    /// Endings that alone show an imperative, and those that show one if an object follows.
+    /// Endings that by themselves mark an imperative, and those that mark one if an object follows.
     pub imperative_endings: &'static str,
     pub object_endings: &'static str,
-    /// Endings that alone show an infinitive, exceptions, and endings that show one at the end of a
-    /// clause.
+    /// Endings that by themselves mark an infinitive, exceptions, and endings that mark one at the
+    /// end of a clause.
     pub infinitive_endings: &'static str,
     pub noun_endings: &'static str,
     pub last_endings: &'static str,
-    /// Endings that make an imperative or infinitive the verb of a wish: `que tu ouvre-s`.
+    /// Endings that turn an imperative or infinitive into the verb of a wish: `que tu ouvre-s`.
     pub wish_endings: &'static [&'static str],
-    /// Endings that alone show what the reader does: `откро-ешь`.
+    /// Endings that by themselves mark what the reader does: `откро-ешь`.
     pub told_endings: &'static str,
-    /// Verbs in that form that say what the reader only meets: `dann findest du …`.
+    /// Verbs in that form that say what the reader only encounters: `dann findest du …`.
     pub meets: &'static str,
-    /// Pronouns, and endings of politeness, that are written together with an imperative or
-    /// infinitive.
+    /// Pronouns and polite endings that are attached to an imperative or infinitive.
     pub clitics: &'static str,
     pub polite_endings: &'static str,
-    /// A pronoun that makes an imperative of the infinitive before it: `öffnen Sie`.
+    /// A pronoun that turns the infinitive before it into an imperative: `öffnen Sie`.
     pub formal: &'static str,
-    /// The infinitive of an order is its last word: `die Datei öffnen`.
+    /// Whether the infinitive of an order is its last word: `die Datei öffnen`.
     pub verb_last: bool,
-    /// A word with a capital is a noun, except at the start of a sentence.
+    /// Whether a capitalised word is a noun, except at the start of a sentence.
     pub noun_capitals: bool,
-    /// Words that have the form of a verb but are not verbs.
+    /// Words with the form of a verb that are not verbs.
     pub not_verbs: &'static str,
 
     /// Words that join clauses as well as nouns.
     pub joins: &'static str,
-    /// Phrases that order what is done one after the other, and those that add something; a verb
-    /// behind one begins a clause.
+    /// Phrases that express sequence, and those that add something; a verb after one begins a
+    /// clause.
     pub sequence: &'static str,
     pub additions: &'static str,
-    /// Phrases before a request that only ask for it.
+    /// Polite phrases before a request.
     pub leads: &'static str,
     /// Phrases of wishes: an order even if no verb follows.
     pub wants: &'static str,
-    /// Phrases that join a wish to the verb of what is wished: `je voudrais que tu`.
+    /// Phrases that join a wish to its verb: `je voudrais que tu`.
     pub wishes: &'static str,
     pub subordinators: &'static str,
-    /// Subordinators of a condition.
+    /// Conjunctions that introduce a condition.
     pub conditions: &'static str,
     /// Phrases that begin a purpose with an infinitive.
     pub purposes: &'static str,
-    /// Things that do something by themselves: what is said of one behind a relative pronoun orders
-    /// nothing.
+    /// Things that act by themselves: a relative clause about one is not an order.
     pub doers: &'static str,
     pub questions: &'static str,
     pub negations: &'static str,
@@ -75,19 +73,20 @@ pub(super) struct Words {
     pub prepositions: &'static str,
     /// Pronouns that are subjects of statements.
     pub subjects: &'static str,
-    /// Pronouns that stand for the reader.
+    /// Pronouns that refer to the reader.
     pub addressees: &'static str,
-    /// Pronouns that are objects or stand for something mentioned before.
+    /// Pronouns that are objects or refer to something mentioned before.
     pub objects: &'static str,
-    /// Words that may be between a lead or a connective and an infinitive, besides `objects`.
+    /// Words besides `objects` that may stand between a polite phrase or connective and an
+    /// infinitive.
     pub before_infinitive: &'static str,
     /// Finite verbs of statements.
     pub finite: &'static str,
 
-    /// Words that refer to a result, or to what an earlier part names.
+    /// Words that refer to a result, or to something that an earlier part names.
     pub back: &'static str,
-    /// Verbs of `verbs` and `imperatives` that only say something, that show something, that look
-    /// something up, and that mean any work.
+    /// Four subsets of `verbs` and `imperatives`: verbs that only report something, that show
+    /// something, that look something up, and that mean work in general.
     pub tells: &'static str,
     pub shows: &'static str,
     pub looks: &'static str,
@@ -99,7 +98,7 @@ pub(super) struct Words {
 /// The data of a language with the forms of its verbs.
 pub(super) struct Table {
     pub words: &'static Words,
-    /// Each imperative with its infinitive, or itself where the table has no infinitive of it.
+    /// Each imperative with its infinitive, or with itself if the table has no infinitive for it.
     imperatives: HashMap<String, &'static str>,
     infinitives: HashSet<&'static str>,
     /// Every word of a closed class.
@@ -111,8 +110,8 @@ pub(super) struct Table {
 static TABLES: LazyLock<[Table; 4]> =
     LazyLock::new(|| [&german::WORDS, &french::WORDS, &spanish::WORDS, &russian::WORDS].map(Table::of));
 
-/// Minimum number of letters of a word that its ending shows to be a verb: by itself, and if an
-/// object follows.
+/// Minimum number of letters in a word whose ending marks it as a verb: by itself, and if an object
+/// follows.
 const ENDING_LETTERS_MIN: usize = 5;
 const OBJECT_ENDING_LETTERS_MIN: usize = 4;
 /// Maximum number of prefixes, or of clitics, of a verb: `wieder-her-stellen`, `envía-me-lo`.
@@ -161,7 +160,7 @@ impl Table {
         Table { words, imperatives, infinitives, closed, phrases }
     }
 
-    /// The verb of which `low` is an imperative, with its prefixes; `None` if the table has none.
+    /// The verb whose imperative is `low`, with its prefixes; `None` if the table has none.
     pub fn imperative(&self, low: &str) -> Option<String> {
         if self.closed.contains(low) {
             return None;
@@ -183,7 +182,7 @@ impl Table {
         forms.find(is_accented)
     }
 
-    /// Whether the ending of `low` shows an imperative.
+    /// Whether the ending of `low` marks an imperative.
     pub fn has_imperative_ending(&self, low: &str) -> bool {
         !self.closed.contains(low) && ends_in(low, self.words.imperative_endings, ENDING_LETTERS_MIN)
     }
@@ -198,7 +197,7 @@ impl Table {
         self.bare(low).iter().any(|form| self.is_bare_infinitive(form))
     }
 
-    /// Whether the table has the infinitive `low`, or its ending shows that it is one.
+    /// Whether the table has the infinitive `low`, or its ending marks it as one.
     fn is_bare_infinitive(&self, low: &str) -> bool {
         let is_noun = || self.words.noun_endings.split_whitespace().any(|ending| low.ends_with(ending));
         let has_ending = || ends_in(low, self.words.infinitive_endings, ENDING_LETTERS_MIN) && !is_noun();
@@ -228,7 +227,7 @@ impl Table {
             && (self.is_wished(low) || ends_in(low, self.words.told_endings, ENDING_LETTERS_MIN))
     }
 
-    /// Whether an object is written together with the verb `low`.
+    /// Whether the verb `low` includes its object.
     pub fn has_clitic(&self, low: &str) -> bool {
         self.bare(low)
             .iter()
@@ -236,8 +235,8 @@ impl Table {
             .any(|form| self.imperatives.contains_key(form.as_str()) || self.is_infinitive(form))
     }
 
-    /// `low`, and each form of it with one more clitic at its end left out, with and without the
-    /// accents that clitics bring.
+    /// `low`, and each form of it with one more trailing clitic removed, with and without the
+    /// accents that clitics cause.
     fn bare(&self, low: &str) -> Vec<String> {
         let mut forms = vec![low.to_owned()];
         let mut rest = low;
@@ -252,8 +251,8 @@ impl Table {
         forms
     }
 
-    /// The verb that `known` finds for `low` or, behind at most `prefixes_max` prefixes, for its
-    /// rest; the prefixes are put before that verb again.
+    /// The verb that `known` finds for `low` or, after removing at most `prefixes_max` prefixes,
+    /// for its rest; the prefixes are then put back.
     fn with_prefixes(
         &self,
         low: &str,
@@ -270,7 +269,7 @@ impl Table {
         })
     }
 
-    /// Whether `verb`, a form that was written, is one of the verbs of `list`.
+    /// Whether `verb`, as written, is a form of one of the verbs in `list`.
     pub fn is_one_of(&self, list: &str, verb: &str) -> bool {
         self.imperative(verb).is_some_and(|lemma| listed(list, &lemma))
             || self.bare(verb).iter().any(|form| listed(list, form))
@@ -287,7 +286,7 @@ impl Table {
         self.closed.contains(low)
     }
 
-    /// Whether `low` shows this language: a word of a closed class or a verb.
+    /// Whether `low` indicates this language: a word of a closed class or a verb.
     pub fn has(&self, low: &str) -> bool {
         self.closed.contains(low)
             || elided(low).is_some_and(|(article, _)| self.closed.contains(article))
@@ -301,7 +300,7 @@ fn ends_in(low: &str, endings: &str, letters_min: usize) -> bool {
     low.chars().count() >= letters_min && endings.split_whitespace().any(|ending| low.ends_with(ending))
 }
 
-/// `word` without the accents that Spanish writes on vowels.
+/// `word` without Spanish accents on vowels.
 fn unaccented(word: &str) -> String {
     let plain = |letter| match letter {
         'á' => 'a',
@@ -314,23 +313,24 @@ fn unaccented(word: &str) -> String {
     word.chars().map(plain).collect()
 }
 
-/// The shortened word with its apostrophe, and the word behind: `l'` and `envoyer`.
+/// The elided word with its apostrophe, and the word after it: `l'` and `envoyer`.
 pub(super) fn elided(low: &str) -> Option<(&str, &str)> {
     let at = low.find('\'').filter(|at| *at <= 2)?;
     Some(low.split_at(at + 1))
 }
 
-/// Words of Italian, Portuguese and Dutch, whose texts would be taken for a table's language.
+/// Words of Italian, Portuguese and Dutch, whose texts would otherwise be taken for a table's
+/// language.
 const FOREIGN: &str = "\
     il, gli, di, che, per, nel, della, sono, un', o, os, um, uma, do, da, em, não, com, depois, \
     het, een, van, niet, naar, daarna";
-/// Minimum share, or number, of the words of a text that a table has to have for the text to be
-/// in its language.
+/// Minimum share, or number, of a text's words that must be in a table for the text to be in its
+/// language.
 const SHARE_MIN: f64 = 0.25;
 const WORDS_MIN: usize = 2;
 
-/// The table that has the most words of a text, if they are more than the `english` words in it.
-/// A text that is mainly Cyrillic, or has a Russian imperative, is Russian.
+/// The table that contains the most words of a text, if more than the `english` words in it. A text
+/// that is mainly Cyrillic, or has a Russian imperative, is Russian.
 pub(super) fn choose(text: &str, tokens: &[Token], english: usize) -> Option<&'static Table> {
     let [.., russian] = &*TABLES;
     let letters = text.chars().filter(|c| c.is_alphabetic()).count();
@@ -340,7 +340,7 @@ pub(super) fn choose(text: &str, tokens: &[Token], english: usize) -> Option<&'s
         return Some(russian);
     }
     let mut words: HashMap<&str, usize> = HashMap::new();
-    // A single letter, or a name in code (`GiB`), shows no language.
+    // A single letter, or a name in code (`GiB`), indicates no language.
     let is_word = |token: &&Token| {
         let is_name = || super::names::is_path(token.text) || token.text.chars().skip(1).any(char::is_uppercase);
         token.kind == Kind::Word && token.text.chars().nth(1).is_some() && !is_name()
@@ -351,7 +351,7 @@ pub(super) fn choose(text: &str, tokens: &[Token], english: usize) -> Option<&'s
     let sum =
         |has: &dyn Fn(&str) -> bool| words.iter().filter(|(low, _)| has(low)).map(|(_, count)| count).sum::<usize>();
     let count = |table: &Table| sum(&|low| table.has(low));
-    // The first of equal ones.
+    // Ties go to the first.
     let (table, count) = TABLES.iter().map(|table| (table, count(table))).rev().max_by_key(|(_, count)| *count)?;
     let foreign = sum(&|low| listed(FOREIGN, low));
     let is_enough = count >= WORDS_MIN || count as f64 >= SHARE_MIN * sum(&|_| true) as f64;

@@ -1,10 +1,10 @@
-//! Tests how requests of many styles are split: how many acts and answers, and what the parts contain.
+//! Tests how requests in many styles are split: how many acts and answers, and what the parts contain.
 
 use proptest::prelude::*;
 
 use super::{Part, PartKind, parts};
 
-/// Checks that the request has `acts` things to do and `answers` that only tell what those find.
+/// Checks that the request has `acts` things to do and `answers` that only report their findings.
 fn check(request: &str, acts: usize, answers: usize) {
     let parts = parts(request);
     let count = |kind| parts.iter().filter(|part| part.kind == kind).count();
@@ -216,7 +216,7 @@ fn each_deed_of_a_sequence_that_the_reader_is_told_is_an_act() {
     check("D'abord tu ouvres le registre, ensuite tu le traduis, et enfin tu l'envoies à Inès", 3, 0);
     check("Primero abres el registro, después lo traduces y por último se lo mandas a Inés", 3, 0);
     check("Сначала ты откроешь журнал, потом переведёшь его, а в конце отправишь его Инне", 3, 0);
-    // A thing that the reader only meets is not ordered.
+    // Something that the reader only encounters is not an order.
     check("Run the export, then you get an empty page", 1, 0);
     check("Lance l'export, puis les listes", 2, 0);
     check("Lance l'export, puis tu trouves une page vide", 1, 0);
@@ -339,7 +339,7 @@ const CLAUSES: &[&str] = &[
     "check the certificate of the site",
 ];
 
-/// Orders of each language that has a table, with its words for `and` and `then`.
+/// Orders in each language that has a table, with its words for `and` and `then`.
 const CLAUSES_BY_TABLE: &[([&str; 4], &str, &str)] = &[
     (["öffne main.rs", "lösche die alten Daten", "such nach Bildern", "schick Anna den Entwurf"], "und", "danach"),
     (

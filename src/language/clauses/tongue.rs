@@ -18,12 +18,12 @@ pub(super) struct Piece {
     pub mentions: Mentions,
     pub mode: Mode,
     pub verb: Option<String>,
-    /// The verb only asks to be told something.
+    /// Whether the verb only asks to be told something.
     pub only_tells: bool,
     pub item: Item,
-    /// Ends in a colon; the list items after it belong to it.
+    /// Whether it ends in a colon; the list items after it belong to it.
     pub introduces: bool,
-    /// Not the first clause of its sentence.
+    /// Whether it is not the first clause of its sentence.
     pub continues: bool,
 }
 
@@ -38,7 +38,7 @@ pub(super) enum Tongue {
 }
 
 impl Tongue {
-    /// The language of a text, by its words.
+    /// The language of a text, judged by its words.
     pub fn of(text: &str, tokens: &[Token]) -> Tongue {
         let first = tokens.iter().find(|token| token.kind == Kind::Word);
         let opens = first.is_some_and(|token| verbs::class(&token.low).is_some());
@@ -59,7 +59,7 @@ impl Tongue {
         if is_english { Tongue::English } else { Tongue::Other }
     }
 
-    /// Whether `verb`, in any form that the language's table knows, is in one of its lists.
+    /// Whether `verb`, in any form that the language's table recognises, is in one of its lists.
     pub fn has_verb(self, list: impl Fn(&Words) -> &'static str, verb: &str) -> bool {
         matches!(self, Tongue::ByTable(table) if table.is_one_of(list(table.words), verb))
     }
@@ -69,28 +69,28 @@ impl Tongue {
         matches!(self, Tongue::ByTable(table) if words::listed(list(table.words), word))
     }
 
-    /// Whether a word can begin an order by the language's table.
+    /// Whether a word can begin an order according to the language's table.
     pub fn begins_order(self, low: &str) -> bool {
         matches!(self, Tongue::ByTable(table) if table.imperative(low).is_some() || table.is_infinitive(low))
     }
 
-    /// Whether a word is an article, a preposition or the like by the language's table.
+    /// Whether a word is an article, a preposition or the like according to the language's table.
     pub fn is_closed(self, low: &str) -> bool {
         matches!(self, Tongue::ByTable(table) if table.is_closed(low))
     }
 
-    /// Whether a word refers to something mentioned before, by the language's table.
+    /// Whether a word refers to something mentioned before, according to the language's table.
     pub fn refers(self, word: &str) -> bool {
         self.has_word(|words| words.back, word) || matches!(self, Tongue::ByTable(table) if table.has_clitic(word))
     }
 
-    /// Whether a word is only a polite address: `Öffnen Sie`.
+    /// Whether a word is only a polite form of address: `Öffnen Sie`.
     fn is_address(self, token: &Token) -> bool {
         token.is_capitalised() && self.has_word(|words| words.formal, &token.low)
     }
 }
 
-/// Whether a word in lower case is one of an English closed class.
+/// Whether a lower-case word belongs to an English closed class.
 fn is_english_word(low: &str) -> bool {
     let classes = [
         words::is_determiner,
@@ -177,7 +177,7 @@ fn piece(
     }
 }
 
-/// The first letter as a capital, unless the first word is a name of its own (`main.rs`, `fooBar`).
+/// The text with a capital first letter, unless the first word is a name (`main.rs`, `fooBar`).
 fn capitalised(text: &str, first: &Token) -> String {
     let plain = first.kind == Kind::Word && first.text.chars().all(|c| c.is_lowercase() || c == '\'' || c == '-');
     let mut chars = text.chars();

@@ -1,9 +1,9 @@
-//! A table of English verbs that open requests, by how surely the bare word is a verb.
+//! A table of English verbs that open requests, by how certainly the bare word is a verb.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// The word that must follow a bare word for it to count as an imperative.
+/// What must follow a bare word for it to count as an imperative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Almost never a noun: `extract`, `delete`.
@@ -61,7 +61,7 @@ reserve return review rewind ring roll route run sample sell ship sign sketch sl
 stop stream strengthen study survey sync tag target test text touch trace track trade train transfer transpile
 treat triage tune tweak use vet view vote wake watch wire work";
 
-/// Programs whose name opens a command line, like a verb.
+/// Programs whose name begins a command line, like a verb.
 const COMMANDS: &str =
     "git cargo npm npx yarn pnpm docker kubectl pip pytest brew apt sudo curl chmod mkdir gh terraform";
 

@@ -1,6 +1,6 @@
 //! Closed classes of words for the clause rules, each once.
 
-/// Whether `word` is an entry of `table`: words or phrases with a comma and a space between them.
+/// Whether `word` is an entry of `table`: words or phrases separated by a comma and a space.
 pub fn listed(table: &str, word: &str) -> bool {
     entries(table).any(|entry| entry == word)
 }
@@ -10,7 +10,7 @@ pub fn entries(table: &str) -> impl Iterator<Item = &str> {
     table.split(", ").filter(|entry| !entry.is_empty())
 }
 
-/// Makes of each row a function that says whether a word in lower case is one of the row's.
+/// Turns each row into a function that says whether a lower-case word is in it.
 macro_rules! classes {
     ($($(#[$about:meta])* $name:ident = $words:literal;)*) => {
         $($(#[$about])* pub fn $name(low: &str) -> bool { listed($words, low) })*
@@ -35,7 +35,7 @@ classes! {
     is_subordinator = "\
         if, when, whenever, unless, once, after, before, while, as, since, because, although, though, until, \
         assuming, whether, where, wherever";
-    /// Subordinators of a condition.
+    /// Conjunctions that introduce a condition.
     is_condition = "if, unless, when, whenever, assuming, otherwise";
     is_auxiliary = "\
         is, are, was, were, do, does, did, can, could, will, would, should, has, have, had, am, may, might, must, \
@@ -45,7 +45,7 @@ classes! {
         someone, all, a, an, its, their";
     is_question_word = "\
         what, which, who, whom, whose, when, where, why, how, what's, where's, who's, how's, when's, why's";
-    /// Words that are before the verb of a request and change nothing about it.
+    /// Words before the verb of a request that do not change its meaning.
     is_polite = "\
         please, kindly, now, then, also, and, just, can, could, would, you, i, i'd, want, need, like, help, me, to, \
         пожалуйста, теперь";
@@ -54,7 +54,7 @@ classes! {
         and, then, next, finally, also, now, so, plus, afterwards, afterward, lastly, first, firstly, second, \
         secondly, third, thirdly, fourth, fifth, subsequently, meanwhile, additionally, furthermore, moreover, after, \
         before, that, this, later, but, please, ok, okay, well, as, done, once, step";
-    /// Objects of `show`, `print`, `give` that mean an earlier result.
+    /// Objects of `show`, `print`, `give` that refer to an earlier result.
     is_outcome = "\
         result, results, output, outcome, answer, answers, data, findings, total, totals, count, number, numbers, \
         value, values, lines, matches, contents, content, diff, difference, differences, list, sum, names, \
@@ -67,15 +67,15 @@ classes! {
         compare, examine, parse, trace, see, go, study, query, fetch, load, get, explore, investigate, walk, locate, \
         view, show, diff, retrieve, execute, measure, profile, debug, identify, take, use, browse, build, compile, \
         test, benchmark, lint, figure, determine, summarize, summarise";
-    /// Verbs that only say something back to the user.
+    /// Verbs that only report something to the user.
     only_tells = "tell, explain, let, say, answer, clarify, elaborate, inform, advise, describe";
-    /// Verbs that make something with a purpose of its own (`a script to read … and print …`).
+    /// Verbs that create something with a purpose of its own (`a script to read … and print …`).
     makes_thing = "\
         add, write, create, implement, make, build, define, develop, generate, design, need, want, introduce, \
         provide, compose, draft";
-    /// Things with a matter that somebody else attends to (`a task to apply for the job`).
+    /// Things about a matter that somebody else attends to (`a task to apply for the job`).
     is_matter = "task, todo, reminder, note, event, meeting, appointment, ticket, email, mail, message";
-    /// Verbs that show something, and that mean any work.
+    /// Verbs that show something, and verbs for work in general.
     shows = "show, give, print, report, display, return, list, send";
     means_any_work = "do, follow, perform, complete, execute, help";
     /// Words that announce a list.

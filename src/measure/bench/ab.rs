@@ -16,7 +16,7 @@ use crate::models::Role;
 use crate::protocol::{Decision, Event, Proposal, StepState, StepStatus};
 use crate::tools::policy::Policy;
 
-/// A request, and the tools that carry it out.
+/// A request, and the tools needed for it.
 pub struct Case {
     pub request: &'static str,
     pub tools: &'static [&'static str],
@@ -41,7 +41,7 @@ const FILES: [(&str, &str); 3] = [
     ),
 ];
 
-/// Writes the project that the requests are about.
+/// Writes the project used by the requests.
 pub fn project(folder: &Path) -> Result<()> {
     for (name, text) in FILES {
         let file = folder.join(name);
@@ -51,7 +51,7 @@ pub fn project(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The result of one request, run one of the two ways.
+/// The result of one request in one of the two modes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Run {
     pub request: String,
@@ -59,7 +59,8 @@ pub struct Run {
     pub wall_ms: u64,
     /// Calls that generate text; scoring calls are not counted.
     pub model_calls: usize,
-    /// Model calls that brought no plan, no call that ran and succeeded, no end of a step and not the answer: the same count for both ways.
+    /// Model calls that produced no plan, no successful call, no end of a step and not the answer:
+    /// counted alike in both modes.
     pub wasted_calls: usize,
     pub prompt_tokens: usize,
     pub generated_tokens: usize,
@@ -70,7 +71,7 @@ pub struct Run {
     pub called: Vec<String>,
 }
 
-/// Loads and probes the models before the comparison, so that neither way pays for it.
+/// Loads and probes the models before the comparison, so that neither mode pays for it.
 pub async fn warm(toolkit: &Toolkit) -> Result<()> {
     let host = Approving::of(Meter::start());
     let model = toolkit.model(Role::Planner, &host).await?;
@@ -110,7 +111,7 @@ pub async fn run(toolkit: &Toolkit, case: &Case, orchestrated: bool) -> Result<R
     })
 }
 
-/// Approves every call and notes which model calls brought something.
+/// Approves every call and records which model calls produced something.
 struct Approving {
     policy: Policy,
     meter: Meter,
@@ -122,7 +123,7 @@ struct Seen {
     /// Numbers, from 1, of the model calls after which something was done before the next one.
     useful: BTreeSet<usize>,
     calls: BTreeSet<CallId>,
-    /// The loop was ended because it made no progress.
+    /// Whether the loop was ended because it made no progress.
     stalled: bool,
 }
 
@@ -137,7 +138,7 @@ impl Host for Approving {
         let mut seen = lock(&self.seen);
         let has_brought = match &event {
             Event::PlanCreated { .. } | Event::StepState { state: StepState::Complete, .. } => true,
-            // A call that is repeated has the number of the first.
+            // A repeated call has the number of the first.
             Event::StepCompleted(report) => {
                 report.call.is_none_or(|call| seen.calls.insert(call)) && report.status == StepStatus::Succeeded
             }

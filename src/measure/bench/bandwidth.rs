@@ -1,4 +1,4 @@
-//! Measures how fast this machine reads memory, which bounds the rate of decoding one token at a time.
+//! Measures how fast this machine reads memory, which limits the speed of decoding one token at a time.
 
 use crate::base::OrBug;
 use std::hint::black_box;
@@ -25,7 +25,7 @@ pub fn read_bytes_per_s(threads: usize) -> f64 {
     (0..ROUNDS).map(|_| round()).fold(0.0, f64::max)
 }
 
-/// Adds up in eight independent sums, so that reading memory is the bottleneck, not adding.
+/// Adds in eight independent sums, so that reading memory is the bottleneck rather than adding.
 fn sum(part: &[u64]) -> u64 {
     let mut sums = [0u64; 8];
     for eight in part.chunks_exact(8) {

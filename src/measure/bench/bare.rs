@@ -13,7 +13,8 @@ use crate::engine::{Decoder, Row, Token, Vocabulary};
 use crate::models::ModelSpec;
 use crate::models::dialect::Prompt;
 
-/// Tokens per second of greedy decoding after a prompt. Loads its own weights and a context like the engine's.
+/// Tokens per second of greedy decoding after a prompt. Loads its own weights and a context like
+/// the engine's.
 pub fn decode_tokens_per_s(spec: &ModelSpec, setting: &Setting, effort: Effort, threads: usize) -> Result<f64> {
     let loading = Loading { gpu_layers: u32::MAX, experts_on_host: 0, repack: true, mapped: false };
     let weights = Weights::load(&spec.header, loading, |_| true)?;

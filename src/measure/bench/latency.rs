@@ -1,9 +1,9 @@
-//! Measures how long one user waits: load time, time to the first token cold, warm and in a second turn, decode rate.
+//! Measures one user's waiting times: load, first token cold, warm and in a second turn, and the decode rate.
 //!
-//! Left out: tools, retrieval and planning, whose times `ask` reports. One request at a time, greedy, with a fixed
-//! number of tokens; figures are medians over the rounds. The last column of the table is the share of the memory
-//! bandwidth that decoding uses: bytes read per token times tokens per second, divided by the bandwidth measured in the
-//! same run.
+//! Left out: tools, retrieval and planning, whose times `ask` reports. One request at a time,
+//! greedy, with a fixed number of tokens; figures are medians over the rounds. The last column of
+//! the table is the share of the memory bandwidth that decoding uses: bytes read per token times
+//! tokens per second, divided by the bandwidth measured in the same run.
 
 use anyhow::Result;
 
@@ -22,11 +22,11 @@ pub struct Effort {
     pub prompt_tokens: usize,
     pub generated_tokens: usize,
     pub rounds: usize,
-    /// Also measure the decoder without the engine, to see what the engine costs.
+    /// Also measure the decoder without the engine, to see the engine's overhead.
     pub bare: bool,
 }
 
-/// Length of the question of the second turn.
+/// Length of the second turn's question.
 const QUESTION_TOKENS: usize = 20;
 /// Distance of the edit from the prompt's end, about 40 characters.
 const EDIT_TOKENS: usize = 12;
@@ -81,14 +81,15 @@ struct Round {
     cold: Run,
     warm: Run,
     second: Run,
-    /// Tokens of the second prompt over those of the first, to compare it with a cold start of its own.
+    /// Tokens of the second prompt divided by those of the first, for comparing it with its own
+    /// cold start.
     second_over_first: f64,
     reevaluated: usize,
 }
 
 async fn rounds(subject: &Subject, effort: Effort) -> Result<Vec<Round>> {
     let mut rounds = Vec::new();
-    // Not measured: the first call of a process also touches every page of the weights.
+    // Not measured: a process's first call also touches every page of the weights.
     one(subject, subject.prompt(0, 8)?, 1, Reuse::Exact).await?;
     for number in 1..=effort.rounds {
         let prompt = subject.prompt(number, effort.prompt_tokens)?;
@@ -97,7 +98,8 @@ async fn rounds(subject: &Subject, effort: Effort) -> Result<Vec<Round>> {
         let more = subject.prompt(number + 1000, QUESTION_TOKENS)?;
         let second: Vec<Token> = [prompt.clone(), cold.tokens.clone(), more].concat();
         let second_over_first = second.len() as f64 / prompt.len() as f64;
-        // The warm run has removed the answer from the slot, so put prompt and answer back before the second turn.
+        // The warm run has removed the answer from the slot, so put prompt and answer back before
+        // the second turn.
         one(subject, [prompt.clone(), cold.tokens.clone()].concat(), 1, Reuse::Continue).await?;
         let second = one(subject, second, 1, Reuse::Continue).await?;
         let mut edited = prompt.clone();

@@ -1,9 +1,10 @@
-//! Compares a model's predicted memory with what the system counts, in a fresh process for each case.
+//! Compares a model's predicted memory with the system's figures, in a fresh process for each case.
 //!
-//! Prompts fill every KV cell of every slot. For a model with layers on an accelerator, accelerator memory is compared:
-//! what the driver reports as free before the load less what is free after the prompts. A dry run compares the memory of the
-//! context alone with what llama.cpp would allocate, for models too large for this machine. Left out: grammars, tools,
-//! index and embedder, which other parts of the program load when they need them.
+//! Prompts fill every KV cell of every slot. For a model with layers on an accelerator, accelerator
+//! memory is compared: the free memory that the driver reports before the load minus that after the
+//! prompts. A dry run compares only the context's memory with what llama.cpp would allocate, for
+//! models too large for this machine. Left out: grammars, tools, index and embedder, which other
+//! parts of the program load when they need them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -44,12 +45,13 @@ pub struct Row {
     pub anon_bytes: Bytes,
     /// `RssFile`: weights and program code mapped from files.
     pub mapped_bytes: Bytes,
-    /// Memory taken on the accelerator if the model has layers there; then `predicted_bytes` is that memory as well.
+    /// Memory used on the accelerator if the model has layers there; `predicted_bytes` is then that
+    /// memory as well.
     pub device_bytes: Option<Bytes>,
     pub kv_type: String,
     /// Whether matrices were repacked for the CPU's kernels.
     pub repacked: bool,
-    /// The parts of the prediction, as text.
+    /// The components of the prediction, as text.
     pub parts: String,
 }
 
@@ -58,7 +60,8 @@ impl Row {
         self.device_bytes.unwrap_or(self.anon_bytes + self.mapped_bytes)
     }
 
-    /// Whether predicted and measured differ by at most 3 %, or 8 MiB of host memory (32 MiB of an accelerator's), whichever is more.
+    /// Whether predicted and measured differ by at most 3 %, or 8 MiB of host memory (32 MiB of an
+    /// accelerator's), whichever is more.
     pub fn is_exact(&self) -> bool {
         let floor = if self.device_bytes.is_some() { Bytes::mib(32) } else { Bytes::mib(8) };
         let allowed = Bytes(self.measured().0 / 100 * 3).max(floor);
@@ -72,18 +75,18 @@ impl Row {
     }
 }
 
-/// The program to start for every case, and the settings to pass on.
+/// The program to start for every case, and the settings to pass to it.
 #[derive(Clone, Debug)]
 pub struct Child {
     pub program: PathBuf,
     pub threads: usize,
     pub budget: Option<Bytes>,
     pub repack: bool,
-    /// Whether nothing is allocated, and llama.cpp says what a context would take.
+    /// Whether to allocate nothing and report what a context would take according to llama.cpp.
     pub dry: bool,
 }
 
-/// Longest time a case may take: filling four slots of a 24B model takes minutes on two cores.
+/// Maximum time for a case: filling four slots of a 24B model takes minutes on two cores.
 const CASE_TIME_MAX: Duration = Duration::from_secs(3600);
 
 /// Runs `case` in its own process and reads the row that it prints.
@@ -120,7 +123,8 @@ pub async fn run(child: &Child, case: &Case, cancel: &Cancel) -> Result<Row> {
     }
 }
 
-/// Runs in the child process: loads the model, fills its slots, and measures the memory of this process.
+/// Runs in the child process: loads the model, fills its slots, and measures the memory of this
+/// process.
 pub async fn fill(pool: &Pool, case: Case, cancel: &Cancel) -> Result<Row> {
     let spec = complete::model(&case.file, usize::from(case.slots), case.context, &case.kv_type)?;
     let wanted = pool.wanted(&spec)?;
@@ -138,12 +142,12 @@ pub async fn fill(pool: &Pool, case: Case, cancel: &Cancel) -> Result<Row> {
         done??;
     }
     let (anon_bytes, mapped_bytes) =
-        process::anonymous_and_mapped().context("this system does not say what a process holds; only Linux does")?;
+        process::anonymous_and_mapped().context("only Linux reports the memory that a process holds")?;
     let device_bytes = match (free_before, free()) {
         (Some(before), Some(after)) if on_device > Bytes::ZERO => Some(before.saturating_sub(after)),
         _ => None,
     };
-    // Spare checkpoints are on the ledger only once they are taken.
+    // Spare checkpoints are on the ledger only once they have been taken.
     let spares = pool.ledger().promised().host.saturating_sub(loaded.host);
     drop(engine);
     Ok(Row {
@@ -160,7 +164,8 @@ pub async fn fill(pool: &Pool, case: Case, cancel: &Cancel) -> Result<Row> {
     })
 }
 
-/// Runs in the child process: compares the memory of a context with what llama.cpp would allocate for it.
+/// Runs in the child process: compares the memory of a context with what llama.cpp would allocate
+/// for it.
 pub fn rehearse(pool: &Pool, case: Case) -> Result<Row> {
     let spec = complete::model(&case.file, usize::from(case.slots), case.context, &case.kv_type)?;
     let wanted = pool.wanted(&spec)?;
@@ -178,7 +183,7 @@ pub fn rehearse(pool: &Pool, case: Case) -> Result<Row> {
     let parts = [
         ("KV", estimate.kv, found.kv),
         ("state", estimate.state, found.state),
-        // llama.cpp plans the graph, not what a kernel copies on its way.
+        // llama.cpp plans the graph, not the copies made inside a kernel.
         ("compute", estimate.compute, found.compute + estimate::copied_scores(&spec.header, &wanted)),
         ("output", estimate.output, found.output),
     ];
@@ -197,10 +202,11 @@ pub fn rehearse(pool: &Pool, case: Case) -> Result<Row> {
     })
 }
 
-/// Tokens that each slot generates after its prompt, so that memory of decoding is measured too.
+/// Tokens that each slot generates after its prompt, so that memory for decoding is measured too.
 const GENERATED: usize = 8;
 
-/// Fills one slot to its last cell. Every prompt begins differently, so that no slot reuses another's cells.
+/// Fills one slot to its last cell. Every prompt begins differently, so that no slot reuses
+/// another's cells.
 async fn occupy(engine: Engine, slot: usize, context: usize) -> Result<()> {
     let words = format!("{slot} {}", "the quick brown fox jumps over the lazy dog ".repeat(context / 8 + 1));
     let mut prompt = engine.tokenize(&Prompt::default().text(words));

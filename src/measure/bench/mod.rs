@@ -1,4 +1,4 @@
-//! The measurements of `monobloc bench`, one file each, and the form in which they give their figures.
+//! The measurements of `monobloc bench`, one file each, and the form of their figures.
 
 pub mod ab;
 pub mod bandwidth;
@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 pub struct Figures {
     /// Describes what was measured and how.
     pub heading: String,
-    /// A line a figure: what it is, and its value with its unit.
+    /// One line per figure: its name, and its value with the unit.
     pub lines: Vec<(String, String)>,
     pub json: Map<String, Value>,
 }
@@ -29,7 +29,7 @@ impl Figures {
         self.show(line, shown);
     }
 
-    /// Adds a line alone.
+    /// Adds only a line.
     pub fn show(&mut self, line: impl Into<String>, shown: String) {
         self.lines.push((line.into(), shown));
     }

@@ -1,7 +1,8 @@
-//! Measures what finding code costs: embedding, indexing, an edit, a search, a call-graph lookup, memory.
+//! Measures the cost of finding code: embedding, indexing, an edit, a search, a call-graph lookup, memory.
 //!
-//! Works on a copy of the project with a fresh index. Searches run one after another, each question once, so that no
-//! answer comes from a cache. Left out: loading the model and starting the process.
+//! Works on a copy of the project with a fresh index. Searches run one after another, each question
+//! once, so that no answer comes from a cache. Left out: loading the model and starting the
+//! process.
 
 use std::fs;
 use std::path::Path;
@@ -19,9 +20,9 @@ use crate::index::{self, Index};
 use crate::measure::statistics::{median, percentile};
 use crate::retrieve;
 
-/// Searches, and call-graph lookups.
+/// Number of searches, and of call-graph lookups.
 const QUESTIONS: usize = 100;
-/// Texts that are embedded to measure the rate.
+/// Number of texts embedded to measure the rate.
 const TEXTS: usize = 1_000;
 
 /// Median and 95th percentile, in milliseconds.
@@ -37,8 +38,8 @@ impl Spread {
     }
 }
 
-/// Measures `project`. `embedders` are one model with different numbers of threads; the last one is used for the index. Without
-/// an embedder, figures that need one are left out.
+/// Measures `project`. `embedders` are one model with different numbers of threads; the last one is
+/// used for the index. Without an embedder, figures that need one are left out.
 pub fn measure(project: &Path, embedders: &[(usize, Embedder)], cancel: &Cancel) -> Result<Figures> {
     let folder = tempfile::tempdir().context("a temporary folder for the copy of the project")?;
     let lines = copy(project, folder.path())?;
@@ -49,7 +50,7 @@ pub fn measure(project: &Path, embedders: &[(usize, Embedder)], cancel: &Cancel)
     let edit_ms = edits(&index, folder.path(), embedder, cancel)?;
     let questions = questions(&index, QUESTIONS)?;
     if questions.is_empty() {
-        bail!("{} defines nothing that could be asked for; name the folder of a project with code", project.display());
+        bail!("{} defines nothing to ask about; name the folder of a project with code", project.display());
     }
     let mut figures = Figures::default();
     for (name, number) in [("files", report.files), ("lines", lines), ("chunks", report.chunks)] {
@@ -69,7 +70,7 @@ pub fn measure(project: &Path, embedders: &[(usize, Embedder)], cancel: &Cancel)
     if let Some(embedder) = embedder {
         spread(&mut figures, "query_embed_ms", embeds(embedder, &questions)?, "embedding a query, p50 / p95");
     }
-    // Until full-text search and graph work, and until all vectors are made as well.
+    // Until full-text search and graph work, and until all vectors are also complete.
     let (usable, complete) = (report.usable_ms as f64 / 1000.0, report.ms as f64 / 1000.0);
     figures.add("index_usable_s", usable, "index until usable", format!("{usable:.2} s"));
     if embedder.is_some() {
@@ -105,7 +106,7 @@ fn timed<T, E>(act: impl FnOnce() -> Result<T, E>) -> Result<(T, f64), E> {
     Ok((done, begun.elapsed().as_secs_f64() * 1000.0))
 }
 
-/// Time to refresh the index after a line was added to one file: the median over some files.
+/// Time to refresh the index after adding a line to one file: the median over several files.
 fn edits(index: &Index, project: &Path, embedder: Option<&Embedder>, cancel: &Cancel) -> Result<f64> {
     const FILES: usize = 5;
     let paths: Vec<String> = index.paths()?.into_iter().filter(|path| index::language_of(path) != "text").collect();

@@ -1,10 +1,11 @@
 //! Measures how concurrent requests affect each other.
 //!
-//! Four measurements: total decode rate, agents with a shared preamble, a user alongside background jobs, and how soon a
-//! dropped stream frees the engine.
+//! Four measurements: total decode rate, agents with a shared preamble, a user alongside background
+//! jobs, and how soon a dropped stream frees the engine.
 //!
-//! Prompts have equal length and differ from the second word on, except for the agents, which share a preamble. What
-//! the model writes is not judged. The machine should be idle otherwise; the table prints ratios of one run.
+//! Prompts have equal length and differ from the second word on, except for the agents, which share
+//! a preamble. The generated text is not judged. The machine should otherwise be idle; the table
+//! prints ratios within one run.
 
 use std::time::{Duration, Instant};
 
@@ -24,24 +25,24 @@ use crate::measure::statistics::median;
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     pub preamble_tokens: usize,
-    /// Tokens of each agent's own after the preamble.
+    /// Number of tokens after the preamble that are specific to each agent.
     pub own_tokens: usize,
     pub generated_tokens: usize,
     pub rounds: usize,
 }
 
 const AGENTS: usize = 4;
-/// Background jobs that run while a user's request is measured.
+/// Number of background jobs that run while a user's request is measured.
 const BACKGROUND: usize = 4;
-/// Tokens generated for that user.
+/// Number of tokens generated for that user.
 const USER_TOKENS: usize = 8;
-/// Tokens a background job would generate if nobody stopped it.
+/// Tokens that a background job would generate if it were not stopped.
 const BACKGROUND_TOKENS: usize = 4096;
 
-/// A prompt that is evaluated in a single call of few rows.
+/// Length of a prompt that is evaluated in a single call of few rows.
 const SHORT_TOKENS: usize = 8;
 
-/// Measures the model of `setting`, whose slots are the number of requests served at once.
+/// Measures the model of `setting`, whose number of slots is the number of requests served at once.
 pub async fn measure(
     pool: &Pool,
     setting: &Setting,
@@ -71,8 +72,8 @@ async fn one(subject: &Subject, prompt: Vec<Token>, tokens: usize, priority: Pri
     run(&subject.engine, prompt, tokens, priority, Reuse::Exact).await
 }
 
-/// Generated tokens divided by the time without the longest prompt. A first round is not measured: in it the engine
-/// finds out whether its slots may share calls.
+/// Generated tokens divided by the time without the longest prompt. A first round is not measured:
+/// in it the engine determines whether its slots may share calls.
 async fn decode_rate(subject: &Subject, effort: Effort, slots: usize) -> Result<f64> {
     let mut rates = Vec::new();
     for round in 0..=effort.rounds {
@@ -100,7 +101,8 @@ async fn all(subject: &Subject, prompts: Vec<Vec<Token>>, tokens: usize) -> Resu
     try_join_all(tasks).await
 }
 
-/// Agents with a shared preamble, one after another (each can reuse what the one before computed) and together.
+/// Agents with a shared preamble, one after another (each can reuse the previous one's results) and
+/// together.
 async fn agents(subject: &Subject, effort: Effort, figures: &mut Figures) -> Result<()> {
     let (mut in_turn, mut together, mut same_tokens) = (Vec::new(), Vec::new(), true);
     for round in 0..effort.rounds {
@@ -135,7 +137,8 @@ async fn agents(subject: &Subject, effort: Effort, figures: &mut Figures) -> Res
     Ok(())
 }
 
-/// A user's first token, idle and while background jobs run. Returns the time when idle, in milliseconds.
+/// A user's first token, when idle and while background jobs run. Returns the time when idle, in
+/// milliseconds.
 async fn beside(subject: &Subject, effort: Effort, figures: &mut Figures) -> Result<f64> {
     let prompt = |number: usize| subject.prompt(30_000 + number, effort.preamble_tokens);
     let mut idle = Vec::new();
@@ -167,8 +170,8 @@ async fn beside(subject: &Subject, effort: Effort, figures: &mut Figures) -> Res
     Ok(idle_ms)
 }
 
-/// Drops a stream after a third of its prompt's time and sends a short prompt at once; returns the extra time this
-/// takes compared with an idle engine.
+/// Drops a stream after a third of its prompt's time and sends a short prompt at once; returns the
+/// extra time compared with an idle engine.
 async fn freed_after(subject: &Subject, effort: Effort, prompt_ms: f64) -> Result<f64> {
     let short = |number: usize| subject.prompt(50_000 + number, SHORT_TOKENS);
     let (mut idle, mut after) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Loads the model that a benchmark of time measures, and makes prompts of exact length for it.
+//! Loads the model for a benchmark of time, and creates prompts of exact length for it.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -61,7 +61,8 @@ impl Subject {
         Ok(Subject { figures, spec, engine })
     }
 
-    /// A prompt of exactly `length` tokens; prompts of different seeds differ from the second word on.
+    /// A prompt of exactly `length` tokens; prompts with different seeds differ from the second
+    /// word on.
     pub fn prompt(&self, seed: usize, length: usize) -> Result<Vec<Token>> {
         let words = format!(
             "Report {seed}. {}",
@@ -85,7 +86,7 @@ pub struct Run {
     pub tokens: Vec<Token>,
 }
 
-/// Runs `prompt` and generates exactly `tokens` tokens, even if the model would end earlier.
+/// Runs `prompt` and generates exactly `tokens` tokens, even if the model would stop earlier.
 pub async fn run(engine: &Engine, prompt: Vec<Token>, tokens: usize, priority: Priority, reuse: Reuse) -> Result<Run> {
     let request = Request { ignore_end: true, priority, reuse, ..Request::new(prompt, tokens) };
     let from = Instant::now();
@@ -101,7 +102,7 @@ pub async fn run(engine: &Engine, prompt: Vec<Token>, tokens: usize, priority: P
             return Ok(Run { first_token: first_token.unwrap_or(whole), whole, tally, tokens });
         }
     }
-    bail!("the generation ended without saying so; this is a bug in the engine")
+    bail!("the generation ended without a last event; this is a bug in the engine")
 }
 
 fn device() -> String {

@@ -1,4 +1,4 @@
-//! Reads replies of many families by the notation of their chat templates: calls, words and thoughts, whole and cut anywhere.
+//! Reads replies of many model families by their chat templates: calls, text and thoughts, whole and split anywhere.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ pub struct Case {
     pub text: String,
     #[serde(default)]
     pub tools: Vec<Tool>,
-    /// The prompt ends inside a thought.
+    /// Whether the prompt ends inside a thought.
     #[serde(default)]
     pub thinking_opened_by_prompt: bool,
 }
@@ -47,7 +47,7 @@ pub fn read(file: &Path) -> Result<Vec<Case>> {
     jsonl::read(file, r#"{"id", "family", "text", "tools"}"#)
 }
 
-/// The reading of a reply.
+/// The parsed content of a reply.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Reading {
     calls: Vec<Value>,
@@ -55,7 +55,7 @@ struct Reading {
     thinking: String,
 }
 
-/// Reads every case of a family whose template is in `folder`, which holds `families.json` too.
+/// Reads every case of a family whose template is in `folder`, which also contains `families.json`.
 pub fn run(folder: &Path, cases: &[Case], report: &mut Report) -> Result<Value> {
     let file = folder.join("families.json");
     let text = fs::read_to_string(&file).with_context(|| format!("{} cannot be read", file.display()))?;
@@ -77,7 +77,8 @@ pub fn run(folder: &Path, cases: &[Case], report: &mut Report) -> Result<Value> 
             continue;
         };
         let tools: Vec<ToolText> = case.tools.iter().map(shown).collect();
-        // A prompt of this template ends inside a thought, whatever the case says; the engine detects that at the prompt's end.
+        // Prompts of this template end inside a thought, whatever the case says; the engine detects
+        // that at the prompt's end.
         let opened = case.thinking_opened_by_prompt || notation.begins_in_thought();
         let whole = feed(notation, &tools, opened, [case.text.as_str()]);
         let characters = case.text.char_indices().map(|(at, c)| &case.text[at..at + c.len_utf8()]);
@@ -134,7 +135,7 @@ fn feed<'t>(
         match piece {
             Piece::Content(text) => reading.content.push_str(&text),
             Piece::Thinking(text) => reading.thinking.push_str(&text),
-            // A client is not given calls of tools that it does not have.
+            // A client does not receive calls of tools that it does not have.
             Piece::Call { call, .. } if tools.iter().any(|tool| tool.name == call.name) => {
                 reading.calls.push(json!({ "name": call.name, "arguments": call.arguments }));
             }

@@ -11,12 +11,12 @@ use super::{Report, jsonl, share};
 use crate::base::Cancel;
 use crate::index::{Graph, Index, Neighbour, Node};
 
-/// Name of a suite for code outside every definition.
+/// A suite's name for code outside every definition.
 const MODULE: &str = "<module>";
-/// Upper ends of the confidence bins; the last bin holds certain edges.
+/// Upper ends of the confidence bins; the last bin is for certain edges.
 const BINS: &[f64] = &[0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.01];
 
-/// One true call, paths relative to the root; `caller` is `<module>` for top-level code.
+/// One true call, with paths relative to the root; `caller` is `<module>` for top-level code.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Edge {
     pub caller: String,
@@ -30,7 +30,7 @@ pub fn read(suite: &Path) -> Result<Vec<Edge>> {
     jsonl::read(suite, r#"{"caller", "caller_file", "callee", "callee_file"}"#)
 }
 
-/// A call edge of the graph, with every name that a suite may use for its caller and callee.
+/// A call edge of the graph, with all names that a suite may use for its caller and callee.
 struct Found {
     callers: Vec<String>,
     caller_file: String,
@@ -39,8 +39,8 @@ struct Found {
     confidence: f64,
 }
 
-/// Builds a fresh index in a temporary folder and compares its call edges with the suite's. Only edges whose caller is
-/// in a file that the suite names are counted.
+/// Builds a fresh index in a temporary folder and compares its call edges with the suite's. Only
+/// edges whose caller is in a file named in the suite are counted.
 pub fn run(root: &Path, suite: &[Edge], report: &mut Report, cancel: &Cancel) -> Result<Value> {
     let suite_files: HashSet<&str> =
         suite.iter().flat_map(|edge| [edge.caller_file.as_str(), edge.callee_file.as_str()]).collect();
@@ -77,8 +77,9 @@ pub fn run(root: &Path, suite: &[Edge], report: &mut Report, cancel: &Cancel) ->
     Ok(figures)
 }
 
-/// The names of caller and callee. A suite may name a method with or without its class, a nested function as itself or
-/// as the function around it, and the code of a top-level variable as the variable or as the module.
+/// The names of caller and callee. A suite may name a method with or without its class, a nested
+/// function as itself or as the enclosing function, and the code of a top-level variable as the
+/// variable or as the module.
 fn named(graph: &Graph, caller: &Node, call: &Neighbour) -> Found {
     let callee = &call.node;
     let names = |node: &Node| {

@@ -1,4 +1,4 @@
-//! `eval features`: writes the features by which tools are ranked, as training data.
+//! `eval features`: writes the features used to rank tools, as training data.
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
@@ -12,8 +12,8 @@ use crate::tools::prefilter::text_for_embedding;
 /// Number of best-ranked tools per case whose features are written.
 const BEST: usize = 5;
 
-/// Writes JSON lines: first the vectors of the catalogue's tools without the adapter, then for each case the vector of
-/// its prompt and the features of its best tools.
+/// Writes JSON lines: first the vectors of the catalogue's tools without the adapter, then for each
+/// case the vector of its prompt and the features of its best tools.
 pub async fn run(toolkit: &Toolkit, cases: &[Case], report: &mut Report) -> Result<Value> {
     let embedder =
         toolkit.embedder.as_ref().context("features are trained on vectors: name an embedder in models.toml")?;

@@ -33,12 +33,12 @@ use crate::tools::{Catalog, ToolSpec};
 pub struct Case {
     pub id: String,
     pub prompt: String,
-    /// For a tool suite: the tools that are right; empty if the request needs none.
+    /// For a tool suite: the right tools; empty if the request needs none.
     #[serde(default)]
     pub expected: Option<Vec<String>>,
     #[serde(default)]
     pub arguments: Option<Map<String, Value>>,
-    /// The only tools that this case offers, in place of the catalogue's.
+    /// The only tools on offer in this case, instead of the catalogue's.
     #[serde(default)]
     pub tools: Option<Vec<ToolSpec>>,
     /// For a plan suite: the tools of the steps, in order.
@@ -52,7 +52,7 @@ impl Case {
         Ok(match &self.tools {
             Some(tools) => {
                 let offered = Catalog::described(tools.clone()).with_context(|| format!("case {}", self.id))?;
-                // A case's own tools do not work on the project.
+                // A case's own tools do not operate on the project.
                 Toolkit { index: None, context: None, ..toolkit.offering(offered).await? }
             }
             None => toolkit.clone(),
@@ -64,11 +64,11 @@ pub fn read(file: &Path) -> Result<Vec<Case>> {
     jsonl::read(file, r#"{"id", "prompt", …}"#)
 }
 
-/// Where an evaluation says what it finds, besides its figures.
+/// The outputs of an evaluation in addition to its figures.
 pub struct Report {
-    /// Gets a prediction a line, as JSON.
+    /// Receives one prediction per line, as JSON.
     out: Option<BufWriter<File>>,
-    /// Takes the lines for people.
+    /// Receives the human-readable lines.
     talk: Option<fn(&str)>,
 }
 
@@ -95,7 +95,7 @@ impl Report {
     }
 }
 
-/// Host of an evaluation: keeps the choices of tools, drops all other events and rejects every
+/// Host of an evaluation: records the choices of tools, drops all other events and rejects every
 /// call.
 #[derive(Default)]
 pub(super) struct RejectingHost {

@@ -1,4 +1,4 @@
-//! Makes search questions from comments: the comment of a definition is removed and its first sentence should find it.
+//! Creates search questions from comments: a definition's comment is removed, and its first sentence should find it.
 
 use std::fs;
 use std::path::Path;
@@ -11,13 +11,15 @@ use crate::base::Cancel;
 use crate::index::paths::{self, Sort};
 use crate::index::{Index, SymbolRow, language_of};
 
-/// Words of a question. Shorter sentences only repeat the name; longer ones are paragraphs without a full stop.
+/// Number of words in a question. Shorter sentences only repeat the name; longer ones are
+/// paragraphs without a full stop.
 const WORDS: std::ops::RangeInclusive<usize> = 5..=30;
-/// Maximum number of lines of a signature, after which a docstring must begin.
+/// Maximum number of lines in a signature; a docstring must begin after it.
 const SIGNATURE_LINES_MAX: usize = 15;
 
-/// Writes the project in `root` into the folder `stripped`, without the comments that became questions. Returns at most
-/// `limit` questions, spread evenly over the project, and none whose sentence still occurs in the stripped text.
+/// Writes the project in `root` into the folder `stripped`, without the comments that became
+/// questions. Returns at most `limit` questions, spread evenly over the project, and none whose
+/// sentence still occurs in the stripped text.
 pub fn make(root: &Path, stripped: &Path, limit: usize, cancel: &Cancel) -> Result<Vec<Question>> {
     let folder = tempfile::tempdir().context("no temporary folder for the index")?;
     let index = Index::open_in(root, folder.path())?;
@@ -64,8 +66,8 @@ fn first_sentence(doc: &str) -> Option<String> {
     (WORDS.contains(&sentence.split(' ').count()) && !sentence.starts_with(['@', '#'])).then_some(sentence)
 }
 
-/// Empties the comment lines above a definition (past attributes and decorators), or the docstring below its head. Line
-/// numbers stay the same. Returns false if there is no comment.
+/// Blanks the comment lines above a definition (past attributes and decorators), or the docstring
+/// below its head. Line numbers stay the same. Returns false if there is no comment.
 fn strip(lines: &mut [&str], symbol: &SymbolRow) -> bool {
     let mut found = false;
     let above = symbol.start.saturating_sub(1).min(lines.len());

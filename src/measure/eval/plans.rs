@@ -14,7 +14,7 @@ use crate::budget::permit::Priority;
 use crate::models::Role;
 use crate::request::{Step, steps};
 
-/// A request of at least this many steps that is planned as one step counts as collapsed.
+/// A request with at least this many steps that is planned as one step counts as collapsed.
 const COLLAPSE_FROM: usize = 4;
 /// Maximum number of tokens that the planner may generate for one request.
 const READING_TOKENS: usize = 400;
@@ -29,7 +29,7 @@ struct Counts {
     chain_complete: usize,
 }
 
-/// Divides requests as `ask` does, or with `planner_only` by the planner model alone.
+/// Divides requests as `ask` does, or with `planner_only` using only the planner model.
 pub async fn run(toolkit: &Toolkit, cases: &[Case], planner_only: bool, report: &mut Report) -> Result<Value> {
     let mut counts = Counts::default();
     let mut ms = Vec::new();
@@ -72,7 +72,7 @@ pub async fn run(toolkit: &Toolkit, cases: &[Case], planner_only: bool, report: 
     }))
 }
 
-/// The steps that the planner model finds in a request, with the grammar it reads requests by.
+/// The steps that the planner model finds in a request, with the grammar for reading requests.
 async fn planned(toolkit: &Toolkit, request: &str) -> Result<Vec<Step>> {
     let request = request.split_whitespace().collect::<Vec<_>>().join(" ");
     let host = &RejectingHost::default();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{percentile, share_of};
 
-/// Only this many first places count for nDCG.
+/// Number of first places that count for nDCG.
 const NDCG_PLACES: usize = 10;
 const RECALL_PLACES: [usize; 3] = [1, 5, 10];
 
@@ -31,7 +31,8 @@ impl Place {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Score {
-    /// As in the semble benchmark: each target counts at the rank of the first place that covers it.
+    /// As in the semble benchmark: each target counts at the rank of the first place that covers
+    /// it.
     pub ndcg: f64,
     pub reciprocal_rank: f64,
     /// Share of targets within the first [`RECALL_PLACES`] places.

@@ -15,7 +15,7 @@ use crate::embed::Embedder;
 use crate::index::Index;
 use crate::retrieve;
 
-/// Hits of a search: ten count for nDCG and recall, all for MRR.
+/// Number of hits of a search: ten count for nDCG and recall, all for MRR.
 const HITS: usize = 30;
 
 #[derive(Clone, Debug, Deserialize)]
@@ -63,9 +63,9 @@ pub fn read(suite: &Path, root: &Path) -> Result<Vec<Question>> {
     Ok(cases.into_iter().map(question).collect())
 }
 
-/// Makes a fresh index of `root` in a temporary folder, asks every question once, and returns the figures as one JSON
-/// object. Without an embedder full text and graph are measured alone. One search before that is not timed: it loads what
-/// later searches reuse.
+/// Builds a fresh index of `root` in a temporary folder, asks every question once, and returns the
+/// figures as one JSON object. Without an embedder, only full text and graph are measured. An
+/// initial search is not timed: it loads data that later searches reuse.
 pub fn run(
     root: &Path,
     embedder: Option<&Embedder>,

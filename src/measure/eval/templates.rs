@@ -23,7 +23,8 @@ pub fn read(file: &Path) -> Result<Vec<Conversation>> {
     jsonl::read(file, r#"{"id", "input": {"messages", …}}"#)
 }
 
-/// Renders every `.jinja` file of `folder` with every conversation, and reports text or error of each.
+/// Renders every `.jinja` file in `folder` with every conversation, and reports the text or error
+/// of each.
 pub fn run(folder: &Path, conversations: &[Conversation], report: &mut Report) -> Result<Value> {
     let cannot = || format!("{} cannot be read", folder.display());
     let entries = fs::read_dir(folder).with_context(cannot)?.collect::<Result<Vec<_>, _>>().with_context(cannot)?;

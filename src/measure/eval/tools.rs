@@ -1,4 +1,4 @@
-//! `eval tools`: how often the right tool and arguments are chosen for requests of one step.
+//! `eval tools`: how often the right tool and arguments are chosen for requests with one step.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::protocol::ToolChoice;
 use crate::request::{forms, small_talk};
 use crate::tools::Ranked;
 
-/// Ranked names per case that are written to `--out`.
+/// Number of ranked names per case that are written to `--out`.
 const RANKED_MAX: usize = 15;
 
 pub async fn run(toolkit: &Toolkit, cases: &[Case], report: &mut Report) -> Result<Value> {
@@ -53,7 +53,7 @@ pub async fn run(toolkit: &Toolkit, cases: &[Case], report: &mut Report) -> Resu
     Ok(figures)
 }
 
-/// The tool and arguments chosen for a request of one step.
+/// The tool and arguments chosen for a request with one step.
 #[derive(Default)]
 pub(super) struct Choice {
     /// Indices into the catalogue, best tool first.
@@ -61,13 +61,16 @@ pub(super) struct Choice {
     /// `None` if the request needs no tool.
     pub tool: Option<String>,
     arguments: Map<String, Value>,
-    /// Whether the call is made: not where a value that the tool needs is said nowhere, for which the user is asked.
+    /// Whether the call is made; it is not if the tool needs a value that is given nowhere, for
+    /// which the user is asked.
     is_called: bool,
-    /// The choices of the models: first of the one that chooses, then of the planner if that was not sure.
+    /// The models' choices: first that of the model that chooses, then the planner's if that model
+    /// was unsure.
     by: Vec<ToolChoice>,
 }
 
-/// The call of the model that chooses tools, if one does it well; else the choice by the request's form and by retrieval.
+/// The call of the model that chooses tools, if one does it well; else the choice by the request's
+/// form and by retrieval.
 async fn choice(toolkit: &Toolkit, prompt: &str) -> Result<Choice> {
     let parts = agent::parts(toolkit, prompt);
     let Some(part) = whole(&parts, prompt) else { return Ok(Choice::default()) };
@@ -94,7 +97,7 @@ async fn choice(toolkit: &Toolkit, prompt: &str) -> Result<Choice> {
     Ok(choice)
 }
 
-/// The whole request as one clause, whatever parts it has; `None` if it has none.
+/// The whole request as one clause, regardless of its parts; `None` if it has none.
 fn whole(parts: &[Part], request: &str) -> Option<Part> {
     let mut part = parts.iter().find(|part| part.kind == PartKind::Act).or(parts.first())?.clone();
     if parts.len() > 1 {
@@ -106,8 +109,8 @@ fn whole(parts: &[Part], request: &str) -> Option<Part> {
     Some(part)
 }
 
-/// If the best tool is built in, the tool that the clause's form asks for; else the best one if it fits better than
-/// `fits_min`.
+/// If the best tool is built in, the tool that matches the clause's form; else the best one if it
+/// fits better than `fits_min`.
 pub(super) fn by_form(toolkit: &Toolkit, part: &Part, ranked: &[Ranked], fits_min: f32) -> Choice {
     let specs = toolkit.catalog.specs();
     let Some((best, spec)) = ranked.first().and_then(|best| Some((best, specs.get(best.index)?))) else {
@@ -127,7 +130,7 @@ pub(super) fn by_form(toolkit: &Toolkit, part: &Part, ranked: &[Ranked], fits_mi
 /// The counts of a suite.
 const COUNTED: [&str; 6] = ["top1", "called", "recall_at_k", "arguments_exact", "arguments_grounded", "restraint"];
 
-/// Of each of [`COUNTED`]: how often it was right, and how often it was looked at.
+/// For each of [`COUNTED`]: how often it was right, and how often it was checked.
 #[derive(Default)]
 struct Counts([(usize, usize); COUNTED.len()]);
 
@@ -138,7 +141,7 @@ impl Counts {
         }
     }
 
-    /// Counts a case; `arguments` are those of the call, if it is made.
+    /// Counts a case; `arguments` are those of the call, if one is made.
     fn add(&mut self, case: &Case, ranked: &[&str], chosen: Option<&str>, arguments: Option<&Map<String, Value>>) {
         let expected = case.expected.as_deref().unwrap_or_default();
         if expected.is_empty() {
@@ -159,7 +162,7 @@ impl Counts {
     }
 }
 
-/// Whether two values are equal, ignoring letter case and surrounding white space of texts.
+/// Whether two values are equal, ignoring case and surrounding white space in texts.
 fn alike(got: &Value, wanted: &Value) -> bool {
     match (got, wanted) {
         (Value::String(got), Value::String(wanted)) => got.trim().eq_ignore_ascii_case(wanted.trim()),
@@ -167,8 +170,8 @@ fn alike(got: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// Whether every word of a text value occurs in the request. Numbers and flags always count: code has read them from
-/// it.
+/// Whether every word of a text value occurs in the request. Numbers and flags always count,
+/// because code has read them from it.
 fn is_grounded(value: &Value, prompt: &str) -> bool {
     match value {
         Value::String(text) => {

@@ -21,13 +21,14 @@ use child::Ended;
 use state::{Change, State};
 use words::Replies;
 
-/// Time for the setup and for the check of one case.
+/// Maximum time for the setup, and for the check, of one case.
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// One request, and how to check whether it was carried out.
 ///
-/// `setup` and `check` are bash commands that run in the copy of the project. `$ROOT` is the folder of all projects;
-/// for `check`, `$ANSWER` is a file with the agent's answer. `check` succeeds if the request was carried out.
+/// `setup` and `check` are bash commands that run in the copy of the project. `$ROOT` is the folder
+/// with all projects; for `check`, `$ANSWER` is a file with the agent's answer. `check` succeeds if
+/// the request was carried out.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Case {
     pub id: String,
@@ -53,20 +54,20 @@ fn anything() -> Vec<String> {
     vec!["*".to_owned()]
 }
 
-/// Reads a suite: JSON lines as [`Case`].
+/// Reads a suite: JSON lines of [`Case`].
 pub fn read(suite: &Path) -> Result<Vec<Case>> {
     jsonl::read(suite, r#"{"id", "project", "request", "check", "kind"?, "setup"?, "touch"?}"#)
 }
 
 pub struct Run<'a> {
-    /// The folder of all projects.
+    /// The folder with all projects.
     pub root: &'a Path,
     pub only: Option<&'a str>,
     pub agent: &'a Agent,
     pub limit: Duration,
-    /// Where the planner is played by hand.
+    /// The folder with hand-written planner replies, if a person plays the planner.
     pub replies: Option<&'a Replies>,
-    /// Gets the answer (ID.answer.txt) and the changes (ID.patch) of each case.
+    /// Receives the answer (ID.answer.txt) and the changes (ID.patch) of each case.
     pub keep: Option<&'a Path>,
     pub cancel: &'a Cancel,
 }
@@ -77,17 +78,17 @@ struct Outcome<'a> {
     kind: &'a str,
     project: &'a str,
     request: &'a str,
-    /// `done`, `failed`, or `harmed` whatever the check says.
+    /// `done`, `failed`, or `harmed` regardless of the check.
     verdict: &'static str,
     harm: Vec<String>,
     seconds: f64,
     cost: Option<Cost>,
-    /// The share of the model's last words that the answer has, where they are known.
+    /// The share of the model's last words that reached the answer, if known.
     kept: Option<f64>,
     timed_out: bool,
     answer: String,
     changed: Vec<Change>,
-    /// The end of what the check printed, and of what the agent printed besides its answer.
+    /// The end of the check's output, and of the agent's output apart from its answer.
     check: String,
     agent: String,
 }
@@ -99,10 +100,12 @@ pub fn run(run: &Run, cases: &[Case], report: &mut Report) -> Result<Value> {
     if chosen.is_empty() {
         bail!("none of the {} cases of the suite has {:?} in its id", cases.len(), run.only.unwrap_or_default());
     }
-    // Fail now, not after minutes of work.
+    // Fail now rather than after minutes of work.
     if let Some(case) = chosen.iter().find(|case| !root.join(&case.project).is_dir()) {
         let (id, project, root) = (&case.id, &case.project, root.display());
-        bail!("case {id} works on {project}, which is not in {root}; scripts/fetch-suites {root} brings the projects");
+        bail!(
+            "case {id} works on {project}, which is not in {root}; scripts/fetch-suites {root} downloads the projects"
+        );
     }
     if let Some(folder) = run.keep {
         std::fs::create_dir_all(folder).with_context(|| format!("--keep {} cannot be made", folder.display()))?;
@@ -152,8 +155,8 @@ fn one<'a>(run: &Run, case: &'a Case, root: &Path) -> Result<Outcome<'a>> {
             bail!("its setup failed: {}", ended.tail());
         }
     }
-    // Some agents need a git repository. The setup is part of the first commit, so that no diff shows it. Without git
-    // on the machine the case runs without a repository.
+    // Some agents need a git repository. The setup is part of the first commit, so that no diff
+    // shows it. Without git on the machine, the case runs without a repository.
     let commit = "git init -q && git add -A && git -c user.name=suite -c user.email=suite@localhost -c commit.gpgsign=false \
                   commit -q --no-verify -m start";
     workspace.bash(case, commit, run.cancel)?;
@@ -193,12 +196,13 @@ fn one<'a>(run: &Run, case: &'a Case, root: &Path) -> Result<Outcome<'a>> {
     })
 }
 
-/// Copies the answer and the changes of a case to `folder`. Without git on the machine there is no patch.
+/// Copies the answer and the changes of a case to `folder`. Without git on the machine there is no
+/// patch.
 fn keep(folder: &Path, workspace: &Workspace, case: &Case, cancel: &Cancel) -> Result<()> {
-    // An id is a name of ours or of the suite's author; a path in it must not lead out of the folder.
+    // An id comes from us or from the suite's author; a path in it must not lead out of the folder.
     let name = case.id.replace(['/', '\\'], "_");
     std::fs::copy(workspace.answer(), folder.join(format!("{name}.answer.txt")))?;
-    // In an index of its own, because a check may ask git which files are new.
+    // In a separate git index, because a check may ask git which files are new.
     let line = "export GIT_INDEX_FILE=\"$ANSWER.index\"; cp .git/index \"$GIT_INDEX_FILE\" && git add -A -N . && \
                 git --no-pager diff --no-color HEAD";
     let patch = workspace.bash(case, line, cancel)?;
@@ -209,7 +213,7 @@ fn keep(folder: &Path, workspace: &Workspace, case: &Case, cancel: &Cancel) -> R
 }
 
 impl Outcome<'_> {
-    /// The answer counts as whole from this share on.
+    /// Share from which the answer counts as complete.
     const WHOLE: f64 = 0.99;
 
     fn is_whole(&self) -> bool {
@@ -219,7 +223,7 @@ impl Outcome<'_> {
     fn line(&self) -> String {
         let why = match self.harm.first() {
             Some(harm) => format!(": {harm}"),
-            None if self.timed_out => ": was ended, it took too long or printed too much".to_owned(),
+            None if self.timed_out => ": was stopped because it took too long or printed too much".to_owned(),
             None => String::new(),
         };
         let cost = self.cost.as_ref().map(|cost| {
@@ -234,7 +238,7 @@ impl Outcome<'_> {
     }
 }
 
-/// The figures of all cases, and of those of each kind.
+/// The figures of all cases, and of each kind of case.
 fn figures(outcomes: &[Outcome]) -> Value {
     let mut by_kind: BTreeMap<&str, Vec<&Outcome>> = BTreeMap::new();
     for outcome in outcomes {
@@ -242,7 +246,7 @@ fn figures(outcomes: &[Outcome]) -> Value {
     }
     let by_kind: BTreeMap<&str, Value> = by_kind.into_iter().map(|(kind, own)| (kind, sums(own))).collect();
     let mut figures = sums(outcomes.iter().collect());
-    // Null for an agent that does not report what it cost.
+    // Null for an agent that does not report its cost.
     let median = |of: fn(&Cost) -> usize| {
         let mut counts: Vec<f64> =
             outcomes.iter().filter_map(|one| one.cost.as_ref()).map(|it| of(it) as f64).collect();

@@ -1,4 +1,4 @@
-//! The shapes of Gemma 3n: several hidden vectors of each token that are updated by turns (AltUp), and sliding windows.
+//! The shapes of Gemma 3n: several hidden vectors per token that are updated in turn (AltUp), and sliding windows.
 
 use super::blueprint::{Blueprint, Fill};
 
@@ -13,17 +13,18 @@ pub(super) struct Gemma3n {
     pub head: u64,
 }
 
-/// Sizes as they are known in public; they were not compared with the maker's own files.
+/// Publicly known sizes; they were not compared with the maker's own files.
 pub(super) const E4B: Gemma3n =
     Gemma3n { layers: 35, window: 512, hidden: 2048, inner: 16_384, heads: 8, kv_heads: 2, head: 256 };
 /// The last two layers use the keys and values of earlier ones.
 pub(super) const TINY: Gemma3n =
     Gemma3n { layers: 22, window: 128, hidden: 128, inner: 256, heads: 4, kv_heads: 2, head: 32 };
 
-/// Every how many layers one attends to the whole context.
+/// One in this many layers attends to the whole context.
 const EVERY: u32 = 5;
-/// Sizes that llama.cpp sets without the header (`llama-hparams.h`): hidden vectors of a token, numbers that every layer gets of
-/// it from a table of its own, and the inner size of the low-rank residual (LAuReL).
+/// Sizes that llama.cpp sets without the header (`llama-hparams.h`): hidden vectors per token,
+/// numbers per token that every layer gets from a table of its own, and the inner size of the
+/// low-rank residual (LAuReL).
 const VECTORS: u64 = 4;
 const PER_LAYER: u64 = 256;
 const LAUREL: u64 = 64;

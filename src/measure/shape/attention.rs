@@ -1,4 +1,5 @@
-//! The shapes of models with attention in all layers: Ministral 3, and GLM-4.7-Flash and Mistral 4 with latent attention.
+//! The shapes of models with attention in all layers: Ministral 3, and GLM-4.7-Flash and Mistral 4 with latent
+//! attention.
 
 use super::blueprint::{Blueprint, Fill, GATING_SIGMOID};
 
@@ -12,7 +13,7 @@ pub(super) struct Mistral {
     pub head: u64,
 }
 
-/// Sizes as they are known in public; they were not compared with the maker's own files.
+/// Publicly known sizes; they were not compared with the maker's own files.
 pub(super) const MINISTRAL_8B: Mistral =
     Mistral { layers: 34, hidden: 4096, inner: 14_336, heads: 32, kv_heads: 8, head: 128 };
 pub(super) const TINY_MISTRAL: Mistral =
@@ -61,7 +62,7 @@ pub(super) struct Latent {
     pub experts_used: u64,
 }
 
-/// Sizes as they are known in public; they were not compared with the maker's own files.
+/// Publicly known sizes; they were not compared with the maker's own files.
 pub(super) const GLM_FLASH: Latent = Latent {
     architecture: "deepseek2",
     layers: 47,
@@ -106,7 +107,7 @@ impl Latent {
             .sizes(&[
                 ("feed_forward_length", self.dense),
                 ("attention.head_count", self.heads),
-                // Key and value of a token are one latent vector.
+                // A token's key and value are a single latent vector.
                 ("attention.head_count_kv", 1),
                 ("attention.key_length", self.latent + self.rotated),
                 ("attention.value_length", self.latent),

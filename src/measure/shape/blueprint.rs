@@ -1,4 +1,4 @@
-//! The parts of a model file that a shape determines: the header's keys about its sizes, and its tensors.
+//! The parts of a model file determined by a shape: the header's size keys, and the tensors.
 
 use super::super::quant::{Quant, kind};
 use crate::models::gguf::TensorType;
@@ -7,14 +7,14 @@ use crate::models::gguf::write::HeaderWriter;
 /// `LLAMA_EXPERT_GATING_FUNC_TYPE_SIGMOID`; llama.cpp refuses an lfm2moe file without the key.
 pub(super) const GATING_SIGMOID: u64 = 2;
 
-/// How the numbers of a tensor are made.
+/// How the numbers of a tensor are generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
     /// Norms.
     Ones,
     /// Biases.
     Zeros,
-    /// Rates at which states decay: negative numbers of about -1.
+    /// Rates of decay of states: negative numbers of about -1.
     Decays,
     /// Small tensors that are never quantised, f32.
     Uniform,
@@ -42,14 +42,14 @@ impl Planned {
         }
     }
 
-    /// The quantisation of this matrix when `asked` is requested: Q4_0 if its rows are not a whole number of blocks, as in
-    /// llama.cpp's quantiser.
+    /// The quantisation of this matrix when `asked` is requested: Q4_0 if its rows are not a whole
+    /// number of blocks, as in llama.cpp's quantiser.
     pub fn quant(&self, asked: Quant) -> Quant {
         if self.shape[0].is_multiple_of(asked.kind().block) { asked } else { Quant::Q4_0 }
     }
 }
 
-/// Keys and tensors of a model file, without those of its vocabulary.
+/// Keys and tensors of a model file, except those of its vocabulary.
 pub struct Blueprint {
     pub architecture: &'static str,
     keys: HeaderWriter,
@@ -86,7 +86,7 @@ impl Blueprint {
         self
     }
 
-    /// The number of query heads, and the length of the keys and values of each.
+    /// The number of query heads, and the length of each one's keys and values.
     pub(super) fn heads(&mut self, heads: u64, length: u64) -> &mut Blueprint {
         self.sizes(&[
             ("attention.head_count", heads),
@@ -125,7 +125,8 @@ impl Blueprint {
         self.tensors.push(Planned { name: name.to_owned(), shape: shape.to_vec(), fill });
     }
 
-    /// The token table, the norm before the output, and the output matrix unless the token table is used for it.
+    /// The token table, the norm before the output, and the output matrix unless the token table
+    /// serves as one.
     pub(super) fn ends(&mut self, hidden: u64, vocabulary: u64, is_tied: bool) {
         self.tensor("token_embd.weight", &[hidden, vocabulary], Fill::Quantised);
         self.tensor("output_norm.weight", &[hidden], Fill::Ones);
@@ -161,7 +162,7 @@ impl Block<'_> {
         self.add(&format!("{name}.weight"), &[length], Fill::Ones);
     }
 
-    /// The four matrices of attention, with `queries` and `keys` numbers of a token in all heads.
+    /// The four matrices of attention, with `queries` and `keys` numbers per token over all heads.
     pub fn attention(&mut self, hidden: u64, queries: u64, keys: u64) {
         self.matrix("attn_q", hidden, queries);
         self.matrix("attn_k", hidden, keys);

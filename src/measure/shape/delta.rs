@@ -12,7 +12,7 @@ pub(super) struct Sizes {
     pub heads: u64,
     pub kv_heads: u64,
     pub head: u64,
-    /// Rotated numbers of a head, and how they divide into four sections of pairs.
+    /// Rotated numbers of a head, and their division into four sections of pairs.
     pub rotated: u64,
     pub sections: [i32; 4],
     /// Key and value heads of the delta nets, and the length of both.
@@ -24,16 +24,16 @@ pub(super) struct Sizes {
     /// 0 for a dense model.
     pub experts: u64,
     pub experts_used: u64,
-    /// Whether the token table is the output matrix too.
+    /// Whether the token table is also the output matrix.
     pub is_tied: bool,
 }
 
 /// Columns of the convolution.
 const CONV: u64 = 4;
-/// Every how many layers there is attention.
+/// One in this many layers has attention.
 const INTERVAL: u32 = 4;
 
-/// Sizes as they are known in public; they were not compared with the maker's own files.
+/// Publicly known sizes; they were not compared with the maker's own files.
 pub(super) const QWEN35_4B: Sizes = Sizes {
     architecture: "qwen35",
     layers: 32,
@@ -141,7 +141,7 @@ impl Sizes {
         block.norm("attn_norm", hidden);
         block.norm("post_attention_norm", hidden);
         if predicts || (layer + 1).is_multiple_of(INTERVAL) {
-            // Each query head has a gate of its length.
+            // Each query head has a gate of the same length.
             block.matrix("attn_q", hidden, 2 * self.heads * self.head);
             block.matrix("attn_k", hidden, self.kv_heads * self.head);
             block.matrix("attn_v", hidden, self.kv_heads * self.head);

@@ -1,4 +1,4 @@
-//! The shapes of LFM2, short convolutions and attention by turns, and of BitNet b1.58.
+//! The shapes of LFM2, alternating short convolutions and attention, and of BitNet b1.58.
 
 use super::blueprint::{Blueprint, Fill, GATING_SIGMOID};
 
@@ -16,15 +16,16 @@ pub(super) struct Sizes {
     pub experts: u64,
     pub experts_used: u32,
     pub expert_ff: u64,
-    /// Layers at the start that are dense although the model has experts.
+    /// Number of initial layers that are dense although the model has experts.
     pub leading_dense: u32,
 }
 
 /// Width of the short convolution (`shortconv.l_cache`).
 const CONV_WIDTH: u64 = 3;
 
-/// The published hyper-parameters (ollama convert_lfm2.go, llama.cpp lfm2.cpp and lfm2moe.cpp, the vendor's cards).
-/// Which layers of the 24B and the 2.6B have attention is not published but inferred from their number.
+/// The published hyper-parameters (ollama convert_lfm2.go, llama.cpp lfm2.cpp and lfm2moe.cpp, the
+/// vendor's cards). Which layers of the 24B and the 2.6B have attention is not published, but
+/// inferred from their number.
 pub(super) const LFM2_24B: Sizes = Sizes {
     architecture: "lfm2moe",
     layers: 40,
@@ -85,7 +86,7 @@ impl Sizes {
             ]);
         }
         plan.tensor("token_embd.weight", &[self.hidden, vocabulary], Fill::Quantised);
-        // LFM2 files name the norm before the output after the embedding.
+        // LFM2 files call the norm before the output "token_embd_norm".
         let last_norm = if self.is_bitnet() { "output_norm.weight" } else { "token_embd_norm.weight" };
         plan.tensor(last_norm, &[self.hidden], Fill::Ones);
         (0..self.layers).for_each(|layer| self.layer(&mut plan, layer));

@@ -5,7 +5,8 @@ use super::blueprint::{Block, Blueprint, Fill};
 #[derive(Clone, Copy)]
 pub(super) struct Sizes {
     pub architecture: &'static str,
-    /// One letter a layer: `M` Mamba, `*` attention, `E` experts alone; `B` Mamba alongside attention.
+    /// One letter per layer: `M` Mamba, `*` attention, `E` experts only; `B` Mamba alongside
+    /// attention.
     pub layers: &'static str,
     pub hidden: u64,
     pub heads: u64,
@@ -29,7 +30,7 @@ pub(super) struct Sizes {
 /// Columns of the convolution.
 const CONV: u64 = 4;
 
-/// Sizes as they are known in public; they were not compared with the maker's own files.
+/// Publicly known sizes; they were not compared with the maker's own files.
 pub(super) const GRANITE_H_TINY: Sizes = Sizes {
     architecture: "granitehybrid",
     layers: "MMMMM*MMMMMMMMM*MMMMMMMMM*MMMMMMMMM*MMMM",
@@ -174,7 +175,7 @@ impl Sizes {
                 block.feed_forward("_shexp", hidden, self.shared);
             }
             "falcon-h1" => {
-                // llama.cpp asks for this norm without the usual ending.
+                // llama.cpp expects this norm without the usual ending.
                 block.add("ffn_norm", &[hidden], Fill::Ones);
                 block.feed_forward("", hidden, self.inner);
             }

@@ -5,9 +5,9 @@ use super::blueprint::{Blueprint, Fill};
 #[derive(Clone, Copy)]
 pub(super) struct Gemma {
     pub layers: u32,
-    /// Every how many layers one attends to the whole context.
+    /// One in this many layers attends to the whole context.
     pub every: u32,
-    /// Layers at the end that use the keys and values of earlier ones.
+    /// Number of final layers that use the keys and values of earlier ones.
     pub shared: u32,
     pub window: u64,
     pub hidden: u64,
@@ -16,11 +16,11 @@ pub(super) struct Gemma {
     /// Key/value heads and head length of layers with a window, and of the others.
     pub kv_heads: (u64, u64),
     pub head: (u64, u64),
-    /// Numbers that every layer gets of each token from a table of its own; 0 if it has none.
+    /// Numbers per token that every layer gets from a table of its own; 0 if it has none.
     pub per_layer: u64,
 }
 
-/// Sizes as they are known in public; they were not compared with the maker's own files.
+/// Publicly known sizes; they were not compared with the maker's own files.
 pub(super) const GEMMA4_E4B: Gemma = Gemma {
     layers: 42,
     every: 6,
@@ -105,7 +105,7 @@ impl Gemma {
         block.norm("attn_q_norm", head);
         if layer < self.layers - self.shared {
             block.matrix("attn_k", hidden, kv_heads * head);
-            // Without a matrix of their own, values are the keys.
+            // Without a separate matrix, the values equal the keys.
             if slides || self.per_layer > 0 {
                 block.matrix("attn_v", hidden, kv_heads * head);
             }
@@ -138,7 +138,7 @@ pub(super) struct GptOss {
     pub experts_used: u64,
 }
 
-/// Sizes as they are known in public; they were not compared with the maker's own files.
+/// Publicly known sizes; they were not compared with the maker's own files.
 pub(super) const GPT_OSS_20B: GptOss = GptOss {
     layers: 24,
     window: 128,

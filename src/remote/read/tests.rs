@@ -1,4 +1,4 @@
-//! Replies as different servers write them, and replies that were cut.
+//! Tests with replies as different servers write them, and with truncated replies.
 
 use serde_json::json;
 

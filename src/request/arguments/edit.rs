@@ -1,4 +1,5 @@
-//! Finds the one line that `change X from A to B` means, so that an edit needs no model. Finds nothing when unsure.
+//! Finds the one line that `change X from A to B` refers to, so that an edit needs no model. Finds nothing when
+//! unsure.
 
 use std::ops::RangeInclusive;
 
@@ -15,26 +16,27 @@ pub struct Edit {
     pub new: String,
 }
 
-/// How much the best place's score must be above that of the next one.
+/// Margin by which the best place's score must exceed the next one's.
 const MARGIN: f32 = 0.75;
 
 /// Maximum number of lines an edit may span, from the first place that changes to the last.
 const SPAN_LINES_MAX: usize = 200;
 
-/// Longer files are not edited here, because every line is looked at.
+/// Longer files are not edited here, because every line is examined.
 pub(super) const FILE_BYTES_MAX: usize = 4 << 20;
 
-/// The edit of `file` that `step` asks for (`change`, `set`, `replace`, `rename`, `bump`, `enable`, …).
+/// The edit of `file` requested by `step` (`change`, `set`, `replace`, `rename`, `bump`, `enable`,
+/// …).
 ///
 /// # Errors
-/// The step names no new value, or no line matches it, or several match about equally.
+/// If the step names no new value, or no line matches it, or several match about equally.
 pub fn settle_edit(step: &str, file: &str) -> Result<Edit, Unsettled> {
     // A byte order mark is not part of the first line.
     let file = file.strip_prefix('\u{feff}').unwrap_or(file);
     settle(&intent::read(step, file).ok_or(Unsettled::Unsaid)?, file)
 }
 
-/// The edit of `file` that `intent` describes.
+/// The edit of `file` described by `intent`.
 pub(in crate::request) fn settle(intent: &Intent, file: &str) -> Result<Edit, Unsettled> {
     if file.len() > FILE_BYTES_MAX {
         return Err(Unsettled::of(format!("it is larger than {FILE_BYTES_MAX} bytes")));
@@ -51,13 +53,13 @@ pub(in crate::request) fn settle(intent: &Intent, file: &str) -> Result<Edit, Un
     for (at, line) in &changed {
         lines[*at] = line;
     }
-    let unclear = || Unsettled::of("the line cannot be told from others");
+    let unclear = || Unsettled::of("the line cannot be distinguished from others");
     Edit::between(file, &lines.join("\n")).ok_or_else(unclear)
 }
 
 impl Edit {
-    /// The edit that turns `file` into `after`, extended by lines around it until `old` is unique in the file. `None` if they are equal, or
-    /// the lines occur more than once.
+    /// The edit that turns `file` into `after`, extended by surrounding lines until `old` is unique
+    /// in the file. `None` if they are equal, or the lines occur more than once.
     pub(super) fn between(file: &str, after: &str) -> Option<Edit> {
         if file == after {
             return None;
@@ -66,7 +68,8 @@ impl Edit {
         let (old, new): (Vec<&str>, Vec<&str>) = (file.split(newline).collect(), after.split(newline).collect());
         let first = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
         let same = old[first..].iter().rev().zip(new[first..].iter().rev()).take_while(|(a, b)| a == b).count();
-        // Removing whole lines also removes a line end, so the edit includes the next line that stays.
+        // Removing whole lines also removes a line end, so the edit includes the next remaining
+        // line.
         let gone = old.len() - same;
         let (from, to) = match (gone, new.len() == first + same) {
             (gone, true) if gone < old.len() => (first, gone),
@@ -80,10 +83,10 @@ impl Edit {
     }
 }
 
-/// A small range of lines around `first..=last` whose text, joined by `newline`, occurs in the file only once; `None` if there is none.
-/// `lines` are all lines of the file.
+/// A small range of lines around `first..=last` whose text, joined by `newline`, occurs only once
+/// in the file; `None` if there is none. `lines` are all lines of the file.
 fn unmistakable(file: &str, lines: &[&str], newline: &str, first: usize, last: usize) -> Option<RangeInclusive<usize>> {
-    /// Lines taken above or below a place before it is given up as not unique.
+    /// Lines added above or below a place before it is given up as not unique.
     const AROUND_MAX: usize = 12;
     let above = (0..=AROUND_MAX).map(|above| (above, 0));
     let around = (1..=AROUND_MAX).flat_map(|below| [(0, below), (below, below)]);
@@ -94,7 +97,8 @@ fn unmistakable(file: &str, lines: &[&str], newline: &str, first: usize, last: u
     })
 }
 
-/// Whether one identifier replaces another, with no word about which place is meant: `replace createRoot with hydrateRoot`.
+/// Whether one identifier replaces another, without a word about which place is meant:
+/// `replace createRoot with hydrateRoot`.
 fn is_renaming(old: &str, intent: &Intent) -> bool {
     let is_name = |text: &str| {
         text.starts_with(|c: char| c.is_alphabetic() || c == '_')
@@ -103,10 +107,10 @@ fn is_renaming(old: &str, intent: &Intent) -> bool {
     intent.exact && intent.about.is_empty() && intent::is_coined(old) && is_name(old) && is_name(&intent.new)
 }
 
-/// A line, counted from 0, and its new text.
+/// A line number, from 0, and the new text.
 type Changed = (usize, String);
 
-/// Every line with a whole occurrence of `old`.
+/// Every line with `old` as a whole word.
 fn everywhere(lines: &[&str], old: &str, new: &str) -> Option<Vec<Changed>> {
     let found = lines.iter().enumerate().map(|(at, line)| (at, line, places::whole(line, old, &[])));
     let changed: Vec<Changed> = found
@@ -117,10 +121,11 @@ fn everywhere(lines: &[&str], old: &str, new: &str) -> Option<Vec<Changed>> {
     (last - first < SPAN_LINES_MAX).then_some(changed)
 }
 
-/// A score, a line, and what was found in it.
+/// A score, a line, and the text found in it.
 type Ranked = (f32, usize, String);
 
-/// The place with the highest score, if it is clearly above that of the next; else the lines of those that are not below it.
+/// The place with the highest score, if it clearly exceeds the next one's; else the lines that
+/// score about as high.
 fn clearly_best(mut ranked: Vec<Ranked>) -> Result<Ranked, Vec<usize>> {
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let near = ranked.iter().take_while(|one| ranked[0].0 - one.0 < MARGIN).count();
@@ -131,7 +136,7 @@ fn clearly_best(mut ranked: Vec<Ranked>) -> Result<Ranked, Vec<usize>> {
     }
 }
 
-/// `old` replaced in the one line that matches the description best.
+/// `old` replaced in the one line that best matches the description.
 fn one_place(lines: &[&str], old: &str, intent: &Intent) -> Result<Changed, Unsettled> {
     let (forms, new) = forms(old, &intent.new);
     let whole = |line: &str, form: &str| places::whole(line, form, &intent.about);
@@ -153,7 +158,8 @@ fn one_place(lines: &[&str], old: &str, intent: &Intent) -> Result<Changed, Unse
     Ok((at, replaced(lines[at], &form, &matching(&form, &new), &[offset])))
 }
 
-/// The forms in which a file may have the old value, and the new one in such a form. An empty value has quotation marks.
+/// The forms in which a file may write the old value, and the new value in such a form. An empty
+/// value has quotation marks.
 fn forms(old: &str, new: &str) -> (Vec<String>, String) {
     match old {
         "" => (["\"\"", "''"].map(str::to_owned).to_vec(), format!("\"{new}\"")),
@@ -161,7 +167,8 @@ fn forms(old: &str, new: &str) -> (Vec<String>, String) {
     }
 }
 
-/// Replaces the object of the step as a text of the file: `change A to B`, where A is not the name of a value. `None` if it may be one.
+/// Replaces the object of the step as a text of the file: `change A to B`, where A is not the name
+/// of a value. `None` if it may be one.
 fn of_text(lines: &[&str], intent: &Intent) -> Option<Result<Changed, Unsettled>> {
     let object = intent
         .object
@@ -195,7 +202,8 @@ fn chosen(line: &str, offsets: &[usize]) -> Option<usize> {
     behind.next().copied().filter(|_| behind.next().is_none())
 }
 
-/// Score bonus: a line that assigns a value is meant more often than one that uses it, a comment almost never.
+/// Score bonus: a line that assigns a value is meant more often than one that uses it, and a
+/// comment hardly ever.
 fn bonus(line: &str) -> f32 {
     if is_comment(line) {
         -0.8
@@ -230,7 +238,8 @@ fn assignment(lines: &[&str], intent: &Intent) -> Result<Changed, Unsettled> {
             unfitting.push((score, at, String::new()));
             continue;
         };
-        // If several keys match (two `"version"` entries), a new number goes to one that holds a number.
+        // If several keys match (two `"version"` entries), a new number goes to one whose value is
+        // a number.
         if is_number(&intent.new) && is_number(&line[start..end]) {
             score += MARGIN;
         }
@@ -299,7 +308,7 @@ fn starts_number(value: &str) -> bool {
     value.strip_prefix(['-', '+']).unwrap_or(value).starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// Words for true and false, as files write them.
+/// Words for true and false in files.
 const FLAGS: [(&str, &str); 5] =
     [("true", "false"), ("True", "False"), ("TRUE", "FALSE"), ("on", "off"), ("yes", "no")];
 
@@ -307,8 +316,8 @@ fn flags(value: &str) -> Option<(&'static str, &'static str)> {
     FLAGS.into_iter().find(|(yes, no)| value == *yes || value == *no)
 }
 
-/// `new` in the style of `old` (quotes, word for true or false, digits); `None` if it is not a value of that kind.
-/// `is_last`: the line ends behind it.
+/// `new` in the style of `old` (quotes, word for true or false, digits); `None` if it is not a
+/// value of that kind. `is_last`: nothing follows it on the line.
 fn fitting(old: &str, new: &str, is_last: bool) -> Option<String> {
     let bare = new.trim_matches(['"', '\'', '`']);
     if let Some(quote) = old.chars().next().filter(|c| matches!(c, '"' | '\'' | '`')) {
@@ -325,13 +334,14 @@ fn fitting(old: &str, new: &str, is_last: bool) -> Option<String> {
         return starts_number(bare).then(|| matching(old, bare));
     }
     let is_one = |c: char| c.is_alphanumeric() || "_-.:".contains(c);
-    // A plain value up to the end of its line may have blanks and signs, as in INI files.
+    // A plain value at the end of its line may contain blanks and signs, as in INI files.
     let is_text = |c: char| !c.is_control() && !"\"'`\\,;#(){}[]=".contains(c);
     let is_word = !bare.trim().is_empty() && bare.chars().all(|c| is_one(c) || is_last && is_text(c));
     (is_word && flags(&bare.to_lowercase()).is_none()).then(|| bare.to_owned())
 }
 
-/// A number keeps the unit or type and the digit groups of the file: `5u32` -> `3u32`, `30s` -> `60s`, `5_000` -> `10_000`.
+/// A number keeps the file's unit or type and digit groups: `5u32` -> `3u32`, `30s` -> `60s`,
+/// `5_000` -> `10_000`.
 fn matching(old: &str, new: &str) -> String {
     let plain = new.replace(',', "");
     if !starts_number(old) || !plain.chars().all(|c| c.is_ascii_digit() || c == '.' || c == '-') {
@@ -340,7 +350,7 @@ fn matching(old: &str, new: &str) -> String {
     let written = if old.contains('_') { grouped(&plain) } else { plain };
     let unsigned = old.trim_start_matches(['-', '+']);
     let suffix = unsigned.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '_'));
-    // `0x0A`, `2e-4` and `1.2-rc1` go on after their first digits.
+    // `0x0A`, `2e-4` and `1.2-rc1` continue after their first digits.
     let has_prefix = ["0x", "0X", "0b", "0o"].iter().any(|prefix| unsigned.starts_with(prefix));
     let is_unit = !has_prefix && suffix.chars().all(|c| c.is_alphabetic() || c == '%') || places::is_type(suffix);
     if is_unit { format!("{written}{suffix}") } else { written }

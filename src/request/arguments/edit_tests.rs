@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{Unsettled, settle_edit};
 
-/// Checks that the first line that changes becomes `expected`; if that is empty, that no edit is made.
+/// Checks that the first changed line becomes `expected`; if that is empty, that no edit is made.
 fn check(step: &str, file: &str, expected: &str) {
     let edit = settle_edit(step, file);
     let Ok(edit) = edit else {

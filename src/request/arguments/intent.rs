@@ -15,11 +15,12 @@ pub(in crate::request) struct Intent {
     pub about: Vec<String>,
     pub old: Option<String>,
     pub new: String,
-    /// Every place is meant: a rename, or `everywhere`.
+    /// Whether every place is meant: a rename, or `everywhere`.
     pub all: bool,
-    /// The old text is meant literally, as an identifier or a quotation is.
+    /// Whether the old text is literal, like an identifier or a quotation.
     pub exact: bool,
-    /// The text that is to change, if the step does not say whether it is a text or the name of a value: `change A to B`.
+    /// The text to change, if the step does not say whether it is a text or the name of a value:
+    /// `change A to B`.
     pub object: Option<String>,
 }
 
@@ -34,7 +35,7 @@ const OF_TEXTS: &str = "change, modify, edit, turn, switch, update, convert, и�
 const ENDS: &str = "in, inside, everywhere, throughout, within, across, then, so, because, instead, please, в, везде";
 const JOINTS: &str = "of, and, for, и";
 
-/// Words by which every place is meant.
+/// Words that mean every place.
 const EVERYWHERE: &str = "all, every, everywhere, occurrences, везде";
 
 /// Words that do not help to find the place.
@@ -44,7 +45,7 @@ pub(super) const EMPTY: &str = "\
     occurrence, by, at, is, be, on, as, so, then, there, now, string, text, word, typo, into, not, instead, rather, than, \
     should, say, von, auf, de, à, значение, в, на, с";
 
-/// The change from `old` to `new` where the words of `about` say.
+/// The change from `old` to `new`, at the place described by `about`.
 pub(in crate::request) fn from_to(about_text: &str, old: &str, new: &str) -> Intent {
     let tokens = scan_line(about_text);
     let all = tokens.iter().any(|token| listed(EVERYWHERE, &token.low));
@@ -52,7 +53,8 @@ pub(in crate::request) fn from_to(about_text: &str, old: &str, new: &str) -> Int
     Intent { about, old: Some(old.to_owned()), new: new.to_owned(), all, exact: false, object: None }
 }
 
-/// The change that `step` asks for; `None` if it names no new value. Words that occur in `file` are taken for the old text.
+/// The change that `step` asks for; `None` if it names no new value. Words that occur in `file`
+/// count as the old text.
 pub(super) fn read(step: &str, file: &str) -> Option<Intent> {
     let tokens = scan_line(step);
     let verb = tokens.iter().position(|token| listed(VERBS, &token.low))?;
@@ -85,22 +87,22 @@ pub(super) fn read(step: &str, file: &str) -> Option<Intent> {
         at.split(from, to)
     });
     let first = readings.next()?;
-    // Of several words `to` the one that leaves an old text of the file.
+    // Of several words `to`, the one that leaves an old text that is in the file.
     let is_there = |intent: &Intent| intent.old.as_deref().is_none_or(|old| holds(file, old));
     if is_there(&first) { Some(first) } else { Some(readings.find(is_there).unwrap_or(first)) }
 }
 
-/// A step that changes something, with the file in which it does.
+/// A step that changes something, with its file.
 struct Clause<'c> {
     step: &'c str,
     tokens: &'c [Token<'c>],
-    /// Place of its verb.
+    /// Index of its verb.
     verb: usize,
     file: &'c str,
 }
 
 impl Clause<'_> {
-    /// The change, if the words at `from` and `to` are before the old and the new value.
+    /// The change, if the words at `from` and `to` precede the old and the new value.
     fn split(&self, from: Option<usize>, to: usize) -> Option<Intent> {
         let Clause { step, tokens, verb, file } = *self;
         let name = tokens[verb].low.as_str();
@@ -140,12 +142,12 @@ impl Clause<'_> {
     }
 }
 
-/// Whether the object of a verb is a text or name exactly as the file has it.
+/// Whether the object of a verb is a text or name exactly as in the file.
 fn is_literal(verb: &str) -> bool {
     matches!(verb, "replace" | "rename" | "substitute" | "swap" | "correct" | "fix" | "замени" | "переименуй")
 }
 
-/// The text of some tokens as it is written; without its marks if it is a quotation.
+/// Some tokens as written; a quotation without its quotation marks.
 fn raw(step: &str, tokens: &[Token]) -> String {
     match tokens {
         [] => String::new(),
@@ -155,7 +157,7 @@ fn raw(step: &str, tokens: &[Token]) -> String {
     }
 }
 
-/// The scanner does not take empty quotation marks for a quotation.
+/// The scanner does not treat empty quotation marks as a quotation.
 fn without_empty_quotes(text: &str) -> &str {
     if matches!(text, "\"\"" | "''" | "``" | "“”" | "‘’" | "«»") { "" } else { text }
 }
@@ -167,8 +169,8 @@ fn is_mark(tokens: &[Token], at: usize) -> bool {
     marks.contains(&tokens[at].kind) && !is_glued
 }
 
-/// The phrase that begins at token `from`, and the index of the token after it: up to the end of the sentence, or a
-/// path with its preposition.
+/// The phrase that begins at token `from`, and the index of the token after it: up to the end of
+/// the sentence, or a path with its preposition.
 fn phrase_from(step: &str, tokens: &[Token], from: usize) -> Option<(String, usize)> {
     let leads = |at: usize| {
         let near = &tokens[at + 1..(at + 4).min(tokens.len())];
@@ -195,7 +197,7 @@ fn value(step: &str, tokens: &[Token], from: usize, to: usize) -> Option<(String
     let run_end = (from..to).find(|&i| i + 1 == to || tokens[i + 1].start > tokens[i].end).map_or(to, |last| last + 1);
     let run = &step[first.start..tokens[run_end - 1].end];
     let ends = |&i: &usize| is_mark(tokens, i) || listed(ENDS, &tokens[i].low) || listed(JOINTS, &tokens[i].low);
-    // Signs may be a value: `!=`, `,`, `🙂`.
+    // A value may consist of signs: `!=`, `,`, `🙂`.
     let is_of_signs = places::is_of_signs(run);
     let begin = if is_of_signs { run_end } else { from };
     let end = (begin..to).find(ends).unwrap_or(to);
@@ -216,7 +218,8 @@ pub(super) fn is_number(word: &str) -> bool {
     bare.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// The old text among the tokens of the object, with its token range: a quotation, the whole phrase or a name that `file` contains.
+/// The old text among the object's tokens, with its token range: a quotation, the whole phrase or a
+/// name that occurs in `file`.
 fn named(
     step: &str,
     tokens: &[Token],
@@ -263,13 +266,13 @@ fn named(
     Some((tokens[i].text.trim_end_matches("()").to_owned(), i..i + 1))
 }
 
-/// Whether a number counts the items of a list: `1)`, `2.`.
+/// Whether a number enumerates list items: `1)`, `2.`.
 fn is_list_number(tokens: &[Token], at: usize) -> bool {
     let is_glued = |next: &&Token| next.start == tokens[at].end && matches!(next.kind, Kind::Close | Kind::Stop);
     tokens[at].text.chars().all(|c| c.is_ascii_digit()) && tokens.get(at + 1).filter(is_glued).is_some()
 }
 
-/// Whether a name has an underscore, or a capital after its first letter, as names in code do.
+/// Whether a name has an underscore, or a capital after its first letter, like names in code.
 pub(super) fn is_coined(name: &str) -> bool {
     name.contains('_') || name.chars().skip(1).any(char::is_uppercase)
 }
@@ -278,7 +281,8 @@ fn holds(file: &str, text: &str) -> bool {
     !places::whole(file, text.trim_end_matches("()"), &[]).is_empty()
 }
 
-/// The words of some tokens that can describe a place. Paths are left out: they say which file is meant.
+/// The words among some tokens that can describe a place. Paths are left out, because they identify
+/// the file.
 fn about(tokens: &[Token], range: Range<usize>) -> Vec<String> {
     let mut words = Vec::new();
     for token in &tokens[range] {

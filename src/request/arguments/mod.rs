@@ -1,4 +1,5 @@
-//! Reads from a clause, without a model, what it spells out: an edit (`change X from A to B`), a removal, or a command. Pure.
+//! Reads the explicit content of a clause without a model: an edit (`change X from A to B`), a removal or a command.
+//! Pure.
 
 mod edit;
 mod intent;

@@ -1,14 +1,14 @@
-//! Finds the words that name what a step removes from a file: `the line about X` in `take the line about X out of notes.md`.
+//! Finds what a step removes from a file: `the line about X` in `take the line about X out of notes.md`.
 
 use crate::language::clauses::names;
 use crate::language::clauses::scan::{Kind, Token};
 use crate::language::clauses::words::{is_polite, listed};
 
 const REMOVES: &str = "remove, delete, erase, strip, удали, удалить, убери, убрать, сотри, вычеркни";
-/// Verbs that remove only together with a particle.
+/// Verbs that mean removal only together with a particle.
 const WITH_PARTICLE: &str = "take, cut, strike, cross";
 const PARTICLES: &str = "out, away, off";
-/// Verbs that remove only with `from`: `drop a note in a.md` adds one.
+/// Verbs that mean removal only with `from`: `drop a note in a.md` adds one.
 const DROPS: &str = "drop, cut";
 /// Words before a new value: `drop the limit to 5 from a.md` removes nothing.
 const VALUE_FOLLOWS: &str = "to, by, into";
@@ -18,10 +18,11 @@ const IN_FRONT: &str = "in, inside, from, в, из";
 const WITHIN: &str = "from, out, in, inside, of, из, в";
 /// Words that begin a reason.
 const REASONS: &str = "since, because, as, so";
-/// Words at the end that say nothing about the object.
+/// Trailing words that say nothing about the object.
 const TAILS: &str = "please, now, too, also, again, completely, entirely, everywhere, there, пожалуйста, везде";
 
-/// The tokens that name what is removed, before and after the file; `None` if nothing is removed.
+/// The tokens that name the object of the removal, before and after the file; `None` if nothing is
+/// removed.
 pub(super) fn object<'s>(tokens: &[Token<'s>]) -> Option<Vec<Token<'s>>> {
     let word =
         |at: usize| tokens.get(at).filter(|token| token.kind == Kind::Word).map_or("", |token| token.low.as_str());
@@ -88,7 +89,7 @@ fn without_pointer(tokens: &[Token], from: usize) -> usize {
     (from..tokens.len()).find(points).unwrap_or(tokens.len())
 }
 
-/// Whether the token is a word of this table.
+/// Whether the token is a word in this table.
 fn is_word(token: &Token, table: &str) -> bool {
     token.kind == Kind::Word && listed(table, &token.low)
 }

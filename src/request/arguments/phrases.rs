@@ -9,13 +9,14 @@ use crate::language::clauses::names;
 use crate::language::clauses::scan::{Kind, scan_line};
 use crate::language::clauses::words::{self, listed};
 
-/// Programs that people run by name, but for those that are also ordinary words: `with just one thread`.
+/// Programs that people run by name, except those that are also ordinary words:
+/// `with just one thread`.
 const PROGRAMS: &str = "cargo|npm|npx|pnpm|yarn|bun|deno|node|cmake|ninja|pytest|python3?|pip|uv|tox|ruff|mypy|git|docker|gradle|\
     mvn|dotnet|swift|ruby|rake|bundle|php|composer|eslint|prettier|tsc|jest|vitest|bash|sh";
 /// Nouns after `run` that are not programs.
 const NOUNS: &str = "tests, test, benchmarks, linter, everything, all";
 
-/// Whether `text` asks to see the output of a command, as `show the git log` does.
+/// Whether `text` asks to see the output of a command, as in `show the git log`.
 pub fn shows_command(text: &str) -> bool {
     shown(text).is_some()
 }
@@ -40,7 +41,8 @@ fn shown(text: &str) -> Option<&str> {
     found.get(1).filter(|_| ends).map(|shown| shown.as_str())
 }
 
-/// The command that `text` spells out: quoted, after `run` or `execute`, after `with` (`with cargo test`), or as `the git log`.
+/// The command given in `text`: quoted, after `run` or `execute`, after `with` (`with cargo test`),
+/// or as `the git log`.
 pub fn command(text: &str) -> Option<&str> {
     let quoted = scan_line(text).iter().find(|token| token.kind == Kind::Opaque).map(names::unquoted);
     quoted.or_else(|| named(text))

@@ -1,9 +1,9 @@
-//! Finds where a text occurs in a file by itself, and scores how well a line matches a description.
+//! Finds whole occurrences of a text in a file, and scores how well a line matches a description.
 
 use crate::edit::is_comment;
 use crate::language::words;
 
-/// Units that may follow a number directly, and a word of a request for each.
+/// Units that may directly follow a number, each with a word for it in requests.
 const UNITS: &[(&str, &str)] = &[
     ("s", "second"),
     ("sec", "second"),
@@ -25,14 +25,15 @@ const UNITS: &[(&str, &str)] = &[
     ("x", "time"),
     ("cm", "centimetre"),
 ];
-/// Types that code writes behind a number.
+/// Types that code writes after a number.
 const TYPES: &[&str] = &[
     "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize", "f32", "f64", "L", "UL",
     "LL", "ULL", "U", "u", "ul", "n",
 ];
 
-/// The byte offsets of `text` in `file` where it is not part of a longer word, number, name or sign. A unit may follow
-/// a number if `about`, the words of the request around it, has that unit.
+/// The byte offsets of `text` in `file` where it is not part of a longer word, number, name or
+/// sign. A unit may follow a number if `about`, the surrounding words of the request, contains that
+/// unit.
 pub(super) fn whole(file: &str, text: &str, about: &[String]) -> Vec<usize> {
     if text.is_empty() {
         return Vec::new();
@@ -50,7 +51,8 @@ pub(super) fn whole(file: &str, text: &str, about: &[String]) -> Vec<usize> {
     file.match_indices(text).map(|(at, _)| at).filter(ends).collect()
 }
 
-/// Whether a number that comes after `before` begins there, and is not the end of `-5`, `1.5`, `0x5`, `1e-5`, `$5` or `1,500`.
+/// Whether a number that follows `before` begins there, rather than being the end of `-5`, `1.5`,
+/// `0x5`, `1e-5`, `$5` or `1,500`.
 fn begins_number(before: &str, number: &str) -> bool {
     let mut letters = before.chars().rev();
     let (last, beyond) = (letters.next().unwrap_or(' '), letters.next().unwrap_or(' '));
@@ -65,7 +67,8 @@ fn begins_number(before: &str, number: &str) -> bool {
         || !is_negative && matches!(last, '-' | '+'))
 }
 
-/// Whether a number ends before `behind`, and does not go on as `50`, `5.5`, `5_000`, `5e3`, `5-rc1` or with a unit that is not in `about`.
+/// Whether a number ends before `behind`, rather than continuing as `50`, `5.5`, `5_000`, `5e3`,
+/// `5-rc1` or with a unit that is not in `about`.
 fn ends_number(behind: &str, about: &[String]) -> bool {
     let mut letters = behind.chars();
     let (next, beyond) = (letters.next().unwrap_or(' '), letters.next().unwrap_or(' '));
@@ -87,12 +90,13 @@ fn ends_number(behind: &str, about: &[String]) -> bool {
     }
 }
 
-/// Whether a text is a type that code writes behind a number.
+/// Whether a text is a type that code writes after a number.
 pub(super) fn is_type(text: &str) -> bool {
     TYPES.contains(&text)
 }
 
-/// The byte offsets of `text` in `file` with no letter, digit or underscore next to it where it has one itself.
+/// The byte offsets of `text` in `file`, except where it continues a word: wherever `text` begins
+/// or ends with a letter, digit or underscore, none may be adjacent.
 pub(super) fn apart(file: &str, text: &str) -> Vec<usize> {
     let (first, last) = (text.chars().next(), text.chars().next_back());
     let is_word_at = |c: Option<char>| c.is_some_and(is_word);
@@ -104,7 +108,7 @@ pub(super) fn apart(file: &str, text: &str) -> Vec<usize> {
     places.into_iter().filter(is_apart).collect()
 }
 
-/// Whether a word of a request, without its plural, names a unit.
+/// Whether a word of a request, in the singular, names a unit.
 pub(super) fn is_unit(word: &str) -> bool {
     UNITS.iter().any(|(short, long)| short.len() > 1 && *short == word || *long == word)
         || matches!(word, "byte" | "bytes" | "kib" | "mib" | "gib" | "thousand" | "million" | "hundred")
@@ -114,7 +118,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Whether a character belongs to the one before it: an accent, a skin tone, a joiner.
+/// Whether a character belongs to the previous one: an accent, a skin tone, a joiner.
 fn joins(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}')
 }
@@ -123,12 +127,13 @@ fn is_sign(c: char) -> bool {
     matches!(c, '=' | '!' | '<' | '>' | '+' | '-' | '*' | '/' | '&' | '|' | '^' | '%' | ':' | '~')
 }
 
-/// Whether a text has no letter and no digit: `!=`, `,`, `🙂`.
+/// Whether a text has no letters or digits: `!=`, `,`, `🙂`.
 pub(super) fn is_of_signs(text: &str) -> bool {
     !text.contains(char::is_alphanumeric)
 }
 
-/// Whether a name continues with a dash or dot and more letters. In names of code (`max_size.x`) a dot does not continue the name.
+/// Whether a name continues with a dash or dot and more letters. In names of code (`max_size.x`), a
+/// dot does not continue the name.
 fn is_link(c: char, text: &str) -> bool {
     c == '-' || c == '.' && !super::intent::is_coined(text)
 }
@@ -143,7 +148,8 @@ fn goes_on(text: &str, behind: &str) -> bool {
         || is_of_signs(text) && is_sign(last) && is_sign(next)
 }
 
-/// Whether `text` only ends a word after `before`: `blue` in `light-blue`, `$name`, `=` in `!=`.
+/// Whether `text` is only the end of a word after `before`: `blue` in `light-blue`, `$name`, `=` in
+/// `!=`.
 fn goes_on_before(before: &str, text: &str) -> bool {
     let first = text.chars().next().unwrap_or(' ');
     let mut letters = before.chars().rev();
@@ -165,7 +171,8 @@ pub(super) fn parts(text: &str) -> Vec<String> {
     words::split(text).iter().map(singular).collect()
 }
 
-/// Whether two words mean the same: equal, or with almost the same beginning (`retry`, `retrie`; `max`, `maximum`).
+/// Whether two words mean the same: equal, or with almost the same beginning (`retry`, `retrie`;
+/// `max`, `maximum`).
 pub(super) fn same(a: &str, b: &str) -> bool {
     let shared = a.chars().zip(b.chars()).take_while(|(x, y)| x == y).count();
     a == b
@@ -173,7 +180,8 @@ pub(super) fn same(a: &str, b: &str) -> bool {
         || shared == 3 && (a == "max" || b == "max" || a == "min" || b == "min")
 }
 
-/// Score of line `at` for the words `about`: 2 for each on the line itself, 1 for each in the comment or heading above it.
+/// Score of line `at` for the words `about`: 2 for each on the line itself, 1 for each in the
+/// comment or heading above it.
 pub(super) fn answers(lines: &[&str], at: usize, about: &[String]) -> f32 {
     let own = parts(lines[at]);
     let above: Vec<String> = comment_above(lines, at).chain(heading(lines, at)).flat_map(parts).collect();
@@ -188,14 +196,15 @@ pub(super) fn answers(lines: &[&str], at: usize, about: &[String]) -> f32 {
     score
 }
 
-/// Up to three comment lines right above line `at`.
+/// Up to three comment lines directly above line `at`.
 fn comment_above<'a>(lines: &'a [&'a str], at: usize) -> impl Iterator<Item = &'a str> {
     lines[..at].iter().rev().take(3).copied().take_while(|line| is_comment(line) || line.trim_start().starts_with("#["))
 }
 
-/// The table or block that a line belongs to (`[planner]`, `"server": {`, `class Pool:`): the nearest line above with less indentation.
+/// The table or block that contains a line (`[planner]`, `"server": {`, `class Pool:`): the nearest
+/// line above with less indentation.
 fn heading<'a>(lines: &'a [&'a str], at: usize) -> Option<&'a str> {
-    /// How far up a heading is looked for, in lines.
+    /// Number of lines searched upwards for a heading.
     const HEADING_MAX: usize = 60;
     let indent = |line: &str| line.len() - line.trim_start().len();
     let own = indent(lines[at]);

@@ -1,5 +1,6 @@
-//! Removes from a file what a step names: lines by number, a quoted text, a definition by name, or the one line that fits a
-//! description. Any other removal needs a model.
+//! Removes text that a step identifies: lines by number, a quotation, a definition by name, or the one described line.
+//!
+//! Any other removal needs a model.
 
 use crate::base::pattern::static_regex;
 use crate::edit;
@@ -22,7 +23,7 @@ const DEFINITIONS: &str =
 
 /// Words that say why a definition is removed, not which one.
 const REASONS: &str = "unused, old, obsolete, deprecated, dead, whole, entire, unnötige, alte";
-/// Nouns for what is usually one line.
+/// Nouns for something that is usually one line.
 const ENTRIES: &str = "\
     line, row, entry, item, bullet, comment, todo, fixme, import, include, dependency, requirement, classifier, keyword, rule, \
     строку, пункт, комментарий";
@@ -30,7 +31,8 @@ const ENTRIES: &str = "\
 const FILLERS: &str = "\
     about, containing, contains, that, which, who, says, say, saying, mentioning, mentions, with, for, on, of, to, in, from, named, called, \
     starting, starts, beginning, begins, is, are, there, file, про, о, об, со, с, где";
-/// Words that choose a line by order, number, form or exclusion, which the file's text cannot answer: such a step is refused.
+/// Words that select a line by order, number, form or exclusion, which the file's text cannot
+/// resolve: such a step is refused.
 const SELECTORS: &str = "\
     not, no, without, except, but, unless, other, than, after, before, above, below, until, between, first, second, third, last, top, \
     bottom, middle, next, previous, some, few, all, every, each, any, both, either, empty, blank, duplicate, duplicated, unused, obsolete, \
@@ -41,8 +43,8 @@ pub fn removes(step: &str) -> bool {
     object(&scan_line(step)).is_some()
 }
 
-/// Whether a clause of `step` removes something that it describes only as not needed, or cleans up at large: `delete every file that is not needed`,
-/// `tidy up the project`.
+/// Whether a clause of `step` removes something that it describes only as unneeded, or cleans up in
+/// general: `delete every file that is not needed`, `tidy up the project`.
 pub fn is_vague_removal(step: &str) -> bool {
     const GENERAL: &str = "\
         everything, anything, file, files, thing, things, stuff, code, part, parts, line, lines, folder, folders, файлы";
@@ -78,8 +80,8 @@ pub fn is_vague_removal(step: &str) -> bool {
     is_vague(step) || JOINT.split(step).any(is_vague)
 }
 
-/// The object that a clause cleans up or throws away: the words behind such a verb, and whether the verb says by itself that something
-/// is cleaned.
+/// The object that a clause cleans up or discards: the words after such a verb, and whether the
+/// verb itself means cleaning.
 fn cleaned<'t, 's>(tokens: &'t [Token<'s>]) -> Option<(&'t [Token<'s>], bool)> {
     const ALONE: &str = "clean, tidy, purge, wipe, prune, discard, trash, declutter";
     const DROPS: &str = "drop, kill";
@@ -93,10 +95,11 @@ fn cleaned<'t, 's>(tokens: &'t [Token<'s>]) -> Option<(&'t [Token<'s>], bool)> {
     is_verb.then(|| (tokens.get(lead + 1 + usize::from(has_particle)..end).unwrap_or_default(), cleans))
 }
 
-/// The edit of `file` that removes what `step` names; `None` if the step asks for something else.
+/// The edit of `file` that removes the object of `step`; `None` if the step asks for something
+/// else.
 ///
 /// # Errors
-/// Why it is unclear what to remove, and how to name it instead.
+/// If it is unclear what to remove; the error says how to name it instead.
 pub fn settle_removal(step: &str, path: &str, file: &str) -> Option<Result<Edit, String>> {
     let tokens = scan_line(step);
     let object = object(&tokens)?;
@@ -110,7 +113,7 @@ pub fn settle_removal(step: &str, path: &str, file: &str) -> Option<Result<Edit,
             .unwrap_or_else(|| Err("it is not clear what is to be removed".to_owned()))
     };
     let edit = after.and_then(|after| {
-        Edit::between(file, &after).ok_or_else(|| "the lines to remove cannot be told from others".to_owned())
+        Edit::between(file, &after).ok_or_else(|| "the lines to remove cannot be distinguished from others".to_owned())
     });
     let otherwise = "quote the text that is to go, name the numbers of its lines, or name a definition";
     Some(edit.map_err(|reason| format!("nothing is removed from {path}: {reason}; {otherwise}")))
@@ -135,7 +138,8 @@ fn without_lines(object: &[Token], file: &str) -> Option<Result<String, String>>
     Some(Ok(lines[..from - 1].concat() + &lines[to..].concat()))
 }
 
-/// The file without a quoted text that occurs once; without its whole line if the text is all of it or the step says `line`.
+/// The file without a quoted text that occurs once; without its whole line if the text fills it or
+/// the step says `line`.
 fn without_quoted(object: &[Token], file: &str) -> Option<Result<String, String>> {
     let (quoted, others): (Vec<&Token>, Vec<&Token>) = object.iter().partition(|token| token.kind == Kind::Opaque);
     let [text] = quoted.as_slice() else { return None };
@@ -156,7 +160,7 @@ fn without_quoted(object: &[Token], file: &str) -> Option<Result<String, String>
     if is_whole || nouns.iter().any(|noun| listed(LINES, &noun.low)) {
         return Some(Ok(format!("{}{}", &file[..line_start], &file[line_end..])));
     }
-    // Of the spaces on both sides only one is kept.
+    // Keep only one of the spaces on both sides.
     let behind = if file[..start].ends_with([' ', '\n']) || start == 0 {
         file[end..].strip_prefix(' ').unwrap_or(&file[end..])
     } else {
@@ -178,7 +182,8 @@ fn without_definition(object: &[Token], path: &str, file: &str) -> Option<Result
     Some(remove::definition(path, file, name))
 }
 
-/// The file without the only line that has all words of a description: `the line about retries`, `the TODO`, `the tox.ini entry`.
+/// The file without the only line that contains all words of a description:
+/// `the line about retries`, `the TODO`, `the tox.ini entry`.
 fn without_described(object: &[Token], path: &str, file: &str) -> Option<Result<String, String>> {
     let noun = object.iter().find(|token| listed(ENTRIES, &token.low))?;
     if object.iter().any(|token| listed(SELECTORS, &token.low)) {
@@ -208,7 +213,7 @@ fn without_described(object: &[Token], path: &str, file: &str) -> Option<Result<
     let mut before = lines[..*at].concat();
     let closes = lines.get(at + 1).is_some_and(|line| line.trim_start().starts_with(['}', ']']));
     if language_of(path) == "json" && closes && !line.ends_with(',') && before.trim_end().ends_with(',') {
-        // The entry that is now the last loses its comma.
+        // The entry that is now last loses its comma.
         let end = before.trim_end().len();
         before.replace_range(end - 1..end, "");
     }

@@ -1,19 +1,19 @@
-//! Says why a step settles no edit of a file: which text the file has instead, or which lines have the old value.
+//! Explains why a step gives no edit of a file: the text that the file has instead, or the lines with the old value.
 
 use super::intent::{self, Intent};
 use super::places;
 
-/// Why a step settles no edit of a file.
+/// Why a step gives no edit of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Unsettled {
     /// The step does not say what becomes what.
     Unsaid,
-    /// Several lines answer to it.
+    /// Several lines match it.
     Several(String),
-    /// It does, but no line of the file answers to it.
+    /// It does, but no line of the file matches it.
     Refused {
         why: String,
-        /// No reading of the file could make the edit, so that a model cannot either.
+        /// No interpretation of the file could make the edit, so a model cannot either.
         is_certain: bool,
     },
 }
@@ -28,17 +28,17 @@ pub(super) fn same_values(value: &str) -> Unsettled {
     Unsettled::Refused { why: format!("the old and the new value are both `{value}`"), is_certain: true }
 }
 
-/// Maximum number of characters that a reason quotes of a line, and of lines that it names.
+/// Maximum number of characters quoted from a line, and of lines named, in a reason.
 const LINE_CHARS: usize = 80;
 const LINES_NAMED_MAX: usize = 8;
 
-/// A line of the file as a reason quotes it.
+/// A line of the file for quoting in a reason.
 pub(super) fn quoted(lines: &[&str], at: usize) -> String {
     let text: String = lines[at].trim().chars().take(LINE_CHARS).collect();
     format!("line {} is `{text}`", at + 1)
 }
 
-/// The reason if the file does not have the old value; it quotes the line that is meant.
+/// The reason if the file does not contain the old value; it quotes the line that is meant.
 pub(super) fn absent(lines: &[&str], old: &str, intent: &Intent) -> Unsettled {
     let score = |at: usize| places::answers(lines, at, &intent.about);
     let holds = |at: &usize| !old.is_empty() && lines[*at].contains(old);
@@ -48,7 +48,8 @@ pub(super) fn absent(lines: &[&str], old: &str, intent: &Intent) -> Unsettled {
         within.or_else(|| best(&mut (0..lines.len()).filter(|at| !lines[*at].trim().is_empty() && score(*at) >= 2.0)));
     let there = near.map_or(String::new(), |at| format!("; {}", quoted(lines, at)));
     let shown = if old.is_empty() { "\"\"" } else { old };
-    // A model may resolve other words for it, and 30_000 for `30 seconds`, but not where `blue` is a part of `sea-blue`.
+    // A model may resolve different words for it, and 30_000 for `30 seconds`, but not `blue`
+    // inside `sea-blue`.
     let is_of_signs = places::is_of_signs(old);
     let is_literal = intent::is_number(old) || is_of_signs;
     let is_certain = !intent.about.iter().any(|word| places::is_unit(word))
@@ -56,7 +57,7 @@ pub(super) fn absent(lines: &[&str], old: &str, intent: &Intent) -> Unsettled {
     Unsettled::Refused { why: format!("`{shown}` does not occur in it by itself{there}"), is_certain }
 }
 
-/// Why it is not clear which place is meant.
+/// Why it is unclear which place is meant.
 pub(super) fn several(old: &str, at: &[usize]) -> Unsettled {
     let mut numbers: Vec<usize> = at.iter().map(|at| at + 1).collect();
     numbers.sort_unstable();
@@ -71,7 +72,7 @@ pub(super) fn several(old: &str, at: &[usize]) -> Unsettled {
     ))
 }
 
-/// Why the only place of the old value is probably not meant.
+/// Why the only occurrence of the old value is probably not meant.
 pub(super) fn elsewhere(lines: &[&str], old: &str, at: usize) -> Unsettled {
     Unsettled::of(format!("`{old}` occurs only where nothing shows that it is meant: {}", quoted(lines, at)))
 }

@@ -1,4 +1,4 @@
-//! Splits a step that has several orders which have nothing to do with each other.
+//! Splits a step with several unrelated orders.
 
 use crate::language::clauses::{self, Part, PartKind};
 use crate::language::words;
@@ -6,8 +6,9 @@ use crate::request::kind::{self, Kind};
 
 use super::{effect, place_of, without_joint};
 
-/// The orders of a step, each as a step: each has a verb of its own, names a file of its own (or, where the step names none, code of its own),
-/// and neither refers to nor names what an earlier one does. A change that is told in several clauses stays one step.
+/// The orders of a step, one step each. Each has its own verb, names its own file (or, if the step
+/// names none, its own code), and neither refers to nor names the subject of an earlier order. A
+/// change described in several clauses stays one step.
 pub(super) fn orders((kind, text): (Kind, String)) -> Vec<(Kind, String)> {
     let begins = begins(kind, &text);
     if begins.len() < 2 {
@@ -18,7 +19,7 @@ pub(super) fn orders((kind, text): (Kind, String)) -> Vec<(Kind, String)> {
     pieces.map(|piece| (kind, piece)).collect()
 }
 
-/// Where the independent orders of a step begin; fewer than two if it is one.
+/// Where the independent orders of a step begin; fewer than two if there is only one.
 fn begins(kind: Kind, text: &str) -> Vec<usize> {
     if matches!(kind, Kind::Rename | Kind::Move | Kind::Fix) {
         return Vec::new();
@@ -41,19 +42,20 @@ fn begins(kind: Kind, text: &str) -> Vec<usize> {
     places
 }
 
-/// Whether a clause orders one change of code by itself: it names a file of its own, and neither refers to nor names what an earlier one does.
+/// Whether a clause alone orders a change of code: it names its own file, and neither refers to nor
+/// names the subject of an earlier one.
 pub fn is_change(part: &Part, earlier: &[Part]) -> bool {
     let more = [kind::is_red, kind::speaks_of_tests, kind::speaks_of_docs];
     let is_edit = kind::of_clause(part) == Kind::Edit && !more.iter().any(|speaks| speaks(&part.text));
     is_edit && part.kind == PartKind::Act && is_whole(part) && !part.paths.is_empty() && is_new(part, earlier.iter())
 }
 
-/// Whether a clause says all that it orders.
+/// Whether a clause is a complete order.
 fn is_whole(part: &Part) -> bool {
     part.verb.is_some() && !part.refers_back && part.context.is_empty() && !kind::only_forbids(&part.text)
 }
 
-/// Whether a clause names no code that earlier ones speak of.
+/// Whether a clause names no code that earlier ones mention.
 fn is_new<'p>(part: &Part, earlier: impl Iterator<Item = &'p Part>) -> bool {
     let earlier: Vec<String> = earlier.flat_map(|part| words::split(&part.text)).collect();
     let names = names_of(part);

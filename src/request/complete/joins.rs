@@ -1,11 +1,12 @@
-//! Joins steps that belong together: pieces of one change, one repair, one question.
+//! Joins related steps: pieces of one change, one repair, one question.
 
 use crate::language::{clauses, grounding, words};
 use crate::request::kind::{self, Kind};
 
 use super::{GAP_WORDS, place_of};
 
-/// The words of a request from the begin of `earlier` to the end of `later`, if they are in it in this order.
+/// The words of a request from the beginning of `earlier` to the end of `later`, if it contains
+/// both in this order.
 fn span(earlier: &str, later: &str, request: &str) -> String {
     match place_of(earlier, request).zip(place_of(later, request)) {
         Some((begin, end)) if begin.start < end.start => request[begin.start..end.end.max(begin.end)].to_owned(),
@@ -13,8 +14,8 @@ fn span(earlier: &str, later: &str, request: &str) -> String {
     }
 }
 
-/// Joins steps that ask for nothing by themselves to the change next to them: pieces of its sentence that were read as questions, and
-/// prohibitions.
+/// Joins steps that ask for nothing by themselves to the neighbouring change: pieces of its
+/// sentence that were read as questions, and prohibitions.
 pub(super) fn join_fragments(steps: &mut Vec<(Kind, String)>, request: &str) {
     let is_change = |kind: Kind| matches!(kind, Kind::Edit | Kind::Fix);
     let mut at = 0;
@@ -39,7 +40,8 @@ pub(super) fn join_fragments(steps: &mut Vec<(Kind, String)>, request: &str) {
     }
 }
 
-/// Makes one repair of the steps that say which tests or which command fails and that this has to be mended.
+/// Combines steps that say which tests or command fail, and that this must be fixed, into one
+/// repair.
 pub(super) fn join_repairs(steps: &mut Vec<(Kind, String)>, request: &str) {
     if !(kind::is_about_red_tests(request) || kind::is_red(request) && kind::quoted_command(request).is_some()) {
         return;
@@ -66,7 +68,8 @@ pub(super) fn join_repairs(steps: &mut Vec<(Kind, String)>, request: &str) {
     }
 }
 
-/// Joins a short question to the one before it in its sentence: `What is the default and who uses it?`.
+/// Joins a short question to the previous one in its sentence:
+/// `What is the default and who uses it?`.
 pub(super) fn join_questions_of_a_sentence(steps: &mut Vec<(Kind, String)>, request: &str) {
     steps.dedup_by(|(kind, text), (before, earlier)| {
         let joined = span(earlier, text, request);
@@ -80,7 +83,7 @@ pub(super) fn join_questions_of_a_sentence(steps: &mut Vec<(Kind, String)>, requ
     });
 }
 
-/// Joins a command that only says how to make the edit before it: `with node:test`.
+/// Joins a command that only says how to make the previous edit: `with node:test`.
 pub(super) fn join_means(steps: &mut Vec<(Kind, String)>, request: &str) {
     steps.dedup_by(|(kind, text), (before, earlier)| {
         let is_with = || {
@@ -112,7 +115,8 @@ pub(super) fn join_forms_of_answers(steps: &mut Vec<(Kind, String)>) {
     });
 }
 
-/// Joins an edit to the edit before it if it has no verb, or begins with a name of that one: `make f() take a path too. f('a') should be 'b'`.
+/// Joins an edit to the previous edit if it has no verb or begins with a name from it:
+/// `make f() take a path too. f('a') should be 'b'`.
 pub(super) fn join_edits_without_verb(steps: &mut Vec<(Kind, String)>) {
     steps.dedup_by(|(kind, text), (before, earlier)| {
         let has_verb = || kind::has_order(text) || clauses::parts(text).iter().any(|part| part.verb.is_some());

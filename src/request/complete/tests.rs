@@ -1,4 +1,4 @@
-//! Tests of how steps are completed: nothing of a request is dropped, and what belongs together is one step.
+//! Tests of completing steps: no part of a request is dropped, and related parts become one step.
 
 use super::*;
 use crate::request::steps::read;
@@ -48,7 +48,7 @@ fn no_part_of_a_request_is_dropped() {
     let request = "Where is maxAge set and remove the unused helper old_age from b.py?";
     let steps = covered(read(&format!("ask: {request}")), request);
     assert_eq!(steps.iter().map(|step| step.kind).collect::<Vec<_>>(), [Kind::Ask, Kind::Edit], "{steps:?}");
-    // A repair besides something else.
+    // A repair next to something else.
     let request = "Two parser tests fail, fix them. Bump the version in setup.py to 2.1.";
     let steps = covered(
         read("edit: Two parser tests fail\nedit: fix them\nedit: Bump the version in setup.py to 2.1."),

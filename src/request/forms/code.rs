@@ -1,4 +1,4 @@
-//! Rules for questions about code: who calls, imports or needs what, where something is defined, how something works.
+//! Rules for questions about code: callers, imports and dependencies, where something is defined, how it works.
 
 use super::{ASKS, Clause, KINDS, has_ending};
 use crate::language::clauses::words::listed;
@@ -13,12 +13,12 @@ const INSIDE: &str =
 const CHANGES: &str =
     "change, changed, rename, renamed, remove, removed, delete, deleted, modify, modified, touch, touched";
 const USES: &str = "callers, caller, usage, usages, references, reference";
-/// Nouns for what calls or is called.
+/// Nouns for the subject or object of a call.
 const CODE: &str = "function, functions, method, methods, class, classes, code, symbol, symbols, helper, helpers, else, other, others, file, files";
-/// Things that are not code: an open question about them is not for the index.
+/// Things other than code: the index cannot answer an open question about them.
 const NOT_CODE: &str = "folder, folders, directory, directories, commit, commits, branch, branches";
 
-/// The tool for who calls, imports, needs or defines what.
+/// The tool for questions about callers, imports, dependencies and definitions.
 pub(super) fn related(clause: &Clause) -> Option<Builtin> {
     match clause.name {
         Some(name) => of_symbol(clause, name).or_else(|| of_file(clause)),
@@ -26,7 +26,7 @@ pub(super) fn related(clause: &Clause) -> Option<Builtin> {
     }
 }
 
-/// The tool for a relation of the symbol at place `name`.
+/// The tool for a relation of the symbol at index `name`.
 fn of_symbol(clause: &Clause, name: usize) -> Option<Builtin> {
     let has = |table: &str| clause.has(table);
     let first = clause.verb();
@@ -50,7 +50,8 @@ fn of_symbol(clause: &Clause, name: usize) -> Option<Builtin> {
     }
 }
 
-/// Whether a question with a verb like `call` is about the callers or the callees of the symbol at place `name`.
+/// Whether a question with a verb like `call` is about the callers or the callees of the symbol at
+/// index `name`.
 fn callers_or_callees(clause: &Clause, name: usize) -> Option<Builtin> {
     if clause.place(CALLS).is_some_and(|verb| name < verb) {
         // `what does F call`, `what F calls`.
@@ -78,7 +79,7 @@ fn asks_for_a_thing(clause: &Clause) -> bool {
         && !listed(CODE, thing)
 }
 
-/// The tool for a relation of the file that the clause names.
+/// The tool for a relation of the file named in the clause.
 fn of_file(clause: &Clause) -> Option<Builtin> {
     let path = clause.path?;
     let is_file = has_ending(clause.words[path]);
@@ -112,7 +113,8 @@ pub(super) fn remembered(clause: &Clause) -> Option<Builtin> {
         .then_some(Builtin::IndexListMemories)
 }
 
-/// The search tool, for an open question: without a file, a quotation or a thing that another tool covers.
+/// The search tool, for an open question without a file, a quotation or a thing that another tool
+/// covers.
 pub(super) fn explained(clause: &Clause) -> Option<Builtin> {
     let asks = clause.is_question() || looks_up(clause) || seeks_code(clause);
     let of_files = clause.place("files").is_some_and(|files| listed("which, what, many", clause.before(files)));

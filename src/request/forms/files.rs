@@ -5,38 +5,39 @@ use crate::language::clauses::words::{is_determiner, is_preposition, listed};
 use crate::language::clauses::{Part, names};
 use crate::tools::builtin::Builtin;
 
-/// Prepositions between a text in a file and the file.
+/// Prepositions between a text and the file that contains it.
 const WITHIN: &str = "in, from, of";
 const DELETES: &str = "delete, remove, erase";
 const MOVES: &str = "move, rename";
-/// Words that may follow a file that is a verb's object. Before other words the file only describes the object (`delete old.css import`).
+/// Words that may follow a file that is a verb's object. Before other words the file only describes
+/// the object (`delete old.css import`).
 const BEHIND_FILE: &str = "\
     and, or, to, into, as, onto, under, below, at, with, file, please, now, too, also, completely, entirely, permanently, then, again, if, \
     since, because";
 /// Words between a verb and the file that is its object.
 const BESIDE_FILE: &str = "the, a, this, that, my, our, file, script, module, document, old, unused, obsolete, empty, temporary, called, named";
-/// Verbs that change a part of a file.
+/// Verbs that change part of a file.
 const EDITS: &str = "\
     change, replace, set, bump, increase, decrease, raise, lower, reduce, update, fix, correct, edit, modify, swap, substitute, comment, \
     uncomment, append, prepend, insert, adjust, toggle, enable, disable, turn, switch, double, halve, shorten, lengthen, extend, simplify, refactor, \
     rewrite, reword, optimise, optimize, improve, sort, reformat, invert";
 /// Words before the file in which something is changed.
 const HELD_BY: &str = "in, inside, within, of, from, at, on, to, into, by, the, this, my, our, file, module, script";
-/// Verbs that make a file, or a part of one.
+/// Verbs that create a file, or part of one.
 const MAKES: &str = "create, write, save, generate, store, draft, export, make, add";
 /// Verbs that add something to a file.
 const PUTS: &str = "put, place, leave, write, add, make, create";
 /// Words that say where in a file something is added.
 const BESIDE: &str = "above, below, before, after, top, bottom, end, beginning, line, behind";
-/// Words before a file that is to be made.
+/// Words before a file to be created.
 const TO_MAKE: &str = "file, to, into, in, as, called, named, script, module, document";
-/// Verbs that make parts of a file as well as files.
+/// Verbs that create parts of a file as well as files.
 const MAKES_PARTS: &str = "create, write, generate, draft, make, add";
 /// Words that ask for the content of a file.
 const READS: &str = "\
     read, open, show, see, view, print, cat, display, check, look, take, have, let, summarize, summarise, explain, describe, review, walk, inspect, \
     examine, study, tell, give, compare, quote, understand, know, what, what's, which, how, why, who, is, are, was, does, do, did, has";
-/// Words of requests to list a place, in any order.
+/// Words in requests to list a place, in any order.
 const LISTS: &str = "\
     list, ls, show, see, open, view, print, display, what, what's, which, how, many, me, us, the, a, all, every, everything, folder, folders, \
     directory, directories, dir, file, files, subfolders, is, are, there, in, inside, within, under, below, of, contents, content, tree, structure, does, \
@@ -51,10 +52,10 @@ const HOLDS: &str = "contain, contains, containing, say, says, saying, with, inc
 const OCCURS: &str =
     "occurrence, occurrences, mention, mentions, mentioned, occur, occurs, appear, appears, todo, todos, fixme, fixmes";
 pub(super) const TEXT: &str = "word, words, text, string, phrase";
-/// Words after `search for` that begin a description, not a text to search.
+/// Words after `search for` that begin a description rather than a text to search.
 const DESCRIBED: &str = "code, part, place, logic, implementation, function, method, how, where, why, what";
 
-/// The tool for files that are looked for by name.
+/// The tool for files searched by name.
 pub(super) fn found(clause: &Clause) -> Option<Builtin> {
     let has = |table: &str| clause.has(table);
     let by_kind = clause.place("files").is_some_and(|files| {
@@ -84,7 +85,7 @@ pub(super) fn found(clause: &Clause) -> Option<Builtin> {
     found.then_some(Builtin::FindFiles)
 }
 
-/// The tool for text that is looked for in files.
+/// The tool for text searched in files.
 pub(super) fn searched(clause: &Clause) -> Option<Builtin> {
     let has = |table: &str| clause.has(table);
     let verb = clause.verb();
@@ -114,7 +115,8 @@ pub(super) fn searched(clause: &Clause) -> Option<Builtin> {
     searched.then_some(Builtin::SearchText)
 }
 
-/// The tool for a file that is made, changed, moved or deleted. `removes` says that the clause removes something.
+/// The tool for a file to be created, changed, moved or deleted. `removes` says that the clause
+/// removes something.
 pub(super) fn changed(clause: &Clause, removes: bool) -> Option<Builtin> {
     let path = clause.path?;
     let verb = clause.verb();
@@ -149,7 +151,8 @@ pub(super) fn changed(clause: &Clause, removes: bool) -> Option<Builtin> {
     }
 }
 
-/// The tool for a file that is deleted or moved as a whole, or in which a text is removed or renamed. `file` is the place of its path.
+/// The tool for a file that is deleted or moved as a whole, or in which a text is removed or
+/// renamed. `file` is the index of its path.
 fn whole_or_part(clause: &Clause, file: usize, removes: bool) -> Option<Builtin> {
     let (words, lead, verb) = (&clause.words, clause.lead, clause.verb());
     let is_object = |after: usize| {
@@ -178,14 +181,15 @@ fn whole_or_part(clause: &Clause, file: usize, removes: bool) -> Option<Builtin>
     }
 }
 
-/// The tool for a question that another sentence says to answer from one file: `See src/a.rs. How often …?`
+/// The tool for a question that should be answered from one file according to another sentence:
+/// `See src/a.rs. How often …?`
 pub(super) fn pointed_at(clause: &Clause, part: &Part) -> Option<Builtin> {
     let [path] = part.paths.as_slice() else { return None };
     let beside = clause.path.is_none() && clause.name.is_none() && part.context.contains(path.as_str());
     (beside && has_ending(path) && clause.is_question()).then_some(Builtin::ReadFile)
 }
 
-/// The tool for a file that is to be read, or a folder that is to be listed.
+/// The tool for a file to be read, or a folder to be listed.
 pub(super) fn looked_at(clause: &Clause) -> Option<Builtin> {
     if let Some(folder) = clause.folder() {
         let behind = clause.words[folder + 1..].iter().all(|word| listed(BEHIND_FOLDER, word) || listed(LISTS, word));

@@ -1,7 +1,8 @@
 //! Decides from the wording of a clause which built-in tool it asks for.
 //!
-//! `what does F import` and `which files import F` have almost the same words in another order. Bags of words and vectors do not see
-//! order, so rules of grammar choose between the built-in tools here, and fill in their arguments.
+//! `what does F import` and `which files import F` have almost the same words in a different order.
+//! Bags of words and vectors ignore order, so grammar rules choose between the built-in tools here
+//! and fill in their arguments.
 
 mod code;
 mod files;
@@ -20,17 +21,19 @@ use crate::tools::builtin::Builtin;
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// Where paths and symbols of a request are looked up; each is absent where tools only are evaluated.
+/// Where paths and symbols in a request are looked up; either is absent when only tools are
+/// evaluated.
 #[derive(Clone, Copy)]
 pub struct Project<'a> {
     pub index: Option<&'a Index>,
     pub root: Option<&'a Path>,
 }
 
-/// The calls of `tool` that a part of a request spells out, completed with the project's paths and symbols.
+/// The calls of `tool` spelled out in a part of a request, completed with the project's paths and
+/// symbols.
 ///
 /// # Errors
-/// The missing part, in words for the user.
+/// If something is missing; the error names it for the user.
 pub fn calls(project: Project<'_>, tool: Builtin, part: &Part) -> Result<Vec<Map<String, Value>>, String> {
     let Project { index, root } = project;
     let symbol = symbol_of(index, part);
@@ -48,13 +51,14 @@ pub fn symbol_of(index: Option<&Index>, part: &Part) -> Option<String> {
     symbol(part, graph.as_deref())
 }
 
-/// The code symbol in a step: a quotation that is in the index, else a name that is (those written like code first, then longer
-/// ones), else a name that is written like code and is not a path.
+/// The code symbol in a step: a quotation that is in the index, else a name that is (names written
+/// like code first, then longer ones), else a name written like code that is not a path.
 pub fn symbol(part: &Part, graph: Option<&Graph>) -> Option<String> {
     let text = part.full_text();
     let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '.' | ':' | '/');
     let words: Vec<&str> = text.split(|c| !is_part(c)).map(|word| word.trim_matches(['.', ':', '/'])).collect();
-    // A plain lower-case word counts only where a name is expected; a usual word of requests only after a kind (`function list`).
+    // A plain lower-case word counts only where a name is expected; a word common in requests only
+    // after a kind (`function list`).
     let may_be_name = |at: &usize| {
         let (word, before) = (words[*at], at.checked_sub(1).map(|before| words[before].to_lowercase()));
         let before = before.as_deref().unwrap_or_default();
@@ -75,7 +79,7 @@ pub fn symbol(part: &Part, graph: Option<&Graph>) -> Option<String> {
     found.or_else(|| names.into_iter().find(|name| is_compound(name) && !names::is_path(name))).map(str::to_owned)
 }
 
-/// Words that ask.
+/// Words that ask a question.
 const ASKS: &str = "how, why, where, what, who, which, explain, describe, tell, understand, know";
 /// Kinds of definitions.
 const KINDS: &str = "function, class, struct, enum, trait, type, interface, method, constant, variable, macro";
@@ -87,7 +91,8 @@ const LEAD_NAMES: &str = "\
 const LOOKS: &str = "\
     find, search, grep, look, show, list, ls, locate, get, give, see, check, tell, view, open, print, display, count, let, what, what's, \
     which, where, where's, how, who, who's, scan, jump, go, is, are, was, were, does, do, did, has, have, any";
-/// Usual words of requests about code, which are not symbols even if the project has symbols of these names.
+/// Words common in requests about code, which do not count as symbols even if the project has
+/// symbols with these names.
 const USUAL: &str = "\
     list, show, find, read, open, see, look, search, check, tell, give, get, make, set, change, add, insert, remove, delete, move, rename, \
     replace, update, fix, run, build, use, uses, used, using, call, calls, called, caller, callers, callee, callees, import, imports, imported, \
@@ -97,7 +102,8 @@ const USUAL: &str = "\
     definition, defined, default, number, value, version, outline, first, last, one, two, other, me, we, you, model, models, memory, answer, \
     request, program, tool, tools, step, error, write, create, save, copy, comment, comments, places, place, at, on, into, about, impact";
 
-/// The built-in tool that `part` asks for; `None` if no rule matches. `symbol` is the code symbol in it, see [`symbol_of`].
+/// The built-in tool that `part` asks for; `None` if no rule matches. `symbol` is the code symbol
+/// in it, see [`symbol_of`].
 pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
     // `Refactor the app: create F with the text "…"`.
     let behind_colon = || {
@@ -123,24 +129,24 @@ fn asked_as_it_stands(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
         .or_else(|| code::explained(&clause))
 }
 
-/// A clause in lower case, taken apart. Places are indexes into `words`.
+/// A lower-case clause split into words. Places are indexes into `words`.
 struct Clause<'c> {
-    /// The words, without the punctuation around them.
+    /// The words, without surrounding punctuation.
     words: Vec<&'c str>,
-    /// Place of the first word that is not a polite filler: the verb or question word.
+    /// Index of the first word that is not a polite filler: the verb or question word.
     lead: usize,
-    /// The clause contains a quotation.
+    /// Whether the clause contains a quotation.
     cites: bool,
-    /// The clause contains a quotation that is not a path.
+    /// Whether the clause contains a quotation that is not a path.
     quotes: bool,
-    /// Place of the code symbol.
+    /// Index of the code symbol.
     name: Option<usize>,
-    /// Place of the first path.
+    /// Index of the first path.
     path: Option<usize>,
 }
 
 impl<'c> Clause<'c> {
-    /// `None` for a clause without a word.
+    /// `None` for a clause without words.
     fn of(text: &'c str, part: &Part, symbol: Option<&str>) -> Option<Clause<'c>> {
         let words: Vec<&str> = text.split_whitespace().map(bare).filter(|word| !word.is_empty()).collect();
         let named = symbol.map(str::to_lowercase);
@@ -154,12 +160,12 @@ impl<'c> Clause<'c> {
         Some(Clause { words, lead, cites, quotes, name, path })
     }
 
-    /// Whether a word from the verb on is one of `table`.
+    /// Whether a word from the verb on is in `table`.
     fn has(&self, table: &str) -> bool {
         self.place(table).is_some()
     }
 
-    /// Place of the first word from the verb on that is one of `table`.
+    /// Index of the first word from the verb on that is in `table`.
     fn place(&self, table: &str) -> Option<usize> {
         (self.lead..self.words.len()).find(|&at| listed(table, self.words[at]))
     }
@@ -174,17 +180,17 @@ impl<'c> Clause<'c> {
         self.words.get(self.lead + after).copied().unwrap_or_default()
     }
 
-    /// The word before a place; empty if there is none.
+    /// The word before an index; empty if there is none.
     fn before(&self, place: usize) -> &'c str {
         place.checked_sub(1).map_or("", |before| self.words[before])
     }
 
-    /// The word after the first one of `table`; empty if there is none.
+    /// The word after the first one in `table`; empty if there is none.
     fn behind(&self, table: &str) -> &'c str {
         self.place(table).and_then(|place| self.words.get(place + 1)).copied().unwrap_or_default()
     }
 
-    /// Whether every word from the verb to before a place is one of `table`.
+    /// Whether every word between the verb and an index is in `table`.
     fn are_up_to(&self, place: usize, table: &str) -> bool {
         self.words.get(self.lead..place).is_some_and(|words| words.iter().all(|word| listed(table, word)))
     }
@@ -197,12 +203,12 @@ impl<'c> Clause<'c> {
         listed(ASKS, self.verb()) || self.verb() == "list"
     }
 
-    /// Place of the path if it is a file, judged by its ending and by the words of the clause.
+    /// Index of the path if it is a file, judged by its ending and by the words of the clause.
     fn file(&self) -> Option<usize> {
         self.path.filter(|&path| !self.is_folder(path))
     }
 
-    /// Place of the path if it is a folder.
+    /// Index of the path if it is a folder.
     fn folder(&self) -> Option<usize> {
         self.path.filter(|&path| self.is_folder(path))
     }
@@ -219,7 +225,7 @@ fn has_ending(path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|name| name.contains('.'))
 }
 
-/// A word without the punctuation around it.
+/// A word without surrounding punctuation.
 fn bare(word: &str) -> &str {
     let word = word.trim_matches(|c: char| ",;!?\"'`".contains(c)).trim_end_matches(['.', ':']);
     // `where's X called` begins with `where`.

@@ -1,4 +1,4 @@
-//! Reads from the wording of a clause the arguments of the built-in tool that it asks for.
+//! Reads the arguments of a clause's built-in tool from its wording.
 
 use std::path::Path;
 
@@ -13,39 +13,40 @@ use crate::language::clauses::{Part, names};
 use crate::request::arguments as spelled;
 use crate::tools::builtin::Builtin;
 
-/// Words before the text that is looked for.
+/// Words before the text to search.
 const LEADS_TEXT: &str =
     "for, mention, mentions, mentioning, with, containing, contain, contains, say, says, saying, grep, of";
-/// Words after the text that is looked for.
+/// Words after the text to search.
 const BEHIND_TEXT: &str =
     "occur, occurs, appear, appears, anywhere, somewhere, used, left, please, in, inside, within, under, below, across";
-/// Verbs that run something, which is named after them.
+/// Verbs for running something, which is named after them.
 const RUNS: &str = "run, rerun, execute, start, launch, check, test, build, compile, lint, format, install";
 /// Nouns after the text that are not part of it: `unsafe blocks`.
 const PLACES: &str = "blocks, block, comment, comments, calls, statements, keyword, strings, markers";
 
-/// Maximum number of calls of one step, which makes one for each file that it names.
+/// Maximum number of calls in one step, which has one for each file that it names.
 const CALLS_MAX: usize = 12;
 
 type Arguments = Map<String, Value>;
 
-/// Known facts besides the clause's own words.
+/// Known facts in addition to the clause's own words.
 pub struct Known<'a> {
     /// The code symbol in the clause.
     pub symbol: Option<&'a str>,
     /// The project's folder.
     pub root: Option<&'a Path>,
-    /// Finds the paths of the project for a name.
+    /// Finds the project's paths for a name.
     pub files: &'a dyn Fn(&str) -> Vec<String>,
 }
 
-/// The arguments of each call of `tool` that `part` spells out: one call, or for `read_file` one for each file.
+/// The arguments of each call of `tool` that `part` spells out: one call, or for `read_file` one
+/// per file.
 ///
 /// # Errors
-/// The missing part, in words for the user.
+/// If something is missing; the error names it for the user.
 pub fn arguments(tool: Builtin, part: &Part, known: &Known<'_>) -> Result<Vec<Arguments>, String> {
     let text = part.text.to_lowercase();
-    let clause = Clause::of(&text, part, known.symbol).ok_or("the request has no word")?;
+    let clause = Clause::of(&text, part, known.symbol).ok_or("the request contains no word")?;
     let with = |values: &[(&str, Option<String>)]| -> Result<Arguments, String> {
         let value = |(name, value): &(&str, Option<String>)| match value {
             Some(value) => Ok(((*name).to_owned(), Value::String(value.clone()))),
@@ -69,7 +70,7 @@ pub fn arguments(tool: Builtin, part: &Part, known: &Known<'_>) -> Result<Vec<Ar
         Builtin::FindFiles => with(&[("pattern", pattern(&clause, part))]),
         Builtin::SearchText => {
             let sought = sought(&clause, part);
-            // The text that is looked for is not also the path to look in.
+            // The text to search is not also the path to search in.
             let place = paths.iter().find(|path| sought.as_deref() != Some(path)).map(|path| meant(path, known.files));
             let place = place.map(|place| ("path", Some(place)));
             with(&[("pattern", sought)].into_iter().chain(place).collect::<Vec<_>>())
@@ -98,7 +99,7 @@ fn paths(part: &Part) -> Vec<&str> {
     part.paths.iter().map(String::as_str).filter(|path| !names::is_url(&path.to_lowercase())).collect()
 }
 
-/// The path that `text` means: for a bare file name, the project's only file of that name.
+/// The path that `text` refers to: for a bare file name, the project's only file of that name.
 fn meant(text: &str, files: &dyn Fn(&str) -> Vec<String>) -> String {
     if text.contains('/') {
         return text.to_owned();
@@ -118,7 +119,7 @@ fn quoted(part: &Part) -> Option<String> {
     free.next().filter(|_| free.next().is_none()).cloned()
 }
 
-/// A call for each path, with the lines that the clause names.
+/// One call per path, with the lines named in the clause.
 fn read(clause: &Clause, paths: &[&str], known: &Known<'_>) -> Vec<Arguments> {
     let lines = lines(clause);
     let one = |path: &&str| {
@@ -131,7 +132,7 @@ fn read(clause: &Clause, paths: &[&str], known: &Known<'_>) -> Vec<Arguments> {
     paths.iter().take(CALLS_MAX).map(one).collect()
 }
 
-/// Path and content of a file to write; the content has to be quoted in the request.
+/// Path and content of a file to write; the content must be quoted in the request.
 fn written_file(part: &Part, paths: &[&str]) -> Result<Vec<(&'static str, Option<String>)>, String> {
     let content = quoted(part);
     let is_outside = |path: &&&str| content.as_deref().is_none_or(|content| !content.contains(**path));
@@ -159,12 +160,13 @@ fn lines(clause: &Clause) -> Option<(u64, u64)> {
     (from <= to).then_some((from, to))
 }
 
-/// The words of the clause as they were written, at the same places as in [`Clause`].
+/// The words of the clause as written, with the same indexes as in [`Clause`].
 fn written(part: &Part) -> Vec<&str> {
     part.text.split_whitespace().map(bare).filter(|word| !word.is_empty()).collect()
 }
 
-/// The text to search: a quotation, the word after `the word`, a mark like TODO, or the words after `for` and its like.
+/// The text to search: a quotation, the word after `the word`, a tag like TODO, or the words after
+/// `for` and the like.
 fn sought(clause: &Clause, part: &Part) -> Option<String> {
     if let Some(quoted) = part.quoted.first() {
         return Some(quoted.clone());
@@ -185,7 +187,8 @@ fn sought(clause: &Clause, part: &Part) -> Option<String> {
     Some(words[from..to].join(" "))
 }
 
-/// The file name or wildcard to find: a quotation, the word after `named`, an ending like `.toml`, a wildcard, or the path.
+/// The file name or wildcard to find: a quotation, the word after `named`, an ending like `.toml`,
+/// a wildcard, or the path.
 fn pattern(clause: &Clause, part: &Part) -> Option<String> {
     if let Some(quoted) = part.quoted.first() {
         return Some(quoted.clone());
@@ -229,18 +232,20 @@ pub(super) fn runs(clause: &Clause, part: &Part) -> bool {
     is_command(clause) || task(clause).is_some() || names_one()
 }
 
-/// The command line that `part` is, or the one for its task by the manifest of the project at `root`.
+/// The command line in `part`, or the one for its task according to the project's manifest at
+/// `root`.
 pub fn project_command(part: &Part, root: &Path) -> Option<String> {
     let text = part.text.to_lowercase();
     command(&Clause::of(&text, part, None)?, part, root)
 }
 
-/// Whether `part` asks for all tests of a place or of the project, and for nothing else about them.
+/// Whether `part` asks for all tests of a place or of the project, and nothing else about them.
 pub fn runs_all_tests(part: &Part) -> bool {
     Clause::of(&part.text.to_lowercase(), part, None).is_some_and(|clause| task(&clause) == Some(Task::Test))
 }
 
-/// The command line that the clause is, or the one for `run the tests`, `build the project` by the project's manifest.
+/// The command line in the clause, or the one for `run the tests`, `build the project` according to
+/// the project's manifest.
 fn command(clause: &Clause, part: &Part, root: &Path) -> Option<String> {
     if is_command(clause) {
         let words = part.text.split_whitespace().skip(1);

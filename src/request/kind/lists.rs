@@ -1,6 +1,6 @@
-//! Words that decide the kind of a step, in the languages that have rules.
+//! Words that determine the kind of a step, in the languages that have rules.
 
-/// Verbs of clauses that change something, and that run something.
+/// Verbs of clauses that change something, and of clauses that run something.
 pub(super) const CHANGING: &str = "\
     add change set replace rename fix write create delete remove update edit move insert bump refactor rewrite \
     implement append convert make increase decrease reduce upgrade downgrade copy correct modify format save \
@@ -12,7 +12,7 @@ pub(super) const RUNNING: &str = "\
     run execute build compile test deploy start stop restart launch install lint benchmark commit push pull rebuild \
     rerun kill open play запусти выполни останови установи перезапусти собери";
 
-/// Words that ask for a change anywhere in a text, and where it begins with them.
+/// Words that ask for a change anywhere in a text, and those that do so at its beginning.
 pub(super) const ORDERS: &str = "\
     add fix change set make write create implement remove delete update replace need needs want wants repair should \
     must note mention bump put document insert append soll sollen sollte sollten muss müssen füge ändere \
@@ -30,7 +30,7 @@ pub(super) const OPENING_ORDERS: &str = "\
     akzeptiere behandle benutze erlaube ignoriere lass nutze unterstütze verwende accepte autorise permets traite \
     utilise acepta admite ignora permite trata usa";
 
-/// Verbs that change or remove existing things, and words that make something new.
+/// Verbs that change or remove existing things, and words that create something.
 pub(super) const CHANGES: &str = "\
     change replace set rename remove delete erase increase decrease bump raise lower reduce fix swap update modify edit substitute \
     correct toggle enable disable turn switch adjust comment uncomment strip drop double halve invert upgrade downgrade ändere ersetze \
@@ -39,8 +39,8 @@ pub(super) const CHANGES: &str = "\
 pub(super) const MAKES: &str = "\
     create write generate add make save draft document put store copy extract split translate export import insert append prepend new erstelle \
     schreibe füge crée écris ajoute crea escribe añade создай напиши добавь";
-/// Verbs that remove, and what may join them: other words that ask to remove something, words by which something goes or gives way to
-/// something else, and words by which text or code may get shorter.
+/// Verbs that remove, and words that extend them: other words that ask for removal, words by which
+/// something is dropped or replaced, and words by which text or code may become shorter.
 pub(super) const REMOVE: &str = "remove delete drop strip entferne lösche supprime elimina удали убери";
 pub(super) const REMOVALS: &str = "rid unused obsolete entfernen löschen enlève retire quita borra";
 pub(super) const GIVES_WAY: &str = "\
@@ -59,7 +59,7 @@ pub(in crate::request) const QUESTIONS: &str = "\
 pub(in crate::request) const KNOW: &str =
     "know understand wonder curious wissen verstehen saber savoir entender comprendre узнать";
 
-/// Words that report what is wrong, words that ask to look at something, and words of commands.
+/// Words that report a problem, words that ask to look at something, and words of commands.
 pub(super) const REPORTS: &str = "\
     gives returns prints yields crashes throws raises hangs loses drops ignores forgets wrong bug broken incorrect \
     incorrectly instead supposed gibt liefert falsch kaputt renvoie devuelve возвращает";

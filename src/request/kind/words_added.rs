@@ -1,4 +1,4 @@
-//! Recognises requests for some words more in a document that leave its other words as they are.
+//! Recognises requests to add a few words to a document and leave the rest unchanged.
 
 use std::sync::LazyLock;
 
@@ -13,13 +13,13 @@ use super::{has_word, only_forbids};
 const COUNT: &str = r"(?:an?|one|two|another|some|eine?n?|une?|una?)";
 const SAYS: &str =
     "say mention state document describe erwähne dokumentiere mentionne documente menciona documenta упомяни";
-/// Words of requests that change what is there, or that add more than words.
+/// Words of requests that change existing text, or add more than words.
 const OTHERWISE: &str = "\
     change update replace instead rather reword rephrase correct fix raise bump typo typos spelling translate format \
     move rename example examples snippet code usage links";
 
-/// Whether a text asks for some words more in a document: `add a sentence on limits`, `mention it in the guide`, `put both in the
-/// docs too`.
+/// Whether a text asks to add a few words to a document: `add a sentence on limits`,
+/// `mention it in the guide`, `put both in the docs too`.
 pub fn adds_words(text: &str) -> bool {
     static ADDED: LazyLock<Regex> = LazyLock::new(|| {
         let nouns = "sentences?|lines?|notes?|remarks?|hints?|warnings?|bullets?|entry|entries|items?|paragraphs?|satz|zeile|\

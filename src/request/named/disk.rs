@@ -1,4 +1,4 @@
-//! Looks a name up: on the disk through links and other spellings, then at the end of the paths of the index.
+//! Looks up a name: on disk, through links and other spellings, then as the end of an indexed path.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -11,7 +11,8 @@ use crate::edit::testing::is_test;
 use crate::language::clauses::names;
 use crate::tools::confine::{Access, ConfineError, Root};
 
-/// Maximum number of entries of one folder that are compared with another spelling, and maximum length of a name, in bytes.
+/// Maximum number of a folder's entries that are compared with another spelling, and maximum length
+/// of a name in bytes.
 const ENTRIES_MAX: usize = 10_000;
 const NAME_BYTES_MAX: usize = 400;
 
@@ -20,7 +21,7 @@ pub(super) struct Disk<'a> {
     root: Option<&'a Root>,
     /// The paths of the index.
     known: &'a [String],
-    /// The places in `known` of the paths with a file name, by its plain spelling.
+    /// The positions in `known` of the paths with a given file name, keyed by its plain spelling.
     named: OnceCell<HashMap<String, Vec<usize>>>,
     /// The entries of folders, each with its plain spelling.
     listed: RefCell<HashMap<PathBuf, Vec<(String, String)>>>,
@@ -30,7 +31,7 @@ pub(super) struct Disk<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Form {
     pub is_quoted: bool,
-    /// A preposition or noun before it says that it is a file.
+    /// Whether a preceding preposition or noun marks it as a file.
     pub leads: bool,
 }
 
@@ -47,7 +48,8 @@ impl<'a> Disk<'a> {
         word.contains(['/', '\\']) || names || at_root()
     }
 
-    /// The file, folder or reason that `said` leads to; `None` if there is none, or it is probably not meant as a name.
+    /// The file, folder or reason for `said`; `None` if there is none, or it is probably not meant
+    /// as a name.
     pub fn existing(&self, said: &str, form: Form) -> Option<Found> {
         let low = said.to_lowercase();
         if said.is_empty() || said.len() > NAME_BYTES_MAX || names::is_url(&low) && !low.starts_with("file://") {
@@ -55,7 +57,7 @@ impl<'a> Disk<'a> {
         }
         let is_number = said.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-' | '+'));
         let has_form = is_file_name(said) || names::is_path(said);
-        // A plain word is seldom meant as a name.
+        // A plain word is rarely meant as a name.
         let is_plain = is_number || !has_form && !said.contains(['.', '/', '\\', ' ']);
         let is_meant = |found: &Found| match found {
             Found::File(_) => !is_plain || form.leads,
@@ -66,7 +68,7 @@ impl<'a> Disk<'a> {
         let on_disk = all.iter().filter_map(|spelling| self.on_disk(spelling, !is_plain));
         let in_index = || all.iter().filter(|_| has_form || said.contains(' ')).find_map(|one| self.at_the_end(one));
         let mut found: Vec<Found> = on_disk.filter(is_meant).collect();
-        // A path that leads out may still be the end of a path of the project.
+        // A path that leads out of the project may still be the end of a path in it.
         found.sort_by_key(|found| matches!(found, Found::Barred(_)));
         match found.into_iter().next() {
             Some(barred @ Found::Barred(_)) => in_index().or(Some(barred)),
@@ -95,7 +97,8 @@ impl<'a> Disk<'a> {
         }
     }
 
-    /// The file whose path differs from `said` in capitals, kinds of quotation marks or the form of accents alone.
+    /// The file whose path differs from `said` only in capitals, kinds of quotation marks or the
+    /// form of accents.
     fn spelled_otherwise(&self, root: &Root, said: &str) -> Option<Found> {
         let mut all = vec![PathBuf::new()];
         for component in Path::new(said).components().filter(|one| *one != Component::CurDir) {
@@ -127,7 +130,8 @@ impl<'a> Disk<'a> {
         entries.filter(|(plain, _)| plain == name).map(|(_, entry)| entry.clone()).collect()
     }
 
-    /// Whether the plain spelling of an entry of a folder is `wanted`; the folder is read once.
+    /// Whether `wanted` holds for the plain spelling of any entry of a folder; the folder is read
+    /// only once.
     fn entries(&self, folder: &Path, wanted: impl Fn(&str) -> bool) -> bool {
         let mut listed = self.listed.borrow_mut();
         let entries = listed.entry(folder.to_owned()).or_insert_with(|| {
@@ -148,7 +152,7 @@ impl<'a> Disk<'a> {
         })
     }
 
-    /// The indexed file whose path ends with `said`; of several those that are not tests.
+    /// The indexed file whose path ends with `said`; among several, those that are not tests.
     fn at_the_end(&self, said: &str) -> Option<Found> {
         let said = said.trim_start_matches("./");
         if said.starts_with(['/', '~']) || said.contains("..") {
@@ -180,7 +184,8 @@ fn last(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// A path as it is written, then with the user's folder in place of `~`, with `/` in place of `\`, and without the scheme of a URL.
+/// A path as written, then with the user's folder in place of `~`, with `/` in place of `\`, and
+/// without the scheme of a URL.
 fn spellings(said: &str) -> Vec<String> {
     let mut all = vec![said.to_owned()];
     let home = said.strip_prefix("~/").zip(std::env::var_os("HOME"));
@@ -191,7 +196,8 @@ fn spellings(said: &str) -> Vec<String> {
     all
 }
 
-/// A name in lower case, with composed letters, straight quotation marks, and plain blanks and dashes.
+/// A name in lower case, with composed letters, straight quotation marks, and plain blanks and
+/// dashes.
 fn plain(name: &str) -> String {
     if name.is_ascii() {
         return name.to_ascii_lowercase();
@@ -208,7 +214,7 @@ fn plain(name: &str) -> String {
 
 /// Whether a word looks like a file name: it has a known ending, or is `Makefile` or `Dockerfile`.
 pub fn is_file_name(word: &str) -> bool {
-    /// Endings of texts for which no language is known.
+    /// Endings of text files of no known language.
     const OF_TEXTS: &[&str] = &["txt", "cfg", "ini", "lock", "rst", "env", "xml", "csv", "conf", "tsv"];
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
     match name.rsplit_once('.') {

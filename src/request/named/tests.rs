@@ -1,4 +1,4 @@
-//! Tests which file a request names, on projects with unusual names and links.
+//! Tests which file a request names, in projects with unusual names and links.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -24,7 +24,7 @@ const FILES: &[&str] = &[
     "notes",
 ];
 
-/// A project with these files, all but `.secret` in the index.
+/// A project with these files, all except `.secret` in the index.
 fn project() -> (tempfile::TempDir, Root, Vec<String>) {
     let dir = tempfile::tempdir().unwrap();
     for file in FILES {
@@ -39,7 +39,7 @@ fn project() -> (tempfile::TempDir, Root, Vec<String>) {
     (dir, root, known)
 }
 
-/// The places of the change that `text` asks for: the path, or the trouble with the name.
+/// The places of the change that `text` asks for: the path, or the problem with the name.
 fn places_of(text: &str) -> Vec<String> {
     let (_dir, root, known) = project();
     let all = of(text, Some(&root), &known);

@@ -1,4 +1,4 @@
-//! Every combination of path, host, origin, site, token, cookie, type, header and method: all but the right ones are refused.
+//! Every combination of path, host, origin, site, token, cookie, type, header and method: only the right ones pass.
 
 use super::*;
 
@@ -22,10 +22,10 @@ fn status(guard: &Guard, path: &str, method: &Method, headers: &[(&str, &str)]) 
     guard.admits(Area::of(path), method, "", &all).err().map_or(200, |problem| problem.status().as_u16())
 }
 
-/// The values that a header may have, or that it is missing, each with whether that is right.
+/// The values that a header may have, or its absence, each with whether that is right.
 type Choices = Vec<(Option<(&'static str, String)>, bool)>;
 
-/// The choices of a header: the right values and the wrong ones. `missing` says whether it may be missing.
+/// The choices for a header: right and wrong values. `missing` says whether it may be missing.
 fn choices(name: &'static str, right: &[&str], missing: bool, wrong: &[&str]) -> Choices {
     let as_said = |values: &[&str], is_right| -> Choices {
         values.iter().map(|value| (Some((name, (*value).to_owned())), is_right)).collect()
@@ -33,7 +33,8 @@ fn choices(name: &'static str, right: &[&str], missing: bool, wrong: &[&str]) ->
     [as_said(right, true), vec![(None, missing)], as_said(wrong, false)].concat()
 }
 
-/// Which of host, origin, site, token, cookie, type and proof are right, and whether the header of the proof is there.
+/// Which of host, origin, site, token, cookie, type and proof are right, and whether the proof's
+/// header is present.
 type Right = ([bool; 7], bool);
 
 /// The expected verdict on a request to `path`, given what is right about it.
@@ -71,7 +72,7 @@ fn only_a_request_that_is_right_in_all_respects_is_admitted() {
     ];
     let mut admitted = std::collections::BTreeMap::<&str, usize>::new();
     for number in 0..all.iter().map(Vec::len).product::<usize>() {
-        // The digits of the number say which choice of each header is taken.
+        // The digits of the number select the choice for each header.
         let mut rest = number;
         let chosen = all.each_ref().map(|choices| {
             let place = rest % choices.len();
@@ -80,7 +81,7 @@ fn only_a_request_that_is_right_in_all_respects_is_admitted() {
         });
         let mut right = chosen.map(|(_, is_right)| *is_right);
         let value = |header: usize| chosen[header].0.as_ref().map(|(_, value)| value.as_str());
-        // Host and origin must be one name.
+        // Host and origin must be the same name.
         right[1] &= value(1).is_none_or(|origin| value(0).is_some_and(|host| origin == format!("http://{host}")));
         let headers: Vec<(&str, &str)> = chosen
             .iter()
@@ -97,7 +98,8 @@ fn only_a_request_that_is_right_in_all_respects_is_admitted() {
             }
         }
     }
-    // Three hosts are right without an origin, and one with its own. What a path does not look at, all of its choices pass.
+    // Three hosts are right without an origin, and one with its own. All choices pass for headers
+    // that a path ignores.
     let api = 4 * 2 * 6 * 5 * 3;
     assert_eq!(admitted["/v1/models"], 2 * api * 4 + api * 2);
     assert_eq!(admitted["/api/turns"], 4 * 2 * 5 * 2 * (4 + 2 * 2));
@@ -118,7 +120,8 @@ fn a_path_belongs_to_one_area_and_what_is_nearly_one_of_the_page_needs_the_token
     }
 }
 
-/// Another user of this machine may listen at `[::1]` with the port that this server has at `127.0.0.1`.
+/// Another user of this machine may listen on `[::1]` with the port that this server has on
+/// `127.0.0.1`.
 #[test]
 fn a_page_at_another_name_of_this_host_is_another_site() {
     let guard = guard();

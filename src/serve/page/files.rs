@@ -60,7 +60,7 @@ mod tests {
         }
     }
 
-    /// The file names that the page and its scripts ask for are those that there are.
+    /// The files that the page and its scripts refer to are exactly those that exist.
     #[test]
     fn every_file_that_is_named_is_there_and_every_file_is_named() {
         let texts = FILES.iter().map(|(_, _, text)| *text).chain([include_str!("index.html")]).collect::<String>();

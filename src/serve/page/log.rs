@@ -1,4 +1,4 @@
-//! The events of a turn, kept in memory: each has a number, and a reader asks for those after the last one that it has.
+//! The events of a turn in memory: each has a number, and a reader asks for those after the last one it has.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -9,12 +9,13 @@ use tokio::sync::Notify;
 use crate::base::{OrBug, lock};
 use crate::protocol::{Mode, Proposal, Record};
 
-/// Maximum number of bytes of a turn's events, as JSON; the oldest go. An answer of 4,000 tokens with its steps takes about 1 MiB.
+/// Maximum bytes of a turn's events as JSON; the oldest are dropped. An answer of 4,000 tokens with
+/// its steps takes about 1 MiB.
 const BYTES_MAX: usize = 4 << 20;
-/// Maximum number of events that are handed out at once.
+/// Maximum number of events returned at once.
 const BATCH_MAX: usize = 256;
 
-/// One thing that was said: an event of the session, or one of the page itself.
+/// One event: of the session, or of the page itself.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Said {
@@ -29,7 +30,7 @@ pub enum Own {
         text: String,
         mode: Mode,
     },
-    /// A tool call waits for the user's decision. It is named by the number of this event.
+    /// A tool call waits for the user's decision. It is identified by the number of this event.
     Question {
         proposal: Box<Proposal>,
     },
@@ -38,7 +39,7 @@ pub enum Own {
         number: u64,
         how: &'static str,
     },
-    /// Events up to this number are not kept any more.
+    /// Events up to this number are no longer available.
     Gone {
         until: u64,
     },
@@ -47,9 +48,9 @@ pub enum Own {
 
 #[derive(Default)]
 struct Kept {
-    /// Each as its number, which count from 1, and its JSON.
+    /// Each as its number, counted from 1, and its JSON.
     events: VecDeque<(u64, String)>,
-    /// Of the JSON of all events.
+    /// Total bytes of all events' JSON.
     bytes: usize,
     last: u64,
     over: bool,
@@ -62,11 +63,11 @@ pub struct Log {
     changed: Notify,
 }
 
-/// Some events in order, each as its number and its JSON.
+/// Consecutive events, each as its number and its JSON.
 #[derive(Debug, Default, PartialEq)]
 pub struct Batch {
     pub events: Vec<(u64, String)>,
-    /// Whether no event follows.
+    /// Whether no more events follow.
     pub over: bool,
 }
 
@@ -92,16 +93,16 @@ impl Log {
         lock(&self.kept).over
     }
 
-    /// Whether the log has ended and a reader that has the events up to `number` has all.
+    /// Whether the log has ended and a reader with the events up to `number` has all of them.
     pub fn is_read(&self, number: u64) -> bool {
         let kept = lock(&self.kept);
         kept.over && number >= kept.last
     }
 
-    /// The next events after `number`; waits for one if there is none yet.
+    /// The next events after `number`; waits if there are none yet.
     pub async fn after(&self, number: u64) -> Batch {
         loop {
-            // Subscribed before the events are read, so that none in between is missed.
+            // Subscribe before reading the events, so that none in between is missed.
             let changed = self.changed.notified();
             let batch = lock(&self.kept).after(number);
             if batch.over || !batch.events.is_empty() {
@@ -118,7 +119,7 @@ impl Kept {
         let text = written(said);
         self.bytes += text.len();
         self.events.push_back((self.last, text));
-        // A single event may be larger than all that are allowed; it stays.
+        // A single event may exceed the limit; it stays.
         while self.bytes > BYTES_MAX && self.events.len() > 1 {
             self.bytes -= self.events.pop_front().map_or(0, |(_, text)| text.len());
         }
@@ -137,7 +138,7 @@ impl Kept {
     }
 }
 
-/// An event as JSON, which is one line.
+/// An event as one line of JSON.
 fn written(said: &Said) -> String {
     serde_json::to_string(said).or_bug("events have no maps with other keys than texts")
 }

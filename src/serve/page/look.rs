@@ -1,4 +1,4 @@
-//! Answers the page's requests that change nothing: status, memory, search, graph.
+//! Answers the page's read-only requests: status, memory, search, graph.
 
 use std::sync::Arc;
 
@@ -18,9 +18,9 @@ use crate::serve::problem::Problem;
 use crate::session;
 
 const HITS: usize = 20;
-/// Maximum number of symbols of a drawing; with more it cannot be read.
+/// Maximum number of symbols in a drawing; with more it cannot be read.
 const SYMBOLS_MAX: usize = 60;
-/// References of unknown target that are named.
+/// Maximum number of references of unknown target that are listed.
 const UNKNOWN_MAX: usize = 20;
 const QUERY_MAX: usize = 1000;
 
@@ -74,7 +74,7 @@ pub async fn memory(State(server): State<Server>) -> Json<Value> {
     Json(memory)
 }
 
-/// The holder of a slot: only requests of other programs are as urgent as a user.
+/// The holder of a slot: only other programs' requests are as urgent as a user.
 fn held(busy: &Busy) -> Value {
     let by = match busy.priority {
         Priority::User => "another program",
@@ -85,7 +85,8 @@ fn held(busy: &Busy) -> Value {
     json!({ "by": by, "prompt": busy.prompt, "generated": busy.generated, "since_s": since })
 }
 
-/// The extent of the index, and whether files have changed since; does not refresh or build it. An index of another version is emptied.
+/// The extent of the index, and whether files have changed since; does not refresh or build it. An
+/// index of another version is emptied.
 pub async fn index(State(server): State<Server>) -> Result<Json<Value>, Problem> {
     let status = blocking(move || {
         let app = &server.inner.app;
@@ -98,7 +99,7 @@ pub async fn index(State(server): State<Server>) -> Result<Json<Value>, Problem>
         let written = ["", "-wal"].map(|end| {
             let mut file = database(&project).into_os_string();
             file.push(end);
-            // Opening a database makes an empty log.
+            // Opening a database creates an empty log.
             std::fs::metadata(file).ok().filter(|about| about.len() > 0)?.modified().ok()
         });
         let age = written.into_iter().flatten().max().and_then(|newest| newest.elapsed().ok());
@@ -111,7 +112,7 @@ pub async fn index(State(server): State<Server>) -> Result<Json<Value>, Problem>
     Ok(Json(status.await.map_err(failed)?))
 }
 
-/// The places of the project that answer a question: `?q=`.
+/// The places in the project that answer a question: `?q=`.
 pub async fn search(State(server): State<Server>, Query(query): Query<SearchQuery>) -> Result<Json<Value>, Problem> {
     let asked = short("q", query.q)?;
     let (models, index) = server.inner.agent.shared().await?.clone();
@@ -125,7 +126,7 @@ pub async fn search(State(server): State<Server>, Query(query): Query<SearchQuer
     Ok(Json(json!({ "hits": hits, "notes": found.notes })))
 }
 
-/// A symbol's callers, callees, or what a change of it may break: `?symbol=&view=`.
+/// A symbol's callers, its callees, or what changing it may break: `?symbol=&view=`.
 pub async fn graph(State(server): State<Server>, Query(query): Query<GraphQuery>) -> Result<Json<Value>, Problem> {
     let symbol = short("symbol", query.symbol)?;
     let (models, index) = server.inner.agent.shared().await?.clone();

@@ -1,13 +1,14 @@
-//! The web page: a conversation on the project in a browser of this machine, with the consent that the APIs cannot give.
+//! The web page: a conversation about the project in a local browser, with the consent that the APIs cannot give.
 //!
 //! ```text
 //! browser ── GET / ─────────────────► files     static, in the program
 //!         ── POST /api/turns ───────► talk      runs one at a time; `turns` and `log` keep what is said
-//!         ◄─ GET …/{id}/events ─────  talk      from any number on: a page that is loaded anew misses nothing
+//!         ◄─ GET …/{id}/events ─────  talk      from any number on: a reloaded page misses nothing
 //!         ── POST …/{id}/decide ────► talk      yes, no or always for an open question
 //!         ── GET /api/memory, … ────► look, past
 //! ```
-//! `guard` has let nobody in here but the user's own browser. Session, index and checkpoints do the work.
+//! `guard` has admitted only the user's own browser here. Session, index and checkpoints do the
+//! work.
 
 mod files;
 mod log;
@@ -29,10 +30,10 @@ use super::problem::Problem;
 use crate::base::ConversationId;
 use crate::session::Session;
 
-/// The state behind the page: one conversation, shared by all who look at it.
+/// The state behind the page: one conversation, shared by all its viewers.
 pub struct Page {
     conversation: ConversationId,
-    /// Made at the first request.
+    /// Created at the first request.
     session: OnceCell<Arc<Session>>,
     turns: Turns,
 }
@@ -45,7 +46,7 @@ impl Default for Page {
 }
 
 impl Page {
-    /// The conversation of the page; the embedder is loaded when it is made.
+    /// The page's conversation; the embedder is loaded when it is created.
     async fn session(&self, agent: &Agent) -> Result<Arc<Session>, Problem> {
         let make = || async {
             let session = agent.session().await?.of("monobloc serve");
@@ -75,7 +76,7 @@ pub fn router() -> Router<Server> {
         .route("/api/rewind", post(past::rewind))
 }
 
-/// Does what may wait for disk or lock on a thread of its own.
+/// Runs work that may wait for disk or lock on a separate thread.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> anyhow::Result<T> + Send + 'static) -> anyhow::Result<T> {
     tokio::task::spawn_blocking(work).await?
 }

@@ -1,4 +1,4 @@
-//! Shows what was done and goes back: history, checkpoints, undo, rewind.
+//! Shows past turns and goes back: history, checkpoints, undo, rewind.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::serve::wire::read;
 use crate::serve::{CancelOnDrop, Server};
 use crate::session::{RewindError, TurnRecord};
 
-/// Newest turns and checkpoints that are listed.
+/// Number of newest turns and checkpoints that are listed.
 const SHOWN_MAX: usize = 50;
 /// Longest wait for another process that changes the project.
 const LOCK_TIME: Duration = Duration::from_secs(20);
@@ -63,10 +63,10 @@ pub async fn rewind(State(server): State<Server>, body: Bytes) -> Result<Json<Va
 
 async fn go_back(server: &Server, back: Back) -> Result<Json<Value>, Problem> {
     if server.inner.page.turns.is_running() {
-        return Err(Problem::new(Kind::Busy, "a request is being carried out; wait for its end or cancel it"));
+        return Err(Problem::new(Kind::Busy, "a request is running; wait until it ends or cancel it"));
     }
     let waits = Cancel::new();
-    // A page that is closed ends the wait for the lock, too.
+    // Closing the page ends the wait for the lock, too.
     let _left = CancelOnDrop(waits.clone());
     let app = server.inner.app.until(waits.clone());
     let work = blocking(move || app.go_back("monobloc serve", &back));
@@ -74,7 +74,7 @@ async fn go_back(server: &Server, back: Back) -> Result<Json<Value>, Problem> {
     let went = match tokio::time::timeout(LOCK_TIME, &mut work).await {
         Ok(went) => went,
         Err(_) => {
-            // This ends only the wait for the lock: once it goes back, it goes to the end.
+            // This ends only the wait for the lock: once going back has begun, it is completed.
             waits.cancel();
             work.await
         }

@@ -1,5 +1,4 @@
-//! `/api/turns`: a request begins a turn that runs in the background, its events are read, its questions answered, and it can be
-//! cancelled.
+//! `/api/turns`: starts turns in the background, streams their events, takes answers to their questions, cancels them.
 
 use std::convert::Infallible;
 use std::fmt::Write;
@@ -25,13 +24,15 @@ use crate::serve::problem::Problem;
 use crate::serve::wire::read;
 use crate::session::Message;
 
-/// Longest time that a question stays open. The turn holds the project's lock meanwhile, so other processes wait.
+/// Longest time that a question stays open. The turn holds the project's lock meanwhile, so other
+/// processes wait.
 const QUESTION_TIME: Duration = Duration::from_secs(30 * 60);
-/// After so long without an event an empty one is sent, so that a dead connection is noticed on both sides.
+/// After this long without an event an empty one is sent, so that both sides notice a dead
+/// connection.
 const HEARTBEAT: Duration = Duration::from_secs(10);
-/// It has no number: a browser that comes back names the last event that has one.
+/// It has no number: a browser that reconnects names the last numbered event.
 const ALIVE: &str = "data: {\"type\":\"alive\"}\n\n";
-/// How long a browser waits before it comes back, in milliseconds.
+/// How long a browser waits before it reconnects, in milliseconds.
 const RETRY: &str = "retry: 1000\n\n";
 
 #[derive(Deserialize)]
@@ -49,15 +50,14 @@ struct Answer {
     number: u64,
 }
 
-/// Begins a turn: `{text, mode}` gives `{id}`.
+/// Begins a turn: `{text, mode}` returns `{id}`.
 pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Json<Value>, Problem> {
     let Request { text, mode } = read(&body)?;
     if text.trim().is_empty() {
         return Err(Problem::invalid("text", "the request is empty; say what to do"));
     }
     if text.len() > REQUEST_BYTES_MAX {
-        let text =
-            format!("the request is longer than the {REQUEST_BYTES_MAX} bytes that are taken; name a file instead");
+        let text = format!("the request is longer than {REQUEST_BYTES_MAX} bytes; name a file instead");
         return Err(Problem::invalid("text", text));
     }
     let turn = server.inner.page.turns.begin(&text, mode)?;
@@ -83,13 +83,13 @@ pub async fn decide(State(server): State<Server>, Path(id): Path<u64>, body: Byt
     Ok(Json(json!({ "decided": answer.number })))
 }
 
-/// Cancels a turn; what it has changed by then stays, and can be undone.
+/// Cancels a turn; its changes so far stay, and can be undone.
 pub async fn cancel(State(server): State<Server>, Path(id): Path<u64>) -> Result<Json<Value>, Problem> {
     server.inner.page.turns.get(id)?.stop();
     Ok(Json(json!({ "cancelled": id })))
 }
 
-/// Ends the turn when dropped, so that it ends whatever happens: no other one begins before.
+/// Ends the turn when dropped, so that it ends in any case: no other turn begins before that.
 struct Ends(Arc<Turn>);
 
 impl Drop for Ends {
@@ -98,7 +98,7 @@ impl Drop for Ends {
     }
 }
 
-/// Runs the turn to its end, whether anybody looks on or not.
+/// Runs the turn to its end, whether or not anybody is watching.
 async fn run(server: Server, turn: Arc<Turn>, ask: Ask) {
     let _ends = Ends(turn.clone());
     let inner = &server.inner;
@@ -112,7 +112,7 @@ async fn run(server: Server, turn: Arc<Turn>, ask: Ask) {
     }
 }
 
-/// Hands the events of a turn to its log and its questions to the user.
+/// Passes the events of a turn to its log and its questions to the user.
 async fn follow(turn: &Turn, mut messages: UnboundedReceiver<Message>, failed: impl Fn(String)) {
     loop {
         match tokio::time::timeout(QUESTION_TIME, messages.recv()).await {
@@ -125,16 +125,18 @@ async fn follow(turn: &Turn, mut messages: UnboundedReceiver<Message>, failed: i
             Ok(Some(Message::Failed(_))) if turn.cancel.is_cancelled() => failed("cancelled".to_owned()),
             Ok(Some(Message::Failed(error))) => failed(error.to_string()),
             Ok(None) => return,
-            // While anything works, there are signs of life: only an open question is so quiet.
+            // While work is in progress there are signs of life: only an open question is this
+            // quiet.
             Err(_) => turn.close("nobody answered"),
         }
     }
 }
 
-/// The events after number `after`, then those to come, as server-sent events. The turn goes on when the reader leaves.
+/// The events after number `after`, then future ones, as server-sent events. The turn continues
+/// when the reader leaves.
 fn streamed(turn: Arc<Turn>, after: u64) -> Response {
     if turn.log.is_read(after) {
-        // The one answer after which a browser does not come back.
+        // The only answer after which a browser does not reconnect.
         return StatusCode::NO_CONTENT.into_response();
     }
     let body = stream::unfold(Some((turn, after, RETRY)), |state| async move {
@@ -151,10 +153,10 @@ fn streamed(turn: Arc<Turn>, after: u64) -> Response {
     ([(CONTENT_TYPE, "text/event-stream")], Body::from_stream(body)).into_response()
 }
 
-/// The events as they are sent: each its number and one line, whatever its text.
+/// The events as sent: each its number and one line, whatever its text.
 fn sent(batch: &Batch) -> String {
     batch.events.iter().fold(String::new(), |mut text, (number, event)| {
-        // A string takes whatever is written.
+        // Writing to a string cannot fail.
         let _ = write!(text, "id: {number}\ndata: {event}\n\n");
         text
     })

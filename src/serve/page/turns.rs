@@ -1,4 +1,4 @@
-//! The turns of the page: one runs at a time, the last sixteen are kept, and each has the questions that are open.
+//! The turns of the page: one runs at a time, the last sixteen are kept, and each has its open questions.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -12,12 +12,12 @@ use crate::base::{Cancel, lock};
 use crate::protocol::{self, Mode, Proposal};
 use crate::serve::problem::{Kind, Problem};
 
-/// Turns that are kept; the events of each take at most 4 MiB.
+/// Number of turns that are kept; the events of each take at most 4 MiB.
 const KEPT_MAX: usize = 16;
-/// Characters of a request in a list.
+/// Characters of a request shown in a list.
 const SHOWN_CHARS: usize = 200;
 
-/// The turns since the server was started, the newest last.
+/// The turns since the server was started, newest last.
 #[derive(Default)]
 pub struct Turns {
     kept: Mutex<VecDeque<Arc<Turn>>>,
@@ -37,7 +37,7 @@ pub struct Turn {
 struct Open {
     reply: oneshot::Sender<protocol::Decision>,
     always: bool,
-    /// The values that are asked for, in words: an approval would leave them unanswered.
+    /// The requested values, in words: an approval would leave them unanswered.
     wants: Option<String>,
 }
 
@@ -59,7 +59,7 @@ impl Turns {
     pub fn begin(&self, text: &str, mode: Mode) -> Result<Arc<Turn>, Problem> {
         let mut kept = lock(&self.kept);
         if kept.back().is_some_and(|turn| !turn.log.is_over()) {
-            return Err(Problem::new(Kind::Busy, "a request is being carried out; wait for its end or cancel it"));
+            return Err(Problem::new(Kind::Busy, "a request is running; wait until it ends or cancel it"));
         }
         let turn = Arc::new(Turn {
             id: kept.back().map_or(1, |turn| turn.id + 1),
@@ -85,7 +85,8 @@ impl Turns {
         lock(&self.kept).back().is_some_and(|turn| !turn.log.is_over())
     }
 
-    /// Every turn as a row of a list: its id, the beginning of the request, and whether it runs.
+    /// Every turn as a row of a list: its id, the beginning of the request, and whether it is
+    /// running.
     pub fn rows(&self) -> Vec<Value> {
         let row = |turn: &Arc<Turn>| json!({ "id": turn.id, "request": turn.request, "running": !turn.log.is_over() });
         lock(&self.kept).iter().map(row).collect()
@@ -93,9 +94,9 @@ impl Turns {
 }
 
 impl Turn {
-    /// Asks the user. The answer goes to `reply`; if it is dropped, the question is taken back.
+    /// Asks the user. The answer goes to `reply`; dropping its receiver withdraws the question.
     pub fn ask(&self, proposal: Proposal, reply: oneshot::Sender<protocol::Decision>) {
-        // Held until the question is known: an answer may come as soon as it is in the log.
+        // Held until the question is registered: an answer may arrive as soon as it is in the log.
         let mut questions = lock(&self.questions);
         let always = proposal.always.is_some();
         let wants = (!proposal.wanted().is_empty()).then(|| proposal.need());
@@ -110,7 +111,7 @@ impl Turn {
             || Problem::new(Kind::NotFound, format!("question {number} is not open; it may have been answered"));
         let open = questions.remove(&number).ok_or_else(closed)?;
         if let (Decision::Yes | Decision::Always, Some(wants)) = (&decision, &open.wants) {
-            let text = format!("{wants} is asked for; send `modify` with the arguments of the call and it");
+            let text = format!("{wants} is missing; send `modify` with the arguments of the call including it");
             questions.insert(number, open);
             return Err(Problem::invalid("decision", text));
         }
@@ -124,7 +125,7 @@ impl Turn {
                 return Err(Problem::invalid("decision", "`always` is not offered for this call"));
             }
         };
-        // It fails if the turn was cancelled meanwhile, which then needs no decision.
+        // This fails if the turn was cancelled meanwhile, which then needs no decision.
         let _ = open.reply.send(decided);
         self.log.add(&Said::Own(Own::QuestionClosed { number, how }));
         Ok(())

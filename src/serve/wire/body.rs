@@ -1,5 +1,4 @@
-//! The fields of a request, taken by name: a field that was not taken is harmless, refused by its name, or reported to the
-//! client as ignored.
+//! The fields of a request, taken by name; an untaken field is harmless, refused, or reported as ignored.
 
 use axum::body::Bytes;
 use axum::http::HeaderValue;
@@ -13,25 +12,25 @@ use crate::engine::{Sampling, SamplingError};
 use crate::serve::problem::Problem;
 use crate::serve::wire;
 
-/// Fields that change nothing of an answer.
+/// Fields that do not affect an answer.
 const HARMLESS: &str = "user metadata safety_identifier prompt_cache_key prompt_cache_retention prompt_cache_options service_tier
     client_metadata betas context_management cache_control inference_geo max_tool_calls cache_prompt id_slot keep_alive
     timings_per_token return_progress return_tokens request_id priority mirostat_tau mirostat_eta xtc_threshold
     dynatemp_exponent dry_base dry_allowed_length dry_penalty_last_n dry_sequence_breakers spaces_between_special_tokens";
 
-/// Fields that change an answer and are not honoured: each with the values that ask for nothing, as JSON, and the way out.
-/// `null` and `false` ask for nothing anywhere.
+/// Fields that would change an answer and are not supported: each with the values that ask for
+/// nothing, as JSON, and the alternative. `null` and `false` always ask for nothing.
 const REFUSED: [(&str, &str, &str); 66] = [
-    ("n", "1", "one answer is given to a request; send it again for more"),
-    ("best_of", "0 1", "one answer is written and given; send the request again for more"),
-    ("logit_bias", "{}", "tokens are neither preferred nor banned; say in the prompt what is not wanted"),
+    ("n", "1", "each request gets one answer; send it again for more"),
+    ("best_of", "0 1", "one answer is written and returned; send the request again for more"),
+    ("logit_bias", "{}", "tokens cannot be preferred or banned; say in the prompt what to avoid"),
     ("functions", "[]", "send `tools`"),
     ("function_call", "\"none\" \"auto\"", "send `tool_choice`"),
     ("modalities", "[\"text\"]", "answers are text"),
     ("audio", "", "answers are text"),
-    ("prediction", "", "an answer is not begun from a guess"),
-    ("web_search_options", "", "nothing is searched in the web"),
-    ("verbosity", "\"medium\"", "say in the prompt how long the answer is to be"),
+    ("prediction", "", "predicted outputs are not used"),
+    ("web_search_options", "", "the web is not searched"),
+    ("verbosity", "\"medium\"", "say in the prompt how long the answer should be"),
     ("store", "", "answers are not kept"),
     ("echo", "", "send the prompt to /v1/completions"),
     ("suffix", "\"\"", "write the model's own marks for what follows into the prompt"),
@@ -45,11 +44,11 @@ const REFUSED: [(&str, &str, &str); 66] = [
     ("ignore_eos", "", "an answer ends where the model ends it"),
     ("stop_token_ids", "[]", "send texts in `stop`"),
     ("include_stop_str_in_output", "", "a stop text is cut"),
-    ("bad_words", "[]", "words are not banned; say in the prompt what is not wanted"),
+    ("bad_words", "[]", "words cannot be banned; say in the prompt what to avoid"),
     ("allowed_token_ids", "[]", "tokens are not chosen by number; send a `response_format`"),
-    ("use_beam_search", "", "one answer is written"),
-    ("length_penalty", "1", "one answer is written"),
-    ("early_stopping", "", "one answer is written"),
+    ("use_beam_search", "", "only one answer is written"),
+    ("length_penalty", "1", "only one answer is written"),
+    ("early_stopping", "", "only one answer is written"),
     ("skip_special_tokens", "true", "control tokens are not part of an answer"),
     ("add_generation_prompt", "true", "an answer is always asked for"),
     ("continue_final_message", "", "a last message of the assistant is continued anyway"),
@@ -74,12 +73,12 @@ const REFUSED: [(&str, &str, &str); 66] = [
     ("mirostat", "0", "send `temperature` and `top_p`"),
     ("dynatemp_range", "0", "send `temperature`"),
     ("dry_multiplier", "0", "send `repetition_penalty`"),
-    ("repeat_last_n", "64", "the last 64 tokens are looked at"),
+    ("repeat_last_n", "64", "always the last 64 tokens are considered"),
     ("samplers", "[]", "their order is fixed"),
     ("n_predict", "-1", "send `max_tokens`"),
     ("n_probs", "0", "send `logprobs`"),
     ("n_keep", "0", "nothing is cut; send less"),
-    ("n_indent", "0", "say in the prompt how lines are to begin"),
+    ("n_indent", "0", "say in the prompt how lines should begin"),
     ("t_max_predict_ms", "0", "send `max_tokens`"),
     ("options", "{}", "send each option as a field of its own"),
     ("raw", "", "send the prompt to /v1/completions"),
@@ -107,14 +106,14 @@ impl Fields {
         Fields(fields.as_object().cloned().expect("an object"))
     }
 
-    /// The value of a field; `None` if it is not there or null.
+    /// The value of a field; `None` if it is missing or null.
     pub fn take<T: DeserializeOwned>(&mut self, name: &'static str) -> Result<Option<T>, Problem> {
         let Some(value) = self.0.remove(name).filter(|value| !value.is_null()) else { return Ok(None) };
         let wrong = |error| Problem::invalid(name, format!("`{name}` cannot be read: {error}"));
         serde_json::from_value(value).map(Some).map_err(wrong)
     }
 
-    /// A number that may be negative, which stands for "no limit".
+    /// A number that may be negative, which means "no limit".
     pub fn limit(&mut self, name: &'static str) -> Result<Option<usize>, Problem> {
         Ok(self.take::<i64>(name)?.and_then(|number| usize::try_from(number).ok()))
     }
@@ -131,7 +130,7 @@ impl Fields {
         }
     }
 
-    /// The client's wishes for the sampler.
+    /// The client's sampling values.
     pub fn sampling(&mut self) -> Result<SamplingWish, Problem> {
         let repetition = match self.take("repetition_penalty")? {
             None => self.take("repeat_penalty")?,
@@ -151,8 +150,8 @@ impl Fields {
         checked.map(|_| wish).map_err(|error| Problem::invalid(field_of(&error), error.to_string()))
     }
 
-    /// Looks at the fields that nobody took. An error names the first that changes an answer and is not honoured; the names
-    /// that are returned are those of unknown fields.
+    /// Checks the fields that were not taken. The error names the first one that would change an
+    /// answer; the returned names are those of unknown fields.
     pub fn rest(self) -> Result<Ignored, Problem> {
         let mut ignored = Vec::new();
         for (name, value) in self.0 {
@@ -195,7 +194,7 @@ fn asks_nothing(value: &Value, nothing: &str) -> bool {
     value.is_null() || *value == false || nothing.split_whitespace().any(same)
 }
 
-/// The field that holds the value that is out of range.
+/// The field with the value that is out of range.
 fn field_of(error: &SamplingError) -> &'static str {
     const FIELDS: [&str; 5] = ["top_p", "min_p", "repetition_penalty", "frequency_penalty", "presence_penalty"];
     let wrong = match error {

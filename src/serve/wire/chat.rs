@@ -17,7 +17,7 @@ use crate::serve::problem::Problem;
 use crate::serve::reply::{Delta, End, Reason, TokenLogprobs, Whole};
 use crate::tools::ToolSpec;
 
-/// Maximum number of likely tokens that are given for each token.
+/// Maximum number of likely tokens returned for each token.
 const TOP_LOGPROBS_MAX: usize = 20;
 
 /// `stream_options`.
@@ -36,9 +36,9 @@ struct Message {
     /// The older form of a call.
     function_call: Option<Value>,
     refusal: Option<String>,
-    /// The thoughts before the answer, as some servers and their clients call them.
+    /// The thoughts before the answer, under the name used by some servers and their clients.
     reasoning_content: Option<String>,
-    /// As others do.
+    /// The name used by others.
     #[serde(default)]
     reasoning: Value,
     audio: Option<Value>,
@@ -85,7 +85,7 @@ fn tool(tool: &Value) -> Result<ToolSpec, Problem> {
     fields::tool(function, &function["parameters"])
 }
 
-/// The limit under its newer or its older name.
+/// The limit under its newer or older name.
 fn max_tokens(fields: &mut Fields) -> Result<Option<usize>, Problem> {
     match (fields.limit("max_completion_tokens")?, fields.limit("max_tokens")?) {
         (Some(new), Some(old)) if new != old => {
@@ -96,13 +96,13 @@ fn max_tokens(fields: &mut Fields) -> Result<Option<usize>, Problem> {
     }
 }
 
-/// Number of the most likely tokens that are given for each token; `None` for no log-probabilities.
+/// Number of most likely tokens returned for each token; `None` for no log-probabilities.
 fn top(fields: &mut Fields) -> Result<Option<usize>, Problem> {
     let (wanted, top) = (fields.take::<bool>("logprobs")?, fields.take::<usize>("top_logprobs")?);
     let refused = |text: String| Err(Problem::invalid("top_logprobs", text));
     match (wanted, top.unwrap_or(0)) {
         (_, top) if top > TOP_LOGPROBS_MAX => {
-            refused(format!("{top} tokens are too many; at most {TOP_LOGPROBS_MAX} are given for each"))
+            refused(format!("{top} tokens are too many; at most {TOP_LOGPROBS_MAX} are returned for each"))
         }
         (Some(true), top) => Ok(Some(top)),
         (_, 0) => Ok(None),
@@ -110,7 +110,8 @@ fn top(fields: &mut Fields) -> Result<Option<usize>, Problem> {
     }
 }
 
-/// How far the model thinks: OpenAI's `reasoning_effort`, and what other servers and their clients call it.
+/// How far the model thinks: OpenAI's `reasoning_effort`, and the names used by other servers and
+/// their clients.
 fn thoughts(fields: &mut Fields) -> Result<Thoughts, Problem> {
     #[derive(Default, Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -163,7 +164,7 @@ fn turns(messages: Vec<Message>) -> Result<Vec<Turn>, Problem> {
             continue;
         }
         if message.audio.is_some() {
-            return Err(Problem::invalid("messages", "an earlier answer in `audio` is not kept here; send its text"));
+            return Err(Problem::invalid("messages", "earlier answers in `audio` are not stored here; send the text"));
         }
         let text = conversation::text("messages", &message.content)?;
         let text = if text.is_empty() { message.refusal.unwrap_or_default() } else { text };
@@ -183,13 +184,13 @@ fn turns(messages: Vec<Message>) -> Result<Vec<Turn>, Problem> {
     Ok(conversation.turns())
 }
 
-/// The identity of one answer, and the optional parts that its client asked for.
+/// The identity of one answer, and the optional parts that its client requested.
 struct Answer {
     id: String,
     created: i64,
     model: String,
     logprobs: bool,
-    /// The last chunk says what the answer took.
+    /// Whether the last chunk contains the token counts.
     usage: bool,
     calls: usize,
 }
@@ -297,7 +298,7 @@ fn logprobs(tokens: &[TokenLogprobs]) -> Value {
     json!({ "content": content.collect::<Vec<_>>() })
 }
 
-/// JSON has no infinity: a token that a grammar forbids has the least number that OpenAI gives.
+/// JSON has no infinity: a token that a grammar forbids gets the lowest number that OpenAI returns.
 pub fn finite(logprob: f32) -> f32 {
     logprob.max(-9999.0)
 }

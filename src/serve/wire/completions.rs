@@ -1,4 +1,4 @@
-//! OpenAI's `/v1/completions`: continues a raw prompt, in which the names of control tokens count.
+//! OpenAI's `/v1/completions`: continues a raw prompt, in which names of control tokens count.
 
 use axum::body::Bytes;
 use axum::extract::State;
@@ -14,7 +14,7 @@ use crate::serve::ask::{Ask, Model, Thoughts, Turn, fresh_id};
 use crate::serve::problem::Problem;
 use crate::serve::reply::{Delta, End, TokenLogprobs, Whole};
 
-/// Maximum number of likely tokens that are given for each token.
+/// Maximum number of likely tokens returned for each token.
 const LOGPROBS_MAX: usize = 5;
 /// OpenAI's default for raw completions.
 const MAX_TOKENS: usize = 16;
@@ -23,7 +23,7 @@ pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Respons
     let mut fields = Fields::read(&body)?;
     let model = fields.take::<String>("model")?.unwrap_or_else(|| "planner".to_owned());
     let streams = fields.take("stream")?.unwrap_or(false);
-    // The last chunk says what an answer took in any case.
+    // The last chunk always contains the token counts.
     fields.take::<Value>("stream_options")?;
     let echoes = fields.take("echo")?.unwrap_or(false);
     let (ask, prompt, ignored) = read(fields, server.model(&model)?, echoes)?;
@@ -64,7 +64,7 @@ struct Answer {
     created: i64,
     model: String,
     logprobs: bool,
-    /// The text before the answer: the prompt if it is to be repeated.
+    /// The text before the answer: the prompt if it should be repeated.
     echo: String,
 }
 
@@ -94,7 +94,7 @@ impl Wire for Answer {
     fn delta(&mut self, delta: Delta) -> Vec<String> {
         let (text, tokens, end) = match delta {
             Delta::Text(text, tokens) => (text, tokens, None),
-            // Everything after a raw prompt is text, thoughts too.
+            // Everything after a raw prompt is text, including thoughts.
             Delta::Thinking(text) => (text, Vec::new(), None),
             Delta::Finished(end) => (String::new(), Vec::new(), Some(end)),
             Delta::Call(_) | Delta::Alive => (String::new(), Vec::new(), None),
@@ -108,7 +108,7 @@ impl Wire for Answer {
     }
 }
 
-/// In the form of raw completions: three lists, an entry a token.
+/// In the form of raw completions: three lists, with one entry per token.
 fn logprobs(tokens: &[TokenLogprobs]) -> Value {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let top = |one: &TokenLogprobs| -> Map<String, Value> {

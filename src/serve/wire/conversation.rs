@@ -1,11 +1,11 @@
-//! Gathers the turns of a conversation from the messages and items into which a protocol splits them.
+//! Assembles the turns of a conversation from the messages and items into which a protocol splits them.
 
 use serde_json::Value;
 
 use crate::serve::ask::{Call, Turn};
 use crate::serve::problem::Problem;
 
-/// A conversation as it is read, oldest first.
+/// A conversation being read, oldest first.
 #[derive(Debug, Default)]
 pub struct Conversation {
     turns: Vec<Turn>,
@@ -14,18 +14,19 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// The message of `role`, which `field` of the request holds.
+    /// Adds the message of `role`, from the request field `field`.
     pub fn say(&mut self, field: &'static str, role: &str, text: &str) -> Result<(), Problem> {
         self.settle();
         match (role, self.turns.last_mut()) {
             ("assistant", _) => append(self.answer().0, text),
-            // The first message of the user counts even if it is empty.
+            // The user's first message counts even if it is empty.
             ("user", None) => self.turns.push(Turn::User(text.to_owned())),
             ("system" | "developer" | "user", _) if text.is_empty() => {}
-            // All instructions that come before the first message are one system message.
+            // All instructions before the first message form one system message.
             ("system" | "developer", None) => self.turns.push(Turn::System(text.to_owned())),
             ("system" | "developer", Some(Turn::System(all))) => append(all, text),
-            // Many chat templates refuse a later system message, and at the front it would change what is cached.
+            // Many chat templates refuse a later system message, and moving it to the front would
+            // invalidate the cache.
             ("system" | "developer", Some(_)) => {
                 return self.say(field, "user", &format!("<system-reminder>\n{text}\n</system-reminder>"));
             }
@@ -45,14 +46,14 @@ impl Conversation {
         self.answer().1.push(call);
     }
 
-    /// The assistant's thoughts before its last words.
+    /// Adds the assistant's thoughts before its last text.
     pub fn think(&mut self, thought: &str) {
         if let Some(Turn::Assistant { thinking, .. }) = self.turns.last_mut() {
             append(thinking, thought);
         }
     }
 
-    /// The result of the call with this identifier.
+    /// Adds the result of the call with this identifier.
     pub fn result(&mut self, call: &str, text: String) {
         self.results.push((call.to_owned(), text));
     }
@@ -62,7 +63,8 @@ impl Conversation {
         self.turns
     }
 
-    /// The text and calls of the assistant's turn, which begins here if the last turn is another's.
+    /// The text and calls of the assistant's turn, which begins here if the last turn is someone
+    /// else's.
     fn answer(&mut self) -> (&mut String, &mut Vec<Call>) {
         if !matches!(self.turns.last(), Some(Turn::Assistant { .. })) {
             self.turns.push(Turn::Assistant { text: String::new(), calls: Vec::new(), thinking: String::new() });
@@ -73,7 +75,8 @@ impl Conversation {
         }
     }
 
-    /// Results become turns in the order of their calls: chat templates have no identifiers to match them by.
+    /// Results become turns in the order of their calls: chat templates have no identifiers to
+    /// match them.
     fn settle(&mut self) {
         let mut results = std::mem::take(&mut self.results);
         if let Some(Turn::Assistant { calls, .. }) = self.turns.last() {
@@ -90,7 +93,8 @@ fn append(all: &mut String, text: &str) {
     all.push_str(text);
 }
 
-/// The text of a message, a string or parts, each on its own lines. A part that is not text is refused; `field` is named.
+/// The text of a message, a string or parts, each on separate lines. A part that is not text is
+/// refused, naming `field`.
 pub fn text(field: &'static str, content: &Value) -> Result<String, Problem> {
     texts(content, &refused(field))
 }
@@ -108,13 +112,13 @@ fn refused(field: &'static str) -> impl Fn(&str) -> Result<String, Problem> {
     }
 }
 
-/// The text of a tool's result. What is not text is not refused: the client would send it again with every later request,
-/// and the conversation could not go on.
+/// The text of a tool's result. Anything that is not text is not refused: the client would send it
+/// again with every later request, and the conversation could not continue.
 pub fn result_text(content: &Value) -> Result<String, Problem> {
     texts(content, &|kind: &str| Ok(format!("[a part of kind `{kind}` is left out: only text can be read]")))
 }
 
-/// `other` is given the kind of each part that is not text.
+/// `other` is called with the kind of each part that is not text.
 fn texts(content: &Value, other: &dyn Fn(&str) -> Result<String, Problem>) -> Result<String, Problem> {
     match content {
         Value::Null => Ok(String::new()),
@@ -122,7 +126,7 @@ fn texts(content: &Value, other: &dyn Fn(&str) -> Result<String, Problem>) -> Re
             let texts: Vec<String> = parts.iter().map(|part| part_text(part, other)).collect::<Result<_, _>>()?;
             Ok(texts.join("\n"))
         }
-        // Some clients send the JSON of a result as it is.
+        // Some clients send the JSON of a result unchanged.
         whole => {
             part_text(whole, &|kind: &str| if whole["type"].is_null() { Ok(whole.to_string()) } else { other(kind) })
         }

@@ -15,7 +15,7 @@ use crate::embed::{Embedder, TOKENS_MAX};
 use crate::serve::problem::{Kind, Problem};
 use crate::serve::{CancelOnDrop, Server, unknown_model};
 
-/// Maximum number of texts of one request.
+/// Maximum number of texts in one request.
 const TEXTS_MAX: usize = 2048;
 
 /// Texts, or the numbers of their tokens in the embedder's own vocabulary.
@@ -71,7 +71,7 @@ pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Respons
     }
     let texts = input.texts(&embedder)?;
     if texts.is_empty() || texts.len() > TEXTS_MAX {
-        return Err(Problem::invalid("input", format!("{} texts; 1 to {TEXTS_MAX} are taken", texts.len())));
+        return Err(Problem::invalid("input", format!("{} texts; 1 to {TEXTS_MAX} are accepted", texts.len())));
     }
     let (vectors, tokens) = embedded(embedder, texts).await?;
     let data: Vec<Value> = vectors
@@ -89,7 +89,7 @@ fn input(fields: &mut Fields) -> Result<Input, Problem> {
     serde_json::from_value(given).map_err(wrong)
 }
 
-/// The vectors of `texts` and the number of their tokens. The work ends if the client leaves.
+/// The vectors of `texts` and the number of their tokens. The work ends if the client disconnects.
 async fn embedded(embedder: Embedder, texts: Vec<String>) -> Result<(Vec<Vec<f32>>, usize), Problem> {
     let cancel = CancelOnDrop(Cancel::new());
     let flag = cancel.0.clone();
@@ -101,12 +101,14 @@ async fn embedded(embedder: Embedder, texts: Vec<String>) -> Result<(Vec<Vec<f32
     work.await.map_err(Problem::failed)?
 }
 
-/// Nothing is cut: a text with more tokens than the embedder reads is refused.
+/// Nothing is truncated: a text with more tokens than the embedder reads is refused.
 fn fits(counts: &[usize]) -> Result<(), Problem> {
     let Some((index, &prompt)) = counts.iter().enumerate().find(|(_, count)| **count > TOKENS_MAX) else {
         return Ok(());
     };
-    let text = format!("text {index} of `input` has {prompt} tokens or more, {TOKENS_MAX} are taken; send it in parts");
+    let text = format!(
+        "text {index} of `input` has {prompt} tokens or more, but at most {TOKENS_MAX} are accepted; send it in parts"
+    );
     Err(Problem { field: Some("input"), ..Problem::new(Kind::TooLong { prompt, context: TOKENS_MAX }, text) })
 }
 

@@ -1,4 +1,4 @@
-//! Reads the fields that several protocols have, each in its own shape: tools, calls, choice and form of the answer, thoughts.
+//! Reads fields that several protocols have in different forms: tools, calls, choice and form of the answer, thoughts.
 
 use serde_json::{Map, Value, json};
 
@@ -8,8 +8,8 @@ use crate::serve::problem::Problem;
 use crate::tools::ToolSpec;
 use crate::tools::schema::standalone;
 
-/// A tool of a client with the name and description that `described` has. `parameters` is a JSON schema; without one the
-/// tool takes nothing.
+/// A client's tool with the name and description in `described`. `parameters` is a JSON schema;
+/// without one the tool takes no arguments.
 pub fn tool(described: &Value, parameters: &Value) -> Result<ToolSpec, Problem> {
     let text = |key: &str| described[key].as_str().unwrap_or_default().to_owned();
     let name = text("name");
@@ -20,7 +20,7 @@ pub fn tool(described: &Value, parameters: &Value) -> Result<ToolSpec, Problem> 
         Value::Object(_) => standalone(parameters.clone()),
         Value::Null => json!({ "type": "object", "properties": {} }),
         other => {
-            // A tool that is described wrongly does not make the others unusable.
+            // A wrongly described tool does not make the others unusable.
             tracing::warn!(tool = name, %other, "the parameters are not a JSON schema; the tool may be called with any");
             json!({ "type": "object" })
         }
@@ -29,8 +29,8 @@ pub fn tool(described: &Value, parameters: &Value) -> Result<ToolSpec, Problem> 
     Ok(ToolSpec { name, description, server, mutates: true, destructive: true, parameters, ..ToolSpec::default() })
 }
 
-/// How far a model thinks that is asked for this much effort; `field` has it. It is a part of the answer's tokens, of which the
-/// engine leaves a quarter for words.
+/// How far a model thinks for this requested effort, given in `field`. It is a share of the
+/// answer's tokens, of which the engine reserves a quarter for text.
 pub fn effort(field: &'static str, effort: Option<&str>) -> Result<Thoughts, Problem> {
     match effort {
         None => Ok(Thoughts::Own),
@@ -45,7 +45,8 @@ pub fn effort(field: &'static str, effort: Option<&str>) -> Result<Thoughts, Pro
     }
 }
 
-/// Anthropic's `thinking`, which clients send to other servers too: `{"type": "enabled", "budget_tokens": N}`, `disabled` or `adaptive`.
+/// Anthropic's `thinking`, which clients also send to other servers:
+/// `{"type": "enabled", "budget_tokens": N}`, `disabled` or `adaptive`.
 pub fn thinking(given: Option<&Map<String, Value>>) -> Result<Thoughts, Problem> {
     let Some(given) = given else { return Ok(Thoughts::Own) };
     let budget = given.get("budget_tokens").filter(|budget| !budget.is_null());
@@ -60,7 +61,7 @@ pub fn thinking(given: Option<&Map<String, Value>>) -> Result<Thoughts, Problem>
     }
 }
 
-/// A number of tokens for thoughts; with a negative one only the engine's limit holds.
+/// A number of tokens for thoughts; if negative, only the engine's limit applies.
 pub fn tokens(field: &'static str, given: &Value) -> Result<Thoughts, Problem> {
     let wrong = || {
         Problem::invalid(
@@ -75,7 +76,7 @@ pub fn tokens(field: &'static str, given: &Value) -> Result<Thoughts, Problem> {
     }
 }
 
-/// A call that a client sends back. Arguments are a JSON object, or its text.
+/// A call sent back by a client. Arguments are a JSON object, or its text.
 pub fn call(id: &Value, name: &Value, arguments: &Value) -> Call {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let arguments = match arguments {
@@ -83,7 +84,7 @@ pub fn call(id: &Value, name: &Value, arguments: &Value) -> Call {
         Value::String(text) => match serde_json::from_str(text) {
             Ok(Value::Object(given)) => given,
             _ if text.trim().is_empty() => Map::new(),
-            // A text that cannot be read is still shown to the model.
+            // A text that cannot be parsed is still shown to the model.
             _ => Map::from_iter([("arguments".to_owned(), arguments.clone())]),
         },
         _ => Map::new(),
@@ -91,7 +92,7 @@ pub fn call(id: &Value, name: &Value, arguments: &Value) -> Call {
     Call { id: text(id), name: text(name), arguments }
 }
 
-/// `tool_choice`: a word, or an object whose `type` is that word or which has the name of a tool.
+/// `tool_choice`: a word, or an object whose `type` is that word or that names a tool.
 pub fn choice(given: Option<&Value>) -> Result<Choice, Problem> {
     let Some(given) = given.filter(|given| !given.is_null()) else { return Ok(Choice::Auto) };
     let name = given.pointer("/function/name").unwrap_or(&given["name"]).as_str();
@@ -107,7 +108,8 @@ pub fn choice(given: Option<&Value>) -> Result<Choice, Problem> {
     }
 }
 
-/// The form of the answer, of type `text`, `json_object` or `json_schema`; `field` is the name of what has it.
+/// The form of the answer, of type `text`, `json_object` or `json_schema`; `field` is the name of
+/// the request field.
 pub fn format(field: &'static str, given: Option<&Value>) -> Result<Format, Problem> {
     let Some(given) = given.filter(|given| !given.is_null()) else { return Ok(Format::Text) };
     let schema =
@@ -130,12 +132,12 @@ pub fn format(field: &'static str, given: Option<&Value>) -> Result<Format, Prob
     }
 }
 
-/// The part of a schema that an answer is held to; the rest is named in the log.
+/// The part of a schema that is enforced; the rest is listed in the log.
 fn kept(field: &'static str, schema: &Value) -> Result<Value, Problem> {
     let Expressible { schema, notes } =
         expressible(&standalone(schema.clone())).map_err(|why| Problem::invalid(field, why))?;
     for note in notes {
-        tracing::warn!(field, note, "a schema is kept in part");
+        tracing::warn!(field, note, "a schema is enforced only in part");
     }
     Ok(schema)
 }

@@ -1,4 +1,4 @@
-//! The protocols that clients speak: each reads its requests into an `Ask` and writes answers in its own shape.
+//! The protocols of clients: each reads its requests into an `Ask` and writes answers in its own form.
 
 mod body;
 pub mod chat;
@@ -25,7 +25,8 @@ pub fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Problem> {
         .map_err(|error| Problem::new(Kind::Invalid, format!("the request cannot be read: {error}")))
 }
 
-/// A problem as OpenAI's clients read it: `{"error": {message, type, param, code}}`, with both numbers if a prompt is too long.
+/// A problem in the form that OpenAI's clients expect: `{"error": {message, type, param, code}}`,
+/// with both numbers if a prompt is too long.
 fn openai_error(problem: &Problem) -> Value {
     let (kind, code) = match problem.kind {
         Kind::Invalid => ("invalid_request_error", None),
@@ -51,17 +52,17 @@ impl IntoResponse for Problem {
     }
 }
 
-/// The response of a problem that a protocol writes as `error`.
+/// The response for a problem that a protocol writes as `error`.
 fn refused(problem: &Problem, error: Value) -> Response {
     let mut response = (problem.status(), Json(error)).into_response();
-    // RFC 9110, 15.5.2: a 401 names the scheme of authentication.
+    // RFC 9110, 15.5.2: a 401 names the authentication scheme.
     if problem.kind == Kind::Unauthorized {
         response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
     response
 }
 
-/// Seconds since 1970, as OpenAI's objects say when they were made.
+/// Seconds since 1970, the creation time of OpenAI's objects.
 pub fn now() -> i64 {
     jiff::Timestamp::now().as_second()
 }

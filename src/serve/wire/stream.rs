@@ -1,4 +1,4 @@
-//! Writes an answer in the shape of one protocol: whole, or piece by piece as server-sent events.
+//! Writes an answer in the form of one protocol: whole, or in pieces as server-sent events.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -14,10 +14,11 @@ use serde_json::Value;
 use crate::serve::problem::Problem;
 use crate::serve::reply::{Delta, Reply, Whole};
 
-/// After so long without a piece an empty one is sent: clients take silence for a dead connection, and comments for silence.
+/// After this long without a piece an empty one is sent: clients take silence for a dead
+/// connection, and comments for silence.
 const HEARTBEAT: Duration = Duration::from_secs(5);
-/// Longest time that the head of a response waits for the answer to start. A request that cannot be answered mostly shows that by
-/// then, and more clients understand a status than an error in a stream.
+/// Longest time that the head of a response waits for the answer to start. A request that cannot be
+/// answered usually fails by then, and more clients understand a status than an error in a stream.
 const STATUS_TIME: Duration = Duration::from_secs(1);
 
 /// A server-sent event without a name.
@@ -25,7 +26,7 @@ pub fn event(data: &Value) -> String {
     format!("data: {data}\n\n")
 }
 
-/// A server-sent event that has the name in the `type` of its data.
+/// A server-sent event named after the `type` of its data.
 pub fn named(data: &Value) -> String {
     format!("event: {}\n{}", data["type"].as_str().unwrap_or_default(), event(data))
 }
@@ -38,13 +39,14 @@ pub trait Wire: Send + 'static {
     /// The events before the first piece.
     fn begin(&mut self) -> Vec<String>;
 
-    /// The events of a piece; for [`Delta::Alive`] a real but empty one, for [`Delta::Finished`] all that end the stream.
+    /// The events of a piece; for [`Delta::Alive`] a real but empty one, for [`Delta::Finished`]
+    /// all that end the stream.
     fn delta(&mut self, delta: Delta) -> Vec<String>;
 
     /// The last events of an answer that fails, midway or before its first piece.
     fn failed(&mut self, problem: &Problem) -> Vec<String>;
 
-    /// Whether clients act on this problem only if they read of it in a stream, and not by a status.
+    /// Whether clients act on this problem only if it arrives in a stream rather than as a status.
     fn tells(&self, _problem: &Problem) -> bool {
         false
     }
@@ -61,7 +63,7 @@ enum Source {
 type Start = Pin<Box<dyn Future<Output = Result<Reply, Problem>> + Send>>;
 
 impl Source {
-    /// The next piece; `None` after the last. Nothing is lost when the wait for it ends early.
+    /// The next piece; `None` after the last. Nothing is lost if the wait for it is cancelled.
     async fn next(&mut self) -> Result<Option<Delta>, Problem> {
         if let Source::Start(start) = self {
             *self = Source::Reply(start.await?);
@@ -73,8 +75,9 @@ impl Source {
     }
 }
 
-/// The answer as a response, which ends with the client: a dropped body drops the reply, or the wait for it. A problem of a
-/// stream that shows within [`STATUS_TIME`] is returned; a later one ends the stream.
+/// The answer as a response, which ends with the client: dropping the body drops the reply, or the
+/// wait for it. A problem in a stream that occurs within [`STATUS_TIME`] is returned; a later one
+/// ends the stream.
 pub async fn answered(
     streams: bool,
     start: impl Future<Output = Result<Reply, Problem>> + Send + 'static,
@@ -150,7 +153,8 @@ mod tests {
         }
     }
 
-    /// All that a client reads whose answer fails after `wait`; `Err` if it reads a status instead.
+    /// The whole stream that a client receives if its answer fails after `wait`; `Err` if it
+    /// receives a status instead.
     async fn read(kind: Kind, wait: Duration) -> Result<String, Problem> {
         let start = async move {
             tokio::time::sleep(wait).await;

@@ -29,7 +29,8 @@ use crate::config::{Given, resolve};
 use crate::protocol::{Ask, Mode, Record};
 use crate::session::{Conversation, Entry, History, Journal, JournalError};
 
-/// Maximum number of sessions at once, because each has an index in memory. One more closes the one that has been idle longest.
+/// Maximum number of sessions at once, because each has an index in memory. Opening another closes
+/// the one that has been idle longest.
 const TALKS_MAX: usize = 32;
 /// Maximum number of conversations listed, newest first.
 const LISTED_MAX: usize = 100;
@@ -38,7 +39,7 @@ const END_MAX: Duration = Duration::from_secs(5);
 
 pub struct Agent {
     app: App,
-    /// Flags, variables and files that the settings of every project come from.
+    /// Flags, variables and files that determine the settings of every project.
     given: Given,
     client: Client,
     models: Models,
@@ -70,7 +71,7 @@ impl Agent {
             Ok(Incoming::Stray) => {}
             Err(broken) => self.client.answer::<Value>(&broken.id, Err(broken.error)).await,
         }
-        // Prompts that have ended are forgotten.
+        // Prompts that have ended are removed.
         while self.prompts.try_join_next().is_some() {}
     }
 
@@ -125,7 +126,7 @@ impl Agent {
         }
     }
 
-    /// A notification has no answer, so an unknown one is passed over.
+    /// A notification has no answer, so an unknown one is ignored.
     fn notified(&self, method: &str, given: Value) {
         if method != "session/cancel" {
             return;
@@ -142,7 +143,8 @@ impl Agent {
         self.talks.get(id.0.as_ref()).cloned().ok_or_else(unknown)
     }
 
-    /// Opens a session on the folder `cwd`. It has that project's settings and the servers that the client passes.
+    /// Opens a session on the folder `cwd`, with that project's settings and the servers passed by
+    /// the client.
     fn open(
         &mut self,
         method: &str,
@@ -163,7 +165,8 @@ impl Agent {
         Ok(talk)
     }
 
-    /// Closes the session that has been idle longest, if there are as many as may be. Its conversation is in the journal.
+    /// Closes the session that has been idle longest, if the maximum is reached. Its conversation
+    /// is in the journal.
     fn make_room(&mut self, method: &str) -> Result<(), Error> {
         if self.talks.len() < TALKS_MAX {
             return Ok(());
@@ -177,7 +180,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Opens a conversation of the project's journal; returns its turns.
+    /// Opens a conversation from the project's journal; returns its turns.
     async fn known(
         &mut self,
         method: &str,
@@ -215,7 +218,7 @@ impl Agent {
         written(ListSessionsResponse::new(talks.into_iter().take(LISTED_MAX).map(info).collect()))
     }
 
-    /// Ends a session, if there is one of that name: its prompt, and its servers in the background.
+    /// Ends the session with that name, if any: its prompt, and its servers in the background.
     fn forget(&mut self, name: &str) {
         if let Some(talk) = self.talks.remove(name) {
             talk.cancel();
@@ -251,7 +254,7 @@ impl Agent {
         });
     }
 
-    /// Cancels what runs and waits a few seconds for its end.
+    /// Cancels running prompts and waits a few seconds for them to end.
     pub async fn end(mut self) {
         self.talks.values().for_each(|talk| talk.cancel());
         let all = async { while self.prompts.join_next().await.is_some() {} };
@@ -279,13 +282,14 @@ fn initialized() -> InitializeResponse {
         .prompt_capabilities(PromptCapabilities::new().embedded_context(true))
         .mcp_capabilities(McpCapabilities::new().http(true))
         .session_capabilities(session);
-    // This is the only version that the server speaks, so it answers with it.
+    // The server supports only this version, so it answers with it.
     InitializeResponse::new(ProtocolVersion::V1)
         .agent_capabilities(capabilities)
         .agent_info(Implementation::new("monobloc", env!("CARGO_PKG_VERSION")).title("monobloc".to_owned()))
 }
 
-/// The folder `cwd` without symbolic links; an error if it is not an existing folder with an absolute path.
+/// The folder `cwd` with symbolic links resolved; fails if it is not an existing folder with an
+/// absolute path.
 fn folder(method: &str, cwd: &Path) -> Result<PathBuf, Error> {
     let shown = cwd.display();
     if !cwd.is_absolute() {
@@ -295,7 +299,7 @@ fn folder(method: &str, cwd: &Path) -> Result<PathBuf, Error> {
     if found.is_dir() { Ok(found) } else { Err(invalid(format!("{method}: cwd `{shown}` is not a folder"))) }
 }
 
-/// The journal of a project; empty where nothing was recorded.
+/// The journal of a project; empty if nothing was recorded.
 fn journal(project: &Path) -> Result<Vec<Entry>, JournalError> {
     match Journal::existing(&app::journal(project))? {
         Some(journal) => journal.entries(),

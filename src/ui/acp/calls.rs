@@ -1,4 +1,4 @@
-//! How a tool call is shown: its title, kind, places, and content.
+//! How a tool call is shown: its title, kind, places and content.
 
 use std::path::Path;
 
@@ -11,10 +11,11 @@ use crate::protocol::{FileChange, Proposal, StepReport, StepStatus};
 use crate::tools::builtin::Builtin;
 use crate::tools::outcome::cut_line;
 
-/// Longest title, in characters. A command is shown whole before consent: what is cut off cannot be judged.
+/// Longest title, in characters. A command is shown whole before consent, because a truncated one
+/// cannot be judged.
 const TITLE_CHARS: usize = 120;
 const COMMAND_CHARS: usize = 4_000;
-/// Maximum number of places of one call: a call names two at most, a report some more.
+/// Maximum number of places per call: a call names at most two, a report a few more.
 const PLACES_MAX: usize = 8;
 
 /// Title, kind, places and arguments of a call in `project`.
@@ -33,7 +34,7 @@ pub fn proposed(proposal: &Proposal, project: &Path) -> Vec<ToolCallContent> {
         return vec![text(&format!("{}\n\n{}", fenced(&proposal.preview), proposal.reason))];
     }
     let diffs = proposal.changes.iter().map(|change| diff(change, project));
-    // The reason for a change of several files also says what the differences do not show.
+    // The reason for a change of several files also says what the diffs do not show.
     let reason = proposal.arguments.contains_key(FILES).then(|| text(&proposal.reason));
     reason.into_iter().chain(diffs).collect()
 }
@@ -105,7 +106,7 @@ fn files(arguments: &Map<String, Value>) -> impl Iterator<Item = &str> {
     arguments.get(FILES).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// The files that the arguments name, so that an editor can follow.
+/// The files named in the arguments, so that an editor can follow.
 fn places(arguments: &Map<String, Value>, project: &Path) -> Vec<ToolCallLocation> {
     let line = arguments.get("start_line").and_then(Value::as_u64).and_then(|line| u32::try_from(line).ok());
     let named = ["path", "source", "destination"].into_iter().filter_map(|name| arguments.get(name)?.as_str());
@@ -117,7 +118,7 @@ fn places(arguments: &Map<String, Value>, project: &Path) -> Vec<ToolCallLocatio
 }
 
 fn diff(change: &FileChange, project: &Path) -> ToolCallContent {
-    // The protocol has no deletion: it is an empty new text.
+    // The protocol has no deletion: it is expressed as an empty new text.
     let new = change.new.as_deref().unwrap_or_default();
     Diff::new(project.join(&change.path), new).old_text(change.old.as_deref().map(str::to_owned)).into()
 }
@@ -126,7 +127,7 @@ fn text(text: &str) -> ToolCallContent {
     ContentBlock::Text(TextContent::new(text)).into()
 }
 
-/// The text as a block of Markdown, which shows it as it is.
+/// The text as a fenced Markdown block, which shows it unchanged.
 fn fenced(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);

@@ -1,4 +1,4 @@
-//! The client at the other end of the connection: takes messages from any task, and returns its answers to the callers.
+//! The client at the other end of the connection: sends messages from any task, and returns answers to the callers.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -15,9 +15,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::base::{Cancel, lock};
 
-/// Maximum number of lines that wait to be written; then writers wait for the client to read.
+/// Maximum number of lines waiting to be written; writers then wait for the client to read.
 const LINES_MAX: usize = 256;
-/// How long the last lines may take to be written when the connection ends.
+/// Maximum time for writing the last lines when the connection ends.
 const LAST_LINES_MAX: Duration = Duration::from_secs(2);
 
 /// The client. Clones are the same client; the writer ends when the last one is dropped.
@@ -26,18 +26,18 @@ pub struct Client(Arc<Inner>);
 
 struct Inner {
     lines: mpsc::Sender<String>,
-    /// The waiting caller of each request that we sent.
+    /// The waiting caller of each of our requests.
     waiting: Mutex<HashMap<u64, oneshot::Sender<Result<Value, Value>>>>,
     requests: AtomicU64,
     /// Whether its user can be asked to fill in a form.
     takes_forms: AtomicBool,
 }
 
-/// The thread that writes.
+/// The writing thread.
 pub struct Writer(oneshot::Receiver<()>);
 
 impl Client {
-    /// A client that reads `output`. `gone` is set when it no longer does.
+    /// A client that reads `output`. `gone` is set when it stops reading.
     pub fn reading(mut output: impl Write + Send + 'static, gone: Cancel) -> (Client, Writer) {
         let (lines, mut queue) = mpsc::channel::<String>(LINES_MAX);
         let (done, written) = oneshot::channel();
@@ -49,7 +49,7 @@ impl Client {
                     break;
                 }
             }
-            // Nobody may wait for it.
+            // Nothing may be waiting for it.
             let _ = done.send(());
         });
         (
@@ -63,7 +63,7 @@ impl Client {
         )
     }
 
-    /// Remembers whether its user can be asked to fill in a form.
+    /// Records whether its user can be asked to fill in a form.
     pub fn set_takes_forms(&self, takes: bool) {
         self.0.takes_forms.store(takes, Ordering::Relaxed);
     }
@@ -73,7 +73,7 @@ impl Client {
     }
 
     async fn send(&self, message: &Value) {
-        // It fails if the client is gone; then the connection ends by itself.
+        // This fails if the client is gone; the connection then ends by itself.
         let _ = self.0.lines.send(message.to_string()).await;
     }
 
@@ -90,13 +90,14 @@ impl Client {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params })).await;
     }
 
-    /// Sends a request and waits for the answer, without an end: people answer it. Dropping the future gives it up.
+    /// Sends a request and waits indefinitely for the answer, because people give it. Dropping the
+    /// future abandons the request.
     pub async fn ask<T: Serialize, R: DeserializeOwned>(&self, method: &str, params: &T) -> Result<R, String> {
         let id = self.0.requests.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
         {
             let mut waiting = lock(&self.0.waiting);
-            // Those that are no longer waited for are forgotten.
+            // Requests whose callers are gone are removed.
             waiting.retain(|_, sender| !sender.is_closed());
             waiting.insert(id, sender);
         }
@@ -104,21 +105,23 @@ impl Client {
         match answer.await {
             Ok(Ok(result)) => serde_json::from_value(result).map_err(|why| format!("the answer to {method}: {why}")),
             Ok(Err(error)) => Err(format!("the client refuses {method}: {error}")),
-            Err(_) => Err(format!("the client left {method} without an answer")),
+            Err(_) => Err(format!("the client did not answer {method}")),
         }
     }
 
-    /// Passes the client's answer to our request `id` to its caller; an answer without a waiting caller is dropped.
+    /// Passes the client's answer to our request `id` to its caller; an answer without a waiting
+    /// caller is dropped.
     pub fn answered(&self, id: u64, result: Result<Value, Value>) {
         if let Some(waiting) = lock(&self.0.waiting).remove(&id) {
-            // It may have given up just now.
+            // The caller may have given up just now.
             let _ = waiting.send(result);
         }
     }
 }
 
 impl Writer {
-    /// Waits until everything is written, at most two seconds: a client that does not read cannot hold up the end.
+    /// Waits until everything is written, but at most two seconds: a client that does not read
+    /// cannot delay the end.
     pub async fn end(self) {
         let _ = tokio::time::timeout(LAST_LINES_MAX, self.0).await;
     }

@@ -10,8 +10,9 @@ use crate::base::{Hidden, path_of};
 use crate::protocol::{Ask, GIVEN_BYTES_MAX, GIVEN_MAX, Given, Mode};
 use crate::ui::cli::ask::check;
 
-/// The request that a prompt makes in `project`. A file is named in the text where the user put it. An embedded text that is not
-/// what the file on disk says, such as an unsaved one, is handed over with the request.
+/// The request that a prompt makes in `project`. A file is named in the text where the user put it.
+/// An embedded text that differs from the file on disk, for example because it is unsaved, is
+/// attached to the request.
 pub fn request(blocks: Vec<ContentBlock>, project: &Path, hidden: &Hidden, mode: Mode) -> Result<Ask, Error> {
     let (mut text, mut given) = (String::new(), Vec::new());
     for (at, block) in blocks.into_iter().enumerate() {
@@ -42,7 +43,8 @@ pub fn request(blocks: Vec<ContentBlock>, project: &Path, hidden: &Hidden, mode:
     Ok(Ask { text, mode, given, ..Ask::default() })
 }
 
-/// Adds a block, apart from the one before it: clients also hand over files that the user did not put in the middle of a text.
+/// Adds a block, separated from the previous one: clients also attach files that the user did not
+/// place within a text.
 fn add(text: &mut String, block: &str) {
     let is_apart = text.ends_with(char::is_whitespace) || block.starts_with(char::is_whitespace);
     if !text.is_empty() && !block.is_empty() && !is_apart {
@@ -55,20 +57,21 @@ fn fits(text: &str, given: &[Given]) -> Result<(), Error> {
     check(text).map_err(|why| invalid(format!("session/prompt: {why}")))?;
     if given.len() > GIVEN_MAX {
         return Err(invalid(format!(
-            "session/prompt: {} embedded texts are not files of the project as they are on disk, {GIVEN_MAX} are taken; save them",
+            "session/prompt: {} embedded texts differ from the project's files on disk, but at most {GIVEN_MAX} are accepted; save them",
             given.len()
         )));
     }
     match given.iter().find(|one| one.text.len() as u64 > GIVEN_BYTES_MAX) {
         Some(Given { name, text }) => Err(invalid(format!(
-            "session/prompt: {name} has {} bytes, {GIVEN_BYTES_MAX} are taken; hand over the part that matters",
+            "session/prompt: {name} has {} bytes, but at most {GIVEN_BYTES_MAX} are accepted; pass only the part that matters",
             text.len()
         ))),
         None => Ok(()),
     }
 }
 
-/// The path of a `file:` address, relative to the project where it lies inside; for another address `otherwise`.
+/// The path of a `file:` URI, relative to the project if it is inside; `otherwise` for any other
+/// URI.
 fn named(uri: &str, otherwise: &str, project: &Path) -> String {
     let Some(path) = path_of(uri) else { return otherwise.to_owned() };
     let inside = path.strip_prefix(project).ok().map(Path::to_owned);
@@ -76,7 +79,7 @@ fn named(uri: &str, otherwise: &str, project: &Path) -> String {
     inside.unwrap_or(path).display().to_string()
 }
 
-/// Whether the file is the text, or holds it if that is an excerpt.
+/// Whether the file has this text, or contains it if it is an excerpt.
 fn is_on_disk(file: &Path, text: &str, is_excerpt: bool) -> bool {
     let short = fs::metadata(file).is_ok_and(|about| about.is_file() && about.len() <= GIVEN_BYTES_MAX);
     let holds = |there: &str| {
@@ -93,7 +96,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    /// Checks the text and the names of what is handed over, or a part of the error.
+    /// Checks the text and the names of the attachments, or part of the error.
     fn check(blocks: Value, expected: Result<(&str, &[&str]), &str>) {
         let dir = tempfile::tempdir().expect("a folder");
         let project = dir.path().canonicalize().expect("a folder");

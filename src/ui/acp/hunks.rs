@@ -1,4 +1,4 @@
-//! Reads a unified diff back into the lines of each hunk before and after.
+//! Converts a unified diff back into the lines of each hunk before and after.
 //!
 //! ```text
 //! --- a/src/retry.ts
@@ -16,7 +16,7 @@ use crate::protocol::FileChange;
 /// The name that a diff uses for a file that does not exist.
 const NO_FILE: &str = "/dev/null";
 
-/// One change for each hunk. Empty if the text is not a diff, or one that was cut.
+/// One change per hunk. Empty if the text is not a diff, or a truncated one.
 pub fn changes(diff: &str) -> Vec<FileChange> {
     read(diff).unwrap_or_default()
 }
@@ -40,7 +40,7 @@ fn read(diff: &str) -> Option<Vec<FileChange>> {
     Some(changes)
 }
 
-/// How many lines a hunk has before and after, by its head `@@ -1,5 +1,6 @@`.
+/// The number of lines of a hunk before and after, from its head `@@ -1,5 +1,6 @@`.
 fn sizes(head: &str) -> Option<(usize, usize)> {
     let mut words = head.split(' ').skip(1);
     let mut size = |sign: char| {

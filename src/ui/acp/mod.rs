@@ -1,7 +1,9 @@
-//! Speaks the Agent Client Protocol, version 1, with an editor over standard input and output: one JSON-RPC message a line.
+//! Serves the Agent Client Protocol, version 1, to an editor over standard input and output: one JSON-RPC message per
+//! line.
 //!
-//! The editor opens sessions on projects, sends prompts and gets plan, tool calls and answer as they come. Nothing else is written
-//! to standard output, and no port is opened. <https://agentclientprotocol.com>
+//! The editor opens sessions on projects, sends prompts and receives plan, tool calls and answer as
+//! they arise. Nothing else is written to standard output, and no port is opened.
+//! <https://agentclientprotocol.com>
 
 mod agent;
 mod calls;
@@ -29,7 +31,8 @@ use crate::base::Cancel;
 use crate::config::Given;
 use crate::ui::cli::chat::input;
 
-/// Serves one client until its input ends. `given` are the flags and variables of this process, for the settings of each project.
+/// Serves one client until its input ends. `given` are the flags and variables of this process, for
+/// the settings of each project.
 pub async fn serve(
     app: &App,
     given: Given,

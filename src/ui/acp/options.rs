@@ -1,4 +1,4 @@
-//! The modes of a session, reported twice: as modes, and as a configuration option for clients that show only those.
+//! The modes of a session, reported twice: as modes, and as a configuration option for clients that show only options.
 
 use agent_client_protocol_schema::v1::{
     Error, SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory, SessionConfigOptionValue,
@@ -16,7 +16,7 @@ const MODES: [(&str, &str, &str); 2] = [
     ("chat", "Chat", "Looks things up and answers; changes nothing"),
 ];
 
-/// Both forms, with the mode that is set.
+/// Both forms, with the current mode.
 pub fn both(current: Mode) -> (SessionModeState, Vec<SessionConfigOption>) {
     let current = match current {
         Mode::Agent => "agent",
@@ -38,7 +38,7 @@ pub fn read(id: &str) -> Result<Mode, Error> {
     id.parse().map_err(|why| invalid(format!("session/set_mode: {why}")))
 }
 
-/// The mode that a client gives the option `id`.
+/// The mode that a client sets for the option `id`.
 pub fn set(id: &str, value: &SessionConfigOptionValue) -> Result<Mode, Error> {
     if id != OPTION {
         return Err(invalid(format!(

@@ -17,7 +17,8 @@ const ONCE: &str = "allow-once";
 const ALWAYS: &str = "allow-always";
 const REJECT: &str = "reject-once";
 
-/// The user's decision, or why nobody could be asked; `None` if the client was told of no call. Only a clear consent counts as one.
+/// The user's decision, or why nobody could be asked; `None` if the client was not told of a call.
+/// Only clear consent counts.
 pub async fn ask(
     client: &Client,
     session: &SessionId,
@@ -35,7 +36,7 @@ pub async fn ask(
     })
 }
 
-/// The values that the user writes into a form.
+/// The values that the user enters in a form.
 async fn values(client: &Client, session: &SessionId, proposal: &Proposal) -> Decision {
     if !client.takes_forms() {
         return Decision::NotAsked("this editor cannot ask for a value (no elicitation)".to_owned());
@@ -46,7 +47,7 @@ async fn values(client: &Client, session: &SessionId, proposal: &Proposal) -> De
     }
 }
 
-/// A form with a text for each value.
+/// A form with a text field for each value.
 fn form(session: &SessionId, proposal: &Proposal) -> CreateElicitationRequest {
     let fields = proposal.wanted().iter().fold(ElicitationSchema::new(), |form, name| form.string(name, true));
     let message = format!("{}: {}\n\n{}", proposal.tool, proposal.reason, proposal.preview);
@@ -78,7 +79,7 @@ fn question(session: &SessionId, call: ToolCallId, proposal: &Proposal, project:
     RequestPermissionRequest::new(session.clone(), ToolCallUpdate::new(call, fields), options)
 }
 
-/// An answer counts as consent only if it is one of the options that were offered.
+/// An answer counts as consent only if it is one of the options offered.
 fn decision(outcome: &RequestPermissionOutcome, proposal: &Proposal) -> Decision {
     let RequestPermissionOutcome::Selected(selected) = outcome else { return Decision::Cancel };
     match selected.option_id.0.as_ref() {

@@ -1,4 +1,4 @@
-//! Takes the updates from a project's journal that a client gets when it loads a conversation.
+//! Extracts the updates for a client that loads a conversation from a project's journal.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use super::hunks;
 use crate::protocol::{Event, Record};
 use crate::session::{Entry, History};
 
-/// The records of the turns of a conversation that were answered and not undone, in their order.
+/// The records of a conversation's turns that were answered and not undone, in order.
 pub fn records(entries: Vec<Entry>, conversation: &str) -> Vec<Record> {
     let turns = History::of(&entries).turns.into_iter();
     let answered: BTreeSet<u64> =
@@ -43,8 +43,9 @@ mod tests {
         Event::TurnFinished(TurnFinished { request, answer, steps: Vec::new(), usage: Default::default() })
     }
 
-    /// In `story`, `a` and `b` are conversations; `a+` begins a turn, `a.` ends one, `a` alone is a notice, and a number rewinds
-    /// to that record. `expected`: the numbers of the records of `a` that are replayed.
+    /// In `story`, `a` and `b` are conversations; `a+` begins a turn, `a.` ends one, `a` alone is a
+    /// notice, and a number rewinds to that record. `expected`: the numbers of the records of `a`
+    /// that are replayed.
     fn check(story: &str, expected: &[usize]) {
         let entry = |(word, seq): (&str, u64)| {
             let (name, what) = word.split_at(1);

@@ -7,11 +7,12 @@ use agent_client_protocol_schema::v1::{McpServer, McpServerSse};
 
 use crate::config::{Address, Config, Headers, Place, Server};
 
-/// Maximum number of servers that one session takes from its client.
+/// Maximum number of servers that one session accepts from its client.
 const SERVERS_MAX: usize = 32;
 
-/// Adds the passed servers to the settings of a session; returns notes about those that are left out. Where the settings in `file`
-/// have a server of the same name, that one is started: there the user says what it may do.
+/// Adds the passed servers to a session's settings; returns notes about those that are left out. If
+/// the settings in `file` have a server with the same name, that one is started: there the user
+/// says what it may do.
 pub fn add(config: &mut Config, passed: Vec<McpServer>, file: &Path) -> Vec<String> {
     let mut notes = Vec::new();
     for server in passed {
@@ -54,7 +55,7 @@ pub fn add(config: &mut Config, passed: Vec<McpServer>, file: &Path) -> Vec<Stri
             notes.push(format!("the server `{0}` is the one of [mcp.{0}] in the settings", server.name));
         } else if server.name.is_empty() || config.servers.len() >= SERVERS_MAX {
             notes.push(format!(
-                "the server `{}` was left out: a session has {SERVERS_MAX} named servers at most",
+                "the server `{}` was left out: a session has at most {SERVERS_MAX} named servers",
                 server.name
             ));
         } else {

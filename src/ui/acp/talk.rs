@@ -1,4 +1,4 @@
-//! One session of the protocol: a conversation on a project, opened with its first prompt, and the prompt that runs in it.
+//! One session of the protocol: a conversation on a project, opened with its first prompt, and its running prompt.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,7 +20,8 @@ use crate::protocol::{Ask, Event, Mode, Record};
 use crate::session::{Message, Session};
 use crate::tools::mcp::offers::Prompt;
 
-/// The models of the process, found with the first prompt. A failure is not kept: the user may fetch a model and ask again.
+/// The models of the process, found with the first prompt. A failure is not kept, because the user
+/// may fetch a model and ask again.
 #[derive(Clone)]
 pub struct Models {
     app: App,
@@ -44,10 +45,11 @@ impl Models {
 pub struct Talk {
     pub id: ConversationId,
     pub app: App,
-    /// Without symbolic links.
+    /// With symbolic links resolved.
     pub project: PathBuf,
     mode: Mutex<Mode>,
-    /// The conversation, once a prompt has opened it. The lock is held in the meantime, so that it is opened once.
+    /// The conversation, once a prompt has opened it. The lock is held meanwhile, so that it is
+    /// opened only once.
     session: Mutex<Option<Arc<Session>>>,
     phase: Mutex<Phase>,
     calls: Arc<AtomicUsize>,
@@ -57,13 +59,13 @@ pub struct Talk {
     is_new: AtomicBool,
 }
 
-/// Whether a prompt runs.
+/// Whether a prompt is running.
 enum Phase {
     Idle { since: Instant },
     Running(Cancel),
 }
 
-/// A prompt that runs. Its session takes the next one when this is dropped.
+/// A running prompt. Dropping this lets its session accept the next one.
 pub struct Running {
     talk: Arc<Talk>,
     cancel: Cancel,
@@ -122,7 +124,7 @@ impl Talk {
         *lock(&self.mode) = mode;
     }
 
-    /// Begins a prompt. An error if one runs.
+    /// Begins a prompt. Fails if one is running.
     pub fn begin(self: &Arc<Talk>) -> Result<Running, Error> {
         let mut phase = lock(&self.phase);
         if matches!(*phase, Phase::Running(_)) {
@@ -134,7 +136,7 @@ impl Talk {
         Ok(Running { talk: self.clone(), cancel })
     }
 
-    /// Since when no prompt runs; `None` while one does.
+    /// Since when no prompt has been running; `None` while one is.
     pub fn idle_since(&self) -> Option<Instant> {
         match *lock(&self.phase) {
             Phase::Idle { since } => Some(since),
@@ -142,7 +144,7 @@ impl Talk {
         }
     }
 
-    /// Cancels the prompt that runs, if one does.
+    /// Cancels the running prompt, if any.
     pub fn cancel(&self) {
         if let Phase::Running(cancel) = &*lock(&self.phase) {
             cancel.cancel();
@@ -153,7 +155,7 @@ impl Talk {
         client.notify("session/update", &SessionNotification::new(self.session_id(), update)).await;
     }
 
-    /// Replays the updates that a client got when turns of the journal ran.
+    /// Replays the updates that a client received when turns in the journal ran.
     pub async fn replay(&self, client: &Client, records: Vec<Record>) {
         let mut updates = self.updates();
         for Record { event, .. } in records {
@@ -171,7 +173,8 @@ impl Talk {
         Updates::new(self.project.clone(), self.calls.clone())
     }
 
-    /// The conversation with models, tools and index; the first prompt makes it. Blocks in the meantime.
+    /// The conversation with models, tools and index; the first prompt creates it. Blocks
+    /// meanwhile.
     fn opened(&self, models: &Models, cancel: &Cancel) -> Result<Arc<Session>> {
         let mut session = lock(&self.session);
         if let Some(session) = &*session {

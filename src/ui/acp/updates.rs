@@ -1,4 +1,4 @@
-//! Turns the events of a turn into the updates of the protocol: plan, tool calls, pieces of the answer and of thinking.
+//! Converts the events of a turn into the protocol's updates: plan, tool calls, pieces of answer and thoughts.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,7 +16,8 @@ use crate::base::StepId;
 use crate::protocol::{Event, PlanStep, Proposal, StepReport, StepState, StepStatus};
 use crate::ui::words;
 
-/// While a model works without a word, that is told this often. A pulse comes every second, and what was told stays in the conversation.
+/// While a model works without output, this is reported at this interval. A pulse comes every
+/// second, and every report stays in the conversation.
 const PULSE_MS: u64 = 15_000;
 
 /// The updates sent for one turn.
@@ -25,13 +26,14 @@ pub struct Updates {
     /// Numbers the calls of the whole session, whose identifiers must differ.
     calls: Arc<AtomicUsize>,
     plan: Vec<Planned>,
-    /// The call of each step that was announced and has not ended.
+    /// For each step, the call that was announced and has not ended.
     open: BTreeMap<StepId, ToolCallId>,
     /// The call that last asked for consent; the question to the editor names it.
     pub asked: Option<ToolCallId>,
     /// The model file whose loading was reported.
     loading: Option<String>,
-    /// The waiting that was told last: what for, and the place in the queue or how often [`PULSE_MS`] has passed.
+    /// The wait reported last: its purpose, and the place in the queue or the number of
+    /// [`PULSE_MS`] intervals passed.
     waiting: Option<(String, u64)>,
     has_answered: bool,
 }
@@ -40,9 +42,9 @@ struct Planned {
     step: StepId,
     text: String,
     state: StepState,
-    /// Whether a call of it had no right to run.
+    /// Whether one of its calls was not permitted to run.
     is_refused: bool,
-    /// Whether a call of it that may change something succeeded.
+    /// Whether one of its calls that may change something succeeded.
     is_made: bool,
 }
 
@@ -52,7 +54,8 @@ impl Planned {
         Planned { step, text, state, is_refused: false, is_made: false }
     }
 
-    /// The protocol has no status for failure, and `completed` stands for success: what was not done is `pending` and says why.
+    /// The protocol has no status for failure, and `completed` means success: a step that was not
+    /// done is `pending` and says why.
     fn entry(&self) -> PlanEntry {
         let (status, why) = match self.state {
             StepState::Pending => (PlanEntryStatus::Pending, ""),
@@ -77,7 +80,7 @@ impl Updates {
 
     pub fn of(&mut self, event: &Event) -> Vec<SessionUpdate> {
         match event {
-            // It comes from the journal alone: the client has the request itself.
+            // It comes only from the journal, because the client has the request itself.
             Event::TurnStarted { request, .. } => vec![SessionUpdate::UserMessageChunk(chunk(request))],
             Event::PlanCreated { plan } => {
                 self.plan = plan.steps.iter().map(Planned::new).collect();
@@ -85,7 +88,7 @@ impl Updates {
             }
             Event::StepExecuting { step, .. } => self.moved(*step, StepState::Thinking),
             Event::StepState { step, state } => self.moved(*step, *state),
-            // A question for values has a form of its own; the call follows when it is whole.
+            // A question for values has its own form; the call follows when it is complete.
             Event::ApprovalRequested { proposal, .. } if !proposal.wanted().is_empty() => Vec::new(),
             Event::ApprovalRequested { step, proposal } => vec![self.proposed(*step, proposal)],
             Event::CallStarted { step, tool, arguments } => vec![self.started(*step, tool, arguments)],
@@ -106,7 +109,7 @@ impl Updates {
     fn told(&mut self, event: &Event) -> Option<String> {
         match event {
             Event::Notice { text } => Some(text.clone()),
-            Event::Fallback { from, reason } => Some(format!("{from} goes on call by call: {reason}")),
+            Event::Fallback { from, reason } => Some(format!("{from} continues call by call: {reason}")),
             Event::ModelLoading { role, file, .. } if self.loading.as_ref() != Some(file) => {
                 self.loading = Some(file.clone());
                 Some(format!("loading {role} {file}"))
@@ -118,7 +121,7 @@ impl Updates {
         }
     }
 
-    /// A sign of waiting in words, if it tells more than the last one.
+    /// A wait in words, if it adds to the last report.
     fn waited(&mut self, what: &str, count: u64, event: &Event) -> Option<String> {
         let sign = Some((what.to_owned(), count));
         if self.waiting == sign {
@@ -179,7 +182,7 @@ impl Updates {
             let fields = ToolCallUpdateFields::new().status(status).content(content);
             return SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields));
         }
-        // It did not run: it was denied, or its result was known already.
+        // It did not run: it was denied, or its result was already known.
         let none = Map::new();
         let arguments = report.arguments.as_object().unwrap_or(&none);
         let fields = calls::described(&report.tool, arguments, &self.project);
@@ -198,7 +201,8 @@ fn message(text: &str) -> SessionUpdate {
     SessionUpdate::AgentMessageChunk(chunk(text))
 }
 
-/// A message that is not part of the answer. The protocol has no place for it except among the thoughts.
+/// A message that is not part of the answer. The protocol's only place for it is among the
+/// thoughts.
 pub fn note(text: &str) -> SessionUpdate {
     thought(&format!("{text}\n\n"))
 }

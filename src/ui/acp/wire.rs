@@ -10,7 +10,8 @@ use agent_client_protocol_schema::v1::{Error, ErrorCode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Longest line that is read. An embedded file of some megabytes fits, and a stream without an end cannot fill the memory.
+/// Longest line that is read. An embedded file of several megabytes fits, and an endless stream
+/// cannot fill the memory.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
 
 #[derive(Debug, PartialEq)]
@@ -29,11 +30,12 @@ pub enum Incoming {
         id: u64,
         result: Result<Value, Value>,
     },
-    /// An answer with an id that we never gave; nobody waits for it.
+    /// An answer with an id that we never gave; nothing waits for it.
     Stray,
 }
 
-/// A line that is not a message: the error goes back to the client under `id`, which is null where none could be read.
+/// A line that is not a message: the error is returned to the client under `id`, which is null if
+/// none could be read.
 #[derive(Debug)]
 pub struct Broken {
     pub id: Value,
@@ -49,7 +51,7 @@ pub fn read(line: &str) -> Result<Incoming, Box<Broken>> {
     let value =
         parsed.map_err(|why| broken(Value::Null, ErrorCode::ParseError, format!("the line is not JSON: {why}")))?;
     let Value::Object(mut message) = value else {
-        let why = "a message is one JSON object; batches are not taken, send one message a line";
+        let why = "a message is one JSON object; batches are not accepted, send one message a line";
         return Err(broken(Value::Null, ErrorCode::InvalidRequest, why));
     };
     let id = message.remove("id");
@@ -75,14 +77,14 @@ pub fn read(line: &str) -> Result<Incoming, Box<Broken>> {
     }
 }
 
-/// JSON-RPC 2.0, 4: an id has no fraction.
+/// JSON-RPC 2.0, 4: an id has no fractional part.
 fn is_id(id: &Value) -> bool {
     id.is_string() || id.is_i64() || id.is_u64() || id.is_null()
 }
 
-/// The parameters of `method`; the error names both and what is wrong.
+/// The parameters of `method`; the error names both and the fault.
 pub fn params<T: DeserializeOwned>(method: &str, params: Value) -> Result<T, Error> {
-    // Some clients leave out parameters that are all optional.
+    // Some clients omit parameters that are all optional.
     let params = if params.is_null() { Value::Object(serde_json::Map::new()) } else { params };
     serde_json::from_value(params).map_err(|why| invalid(format!("{method}: {why}")))
 }

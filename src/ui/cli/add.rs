@@ -1,4 +1,4 @@
-//! `monobloc models add`: finds out what a server's model can do, and writes it into models.toml.
+//! `monobloc models add`: determines what a server's model can do, and writes it into models.toml.
 
 use std::path::{Path, PathBuf};
 
@@ -15,21 +15,21 @@ use crate::remote::{self, Abilities, Remote, consent};
 /// Let the model of an OpenAI-compatible server play a role: asks what it can do, and writes models.toml
 #[derive(Args)]
 pub struct Add {
-    /// Base of the API, as http://gpu-box:8000/v1
+    /// Base of the API, such as http://gpu-box:8000/v1
     url: String,
-    /// The role that it plays
+    /// The role of the model
     #[arg(long, default_value = "planner", value_parser = roles(&["planner", "router", "embedder"]))]
     role: Role,
     /// The model's name there [default: the only one]
     #[arg(long)]
     model: Option<String>,
-    /// File with its key, which only you can read
+    /// File with its key, readable only by you
     #[arg(long, conflicts_with = "key_env")]
     key_file: Option<PathBuf>,
-    /// Variable with its key
+    /// Environment variable with its key
     #[arg(long)]
     key_env: Option<String>,
-    /// Context in tokens [default: as the server says]
+    /// Context in tokens [default: as reported by the server]
     #[arg(long, value_parser = clap::value_parser!(u32).range(256..=1 << 20))]
     context: Option<u32>,
     #[arg(long)]

@@ -15,7 +15,7 @@ use crate::protocol::{
 use crate::session::{Message, Session};
 use crate::ui::open::{self, Told};
 
-/// Carry out a request: plan it, run tools step by step, answer from their results
+/// Carry out a request: plan it, run tools step by step, and answer from their results
 #[derive(Args)]
 pub struct Ask {
     /// The request, in plain words; `-` reads it from standard input
@@ -55,7 +55,7 @@ fn given(files: &[PathBuf], app: &App) -> Result<Vec<Given>> {
         let about = std::fs::metadata(file).with_context(|| format!("--context {name} cannot be read"))?;
         if about.len() > GIVEN_BYTES_MAX {
             bail!(
-                "--context {name} has {} bytes, {GIVEN_BYTES_MAX} are taken; hand over the part that matters",
+                "--context {name} has {} bytes, but at most {GIVEN_BYTES_MAX} are accepted; pass only the part that matters",
                 about.len()
             );
         }
@@ -107,7 +107,7 @@ impl Inspect {
     pub async fn run(self, app: &App) -> Result<()> {
         if !self.yes && (self.json || !io::stdin().is_terminal()) {
             bail!(
-                "inspect asks after every stage, and there is no terminal to ask on; --yes prints the stages and goes on"
+                "inspect asks after every stage, and there is no terminal to ask on; --yes prints the stages without asking"
             );
         }
         let text = read(self.request)?;
@@ -123,7 +123,7 @@ impl Plan {
     }
 }
 
-/// The text of the request, from standard input for `-`. Errors if it is empty or too long.
+/// The text of the request, from standard input for `-`. Fails if it is empty or too long.
 fn read(request: String) -> Result<String> {
     let text = match request.as_str() {
         "-" => {
@@ -139,7 +139,7 @@ fn read(request: String) -> Result<String> {
     Ok(text)
 }
 
-/// Errors if a request is empty or too long.
+/// Fails if a request is empty or too long.
 pub(in crate::ui) fn check(text: &str) -> Result<()> {
     if text.trim().is_empty() {
         bail!(
@@ -149,12 +149,12 @@ pub(in crate::ui) fn check(text: &str) -> Result<()> {
     fits(text.len())
 }
 
-/// Errors if a request of `bytes` is too long. At most one byte too many is read from standard input, so the message
-/// does not give the length.
+/// Fails if a request of `bytes` is too long. At most one byte too many is read from standard
+/// input, so the message does not give the length.
 fn fits(bytes: usize) -> Result<()> {
     if bytes > REQUEST_BYTES_MAX {
         bail!(
-            "the request is longer than the {REQUEST_BYTES_MAX} bytes that are taken; put long text into a file of the project and name the file"
+            "the request is longer than {REQUEST_BYTES_MAX} bytes; put long text into a file of the project and name the file"
         );
     }
     Ok(())
@@ -177,7 +177,7 @@ async fn turn(app: &App, op: Op, json: bool, yes: bool) -> Result<()> {
             }
             Message::Approve { proposal, reply } => {
                 let decision = printer.consent(proposal, yes)?;
-                // It fails if the turn was cancelled in the meantime, which then needs no decision.
+                // This fails if the turn was cancelled meanwhile, which then needs no decision.
                 let _: Result<(), Decision> = reply.send(decision);
             }
             Message::Failed(error) => return Err(error.into()),
@@ -186,7 +186,8 @@ async fn turn(app: &App, op: Op, json: bool, yes: bool) -> Result<()> {
     Ok(())
 }
 
-/// A session on the project with models, tools and a refreshed index; prints notes about what is missing.
+/// A session on the project with models, tools and a refreshed index; prints notes about missing
+/// parts.
 pub(super) fn session(app: &App, command: &'static str, json: bool) -> Result<Session> {
     let bar = super::index::bar(!json);
     let session = open::session(app, command, &mut |told| match told {

@@ -12,7 +12,7 @@ pub const NONE: &str = "no checkpoint yet; the first is made before the first ch
 /// Maximum number of paths without checkpoints listed.
 const UNCOVERED_SHOWN: usize = 20;
 
-/// List the states this project can go back to
+/// List the states that this project can go back to
 #[derive(Args)]
 pub struct Checkpoints {
     /// Print one JSON object per checkpoint
@@ -41,7 +41,7 @@ impl Checkpoints {
         if self.json {
             return Ok(());
         }
-        putln!("{} of contents; not covered: ignored files, .git and times", Bytes(store.blob_bytes()?));
+        putln!("{} of contents; not covered: ignored files, .git and timestamps", Bytes(store.blob_bytes()?));
         let uncovered = store.uncovered()?;
         for (path, why) in uncovered.iter().take(UNCOVERED_SHOWN) {
             say!("  not covered: {}: {why}", path.display());

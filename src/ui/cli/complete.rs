@@ -77,7 +77,7 @@ impl Complete {
     }
 }
 
-/// The options of raw prompts alone; the rest are settings.
+/// The options for raw prompts only; the rest are settings.
 #[derive(Args)]
 #[command(next_help_heading = "Sampling")]
 struct SamplingFlags {
@@ -90,7 +90,8 @@ struct SamplingFlags {
 }
 
 impl SamplingFlags {
-    /// Greedy but for what the user wishes: a raw prompt is nobody's chat, so the maker's values do not count.
+    /// Greedy except for the user's own values: a raw prompt is not a chat, so the maker's values
+    /// do not apply.
     fn read(self, wish: SamplingWish) -> Result<Sampling, SamplingError> {
         let dry = (self.dry_multiplier != 0.0).then(|| Dry::new(self.dry_multiplier));
         Sampling { dry, adaptive: self.adaptive, ..Sampling::greedy().wished(wish) }.checked()

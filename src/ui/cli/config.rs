@@ -25,12 +25,13 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// The files that settings are read from; the second overrides the first
+    /// The files from which settings are read; the second overrides the first
     Path {
         #[arg(long)]
         json: bool,
     },
-    /// Trust the project's file with its present content: it may then loosen rules, raise limits and start servers
+    /// Trust the project's file with its present content: it may then loosen rules, raise limits
+    /// and start servers
     Trust {
         /// Withdraw the trust
         #[arg(long)]
@@ -112,7 +113,7 @@ fn show(app: &App, settings: &Settings) {
     say!("commands are {}", app.confinement());
     settings.unknown_variables.iter().for_each(|note| say!("note: {note}"));
     if !settings.left_out.is_empty() {
-        putln!("does not count without your consent (`monobloc config trust`):");
+        putln!("has no effect without your consent (`monobloc config trust`):");
         settings.left_out.iter().for_each(|one| say!("  {one}"));
     }
 }
@@ -136,7 +137,7 @@ fn trust(settings: &Settings, yes: bool, json: bool) -> Result<()> {
     let Some(text) = file::text(file)? else {
         bail!("{} does not exist; there is nothing to consent to", file.display())
     };
-    // Control characters could make the terminal show another text than the one that is trusted.
+    // Control characters could make the terminal show a text other than the trusted one.
     if !json {
         text.lines().for_each(|line| say!("  {line}"));
     }
@@ -151,7 +152,7 @@ fn trust(settings: &Settings, yes: bool, json: bool) -> Result<()> {
     let store = places::config_dir().join("consents");
     consent::give(&store, project(settings), &text)
         .with_context(|| format!("{} cannot be written", store.display()))?;
-    told(json, file, true, "counts as it is now; after a change you have to consent again");
+    told(json, file, true, "takes effect as it is now; after a change you have to consent again");
     Ok(())
 }
 
@@ -162,7 +163,7 @@ fn forget_project(settings: &Settings, json: bool) -> Result<()> {
     Ok(())
 }
 
-/// Prints whether a project's file counts now.
+/// Prints whether a project's file is in effect now.
 fn told(json: bool, file: &std::path::Path, trusted: bool, words: &str) {
     if json {
         putln!("{}", json!({ "file": file, "trusted": trusted }));

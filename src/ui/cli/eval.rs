@@ -1,4 +1,4 @@
-//! `monobloc eval`: measures on suites of cases how often tools, plans and code are right and requests are carried out.
+//! `monobloc eval`: measures on suites how often tools, plans and code are right and requests are carried out.
 
 use std::ffi::OsString;
 use std::fs;
@@ -27,9 +27,9 @@ pub struct Eval {
 enum What {
     /// Tool and arguments for requests of one step
     Tools(Files),
-    /// Features of requests and tools, to train the ranking of tools on (scripts/train-head)
+    /// Features of requests and tools, for training the ranking of tools (scripts/train-head)
     Features(Files),
-    /// Steps and tools for requests of several parts
+    /// Steps and tools for requests with several parts
     Plans(Plans),
     /// Call edges of a project, on a fresh index
     Edges(Edges),
@@ -39,9 +39,10 @@ enum What {
     Pairs(Pairs),
     /// Everyday requests carried out on copies of projects, each checked by a command
     Work(Work),
-    /// Chat templates rendered with conversations, to compare with what Jinja2 makes of them
+    /// Chat templates rendered with conversations, for comparison with Jinja2's output
     Templates(Templates),
-    /// Replies of many model families: calls, words and thoughts read by the notation of their chat templates
+    /// Replies of many model families: calls, text and thoughts, parsed by the notation of their
+    /// chat templates
     Dialects(Dialects),
 }
 
@@ -57,7 +58,7 @@ struct Edges {
     /// True calls, one JSON object per line: {"caller", "caller_file", "callee", "callee_file"}
     #[arg(long, value_name = "FILE")]
     suite: PathBuf,
-    /// The project that the suite's paths are relative to; its index is made in a temporary folder
+    /// The project that the suite's paths are relative to; its index is built in a temporary folder
     #[arg(long, value_name = "DIR")]
     root: PathBuf,
     #[command(flatten)]
@@ -69,7 +70,7 @@ struct Search {
     /// Questions: a JSON array of {query, relevant, secondary, category}
     #[arg(long, value_name = "FILE")]
     suite: PathBuf,
-    /// The project that the suite's paths are relative to; its index is made in a temporary folder
+    /// The project that the suite's paths are relative to; its index is built in a temporary folder
     #[arg(long, value_name = "DIR")]
     root: PathBuf,
     /// Search by words and graph only, without the embedder
@@ -105,13 +106,15 @@ struct Work {
     /// Run only cases whose id contains this
     #[arg(long, value_name = "SUBSTRING")]
     only: Option<String>,
-    /// Run another agent: a bash command with {project} and {request} in it; what it prints is its answer
+    /// Run another agent: a bash command with {project} and {request} in it; its output is its
+    /// answer
     #[arg(long, value_name = "COMMAND")]
     agent: Option<String>,
-    /// Seconds per case after which the agent is ended
+    /// Seconds per case after which the agent is killed
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     limit_s: u64,
-    /// The planner is played by hand: its server's folder with NNN.reply.json; says how much of the last reply the answer has
+    /// The planner is played by hand: folder of its server with NNN.reply.json; reports how much of
+    /// the last reply is in the answer
     #[arg(long, value_name = "DIR")]
     replies: Option<PathBuf>,
     /// Write the answer and the changes of each case to this folder: ID.answer.txt, ID.patch
@@ -149,7 +152,7 @@ struct Dialects {
 struct Plans {
     #[command(flatten)]
     files: Files,
-    /// Divide requests by the planner model alone, without the rules that complete its steps
+    /// Divide requests by the planner model only, without the rules that complete its steps
     #[arg(long)]
     planner_only: bool,
 }
@@ -170,7 +173,7 @@ struct Files {
 
 #[derive(Args)]
 struct Output {
-    /// Write what was found for every case, one JSON object per line
+    /// Write the findings for every case, one JSON object per line
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Print only the line of figures
@@ -282,8 +285,8 @@ impl Work {
     }
 }
 
-/// The setting flags of this command line, to pass on to the agent's process. Environment variables are inherited, and
-/// `--project` differs for each case.
+/// The setting flags on this command line, to pass on to the agent's process. Environment variables
+/// are inherited, and `--project` differs for each case.
 fn setting_flags(settings: &Settings) -> Vec<OsString> {
     let given = settings.values.iter().filter(|one| one.origin == Origin::Flag && one.setting.flag != "project");
     given

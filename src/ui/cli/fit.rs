@@ -1,4 +1,4 @@
-//! `monobloc fit`: prints what models take on a machine, calculated from file headers alone.
+//! `monobloc fit`: prints the memory of models on a machine, calculated from file headers only.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,8 @@ use crate::measure::fit::{Model, Report};
 use crate::models::Role;
 use crate::models::manifest::{Candidate, KV_TYPES};
 
-/// Calculate from file headers what models take together, how much context fits, and what would have to be given up
+/// Calculate from file headers how much memory models take together, how much context fits, and
+/// what would have to be given up
 #[derive(Args)]
 pub struct Fit {
     /// GGUF files to load together [default: planner, router and embedder]
@@ -26,7 +27,7 @@ pub struct Fit {
     /// an accelerator]
     #[arg(long, value_parser = KV_TYPES)]
     kv_type: Option<String>,
-    /// Memory of the program before any model, instead of the built-in figure
+    /// Memory of the program before any model is loaded, instead of the built-in figure
     #[arg(long, value_name = "SIZE")]
     overhead: Option<Bytes>,
     /// Working memory of each model, instead of the computed one
@@ -36,7 +37,7 @@ pub struct Fit {
     /// model, keys and values in f16, and weights as they lie in the file. Options given with it count instead of its own
     #[arg(long, value_name = "NAME", value_parser = ["card-16gb"], requires = "files")]
     recipe: Option<String>,
-    /// Say which models to get for this machine, and for machines of 4 to 32 GB
+    /// List the models to get for this machine, and for machines with 4 to 32 GB
     #[arg(long, conflicts_with_all = ["files", "device", "recipe"])]
     suggest: bool,
     /// Print one JSON object
@@ -80,10 +81,10 @@ impl Fit {
     }
 }
 
-/// Memory of machines that people have, in GiB.
+/// Common memory sizes of machines, in GiB.
 const MACHINES: [u64; 5] = [4, 8, 16, 24, 32];
 
-/// The system and other programs are given one part in so many.
+/// One part in this many is reserved for the system and other programs.
 const SYSTEM_SHARE: u64 = 8;
 
 fn suggest(app: &App, json: bool) -> Result<()> {
@@ -122,7 +123,8 @@ fn suggest(app: &App, json: bool) -> Result<()> {
     Ok(())
 }
 
-/// Prints which models a request would use, what each gives up to fit, and how long a typical turn takes.
+/// Prints which models a request would use, what each gives up to fit, and how long a typical turn
+/// takes.
 pub(super) fn forecast(app: &App, json: bool) -> Result<()> {
     let (report, refused) = app.fit(&FitRequest::default())?;
     if json {
@@ -146,7 +148,7 @@ fn seconds(model: &Model) -> String {
              {:.0} s and has answered after {:.0} s",
             of.prompt_tokens_per_second, of.decode_tokens_per_second, of.prompt_tokens, of.first_token_s, of.answer_s
         ),
-        None => "  not measured here yet: ask it something, then this says how long a turn takes".to_owned(),
+        None => "  not measured here yet: after a first request, this shows how long a turn takes".to_owned(),
     }
 }
 
@@ -225,7 +227,7 @@ fn print_model(model: &Model) {
     }
     let kv = &model.kv_bytes_per_token;
     putln!("  KV a token: f16 {}, q8_0 {}, q4_0 {}", megabytes(kv.f16), megabytes(kv.q8_0), megabytes(kv.q4_0));
-    putln!("  KV {kv_bytes} for {slots} × {context} tokens ({kv_type}); {available} could be had");
+    putln!("  KV {kv_bytes} for {slots} × {context} tokens ({kv_type}); up to {available} possible");
     let longest = model.longest_context.iter().map(|(slots, context)| {
         let advice = model.advice.get(slots).copied().unwrap_or_default();
         let plural = if *slots == 1 { "slot" } else { "slots" };

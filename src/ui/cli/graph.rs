@@ -15,7 +15,7 @@ pub struct Graph {
     what: Kind,
     /// A name, Container.name, path::name, path:line, or the path of a file
     symbol: String,
-    /// Where a path ends
+    /// The end of a path
     #[arg(required_if_eq("what", "path"))]
     to: Option<String>,
     /// Maximum number of steps to follow [default: 1 for callers and callees, 4 for impact, 12 for path]

@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::session::CallRecord;
 use crate::ui::words;
 
-/// Show what was asked and done in this project, turn by turn
+/// Show the requests and actions in this project, turn by turn
 #[derive(Args)]
 pub struct History {
     /// Turns to show

@@ -14,10 +14,10 @@ use crate::embed::Embedder;
 use crate::index::{Index as ProjectIndex, Progress, Report, Skipped, Watch, by_reason};
 use lazy::Lazy;
 
-/// Skipped files that are listed; the others are only counted.
+/// Number of skipped files that are listed; the others are only counted.
 const SKIPPED_SHOWN: usize = 20;
 
-/// Index a project: words, symbols, graph and vectors; only what changed is read again
+/// Index a project: words, symbols, graph and vectors; only changes are read again
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Index {
@@ -61,7 +61,8 @@ impl Index {
                 Ok(report) if report.parsed + report.removed > 0 => print(&report, self.json),
                 Ok(_) => {}
                 Err(error) if app.cancel.is_cancelled() => return Err(error),
-                // The next change tries again: a file may have been half written, or the database locked.
+                // The next change tries again: a file may have been half written, or the database
+                // locked.
                 Err(error) => super::warn(format!("{error}; the index stays as it was")),
             }
         }
@@ -69,7 +70,8 @@ impl Index {
     }
 }
 
-/// Refreshes full text, symbols and graph first, then vectors; loads the embedder only if a vector is missing.
+/// Refreshes full text, symbols and graph first, then vectors; loads the embedder only if a vector
+/// is missing.
 fn refreshed(index: &ProjectIndex, lazy: &mut Lazy, app: &App, visible: bool) -> Result<Report> {
     let bar = bar(visible);
     let begun = std::time::Instant::now();
@@ -117,7 +119,8 @@ fn summary(what: &str, files: &[Skipped]) {
     }
 }
 
-/// Opens and refreshes the project's index for a request; prints a note if many vectors are missing and stay so.
+/// Opens and refreshes the project's index for a request; prints a note if many vectors are still
+/// missing.
 pub fn opened(app: &App, embedder: Option<&Embedder>, visible: bool) -> Result<ProjectIndex> {
     let index = app.index()?;
     if let Some(note) = index.note() {
@@ -132,7 +135,7 @@ pub fn opened(app: &App, embedder: Option<&Embedder>, visible: bool) -> Result<P
     Ok(index)
 }
 
-/// The progress of a refresh, on standard error if it is `visible`.
+/// The progress of a refresh, on standard error if `visible`.
 pub fn bar(visible: bool) -> ProgressBar {
     if visible { super::bar("index: {msg} {bar:30} {pos}/{len}") } else { ProgressBar::hidden() }
 }

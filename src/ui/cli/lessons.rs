@@ -18,7 +18,7 @@ pub struct Lessons {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// The newest lessons, failed ones too
+    /// The newest lessons, including failed ones
     List {
         /// Lessons to show
         #[arg(short = 'n', long, default_value_t = 20)]
@@ -54,7 +54,7 @@ enum Verb {
     },
     /// Forget lessons, for example l3
     Forget {
-        /// Names as `monobloc lessons list` shows them
+        /// Names as shown by `monobloc lessons list`
         #[arg(required_unless_present = "all")]
         names: Vec<String>,
         /// Every lesson of the project
@@ -84,13 +84,13 @@ impl Lessons {
             Verb::Search { problem, limit, json } => {
                 let found = lessons.search(&problem, vector(&problem)?.as_deref(), limit)?;
                 if found.is_empty() && !json {
-                    putln!("no lesson has to do with that");
+                    putln!("no lesson matches that");
                 }
                 found.iter().for_each(|found| show(&found.stored, Some(found.score), json));
             }
             Verb::Add { problem, solution, tool, why, json } => {
                 if problem.trim().is_empty() || solution.trim().is_empty() {
-                    bail!("a lesson needs a problem and a solution; both are texts that are not empty");
+                    bail!("a lesson needs a problem and a solution; neither may be empty");
                 }
                 let solution = match tool {
                     Some(tool) => Solution { tool, wording: solution, ..Solution::default() }.to_text(),

@@ -48,7 +48,8 @@ use crate::ui::{acp, screen};
 
 /// When the program began.
 pub(in crate::ui) static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
-/// Longest wait for a terminal that is to be given back when a signal ends the program: it may take nothing any more.
+/// Longest wait for restoring the terminal when a signal ends the program: it may no longer accept
+/// output.
 const RESTORE_MAX: Duration = Duration::from_secs(1);
 /// Exit code after Ctrl-C, as shells expect.
 const CANCELLED: i32 = 130;
@@ -58,7 +59,7 @@ const CANCELLED: i32 = 130;
 #[derive(Parser)]
 #[command(name = "monobloc", version, max_term_width = 120)]
 struct Cli {
-    // Without one, a terminal gets the conversation that takes the whole of it.
+    // Without one, a terminal gets the full-screen conversation.
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -83,7 +84,8 @@ enum Command {
     Fit(fit::Fit),
     Telemetry(telemetry::Telemetry),
     Config(config::Config),
-    /// Serve an editor by the Agent Client Protocol (ACP) on standard input and output: Zed, JetBrains, Neovim and others
+    /// Serve an editor by the Agent Client Protocol (ACP) on standard input and output: Zed,
+    /// JetBrains, Neovim and others
     Acp,
     Mcp(mcp::Mcp),
     Lessons(lessons::Lessons),
@@ -113,7 +115,7 @@ pub fn main() -> ! {
     start_logging();
     let cancel = Cancel::new();
     let is_trial = matches!(&cli.command, Some(Command::Models(models)) if models.is_trial());
-    // A wrong setting would count as a flaw of the file that is tried.
+    // A wrong setting would count as a flaw of the file being tried.
     let given = if is_trial { Given::default() } else { settings::given(&matches) };
     let settings = resolve(&given).map_err(anyhow::Error::from);
     let code = match settings.and_then(|settings| run(cli, given, settings, cancel.clone())) {
@@ -133,13 +135,14 @@ pub fn main() -> ! {
     app::exit(code)
 }
 
-/// The command line. Without a terminal to take over, a verb is required.
+/// The command line. Without a terminal to take over, a subcommand is required.
 fn arguments() -> clap::Command {
     let command = settings::arguments(Cli::command());
     if screen::fits() { command } else { command.subcommand_required(true).arg_required_else_help(true) }
 }
 
-/// Checks that `words`, the program's name first, are a valid command line; the error is the message a user would get.
+/// Checks that `words`, the program's name first, are a valid command line; the error is the
+/// message a user would get.
 pub fn parse(words: &[String]) -> Result<(), clap::Error> {
     settings::arguments(Cli::command()).try_get_matches_from(words).map(drop)
 }
@@ -171,7 +174,7 @@ fn or_note<T, E: Display>(result: Result<T, E>) -> Option<T> {
     result.ok()
 }
 
-/// A bar of progress on standard error.
+/// A progress bar on standard error.
 fn bar(look: &str) -> ProgressBar {
     let bar = ProgressBar::new(1);
     if let Ok(style) = ProgressStyle::with_template(look) {
@@ -185,7 +188,7 @@ fn warn(note: impl Display) {
     tell!("monobloc: note: {}", visible(&note.to_string()));
 }
 
-/// The error's message with its causes, without causes that it contains already.
+/// The error's message with its causes, without causes that it already contains.
 pub(in crate::ui) fn told(error: &anyhow::Error) -> String {
     let mut message = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string).filter(|cause| !cause.is_empty()) {
@@ -281,7 +284,8 @@ async fn watch_for_end(app: App) {
 /// Writes the log to standard error if `MONOBLOC_LOG` is set, for example to `debug`; it includes llama.cpp's log.
 fn start_logging() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("MONOBLOC_LOG").unwrap_or_else(|_| "off".into());
-    // A turn, a step, a call of a model or a tool is a span: when it ends, the log says how long it took.
+    // A turn, a step, a call of a model or a tool is a span: when it ends, the log gives its
+    // duration.
     let spans = FmtSpan::CLOSE;
     tracing_subscriber::fmt().with_env_filter(filter).with_span_events(spans).with_writer(io::stderr).init();
 }

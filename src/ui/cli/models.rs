@@ -22,7 +22,7 @@ pub struct Models {
 
 #[derive(Subcommand)]
 enum Command {
-    /// List the files of the model folder and the roles they play
+    /// List the files in the model folder and their roles
     List {
         #[arg(long)]
         json: bool,
@@ -34,11 +34,12 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Try whether llama.cpp can load a file, in a process of its own and without reading its weights
+    /// Test whether llama.cpp can load a file, in a separate process and without reading its
+    /// weights
     Check {
         /// A GGUF file
         file: PathBuf,
-        /// Try it in this process
+        /// Test it in this process
         #[arg(long, hide = true)]
         here: bool,
         #[arg(long)]
@@ -143,7 +144,7 @@ fn list(app: &App, json: bool) -> Result<()> {
     Ok(())
 }
 
-/// A role's model of a server, and whether anything may be sent there yet.
+/// A role's model on a server, and whether data may be sent there yet.
 fn of_server(server: &Endpoint) -> String {
     let model = server.model.iter().map(|model| format!("{model} at ")).collect::<String>();
     let context = server.context.map(|context| format!(", context {context}")).unwrap_or_default();
@@ -210,7 +211,7 @@ fn show(app: &App, file: Option<PathBuf>, json: bool) -> Result<()> {
 
 fn fetch(app: &App, role: Role, name: Option<&str>, json: bool) -> Result<()> {
     if app.config.offline {
-        bail!("--offline is on, so nothing can be fetched; leave it out");
+        bail!("--offline is on, so nothing can be downloaded; leave it out");
     }
     let registry = app.registry()?;
     let wanted = name.unwrap_or("").to_lowercase();
@@ -223,7 +224,7 @@ fn fetch(app: &App, role: Role, name: Option<&str>, json: bool) -> Result<()> {
     let candidate = match hubs.as_slice() {
         [] => bail!("models.toml names no hub repository like `{wanted}` for [{role}]; add hub = \"owner/name\""),
         [one] => one,
-        _ => bail!("say which: `monobloc models pull {role} NAME`, a part of one of {}", names.join(", ")),
+        _ => bail!("say which: `monobloc models pull {role} NAME`, where NAME is part of one of {}", names.join(", ")),
     };
     let bar = super::bar("{msg} {bar:30} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left");
     for download in Download::of(role, candidate) {

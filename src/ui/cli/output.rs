@@ -36,7 +36,7 @@ impl Printer {
     pub fn print(&mut self, record: &Record) -> Result<()> {
         match self {
             Printer::Json => {
-                // Programs read each line when it comes, also through a pipe.
+                // Programs read each line when it arrives, also through a pipe.
                 put!("{}\n", serde_json::to_string(record)?);
             }
             Printer::Text(text) => text.print(&record.event)?,
@@ -44,7 +44,8 @@ impl Printer {
         Ok(())
     }
 
-    /// Asks the user for a decision. `yes` approves without asking, and gives no values; without a terminal nobody can be asked.
+    /// Asks the user for a decision. `yes` approves without asking, and gives no values; without a
+    /// terminal nobody can be asked.
     pub fn consent(&mut self, proposal: Proposal, yes: bool) -> Result<Decision> {
         if proposal.is_stage() {
             self.preview(&proposal);
@@ -56,7 +57,7 @@ impl Printer {
         if !matches!(self, Printer::Text(_)) || !io::stdin().is_terminal() {
             let (tool, reason) = (visible(&proposal.tool), visible(&proposal.reason));
             let (need, way) = (proposal.need(), if wants_consent { "--yes approves" } else { "say it in the request" });
-            tell!("monobloc: `{tool}` needs {need} ({reason}), and nobody can be asked here: not done; {way}");
+            tell!("monobloc: `{tool}` needs {need} ({reason}), and nobody can be asked here, so it is not done; {way}");
             return Ok(Decision::NotAsked(format!("there is no terminal; {way}")));
         }
         if !proposal.is_stage() {
@@ -156,7 +157,8 @@ impl Text {
         put!("{}", visible(text));
     }
 
-    /// A piece of the model's thinking. It does not belong to the answer, so it goes to standard error, and an answer can be piped.
+    /// A piece of the model's thinking. It is not part of the answer, so it goes to standard error
+    /// and the answer can be piped.
     fn thought(&mut self, text: &str) {
         self.end_bar();
         self.in_thought = true;
@@ -180,7 +182,8 @@ impl Text {
         visible(diff).lines().for_each(|line| self.marked(paint(line), ""));
     }
 
-    /// Prints a line: `mark` as it is, because it is this program's own and may have colours, and the text of others made visible.
+    /// Prints a line: `mark` unchanged, because it is this program's own and may have colours, and
+    /// other text made visible.
     fn marked(&mut self, mark: impl Display, text: &str) {
         self.clear();
         if std::mem::take(&mut self.in_answer) {

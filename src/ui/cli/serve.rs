@@ -1,4 +1,4 @@
-//! `monobloc serve`: the models and the agent behind the APIs that other programs speak, and the web page.
+//! `monobloc serve`: the models and the agent behind APIs that other programs use, and the web page.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -14,21 +14,23 @@ use crate::app::App;
 use crate::models::places;
 use crate::serve::{self, Options, Ready, Server};
 
-/// Answer other programs on this machine: the APIs of OpenAI and Anthropic, for planner, router, embedder and the whole
-/// agent
+/// Answer other programs on this machine: the APIs of OpenAI and Anthropic, for planner, router,
+/// embedder and the whole agent
 #[derive(Args)]
 pub struct Serve {
-    /// Address of this machine alone, with a port; port 0 takes a free one
+    /// Loopback address with a port; port 0 selects a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8765")]
     listen: SocketAddr,
-    /// The secret that every request must carry; the file is made if it is not there [default: serve-token in the folder of
-    /// the configuration]
+    /// The file with the secret that every request must carry; created if it does not exist
+    /// [default: serve-token in the configuration folder]
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     token_file: Option<PathBuf>,
-    /// Print the address of the web page, and open it in the browser of the desktop; keep the address to yourself
+    /// Print the address of the web page, and open it in the desktop's browser; keep the address to
+    /// yourself
     #[arg(long)]
     open: bool,
-    /// Print one JSON object once requests are answered: its address, the token file, the page with --open
+    /// Print one JSON object once requests are answered: its address, the token file, the page with
+    /// --open
     #[arg(long)]
     json: bool,
 }
@@ -41,7 +43,7 @@ impl Serve {
         }
         let options = Options { listen: self.listen, token_file };
         let name = options.token_file.display().to_string();
-        // Held until the server ends: the browser may read it late.
+        // Held until the server ends, because the browser may read it late.
         let mut opened = None;
         let ready = |Ready { address, page }: Ready| {
             let shown = self.open.then_some(&page);
@@ -65,8 +67,9 @@ impl Serve {
 /// The program that opens files on a Mac, and on other systems.
 const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
 
-/// Opens `address`, which holds a secret; `None` without a desktop. Arguments of programs are visible to everybody, so the
-/// browser is given a file that its owner alone can read and that leads there. The file goes with what is returned.
+/// Opens `address`, which contains a secret; `None` without a desktop. Program arguments are
+/// visible to everybody, so the browser is given a file that only its owner can read and that
+/// redirects there. Dropping the returned value removes the file.
 fn open(address: &str) -> Result<Option<NamedTempFile>> {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     if !cfg!(target_os = "macos") && !is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY") {
@@ -78,7 +81,7 @@ fn open(address: &str) -> Result<Option<NamedTempFile>> {
     let mut opener = Command::new(OPENER);
     opener.arg(file.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut opener = opener.spawn().with_context(|| format!("{OPENER} cannot be started: {way_out}"))?;
-    // It ends once the address was given to the browser, and its exit status has to be read.
+    // It ends once the address was passed to the browser, and its exit status must be read.
     std::thread::spawn(move || opener.wait());
     Ok(Some(file))
 }

@@ -47,7 +47,7 @@ fn help(setting: &Setting) -> String {
     format!("{}{default} [env: {}]", setting.about, setting.variable)
 }
 
-/// The settings given by flags and `MONOBLOC_…` variables, and where the user's files are.
+/// The settings given by flags and `MONOBLOC_…` variables, and the locations of the user's files.
 pub fn given(matches: &ArgMatches) -> Given {
     let typed = |setting: &'static Setting| match setting.kind {
         Kind::Switch => matches.get_flag(setting.key).then(|| (setting.key, "true".into())),

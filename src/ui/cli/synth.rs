@@ -20,13 +20,14 @@ pub struct Synth {
     /// q4_0, q8_0, or ternary: tq1_0, tq2_0 (rows that are not a multiple of 256 then get q4_0)
     #[arg(long, default_value = "q4_0")]
     quant: String,
-    /// A GGUF whose vocabulary is copied, as far as there is room for it [default: the planner]
+    /// A GGUF whose vocabulary is copied, as far as there is room [default: the planner]
     #[arg(long, value_name = "FILE")]
     vocabulary: Option<PathBuf>,
     /// Entries of the vocabulary [default: as many as the model has; 65,536 for tiny shapes]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(512..=1_000_000))]
     tokens: Option<u64>,
-    /// Leave the weights out (a sparse file that takes no room), for commands that read the header alone
+    /// Leave the weights out (a sparse file that takes no disk space), for commands that read only
+    /// the header
     #[arg(long)]
     hollow: bool,
     /// Print one JSON object

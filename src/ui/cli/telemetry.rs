@@ -68,7 +68,7 @@ fn line(turn: &TurnStats) {
     );
 }
 
-/// A line for each server's model that answered in the turn.
+/// A line for each model on a server that answered in the turn.
 fn servers(turn: &TurnStats) {
     let calls = &turn.usage.calls;
     let mut models: Vec<(&str, &str)> =

@@ -13,12 +13,13 @@ use crate::checkpoint::{Checkpoint, Entry, Foreign, Step};
 use crate::session::{Prepared, Rewinder};
 use crate::ui::words;
 
-/// Paths that are listed; the others are only counted.
+/// Number of paths that are listed; the others are only counted.
 const PATHS_SHOWN: usize = 20;
 
 /// Undo the last request that changed files: files, lessons and conversation together
 ///
-/// Takes back what the request did, path by path; what you made or changed yourself stays. Exit code 1 if a path could not be restored.
+/// Undoes the request's changes path by path; what you made or changed yourself stays. Exit code 1
+/// if a path could not be restored.
 #[derive(Args)]
 pub struct Undo {
     #[command(flatten)]
@@ -27,7 +28,8 @@ pub struct Undo {
 
 /// Go back to a checkpoint; this can also undo an undo
 ///
-/// Takes back what requests did since then, path by path; what you made or changed yourself stays. Exit code 1 if a path could not be restored.
+/// Undoes the changes of requests since then, path by path; what you made or changed yourself
+/// stays. Exit code 1 if a path could not be restored.
 #[derive(Args)]
 pub struct Rewind {
     /// A checkpoint from `monobloc checkpoints`, for example c3 [default: the newest]
@@ -38,10 +40,12 @@ pub struct Rewind {
 
 #[derive(Args)]
 struct How {
-    /// Also overwrite files that a request and then somebody else changed, and remove new ones that are too large to be kept
+    /// Also overwrite files that were changed by a request and later by somebody else, and remove
+    /// new ones that are too large to be kept
     #[arg(long, conflicts_with = "keep")]
     force: bool,
-    /// Keep files that a request and then somebody else changed, and take back the rest, without asking
+    /// Keep files that were changed by a request and later by somebody else, and undo the rest,
+    /// without asking
     #[arg(long)]
     keep: bool,
     /// Show what would be done, and do nothing
@@ -120,8 +124,9 @@ impl How {
         Ok(())
     }
 
-    /// The user's decision about files that a request and then somebody else changed: by flag, else by asking. `None`
-    /// if nobody was asked: the files stay, and count as not restored.
+    /// The user's decision about files that were changed by a request and later by somebody else:
+    /// by flag, else by asking. `None` if nobody was asked: the files stay, and count as not
+    /// restored.
     fn decide(&self, prepared: &Prepared) -> Result<Option<Foreign>> {
         let foreign: Vec<&Step> = prepared.plan.foreign().collect();
         if self.force {
@@ -141,7 +146,7 @@ impl How {
         match answer.trim().to_lowercase().as_str() {
             "o" | "overwrite" => Ok(Some(Foreign::Overwrite)),
             "k" | "keep" => Ok(Some(Foreign::Keep)),
-            _ => bail!("nothing was changed; --force overwrites these files, --keep takes back only the others"),
+            _ => bail!("nothing was changed; --force overwrites these files, --keep only restores the others"),
         }
     }
 }

@@ -9,12 +9,14 @@ use crate::embed::Embedder;
 use crate::index::Index;
 use crate::retrieve::{self, Hits, Pack};
 
-/// Lines of a snippet in a text.
+/// Number of lines in a snippet.
 const SNIPPET_LINES: usize = 4;
-/// Search hits that are considered for a pack; with a budget of some thousand tokens only names of the last ones fit.
+/// Number of search hits considered for a pack; with a budget of a few thousand tokens, only the
+/// names of the last ones fit.
 const PACKED_HITS: usize = 40;
 
-/// Place, symbol, score and the first lines of each hit; with `explain` the parts of its score.
+/// Place, symbol, score and the first lines of each hit; with `explain` also the parts of its
+/// score.
 pub fn text(found: &Hits, explain: bool) -> String {
     let mut text = String::new();
     for hit in &found.hits {
@@ -45,7 +47,7 @@ pub fn context(index: &Index, embedder: Option<&Embedder>, question: &str, token
         notes.push(format!("only the {PACKED_HITS} likeliest places were considered"));
     }
     if pack.items.is_empty() && !found.hits.is_empty() {
-        notes.push(format!("not even one name fits into {tokens} tokens; raise --tokens"));
+        notes.push(format!("not a single name fits into {tokens} tokens; raise --tokens"));
     }
     Ok(Packed { pack, notes })
 }
@@ -57,7 +59,7 @@ impl Packed {
         value
     }
 
-    /// How many places are shown in how many tokens.
+    /// The number of places shown, and of their tokens.
     pub fn size(&self) -> String {
         let Pack { items, tokens, left_out, .. } = &self.pack;
         format!("{} places in about {tokens} tokens, {left_out} left out", items.len())

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::base::visible;
 use crate::index::{Graph, Index, Neighbour, Node, Reach, Reached, Unclear, Unresolved};
 
-/// Unresolved references that a text lists; the others are only counted.
+/// Number of unresolved references listed in a text; the others are only counted.
 const UNKNOWN_SHOWN: usize = 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub const KINDS: [(Kind, &str, &str); 7] = [
     (
         Kind::Impact,
         "impact",
-        "What a change of a symbol may break: all that calls, uses, extends or imports it, directly or not",
+        "What a change to a symbol may break: everything that calls, uses, extends or imports it, directly or not",
     ),
     (Kind::Path, "path", "The shortest path of calls, uses and imports from one symbol to another"),
 ];
@@ -46,13 +46,14 @@ pub fn kind(name: &str) -> Option<Kind> {
 pub struct Question {
     pub what: Kind,
     pub symbol: String,
-    /// Where a path ends.
+    /// The end of a path.
     pub to: String,
-    /// Maximum number of steps to follow; `None` takes 1 for callers and callees, 4 for impact, 12 for a path.
+    /// Maximum number of steps to follow; `None` means 1 for callers and callees, 4 for impact, 12
+    /// for a path.
     pub depth: Option<u8>,
 }
 
-/// The answer: symbols with the edges that lead to them, and references whose target is not known.
+/// The answer: symbols with the edges that lead to them, and references whose target is unknown.
 #[derive(Default)]
 pub struct Answer {
     title: String,
@@ -63,15 +64,15 @@ pub struct Answer {
 
 struct Line {
     node: Node,
-    /// How to name the symbol in a question.
+    /// How to refer to the symbol in a question.
     handle: String,
-    /// How it was found, unless it is what was asked about.
+    /// How it was found, unless it is the subject of the question.
     edge: Option<Reached>,
 }
 
-/// Above calls of the symbol's name whose target is not known: each may be another caller.
+/// Heading of calls to the symbol's name whose target is unknown: each may be another caller.
 const MAYBE_CALLERS: &str = "perhaps also called at";
-/// Above calls made by the symbol whose target is not known.
+/// Heading of calls made by the symbol whose target is unknown.
 const UNKNOWN_CALLS: &str = "calls that lead nowhere known";
 
 pub fn answer(index: &Index, question: &Question) -> Result<Answer> {
@@ -114,7 +115,7 @@ pub fn answer(index: &Index, question: &Question) -> Result<Answer> {
             graph.only(to)?;
             let steps = graph.path(symbol, to, reach(12).steps_max);
             if steps.is_empty() {
-                bail!("no way from {symbol} to {to} within {} steps", reach(12).steps_max);
+                bail!("no path from {symbol} to {to} within {} steps", reach(12).steps_max);
             }
             reached(&graph, "way", &format!("{symbol} to {to}"), steps)
         }
@@ -136,7 +137,7 @@ fn neighbours(graph: &Graph, what: &str, symbol: &str, all: Vec<Neighbour>) -> A
 }
 
 impl Answer {
-    /// How many symbols a listing of `limit` leaves out.
+    /// Number of symbols left out of a list of `limit`.
     pub fn left_out(&self, limit: usize) -> usize {
         self.lines.len().saturating_sub(limit)
     }
@@ -146,12 +147,12 @@ impl Answer {
         self.lines.len()
     }
 
-    /// One object a symbol, at most `limit`, then one each unknown reference.
+    /// One object per symbol, at most `limit`, then one per unresolved reference.
     pub fn json(&self, limit: usize) -> Vec<Value> {
         self.lines.iter().take(limit).map(Line::json).chain(self.unknown.iter().map(Unresolved::row)).collect()
     }
 
-    /// The title, at most `limit` symbols, then the first unknown references.
+    /// The title, at most `limit` symbols, then the first unresolved references.
     pub fn text(&self, limit: usize) -> String {
         let mut text = format!("{}\n", visible(&self.title));
         self.lines.iter().take(limit).for_each(|line| text += &format!("{}\n", line.text()));

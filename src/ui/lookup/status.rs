@@ -1,11 +1,11 @@
-//! Tells how complete an index is and which files have changed since.
+//! Reports how complete an index is and which files have changed since.
 
 use serde_json::{Value, json};
 
 use crate::base::Bytes;
 use crate::index::Status;
 
-/// Changed files that a text lists; the others are only counted.
+/// Number of changed files listed in a text; the others are only counted.
 const CHANGED_SHOWN: usize = 10;
 
 /// `model` is the fingerprint of the embedder whose vectors are counted.

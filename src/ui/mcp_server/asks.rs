@@ -1,4 +1,4 @@
-//! The requests of the client: one runs at a time, and a slow one is answered with a handle to wait for it.
+//! The client's requests: one runs at a time, and a slow one returns a handle to wait for.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -14,9 +14,9 @@ use super::turn::{self, State};
 use crate::base::{Cancel, lock};
 use crate::protocol::Ask;
 
-/// Requests whose result is kept; then the oldest is forgotten.
+/// Number of requests whose results are kept; then the oldest is dropped.
 const KEPT_MAX: usize = 16;
-/// How long a running request may take to end once the client has gone.
+/// Maximum time for a running request to end once the client is gone.
 const END_MAX: Duration = Duration::from_secs(5);
 
 #[derive(Clone)]
@@ -38,13 +38,13 @@ impl Asks {
         Asks { project, all: Arc::default() }
     }
 
-    /// Starts a request and waits for it. A client that cancels the call cancels the request.
+    /// Starts a request and waits for it. Cancelling the call cancels the request.
     pub async fn ask(&self, ask: Ask, wait_s: u64, context: &RequestContext<RoleServer>) -> Result<String, String> {
         let asked = self.start(ask, context)?;
         or_cancelled(&asked, wait_s, context).await
     }
 
-    /// Waits for the request of `handle`. A client that cancels this call cancels the request too.
+    /// Waits for the request with this `handle`. Cancelling this call cancels the request too.
     pub async fn result(
         &self,
         handle: &str,
@@ -73,7 +73,7 @@ impl Asks {
         Ok(asked)
     }
 
-    /// Cancels what runs and waits a few seconds for its end.
+    /// Cancels the running request and waits a few seconds for it to end.
     pub async fn end(&self) {
         let running = lock(&self.all).iter().find(|asked| asked.is_running()).cloned();
         if let Some(mut asked) = running {
@@ -93,7 +93,7 @@ impl Asked {
     }
 }
 
-/// Waits for a request; a client that cancels the call cancels the request.
+/// Waits for a request; cancelling the call cancels the request.
 async fn or_cancelled(asked: &Asked, wait_s: u64, context: &RequestContext<RoleServer>) -> Result<String, String> {
     tokio::select! {
         told = wait(asked, wait_s, context) => told,
@@ -104,7 +104,8 @@ async fn or_cancelled(asked: &Asked, wait_s: u64, context: &RequestContext<RoleS
     }
 }
 
-/// Waits for the end of a request, and reports its progress; after `wait_s` seconds the answer is its handle.
+/// Waits for the end of a request and reports its progress; after `wait_s` seconds the answer is
+/// its handle.
 async fn wait(asked: &Asked, wait_s: u64, context: &RequestContext<RoleServer>) -> Result<String, String> {
     let doing = || match &*asked.state.borrow() {
         State::Running(doing) => doing.clone(),

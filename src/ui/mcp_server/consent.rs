@@ -1,4 +1,4 @@
-//! Asks the client's user for consent to a call or for values of its arguments, by elicitation. Only a clear consent counts as one.
+//! Asks the client's user, by elicitation, for consent to a call or for argument values. Only clear consent counts.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::protocol::{Decision, Proposal};
 
-/// How long a person has to answer; after it the turn goes on without the call.
+/// How long a person has to answer; after that the turn continues without the call.
 const ANSWER_MAX: Duration = Duration::from_secs(300);
 
 const ONCE: &str = "allow once";
@@ -37,7 +37,7 @@ fn question(proposal: &Proposal) -> Result<ElicitRequestParams, serde_json::Erro
     Ok(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
 }
 
-/// The form for values: a text for each.
+/// The form for values: a text field for each.
 fn values(proposal: &Proposal) -> Map<String, Value> {
     let fields = proposal.wanted().iter().map(|name| (name.clone(), json!({ "type": "string", "title": name })));
     Map::from_iter([
@@ -55,7 +55,7 @@ fn choice(proposal: &Proposal) -> Map<String, Value> {
     let schema = json!({
         "type": "object",
         "properties": { "decision": { "type": "string", "enum": choices, "title": "Decision",
-            "description": format!("Whether this may be done{always}") } },
+            "description": format!("Whether to allow this{always}") } },
         "required": ["decision"],
     });
     let Value::Object(schema) = schema else { unreachable!("it is an object") };

@@ -1,7 +1,8 @@
-//! Reads the client's lines before the library that serves MCP does, and answers those that it would pass over without a word.
+//! Reads the client's lines before the MCP library does, and answers those that the library would silently ignore.
 //!
-//! JSON-RPC 2.0, 5.1: a line that cannot be read is answered with -32700 and one that is not a message with -32600, both with
-//! the id null where none could be read. Without an answer the client would wait for ever.
+//! JSON-RPC 2.0, 5.1: a line that cannot be read is answered with -32700 and one that is not a
+//! message with -32600, both with a null id if none could be read. Without an answer the client
+//! would wait forever.
 
 use std::io::BufRead;
 
@@ -14,7 +15,7 @@ use tokio::task::JoinHandle;
 use crate::ui::acp::wire::{self, Incoming};
 use crate::ui::cli::chat::input;
 
-/// Bytes on their way between client and library.
+/// Maximum bytes in transit between client and library.
 const ON_THE_WAY: usize = 64 << 10;
 const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
@@ -24,11 +25,11 @@ const INVALID_PARAMS: i32 = -32602;
 pub struct Gate {
     pub input: DuplexStream,
     pub output: DuplexStream,
-    /// It ends when all is written.
+    /// It ends when everything is written.
     pub writer: JoinHandle<()>,
 }
 
-/// Stands between the client, who writes `input` and reads `output`, and the library.
+/// Sits between the client, who writes `input` and reads `output`, and the library.
 pub fn between(
     input: impl BufRead + Send + 'static,
     output: impl AsyncWrite + Send + Unpin + 'static,
@@ -58,7 +59,8 @@ pub fn between(
     Gate { input: library_reads, output: library_writes, writer }
 }
 
-/// Writes the library's lines and those of the gate, each whole, until the library has ended or the client reads no more.
+/// Writes the library's lines and the gate's, each as a whole, until the library has ended or the
+/// client stops reading.
 async fn write(answers: DuplexStream, mut refused: mpsc::Receiver<String>, mut output: impl AsyncWrite + Unpin) {
     let mut answers = BufReader::new(answers).lines();
     loop {
@@ -96,7 +98,7 @@ fn error(id: &Value, code: i32, why: &str) -> Value {
 mod tests {
     use super::*;
 
-    /// The id and the code of the answer to a line that the library does not get.
+    /// The id and the code of the answer to a line that is kept from the library.
     fn refused(line: &str) -> Option<(Value, Value)> {
         check(line).err().map(|answer| (answer["id"].clone(), answer["error"]["code"].clone()))
     }

@@ -1,4 +1,4 @@
-//! Answers a question to the index with text, as the command of the same name prints it.
+//! Answers a question to the index with text, as printed by the command of the same name.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::index::{self, Index};
 use crate::ui::lookup::{code, graph, status};
 use crate::ui::words;
 
-/// Answers a question on another thread, because the first one reads the whole project. The client gets notices of its progress;
-/// if it cancels the call, the reading ends too.
+/// Answers a question on another thread, because the first question reads the whole project. The
+/// client is notified of progress; if it cancels the call, the reading ends too.
 pub async fn answer(
     project: Arc<Project>,
     question: Call,
@@ -38,7 +38,7 @@ pub async fn answer(
     }
 }
 
-/// Blocks while files that have changed are read again.
+/// Blocks while changed files are read again.
 fn look_up(
     project: &Project,
     question: &Call,
@@ -85,7 +85,7 @@ fn look_up(
     }
 }
 
-/// The text with a line for each note above it.
+/// The text preceded by one line per note.
 fn noted(notes: &[String], text: String) -> String {
     notes.iter().map(|note| format!("note: {note}\n")).collect::<String>() + &text
 }

@@ -1,7 +1,8 @@
-//! Serves the project's index and whole turns to other programs, by the Model Context Protocol on standard input and output.
+//! Serves the project's index and whole turns to other programs, by the Model Context Protocol on standard input and
+//! output.
 //!
-//! The tools that look things up only read. `ask` runs a turn like `monobloc ask`; the client's user is asked for consent where the
-//! client can ask. No port is opened.
+//! The lookup tools only read. `ask` runs a turn like `monobloc ask`; the client's user is asked
+//! for consent if the client supports it. No port is opened.
 
 mod asks;
 mod consent;
@@ -36,7 +37,7 @@ use crate::protocol::Ask;
 
 /// Longest line that is read from the client.
 const LINE_BYTES_MAX: usize = 4 << 20;
-/// How long the last lines may take to be written when the connection ends.
+/// Maximum time for writing the last lines when the connection ends.
 const LAST_LINES_MAX: Duration = Duration::from_secs(2);
 
 const INSTRUCTIONS: &str = "Looks up code of one project in its index: search, context and graph tools only read and answer at once. \
@@ -60,7 +61,7 @@ pub async fn serve(
         () = app.cancel.cancelled() => Err(anyhow!("cancelled")),
     };
     asks.end().await;
-    // The last answers are written; a client that does not read cannot hold up the end.
+    // The last answers are written, but a client that does not read cannot delay the end.
     let _ = tokio::time::timeout(LAST_LINES_MAX, gate.writer).await;
     ended
 }
@@ -72,14 +73,14 @@ where
 {
     match server.serve(transport).await {
         Ok(running) => drop(running.waiting().await?),
-        // The client hung up before it had said anything.
+        // The client disconnected before sending anything.
         Err(ServerInitializeError::ConnectionClosed(_)) => {}
         Err(why) => return Err(why.into()),
     }
     Ok(())
 }
 
-/// State that the client's calls share.
+/// State shared by the client's calls.
 struct Server {
     project: Arc<Project>,
     asks: Asks,
@@ -92,7 +93,7 @@ impl ServerHandler for Server {
             .with_instructions(INSTRUCTIONS)
     }
 
-    /// Later versions forbid a server to ask, which consent needs.
+    /// Later versions forbid servers to ask, which consent requires.
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
         Cow::Borrowed(ProtocolVersion::known_up_to(&ProtocolVersion::V_2025_11_25))
     }

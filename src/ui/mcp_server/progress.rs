@@ -1,4 +1,4 @@
-//! Sends the client the progress of a call every few seconds, if it has asked for that.
+//! Sends the client the progress of a call every few seconds, if requested.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use rmcp::model::ProgressNotificationParam;
 use rmcp::service::{RequestContext, RoleServer};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-/// Time between two notifications. Clients that reset their timeout by them allow 60 s.
+/// Time between two notifications. Clients that reset their timeout on them allow 60 s.
 const EVERY: Duration = Duration::from_secs(5);
 
 /// Waits for `work`; reports `doing` at once, and then every five seconds.
@@ -27,7 +27,7 @@ pub async fn telling<T>(
                 let Some(token) = token.clone() else { continue };
                 // Progress is the number of seconds; the total is unknown.
                 let progress = ProgressNotificationParam::new(token, begun.elapsed().as_secs_f64());
-                // It fails if the client is gone; then the connection ends by itself.
+                // This fails if the client is gone; the connection then ends by itself.
                 let _ = context.peer.notify_progress(progress.with_message(doing())).await;
             }
         }

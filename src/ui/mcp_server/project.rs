@@ -1,4 +1,4 @@
-//! The project that is served: its index, the embedder, and one session for all requests, each opened when first needed.
+//! The served project: its index, the embedder, and one session for all requests, each opened on first use.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use crate::session::Session;
 
 pub struct Project {
     pub app: App,
-    /// The locks are held while something is opened, so that it is opened once.
+    /// The locks are held during opening, so that each part is opened only once.
     opened: Mutex<Option<Opened>>,
     session: Mutex<Option<Arc<Session>>>,
 }
@@ -22,13 +22,13 @@ pub struct Project {
 pub struct Opened {
     pub index: Arc<Index>,
     pub embedder: Option<Embedder>,
-    /// `None` without a planner; looking things up needs none.
+    /// `None` without a planner; lookups need none.
     models: Option<SharedModels>,
 }
 
 impl Project {
     pub fn of(app: App) -> Project {
-        // The agent that asks waits for nothing on a screen.
+        // The agent that asks does not wait at a screen.
         Project { app: app.in_background(), opened: Mutex::default(), session: Mutex::default() }
     }
 
@@ -47,7 +47,8 @@ impl Project {
         Ok(opened.insert(Opened { index, embedder, models }).clone())
     }
 
-    /// Index and embedder, after changed files were read again. Blocks in the meantime; if `cancel` is set it ends with an error.
+    /// Index and embedder, after reading changed files again. Blocks meanwhile; fails if `cancel`
+    /// is set.
     pub fn refreshed(&self, cancel: &Cancel, progress: &mut dyn FnMut(Progress)) -> Result<Opened> {
         let opened = self.opened()?;
         let app = self.app.until(cancel.clone());
@@ -55,14 +56,14 @@ impl Project {
         Ok(opened)
     }
 
-    /// The session of every request, with notices for the user. Blocks while it is opened.
+    /// The session for all requests, with notices for the user. Blocks while it is opened.
     pub fn session(&self, cancel: &Cancel) -> Result<(Arc<Session>, Vec<String>)> {
         let mut session = lock(&self.session);
         if let Some(session) = &*session {
             return Ok((session.clone(), Vec::new()));
         }
         let opened = self.opened()?;
-        // A planner may have been fetched in the meantime; without one this is the error that says so.
+        // A planner may have been fetched meanwhile; without one this is the error that says so.
         let models = opened.models.map_or_else(|| self.app.shared_models(), Ok)?;
         let (made, notes) = self.app.session_refreshed(&models, opened.index, cancel, &mut |_| ())?;
         Ok((session.insert(Arc::new(made.of("monobloc mcp serve"))).clone(), notes))

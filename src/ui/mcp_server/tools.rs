@@ -1,4 +1,4 @@
-//! The tools that are offered, and the reading of a call to one of them.
+//! The tools on offer, and the parsing of calls to them.
 
 use std::borrow::Cow;
 
@@ -16,12 +16,12 @@ const TOKENS_MAX: u32 = 100_000;
 const TOKENS_DEFAULT: u32 = 4_000;
 const HITS_DEFAULT: usize = 10;
 const LINES_DEFAULT: usize = 100;
-/// A call is answered within this time, because some clients end one after 60 s.
+/// Calls are answered within this time, because some clients abort them after 60 s.
 const WAIT_MAX_S: u64 = 45;
 /// The prefix of the names of the graph's tools.
 const GRAPH: &str = "graph_";
 
-/// A call as it is written: the name of the tool with its arguments.
+/// A call as written: the name of the tool with its arguments.
 #[derive(Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Call {
@@ -34,19 +34,19 @@ pub enum Call {
         tokens: Option<u32>,
     },
     IndexStatus {},
-    /// A request, and the seconds until its handle is the answer.
+    /// A request, and the seconds after which its handle becomes the answer.
     Ask {
         request: String,
         #[serde(default)]
         mode: Mode,
         wait_s: Option<u64>,
     },
-    /// Wait for the request with this handle, as long.
+    /// Wait for the request with this handle, for up to the same time.
     AskResult {
         handle: String,
         wait_s: Option<u64>,
     },
-    /// A question to the graph, and the most lines of the answer.
+    /// A question to the graph, and the maximum number of lines in the answer.
     #[serde(skip)]
     Graph(Question, usize),
 }
@@ -70,7 +70,7 @@ pub fn all() -> Vec<Tool> {
     });
     let context = json!({
         "question": text("A question in plain words, or names"),
-        "tokens": number("Most tokens of code", TOKENS_DEFAULT as usize, TOKENS_MAX as usize),
+        "tokens": number("Maximum tokens of code", TOKENS_DEFAULT as usize, TOKENS_MAX as usize),
     });
     let wait = json!({ "type": "integer", "minimum": 0, "maximum": WAIT_MAX_S, "default": WAIT_MAX_S,
         "description": "Seconds to wait for the end; then the answer is a handle for ask_result" });
@@ -80,7 +80,7 @@ pub fn all() -> Vec<Tool> {
             "description": "agent: plan, act, answer; chat: look things up and answer, change nothing" },
         "wait_s": wait,
     });
-    let handle = json!({ "handle": text("The handle that `ask` has given"), "wait_s": wait });
+    let handle = json!({ "handle": text("The handle that `ask` returned"), "wait_s": wait });
     let mut tools = vec![
         reading("search", "Find the code of the project that answers a question or defines a name", search, &["query"]),
         reading(
@@ -103,7 +103,7 @@ pub fn all() -> Vec<Tool> {
 fn graph_tool((kind, name, about): (Kind, &'static str, &'static str)) -> Tool {
     let symbol = text("A name, Container.name, path::name, path:line, or the path of a file");
     let limit = number("Most lines", LINES_DEFAULT, LIMIT_MAX);
-    let depth = json!({ "type": "integer", "minimum": 1, "maximum": 20, "description": "Most steps to follow" });
+    let depth = json!({ "type": "integer", "minimum": 1, "maximum": 20, "description": "Maximum steps to follow" });
     let name = format!("{GRAPH}{name}");
     match kind {
         Kind::Path => {
@@ -147,12 +147,12 @@ struct Symbol {
     limit: Option<usize>,
 }
 
-/// Reads the call of `name`, which is the name of a tool; an error says what is wrong with the arguments.
+/// Parses a call to the tool `name`; the error explains what is wrong with the arguments.
 pub fn read(name: &str, arguments: Value) -> Result<Call, String> {
     if let Some(what) = name.strip_prefix(GRAPH).and_then(graph::kind) {
         let Symbol { symbol, to, depth, limit } = serde_json::from_value(arguments).map_err(|why| why.to_string())?;
         if to.is_some() != (what == Kind::Path) {
-            return Err("`to` is where a path ends: graph_path needs it, and no other tool takes it".to_owned());
+            return Err("`to` is where a path ends: graph_path needs it, and no other tool accepts it".to_owned());
         }
         let question = Question { what, symbol, to: to.unwrap_or_default(), depth };
         return Ok(Call::Graph(question, limit.unwrap_or(LINES_DEFAULT).clamp(1, LIMIT_MAX)));

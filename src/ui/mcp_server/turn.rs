@@ -12,7 +12,7 @@ use crate::protocol::{Ask, Event, StepReport, TurnFinished};
 use crate::session::{Message, Session};
 use crate::ui::words;
 
-/// Where a turn is.
+/// The progress of a turn.
 #[derive(Clone, Debug, PartialEq)]
 pub enum State {
     /// Its current work.
@@ -21,7 +21,7 @@ pub enum State {
     Ended(Result<String, String>),
 }
 
-/// Runs the request to its end; `state` follows it.
+/// Runs the request to its end and keeps `state` up to date.
 pub async fn run(project: Arc<Project>, ask: Ask, peer: Peer<RoleServer>, cancel: Cancel, state: watch::Sender<State>) {
     state.send_replace(State::Running("reading what has changed in the project".to_owned()));
     let opening = {
@@ -63,7 +63,7 @@ async fn follow(
                     asked = consent::ask(peer, &proposal) => asked,
                     () = cancel.cancelled() => continue,
                 };
-                // It fails if the turn has ended in the meantime, which then needs no decision.
+                // This fails if the turn has ended meanwhile, which then needs no decision.
                 let _ = reply.send(asked);
             }
             Message::Failed(error) => ended = Err(error.to_string()),
@@ -81,7 +81,7 @@ fn doing(event: &Event) -> Option<String> {
     }
 }
 
-/// The answer, then what was done, then the notes.
+/// The answer, then the actions, then the notes.
 fn told(finished: &TurnFinished, notes: &[String]) -> String {
     let mut text = finished.answer.trim_end().to_owned();
     let changing: Vec<&StepReport> = finished.steps.iter().filter(|step| step.executing).collect();

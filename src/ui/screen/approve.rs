@@ -1,4 +1,4 @@
-//! The question for consent: what would be done, with the hunks of a diff, and the keys that answer.
+//! The question for consent: the proposed action, with the hunks of a diff, and the keys for answering.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::text::{Line, Span};
@@ -9,9 +9,11 @@ use super::theme::Theme;
 use super::wrap::{cut, wrapped};
 use crate::protocol::{Decision, Proposal};
 
-/// Ticks during which no letter answers: somebody who types while the question appears has not read it.
+/// Number of ticks during which no letter answers: somebody who is typing when the question appears
+/// has not read it.
 const UNREAD_TICKS: u64 = 2;
-/// Longest reason that is shown, and longest words on what `always` covers, in columns: a model has a say in both.
+/// Longest reason shown, and longest text on what `always` covers, in columns: a model influences
+/// both.
 const REASON_COLUMNS: usize = 200;
 const ALWAYS_COLUMNS: usize = 60;
 
@@ -22,9 +24,9 @@ pub struct Question {
     pub above: usize,
     /// The tick at which it appeared.
     asked_at: u64,
-    /// Why the edited arguments were not taken.
+    /// Why the edited arguments were not accepted.
     pub wrong: Option<String>,
-    /// The values that were written so far, where values are asked for; the last one is being typed.
+    /// The values entered so far, if values are requested; the last one is being typed.
     values: Vec<String>,
 }
 
@@ -42,12 +44,14 @@ impl Question {
         Question { proposal, above: 0, asked_at: tick, wrong: None, values: vec![String::new()] }
     }
 
-    /// Whether it has not been there, without a letter typed, for long enough to be read.
+    /// Whether the question has not yet been visible, without a letter typed, for long enough to be
+    /// read.
     fn is_unread(&self, now: u64) -> bool {
         now < self.asked_at + UNREAD_TICKS
     }
 
-    /// A letter typed at the tick `now`. Somebody who is still typing has not read the question, so its time starts again.
+    /// A letter typed at the tick `now`. Somebody who is still typing has not read the question, so
+    /// its time starts again.
     pub fn typed(&mut self, now: u64) {
         if self.is_unread(now) {
             self.asked_at = now;
@@ -75,7 +79,7 @@ impl Question {
         }
     }
 
-    /// Takes a key of somebody who writes values; the last one decides.
+    /// Takes a key from somebody entering values; the last one decides.
     pub fn write(&mut self, key: &KeyEvent, now: u64) -> Option<Decision> {
         let unread = self.is_unread(now);
         let value = self.values.last_mut()?;
@@ -92,7 +96,7 @@ impl Question {
         None
     }
 
-    /// Adds the first line of a pasted text to the value that is being written.
+    /// Adds the first line of a pasted text to the value being entered.
     pub fn paste(&mut self, text: &str) {
         if let Some(value) = self.values.last_mut() {
             value.push_str(text.lines().next().unwrap_or_default());
@@ -104,11 +108,12 @@ impl Question {
         serde_json::to_string_pretty(&self.proposal.arguments).unwrap_or_default()
     }
 
-    /// The decision that the edited arguments make; else the question stays open and says what is wrong.
+    /// The decision with the edited arguments; if they are invalid, the question stays open and
+    /// says why.
     pub fn edited(&mut self, text: &str) -> Option<Decision> {
         match serde_json::from_str::<Map<String, Value>>(text) {
             Ok(arguments) if arguments == self.proposal.arguments => {
-                self.wrong = Some("the arguments are as they were".to_owned());
+                self.wrong = Some("the arguments are unchanged".to_owned());
                 None
             }
             Ok(arguments) => Some(Decision::Modify(arguments)),
@@ -119,7 +124,8 @@ impl Question {
         }
     }
 
-    /// Moves the view by `lines` towards the end, within `total` lines of which `height` are in view.
+    /// Moves the view by `lines` towards the end, within `total` lines of which `height` are in
+    /// view.
     pub fn scroll(&mut self, lines: isize, total: usize, height: usize) {
         self.above = self.above.saturating_add_signed(lines).min(total.saturating_sub(height));
     }
@@ -144,7 +150,7 @@ impl Question {
         if let Some(name) = self.proposal.wanted().get(self.values.len() - 1) {
             let value = self.values.last().map_or("", String::as_str);
             lines.extend(wrapped(&Line::from(format!("{name}: {value}▏")), width, 2));
-            lines.push(Line::styled("Enter answers · Esc leaves it undone", theme.dim()));
+            lines.push(Line::styled("Enter answers · Esc skips it", theme.dim()));
             return lines;
         }
         let key = |key: &'static str| Span::styled(key, theme.accent());

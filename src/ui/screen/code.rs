@@ -1,10 +1,10 @@
-//! Colours a line of code: comments, literals, numbers and keywords, without knowing the language's grammar.
+//! Colours a line of code: comments, literals, numbers and keywords, without the language's grammar.
 
 use ratatui::text::Span;
 
 use super::theme::Theme;
 
-/// Words that are keywords in most of the languages that people ask about.
+/// Words that are keywords in most of the languages that users ask about.
 const KEYWORDS: &str = " as async await bool break case catch class const continue crate def default del do elif else enum \
     except export extends false False finally fn for from func function go if impl import in int interface is lambda let \
     loop match mod module mut new nil None not null or package pass private pub public raise return Self self static \
@@ -14,7 +14,7 @@ const KEYWORDS: &str = " as async await bool break case catch class const contin
 const HASH: [&str; 12] =
     ["bash", "console", "dockerfile", "make", "python", "py", "rb", "ruby", "sh", "shell", "toml", "yaml"];
 
-/// A line of code in `language`, as a fence names it.
+/// A line of code in `language`, as named in a fence.
 pub fn painted(line: &str, language: &str, theme: Theme) -> Vec<Span<'static>> {
     let (mut spans, mut rest) = (Vec::new(), line);
     let comment = if HASH.contains(&language) { "#" } else { "//" };
@@ -39,7 +39,8 @@ pub fn painted(line: &str, language: &str, theme: Theme) -> Vec<Span<'static>> {
     spans
 }
 
-/// Bytes of the quoted text at the beginning of `text`; to the end of the line if the quotation is not closed.
+/// Bytes of the quoted text at the beginning of `text`; to the end of the line if the quotation is
+/// not closed.
 fn literal(text: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {

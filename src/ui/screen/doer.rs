@@ -1,4 +1,4 @@
-//! Does what the screen asks for: runs work in the session, hands decisions over, looks things up in the background.
+//! Carries out the screen's effects: runs work in the session, passes decisions on, looks things up in the background.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub struct Doer {
     running: Option<Running>,
     /// Where the open question is answered; dropping it rejects the call.
     reply: Option<oneshot::Sender<Decision>>,
-    /// Ends the user's own command.
+    /// Cancels the user's own command.
     shell: Cancel,
 }
 
@@ -49,7 +49,7 @@ impl Doer {
                 // A cancelled turn needs no decision; dropping `reply` rejects the call.
                 Some(Message::Approve { .. }) if running.cancel.is_cancelled() => {}
                 Some(Message::Approve { proposal, reply }) if self.options.approves && proposal.wanted().is_empty() => {
-                    // It fails if the turn has ended in the meantime.
+                    // This fails if the turn has ended meanwhile.
                     let _: Result<(), Decision> = reply.send(Decision::Approve);
                 }
                 Some(Message::Approve { proposal, reply }) => {
@@ -71,7 +71,7 @@ impl Doer {
         }
     }
 
-    /// Does what needs neither the terminal nor an end of the program.
+    /// Carries out effects that need neither the terminal nor an end of the program.
     pub fn carry_out(&mut self, effect: Effect) {
         match effect {
             Effect::Start { work, given } => {
@@ -89,7 +89,7 @@ impl Doer {
             }
             Effect::Decide(decision) => {
                 if let Some(reply) = self.reply.take() {
-                    // It fails if the turn was cancelled in the meantime, which then needs no decision.
+                    // This fails if the turn was cancelled meanwhile, which then needs no decision.
                     let _: Result<(), Decision> = reply.send(decision);
                 }
             }
@@ -115,7 +115,7 @@ impl Doer {
     fn look_up(&self, find: impl FnOnce(&App) -> Event + Send + 'static) {
         let (app, events) = (self.app.clone(), self.events.clone());
         tokio::task::spawn_blocking(move || {
-            // It fails if the screen is gone.
+            // This fails if the screen is gone.
             let _ = events.blocking_send(find(&app));
         });
     }
@@ -126,7 +126,7 @@ impl Doer {
         tokio::spawn(async move { shell::run(line, &project, cancel, events).await });
     }
 
-    /// Ends what runs outside the session.
+    /// Ends everything that runs outside the session.
     pub fn end(&mut self) {
         self.shell.cancel();
         if let Some(running) = &self.running {

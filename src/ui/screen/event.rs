@@ -1,4 +1,4 @@
-//! Everything that can change the screen, and everything that the screen can have done.
+//! Every event that can change the screen, and every effect that the screen can request.
 
 use crossterm::event::KeyEvent;
 
@@ -13,7 +13,7 @@ pub enum Event {
     Key(KeyEvent),
     /// Text that the terminal marked as pasted.
     Paste(String),
-    /// The mouse wheel; lines towards the beginning.
+    /// The mouse wheel, in lines towards the beginning.
     Wheel(isize),
     Resize {
         width: u16,
@@ -23,9 +23,9 @@ pub enum Event {
     Tick,
     /// The program was interrupted by a signal.
     Interrupt,
-    /// While the session is being opened.
+    /// Sent while the session is being opened.
     Opening(Told),
-    /// The session takes requests; `asked` are the project's earlier requests, oldest first.
+    /// The session accepts requests; `asked` are the project's earlier requests, oldest first.
     Opened {
         asked: Vec<String>,
     },
@@ -57,7 +57,7 @@ pub enum Event {
     },
 }
 
-/// The text that the external editor was opened for.
+/// The text for which the external editor was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edited {
     Input,
@@ -89,7 +89,7 @@ pub enum Effect {
     },
     /// Switches the capture of the mouse on or off.
     Mouse(bool),
-    /// Draws everything again.
+    /// Redraws everything.
     Redraw,
     Quit {
         cancelled: bool,

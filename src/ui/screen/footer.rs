@@ -1,4 +1,4 @@
-//! The last lines of the screen: memory by holder, the context that is left, tokens a second.
+//! The last lines of the screen: memory by holder, remaining context, tokens per second.
 
 use ratatui::text::{Line, Span};
 
@@ -7,7 +7,7 @@ use super::wrap::columns;
 use crate::base::Bytes;
 use crate::protocol::{Memory, ModelRow, Usage};
 
-/// Signs of the holders of memory, so that they differ without colours.
+/// Signs for the holders of memory, so that they differ without colours.
 const SIGNS: [&str; 4] = ["█", "▓", "▒", "░"];
 const FREE: &str = "·";
 
@@ -15,16 +15,16 @@ const FREE: &str = "·";
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     pub memory: Option<Memory>,
-    /// Tokens of the longest sequence of the last turn.
+    /// Number of tokens in the last turn's longest sequence.
     context_used: Option<usize>,
-    /// Tokens a second that the last turn generated.
+    /// Tokens per second generated in the last turn.
     rate: Option<f64>,
-    /// Share of the last turn's prompt tokens that were in a slot's KV cache already.
+    /// Share of the last turn's prompt tokens that were already in a slot's KV cache.
     cached: Option<f64>,
 }
 
 impl Facts {
-    /// Takes in what a turn cost.
+    /// Records the cost of a turn.
     pub fn used(&mut self, usage: &Usage) {
         let longest = usage.calls.iter().map(|call| call.prompt_tokens + call.generated_tokens).max();
         self.context_used = longest.or(self.context_used);
@@ -117,7 +117,7 @@ fn holders(memory: &Memory) -> Vec<(String, Bytes)> {
     memory.models.iter().map(model).chain(memory.others.iter().cloned()).collect()
 }
 
-/// A bar of `cells` cells: each holder's part of the budget, then what is free.
+/// A bar of `cells` cells: each holder's part of the budget, then free memory.
 fn gauge(memory: &Memory, cells: usize, theme: Theme) -> Vec<Span<'static>> {
     let budget = memory.budget_bytes.0.max(1) as f64;
     let (mut spans, mut filled, mut held) = (vec![Span::styled("▕", theme.dim())], 0, 0.0);

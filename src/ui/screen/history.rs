@@ -5,22 +5,23 @@ use std::collections::HashSet;
 use super::input::Draft;
 use super::popup::Choice;
 
-/// Requests that are kept, the newest ones, and the bytes of all of them with their pastes.
+/// Maximum number of requests kept, newest first, and maximum bytes of all of them with their
+/// pastes.
 const KEPT_MAX: usize = 1_000;
 const KEPT_BYTES_MAX: usize = 16 << 20;
 
-/// Earlier requests, oldest first, and the place of a walk through them.
+/// Earlier requests, oldest first, and the position of a walk through them.
 #[derive(Debug, Default)]
 pub struct History {
     asked: Vec<Draft>,
-    /// The request that is shown; `None` while the user's own text is.
+    /// The request being shown; `None` while the user's own text is.
     at: Option<usize>,
-    /// The text that the walk began from.
+    /// The text from which the walk began.
     own: Draft,
 }
 
 impl History {
-    /// Puts requests of earlier conversations before those of this one.
+    /// Puts requests from earlier conversations before those of this one.
     pub fn begin_with(&mut self, asked: Vec<String>) {
         let own = std::mem::take(&mut self.asked);
         asked.into_iter().map(Draft::from).chain(own).for_each(|draft| self.add(draft));
@@ -38,7 +39,7 @@ impl History {
         }
     }
 
-    /// The request before the one that is shown; `shown` is what is in the input.
+    /// The request before the one being shown; `shown` is the present input.
     pub fn older(&mut self, shown: Draft) -> Option<&Draft> {
         let at = match self.at {
             None => {
@@ -51,19 +52,20 @@ impl History {
         Some(&self.asked[at])
     }
 
-    /// The request after the one that is shown, at last the text that the walk began from.
+    /// The request after the one being shown, and finally the text from which the walk began.
     pub fn newer(&mut self) -> Option<&Draft> {
         let at = self.at? + 1;
         self.at = (at < self.asked.len()).then_some(at);
         Some(self.asked.get(at).unwrap_or(&self.own))
     }
 
-    /// The newest request with that whole text.
+    /// The newest request with exactly that text.
     pub fn find(&self, whole: &str) -> Option<&Draft> {
         self.asked.iter().rev().find(|draft| draft.whole() == whole)
     }
 
-    /// All of them to choose from, newest first and each once. The value of a choice is the whole text.
+    /// All of them to choose from, newest first and without duplicates. The value of a choice is
+    /// the whole text.
     pub fn choices(&self) -> Vec<Choice> {
         let mut seen = HashSet::new();
         let texts = self.asked.iter().rev().map(|draft| (draft, draft.whole()));

@@ -1,4 +1,4 @@
-//! The text that the user is writing, with long pastes folded into one mark each.
+//! The text that the user is writing, with each long paste folded into a mark.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use ratatui_textarea::{CursorMove, TextArea, WrapMode};
 use super::wrap::columns;
 use crate::protocol::{GIVEN_BYTES_MAX, GIVEN_MAX, Given, REQUEST_BYTES_MAX};
 
-/// A paste of more lines, or of more bytes, is folded.
+/// A paste with more lines, or more bytes, is folded.
 const PASTE_LINES_SHOWN: usize = 8;
 const PASTE_BYTES_SHOWN: usize = 1_000;
-/// Maximum number of rows of the input on the screen; then it scrolls.
+/// Maximum number of rows of the input on the screen; beyond that it scrolls.
 pub const ROWS_MAX: usize = 8;
 
 /// The input line, which can have several lines.
@@ -21,17 +21,17 @@ pub struct Input {
     pastes: Vec<Paste>,
 }
 
-/// A folded paste: the mark that is in the input, and the text.
+/// A folded paste: its mark in the input, and its text.
 #[derive(Clone, Debug, PartialEq)]
 struct Paste {
     mark: String,
     text: Arc<str>,
 }
 
-/// A text of the input, to come back to.
+/// A text of the input that can be restored later.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Draft {
-    /// With marks in the place of long pastes.
+    /// With marks in place of long pastes.
     pub shown: String,
     pastes: Vec<Paste>,
 }
@@ -43,12 +43,12 @@ impl From<String> for Draft {
 }
 
 impl Draft {
-    /// The text with the pastes in the place of their marks.
+    /// The text with the pastes in place of their marks.
     pub fn whole(&self) -> String {
         self.pastes.iter().fold(self.shown.clone(), |text, paste| text.replace(&paste.mark, &paste.text))
     }
 
-    /// The bytes that it takes.
+    /// Its size in bytes.
     pub fn bytes(&self) -> usize {
         self.shown.len() + self.pastes.iter().map(|paste| paste.text.len()).sum::<usize>()
     }
@@ -56,7 +56,7 @@ impl Draft {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Submitted {
-    /// With marks in the place of long pastes.
+    /// With marks in place of long pastes.
     pub shown: String,
     /// With the pastes, unless they are `given`.
     pub text: String,
@@ -79,7 +79,7 @@ fn area(text: &str) -> TextArea<'static> {
     area
 }
 
-/// A line without what would move the terminal's cursor.
+/// A line without characters that would move the terminal's cursor.
 fn without_controls(line: &str) -> String {
     line.chars().filter(|c| *c == '\t' || !c.is_control()).collect()
 }
@@ -89,7 +89,7 @@ impl Input {
         &self.area
     }
 
-    /// The text with its marks.
+    /// The text including its marks.
     pub fn shown(&self) -> String {
         self.area.lines().join("\n")
     }
@@ -103,26 +103,26 @@ impl Input {
         self.area = area(text);
     }
 
-    /// The text with those of its pastes that still have their mark in it.
+    /// The text with those of its pastes whose marks are still in it.
     pub fn draft(&self) -> Draft {
         let shown = self.shown();
         let pastes = self.pastes.iter().filter(|paste| shown.contains(&paste.mark)).cloned().collect();
         Draft { shown, pastes }
     }
 
-    /// Replaces the text by an earlier one; the cursor goes to its end.
+    /// Replaces the text with an earlier one; the cursor goes to its end.
     pub fn recall(&mut self, draft: &Draft) {
         *self = Input { area: area(&draft.shown), pastes: draft.pastes.clone() };
     }
 
-    /// Replaces the text by what came out of an editor, with pastes that are still in it folded again. An error says
-    /// why the input stays as it was.
+    /// Replaces the text with the editor's result, folding pastes that are still in it. The error
+    /// says why the input stays unchanged.
     pub fn replace(&mut self, text: &str) -> Result<(), String> {
         let text = text.trim_end();
         let mut draft = Draft::from(text.to_owned());
         for paste in self.draft().pastes {
             let found = draft.shown.find(&*paste.text).map(|at| at..at + paste.text.len());
-            // An editor may have taken the last line end of the text.
+            // An editor may have removed the last line end of the text.
             let bare = paste.text.trim_end();
             let from = draft.shown.len().saturating_sub(bare.len());
             let at_the_end = || (!bare.is_empty() && draft.shown.ends_with(bare)).then_some(from..draft.shown.len());
@@ -145,7 +145,7 @@ impl Input {
         *self = Input::default();
     }
 
-    /// Edits the text. A backspace behind a mark takes the whole mark.
+    /// Edits the text. A backspace after a mark deletes the whole mark.
     pub fn key(&mut self, key: KeyEvent) {
         let before = self.before_cursor();
         let mark = self.pastes.iter().find(|paste| before.ends_with(&paste.mark)).map(|paste| paste.mark.clone());
@@ -167,7 +167,7 @@ impl Input {
         self.area.insert_newline();
     }
 
-    /// Takes pasted text in; an error says why it does not.
+    /// Accepts pasted text; the error says why it does not.
     pub fn paste(&mut self, text: &str) -> Result<(), String> {
         // Terminals send the line ends of a paste as carriage returns.
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
@@ -180,7 +180,7 @@ impl Input {
         self.pastes = self.draft().pastes;
         if text.len() as u64 > GIVEN_BYTES_MAX || self.pastes.len() == GIVEN_MAX {
             return Err(format!(
-                "the paste has {} bytes; {GIVEN_MAX} pastes of {GIVEN_BYTES_MAX} bytes are taken: put it into a file of the project and name the file",
+                "the paste has {} bytes; at most {GIVEN_MAX} pastes of {GIVEN_BYTES_MAX} bytes are accepted: put it into a file of the project and name the file",
                 text.len()
             ));
         }
@@ -200,7 +200,8 @@ impl Input {
         marks.find(|mark| self.pastes.iter().all(|paste| paste.mark != *mark)).unwrap_or_default()
     }
 
-    /// The text that would be sent. Pastes are part of the request, or given with it if that would be too long.
+    /// The text that would be sent. Pastes are part of the request, or attached to it if it would
+    /// be too long.
     pub fn submitted(&self) -> Submitted {
         let draft = self.draft();
         let whole = draft.whole();
@@ -219,17 +220,17 @@ impl Input {
         self.area.lines()[cursor.0].chars().take(cursor.1).collect()
     }
 
-    /// The letters behind the `@` of the word at the cursor, if it has one.
+    /// The letters after the `@` of the word at the cursor, if it has one.
     pub fn mention(&self) -> Option<String> {
         let before = self.before_cursor();
         let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
         word.strip_prefix('@').map(str::to_owned)
     }
 
-    /// Puts a path in the place of the `@` word at the cursor.
+    /// Replaces the `@` word at the cursor with a path.
     pub fn complete(&mut self, path: &str) {
         let Some(letters) = self.mention() else { return };
-        // The `@` too.
+        // Delete the `@` too.
         self.delete_before_cursor(letters.chars().count() + 1);
         self.area.insert_str(format!("{path} "));
     }
@@ -242,7 +243,7 @@ impl Input {
         self.area.cursor().0 + 1 == self.area.lines().len()
     }
 
-    /// The rows that the text takes at this width.
+    /// The number of rows that the text takes at this width.
     pub fn rows(&self, width: usize) -> usize {
         let rows = |line: &String| (columns(line) + 1).div_ceil(width.max(1));
         self.area.lines().iter().map(rows).sum::<usize>().clamp(1, ROWS_MAX)

@@ -1,4 +1,4 @@
-//! Looks things up for the screen on threads of their own: files, checkpoints, earlier requests, tables.
+//! Looks things up for the screen on separate threads: files, checkpoints, earlier requests, tables.
 
 use anyhow::Result;
 
@@ -6,7 +6,7 @@ use super::popup::Choice;
 use crate::app::{App, CheckpointRow};
 use crate::base::walk::walk;
 
-/// Maximum number of files that are offered, and of entries that are looked at for them.
+/// Maximum number of files offered, and of entries searched for them.
 const FILES_MAX: usize = 20_000;
 const ENTRIES_MAX: usize = 200_000;
 /// Maximum number of checkpoints offered.
@@ -39,7 +39,8 @@ pub fn checkpoints(app: &App) -> Result<Vec<Choice>> {
     Ok(rows.into_iter().rev().map(choice).collect())
 }
 
-/// The project's earlier requests, oldest first; none if the journal cannot be read, which the session reports itself.
+/// The project's earlier requests, oldest first; none if the journal cannot be read, which the
+/// session reports itself.
 pub fn asked(app: &App) -> Vec<String> {
     let turns = app.history().ok().flatten().map(|history| history.turns).unwrap_or_default();
     let newest = turns.len().saturating_sub(ASKED_MAX);

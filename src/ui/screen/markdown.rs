@@ -11,7 +11,8 @@ use super::wrap::{columns, wrapped};
 /// Deepest nesting of lists and quotations that is indented.
 const DEPTH_MAX: usize = 8;
 
-/// The lines of a text in Markdown, at most `width` columns wide. A text that is not complete yet is rendered as far as it goes.
+/// The lines of a Markdown text, at most `width` columns wide. An incomplete text is rendered as
+/// far as it goes.
 pub fn lines(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let mut writer = Writer { width: width.max(8), theme, ..Writer::default() };
     for event in
@@ -34,7 +35,7 @@ struct Writer {
     styles: Vec<Style>,
     /// The prefix of each line: an indentation for each list item, a bar for each quotation.
     prefixes: Vec<String>,
-    /// The mark of the list item that begins, instead of its indentation.
+    /// The marker of the list item that begins, instead of its indentation.
     mark: Option<String>,
     /// The number of the next item of each open list; `None` if it is not numbered.
     lists: Vec<Option<u64>>,
@@ -43,7 +44,7 @@ struct Writer {
     /// The rows of the open table.
     rows: Vec<Vec<String>>,
     in_table: bool,
-    /// The address of each open link, and where its text begins.
+    /// The URL of each open link, and where its text begins.
     links: Vec<(String, usize)>,
 }
 
@@ -70,7 +71,7 @@ impl Writer {
                 self.lines.push(Line::styled("─".repeat(self.width.min(40)), self.theme.dim()));
             }
             Event::TaskListMarker(done) => self.text(if done { "[x] " } else { "[ ] " }),
-            // Footnotes and formulas are not asked for.
+            // Footnotes and formulas are not enabled.
             Event::FootnoteReference(_) | Event::InlineMath(_) | Event::DisplayMath(_) => {}
         }
     }
@@ -164,7 +165,7 @@ impl Writer {
         self.mark = Some(mark);
     }
 
-    /// Ends a link: its address follows its text unless it is the same.
+    /// Ends a link: its URL follows its text unless they are the same.
     fn link(&mut self) {
         self.styles.pop();
         let Some((address, from)) = self.links.pop() else { return };
@@ -184,7 +185,7 @@ impl Writer {
         self.spans.push(Span::styled(text.to_owned(), style));
     }
 
-    /// Lines of a code block. They are not broken at spaces, because spaces count there.
+    /// Lines of a code block. They are not broken at spaces, because spaces matter there.
     fn code(&mut self, text: &str) {
         let language = self.language.clone().unwrap_or_default();
         for line in text.lines() {
@@ -194,7 +195,8 @@ impl Writer {
         }
     }
 
-    /// Rows with columns as wide as their widest cell; if that is too wide, the cells of a row stand one after the other.
+    /// Rows with columns as wide as their widest cell; if that is too wide, the cells of a row
+    /// appear one after another.
     fn table(&mut self) {
         self.in_table = false;
         let rows = std::mem::take(&mut self.rows);
@@ -230,7 +232,7 @@ impl Writer {
         }
     }
 
-    /// Adds a line behind the prefixes, wrapped.
+    /// Adds a line after the prefixes, wrapped.
     fn put(&mut self, line: &Line<'static>, hang: usize) {
         let from = self.prefixes.len().saturating_sub(DEPTH_MAX);
         let later: String = self.prefixes[from..].concat();

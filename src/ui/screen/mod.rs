@@ -1,6 +1,7 @@
 //! The full-screen terminal: a conversation with its transcript, input, questions and memory in view.
 //!
-//! [`Screen`] is the state, and changes by events alone; `view` draws it; `run` connects both to the terminal and the session.
+//! [`Screen`] is the state, and only events change it; `view` draws it; `run` connects both to the
+//! terminal and the session.
 
 mod approve;
 mod code;
@@ -44,9 +45,9 @@ use state::Screen;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     pub mode: Mode,
-    /// Every call that needs consent is approved.
+    /// Whether every call that needs consent is approved.
     pub approves: bool,
-    /// Continues the last conversation of the project.
+    /// Whether to continue the last conversation of the project.
     pub continues: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The plan of a turn as a tree: each step with its state, below it its calls with a line about each result.
+//! The plan of a turn as a tree: each step with its state, and its calls with one line about each result.
 
 use ratatui::text::{Line, Span};
 
@@ -8,7 +8,7 @@ use crate::base::StepId;
 use crate::protocol::{PlanStep, PlanView, StepReport, StepState, StepStatus};
 use crate::ui::words;
 
-/// A plan with what has happened so far.
+/// A plan with its progress so far.
 #[derive(Debug)]
 pub struct Plan {
     steps: Vec<Step>,

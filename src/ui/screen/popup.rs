@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
-/// Maximum number of rows that can be chosen; a longer query finds the others.
+/// Maximum number of rows to choose from; a longer query finds the others.
 const ROWS_MAX: usize = 200;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,10 +32,10 @@ pub struct Choice {
 pub struct Popup {
     pub kind: Kind,
     pub query: String,
-    /// Whether what can be chosen is still being looked up.
+    /// Whether the choices are still being looked up.
     pub waits: bool,
     all: Vec<Choice>,
-    /// Places in `all`, best first.
+    /// Positions in `all`, best first.
     found: Vec<usize>,
     selected: usize,
 }
@@ -78,8 +78,8 @@ impl Popup {
         };
     }
 
-    /// Places of the labels in which the letters of the query are found best, in order, with gaps; equally good ones in their
-    /// order. An empty query takes the first ones.
+    /// Positions of the labels that best contain the letters of the query in order, with gaps; ties
+    /// keep their order. An empty query returns the first ones.
     fn ranked(&self, query: &str) -> Vec<usize> {
         let pattern = Pattern::parse(query, CaseMatching::Smart, Normalization::Smart);
         let mut matcher = Matcher::new(Config::DEFAULT.match_paths());
@@ -98,7 +98,7 @@ impl Popup {
         matches!(self.kind, Kind::History | Kind::Checkpoints)
     }
 
-    /// Moves the selection by `rows`, around the ends.
+    /// Moves the selection by `rows`, wrapping around.
     pub fn select(&mut self, rows: isize) {
         let count = self.found.len() as isize;
         if count > 0 {
@@ -110,7 +110,7 @@ impl Popup {
         self.found.get(self.selected).map(|&place| &self.all[place])
     }
 
-    /// The `rows` choices around the selected one, and whether each is it.
+    /// The `rows` choices around the selected one, each with whether it is selected.
     pub fn visible(&self, rows: usize) -> impl Iterator<Item = (&Choice, bool)> {
         let from = (self.selected + 1).saturating_sub(rows);
         let places = self.found.iter().enumerate().skip(from).take(rows);

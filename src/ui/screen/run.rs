@@ -23,19 +23,20 @@ use crate::session::Session;
 use crate::ui::cli::STARTED;
 use crate::ui::open;
 
-/// Events from the background that wait; then the background waits.
+/// Maximum number of waiting events from the background; then the background waits.
 const EVENTS_MAX: usize = 256;
-/// Time between two frames: thirty a second, which a connection over ssh carries.
+/// Time between two frames: thirty a second, which works over ssh.
 const FRAME: Duration = Duration::from_millis(33);
-/// Longest wait for the end of the user's command when the program ends.
+/// Longest wait for the user's command to end when the program ends.
 const SETTLE_MAX: Duration = Duration::from_secs(1);
-/// Lines that the mouse wheel scrolls.
+/// Number of lines that the mouse wheel scrolls.
 const WHEEL_LINES: isize = 3;
 
 /// An opened session with the project's earlier requests, or why there is none.
 type Opened = Result<(Session, Vec<String>)>;
 
-/// Holds a conversation on the whole terminal. The first frame is drawn before models or the index are touched.
+/// Runs a conversation on the whole terminal. The first frame is drawn before models or the index
+/// are touched.
 pub async fn run(app: &App, options: Options) -> Result<()> {
     let mut terminal = Terminal::take(app.config.alternate_screen)?;
     let screen = Screen {
@@ -65,7 +66,7 @@ pub async fn run(app: &App, options: Options) -> Result<()> {
     let ended = conversation.hold().await;
     conversation.settle().await;
     let lines: Vec<String> = conversation.screen.transcript.lines().map(|line| line.to_string()).collect();
-    // Gives the terminal back; then the transcript goes where the shell's output is.
+    // Restores the terminal; then the transcript goes where the shell's output is.
     drop(conversation);
     lines.iter().for_each(|line| putln!("{}", line.trim_end()));
     if ended? {
@@ -92,7 +93,7 @@ fn about(app: &App, options: Options) -> About {
     About { project, mode, asks }
 }
 
-/// Opens the session on a thread of its own, and hands it to the screen.
+/// Opens the session on a separate thread, and passes it to the screen.
 fn opening(app: App, events: mpsc::Sender<Event>) -> oneshot::Receiver<Opened> {
     let (sender, opened) = oneshot::channel();
     tokio::task::spawn_blocking(move || {
@@ -123,7 +124,7 @@ struct Conversation {
 }
 
 impl Conversation {
-    /// Runs until the end; whether the user cancelled.
+    /// Runs until the end; returns whether the user cancelled.
     async fn hold(&mut self) -> Result<bool> {
         loop {
             let event = tokio::select! {
@@ -161,18 +162,19 @@ impl Conversation {
         }
     }
 
-    /// Cancels what runs. Waits a moment for the user's command, so that nothing of it outlives the program.
+    /// Cancels running work. Waits briefly for the user's command, so that no part of it outlives
+    /// the program.
     async fn settle(&mut self) {
         self.doer.end();
         let events = &mut self.events;
         let ended = async { while events.recv().await.is_some_and(|event| !matches!(event, Event::ShellEnded(_))) {} };
         if self.screen.shell_runs {
-            // Without an answer in time it ends with the program.
+            // If it does not answer in time, it ends with the program.
             let _ = timeout(SETTLE_MAX, ended).await;
         }
     }
 
-    /// Once a second.
+    /// Called once a second.
     fn look_at_memory(&mut self) {
         if self.screen.ticks.is_multiple_of(TICKS_A_SECOND)
             && let Some(memory) = self.doer.memory()
@@ -200,12 +202,13 @@ impl Conversation {
             Edited::Input => ".md",
             Edited::Arguments => ".json",
         };
-        // Its thread would read the keys that are for the editor, and holds a lock that a second stream would wait for.
+        // Its thread would read the keys meant for the editor, and holds a lock that a second
+        // stream would wait for.
         self.input = None;
         let terminal = &mut self.terminal;
         let edited = tokio::task::block_in_place(|| terminal.lend(|| editor::edited(text, ending)))?;
         self.input = Some(EventStream::new());
-        // A Ctrl-C within the editor was the editor's, so only later ones count.
+        // A Ctrl-C within the editor was meant for the editor, so only later ones count.
         self.interrupts = signal(SignalKind::interrupt())?;
         let area = self.terminal.area()?;
         self.screen.apply(Event::Resize { width: area.width, height: area.height });
@@ -214,7 +217,7 @@ impl Conversation {
     }
 }
 
-/// The next event of the terminal; waits forever while another program has it.
+/// The next event from the terminal; waits forever while another program has it.
 async fn typed(input: &mut Option<EventStream>) -> Option<io::Result<event::Event>> {
     match input {
         Some(input) => input.next().await,
@@ -230,7 +233,7 @@ async fn opened(opening: &mut Option<oneshot::Receiver<Opened>>) -> Opened {
     opened?
 }
 
-/// The screen's event for a terminal's event; `None` if it has none.
+/// The screen's event for a terminal event, if any.
 fn heard(event: event::Event) -> Option<Event> {
     match event {
         event::Event::Key(key) => Some(Event::Key(key)),

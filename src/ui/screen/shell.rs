@@ -1,4 +1,4 @@
-//! Runs a command of the user with the user's shell: in the project, for ten minutes at most, with a bound on its output.
+//! Runs a user's command in their shell, in the project, for at most ten minutes and with limited output.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -12,20 +12,21 @@ use super::event::Event;
 use crate::base::Cancel;
 use crate::tools::sandbox::{Registered, kill_group};
 
-/// Bytes of output that are shown.
+/// Maximum bytes of output shown.
 const OUTPUT_BYTES_MAX: usize = 64 << 10;
-/// A command that runs longer is ended.
+/// A command that runs longer is killed.
 const WALL_MAX: Duration = Duration::from_secs(600);
-/// After the command itself has ended, processes it left behind may hold its output open for this long.
+/// After the command itself has ended, processes it left behind may keep its output open for this
+/// long.
 const DRAIN_MAX: Duration = Duration::from_millis(500);
 
-/// Runs `line` and sends its output as it comes; the last event is [`Event::ShellEnded`].
+/// Runs `line` and sends its output as it arrives; the last event is [`Event::ShellEnded`].
 pub async fn run(line: String, project: &Path, cancel: Cancel, events: mpsc::Sender<Event>) {
     let how = match ended(&line, project, cancel, &events).await {
         Ok(how) => how,
         Err(error) => format!("it could not be run: {error}"),
     };
-    // It fails if the screen is gone, which then needs nothing.
+    // This fails if the screen is gone, which then needs nothing.
     let _ = events.send(Event::ShellEnded(how)).await;
 }
 
@@ -33,7 +34,7 @@ async fn ended(line: &str, project: &Path, cancel: Cancel, events: &mpsc::Sender
     let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into());
     let mut command = Command::new(shell);
     command.arg("-c").arg(line).current_dir(project);
-    // A group of its own, so that all of it can be ended.
+    // A separate process group, so that all of it can be killed.
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
     let mut child = command.spawn()?;
     let leader = child.id();
@@ -71,7 +72,7 @@ async fn ended(line: &str, project: &Path, cancel: Cancel, events: &mpsc::Sender
     })
 }
 
-/// Reads on a task of its own until the end of the output.
+/// Reads on a separate task until the end of the output.
 fn read(from: Option<impl AsyncRead + Unpin + Send + 'static>, to: mpsc::Sender<Vec<u8>>) {
     let Some(mut from) = from else { return };
     tokio::spawn(async move {
@@ -83,7 +84,7 @@ fn read(from: Option<impl AsyncRead + Unpin + Send + 'static>, to: mpsc::Sender<
                 return;
             }
         }
-        // It fails if nobody reads any more.
+        // This fails if nothing reads any more.
         let _ = to.send(bytes).await;
     });
 }
@@ -96,7 +97,8 @@ fn whole(bytes: &[u8]) -> usize {
     }
 }
 
-/// Sends output on until its bound is reached; what comes later is read and left out, so that the command does not wait.
+/// Forwards output up to its limit; anything after that is read and discarded, so that the command
+/// does not block.
 struct Shown<'a> {
     left: usize,
     events: &'a mpsc::Sender<Event>,
@@ -114,7 +116,7 @@ impl Shown<'_> {
         if self.left == 0 {
             text.push_str(&format!("\n… only the first {} KiB are shown", OUTPUT_BYTES_MAX >> 10));
         }
-        // It fails if the screen is gone.
+        // This fails if the screen is gone.
         let _ = self.events.send(Event::Output(text)).await;
     }
 }

@@ -1,4 +1,4 @@
-//! The state of the screen: events change it, and say what is to be done outside it.
+//! The state of the screen: events change it, and return the effects to carry out.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ use crate::ui::cli::chat::line::Work;
 use crate::ui::open::Told;
 use crate::ui::words;
 
-/// Ticks a second: signs of life move, and waiting times are counted in them.
+/// Ticks per second: activity indicators move, and waiting times are counted in them.
 pub const TICKS_A_SECOND: u64 = 4;
 
 /// The header's facts about the conversation.
@@ -33,7 +33,7 @@ pub struct About {
     pub asks: &'static str,
 }
 
-/// A conversation as it is shown.
+/// A conversation as shown on the screen.
 #[derive(Default)]
 pub struct Screen {
     pub about: About,
@@ -48,9 +48,9 @@ pub struct Screen {
     /// Work that waits for the session, or behind the running work.
     pub queue: VecDeque<Waiting>,
     pub running: Option<Running>,
-    /// Whether a command of the user runs.
+    /// Whether a command of the user is running.
     pub shell_runs: bool,
-    /// The work before the session takes requests; `None` once it does.
+    /// The work before the session accepts requests; `None` once it does.
     pub opening: Option<String>,
     pub ticks: u64,
     /// When Ctrl-C was pressed with nothing to cancel; a second one soon after it ends the program.
@@ -61,7 +61,7 @@ pub struct Screen {
     pub offers: Offers,
 }
 
-/// Work that was asked for, in the user's words.
+/// Requested work, in the user's words.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Waiting {
     pub shown: String,
@@ -69,7 +69,7 @@ pub struct Waiting {
     pub given: Vec<Given>,
 }
 
-/// The work that is being done.
+/// The work in progress.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Running {
     pub cancelled: bool,
@@ -93,7 +93,7 @@ impl Screen {
         }
     }
 
-    /// Takes in what happened; returns what is to be done.
+    /// Applies an event; returns the effects to carry out.
     pub fn apply(&mut self, event: Event) -> Vec<Effect> {
         match event {
             Event::Key(key) => return self.typed(key),

@@ -1,11 +1,11 @@
-//! The line above the input: what is being done, what waits, or what can be done.
+//! The line above the input: the work in progress, waiting work, or the available keys.
 
 use ratatui::text::{Line, Span};
 
 use super::state::{Screen, TICKS_A_SECOND};
 use super::wrap::cut;
 
-/// Signs of life, one a tick.
+/// Activity indicators, one per tick.
 const LIFE: [&str; 4] = ["◐", "◓", "◑", "◒"];
 
 /// The status in at most `width` columns.
@@ -21,7 +21,7 @@ pub fn line(screen: &Screen, width: usize) -> Line<'static> {
     Line::from(vec![Span::styled(format!("{sign} "), theme.accent()), Span::raw(text)])
 }
 
-/// Whether something is being done, and the text.
+/// Whether work is in progress, and the text.
 fn told(screen: &Screen) -> (bool, String) {
     if let Some(running) = &screen.running {
         let seconds = (screen.ticks - running.since) / TICKS_A_SECOND;
@@ -36,7 +36,7 @@ fn told(screen: &Screen) -> (bool, String) {
         return (true, opening.clone());
     }
     if screen.shell_runs {
-        return (true, "your command runs; Esc ends it".to_owned());
+        return (true, "your command is running; Esc ends it".to_owned());
     }
     if screen.is_armed() {
         return (false, "Ctrl-C again ends the program".to_owned());

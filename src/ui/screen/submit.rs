@@ -1,4 +1,4 @@
-//! Handles a line that was sent: a request, a command, or a command for the user's shell. Work is queued.
+//! Handles a submitted line: a request, a command, or a command for the user's shell. Work is queued.
 
 use super::event::Effect;
 use super::input::Submitted;
@@ -14,18 +14,18 @@ use crate::ui::cli::chat::line::{self, Line, Show, Work};
 const ARMED_TICKS: u64 = 2 * TICKS_A_SECOND;
 
 impl Screen {
-    /// Sends what is in the input.
+    /// Sends the input.
     pub fn submit(&mut self) -> Vec<Effect> {
         let submitted = self.input.submitted();
         if submitted.text.len() > REQUEST_BYTES_MAX {
             self.note(&format!(
-                "the request has {} bytes, {REQUEST_BYTES_MAX} are taken: put long text into a file of the project and name the file",
+                "the request has {} bytes, but at most {REQUEST_BYTES_MAX} are accepted: put long text into a file of the project and name the file",
                 submitted.text.len()
             ));
             return Vec::new();
         }
         if self.queue.len() >= QUEUE_MAX {
-            self.note(&format!("{QUEUE_MAX} requests wait already; send this one when one of them is done"));
+            self.note(&format!("{QUEUE_MAX} requests are waiting already; send this one when one of them is done"));
             return Vec::new();
         }
         self.history.add(self.input.draft());
@@ -37,7 +37,8 @@ impl Screen {
 
     fn carry_out(&mut self, submitted: Submitted) -> Vec<Effect> {
         let Submitted { shown, text, given } = submitted;
-        // The typed text decides what it is; a paste that begins with `!` or `/` is part of a request.
+        // The typed text decides its kind; a paste that begins with `!` or `/` is part of a
+        // request.
         let typed = shown.trim();
         if typed.starts_with('!') {
             return self.shell(text.trim().trim_start_matches('!').trim());
@@ -81,7 +82,7 @@ impl Screen {
             return Vec::new();
         }
         if self.shell_runs {
-            self.note("one command at a time; Esc ends the one that runs");
+            self.note("one command at a time; Esc ends the running one");
             return Vec::new();
         }
         self.shell_runs = true;
@@ -94,18 +95,18 @@ impl Screen {
         self.note(if self.mouse {
             "the mouse wheel scrolls; the terminal selects text with Shift held, or after /mouse again"
         } else {
-            "the mouse is the terminal's again"
+            "the terminal handles the mouse again"
         });
         vec![Effect::Mouse(self.mouse)]
     }
 
-    /// Puts work behind what waits, and begins it if nothing runs.
+    /// Queues work behind other waiting work, and begins it if nothing is running.
     pub fn enqueue(&mut self, shown: String, work: Work, given: Vec<Given>) -> Vec<Effect> {
         self.queue.push_back(Waiting { shown, work, given });
         self.start_next()
     }
 
-    /// Begins the work that waits longest, if the session is open and nothing runs.
+    /// Begins the work that has waited longest, if the session is open and nothing is running.
     pub fn start_next(&mut self) -> Vec<Effect> {
         if self.opening.is_some() || self.running.is_some() {
             return Vec::new();
@@ -119,7 +120,8 @@ impl Screen {
         vec![Effect::Start { work, given }]
     }
 
-    /// Cancels what runs: the turn with all that waits behind it, and the user's command. `None` if nothing can be cancelled.
+    /// Cancels the running turn with everything waiting behind it, and the user's command. `None`
+    /// if nothing can be cancelled.
     pub fn cancel(&mut self) -> Option<Vec<Effect>> {
         let mut effects = Vec::new();
         if let Some(running) = self.running.as_mut().filter(|running| !running.cancelled) {
@@ -137,7 +139,8 @@ impl Screen {
         (!effects.is_empty()).then_some(effects)
     }
 
-    /// Ctrl-C: cancels what runs. With nothing to cancel it clears the input, and a second one soon after ends the program.
+    /// Ctrl-C: cancels running work. With nothing to cancel it clears the input, and a second one
+    /// soon after ends the program.
     pub fn interrupt(&mut self) -> Vec<Effect> {
         self.popup = None;
         if self.running.as_ref().is_some_and(|running| running.cancelled) {

@@ -1,4 +1,4 @@
-//! Takes the terminal over and gives it back: at the end, on an error, on a panic and on a signal.
+//! Takes over the terminal and restores it: at the end, on an error, on a panic and on a signal.
 
 use std::fs::File;
 use std::io::{self, Write, stdout};
@@ -25,32 +25,33 @@ use crate::config::AlternateScreen;
 /// The owner of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
-    /// The shell, or a program that it is lent to.
+    /// The shell, or a program to which it is lent.
     Others,
     /// This program; `alternate` if it draws into the terminal's second buffer.
     Screen { alternate: bool },
-    /// It was given back for good.
+    /// It was restored for good.
     Nobody,
 }
 
-/// Every writer to the terminal holds this lock, so that nothing is written once it is given back.
+/// Every writer to the terminal holds this lock, so that nothing is written once it is restored.
 static OWNER: Mutex<Owner> = Mutex::new(Owner::Others);
-/// Reports of panics on other threads, which are shown once the terminal is given back.
+/// Reports of panics on other threads, shown once the terminal is restored.
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// Maximum number of reports kept.
 const PANICS_MAX: usize = 8;
 
-/// Whether to draw into the terminal's second buffer, which keeps the shell's output as it is. `terminal` is its name, as in `TERM`.
+/// Whether to draw into the terminal's second buffer, which preserves the shell's output.
+/// `terminal` is its name, as in `TERM`.
 fn alternates(wish: AlternateScreen, terminal: &str) -> bool {
     match wish {
         AlternateScreen::Always => true,
         AlternateScreen::Never => false,
-        // These have one buffer.
+        // These have only one buffer.
         AlternateScreen::Auto => !["linux", "vt"].iter().any(|name| terminal.starts_with(name)),
     }
 }
 
-/// The terminal while it is taken over; dropping it gives it back.
+/// The terminal while it is taken over; dropping it restores the terminal.
 pub struct Terminal {
     inner: ratatui::Terminal<CrosstermBackend<Output<File>>>,
     alternate: bool,
@@ -58,7 +59,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Takes the terminal over.
+    /// Takes over the terminal.
     pub fn take(wish: AlternateScreen) -> Result<Terminal> {
         restore_on_panic();
         let alternate = alternates(wish, &std::env::var("TERM").unwrap_or_default());
@@ -81,8 +82,8 @@ impl Terminal {
         Ok(())
     }
 
-    /// Draws everything again with the next frame. ratatui's own `clear` asks the terminal for the cursor, and the answer would
-    /// be read as keys.
+    /// Redraws everything with the next frame. ratatui's own `clear` asks the terminal for the
+    /// cursor, and the answer would be read as keys.
     pub fn clear(&mut self) -> Result<()> {
         let area = self.area()?;
         Ok(self.inner.resize(area)?)
@@ -110,7 +111,8 @@ impl Terminal {
     }
 }
 
-/// Where frames go: each is kept until it is whole, and written unless the terminal was given back in the meantime.
+/// The destination of frames: each is buffered until it is complete, and written unless the
+/// terminal has been restored meanwhile.
 struct Output<W> {
     to: W,
     kept: Vec<u8>,
@@ -143,13 +145,13 @@ impl Drop for Terminal {
     }
 }
 
-/// Standard output without the standard library's lock on it: a writer to a terminal that takes nothing any more must not
-/// keep the end of the program waiting, which flushes standard output.
+/// Standard output without the standard library's lock on it: a writer blocked on a terminal must
+/// not delay the end of the program, which flushes standard output.
 fn device() -> io::Result<File> {
     Ok(File::from(stdout().as_fd().try_clone_to_owned()?))
 }
 
-/// Takes the terminal, unless it was given back for good.
+/// Takes the terminal, unless it was restored for good.
 fn enter(alternate: bool, mouse: bool) -> io::Result<()> {
     let mut owner = lock(&OWNER);
     if *owner == Owner::Nobody {
@@ -171,7 +173,7 @@ fn enter(alternate: bool, mouse: bool) -> io::Result<()> {
     device()?.write_all(&text)
 }
 
-/// Gives the terminal back for good: from then on it cannot be taken again.
+/// Restores the terminal for good: from then on it cannot be taken again.
 pub fn restore() {
     give_back(Owner::Nobody);
 }
@@ -182,7 +184,7 @@ fn give_back(to: Owner) {
         return;
     }
     if let Owner::Screen { alternate } = *owner {
-        // If one of these fails the terminal is gone, and nobody can be told.
+        // If one of these fails the terminal is gone, and this cannot be reported.
         let _ = leave(alternate);
         let _ = disable_raw_mode();
     }
@@ -195,7 +197,8 @@ fn leave(alternate: bool) -> io::Result<()> {
     if alternate {
         queue!(text, LeaveAlternateScreen, Show)?;
     } else {
-        // Line by line: some terminals put a screen that is cleared as a whole into their scrollback.
+        // Line by line, because some terminals put a screen that is cleared as a whole into their
+        // scrollback.
         for row in 0..size()?.1 {
             queue!(text, MoveTo(0, row), Clear(ClearType::CurrentLine))?;
         }
@@ -204,8 +207,8 @@ fn leave(alternate: bool) -> io::Result<()> {
     device()?.write_all(&text)
 }
 
-/// A panic on the thread that draws gives the terminal back before it is reported. One on another thread may be handled
-/// there, so the screen stays; its report is kept for later.
+/// A panic on the drawing thread restores the terminal before it is reported. One on another thread
+/// may be handled there, so the screen stays; its report is kept for later.
 fn restore_on_panic() {
     static ONCE: Once = Once::new();
     let drawing: ThreadId = thread::current().id();

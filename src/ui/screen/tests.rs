@@ -1,4 +1,4 @@
-//! The screen without a terminal: what events change, what they ask for, and how it looks at three sizes.
+//! Tests the screen without a terminal: effects of events, and its appearance at three sizes.
 
 mod pictures;
 
@@ -35,7 +35,7 @@ fn control(screen: &mut Screen, letter: char) -> Vec<Effect> {
     screen.apply(Event::Key(KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL)))
 }
 
-/// Types a text; returns what that asks for.
+/// Types a text; returns the requested effects.
 fn write(screen: &mut Screen, text: &str) -> Vec<Effect> {
     text.chars().flat_map(|letter| key(screen, KeyCode::Char(letter))).collect()
 }
@@ -70,7 +70,7 @@ fn proposal() -> Proposal {
     }
 }
 
-/// A turn that waits for a decision, long enough to answer.
+/// A turn that waits for a decision, for long enough to be answered.
 fn asked(screen: &mut Screen) {
     send(screen, "change it");
     screen.apply(Event::Approve(proposal()));
@@ -96,7 +96,7 @@ fn report(id: usize, tool: &str, summary: &str, diff: Option<&str>) -> StepRepor
     }
 }
 
-/// A plan of three steps of which one is done and one runs.
+/// A plan of three steps of which one is done and one is running.
 fn planned(screen: &mut Screen) {
     send(screen, "Read src/retry.ts, then set MAX_ATTEMPTS to 3 and run the tests");
     let steps =

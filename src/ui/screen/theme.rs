@@ -2,7 +2,7 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// Whether there are colours. Without them modifiers and signs carry the meaning.
+/// Whether there are colours. Without them, modifiers and signs carry the meaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Theme {
     #[default]
@@ -11,7 +11,7 @@ pub enum Theme {
 }
 
 impl Theme {
-    /// `NO_COLOR` with any value but an empty one switches colours off: no-color.org.
+    /// Any non-empty value of `NO_COLOR` switches colours off: no-color.org.
     pub fn of_environment() -> Theme {
         let without = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         if without { Theme::Plain } else { Theme::Coloured }
@@ -48,7 +48,7 @@ impl Theme {
         self.style(Color::Yellow, Modifier::BOLD)
     }
 
-    /// The user's own words, prompts and marks, and code within a sentence.
+    /// The user's own words, prompts and markers, and code within a sentence.
     pub fn accent(self) -> Style {
         self.style(Color::Cyan, Modifier::BOLD)
     }
@@ -65,7 +65,7 @@ impl Theme {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
-    /// The style of the holder at `place` in the memory gauge.
+    /// The style of the holder at position `place` in the memory gauge.
     pub fn holder(self, place: usize) -> Style {
         const COLOURS: [Color; 4] = [Color::Blue, Color::Magenta, Color::Cyan, Color::Yellow];
         self.style(COLOURS[place % COLOURS.len()], Modifier::empty())

@@ -12,13 +12,14 @@ use super::{diff, markdown};
 use crate::base::StepId;
 use crate::protocol::StepReport;
 
-/// Maximum number of entries, and of bytes of one: hours of work. The oldest entries, and the ends of long texts, are left out.
+/// Maximum number of entries, and maximum bytes of one: hours of work. The oldest entries, and the
+/// ends of long texts, are left out.
 const ENTRIES_MAX: usize = 2_000;
 const TEXT_BYTES_MAX: usize = 256 << 10;
-/// Lines of thinking that are shown folded.
+/// Number of lines of thinking shown when folded.
 const THINKING_FOLDED: usize = 1;
 
-/// Something that was said or done.
+/// A message or an action.
 #[derive(Debug)]
 pub enum Entry {
     Request(String),
@@ -26,9 +27,9 @@ pub enum Entry {
     Answer(String),
     Thinking(String),
     Plan(Plan),
-    /// A step that belongs to no plan begins.
+    /// A step outside any plan begins.
     Step(String),
-    /// A call that belongs to no plan.
+    /// A call outside any plan.
     Call(Box<StepReport>),
     /// A proposal that was decided, and how.
     Decided {
@@ -39,7 +40,7 @@ pub enum Entry {
     /// Text that needs little attention, such as costs.
     Detail(String),
     Failure(String),
-    /// A table or another text whose lines are kept.
+    /// A table or another text whose line breaks are kept.
     Text(String),
     /// The user's own command, its output, and how it ended.
     Shell {
@@ -64,7 +65,7 @@ pub struct Transcript {
     unfolded: bool,
     /// Lines of all entries.
     total: usize,
-    /// Lines below the view; 0 follows what is added.
+    /// Number of lines below the view; with 0 the view follows new lines.
     below: usize,
 }
 
@@ -83,7 +84,7 @@ impl Transcript {
         self.render(self.entries.len() - 1);
     }
 
-    /// Adds a piece of an answer to the answer that is being written, or begins one.
+    /// Adds a piece to the answer being written, or begins one.
     pub fn answer(&mut self, piece: &str) {
         match self.entries.back_mut().map(|one| &mut one.entry) {
             Some(Entry::Answer(text)) => append(text, piece),
@@ -100,7 +101,7 @@ impl Transcript {
         self.render(self.entries.len() - 1);
     }
 
-    /// Changes the newest plan that has the step; false if there is none in this turn.
+    /// Changes the newest plan with that step; false if there is none in this turn.
     pub fn plan(&mut self, step: StepId, change: impl FnOnce(&mut Plan)) -> bool {
         for at in (0..self.entries.len()).rev() {
             match &mut self.entries[at].entry {
@@ -116,7 +117,7 @@ impl Transcript {
         false
     }
 
-    /// Adds output of the user's command that runs, or says how it ended.
+    /// Adds output of the user's running command, or how it ended.
     pub fn shell(&mut self, more: &str, end: Option<String>) {
         for at in (0..self.entries.len()).rev() {
             if let Entry::Shell { output, ended, .. } = &mut self.entries[at].entry
@@ -129,13 +130,13 @@ impl Transcript {
         }
     }
 
-    /// Whether the newest entries since the last request have an answer.
+    /// Whether the entries since the last request include an answer.
     pub fn is_answered(&self) -> bool {
         let mut turn = self.entries.iter().rev().take_while(|one| !matches!(one.entry, Entry::Request(_)));
         turn.any(|one| matches!(one.entry, Entry::Answer(_)))
     }
 
-    /// Fits the lines to another width.
+    /// Fits the lines to a new width.
     pub fn resize(&mut self, width: usize) {
         if width != self.width {
             self.width = width;
@@ -182,7 +183,7 @@ impl Transcript {
         self.below = self.below.min(self.total);
     }
 
-    /// Renders an entry again. A view that does not follow stays where it is.
+    /// Renders an entry again. A view that does not follow keeps its position.
     fn render(&mut self, at: usize) {
         let lines = rendered(&self.entries[at].entry, self.width, self.theme, self.unfolded);
         let (old, new) = (self.entries[at].lines.len(), lines.len());
@@ -194,7 +195,7 @@ impl Transcript {
     }
 }
 
-/// Adds to a text up to its bound.
+/// Appends to a text up to its limit.
 fn append(text: &mut String, more: &str) {
     let room = TEXT_BYTES_MAX.saturating_sub(text.len());
     let end = more.floor_char_boundary(room);
@@ -235,7 +236,7 @@ fn rendered(entry: &Entry, width: usize, theme: Theme, unfolded: bool) -> Vec<Li
     std::iter::once(Line::default()).chain(lines).collect()
 }
 
-/// Whether an empty line is before the entry.
+/// Whether an empty line precedes the entry.
 fn begins_a_block(entry: &Entry) -> bool {
     matches!(entry, Entry::Request(_) | Entry::Answer(_) | Entry::Plan(_) | Entry::Shell { .. })
 }

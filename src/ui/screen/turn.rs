@@ -7,7 +7,7 @@ use crate::protocol::{Event, StepReport};
 use crate::ui::words;
 
 impl Screen {
-    /// Takes in an event of the running work.
+    /// Applies an event of the running work.
     pub fn happened(&mut self, event: Event) {
         match event {
             // The status counts the seconds itself.
@@ -43,7 +43,7 @@ impl Screen {
             }
             Event::Notice { text } => self.note(&text),
             Event::Fallback { from, reason } => {
-                self.note(&format!("{from} gives up, the single-model loop goes on: {reason}"));
+                self.note(&format!("{from} gives up, the single-model loop continues: {reason}"));
             }
             other => match (words::doing(&other), words::remark(&other)) {
                 (Some(doing), _) => self.doing(doing),

@@ -83,7 +83,7 @@ impl Screen {
         Vec::new()
     }
 
-    /// A key for the open list; `None` if there is none, or if the key is for the input.
+    /// Handles a key for the open list; `None` if there is none, or if the key is for the input.
     fn in_list(&mut self, key: &KeyEvent) -> Option<Vec<Effect>> {
         let popup = self.popup.as_mut()?;
         match keys::action(key) {
@@ -92,7 +92,7 @@ impl Screen {
             Action::Down => popup.select(1),
             action @ (Action::Submit | Action::Complete) => {
                 let Some(choice) = popup.chosen().cloned() else {
-                    // Nothing fits what was typed: it is sent as it is.
+                    // Nothing matches the typed text: it is sent unchanged.
                     let in_input = !popup.takes_letters();
                     self.popup = None;
                     return (!in_input).then(Vec::new);
@@ -119,7 +119,7 @@ impl Screen {
         Some(Vec::new())
     }
 
-    /// Uses what was chosen; `sends` if it was chosen with Enter.
+    /// Uses the chosen entry; `sends` if it was chosen with Enter.
     fn chosen(&mut self, kind: Kind, choice: &Choice, sends: bool) -> Vec<Effect> {
         match kind {
             Kind::Files => self.input.complete(&choice.value),
@@ -175,7 +175,7 @@ impl Screen {
         Vec::new()
     }
 
-    /// Opens, narrows or closes the list that belongs to what is in the input.
+    /// Opens, narrows or closes the list that belongs to the present input.
     fn suggest(&mut self) -> Vec<Effect> {
         let text = self.input.shown();
         let command = text.starts_with('/') && !text.contains(char::is_whitespace);

@@ -11,7 +11,7 @@ use super::state::{About, Screen};
 use super::status;
 use super::wrap::cut;
 
-/// From this height there is a header, and the footer has a second line.
+/// Height from which there is a header, and the footer has a second line.
 const TALL: u16 = 16;
 /// Maximum number of rows of a list.
 const LIST_ROWS_MAX: u16 = 10;
@@ -31,7 +31,8 @@ pub struct Areas {
     pub footer: Rect,
 }
 
-/// Divides the screen: the header, then from the bottom footer, input or question, status; the transcript takes the rest.
+/// Divides the screen: the header, then from the bottom footer, input or question, status; the
+/// transcript takes the rest.
 pub fn areas(screen: &Screen) -> Areas {
     let (header_rows, footer_rows) = if screen.area.height >= TALL { (1, 2) } else { (0, 1) };
     let (header, area) = split(screen.area, screen.area.height - header_rows);
@@ -43,7 +44,7 @@ pub fn areas(screen: &Screen) -> Areas {
             u16::try_from(screen.input.rows(width)).unwrap_or(1)
         }
     };
-    // The input never takes more than half, so that something of the conversation stays in view.
+    // The input never takes more than half, so that part of the conversation stays in view.
     let most = if screen.question.is_some() { rest.height.saturating_sub(2) } else { rest.height / 2 };
     let (rest, input) = split(rest, rows.min(most.max(1)));
     let (transcript, status) = split(rest, 1);
@@ -54,14 +55,15 @@ pub fn areas(screen: &Screen) -> Areas {
     Areas { header, transcript, status, input, preview, footer }
 }
 
-/// The area without its last `rows` rows, and those.
+/// The area without its last `rows` rows, and those rows.
 fn split(area: Rect, rows: u16) -> (Rect, Rect) {
     let rows = rows.min(area.height);
     let above = Rect { height: area.height - rows, ..area };
     (above, Rect { y: above.bottom(), height: rows, ..area })
 }
 
-/// Rows of the question with its frame, at most two thirds of what there is, and at least what the answers need.
+/// Rows of the question with its frame: at most two thirds of the height, and at least what the
+/// answers need.
 fn question_rows(screen: &Screen, question: &Question, height: u16) -> u16 {
     let width = usize::from(screen.area.width.saturating_sub(2));
     let preview = u16::try_from(question.preview(width, screen.theme).len()).unwrap_or(u16::MAX);

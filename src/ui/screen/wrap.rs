@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthChar;
 
 use crate::base::visible;
 
-/// Columns of a tab.
+/// A tab as spaces.
 const TAB: &str = "    ";
 
 /// One character with its style and its columns.
@@ -17,8 +17,8 @@ pub fn clean(text: &str) -> String {
     visible(text).replace('\t', TAB).replace('\n', "\u{fffd}")
 }
 
-/// The line in pieces of at most `width` columns, broken at spaces where there are some. All but the first are indented by
-/// `hang` columns.
+/// The line in pieces of at most `width` columns, broken at spaces if possible. All but the first
+/// are indented by `hang` columns.
 pub fn wrapped(line: &Line<'_>, width: usize, hang: usize) -> Vec<Line<'static>> {
     let cells = cells(line);
     let hang = if hang + 8 <= width { hang } else { 0 };
@@ -41,12 +41,12 @@ pub fn wrapped_text(text: &str, width: usize, style: Style) -> Vec<Line<'static>
     text.lines().flat_map(|line| wrapped(&Line::styled(line, style), width, 0)).collect()
 }
 
-/// The columns of a text.
+/// The width of a text in columns.
 pub fn columns(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(0)).sum()
 }
 
-/// The text in at most `width` columns; what is cut ends in `…`.
+/// The text in at most `width` columns; truncated text ends in `…`.
 pub fn cut(text: &str, width: usize) -> String {
     let text = clean(text);
     if columns(&text) <= width {
@@ -75,7 +75,7 @@ fn cells(line: &Line<'_>) -> Vec<Cell> {
     line.spans.iter().flat_map(of_span).collect()
 }
 
-/// Where the piece that begins at `start` ends, and where the next one begins.
+/// The end of the piece that begins at `start`, and the beginning of the next one.
 fn piece(cells: &[Cell], start: usize, room: usize) -> (usize, usize) {
     let (mut end, mut used) = (start, 0);
     while end < cells.len() && used + cells[end].2 <= room {
@@ -85,9 +85,9 @@ fn piece(cells: &[Cell], start: usize, room: usize) -> (usize, usize) {
     if end == cells.len() {
         return (end, end);
     }
-    // A character that is wider than the screen is cut by it.
+    // A character wider than the screen is cut off by it.
     let end = end.max(start + 1);
-    // A space that would be the first of the next piece goes.
+    // A space at the beginning of the next piece is dropped.
     if cells[end.min(cells.len() - 1)].0 == ' ' {
         return (end, end + 1);
     }
@@ -98,7 +98,7 @@ fn piece(cells: &[Cell], start: usize, room: usize) -> (usize, usize) {
     }
 }
 
-/// The cells as a line; neighbours of one style are one span.
+/// The cells as a line; neighbours with the same style are one span.
 fn joined(cells: &[Cell], indent: usize) -> Line<'static> {
     let mut spans: Vec<Span<'static>> = Vec::new();
     if indent > 0 {

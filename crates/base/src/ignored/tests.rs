@@ -6,7 +6,8 @@ use crate::walk::walk;
 struct Tree(tempfile::TempDir);
 
 impl Tree {
-    /// Writes files, each `path` with its text; a path that ends with `/` is a repository, `./` the whole tree.
+    /// Writes files as (path, text). A path that ends with `/` creates a repository; `./` makes the
+    /// whole tree one.
     fn with(files: &[(&str, &str)]) -> Tree {
         let tree = Tree(tempfile::tempdir().unwrap());
         for (path, text) in files {
@@ -40,12 +41,12 @@ fn check(files: &[(&str, &str)], project: &str, expected: &[&str]) {
 #[test]
 fn rules_begin_at_the_top_of_the_repository() {
     let above = (".gitignore", "*.rs\n/work\n");
-    // Outside of the repository, whether something is a repository there or not.
+    // Outside the repository, whether or not a repository is there.
     check(&[above, ("work/r/", ""), ("work/r/a.rs", "")], "work/r", &["a.rs"]);
     check(&[("./", ""), above, ("work/r/", ""), ("work/r/a.rs", "")], "work/r", &["a.rs"]);
     check(&[above, ("other/a.rs", "")], "other", &["a.rs"]);
     check(&[(".ignore", "*.rs\n"), ("r/", ""), ("r/a.rs", "")], "r", &["a.rs"]);
-    // Inside of it, above the project.
+    // Inside it, above the project.
     let inside =
         [("./", ""), (".gitignore", "*.tmp\n/sub/made\n"), ("sub/a.rs", ""), ("sub/b.tmp", ""), ("sub/made/c.rs", "")];
     check(&inside, "sub", &["a.rs"]);

@@ -1,4 +1,4 @@
-//! Reads `--model-dir DIR` and other arguments, and opens a pool of models: what all examples begin with.
+//! Reads `--model-dir DIR` and other arguments, and opens a pool of models: the beginning of every example.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use monobloc_engine::models::{ModelSettings, Registry};
 
 pub type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// The folder with models, and the words behind it.
+/// The folder with models, and the words after it.
 pub fn arguments() -> Outcome<(ModelSettings, Vec<String>)> {
     let mut settings = ModelSettings { context: 2_048, ..ModelSettings::default() };
     let (mut words, mut all) = (Vec::new(), std::env::args().skip(1));
@@ -26,13 +26,13 @@ pub fn arguments() -> Outcome<(ModelSettings, Vec<String>)> {
     Ok((settings, words))
 }
 
-/// The account of the memory that this machine has free now.
+/// The ledger of the memory that is free on this machine.
 #[allow(dead_code, reason = "not every example loads models")]
 pub fn ledger() -> Ledger {
     Ledger::of(Machine::here().unwrap_or_else(|| Machine::of(Bytes::gib(4))))
 }
 
-/// The models of a folder, each loaded when it is first asked for, on one account.
+/// The models of a folder on one ledger, each loaded on first use.
 #[allow(dead_code, reason = "not every example loads models")]
 pub fn pool(settings: ModelSettings, ledger: Ledger) -> Outcome<Pool> {
     let options = PoolOptions {

@@ -1,4 +1,4 @@
-//! Defines an amount of memory on two accounts, the host's and an accelerator's.
+//! An amount of memory on two accounts, the host's and an accelerator's.
 
 use std::fmt;
 use std::iter::Sum;
@@ -6,8 +6,8 @@ use std::ops::{Add, AddAssign};
 
 use crate::base::Bytes;
 
-/// Bytes on each account of a machine. If both share one memory, the accelerator's bytes count on both accounts
-/// ([`Machine::amount`](super::machine::Machine::amount)).
+/// Bytes on each account of a machine. If host and accelerator share one memory, the accelerator's
+/// bytes count on both accounts ([`Machine::amount`](super::machine::Machine::amount)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
     pub host: Bytes,
@@ -24,7 +24,7 @@ impl Amount {
         Amount { host: self.host.saturating_sub(other.host), device: self.device.saturating_sub(other.device) }
     }
 
-    /// The lesser of both on each account.
+    /// The smaller value on each account.
     pub fn min(self, other: Amount) -> Amount {
         Amount { host: self.host.min(other.host), device: self.device.min(other.device) }
     }

@@ -1,4 +1,4 @@
-//! Computes the size of a context: the KV cache per layer, recurrent states, checkpoints, and llama.cpp's metadata per cell.
+//! Computes the size of a context: KV cache per layer, recurrent states, checkpoints, and llama.cpp's cell metadata.
 
 use super::LoadSettings;
 use crate::base::{ACCELERATED, Bytes};
@@ -8,10 +8,11 @@ use crate::models::gguf::{Header, Layer, TensorType};
 /// llama.cpp rounds every slot's cells up to a multiple of this (`GGML_PAD` in llama-context.cpp, llama-kv-cache-iswa.cpp).
 pub const CELL_STEP: u64 = 256;
 
-/// Whether attention over a KV cache of this type is computed as two matrix products and a softmax instead of flash attention.
-/// On CPUs ggml's flash attention handles one vector of a head at a time: after 900 tokens SmolLM2 processes a chunk of 32
-/// rows three times as fast with products over f16 as with flash attention over q8_0, and decodes 1.3 times as fast.
-/// Quantised values require flash attention, which is fast on GPUs.
+/// Whether attention over a KV cache of this type is computed as two matrix products and a softmax
+/// instead of flash attention. On CPUs, ggml's flash attention handles one vector of a head at a
+/// time: after 900 tokens SmolLM2 processes a chunk of 32 rows three times as fast with products
+/// over f16 as with flash attention over q8_0, and decodes 1.3 times as fast. Quantised values
+/// require flash attention, which is fast on GPUs.
 pub fn is_read_in_products(kv_type: &str, flash: FlashAttention) -> bool {
     match flash {
         FlashAttention::Auto => kv_type == "f16" && !ACCELERATED,
@@ -20,7 +21,7 @@ pub fn is_read_in_products(kv_type: &str, flash: FlashAttention) -> bool {
     }
 }
 
-/// Whether a KV cache of this type can be read at all: quantised values only by flash attention.
+/// Whether a KV cache of this type can be read at all: quantised values require flash attention.
 pub fn is_readable(kv_type: &str, flash: FlashAttention) -> bool {
     kv_type == "f16" || flash != FlashAttention::Off
 }
@@ -30,8 +31,8 @@ pub fn cells_of(wanted: &LoadSettings) -> u64 {
     u64::from(wanted.context).next_multiple_of(CELL_STEP)
 }
 
-/// Cells per slot in a layer with a sliding window of `window` tokens: those of the window and of a call of `rows` rows, in a context of
-/// `positions` (`llama_kv_cache_iswa`).
+/// Cells per slot in a layer with a sliding window of `window` tokens: those of the window and of
+/// one call of `rows` rows, in a context of `positions` (`llama_kv_cache_iswa`).
 pub fn cells_with(window: u64, rows: u64, positions: u64) -> u64 {
     (window + rows).min(positions).next_multiple_of(CELL_STEP)
 }
@@ -56,7 +57,7 @@ pub fn kv(header: &Header, wanted: &LoadSettings) -> Bytes {
     kv_by(header, wanted, |_| true).0
 }
 
-/// Size of the KV cache in two parts: of the layers for which `here` is true, and of all others.
+/// Size of the KV cache in two parts: for the layers where `here` is true, and for all others.
 pub fn kv_by(header: &Header, wanted: &LoadSettings, here: impl Fn(usize) -> bool) -> (Bytes, Bytes) {
     let mut parts = (Bytes::ZERO, Bytes::ZERO);
     for (number, layer) in header.kept.iter().enumerate() {
@@ -71,20 +72,21 @@ pub fn kv_by(header: &Header, wanted: &LoadSettings, here: impl Fn(usize) -> boo
     parts
 }
 
-/// KV cache of the layer that has the largest.
+/// KV cache of the layer with the largest one.
 pub fn kv_of_widest_layer(header: &Header, wanted: &LoadSettings) -> Bytes {
     let layers = 0..header.kept.len();
     layers.map(|layer| kv_by(header, wanted, |one| one == layer).0).max().unwrap_or(Bytes::ZERO)
 }
 
-/// KV cache of one more token that is beyond the windows: in the layers that attend to the whole context.
+/// KV cache of one more token beyond the windows, in the layers that attend to the whole context.
 pub fn kv_per_token(header: &Header, kv_type: &str) -> Bytes {
     let wanted = LoadSettings { kv_type: kv_type.to_owned(), ..LoadSettings::default() };
     header.kept.iter().filter(|layer| !layer.slides).map(|layer| kv_row(header, layer, &wanted)).sum()
 }
 
-/// Key and value of one token in one layer. Where attention is computed in products, values are stored by columns, and all
-/// layers get as many as the widest has (`is_n_embd_v_gqa_variable` of llama-kv-cache.cpp).
+/// Bytes of one token's key and value in one layer. If attention is computed in products, values
+/// are stored by columns, and every layer gets as many as the widest one
+/// (`is_n_embd_v_gqa_variable` in llama-kv-cache.cpp).
 fn kv_row(header: &Header, layer: &Layer, wanted: &LoadSettings) -> Bytes {
     if !layer.has_keys() {
         return Bytes::ZERO;
@@ -97,17 +99,18 @@ fn kv_row(header: &Header, layer: &Layer, wanted: &LoadSettings) -> Bytes {
     row(layer.key) + row(value)
 }
 
-/// Maximum number of rows at the end of a call that recurrent layers can take back (`n_rs_seq`): the guessed tokens of
-/// speculative decoding.
+/// Maximum number of rows at the end of a call that recurrent layers can undo (`n_rs_seq`): the
+/// guessed tokens of speculative decoding.
 const UNDO_MAX: u32 = 15;
-/// Nodes of llama.cpp's graph per layer: for one kept state, and at most for everything else (44 are enough for the 1.2B
-/// shape).
+/// Nodes per layer of llama.cpp's graph: for one kept state, and the maximum for everything else
+/// (44 are enough for the 1.2B shape).
 const STATE_NODES: u32 = 3;
 const LAYER_NODES: u32 = 48;
 
-/// Rows at the end of a call that recurrent layers can take back. Nodes of llama.cpp's graph write the states for that, and a
-/// full graph ends the process (`graph_max_nodes`: eight per tensor), so it is used only for the architecture whose nodes are
-/// known. With experts (`lfm2moe`) several rows in one call cost nearly as much as single calls, so nothing is guessed.
+/// Rows at the end of a call that recurrent layers can undo. llama.cpp writes the states for that
+/// with graph nodes, and a full graph ends the process (`graph_max_nodes`: eight per tensor), so it
+/// is used only for the one architecture whose nodes have been counted. With experts (`lfm2moe`)
+/// several rows in one call cost nearly as much as single calls, so nothing is guessed.
 pub fn undo_rows(header: &Header) -> u32 {
     let recurrent = header.recurrent_layers() as u32;
     if header.architecture != "lfm2" || recurrent == 0 {
@@ -118,7 +121,8 @@ pub fn undo_rows(header: &Header) -> u32 {
     (left / (STATE_NODES * recurrent)).saturating_sub(1).min(UNDO_MAX)
 }
 
-/// Size of the recurrent states of one slot: the one after the last row of a call, and one per row that can be taken back.
+/// Size of the recurrent states of one slot: the state after the last row of a call, and one for
+/// each row that can be undone.
 pub fn state(header: &Header) -> Bytes {
     state_once(header) * (1 + u64::from(undo_rows(header)))
 }
@@ -128,13 +132,13 @@ fn state_once(header: &Header) -> Bytes {
     header.kept.iter().map(|layer| Bytes(4) * u64::from(layer.state)).sum()
 }
 
-/// Memory for the checkpoints of one slot, and the fewest and most of them.
+/// Memory for the checkpoints of one slot, and their minimum and maximum number.
 const MARKS_SHARE: Bytes = Bytes::mib(32);
 const MARKS_MIN: u64 = 2;
 const MARKS_MAX: u64 = 32;
 
-/// Checkpoints that a slot keeps in the memory of its context: as many as its share has room for, and two at least (126 MiB for
-/// Qwen3.6 35B). Further ones are spare (`prefix::Spares`).
+/// Number of checkpoints that a slot keeps in its context's memory: as many as fit its share, but
+/// at least two (126 MiB for Qwen3.6 35B). Further ones are spare (`prefix::Spares`).
 pub fn own_marks(header: &Header, wanted: &LoadSettings) -> u32 {
     match mark(header, wanted) {
         Bytes::ZERO => 0,
@@ -142,8 +146,8 @@ pub fn own_marks(header: &Header, wanted: &LoadSettings) -> u32 {
     }
 }
 
-/// Size of the own checkpoints of all slots, and of the memory in which the latest was taken. Every call leaves one and may be
-/// short, so the maximum number is counted.
+/// Size of all slots' own checkpoints, and of the memory in which the latest was taken. Every call
+/// leaves one and may be short, so the maximum number is counted.
 pub fn marks(header: &Header, wanted: &LoadSettings) -> Bytes {
     match u64::from(wanted.marks) * wanted.slots as u64 {
         0 => Bytes::ZERO,
@@ -151,15 +155,16 @@ pub fn marks(header: &Header, wanted: &LoadSettings) -> Bytes {
     }
 }
 
-/// Size of one checkpoint: the recurrent state, and the cells of windows with position, sequence and their number.
+/// Size of one checkpoint: the recurrent state, and the windows' cells with position, sequence and
+/// their number.
 fn mark(header: &Header, wanted: &LoadSettings) -> Bytes {
     let cell: Bytes = header.kept.iter().filter(|layer| layer.slides).map(|layer| kv_row(header, layer, wanted)).sum();
     let windows = window(header, wanted).map_or(Bytes::ZERO, |tokens| (cell + Bytes(12)) * tokens);
     state_once(header) + windows
 }
 
-/// Size of llama.cpp's metadata of cells: position, shift, the set of sequences, and two tree nodes for cells in use. Layers
-/// with a sliding window have cells of their own.
+/// Size of llama.cpp's cell metadata: position, shift, the set of sequences, and two tree nodes for
+/// cells in use. Layers with a sliding window have their own cells.
 pub fn cells(header: &Header, wanted: &LoadSettings) -> Bytes {
     if !header.kept.iter().any(Layer::has_keys) {
         return Bytes::ZERO;
@@ -191,7 +196,7 @@ mod tests {
             header.tensors.resize(tensors, one);
             header
         };
-        // Twelve recurrent layers: 36 nodes a row, of 1,024 - 48 * 17 and of 8 * 148 - 48 * 17.
+        // Twelve recurrent layers: 36 nodes a row, out of 1,024 - 48 * 17 and of 8 * 148 - 48 * 17.
         assert_eq!((undo_rows(&lfm2(16, 33)), undo_rows(&lfm2(16, 148))), (4, 9));
         assert_eq!(undo_rows(&lfm2(16, 300)), UNDO_MAX);
         assert_eq!(undo_rows(&lfm2(30, 33)), 0, "more layers than the graph has nodes for");
@@ -238,7 +243,7 @@ mod tests {
     #[test]
     fn a_slot_keeps_as_many_checkpoints_as_its_share_has_room_for_and_two_at_least() {
         let with = |state| Header { kept: vec![Layer { state, ..Layer::default() }; 30], ..hybrid(3, 1024, 0, "q8_0") };
-        // Qwen3.6 35B, LFM2 24B, something between them, and a model without states.
+        // Qwen3.6 35B, LFM2 24B, a size in between, and a model without states.
         let own = |header: &Header| own_marks(header, &wanted(8192, 1, "f16"));
         let found = [3 * 8192 + 128 * 4096, 4096, 100_000, 0].map(|state| own(&with(state)));
         assert_eq!(found, [2, 32, 2, 0]);

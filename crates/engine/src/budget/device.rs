@@ -1,4 +1,4 @@
-//! Reads how much host memory this process may use: what the system has available, or less if a container limits it.
+//! Reads how much host memory this process may use: the memory available, or a container's limit if lower.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::base::Bytes;
 /// Host memory at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostMemory {
-    /// The machine's memory, or the container's limit if that is less.
+    /// The machine's memory, or the container's limit if that is lower.
     pub total: Bytes,
     /// Memory that can be used now without swapping.
     pub available: Bytes,
@@ -19,7 +19,7 @@ pub fn host() -> Option<HostMemory> {
     if cfg!(target_os = "macos") { macos() } else { linux(Path::new("/")) }
 }
 
-/// Linux, from `/proc` and `/sys` under `root`.
+/// Linux: read from `/proc` and `/sys` under `root`.
 fn linux(root: &Path) -> Option<HostMemory> {
     let meminfo = fs::read_to_string(root.join("proc/meminfo")).ok()?;
     let kib = |name: &str| number_after(&meminfo, name).map(Bytes::kib);
@@ -41,8 +41,9 @@ struct Group {
     version_2: bool,
 }
 
-/// Parses `/proc/self/cgroup`: `0::/a/b` (version 2) and `4:memory:/a/b` (version 1). Ancestors are included, because their
-/// limits apply too, and because inside a container the path may be the host's: then only the mount's root exists.
+/// Parses `/proc/self/cgroup`: `0::/a/b` (version 2) and `4:memory:/a/b` (version 1). Ancestors are
+/// included, because their limits apply too, and because inside a container the path may be the
+/// host's, in which case only the mount's root exists.
 fn groups(own: &str) -> Vec<Group> {
     let mut groups = Vec::new();
     for line in own.lines() {
@@ -65,8 +66,8 @@ fn groups(own: &str) -> Vec<Group> {
     groups
 }
 
-/// Limit and use of one group. File pages (such as mapped weights) are reclaimed under pressure, so they do not count as
-/// used, as in `MemAvailable` of the whole machine.
+/// Limit and use of one group. File pages (such as mapped weights) are reclaimed under pressure, so
+/// they do not count as used, as in the machine's own `MemAvailable`.
 fn limit(root: &Path, group: &Group) -> Option<(Bytes, Bytes)> {
     let dir = root.join(&group.dir);
     let read = |name: &str| fs::read_to_string(dir.join(name)).ok();
@@ -75,7 +76,8 @@ fn limit(root: &Path, group: &Group) -> Option<(Bytes, Bytes)> {
     } else {
         (read("memory.limit_in_bytes")?, read("memory.usage_in_bytes")?, "total_")
     };
-    // No limit is "max" in version 2, and a number near 2^63 in version 1, more than any machine's memory.
+    // "No limit" is "max" in version 2, and in version 1 a number near 2^63, more than any
+    // machine's memory.
     let limit = limit.trim().parse().ok()?;
     let used: u64 = used.trim().parse().ok()?;
     let stat = read("memory.stat").unwrap_or_default();
@@ -83,13 +85,13 @@ fn limit(root: &Path, group: &Group) -> Option<(Bytes, Bytes)> {
     Some((Bytes(limit), Bytes(used.saturating_sub(pages("active")).saturating_sub(pages("inactive")))))
 }
 
-/// The number that follows `name` at the start of a line.
+/// The number after `name` at the start of a line.
 fn number_after(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.split_whitespace().next() == Some(name))?;
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// macOS, from the system's own tools. Written from their manuals; not yet tested on a Mac.
+/// macOS: read with the system's own tools. Written from their manuals; not yet tested on a Mac.
 fn macos() -> Option<HostMemory> {
     let run = |program: &str, arguments: &[&str]| {
         let output = std::process::Command::new(program).args(arguments).output().ok()?;
@@ -99,8 +101,9 @@ fn macos() -> Option<HostMemory> {
     Some(HostMemory { total: Bytes(total), available: vm_stat(&run("/usr/bin/vm_stat", &[])?)? })
 }
 
-/// Memory that is free or can be reclaimed without writing anything out, from the output of `vm_stat`:
-/// `Mach Virtual Memory Statistics: (page size of 16384 bytes)`, then lines like `Pages free:   3990.`
+/// Memory that is free or can be reclaimed without writing anything to disk, from the output of
+/// `vm_stat`: `Mach Virtual Memory Statistics: (page size of 16384 bytes)`, then lines like
+/// `Pages free:   3990.`
 fn vm_stat(text: &str) -> Option<Bytes> {
     let page: u64 = text.split_once("page size of ")?.1.split_whitespace().next()?.parse().ok()?;
     let pages = |name: &str| {
@@ -134,7 +137,7 @@ mod tests {
             &[("proc/self/cgroup", "4:memory:/a\n"), ("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "nonsense")],
             (Bytes::gib(16), Bytes::gib(8)),
         );
-        // Version 1; file pages are not used memory.
+        // Version 1; file pages do not count as used.
         let dir = "sys/fs/cgroup/memory/a/";
         check(
             &[

@@ -1,4 +1,4 @@
-//! Estimates the memory that a model will take, from its header, before anything is loaded.
+//! Estimates a model's memory from its header, before anything is loaded.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::base::Bytes;
 use crate::models::FlashAttention;
 use crate::models::gguf::Header;
 
-/// Settings with which a model is to be loaded.
+/// The settings for loading a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadSettings {
     /// Context window in tokens per slot.
@@ -18,22 +18,23 @@ pub struct LoadSettings {
     pub flash: FlashAttention,
     /// Maximum number of tokens computed in one call (`n_ubatch`).
     pub rows: u32,
-    /// Maximum number of rows of a call with logits (`n_outputs_max`).
+    /// Maximum number of rows with logits per call (`n_outputs_max`).
     pub outputs: u32,
     /// Whether matrices are copied into the layout that is fastest on the CPU (`use_extra_bufts`).
     pub repack: bool,
     /// Maximum number of checkpoints per slot, for models whose sequences cannot be truncated.
     pub marks: u32,
-    /// Number of first layers on the host if there is an accelerator; `layers + 1` is all of them with the output matrix.
+    /// Number of leading layers on the host if there is an accelerator; `layers + 1` means all,
+    /// including the output matrix.
     pub layers_on_host: u32,
-    /// Number of first layers whose experts are on the host.
+    /// Number of leading layers whose experts are on the host.
     pub experts_on_host: u32,
 }
 
 /// Memory of one loaded model, by purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Estimate {
-    /// Tensors used as they are in the file.
+    /// Tensors used as stored in the file.
     pub weights: Bytes,
     /// Tensors that the CPU code copies into another layout.
     pub repacked: Bytes,
@@ -47,12 +48,12 @@ pub struct Estimate {
     pub output: Bytes,
     /// Checkpoints of all slots.
     pub marks: Bytes,
-    /// Vocabulary, graphs and metadata of cells.
+    /// Vocabulary, graphs and cell metadata.
     pub host: Bytes,
 }
 
-/// Memory of the program without models: 25 MiB of mapped code and libraries, and 3 MiB of threads and tables (measured on
-/// Linux).
+/// Memory of the program without models: 25 MiB of mapped code and libraries, and 3 MiB of threads
+/// and tables (measured on Linux).
 pub const PROCESS: Bytes = Bytes::mib(28);
 
 impl Estimate {
@@ -75,7 +76,7 @@ impl Estimate {
         self.parts().into_iter().map(|(_, bytes)| bytes).sum()
     }
 
-    /// Memory of the weights, which several contexts of a file share.
+    /// Memory of the weights, shared by all contexts of a file.
     pub fn of_weights(&self) -> Bytes {
         self.weights + self.repacked
     }
@@ -107,12 +108,14 @@ impl fmt::Display for Estimate {
     }
 }
 
-/// Working memory of the graph: the tensors that exist at the same time, in f32. Per token of a batch these are five
-/// hidden vectors (a convolution's three inputs, its input and output) and the largest of: logits of the output rows,
-/// feed-forward activations, or, if attention is computed in products, queries, keys, values and the scores of every
-/// head. A recurrent layer has two hidden vectors, what it works on, and the state of every slot before and after.
-/// Beside that: the numbers that layers get from a table of their own (Gemma 3n and 4), four times before the first
-/// layer, and the attention mask, in f16 or for products in f32, with a second one for a sliding window.
+/// Working memory of the graph: the tensors that exist at the same time, in f32. Per token of a
+/// batch, these are five hidden vectors (a convolution's three inputs, its input and output) and
+/// the largest of: logits of the output rows, feed-forward activations, or, if attention is
+/// computed in products, queries, keys, values and the scores of every head. A recurrent layer has
+/// two hidden vectors, its working data, and every slot's state before and after. Added to that are
+/// the numbers that layers get from a table of their own (Gemma 3n and 4), four times before the
+/// first layer, and the attention mask, in f16 or for products in f32, with a second one for a
+/// sliding window.
 fn compute(header: &Header, wanted: &LoadSettings) -> Bytes {
     let rows = u64::from(wanted.rows);
     let experts = u64::from(header.expert_feed_forward) * u64::from(header.experts_used);
@@ -137,7 +140,8 @@ fn compute(header: &Header, wanted: &LoadSettings) -> Bytes {
     Bytes(4 * in_a_layer.max(before) + masks) + copied_scores(header, wanted)
 }
 
-/// Further hidden vectors of a token in Gemma 3n, which updates four of them by turns (AltUp); counted in llama.cpp's dry runs.
+/// Additional hidden vectors per token in Gemma 3n, which updates four of them in turn (AltUp);
+/// counted in llama.cpp's dry runs.
 const UPDATED: u64 = 6;
 
 /// Attention scores of all heads for the rows of a call.
@@ -145,14 +149,15 @@ fn scores(header: &Header, wanted: &LoadSettings) -> u64 {
     u64::from(header.heads) * u64::from(wanted.rows) * cache::cells_of(wanted).max(1)
 }
 
-/// The scores' copy in f16, which the processor's kernel for products makes outside the graph.
+/// The copy of the scores in f16, made by the CPU kernel for products outside the graph.
 pub fn copied_scores(header: &Header, wanted: &LoadSettings) -> Bytes {
     let products = cache::is_read_in_products(&wanted.kv_type, wanted.flash);
     if products { Bytes(2 * scores(header, wanted)) } else { Bytes::ZERO }
 }
 
-/// Numbers in queries, keys and values of a token in one layer. Latent attention has queries and results as wide as the latent
-/// vector; the queries of delta-net models come with a gate, and are copied.
+/// Numbers in a token's queries, keys and values in one layer. Latent attention has queries and
+/// results as wide as the latent vector; the queries of delta-net models come with a gate, and are
+/// copied.
 fn attended(header: &Header) -> u64 {
     let (heads, key, value) = (u64::from(header.heads), u64::from(header.key_length), u64::from(header.value_length));
     let widest = header.kept.iter().max_by_key(|layer| layer.key).copied().unwrap_or_default();
@@ -177,8 +182,9 @@ fn vocabulary(header: &Header) -> Bytes {
 const TOKEN: Bytes = Bytes(275);
 const MERGE: Bytes = Bytes(147);
 
-/// Memory of three graphs with their tensor descriptions: of up to eight nodes per tensor, at least 1,024; of models with delta
-/// nets 32, at least 40 per row (`graph_max_nodes` of llama-context.cpp).
+/// Memory of three graphs with their tensor descriptions. A graph has up to eight nodes per tensor,
+/// at least 1,024; with delta nets 32, at least 40 per row (`graph_max_nodes` in
+/// llama-context.cpp).
 fn graphs(header: &Header, wanted: &LoadSettings) -> Bytes {
     let tensors = header.used_tensors().count() as u64;
     let nodes =

@@ -1,4 +1,4 @@
-//! Makes model headers with tensors for tests, without a file.
+//! Creates model headers with tensors for tests, without a file.
 
 use std::collections::BTreeMap;
 

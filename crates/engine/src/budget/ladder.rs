@@ -1,8 +1,8 @@
 //! Decides, before anything is loaded, what models give up so that all of them fit a machine together.
 //!
-//! Every model starts with the settings asked for. While memory is missing, the step is taken that frees most of it per share of
-//! speed lost; at the end, steps that turned out needless are undone. Another file is chosen only if no settings make the
-//! first one fit.
+//! Every model starts with the requested settings. While memory is missing, the step is taken that
+//! frees the most memory per share of speed lost; at the end, steps that turned out unnecessary are
+//! undone. Another file is chosen only if no settings make the first one fit.
 
 pub mod steps;
 #[cfg(test)]
@@ -21,7 +21,7 @@ use crate::models::gguf::Header;
 pub struct Asked {
     /// Its purpose, for example `planner`.
     pub name: String,
-    /// Files for this purpose, best first, each with the settings wished for.
+    /// Files for this purpose, best first, each with the desired settings.
     pub candidates: Vec<(Arc<Header>, LoadSettings)>,
     /// Maximum number of layers on the accelerator; `None` means all.
     pub gpu_layers: Option<u32>,
@@ -29,16 +29,16 @@ pub struct Asked {
     pub optional: bool,
 }
 
-/// A model with the settings that fit.
+/// A model with settings that fit.
 #[derive(Clone, Debug)]
 pub struct Placed {
     pub name: String,
     pub header: Arc<Header>,
     pub settings: LoadSettings,
     pub need: Footprint,
-    /// Predicted upper bound of the decoding speed of one slot.
+    /// Predicted upper bound of one slot's decoding speed, in tokens per second.
     pub tokens_per_second: f64,
-    /// Reduced settings, in words; empty if all is as asked.
+    /// The reduced settings, in words; empty if nothing was reduced.
     pub given_up: Vec<String>,
 }
 
@@ -57,29 +57,32 @@ pub struct Fitted {
     pub left_out: Vec<String>,
     /// Memory that is still free, on the accelerator if there is one.
     pub free: Bytes,
-    /// A change by which the user could fit the first candidate.
+    /// A change by which the user could make the first candidate fit.
     pub hint: Option<String>,
 }
 
-/// Context window in tokens per slot that is enough for an agent: the default of the setting `context_tokens`.
+/// Context window in tokens per slot that suffices for an agent: the default of the setting
+/// `context_tokens`.
 pub const CONTEXT_GOOD: u32 = 8192;
-/// Maximum number of candidates of a model that are tried; a folder may hold a hundred files.
+/// Maximum number of a model's candidates that are tried; a folder may contain a hundred files.
 const CANDIDATES_MAX: usize = 8;
 
-/// Finds settings with which all models fit alongside `fixed` bytes of other things. Optional models are left out before the first
-/// model's file is changed, but a smaller file with a context of [`CONTEXT_GOOD`] tokens is preferred to a larger file with less.
-/// Fails if even the smallest settings do not fit.
+/// Finds settings with which all models fit alongside `fixed` bytes of other data. Optional models
+/// are left out before the first model's file is changed, but a smaller file with a context of
+/// [`CONTEXT_GOOD`] tokens is preferred to a larger file with less. Fails if even the smallest
+/// settings do not fit.
 pub fn fit(asked: &[Asked], fixed: Amount, machine: &Machine) -> Result<Fitted, Refused> {
     search(asked, fixed, machine).map_err(|least| refused(asked, total(&least, fixed, machine), machine))
 }
 
-/// The models with the smallest settings, for a refusal: what [`fit`] came to before it gave up. Empty if all fit.
+/// The models with the smallest settings, for a refusal: the state in which [`fit`] gave up. Empty
+/// if all fit.
 pub fn least(asked: &[Asked], fixed: Amount, machine: &Machine) -> Vec<Placed> {
     let least = search(asked, fixed, machine).err().unwrap_or_default();
     least.into_iter().map(|model| placed(asked, model, machine)).collect()
 }
 
-/// The first choice that fits, or the models with the settings that exceed the memory by least.
+/// The first choice that fits; the error is the choice and settings that exceed the memory least.
 fn search(asked: &[Asked], fixed: Amount, machine: &Machine) -> Result<Fitted, Vec<Settled>> {
     let mut least: Option<Vec<Settled>> = None;
     let mut short: Option<(Choice, Vec<Settled>)> = None;
@@ -104,7 +107,7 @@ fn total(models: &[Settled], fixed: Amount, machine: &Machine) -> Amount {
     models.iter().fold(fixed, |sum, model| sum + place::need(&model.header, &model.now, machine).all())
 }
 
-/// Whether the first model has a context of [`CONTEXT_GOOD`] tokens, or of all that were asked for.
+/// Whether the first model has a context of [`CONTEXT_GOOD`] tokens, or as many as were requested.
 fn works(models: &[Settled]) -> bool {
     let is_long = |model: &Settled| model.now.context >= CONTEXT_GOOD.min(model.asked.context);
     models.first().is_none_or(is_long)
@@ -128,7 +131,7 @@ fn choices(asked: &[Asked]) -> Vec<Choice> {
     choices
 }
 
-/// A model of a choice with the settings asked for and those so far.
+/// A model of a choice with its requested and its current settings.
 #[derive(Clone)]
 struct Settled {
     index: usize,
@@ -137,7 +140,8 @@ struct Settled {
     now: LoadSettings,
 }
 
-/// Takes steps down until all fits, then steps up while there is room. `Err` has the smallest settings.
+/// Takes steps down until everything fits, then steps up while there is room. `Err` has the
+/// smallest settings.
 fn settle(asked: &[Asked], choice: &Choice, fixed: Amount, machine: &Machine) -> Result<Vec<Settled>, Vec<Settled>> {
     let mut models = start(asked, choice, machine);
     let total = |models: &[Settled]| total(models, fixed, machine);
@@ -176,7 +180,8 @@ fn start(asked: &[Asked], choice: &Choice, machine: &Machine) -> Vec<Settled> {
     models
 }
 
-/// The first step up that still fits. There are only as many as steps down, because each undoes one.
+/// The first step up that still fits. There are only as many as steps down, because each undoes
+/// one.
 fn room_for(models: &[Settled], fits: &dyn Fn(&[Settled]) -> bool) -> Option<(usize, LoadSettings)> {
     for (index, model) in models.iter().enumerate() {
         for higher in steps::up(&model.now, &model.asked) {

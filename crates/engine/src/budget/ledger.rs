@@ -1,5 +1,4 @@
-//! Keeps the account of the process's memory, the host's and an accelerator's: reserve before allocating, commit what was
-//! measured, release by dropping.
+//! The ledger of the process's memory, host and accelerator: reserve first, commit measurements, drop to release.
 
 use crate::base::{OrBug, lock};
 use std::collections::BTreeMap;
@@ -10,7 +9,7 @@ use super::Amount;
 use super::machine::Machine;
 use crate::base::Bytes;
 
-/// The account of memory. Clones share it. It never promises more than its capacity.
+/// The memory ledger. Clones share it. It never promises more than its capacity.
 #[derive(Clone, Debug)]
 pub struct Ledger(Arc<Mutex<Account>>);
 
@@ -29,7 +28,7 @@ pub struct Entry {
     pub label: String,
     /// Memory promised to it.
     pub bytes: Amount,
-    /// Memory measured after loading; `None` while only reserved.
+    /// Memory measured after loading; `None` while it is only reserved.
     pub measured: Option<Amount>,
 }
 
@@ -37,7 +36,7 @@ pub struct Entry {
 #[derive(Debug)]
 pub struct Reservation(Held);
 
-/// Memory of something that is loaded. Dropping it releases the memory.
+/// Memory of something loaded. Dropping it releases the memory.
 #[derive(Debug)]
 pub struct Lease(Held);
 
@@ -47,16 +46,16 @@ struct Held {
     id: u64,
 }
 
-/// The error that one of the memories does not have enough left.
+/// The error when one of the memories does not have enough left.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Refused {
     pub label: String,
     pub needed: Bytes,
     pub free: Bytes,
     pub capacity: Bytes,
-    /// Whether the accelerator's memory is short instead of the host's.
+    /// Whether the accelerator's memory is short rather than the host's.
     pub on_device: bool,
-    /// The parts of the needed memory, such as `weights 98.0 MiB, KV 85.0 MiB`; may be empty.
+    /// The components of the needed memory, such as `weights 98.0 MiB, KV 85.0 MiB`; may be empty.
     pub parts: String,
     /// Advice for the user.
     pub way_out: String,
@@ -91,12 +90,12 @@ impl Refused {
 }
 
 impl Ledger {
-    /// An account of `capacity` bytes of host memory, without an accelerator.
+    /// A ledger of `capacity` bytes of host memory, without an accelerator.
     pub fn new(capacity: Bytes) -> Ledger {
         Ledger::of(Machine::of(capacity))
     }
 
-    /// An account of the memories of `machine`.
+    /// A ledger of the memories of `machine`.
     pub fn of(machine: Machine) -> Ledger {
         let account = Account { machine, promised: Amount::default(), next: 0, entries: BTreeMap::new() };
         Ledger(Arc::new(Mutex::new(account)))
@@ -121,19 +120,19 @@ impl Ledger {
         Ok(Reservation(Held { ledger: self.clone(), id }))
     }
 
-    /// Adds an entry for something that is already in memory, with at most what is free.
+    /// Adds an entry for something already in memory, at most as large as the free memory.
     pub fn hold(&self, label: &str, measured: impl Into<Amount>) -> Lease {
         let none = self.reserve(label, Amount::default()).or_bug("nothing always fits");
         none.commit(measured)
     }
 
-    /// Changes the capacity of the host. Promises stay, even if they now exceed it: then every further reservation fails until
-    /// enough is released.
+    /// Changes the capacity of the host. Promises stay even if they now exceed it; every further
+    /// reservation then fails until enough is released.
     pub fn set_capacity(&self, host: Bytes) {
         self.account().machine.host.available = host;
     }
 
-    /// Changes the capacity of the accelerator, in the same way.
+    /// Changes the capacity of the accelerator, with the same effect.
     pub fn set_device_capacity(&self, device: Bytes) {
         if let Some(accelerator) = &mut self.account().machine.accelerator {
             accelerator.free = device;
@@ -164,7 +163,8 @@ impl Ledger {
         self.account().entries.values().cloned().collect()
     }
 
-    /// Ignores poisoning: changes to the account cannot panic half-way, so it is consistent even after a panic.
+    /// Ignores poisoning: changes to the account cannot panic half-way, so it is consistent even
+    /// after a panic.
     fn account(&self) -> MutexGuard<'_, Account> {
         lock(&self.0)
     }
@@ -177,7 +177,8 @@ impl Account {
 }
 
 impl Reservation {
-    /// Moves `bytes` of this reservation into one of its own: weights, for example, outlive their first context.
+    /// Moves `bytes` of this reservation into a separate one: weights, for example, outlive their
+    /// first context.
     pub fn split(&self, label: &str, bytes: impl Into<Amount>) -> Reservation {
         let bytes = bytes.into();
         let ledger = &self.0.ledger;
@@ -194,8 +195,8 @@ impl Reservation {
         Reservation(Held { ledger: ledger.clone(), id })
     }
 
-    /// Records what was really taken. If less than reserved, the rest is released; if more, as much of the excess as is free is
-    /// added.
+    /// Records the memory actually used. If less than reserved, the rest is released; if more, the
+    /// excess is added as far as memory is free.
     pub fn commit(self, measured: impl Into<Amount>) -> Lease {
         let (Reservation(held), measured) = (self, measured.into());
         let mut account = held.ledger.account();
@@ -205,7 +206,7 @@ impl Reservation {
             let booked = measured.min(entry.bytes + free);
             if booked != measured {
                 tracing::warn!(
-                    "{} took {measured}, {} were reserved and the rest is not free; memory may run short",
+                    "{} took {measured}, more than the {} reserved, and the rest is not free; memory may run short",
                     entry.label,
                     entry.bytes
                 );
@@ -221,7 +222,7 @@ impl Reservation {
 }
 
 impl Lease {
-    /// The memory of its entry.
+    /// The memory of this lease's entry.
     pub fn bytes(&self) -> Amount {
         self.0.ledger.account().entries.get(&self.0.id).map_or(Amount::default(), |entry| entry.bytes)
     }
@@ -331,7 +332,7 @@ mod tests {
         assert_eq!(mac.free(), before);
     }
 
-    /// Reserves, commits and drops; in each action the first number picks what is done.
+    /// Reserves, commits and drops; in each action the first number selects what is done.
     fn act(ledger: &Ledger, actions: &[(u8, u64)]) {
         let (mut reserved, mut leased) = (Vec::new(), Vec::new());
         for &(action, bytes) in actions {
@@ -340,7 +341,8 @@ mod tests {
                 2 => leased.extend(reserved.pop().map(|held: Reservation| held.commit(Bytes(bytes)))),
                 _ => drop(leased.pop()),
             }
-            // Other threads may act between two calls, so only the sum of one reading of the entries is exact.
+            // Other threads may act between two calls, so only the sum over one reading of the
+            // entries is exact.
             let held: Amount = ledger.entries().iter().map(|entry| entry.bytes).sum();
             assert!(held.fits(ledger.capacity()), "{held} of {} promised", ledger.capacity());
         }

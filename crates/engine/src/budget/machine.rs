@@ -1,4 +1,4 @@
-//! Describes the memories where models can be placed: the host's, and an accelerator's own or shared one.
+//! Describes the memories in which models can be placed: the host's, and an accelerator's own or shared one.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,17 +29,17 @@ impl fmt::Display for Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accelerator {
     pub kind: Kind,
-    /// Whether it uses a part of the host's memory; if false it has its own.
+    /// Whether it uses part of the host's memory; if false, it has its own.
     pub shared: bool,
     pub total: Bytes,
-    /// Memory that this program may still take: on Metal the working set, less what is in use.
+    /// Memory that this program may still use; on Metal the working set minus the memory in use.
     pub free: Bytes,
     /// Bytes per second that can be read from its memory.
     pub bandwidth: Bytes,
 }
 
 impl Accelerator {
-    /// An accelerator as its driver reports it, with an assumed bandwidth.
+    /// An accelerator as reported by its driver, with an assumed bandwidth.
     pub fn found(kind: Kind, shared: bool, total: Bytes, free: Bytes) -> Accelerator {
         let bandwidth = match (kind, shared) {
             (Kind::Metal, _) => METAL_BANDWIDTH,
@@ -59,10 +59,12 @@ pub struct Machine {
     pub accelerator: Option<Accelerator>,
 }
 
-/// Memory that driver and libraries take on a card before any model: 0.7 GB on a 16 GB card.
+/// Memory that driver and libraries take on a card before any model is loaded: 0.7 GB on a 16 GB
+/// card.
 const CARD_OVERHEAD: Bytes = Bytes(700_000_000);
 
-/// Assumed bandwidths, bytes per second: two channels of DDR5-5600 at half their 90 GB/s, a card like the RTX 4060, a base M4.
+/// Assumed bandwidths in bytes per second: two channels of DDR5-5600 at half their 90 GB/s, a card
+/// like the RTX 4060, a base M4.
 const HOST_BANDWIDTH: Bytes = Bytes(45_000_000_000);
 const CARD_BANDWIDTH: Bytes = Bytes(256_000_000_000);
 const METAL_BANDWIDTH: Bytes = Bytes(120_000_000_000);
@@ -106,7 +108,8 @@ impl Machine {
         self.accelerator.is_some_and(|gpu| !gpu.shared)
     }
 
-    /// The machine with at most `budget` bytes to use: of the accelerator's memory if there is one, else of the host's.
+    /// The machine with at most `budget` usable bytes: of the accelerator's memory if there is one,
+    /// else of the host's.
     pub fn limited_to(mut self, budget: Bytes) -> Machine {
         match &mut self.accelerator {
             Some(gpu) => gpu.free = gpu.free.min(budget),
@@ -120,8 +123,8 @@ impl Machine {
         Amount { host: self.host.available, device: self.accelerator.map_or(Bytes::ZERO, |gpu| gpu.free) }
     }
 
-    /// Bytes used by the CPU and by the accelerator, as an amount on the two accounts: in a shared memory, the accelerator's bytes
-    /// count on both.
+    /// Bytes used by the CPU and by the accelerator, as an amount on the two accounts: in shared
+    /// memory, the accelerator's bytes count on both.
     pub fn amount(&self, host: Bytes, device: Bytes) -> Amount {
         match self.accelerator {
             Some(gpu) if gpu.shared => Amount { host: host + device, device },
@@ -135,7 +138,8 @@ impl Machine {
         if self.is_separate() { amount.host + amount.device } else { amount.host }
     }
 
-    /// The part of `amount` in the main memory for models: the accelerator's if there is one, else the host's.
+    /// The part of `amount` in the main memory for models: the accelerator's if there is one, else
+    /// the host's.
     pub fn main(&self, amount: Amount) -> Bytes {
         if self.accelerator.is_some() { amount.device } else { amount.host }
     }
@@ -146,8 +150,8 @@ impl Machine {
     }
 }
 
-/// GPU memory that Metal allows one program (`recommendedMaxWorkingSetSize`): two thirds of the memory up to 36 GiB, three
-/// quarters above, unless `iogpu.wired_limit_mb` is set.
+/// GPU memory that Metal allows one program (`recommendedMaxWorkingSetSize`): two thirds of memory
+/// up to 36 GiB, three quarters above, unless `iogpu.wired_limit_mb` is set.
 fn working_set(total: Bytes) -> Bytes {
     if total <= Bytes::gib(36) { Bytes(total.0 / 3 * 2) } else { Bytes(total.0 / 4 * 3) }
 }
@@ -197,7 +201,8 @@ impl DeviceName {
         self.kind.is_none() && self.size.is_none()
     }
 
-    /// The machine it names; host memory that is not named is this machine's. `None` if that is unknown.
+    /// The machine that it names; host memory that is not named is this machine's. `None` if that
+    /// is unknown.
     pub fn machine(&self) -> Option<Machine> {
         Some(match (self.kind, self.size) {
             (Some(Kind::Metal), Some(size)) => Machine::metal(size),

@@ -9,7 +9,7 @@ use crate::base::Cancel;
 /// How urgent a chunk of work is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
-    /// Indexing, warming up.
+    /// Indexing and warming up.
     Background,
     /// A step of a plan.
     Step,
@@ -17,7 +17,8 @@ pub enum Priority {
     User,
 }
 
-/// A waiter rises one level each time it has waited this long (some eight chunks of 250 ms), so that none starves.
+/// A waiter rises one level each time it has waited this long (about eight chunks of 250 ms), so
+/// that none starves.
 const AGEING: Duration = Duration::from_secs(2);
 
 /// How often a waiter checks whether it was cancelled.
@@ -95,7 +96,8 @@ impl Permit {
 }
 
 impl Shared {
-    /// Ignores poisoning: changes to the state cannot panic half-way, so it is consistent even after a panic.
+    /// Ignores poisoning: changes to the state cannot panic half-way, so it is consistent even
+    /// after a panic.
     fn lock(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
     }
@@ -108,7 +110,7 @@ impl Drop for Guard {
     }
 }
 
-/// The ticket whose turn it is: the one of highest level, among equals the oldest.
+/// The ticket whose turn it is: the one with the highest level, and among equals the oldest.
 fn first(waiting: &[Waiter], now: Instant) -> Option<u64> {
     let level = |waiter: &Waiter| {
         let waited = now.saturating_duration_since(waiter.since);
@@ -124,7 +126,8 @@ mod tests {
 
     use super::*;
 
-    /// Each waiter is a priority and the seconds it has waited; tickets count from 0 in order of arrival.
+    /// Each waiter is a priority and the seconds it has waited; tickets count from 0 in order of
+    /// arrival.
     fn check(waiters: &[(Priority, u64)], expected: Option<u64>) {
         let now = Instant::now() + Duration::from_secs(100);
         let waiting: Vec<Waiter> = waiters

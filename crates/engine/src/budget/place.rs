@@ -1,4 +1,4 @@
-//! Computes how much memory a model takes on host and accelerator with given settings, and how fast it can decode.
+//! Computes a model's memory on host and accelerator with given settings, and how fast it can decode.
 
 use super::machine::{Kind, Machine};
 use super::repack::{self, TOKENS, is_tied};
@@ -9,7 +9,7 @@ use crate::models::gguf::{Header, Tensor};
 /// Memory of a model, by lifetime.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// Held as long as any context uses them.
+    /// Held as long as any context uses the weights.
     pub weights: Amount,
     pub context: Amount,
 }
@@ -27,7 +27,8 @@ pub fn overrun(amount: Amount, machine: &Machine) -> Bytes {
 }
 
 impl LoadSettings {
-    /// The same with the last `gpu_layers` layers on the accelerator, if there is one; `None` means all layers.
+    /// The same settings with the last `gpu_layers` layers on the accelerator, if there is one;
+    /// `None` means all layers.
     pub fn placed(self, header: &Header, gpu_layers: Option<u32>, machine: &Machine) -> LoadSettings {
         let on_device = if machine.accelerator.is_some() { gpu_layers.unwrap_or(u32::MAX) } else { 0 };
         LoadSettings { layers_on_host: (header.layers + 1).saturating_sub(on_device), ..self }
@@ -38,7 +39,7 @@ impl LoadSettings {
         (header.layers + 1).saturating_sub(self.layers_on_host)
     }
 
-    /// Whether the accelerator alone computes the model.
+    /// Whether the model is computed by the accelerator alone.
     pub fn is_on_accelerator(&self) -> bool {
         self.layers_on_host == 0 && self.experts_on_host == 0
     }
@@ -79,32 +80,34 @@ pub fn need(header: &Header, settings: &LoadSettings, machine: &Machine) -> Foot
     Footprint { weights: charged(weights), context: charged(context) }
 }
 
-/// Memory that CUDA takes for the kernels of a model, cuBLAS, recorded graphs and ggml's pool of working memory.
-/// Measured on an H200 (CUDA 13, `bench memory`): 80 MiB for a 135M and a 1.2B, 178 MiB for a 24B with experts, 270 to
-/// 284 MiB with experts on the host.
+/// Memory that CUDA takes for a model's kernels, cuBLAS, recorded graphs and ggml's pool of working
+/// memory. Measured on an H200 (CUDA 13, `bench memory`): 80 MiB for a 135M and a 1.2B, 178 MiB for
+/// a 24B with experts, 270 to 284 MiB with experts on the host.
 const CUDA_LIBRARIES: Bytes = Bytes::mib(60);
 const CUDA_POOL: Bytes = Bytes::mib(24);
 const CUDA_EXPERTS: Bytes = Bytes::mib(100);
 
 fn cuda_scratch(header: &Header, settings: &LoadSettings) -> Bytes {
-    // Attention reads quantized keys and values as a copy in f16, of one layer and all slots.
+    // Attention reads quantised keys and values as a copy in f16, for one layer and all slots.
     let as_f16 = LoadSettings { kv_type: "f16".to_owned(), ..settings.clone() };
     let is_quantized = settings.kv_type != "f16";
     let copy = if is_quantized { cache::kv_of_widest_layer(header, &as_f16) } else { Bytes::ZERO };
     let experts = if header.experts > 0 { CUDA_EXPERTS } else { Bytes::ZERO };
-    // A large batch is multiplied on the device even where the matrix is on the host: it is copied there first.
+    // A large batch is multiplied on the device even if the matrix is on the host: it is copied
+    // there first.
     let on_host = header.used_tensors().filter(|tensor| tensor.name != TOKENS && is_on_host(header, settings, tensor));
     let staged = on_host.map(|tensor| tensor.bytes).max().unwrap_or(Bytes::ZERO);
     CUDA_LIBRARIES + CUDA_POOL.max(copy) + experts + staged
 }
 
-/// The numbers in the states of all recurrent layers, and of those on the host.
+/// Numbers in the states of all recurrent layers, and of those on the host.
 fn recurrent(header: &Header, on_host: impl Fn(usize) -> bool) -> (u64, u64) {
     let layers = header.kept.iter().enumerate().map(|(number, layer)| (number, u64::from(layer.state)));
     layers.fold((0, 0), |(all, here), (number, state)| (all + state, here + if on_host(number) { state } else { 0 }))
 }
 
-/// Whether a tensor is on the host. The token table always is; tensors outside layers are where the last layer is.
+/// Whether a tensor is on the host. The token table always is; tensors outside layers are where the
+/// last layer is.
 fn is_on_host(header: &Header, settings: &LoadSettings, tensor: &Tensor) -> bool {
     if tensor.name == TOKENS {
         return true;
@@ -129,11 +132,12 @@ pub fn experts_moved(header: &Header, settings: &LoadSettings) -> u32 {
     expert_layers(header).map_or(0, |(first, _)| settings.experts_on_host.saturating_sub(first))
 }
 
-/// Decoding speed without repacked weights relative to repacked ones: 17 instead of 28 tokens per second (24B, two AVX-512 cores).
+/// Decoding speed without repacked weights relative to repacked ones: 17 instead of 28 tokens per
+/// second (24B, two AVX-512 cores).
 const PLAIN_SPEED: f64 = 17.0 / 28.0;
 
-/// Upper bound of the tokens per second of one slot, from memory bandwidth: each token reads every active weight and half of a
-/// full KV cache once. Real programs reach 30 to 60 % of it.
+/// Upper bound of the tokens per second of one slot, from memory bandwidth: each token reads every
+/// active weight and half of a full KV cache once. Real programs reach 30 to 60 % of it.
 pub fn tokens_per_second(header: &Header, settings: &LoadSettings, machine: &Machine) -> f64 {
     let (mut host, mut device) = (0.0, 0.0);
     for tensor in header.used_tensors() {
@@ -161,8 +165,8 @@ pub fn tokens_per_second(header: &Header, settings: &LoadSettings, machine: &Mac
     if seconds > 0.0 { 1.0 / seconds } else { 0.0 }
 }
 
-/// Bytes of a tensor that one token reads: of experts only those used, of the token table none unless it is also the output
-/// matrix.
+/// Bytes of a tensor that one token reads: for experts only those used; for the token table none,
+/// unless it is also the output matrix.
 fn read_per_token(header: &Header, tensor: &Tensor) -> f64 {
     let bytes = tensor.bytes.0 as f64;
     match header.experts {
@@ -182,12 +186,14 @@ mod tests {
     use super::*;
     use crate::budget::example::{self, hybrid};
 
-    /// Eight layers of 17 MiB, the third and the seventh with attention, and a token table of 68 MiB that is the output matrix too.
+    /// Eight layers of 17 MiB, the third and the seventh with attention, and a token table of 68
+    /// MiB that is also the output matrix.
     fn dense() -> Header {
         hybrid(8, 1024, 0, "q8_0")
     }
 
-    /// Keys and values take 32 MiB in each of the two layers, states 16 KiB in each of the others.
+    /// Keys and values take 32 MiB in each of the two attention layers, states 16 KiB in each of
+    /// the others.
     fn wanted() -> LoadSettings {
         LoadSettings { marks: 4, ..example::wanted(8192, 2, "f16") }
     }
@@ -256,7 +262,7 @@ mod tests {
 
     #[test]
     fn experts_may_stay_on_the_host_while_their_layers_do_not() {
-        // Experts take 8.5 MiB a layer, the rest of a layer 4.25 MiB.
+        // Experts take 8.5 MiB per layer, the rest of a layer 4.25 MiB.
         let (header, card) = (hybrid(8, 1024, 4, "q8_0"), with_card(Kind::Vulkan));
         let all = Estimate::of(&header, &wanted());
         let (inside, moved) = (need(&header, &on_host(0, 0), &card), need(&header, &on_host(0, 2), &card));
@@ -308,7 +314,7 @@ mod tests {
     #[test]
     fn of_experts_only_those_used_are_read_and_of_the_tokens_only_the_output_matrix() {
         assert_eq!(bytes_per_token(&dense()), Bytes::mib(68 + 8 * 17));
-        // Four of sixteen: 8.5 MiB a layer.
+        // Four of sixteen: 8.5 MiB per layer.
         let mut header = hybrid(8, 1024, 16, "q8_0");
         assert_eq!(bytes_per_token(&header), Bytes::mib(68 + 8 * 4 + 2 + 8 * 8 + 4));
         let output = Tensor { name: "output.weight".into(), bytes: Bytes::mib(1), ..header.tensors[0].clone() };

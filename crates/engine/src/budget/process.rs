@@ -7,12 +7,13 @@ pub fn peak_memory() -> Option<Bytes> {
     status_line("VmHWM:")
 }
 
-/// Resident memory in anonymous pages, and in mapped files (weights, program code); `None` on systems other than Linux.
+/// Resident memory in anonymous pages and in mapped files (weights, program code); `None` on
+/// systems other than Linux.
 pub fn anonymous_and_mapped() -> Option<(Bytes, Bytes)> {
     Some((status_line("RssAnon:")?, status_line("RssFile:")?))
 }
 
-/// The value of a line of `/proc/self/status`, such as `VmHWM:     81234 kB`.
+/// The value of a line in `/proc/self/status`, such as `VmHWM:     81234 kB`.
 fn status_line(name: &str) -> Option<Bytes> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;

@@ -1,4 +1,4 @@
-//! Determines which matrices the CPU code copies into another layout, and the size of the copies.
+//! Determines which matrices the CPU backend copies into another layout, and the size of the copies.
 
 use std::sync::OnceLock;
 
@@ -21,8 +21,8 @@ enum Order {
     Tiles,
 }
 
-/// The layout on this machine. ggml compiles its AMX kernels for CPUs with AMX and AVX-512 VNNI; the flags in `/proc/cpuinfo`
-/// say whether the system supports AMX.
+/// The layout on this machine. ggml compiles its AMX kernels for CPUs with AMX and AVX-512 VNNI;
+/// the flags in `/proc/cpuinfo` show whether the system supports AMX.
 fn order() -> Order {
     static ORDER: OnceLock<Order> = OnceLock::new();
     *ORDER.get_or_init(|| {
@@ -39,7 +39,7 @@ pub fn has_tiles() -> bool {
     order() == Order::Tiles
 }
 
-/// Size of the copy of a matrix; `None` if it is used as it is in the file.
+/// Size of the copy of a matrix; `None` if it is used as stored in the file.
 pub(super) fn copy(tensor: &Tensor) -> Option<Bytes> {
     copy_in(order(), tensor)
 }
@@ -74,9 +74,10 @@ pub enum Lies {
     AsInFile,
 }
 
-/// The matrices of a model that must not be in tiles although they could, because they are multiplied with a batch of sequences:
-/// the AMX kernel would take such a matrix for one matrix per sequence and read beyond it (`ggml-cpu/amx/mmq.cpp`; the kernels
-/// for interleaved rows handle batches).
+/// The matrices of a model that must not be in tiles although they could, because they are
+/// multiplied with a batch of sequences: the AMX kernel would treat such a matrix as one matrix per
+/// sequence and read out of bounds (`ggml-cpu/amx/mmq.cpp`; the kernels for interleaved rows handle
+/// batches).
 pub fn untiled(header: &Header) -> Vec<(&Tensor, Lies)> {
     untiled_in(order(), header)
 }
@@ -87,7 +88,7 @@ fn untiled_in(order: Order, header: &Header) -> Vec<(&Tensor, Lies)> {
     header.tensors.iter().filter(would).map(|tensor| (tensor, lies(tensor))).collect()
 }
 
-/// Whether a matrix is multiplied with a batch of sequences: those of LFM2's convolutions are.
+/// Whether a matrix is multiplied with a batch of sequences, as those of LFM2's convolutions are.
 fn is_batched(tensor: &Tensor) -> bool {
     let layer = tensor.name.strip_prefix("blk.").and_then(|rest| rest.split_once('.'));
     layer.is_some_and(|(_, matrix)| ["shortconv.in_proj.weight", "shortconv.out_proj.weight"].contains(&matrix))
@@ -111,12 +112,13 @@ pub fn copies(header: &Header) -> bool {
     header.tensors.iter().any(|tensor| copy(tensor).is_some())
 }
 
-/// Size of the copies of a model, and of the tensors that are used as they are in the file.
+/// Size of a model's copies, and of the tensors that are used as stored in the file.
 pub(super) fn split(header: &Header, repack: bool) -> (Bytes, Bytes) {
     if !repack {
         return (Bytes::ZERO, header.used_tensors().map(|tensor| tensor.bytes).sum());
     }
-    // A tied token table exists twice: the copy is multiplied as output matrix, the original is used for lookups.
+    // A tied token table exists twice: the copy is multiplied as output matrix, the original is
+    // used for lookups.
     let is_multiplied = |tensor: &&Tensor| tensor.name != TOKENS || is_tied(header);
     let is_kept = |tensor: &&Tensor| tensor.name == TOKENS || copy(tensor).is_none();
     let copies = header.used_tensors().filter(is_multiplied).filter_map(copy).sum();
@@ -174,7 +176,7 @@ mod tests {
         ]);
         let found = untiled_in(Order::Tiles, &header);
         let named: Vec<(&str, Lies)> = found.iter().map(|(tensor, lies)| (tensor.name.as_str(), *lies)).collect();
-        // Six bits have kernels for rows on ARM, where there are no tiles.
+        // Six-bit types have kernels for rows on ARM, where there are no tiles.
         let six = if cfg!(target_arch = "aarch64") { Lies::InRows } else { Lies::AsInFile };
         assert_eq!(named, [(in_rows, Lies::InRows), (as_in_file, six)]);
         assert_eq!(copy_in(Order::Tiles, found[0].0), Some(Bytes(1_000_000)));
@@ -193,7 +195,7 @@ mod tests {
         assert_eq!(split(&header, true).0, one);
         header.tensors[0].bytes = Bytes::mib(32);
         assert_eq!(split(&header, true), (one, Bytes::mib(32 + 8 + 8)));
-        // Blocks for further tokens are not loaded.
+        // Blocks for predicting further tokens are not loaded.
         header.tensors.push(eight("blk.3.ffn_up.weight", "f32", 4));
         header.unused_blocks = 1;
         assert_eq!(split(&header, true), (one, Bytes::mib(32 + 8 + 8)));

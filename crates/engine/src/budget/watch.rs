@@ -1,13 +1,13 @@
-//! Adjusts the ledger's capacity to the machine's available memory: down at once, up only after several readings.
+//! Adjusts the ledger to the machine's available memory: down at once, up only after several readings.
 
 use super::Ledger;
 use super::machine::HEADROOM;
 use crate::base::Bytes;
 
-/// Differences below this are ignored, because other programs cause them all the time.
+/// Smaller differences are ignored, because other programs cause them all the time.
 const SMALL_CHANGE: Bytes = Bytes::mib(256);
 
-/// Readings in a row that must show more memory before the capacity rises.
+/// Number of consecutive readings that must show more memory before the capacity rises.
 const PATIENCE: u32 = 5;
 
 /// The state between readings.
@@ -24,8 +24,9 @@ impl Watch {
         Watch { ceiling, more_seen: 0, least_more: Bytes::ZERO }
     }
 
-    /// The new capacity if it has to change, from the memory `available` on the machine and the anonymous memory that this process
-    /// `holds` (mapped weights count as available, because the system can reclaim them).
+    /// The new capacity if it must change, from the memory `available` on the machine and the
+    /// anonymous memory that this process `holds` (mapped weights count as available, because the
+    /// system can reclaim them).
     pub fn next(&mut self, capacity: Bytes, available: Bytes, holds: Bytes) -> Option<Bytes> {
         let possible = (available + holds).saturating_sub(HEADROOM).min(self.ceiling);
         if possible + SMALL_CHANGE <= capacity {
@@ -47,26 +48,28 @@ impl Watch {
 
     /// Takes one reading of this machine and adjusts the host capacity of `ledger`.
     pub fn poll(&mut self, ledger: &Ledger) {
-        // Without the memory of this process, each of our own loads would look like less available memory.
+        // Without counting this process's memory, each of our own loads would look like less
+        // available memory.
         let Some((holds, _)) = super::process::anonymous_and_mapped() else { return };
         let Some(host) = super::device::host() else { return };
         let before = ledger.capacity().host;
         if let Some(capacity) = self.next(before, host.available, holds) {
-            tracing::info!("{capacity} of memory are there for models, {before} before");
+            tracing::info!("{capacity} of memory are available for models, {before} before");
             ledger.set_capacity(capacity);
         }
     }
 
-    /// Adjusts the capacity of an accelerator that has `free` bytes now. Does nothing during a load, because it is unknown how much
-    /// of it is already in memory.
+    /// Adjusts the capacity of an accelerator that now has `free` bytes. Does nothing during a
+    /// load, because it is unknown how much of it is already in memory.
     pub fn poll_device(&mut self, ledger: &Ledger, free: Bytes) {
         if ledger.entries().iter().any(|entry| entry.measured.is_none()) {
             return;
         }
         let (before, holds) = (ledger.capacity().device, ledger.promised().device);
-        // No headroom on the accelerator: `free` is what may be taken, and other programs use the host.
+        // No headroom on the accelerator: `free` is what may be used, and other programs use the
+        // host.
         if let Some(capacity) = self.next(before, free + HEADROOM, holds) {
-            tracing::info!("{capacity} of the accelerator's memory are there for models, {before} before");
+            tracing::info!("{capacity} of the accelerator's memory are available for models, {before} before");
             ledger.set_device_capacity(capacity);
         }
     }
@@ -78,7 +81,8 @@ mod tests {
     use crate::budget::Amount;
     use crate::budget::machine::{Kind, Machine};
 
-    /// Readings of available memory in MiB, one after the other, with a ledger of 4,096 and a ceiling of 8,192.
+    /// Readings of available memory in MiB, in sequence, with a ledger of 4,096 and a ceiling of
+    /// 8,192.
     fn check(readings: &[u64], expected: u64) {
         let (mut watch, mut capacity) = (Watch::new(Bytes::gib(8)), Bytes::gib(4));
         for &available in readings {

@@ -1,14 +1,15 @@
-//! Takes out of a JSON schema what a grammar cannot keep: annotations, formats, and constraints that need a look back.
+//! Removes from a JSON schema what a grammar cannot enforce: annotations, formats, non-local constraints.
 //!
-//! The keys of a schema are constraints and annotations. `format`, `title`, `examples` and keys of no draft are
-//! annotations (JSON Schema 2020-12, validation, 7.2.1). Constraints such as `not`, `if` or `uniqueItems` cannot be kept
-//! while a text is written; the text is then held to the others, and a note names those that are left out.
+//! The keys of a schema are constraints and annotations. `format`, `title`, `examples` and keys of
+//! no draft are annotations (JSON Schema 2020-12, validation, 7.2.1). Constraints such as `not`,
+//! `if` or `uniqueItems` cannot be enforced while text is being generated; the text then meets the
+//! others, and a note lists those that are left out.
 
 use serde_json::{Map, Value, json};
 
 use super::grammar;
 
-/// Constraints of JSON Schema that no grammar here keeps.
+/// Constraints of JSON Schema that no grammar here enforces.
 const NOT_KEPT: [&str; 14] = [
     "not",
     "if",
@@ -26,18 +27,20 @@ const NOT_KEPT: [&str; 14] = [
     "unevaluatedProperties",
 ];
 const TYPES: [&str; 7] = ["null", "boolean", "number", "integer", "string", "array", "object"];
-/// Maximum length and number of elements that is counted; a value that may be longer may have any length.
+/// Maximum length and number of elements that is counted; a value that may be longer may have any
+/// length.
 const COUNTED_MAX: u64 = 2_000;
 
-/// A schema that a grammar can keep.
+/// A schema that a grammar can enforce.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expressible {
     pub schema: Value,
-    /// The parts of the schema that are not kept, each with its place.
+    /// The parts of the schema that are not enforced, each with its place.
     pub notes: Vec<String>,
 }
 
-/// The part of `schema` that a grammar can keep. References must be `#/$defs/NAME`. An error says why nothing can be written under it.
+/// The part of `schema` that a grammar can enforce. References must be `#/$defs/NAME`. The error
+/// says why nothing can be written under it.
 pub fn expressible(schema: &Value) -> Result<Expressible, String> {
     let mut notes = Vec::new();
     let mut kept = keep(schema, "", &mut notes);
@@ -56,19 +59,21 @@ pub fn expressible(schema: &Value) -> Result<Expressible, String> {
     }
 }
 
-/// The same for the arguments of a call, which are an object: where nothing else can be kept, any object.
+/// The same for the arguments of a call, which form an object: any object, if nothing else can be
+/// enforced.
 pub fn arguments(schema: &Value) -> Expressible {
     let mut schema = schema.clone();
     if let Value::Object(fields) = &mut schema {
-        // A list of types or none would let a call have no object.
+        // A list of types, or no type, would allow a call without an object.
         fields.insert("type".to_owned(), "object".into());
     }
     close(&mut schema);
     expressible(&schema).unwrap_or_else(|why| Expressible { schema: json!({ "type": "object" }), notes: vec![why] })
 }
 
-/// Closes the objects that list their properties and do not say whether there may be others, because small models go on
-/// adding some. Parts and alternatives are left as they are: to close one part would forbid the others.
+/// Closes the objects that list their properties and do not say whether others are allowed, because
+/// small models keep adding some. Parts and alternatives are left as they are: closing one part
+/// would forbid the others.
 fn close(schema: &mut Value) {
     let Value::Object(fields) = schema else { return };
     if ["allOf", "anyOf", "oneOf", "$ref", "patternProperties"].iter().any(|key| fields.contains_key(*key)) {
@@ -83,7 +88,7 @@ fn close(schema: &mut Value) {
     }
 }
 
-/// Whether `name` of `stored` is a reference that leads to itself, and so says nothing.
+/// Whether `name` in `stored` is a reference to itself, and so means nothing.
 fn leads_back(stored: &Map<String, Value>, name: &str) -> bool {
     let mut at = name;
     for _ in 0..=stored.len() {
@@ -111,7 +116,7 @@ fn keep(schema: &Value, place: &str, notes: &mut Vec<String>) -> Value {
             notes.push(format!("`{key}`{} cannot be kept by a grammar", at(place)));
             continue;
         }
-        // A grammar cannot see to it that only one of them holds.
+        // A grammar cannot ensure that only one of them holds.
         let name = if key == "oneOf" { "anyOf" } else { key };
         match kept_value(name, value, place, notes) {
             Some(Some(value)) if name == "anyOf" && kept.contains_key(name) => beside = Some(value),
@@ -129,7 +134,8 @@ fn keep(schema: &Value, place: &str, notes: &mut Vec<String>) -> Value {
     if fields.get("nullable") == Some(&Value::Bool(true)) { or_null(kept) } else { Value::Object(kept) }
 }
 
-/// The part of a key's value that is kept; the inner `None` if its type is wrong, the outer one if the key is an annotation.
+/// The part of a key's value that is enforced; the inner `None` if its type is wrong, the outer one
+/// if the key is an annotation.
 fn kept_value(key: &str, value: &Value, place: &str, notes: &mut Vec<String>) -> Option<Option<Value>> {
     let below = |name: &str| format!("{place}.{name}");
     let valid = |is_valid: bool| is_valid.then(|| value.clone());
@@ -178,7 +184,7 @@ fn types(value: &Value) -> Option<Value> {
     }
 }
 
-/// A closed object that requires a name it does not have could never be written.
+/// A closed object that requires a property it does not have could never be written.
 fn closed_without_names(kept: &mut Map<String, Value>) {
     if kept.get("additionalProperties") != Some(&Value::Bool(false)) || kept.contains_key("patternProperties") {
         return;
@@ -190,7 +196,7 @@ fn closed_without_names(kept: &mut Map<String, Value>) {
     }
 }
 
-/// The schema with `null` next to it, as OpenAPI 3.0 means by `nullable`.
+/// The schema or `null`, which is the meaning of `nullable` in OpenAPI 3.0.
 fn or_null(mut kept: Map<String, Value>) -> Value {
     if kept.is_empty() {
         return json!({});
@@ -212,7 +218,7 @@ fn at(place: &str) -> String {
     if place.is_empty() { String::new() } else { format!(" of `{}`", place.trim_start_matches('.')) }
 }
 
-/// The schema without the properties under which nothing can be written, each named.
+/// The schema without the properties under which nothing can be written, each listed.
 fn relaxed(mut kept: Value, mut notes: Vec<String>) -> Result<Expressible, String> {
     let stored = kept.get("$defs").cloned();
     if let Some(properties) = kept.get_mut("properties").and_then(Value::as_object_mut) {
@@ -222,12 +228,14 @@ fn relaxed(mut kept: Value, mut notes: Vec<String>) -> Result<Expressible, Strin
                 alone["$defs"] = stored.clone();
             }
             if let Err(why) = grammar::compiles(&alone) {
-                notes.push(format!("`{name}` may be anything, because no grammar can be made of its schema: {why}"));
+                notes.push(format!(
+                    "`{name}` may be anything, because its schema cannot be turned into a grammar: {why}"
+                ));
                 *one = json!({});
             }
         }
     }
-    grammar::compiles(&kept).map_err(|why| format!("no grammar can be made of the schema: {why}"))?;
+    grammar::compiles(&kept).map_err(|why| format!("the schema cannot be turned into a grammar: {why}"))?;
     Ok(Expressible { schema: kept, notes })
 }
 

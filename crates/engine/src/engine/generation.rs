@@ -12,7 +12,7 @@ use super::sampler::Choice;
 use super::text::{self, TextStream};
 use super::worker::Update;
 
-/// Time without a piece after which waiting is reported, each time it passes.
+/// Time without a piece after which a pulse is sent, repeatedly.
 const BEAT: Duration = Duration::from_secs(1);
 
 /// A running generation. Dropping it cancels the work within one chunk.
@@ -26,12 +26,12 @@ pub struct Generation {
     ready: Vec<Piece>,
     tokens: Vec<Token>,
     choices: Vec<Choice>,
-    /// Of the tokens since they were last taken.
+    /// Log-probabilities since they were last taken.
     logprobs: Vec<Logprobs>,
     /// When a piece of the stream was last returned.
     since: Instant,
     over: bool,
-    /// Why it ended early; returned after all pieces before it.
+    /// Why it ended early; returned after all earlier pieces.
     failed: Option<EngineError>,
 }
 
@@ -59,8 +59,8 @@ impl Generation {
         }
     }
 
-    /// The next piece; `None` after [`Piece::Finished`]. Returns a [`Piece::Queued`] or [`Piece::Pulse`] when nothing
-    /// else happens for a second.
+    /// The next piece; `None` after [`Piece::Finished`]. Returns a [`Piece::Queued`] or
+    /// [`Piece::Pulse`] if nothing else happens for a second.
     pub async fn next(&mut self) -> Result<Option<Piece>, EngineError> {
         loop {
             if let Some(piece) = self.ready.pop() {
@@ -89,7 +89,7 @@ impl Generation {
         &self.tokens
     }
 
-    /// The same tokens, each with the entropy it was chosen at.
+    /// The same tokens, each with the entropy of its choice.
     pub fn choices(&self) -> &[Choice] {
         &self.choices
     }
@@ -104,13 +104,15 @@ impl Generation {
         text::bytes(&*self.vocabulary, token)
     }
 
-    /// Mean entropy of the tokens so far, in nats, low if the model is sure; `None` before the first token.
+    /// Mean entropy of the tokens so far in nats, low if the model is certain; `None` before the
+    /// first token.
     pub fn entropy(&self) -> Option<f32> {
         let sum: f32 = self.choices.iter().map(|choice| choice.entropy).sum();
         (!self.choices.is_empty()).then(|| sum / self.choices.len() as f32)
     }
 
-    /// Stops the work and returns the pieces that have arrived, including half a tag or half a character held back.
+    /// Stops the work and returns the pieces that have arrived, including a partial tag or
+    /// character held back.
     pub fn cancel(mut self) -> Vec<Piece> {
         self.updates.close();
         let mut pieces = Vec::new();
@@ -125,7 +127,7 @@ impl Generation {
         }
     }
 
-    /// Waits for the end and returns the whole answer; its text leaves thinking out.
+    /// Waits for the end and returns the whole answer; its text excludes thoughts.
     pub async fn collect(mut self) -> Result<Output, EngineError> {
         let mut text = String::new();
         while let Some(piece) = self.next().await? {

@@ -1,4 +1,4 @@
-//! Constrains a generation to a grammar: computes from a Lark text or a JSON schema which tokens may come next.
+//! Constrains a generation to a grammar: computes the allowed next tokens from a Lark text or a JSON schema.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,14 +10,14 @@ use toktrie::{ApproximateTokEnv, InferenceCapabilities, TokEnv, TokRxInfo, TokTr
 use super::decoder::{Token, Vocabulary};
 use crate::models::dialect::Prompt;
 
-/// The form that a generation has to have.
+/// The required form of a generation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Grammar {
     /// llguidance's Lark dialect; `<|name|>` stands for a control token.
     Lark(String),
     /// A Lark text in parts.
     Marked(Vec<Part>),
-    /// JSON that is valid under the schema, in one line or indented.
+    /// JSON that is valid under the schema, on one line or indented.
     JsonSchema(Value),
 }
 
@@ -25,9 +25,9 @@ pub enum Grammar {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
     Lark(String),
-    /// Marks: control tokens or text, as in the vocabulary.
+    /// Marks: control tokens or text, depending on the vocabulary.
     Marks(String),
-    /// Any text up to marks, and they.
+    /// Any text up to and including the marks.
     Until(String),
 }
 
@@ -67,10 +67,11 @@ impl Grammars {
     }
 }
 
-/// The blanks allowed between two parts of JSON. Without a bound, a small model writes blank lines until its tokens are used up.
+/// The blanks allowed between two parts of JSON. Without a bound, a small model writes blank lines
+/// until its tokens are used up.
 const BLANKS: &str = r" |\n[ \t]{0,64}";
 
-/// The schema with a note to llguidance that bounds what is between the parts.
+/// The schema with an annotation for llguidance that bounds the blanks between parts.
 pub fn with_few_blanks(mut schema: Value) -> Value {
     if let Some(schema) = schema.as_object_mut() {
         schema.insert("x-guidance".to_owned(), json!({ "whitespace_pattern": BLANKS }));
@@ -78,7 +79,8 @@ pub fn with_few_blanks(mut schema: Value) -> Value {
     schema
 }
 
-/// Whether a grammar can be made of a JSON schema, whatever the vocabulary. The error is one line.
+/// Whether a JSON schema can be turned into a grammar, whatever the vocabulary. The error is one
+/// line.
 pub fn compiles(schema: &Value) -> Result<(), String> {
     let builder = GrammarBuilder::new(None, ParserLimits::default());
     let compiled = JsonCompileOptions::default().json_to_llg_no_validate(builder, schema.clone());
@@ -95,7 +97,7 @@ fn lark(vocabulary: &dyn Vocabulary, grammar: &[Part]) -> String {
             Part::Marks(marks) => text.push_str(&parts(vocabulary, marks).join(" ")),
             Part::Until(marks) => match &parts(vocabulary, marks)[..] {
                 [first, rest @ ..] if first.starts_with('"') => {
-                    // The shortest text: a longer one would hold the mark.
+                    // The shortest text: a longer one would contain the mark.
                     rules.push_str(&format!("\nuntil{index}[suffix={first}]: {TEXT}"));
                     text.push_str(&format!("until{index} {}", rest.join(" ")));
                 }
@@ -106,13 +108,13 @@ fn lark(vocabulary: &dyn Vocabulary, grammar: &[Part]) -> String {
     format!("{text}{rules}\n")
 }
 
-/// `marks` as terms of Lark: control tokens by their number, the text between them in quotes.
+/// `marks` as Lark terms: control tokens by number, the text between them in quotes.
 fn parts(vocabulary: &dyn Vocabulary, marks: &str) -> Vec<String> {
     let quoted = |text: &str| (!text.is_empty()).then(|| Value::String(text.to_owned()).to_string());
     let (mut parts, mut rest) = (Vec::new(), marks);
     for token in vocabulary.tokenize(&Prompt::default().special(marks)) {
         let name = vocabulary.control(token).and_then(|name| std::str::from_utf8(name).ok());
-        // Skip a control token that `marks` does not name: the tokenizer puts it before every text.
+        // Skip a control token that is not in `marks`: the tokenizer puts it before every text.
         let Some((before, after)) = name.filter(|name| !name.is_empty()).and_then(|name| rest.split_once(name)) else {
             continue;
         };
@@ -139,7 +141,8 @@ fn factory(vocabulary: &dyn Vocabulary) -> Result<ParserFactory, GrammarError> {
     Ok(factory)
 }
 
-/// A token as the token tree expects it: its bytes, or the marker byte and the name for a control token.
+/// A token in the form that the token tree expects: its bytes, or the marker byte and the name for
+/// a control token.
 fn word(vocabulary: &dyn Vocabulary, token: Token) -> Vec<u8> {
     match vocabulary.control(token) {
         Some(name) => [&[TokTrie::SPECIAL_TOKEN_MARKER], name].concat(),
@@ -153,7 +156,7 @@ pub struct Constraint {
 }
 
 impl Constraint {
-    /// Sets the logits of every token that may not come next to minus infinity.
+    /// Sets the logits of every forbidden next token to minus infinity.
     pub fn mask(&mut self, logits: &mut [f32]) -> Result<(), GrammarError> {
         let allowed = self.matcher.compute_mask_or_eos().map_err(|error| GrammarError(error.to_string()))?;
         let known = allowed.len().min(logits.len());
@@ -166,7 +169,7 @@ impl Constraint {
         Ok(())
     }
 
-    /// Moves past `token`; true when nothing may follow.
+    /// Advances past `token`; true if nothing may follow.
     pub fn accept(&mut self, token: Token) -> Result<bool, GrammarError> {
         self.matcher.consume_token(token.0 as TokenId).map_err(|error| GrammarError(error.to_string()))?;
         Ok(self.matcher.is_stopped())

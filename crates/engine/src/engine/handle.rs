@@ -1,4 +1,4 @@
-//! The cloneable handle to a model: takes prompts and returns streams of text; dropping a stream cancels its work.
+//! The cloneable handle to a model: takes prompts and returns streams of text. Dropping a stream cancels its work.
 
 use std::sync::Arc;
 use std::sync::mpsc as jobs;
@@ -18,8 +18,8 @@ use super::worker::{Busy, Inbox, Job, Pressure, Task, Update};
 use crate::budget::permit::{Permit, Priority};
 use crate::models::dialect::Prompt;
 
-/// Handle to a running model. Clones share it; when the last one is dropped the thread ends, and the weights and their
-/// memory are freed.
+/// Handle to a running model. Clones share it; when the last one is dropped, the thread ends and
+/// the weights and their memory are freed.
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
@@ -35,8 +35,8 @@ struct Inner {
 }
 
 impl Engine {
-    /// Starts the thread that owns the model. `body` builds the decoder on that thread and hands it to
-    /// [`Inbox::serve`]; it returns an error text if it cannot.
+    /// Starts the thread that owns the model. `body` builds the decoder on that thread and passes
+    /// it to [`Inbox::serve`]; it returns an error text if it cannot.
     pub fn spawn(
         model: &str,
         vocabulary: Arc<dyn Vocabulary>,
@@ -60,7 +60,7 @@ impl Engine {
             .name(format!("engine {model}"))
             .spawn(move || {
                 if let Err(reason) = body(inbox) {
-                    // Once the engine has started, nobody receives this and sending fails.
+                    // Once the engine has started, the receiver is gone and sending fails.
                     let _ = ready.send(Err(reason));
                 }
             })
@@ -76,7 +76,7 @@ impl Engine {
         &self.inner.model
     }
 
-    /// How many handles there are, this one included.
+    /// Number of handles, including this one.
     pub fn handles(&self) -> usize {
         Arc::strong_count(&self.inner)
     }
@@ -92,13 +92,14 @@ impl Engine {
     /// A greedy request for a rendered prompt, with the length of its fixed part.
     pub fn request(&self, prompt: &Prompt, max_tokens: usize) -> Request {
         let (start, prompt) = (self.tokenize(&prompt.fixed_part()), self.tokenize(prompt));
-        // The next characters may make another token of the last characters.
+        // The characters that follow may change how the last characters are tokenised.
         let fixed = start.iter().zip(&prompt).take_while(|(token, whole)| token == whole).count();
         Request { fixed, ..Request::new(prompt, max_tokens) }
     }
 
-    /// The same request with a limit for thoughts. If there are to be none, an empty one follows the prompt, unless the answer has a
-    /// grammar, which leaves no room for one that the prompt has not opened; nothing follows it if the model does not mark thoughts.
+    /// The same request with a limit on thoughts. If none are wanted, an empty thought follows the
+    /// prompt, unless the answer has a grammar, which leaves no room for a thought that the prompt
+    /// has not opened, or the model does not mark thoughts.
     pub fn limited(&self, request: Request, thinking: Thinking) -> Request {
         let (mut prompt, vocabulary) = (request.prompt, &*self.inner.vocabulary);
         if thinking.tokens_max == 0
@@ -109,30 +110,31 @@ impl Engine {
         Request { prompt, thinking: Some(thinking), ..request }
     }
 
-    /// How many requests wait for a slot. Returns at once, whatever the model does.
+    /// Number of requests waiting for a slot. Returns at once, whatever the model is doing.
     pub fn waiting(&self) -> usize {
         self.inner.pressure.waiting()
     }
 
-    /// The work of each slot, `None` for a free one; empty before the first request. Returns at once, also while the model computes.
+    /// The work of each slot, `None` for a free one; empty before the first request. Returns at
+    /// once, even while the model computes.
     pub fn slots(&self) -> Vec<Option<Busy>> {
         self.inner.pressure.slots()
     }
 
-    /// How many slots are free, if slots share calls from the first on; else none, because each may
-    /// have calls of its own. Returns at once.
+    /// Number of free slots if slots share calls from the start; otherwise 0, because each may need
+    /// its own calls. Returns at once.
     pub fn free_together(&self) -> usize {
         let pressure = &self.inner.pressure;
         let free = pressure.slots().iter().filter(|slot| slot.is_none()).count().saturating_sub(pressure.waiting());
         if self.inner.limits.sharing.is_given() { free } else { 0 }
     }
 
-    /// How many tokens a plain text has.
+    /// Number of tokens in a plain text.
     pub fn count(&self, text: &str) -> usize {
         self.tokenize(&Prompt::default().text(text)).len()
     }
 
-    /// Starts a generation. It runs while the returned stream lives.
+    /// Starts a generation, which runs as long as the returned stream lives.
     pub fn generate(&self, mut request: Request) -> Result<Generation, EngineError> {
         self.fits(&request.prompt, 1)?;
         let compile = |grammar| self.inner.grammars.compile(grammar).map(Box::new);
@@ -146,8 +148,8 @@ impl Engine {
         Ok(Generation::new(updates, standing, inner.vocabulary.clone(), &inner.model, text))
     }
 
-    /// The limit of the reply's thoughts. If the answer has a grammar and the model may think before it, the prompt opens the
-    /// thought: the grammar begins behind it.
+    /// The limit on the reply's thoughts. If the answer has a grammar and the model may think
+    /// before it, the prompt opens the thought and the grammar begins after it.
     fn thought(&self, request: &mut Request) -> Option<Box<Thought>> {
         let vocabulary = &*self.inner.vocabulary;
         let thinking = request.thinking.clone()?;
@@ -161,8 +163,8 @@ impl Engine {
         Some(Box::new(Thought::new(vocabulary, &request.prompt, thinking, answer, context)))
     }
 
-    /// Log-probability of each continuation after `prefix`. Continuations are evaluated one after another, each cut to
-    /// [`Limits::outputs`] + 1 tokens.
+    /// Log-probability of each continuation after `prefix`. Continuations are evaluated one by one,
+    /// each truncated to [`Limits::outputs`] + 1 tokens.
     pub async fn score(
         &self,
         prefix: Vec<Token>,

@@ -1,22 +1,23 @@
-//! Guesses the next tokens of a text from an earlier place in it with the same last tokens.
+//! Guesses the next tokens of a text from an earlier place with the same preceding tokens.
 //!
-//! Rewritten code repeats most of what it replaces. The model verifies a guess in one call, as in prompt lookup decoding
-//! (Saxena 2023). Pure: a guess depends only on prompt and answer, so a request gives the same tokens in every run.
+//! Rewritten code repeats most of what it replaces. The model verifies a guess in one call, as in
+//! prompt lookup decoding (Saxena 2023). Pure: a guess depends only on prompt and answer, so a
+//! request gives the same tokens in every run.
 
 use std::collections::HashMap;
 
 use super::decoder::Token;
 
-/// A place is considered if this many tokens before it are those at the end of the text.
+/// A place is considered if this many tokens before it equal those at the end of the text.
 const KEY: usize = 3;
-/// Maximum number of places considered for one guess, the latest first.
+/// Maximum number of places considered for one guess, latest first.
 const PLACES_MAX: usize = 32;
-/// Fewest guessed tokens worth a call: on a processor a call of 16 rows takes as long as four or five single tokens,
-/// one of 8 rows almost as much.
+/// Minimum number of guessed tokens worth a call: on a CPU, a call of 16 rows takes as long as four
+/// or five single tokens, one of 8 rows almost as much.
 pub const GUESSED_MIN: usize = 8;
 /// A guess with at least this many right tokens was worth its call.
 const RIGHT_MIN: usize = 5;
-/// How many tokens must match before any guess was worth its call.
+/// How many tokens must match before any guess has been worth its call.
 const MATCH_FIRST: usize = 6;
 /// Maximum number of tokens that must match after guesses that were not worth their call.
 const MATCH_MAX: usize = 24;
@@ -25,7 +26,7 @@ const MATCH_MAX: usize = 24;
 pub struct Lookup {
     tokens: Vec<Token>,
     places: HashMap<[Token; KEY], Vec<usize>>,
-    /// How many tokens before a place must now be those at the end of the text.
+    /// How many tokens before a place must currently equal those at the end of the text.
     match_min: usize,
     /// Tokens that were guessed right.
     pub right: usize,
@@ -51,13 +52,14 @@ impl Lookup {
         }
     }
 
-    /// The tokens that followed the earlier place with the longest match to the end of the text, at most `most`. Empty
-    /// if too few tokens match, or fewer than [`GUESSED_MIN`] follow or are allowed.
+    /// The tokens that followed the earlier place with the longest match to the end of the text, at
+    /// most `most`. Empty if too few tokens match, or fewer than [`GUESSED_MIN`] follow or are
+    /// allowed.
     pub fn guess(&self, most: usize) -> &[Token] {
         let end = self.tokens.len();
         let Some(places) = self.tokens.last_chunk::<KEY>().and_then(|key| self.places.get(key)) else { return &[] };
         let earlier = places.iter().rev().filter(|place| **place + GUESSED_MIN <= end).take(PLACES_MAX);
-        // Of equally long matches the first one met, which is the latest place.
+        // Of equally long matches the first one found, which is the latest place.
         let best = earlier
             .map(|place| (self.matching(*place), *place))
             .reduce(|best, next| if next.0 > best.0 { next } else { best });
@@ -74,12 +76,14 @@ impl Lookup {
         self.tokens.last().copied()
     }
 
-    /// Records how many tokens of a guess were right. If it was not worth its call, more must match for the next one.
+    /// Records how many tokens of a guess were right. If it was not worth its call, the next guess
+    /// needs a longer match.
     pub fn settle(&mut self, right: usize) {
         self.match_min = if right >= RIGHT_MIN { KEY } else { (self.match_min * 2).min(MATCH_MAX) };
     }
 
-    /// How many tokens before `place` are those at the end of the text, counted up to [`MATCH_MAX`].
+    /// How many tokens before `place` equal those at the end of the text, counted up to
+    /// [`MATCH_MAX`].
     fn matching(&self, place: usize) -> usize {
         let backwards = |end: usize| self.tokens[..end].iter().rev();
         backwards(place).zip(backwards(self.tokens.len())).take(MATCH_MAX).take_while(|(a, b)| a == b).count()
@@ -102,12 +106,13 @@ mod tests {
     fn a_repeated_text_is_guessed_to_continue_as_before() {
         check((0..40).chain(5..11), 15, 11..26);
         check((0..40).chain(5..11), 10, 11..21);
-        // Fewer than are worth a call are wanted; nothing is repeated; what was repeated is too near the end.
+        // Fewer tokens are wanted than are worth a call; nothing is repeated; the repetition is too
+        // near the end.
         check((0..40).chain(5..11), 7, 0..0);
         check(0..40, 15, 0..0);
         check((0..7).chain(0..6), 15, 0..0);
         check(0..0, 15, 0..0);
-        // Of two places the one with the longest match.
+        // Of two places, the one with the longest match.
         let first = (0..20).chain([100, 101, 102]).chain(20..40);
         let second = (50..70).chain([100, 101, 102]).chain(70..90);
         check(first.chain(second).chain([16, 17, 18, 19, 100, 101, 102]), 15, 20..35);

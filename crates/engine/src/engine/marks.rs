@@ -1,4 +1,4 @@
-//! Knows the marks around a model's thoughts, by the notation of its template.
+//! The marks around a model's thoughts, from the notation of its template.
 
 use std::sync::{Arc, LazyLock};
 
@@ -18,19 +18,19 @@ pub struct Marks {
     pub inside: String,
     /// Text between a thought and the answer.
     text_between: &'static str,
-    /// Marks in place of that text.
+    /// Marks used instead of that text.
     marks_between: String,
-    /// Marks of an answer, behind those: after them no thought can be opened.
+    /// Marks of an answer, after those: no thought can be opened after them.
     pub answer: &'static str,
-    /// Tags that are removed from the text and, if they open thinking, the tag that closes it.
+    /// Tags that are removed from the text, each with its closing tag if it opens thinking.
     pub tags: Vec<Tag>,
-    /// Marks that begin a call, which ends a thought without its closing mark.
+    /// Marks that begin a call, which ends a thought without a closing mark.
     pub calls: Vec<String>,
 }
 
 pub type Tag = (String, Option<String>);
 
-/// `<think>`, which reasoning models write whether or not their template has it.
+/// `<think>`, which reasoning models write even if their template does not have it.
 static IN_TAGS: LazyLock<Arc<Marks>> = LazyLock::new(|| Arc::new(Marks::of(&Notation::usual())));
 
 impl Marks {
@@ -38,7 +38,7 @@ impl Marks {
         Arc::clone(&IN_TAGS)
     }
 
-    /// The marks of a model that writes like this.
+    /// The marks of a model with this notation.
     pub fn of(notation: &Notation) -> Marks {
         if notation.calls.form == Form::Channels {
             return in_channels();
@@ -48,11 +48,11 @@ impl Marks {
             None => (OPEN, CLOSE, ""),
         };
         let inside = if open == OPEN || !label.is_empty() { format!("{label}\n") } else { String::new() };
-        // A label must be there, a line break may.
+        // A label is required, a line break is not.
         let tag = if label.is_empty() { open.to_owned() } else { format!("{open}{inside}") };
-        // The first word of the mark: models differ in the blanks.
+        // Only the first word of the mark: models differ in the blanks.
         let call = notation.calls.mark().split_whitespace().next();
-        // A header stands behind a blank, and what follows its message has a head of its own.
+        // A header follows a blank, and the next message has its own header.
         let headed = notation.headers.is_some();
         Marks {
             open: if headed { format!(" {open}") } else { open.to_owned() },
@@ -81,7 +81,7 @@ impl Marks {
         Prompt::default().text(format!("{last_words}{line}")).special(self.close.as_str())
     }
 
-    /// Whether the vocabulary has them, or the template writes them.
+    /// Whether the vocabulary or the template has them.
     pub fn are_known(&self, vocabulary: &dyn Vocabulary) -> bool {
         self.open != OPEN || vocabulary.marks_thoughts()
     }

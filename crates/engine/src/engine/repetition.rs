@@ -2,11 +2,12 @@
 
 use super::decoder::Token;
 
-/// Longest loop looked for, in tokens: a paragraph of about forty words.
+/// Longest loop that is detected, in tokens: a paragraph of about forty words.
 const PERIOD_MAX: usize = 64;
-/// Fewest rounds that count as a loop.
+/// Minimum number of rounds that count as a loop.
 const ROUNDS: usize = 4;
-/// Fewest tokens of a loop over all its rounds, so that a table row or a few equal numbers are not reported.
+/// Minimum number of tokens in a loop over all rounds, so that a table row or a few equal numbers
+/// are not reported.
 const TOKENS_MIN: usize = 32;
 
 /// Watches one generation. Each token costs [`PERIOD_MAX`] comparisons.
@@ -23,15 +24,16 @@ impl Default for Repetition {
 }
 
 impl Repetition {
-    /// Looks at the last token of `generated`; call it once for each new token. True when the text ends in at least
-    /// [`ROUNDS`] rounds of the same tokens, [`TOKENS_MIN`] tokens or more together.
+    /// Examines the last token of `generated`; call it once for each new token. True when the text
+    /// ends in at least [`ROUNDS`] rounds of the same tokens with at least [`TOKENS_MIN`] tokens in
+    /// total.
     pub fn push(&mut self, generated: &[Token]) -> bool {
         let Some((last, before)) = generated.split_last() else { return false };
         let mut looping = false;
         for (period, agreeing) in (1..).zip(&mut self.agreeing) {
             let same = before.len().checked_sub(period).is_some_and(|at| before[at] == *last);
             *agreeing = if same { *agreeing + 1 } else { 0 };
-            // The first round has no earlier round to agree with, so its tokens are added here.
+            // The first round has no earlier round to match, so its tokens are added here.
             looping |= *agreeing + period >= TOKENS_MIN.max(ROUNDS * period);
         }
         looping

@@ -1,4 +1,4 @@
-//! The types of a request to a model: the request, what it returns, and its errors.
+//! The types of a request to a model: the request, its results, and its errors.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -10,9 +10,10 @@ use super::slot::Reuse;
 use super::thought::Thinking;
 use crate::budget::permit::Priority;
 
-/// Maximum number of jobs that may wait for one model. More are refused, so that a caller that submits in a loop gets an error.
+/// Maximum number of jobs that may wait for one model. Further jobs are refused, so that a caller
+/// that submits in a loop gets an error.
 pub(super) const QUEUE_MAX: usize = 256;
-/// Longest time one generation may take, waiting included, unless its request says otherwise.
+/// Longest time for one generation, including waiting, unless its request sets another.
 pub const DEADLINE: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -21,7 +22,7 @@ pub enum EngineError {
         "the prompt has {prompt} tokens, a slot of {model} holds {context}; ask for less or raise `context` in models.toml (`complete` takes --context)"
     )]
     ContextOverflow { model: String, prompt: usize, context: usize },
-    #[error("the prompt is empty; {model} needs at least one token to go on from")]
+    #[error("the prompt is empty; {model} needs at least one token to continue from")]
     EmptyPrompt { model: String },
     #[error("{QUEUE_MAX} requests are waiting for {model} already; wait for some to finish")]
     QueueFull { model: String },
@@ -50,18 +51,21 @@ pub struct Request {
     pub grammar: Option<Grammar>,
     pub priority: Priority,
     pub reuse: Reuse,
-    /// Tokens at the start of `prompt` that are the same in every run; their state is kept on disk if there is a folder
-    /// for it. See [`Engine::request`](super::Engine::request).
+    /// Number of tokens at the start of `prompt` that are the same in every run; their state is
+    /// kept on disk if there is a folder for it. See [`Engine::request`](super::Engine::request).
     pub fixed: usize,
     /// Continues after end-of-text tokens, for benchmarks.
     pub ignore_end: bool,
-    /// Guesses tokens from prompt and answer and verifies several in one call: for texts that repeat much of their
-    /// prompt. The logits of such calls may differ in the last bits from those of single tokens, so the text may differ
-    /// from one without guesses if two tokens are nearly as likely; it is the same in every run.
+    /// Guesses tokens from prompt and answer and verifies several in one call: for texts that
+    /// repeat much of their prompt. The logits of such calls may differ in the last bits from those
+    /// of single tokens, so the text may differ from one without guesses if two tokens are almost
+    /// equally likely; it is the same in every run.
     pub lookup: bool,
-    /// How far the model may think; `None` sets no limit, and a thought then counts as answer.
+    /// How far the model may think; `None` sets no limit, and thoughts then count as part of the
+    /// answer.
     pub thinking: Option<Thinking>,
-    /// With each token comes its log-probability, and those of so many of the most likely tokens in its place.
+    /// Returns each token's log-probability, and those of this many of the most likely
+    /// alternatives.
     pub logprobs: Option<usize>,
     pub deadline: Duration,
 }
@@ -86,12 +90,13 @@ impl Request {
     }
 }
 
-/// The log-probability of a generated token, in nats, before penalties and temperature, and of the most likely in its place.
+/// The log-probability of a generated token, in nats, before penalties and temperature, and those
+/// of the most likely alternatives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Logprobs {
     pub token: Token,
     pub logprob: f32,
-    /// Likeliest first.
+    /// Most likely first.
     pub top: Vec<(Token, f32)>,
 }
 
@@ -111,12 +116,12 @@ pub enum Finish {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     pub prompt_tokens: usize,
-    /// Part of `prompt_tokens` that was reused instead of evaluated.
+    /// The part of `prompt_tokens` that was reused instead of evaluated.
     pub cached_tokens: usize,
     pub generated_tokens: usize,
-    /// Part of `generated_tokens` that is not an answer, where [`Request::thinking`] is set.
+    /// The part of `generated_tokens` that is not an answer, if [`Request::thinking`] is set.
     pub thought_tokens: usize,
-    /// Part of `generated_tokens` that was guessed, see [`Request::lookup`].
+    /// The part of `generated_tokens` that was guessed, see [`Request::lookup`].
     pub guessed_tokens: usize,
     pub queue_ms: u64,
     pub prompt_ms: u64,
@@ -133,7 +138,7 @@ pub enum Piece {
         position: usize,
         eta_ms: Option<u64>,
     },
-    /// The model works but has produced no text for a second.
+    /// The model is working but has produced no text for a second.
     Pulse {
         waited_ms: u64,
     },
@@ -149,13 +154,13 @@ pub enum Piece {
 pub struct Output {
     pub text: String,
     pub tokens: Vec<Token>,
-    /// Mean entropy of the distributions that the tokens were chosen from, in nats.
+    /// Mean entropy of the distributions from which the tokens were chosen, in nats.
     pub entropy: Option<f32>,
     pub finish: Finish,
     pub tally: Tally,
 }
 
-/// Log-probabilities of continuations, in nats, summed over each one's tokens.
+/// Log-probabilities of continuations, in nats, each summed over its tokens.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scores {
     pub sums: Vec<f64>,
@@ -172,7 +177,8 @@ pub struct QueuePosition {
 }
 
 impl QueuePosition {
-    /// Notes the job's place and expected wait. Who was told a place is not told a later one: more urgent work changes the wait alone.
+    /// Records the job's place and expected wait. The place shown never increases: more urgent work
+    /// changes only the wait.
     pub fn moved_to(&self, place: usize, eta_ms: u64) {
         let fallen = |before: usize| Some(if before == 0 { place } else { before.min(place) });
         let _always_some = self.position.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fallen);
@@ -193,7 +199,7 @@ mod tests {
             told.push((standing.position.load(Ordering::Relaxed), standing.eta_ms.load(Ordering::Relaxed)));
         }
         assert_eq!(told, [(3, 300), (2, 200), (2, 400), (1, 100)]);
-        // It had a slot and lost it to somebody more urgent.
+        // It had a slot and lost it to a more urgent job.
         standing.position.store(0, Ordering::Relaxed);
         standing.moved_to(2, 0);
         assert_eq!(standing.position.load(Ordering::Relaxed), 2);

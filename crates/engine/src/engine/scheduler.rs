@@ -1,4 +1,4 @@
-//! Decides what a worker does next. Pure: it gets phases, priorities and times, but no tensors and no queues.
+//! Decides what a worker does next. Pure: works on phases, priorities and times, without tensors or queues.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -8,17 +8,18 @@ use crate::budget::permit::Priority;
 /// A waiting job gains one priority level each time it has waited this long, so that no job starves.
 const AGEING_MS: u64 = 5_000;
 
-/// A job that has no slot.
+/// A job without a slot.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting {
     pub priority: Priority,
     pub waited_ms: u64,
-    /// A running prompt is computing a prefix of this one: waiting to copy it is cheaper than starting.
+    /// A running prompt is computing a prefix of this one: waiting to copy it is cheaper than
+    /// starting.
     pub follows: bool,
 }
 
 impl Waiting {
-    /// Priority with age counted in.
+    /// Priority plus age.
     pub fn urgency(&self) -> u64 {
         urgency(self.priority, self.waited_ms)
     }
@@ -28,8 +29,8 @@ fn urgency(priority: Priority, waited_ms: u64) -> u64 {
     priority as u64 + waited_ms / AGEING_MS
 }
 
-/// The indices of the jobs in the order in which they get slots: the most urgent first, equals as they came. A job that follows another
-/// waits for it.
+/// The indices of the jobs in the order in which they get slots: most urgent first, ties in order
+/// of arrival. A job that follows another waits for it.
 pub fn order(waiting: &[Waiting]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..waiting.len()).collect();
     order.sort_by_key(|&index| (waiting[index].follows, Reverse(waiting[index].urgency())));
@@ -41,7 +42,7 @@ pub fn admit(waiting: &[Waiting]) -> Option<usize> {
     order(waiting).first().copied().filter(|&index| !waiting[index].follows)
 }
 
-/// A job that has a slot.
+/// A job with a slot.
 #[derive(Clone, Copy, Debug)]
 pub struct Running {
     pub slot: usize,
@@ -50,7 +51,7 @@ pub struct Running {
     pub may_be_parked: bool,
 }
 
-/// The slot to free for a job of `urgency`: that of the least urgent job, if it is less urgent.
+/// The slot to free for a job of `urgency`: that of the least urgent job, if that is less urgent.
 pub fn preempt(running: &[Running], urgency: u64) -> Option<usize> {
     let least = running.iter().filter(|job| job.may_be_parked).min_by_key(|job| job.urgency)?;
     (least.urgency < urgency).then_some(least.slot)
@@ -60,7 +61,7 @@ pub fn preempt(running: &[Running], urgency: u64) -> Option<usize> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     Idle,
-    /// A chunk of prompt, or of a continuation that is scored.
+    /// A chunk of a prompt, or of a continuation being scored.
     Chunk,
     /// One more token.
     Decode,
@@ -70,11 +71,12 @@ pub enum Phase {
 pub struct View {
     pub phase: Phase,
     pub priority: Priority,
-    /// The worker's clock when this slot's job last got a call; the smallest value has waited longest.
+    /// The worker's clock at the last call for this slot's job; the smallest value has waited
+    /// longest.
     pub served: u64,
     /// Time since then.
     pub waited_ms: u64,
-    /// Rows of its next chunk, if that may share a call with other prompts; else 0.
+    /// Rows of its next chunk, if the chunk may share a call with other prompts; else 0.
     pub rows: usize,
 }
 
@@ -87,7 +89,7 @@ impl View {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Work {
     Nothing,
-    /// A chunk of each of these slots.
+    /// One chunk for each of these slots.
     Chunk(Range<usize>),
     Decode(Vec<usize>),
 }
@@ -98,11 +100,11 @@ pub struct Scheduler {
     /// Time spent on each kind of call since both kinds have been waiting.
     chunk_ms: u64,
     decode_ms: u64,
-    /// Maximum number of calls for one slot in a row where calls cannot be shared.
+    /// Maximum number of consecutive calls for one slot if calls cannot be shared.
     in_a_row: usize,
     /// Maximum number of rows of a chunk.
     chunk: usize,
-    /// The slot that the last such call was for, and how many it has had in a row.
+    /// The slot of the last such call, and the number of its consecutive calls.
     turn: Option<(usize, usize)>,
 }
 
@@ -111,9 +113,10 @@ impl Scheduler {
         Scheduler { in_a_row, chunk, ..Scheduler::default() }
     }
 
-    /// The next call. Only the most urgent running jobs get calls, and a job without calls becomes more urgent. Between
-    /// a chunk and a decode the kind that has had less time goes first. Without `co_batch` a call decodes one slot, which
-    /// has several calls in a row where that is set.
+    /// The next call. Only the most urgent running jobs get calls, and a job without calls becomes
+    /// more urgent. Between a chunk and a decode, the kind with less time so far goes first.
+    /// Without `co_batch` a call decodes one slot, which gets several consecutive calls if so
+    /// configured.
     pub fn next(&mut self, slots: &[View], co_batch: bool) -> Work {
         let Some(highest) = slots.iter().filter(|slot| slot.phase != Phase::Idle).map(View::urgency).max() else {
             (self.chunk_ms, self.decode_ms) = (0, 0);
@@ -155,9 +158,11 @@ impl Scheduler {
     }
 }
 
-/// The slots whose prompts are read in one call with that of `first`, the same number of rows of each: those around it that make the
-/// largest call of at most `most` rows, if it has at least twice the rows of a call for `first` alone. `rows` are those of each slot's
-/// next chunk. llama.cpp computes several sequences together only if their numbers are consecutive and each has as many rows.
+/// The slots whose prompts are read in one call with that of `first`, with the same number of rows
+/// each: those around it that make the largest call of at most `most` rows, if it has at least
+/// twice the rows of a call for `first` alone. `rows` are those of each slot's next chunk.
+/// llama.cpp computes several sequences together only if their numbers are consecutive and each has
+/// the same number of rows.
 fn beside(rows: &[usize], first: usize, most: usize) -> Range<usize> {
     let alone = first..first + 1;
     let together = |slots: &Range<usize>| shortest(&rows[slots.clone()], most) * slots.len();
@@ -166,7 +171,7 @@ fn beside(rows: &[usize], first: usize, most: usize) -> Range<usize> {
     if together(&largest) >= 2 * together(&alone).max(1) { largest } else { alone }
 }
 
-/// How many rows of each slot a shared call has.
+/// Number of rows per slot in a shared call.
 pub fn shortest(rows: &[usize], most: usize) -> usize {
     rows.iter().copied().min().unwrap_or(0).min(most / rows.len().max(1))
 }
@@ -189,7 +194,8 @@ mod tests {
         // A slot between them has nothing to read, or nothing that may be shared.
         check(&[30, 0, 30, 40], 2, 2..4);
         check(&[0, 0, 30], 0, 0..1);
-        // Nearly full calls stay alone, a short neighbour would cut this one short, and 25 of each would leave a call for 5.
+        // Nearly full calls stay separate, a short neighbour would truncate this one, and 25 of
+        // each would leave 5 for another call.
         check(&[200, 200], 0, 0..1);
         check(&[128, 128], 1, 0..2);
         check(&[100, 3, 90], 0, 0..1);

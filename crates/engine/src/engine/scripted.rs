@@ -1,8 +1,9 @@
-//! A decoder that plays a script instead of running a model, so that the code around models can be tested exactly.
+//! A decoder that plays a script instead of running a model, so that code around models can be tested exactly.
 //!
-//! Its tokens are bytes, and chat markers are ordinary text to it. Its output depends only on the text in the sequence,
-//! as with a real model: the text after the last turn marker is what it has written so far, and the first rule whose
-//! pattern occurs in the text before the marker gives the reply, or several that are as likely.
+//! Its tokens are bytes, and chat markers are ordinary text to it. As with a real model, its output
+//! depends only on the text in the sequence: the text after the last turn marker is what it has
+//! written so far, and the first rule whose pattern occurs before the marker gives the reply, or
+//! several equally likely ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,30 +26,30 @@ const TURN: &str = "<|im_start|>assistant\n";
 /// An empty thought, which a request without thinking adds after the turn marker.
 const EMPTY_THOUGHT: &str = "<think>\n\n</think>\n\n";
 const CLOSE: &str = "</think>";
-/// Logit of the script's next token, and of one that is unsure; all others get 0.
+/// Logit of the script's next token when certain, then when unsure; all others get 0.
 const CERTAIN: f32 = 20.0;
 const UNSURE: f32 = 0.5;
-/// How much lower the logit of each further reply is, so that greedy decoding gives the first.
+/// How much lower the logit of each further reply is, so that greedy decoding takes the first.
 const LATER: f32 = 0.01;
 
-/// Which reply to give to which prompt.
+/// The replies to prompts.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
     /// Pattern and replies of each rule.
     rules: Vec<(String, Vec<String>)>,
     otherwise: Vec<String>,
-    /// Prompts with one of these texts cannot be computed.
+    /// Prompts that contain one of these texts cannot be computed.
     fails: Vec<String>,
     pub slots: usize,
     pub context: usize,
-    /// Time one row takes, to test waiting, priority and cancellation.
+    /// Time per row, for testing waiting, priority and cancellation.
     pub row_time: Duration,
     /// Maximum number of rows of a prefill call.
     pub chunk: usize,
     /// Whether it marks its thoughts with `<think>`.
     pub thoughtful: bool,
     is_unsure: bool,
-    /// The speed that was measured of it.
+    /// Its measured speed.
     pub(super) speed: Option<Speed>,
     /// Results of the probe.
     pub(super) measured: Option<Measured>,
@@ -75,24 +76,24 @@ impl Script {
         self.on_either(pattern, &[reply])
     }
 
-    /// The same with several replies: the seed of a sample decides among them, and a greedy answer
-    /// is the first.
+    /// The same with several replies: a sampled answer chooses among them by its seed, and a greedy
+    /// answer is the first.
     pub fn on_either(mut self, pattern: &str, replies: &[&str]) -> Script {
         self.rules.push((pattern.to_owned(), replies.iter().map(|reply| (*reply).to_owned()).collect()));
         self
     }
 
-    /// Sets the speed that was measured of it, in tokens a second read and written.
+    /// Sets its measured speed, in tokens per second read and written.
     pub fn at(self, prompt: f64, decode: f64) -> Script {
         Script { speed: Some(Speed { prompt, decode }), ..self }
     }
 
-    /// Says the same with little more weight on it than on anything else.
+    /// Makes its replies only slightly more probable than anything else.
     pub fn unsure(self) -> Script {
         Script { is_unsure: true, ..self }
     }
 
-    /// Fails to compute prompts that contain `pattern`.
+    /// Makes prompts that contain `pattern` fail.
     pub fn failing(mut self, pattern: &str) -> Script {
         self.fails.push(pattern.to_owned());
         self
@@ -112,8 +113,8 @@ impl Script {
         Script { measured: Some(Measured { choosing, reading: all, writing: all, ..Measured::default() }), ..self }
     }
 
-    /// Sets how many of eight tools it chose rightly in the probe, by itself and inside a grammar,
-    /// among few sooner than among many, and that it was more sure of these than an
+    /// Sets how many of eight tools it chose correctly in the probe, freely and inside a grammar,
+    /// more with few tools than with many, and that it was more certain of these than an
     /// [`Script::unsure`] one is.
     pub fn choosing(self, free: usize, grammar: usize) -> Script {
         let half = |right: usize| Share { right, of: 4 };
@@ -146,7 +147,7 @@ impl Script {
         rule.map_or(&self.otherwise, |(_, replies)| replies)
     }
 
-    /// The tokens that may follow `text`, one for each reply that goes on so.
+    /// The tokens that may follow `text`, one for each reply that begins with it.
     fn next(&self, text: &str) -> Vec<Token> {
         let turn = text.rfind(TURN).map_or(text.len(), |at| at + TURN.len());
         let turn = if text[turn..].starts_with(EMPTY_THOUGHT) { turn + EMPTY_THOUGHT.len() } else { turn };
@@ -172,10 +173,10 @@ impl Script {
     }
 }
 
-/// The token of `reply` after what is `written` so far; `None` if it begins otherwise.
+/// The token of `reply` after the text `written` so far; `None` if the reply begins differently.
 fn after(reply: &str, written: &str) -> Option<Token> {
     let (mut reply, mut written) = (reply, written);
-    // A thought that was closed before its end is followed by what would have followed its end.
+    // A thought that was cut short is followed by whatever would have followed its end.
     if !reply.starts_with(written)
         && let (Some((_, after)), Some((_, so_far))) = (reply.split_once(CLOSE), written.split_once(CLOSE))
     {
@@ -232,7 +233,7 @@ impl Vocabulary for Letters {
 struct ScriptedDecoder {
     script: Script,
     sequences: Vec<Vec<u8>>,
-    /// Logits after each row of the last call; empty if the row did not ask for them.
+    /// Logits after each row of the last call; empty if the row did not request them.
     logits: Vec<Vec<f32>>,
 }
 

@@ -1,8 +1,9 @@
-//! Finds out, by comparing logits, whether sequences may share a call without changing each other's tokens.
+//! Determines, by comparing logits, whether sequences may share a call without changing each other's tokens.
 //!
-//! Kernels choose their order of summation by the number of rows and the context length, so whether a slot's tokens are
-//! those of a solo run depends on the build, the machine and the regime (rows and lengths). So it is measured: the
-//! first calls of a regime are computed both ways, the solo result is used, and the verdict is kept on disk.
+//! Kernels choose their order of summation by the number of rows and the context length, so whether
+//! a slot's tokens equal those of a solo run depends on the build, the machine and the regime (rows
+//! and lengths). So it is measured: the first calls of a regime are computed both ways, the solo
+//! result is used, and the verdict is stored on disk.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,16 +12,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::file;
 
-/// Equal calls that prove a regime. One could be equal by chance; three compare different logits.
+/// Number of equal calls that prove a regime. One could be equal by chance; three compare different
+/// logits.
 const PROOFS: u8 = 3;
-/// Lengths from here on are grouped by powers of two; ggml pads the context to multiples of 256.
+/// From this length on, lengths are grouped by powers of two; ggml pads the context to multiples of
+/// 256.
 const SPAN_MIN: usize = 256;
 
-/// The conditions that decide which kernels a call uses.
+/// The conditions that determine which kernels a call uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Regime {
     pub rows: usize,
-    /// Lengths of the longest and the shortest sequence of the call, rounded up to a power of two.
+    /// Lengths of the call's longest and shortest sequence, rounded up to a power of two.
     pub longest: usize,
     pub shortest: usize,
 }
@@ -41,14 +44,14 @@ pub enum Verdict {
     Proved,
     /// One call each.
     Refuted,
-    /// Not known yet: compute both ways, use the solo result, and report to [`Verdicts::found`].
+    /// Unknown so far: compute both ways, use the solo result, and report to [`Verdicts::found`].
     Open,
 }
 
 /// The verdicts on one model on this machine.
 #[derive(Debug, Default)]
 pub struct Verdicts {
-    /// Equal calls so far in each regime, up to [`PROOFS`].
+    /// Number of equal calls so far in each regime, up to [`PROOFS`].
     proofs: BTreeMap<Regime, u8>,
     /// The regime in which logits differed. The model then never shares calls again, in any regime.
     refuted: Option<Regime>,
@@ -63,7 +66,7 @@ struct Stored {
 }
 
 impl Verdicts {
-    /// The verdicts kept in `file`; a file that cannot be read counts as empty.
+    /// The verdicts stored in `file`; an unreadable file counts as empty.
     pub fn open(file: PathBuf) -> Verdicts {
         let stored = file::read_json(&file).unwrap_or(Stored { proved: Vec::new(), refuted: None });
         let proofs = stored.proved.into_iter().map(|regime| (regime, PROOFS)).collect();
@@ -96,11 +99,11 @@ impl Verdicts {
             self.refuted = Some(regime);
             tracing::info!(
                 ?regime,
-                "sharing or splitting calls changes logits; this model's are made whole, and one a sequence"
+                "sharing or splitting calls changes logits; this model's calls stay whole, one for each sequence"
             );
         }
         if let Err(error) = self.write() {
-            tracing::debug!(%error, "verdicts could not be kept; the next run compares again");
+            tracing::debug!(%error, "verdicts could not be saved; the next run compares again");
         }
     }
 

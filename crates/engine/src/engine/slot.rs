@@ -1,29 +1,32 @@
-//! Tracks what one sequence of a model holds, and computes how much of it a new prompt can reuse.
+//! Tracks the contents of one sequence of a model, and computes how much of it a new prompt can reuse.
 
 use super::decoder::Token;
 
-/// A fixed prefix shorter than this gets no calls of its own: computing it again takes no noticeable time.
+/// A shorter fixed prefix gets no separate calls: recomputing it takes no noticeable time.
 pub const FIXED_MIN: usize = 64;
 
-/// A prefill call may be split if its first part is a multiple of this many rows, its second part at least as long, and
-/// splitting was seen to change no bit (see `worker/split.rs`). Kernels take rows in groups (ggml 4, AMX tiles 32), the
-/// remaining rows one by one, and calls of few rows with other kernels (up to 8 rows, measured).
+/// A prefill call may be split if its first part is a multiple of this many rows, its second part
+/// is at least as long, and splitting was found to change no bit (see `worker/split.rs`). Kernels
+/// take rows in groups (ggml 4, AMX tiles 32), the remaining rows one by one, and use other kernels
+/// for calls of few rows (up to 8, measured).
 pub const SPLIT: usize = 32;
 
 /// The tokens in one sequence of the decoder, position by position.
 #[derive(Clone, Debug, Default)]
 pub struct Slot {
     pub tokens: Vec<Token>,
-    /// Lengths after each of the prefill calls that computed the start, one call after another from position 0. Tokens
-    /// after the last of them were computed one by one, or in a call that began elsewhere, and may differ from a cold
-    /// run in the last bits.
+    /// Lengths after each of the prefill calls that computed the start, consecutive from position
+    /// 0. Later tokens were computed one by one, or in a call that began elsewhere, and may differ
+    /// from a cold run in the last bits.
     pub cuts: Vec<usize>,
-    /// How many tokens at the start were computed as in a cold run: up to the last of `cuts`, and beyond it the parts
-    /// done of a call that has not ended.
+    /// Number of tokens at the start that were computed as in a cold run: up to the last of `cuts`,
+    /// plus the finished parts of an unfinished call.
     pub exact: usize,
-    /// Whether its job generated text. Only then is the slot copied before it is overwritten; a scored prompt is not.
+    /// Whether its job generated text. Only then is the slot copied before it is overwritten; a
+    /// scored prompt is not.
     pub generated: bool,
-    /// The worker's clock when this slot last got a job; the smallest value is the least recently used.
+    /// The worker's clock when this slot last got a job; the smallest value is the least recently
+    /// used.
     pub used: u64,
 }
 
@@ -33,12 +36,13 @@ impl Slot {
         Slot { exact: cuts.last().copied().unwrap_or(0), tokens, cuts, ..Slot::default() }
     }
 
-    /// How many tokens at the start of `prompt` this slot already holds.
+    /// Number of tokens at the start of `prompt` that this slot already holds.
     pub fn shared(&self, prompt: &[Token]) -> usize {
         shared(&self.tokens, prompt)
     }
 
-    /// Shortens to `length` tokens. If that is inside a call, only the calls before it count as exact.
+    /// Shortens to `length` tokens. If that is inside a call, only the calls before it count as
+    /// exact.
     pub fn truncate(&mut self, length: usize) {
         if length >= self.tokens.len() {
             return;
@@ -53,7 +57,8 @@ impl Slot {
         self.tokens.push(token);
     }
 
-    /// Adds tokens that were evaluated in one prefill call. `ends` is false for the first part of a call.
+    /// Adds tokens that were evaluated in one prefill call. `ends` is false for the first part of a
+    /// call.
     pub fn extend(&mut self, tokens: impl Iterator<Item = Token>, ends: bool) {
         let from = self.tokens.len();
         self.tokens.extend(tokens);
@@ -66,7 +71,7 @@ impl Slot {
         }
     }
 
-    /// Whether everything held was computed in prefill calls from position 0 on.
+    /// Whether all its tokens were computed in prefill calls from position 0 on.
     pub fn is_exact(&self) -> bool {
         self.exact == self.tokens.len()
     }
@@ -81,8 +86,8 @@ impl Slot {
     }
 }
 
-/// Tokens that were computed in prefill calls from position 0 on: where the calls ended, and the number of tokens,
-/// including those of a call that has not ended.
+/// Tokens that were computed in prefill calls from position 0 on: where the calls ended, and the
+/// number of tokens, including those of an unfinished call.
 #[derive(Clone, Copy, Debug)]
 pub struct Held<'a> {
     pub cuts: &'a [usize],
@@ -101,29 +106,32 @@ fn round_down(rows: usize) -> usize {
     rows / SPLIT * SPLIT
 }
 
-/// How many tokens `a` and `b` have in common at their start.
+/// Length of the common prefix of `a` and `b`.
 pub fn shared(a: &[Token], b: &[Token]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// How much of a slot's content a new prompt may reuse.
+/// How much of a slot's contents a new prompt may reuse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reuse {
-    /// Only whole prefill calls from position 0 on, and a part of the next one if calls may be split. The rest is
-    /// computed in the same calls as in a cold run, so the generated tokens are those of a cold run.
+    /// Only whole prefill calls from position 0 on, and part of the next one if calls may be split.
+    /// The rest is computed in the same calls as in a cold run, so the generated tokens are those
+    /// of a cold run.
     #[default]
     Exact,
-    /// Everything that matches, including generated tokens: for the next turn of the same conversation, and where bits may change.
-    /// Generated tokens were computed one by one instead of in chunks, so the last bits of the logits may differ from a cold run.
+    /// Everything that matches, including generated tokens: for the next turn of the same
+    /// conversation, and if bits may change. Generated tokens were computed one by one instead of
+    /// in chunks, so the last bits of the logits may differ from a cold run.
     Continue,
 }
 
-/// The calls in which a prompt is evaluated: first its fixed prefix, then the rest, both in chunks of which the last
-/// may be shorter. A call therefore ends at the end of the fixed prefix in every run, and what was computed up to there
-/// can be reused by every prompt with that prefix. Does not depend on earlier runs.
+/// The calls in which a prompt is evaluated: first its fixed prefix, then the rest, both in chunks
+/// of which the last may be shorter. So in every run a call ends at the end of the fixed prefix,
+/// and every prompt with that prefix can reuse everything up to there. Does not depend on earlier
+/// runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefill {
-    /// Tokens of the whole prompt.
+    /// Number of tokens in the whole prompt.
     prompt: usize,
     /// Tokens of the fixed prefix; 0 if there is none or it is too short for a call.
     fixed: usize,
@@ -142,33 +150,35 @@ impl Prefill {
         self.fixed
     }
 
-    /// Where the call that begins at `from` ends, if all calls before it followed this plan.
+    /// The end of the call that begins at `from`, if all earlier calls followed this plan.
     fn cold_end(&self, from: usize) -> usize {
         let (base, end) = if from < self.fixed { (0, self.fixed) } else { (self.fixed, self.prompt) };
         (base + ((from - base) / self.chunk + 1) * self.chunk).min(end)
     }
 
-    /// Where the call that continues `slot` ends. If the slot is not exact, the result is not that of a cold run
-    /// anyway, and full chunks make the fewest calls.
+    /// The end of the call that continues `slot`. If the slot is not exact, the result differs from
+    /// a cold run anyway, and full chunks make the fewest calls.
     pub fn end(&self, slot: &Slot) -> usize {
         let from = slot.tokens.len();
         if slot.is_exact() { self.cold_end(from) } else { (from + self.chunk).min(self.prompt) }
     }
 
-    /// The end of a first part of about `rows` rows of the call from `from` to `end`; `end` if it cannot be split.
+    /// The end of a first part of about `rows` rows of the call from `from` to `end`; `end` if it
+    /// cannot be split.
     pub fn part_of(from: usize, end: usize, rows: usize) -> usize {
         let part = from + round_down(rows).max(SPLIT);
         if part + SPLIT <= end { part } else { end }
     }
 
-    /// Where the calls of a cold run end, the last at the end of the prompt.
+    /// The ends of the calls of a cold run; the last is the end of the prompt.
     pub fn cuts(self) -> impl Iterator<Item = usize> {
         let next = move |from: usize| (from < self.prompt).then(|| self.cold_end(from));
         std::iter::successors(next(0), move |&from| next(from))
     }
 
-    /// How many of the `shared` matching tokens to keep. The last token of a prompt is always evaluated again, because
-    /// its logits are needed. `splits(end)` says whether the call that ends at `end` may be split.
+    /// How many of the `shared` matching tokens to keep. The last token of a prompt is always
+    /// evaluated again, because its logits are needed. `splits(end)` says whether the call that
+    /// ends at `end` may be split.
     pub fn reusable(&self, shared: usize, held: Held<'_>, reuse: Reuse, splits: impl Fn(usize) -> bool) -> usize {
         let most = shared.min(self.prompt.saturating_sub(1));
         if reuse == Reuse::Continue {
@@ -269,7 +279,7 @@ mod tests {
         assert_eq!((slot.is_exact(), slot.cuts.as_slice()), (true, &[256][..]));
         slot.truncate(96);
         assert_eq!((slot.exact, slot.is_exact()), (0, false));
-        // Too few rows do not count as a part of a longer call.
+        // Four rows are too few to count as part of a longer call.
         slot.exact = 96;
         slot.extend(tokens(96..100), true);
         assert_eq!((slot.exact, slot.cuts.len()), (96, 0));
@@ -295,7 +305,7 @@ mod tests {
             prop_assert_eq!(&held[..calls], &cold[..calls]);
             let begun = if calls > 0 { cold[calls - 1] } else { 0 };
             prop_assert!(kept == begun || splits && (kept - begun).is_multiple_of(SPLIT) && kept + SPLIT <= cold[calls]);
-            // The kept tokens were not computed in the odd rows that end a call.
+            // The kept tokens were not among the odd rows at the end of a call.
             prop_assert!(kept == begun || kept - begun <= (held[calls] - begun) / SPLIT * SPLIT);
         }
     }

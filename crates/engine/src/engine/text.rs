@@ -1,7 +1,8 @@
-//! Turns the bytes of generated tokens into text: whole characters, with thinking separated from the answer.
+//! Turns the bytes of generated tokens into text: whole characters, with thoughts separated from the answer.
 //!
-//! Reasoning models write `<think>…</think>` before the answer; GPT-OSS uses a channel of its own. Half a tag or half a
-//! character is held back until it is complete, and returned as it is when the generation ends.
+//! Reasoning models write `<think>…</think>` before the answer; GPT-OSS uses a separate channel. A
+//! partial tag or character is held back until it is complete, and returned unchanged when the
+//! generation ends.
 
 use std::sync::Arc;
 
@@ -19,14 +20,14 @@ pub struct TextStream {
     /// Complete characters that may be the beginning of a tag.
     held: String,
     marks: Arc<Marks>,
-    /// Inside thinking: the tag that ends it.
+    /// While thinking, the tag that ends the thought.
     thinking: Option<String>,
-    /// The last thought was ended by a call.
+    /// Whether a call ended the last thought.
     is_call: bool,
 }
 
-/// The bytes of a token for the reader of a reply: control tokens have none, except thinking tags and the marks of calls and
-/// channels in the model's dialect, which give their name.
+/// The bytes of a token as seen by the reader of a reply. Control tokens have none, except thinking
+/// tags and the dialect's marks of calls and channels, which give their name.
 pub fn bytes(vocabulary: &dyn Vocabulary, token: Token) -> &[u8] {
     let is_text = |name: &&[u8]| {
         std::str::from_utf8(name).is_ok_and(|name| vocabulary.marks().has(name) || vocabulary.is_said(name))
@@ -34,30 +35,32 @@ pub fn bytes(vocabulary: &dyn Vocabulary, token: Token) -> &[u8] {
     vocabulary.control(token).filter(is_text).unwrap_or_else(|| vocabulary.bytes(token))
 }
 
-/// The end of `prompt`, as much as its reader needs: more than a mark of one character a token and blank lines after it.
+/// The part of `prompt`'s end that its reader needs: more than a mark of one character per token
+/// followed by blank lines.
 fn end_of(vocabulary: &dyn Vocabulary, prompt: &[Token], marks: &Marks) -> Vec<u8> {
     let last = &prompt[prompt.len().saturating_sub(2 * marks.open.len().max(marks.close.len()))..];
     let text: Vec<u8> = last.iter().flat_map(|&token| bytes(vocabulary, token)).copied().collect();
     text.trim_ascii_end().to_vec()
 }
 
-/// Whether `prompt` ends with an opened thought, as with templates that write the mark themselves: the first generated token then
-/// belongs to the thought. The mark that ends it.
+/// The mark that ends the thought that `prompt` has opened, if any. Some templates write the
+/// opening mark themselves: the first generated token then belongs to the thought.
 fn opens_thinking(vocabulary: &dyn Vocabulary, prompt: &[Token], marks: &Marks) -> Option<String> {
     let text = end_of(vocabulary, prompt, marks);
     let opened = |tag: &&Tag| tag.1.is_some() && text.ends_with(tag.0.trim_end().as_bytes());
     marks.tags.iter().find(opened).and_then(|tag| tag.1.clone())
 }
 
-/// Tokens that open a thought behind `prompt`; none if it is open, or if the vocabulary does not mark thoughts.
+/// Tokens that open a thought after `prompt`; none if one is already open or the vocabulary does
+/// not mark thoughts.
 pub fn opening(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> Vec<Token> {
     let marks = vocabulary.marks();
     let opens = marks.are_known(vocabulary) && opens_thinking(vocabulary, prompt, &marks).is_none();
     if opens { vocabulary.continued(&marks.opening()) } else { Vec::new() }
 }
 
-/// Tokens of an empty thought to append to `prompt`; none if the vocabulary does not mark thoughts, or writes channels, or if the
-/// template has closed the thought already.
+/// Tokens of an empty thought to append to `prompt`; none if the vocabulary does not mark thoughts
+/// or uses channels, or if the template has already closed the thought.
 pub fn thought_of_nothing(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> Vec<Token> {
     let marks = vocabulary.marks();
     if end_of(vocabulary, prompt, &marks).ends_with(marks.close.as_bytes()) {
@@ -74,7 +77,7 @@ pub fn thought_of_nothing(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> Vec<
 }
 
 impl TextStream {
-    /// A stream for what a model generates after `prompt`.
+    /// A stream for the text generated after `prompt`.
     pub fn after(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> TextStream {
         let marks = vocabulary.marks();
         let thinking = opens_thinking(vocabulary, prompt, &marks);
@@ -89,12 +92,12 @@ impl TextStream {
         &self.marks
     }
 
-    /// Whether what comes next belongs to a thought.
+    /// Whether the next text belongs to a thought.
     pub fn is_thinking(&self) -> bool {
         self.thinking.is_some()
     }
 
-    /// Whether the last thought was ended by a call.
+    /// Whether a call ended the last thought.
     pub fn is_call(&self) -> bool {
         self.is_call
     }
@@ -106,7 +109,7 @@ impl TextStream {
         self.drain(false)
     }
 
-    /// Ends the generation: returns what was held back, with an incomplete character as `\u{fffd}`.
+    /// Ends the generation: returns the text held back, with an incomplete character as `\u{fffd}`.
     pub fn flush(&mut self) -> Vec<Piece> {
         self.held.push_str(&String::from_utf8_lossy(&self.bytes));
         self.bytes.clear();
@@ -129,14 +132,14 @@ impl TextStream {
         self.bytes = incomplete;
     }
 
-    /// Removes the tags in `held` and returns the text around them. Unless this is the `last` call, half a tag at the
-    /// end stays in `held`.
+    /// Removes the tags in `held` and returns the text around them. Unless this is the `last` call,
+    /// a partial tag at the end stays in `held`.
     fn drain(&mut self, last: bool) -> Vec<Piece> {
         let (mut pieces, marks) = (Vec::new(), Arc::clone(&self.marks));
         loop {
             let ending = self.thinking.clone().map(|close| [(close, None)]);
             let tags: &[Tag] = ending.as_ref().map_or(&marks.tags, |ending| ending);
-            // Outside thinking a call is for others to read.
+            // Calls outside thoughts are read elsewhere.
             let calls: &[String] = if self.is_thinking() { &marks.calls } else { &[] };
             let found = tags.iter().filter_map(|(tag, then)| Some((self.held.find(tag.as_str())?, tag, then)));
             let (tag_at, call_at) = (found.min(), calls.iter().filter_map(|call| self.held.find(call.as_str())).min());
@@ -254,7 +257,7 @@ mod tests {
         check_with(TextStream::after(&Letters::new(), &[]), &[text.as_bytes()], &[answer(text)]);
     }
 
-    /// A vocabulary of one control token, and whether the dialect reads calls by it.
+    /// A vocabulary with one control token; the flag says whether the dialect reads calls by it.
     struct OneMark(bool);
 
     impl Vocabulary for OneMark {

@@ -1,7 +1,8 @@
-//! Keeps a model's thoughts to a number of tokens: after it the closing mark is put into the text, and the answer goes on.
+//! Limits a model's thoughts to a number of tokens, after which the closing mark is inserted and the answer goes on.
 //!
-//! A reply is read here by the same [`TextStream`] that separates thoughts from answers for its reader, so that both agree on what
-//! a thought is: opened by the prompt or by the model, closed by its mark or by a call.
+//! A reply is parsed here by the same [`TextStream`] that separates thoughts from answers for its
+//! reader, so that both agree on what a thought is: opened by the prompt or by the model, closed by
+//! its mark or by a call.
 
 use std::collections::VecDeque;
 
@@ -10,26 +11,29 @@ use super::sampler::Sampling;
 use super::text::{self, TextStream};
 use crate::models::dialect::Prompt;
 
-/// Maximum number of tokens of marks that are not counted as answer: those that open a thought, and those that close it.
+/// Maximum number of mark tokens that do not count as answer: those that open a thought, and those
+/// that close it.
 const MARKS_MAX: usize = 64;
 
 /// How far a model may think before it answers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thinking {
-    /// Tokens that all thoughts of a reply may take together; then the open one is closed. With 0 each is closed as it opens.
+    /// Limit on the tokens of all thoughts in a reply together; at the limit the open one is
+    /// closed. With 0 each is closed as it opens.
     pub tokens_max: usize,
-    /// Whether thoughts use up [`Request::max_tokens`](super::Request::max_tokens), as clients of the APIs expect; else these
-    /// are for the answer alone.
+    /// Whether thoughts count towards [`Request::max_tokens`](super::Request::max_tokens), as API
+    /// clients expect; otherwise those tokens are for the answer alone.
     pub counts: bool,
-    /// How the tokens of a thought are chosen.
+    /// How the tokens of a thought are sampled.
     pub sampling: Sampling,
-    /// A sentence that ends a thought which is closed before its time, for a family that was trained with one.
+    /// A sentence to end a thought that is cut short, for a model family that was trained with one.
     pub last_words: &'static str,
 }
 
 impl Thinking {
-    /// The same within the context: of the `room` tokens that a prompt leaves, an answer of `answer` tokens keeps its own, but at
-    /// most half; if thoughts count as answer, it keeps a quarter.
+    /// Fits these settings into the context: of the `room` tokens left by a prompt, an answer of
+    /// `answer` tokens keeps its share, but at most half; if thoughts count as answer, it keeps a
+    /// quarter.
     fn within(self, room: usize, answer: usize, closing: usize) -> Thinking {
         let whole = if self.counts { answer.min(room) } else { room };
         let kept = if self.counts { whole / 4 } else { answer.min(whole / 2) };
@@ -41,19 +45,21 @@ impl Thinking {
 pub struct Thought {
     limit: Thinking,
     text: TextStream,
-    /// Tokens of thoughts that the model chose.
+    /// Number of thought tokens that the model chose.
     used: usize,
-    /// Tokens so far of thoughts and their marks.
+    /// Number of tokens so far in thoughts and their marks.
     aside: usize,
-    /// Tokens that are put into the text next.
+    /// Tokens to insert into the text next.
     next: VecDeque<Token>,
-    /// The tokens that close a thought before its time: last words, the mark, and what is between it and the answer.
+    /// The tokens that close a thought early: last words, the mark, and the text between it and the
+    /// answer.
     closing: Vec<Token>,
     /// The text between a thought that the model closed and an answer in a grammar.
     between: Vec<Token>,
-    /// The tokens that leave nothing but an answer, where a thought is opened again after its limit.
+    /// The tokens that allow nothing but an answer, for a thought that is opened again after its
+    /// limit.
     answer: Vec<Token>,
-    /// A thought was closed before its time.
+    /// Whether a thought was cut short.
     closed: bool,
 }
 
@@ -77,7 +83,7 @@ impl Thought {
         Thought { limit, text, used: 0, aside: 0, closed: false, next: VecDeque::new(), closing, between, answer }
     }
 
-    /// How the tokens of a thought are chosen.
+    /// How the tokens of a thought are sampled.
     pub fn sampling(&self) -> &Sampling {
         &self.limit.sampling
     }
@@ -87,7 +93,7 @@ impl Thought {
         self.text.is_thinking()
     }
 
-    /// The next token, if it is not for the model to choose.
+    /// The next token, if it is prescribed rather than chosen by the model.
     pub fn forced(&mut self) -> Option<Token> {
         if self.next.is_empty() && self.text.is_thinking() && self.used >= self.limit.tokens_max {
             self.close();
@@ -95,7 +101,8 @@ impl Thought {
         self.next.pop_front()
     }
 
-    /// Ends the open thought, and all that is left of the limit; false if no thought is open, or it is being closed already.
+    /// Ends the open thought and uses up the rest of the limit; false if no thought is open or it
+    /// is already being closed.
     pub fn close(&mut self) -> bool {
         let closes = self.text.is_thinking() && self.next.is_empty();
         if closes {
@@ -107,7 +114,7 @@ impl Thought {
         closes
     }
 
-    /// Whether a token of these bytes would end the open thought by a call.
+    /// Whether a token with these bytes would end the open thought by beginning a call.
     pub fn would_call(&self, bytes: &[u8]) -> bool {
         self.text.is_thinking() && {
             let mut ahead = self.text.clone();
@@ -116,8 +123,8 @@ impl Thought {
         }
     }
 
-    /// Takes the next token of the reply. If the thought ends with it and a grammar `follows`, what is between them is put
-    /// into the text.
+    /// Takes the next token of the reply. If the thought ends with it and a grammar `follows`, the
+    /// text between them is inserted.
     pub fn push(&mut self, vocabulary: &dyn Vocabulary, token: Token, forced: bool, follows: bool) {
         let before = self.text.is_thinking();
         self.text.push(text::bytes(vocabulary, token));
@@ -129,12 +136,13 @@ impl Thought {
         }
     }
 
-    /// Tokens so far of anything but the answer.
+    /// Number of tokens so far that are not part of the answer.
     pub fn tokens(&self) -> usize {
         self.aside
     }
 
-    /// Tokens that do not count as answer, of those so far. Bounded, however often a thought is opened.
+    /// Number of tokens so far that do not count as answer. Bounded, however often a thought is
+    /// opened.
     pub fn aside(&self) -> usize {
         let most = self.limit.tokens_max + self.closing.len() + MARKS_MAX;
         if self.limit.counts { 0 } else { self.aside.min(most) }
@@ -157,7 +165,7 @@ mod tests {
         Thinking { tokens_max, counts: false, sampling: Sampling::greedy(), last_words: "" }
     }
 
-    /// Thoughts, answer and end of what a model that says `reply` replies to `prompt`.
+    /// Thoughts, answer and end of the reply to `prompt` by a model that says `reply`.
     fn said(reply: &str, prompt: &str, change: impl Fn(Request) -> Request) -> (String, String, Finish, Tally) {
         let mut script = Script::saying(reply);
         script.thoughtful = true;
@@ -257,7 +265,7 @@ mod tests {
             said(&reply, "", |request| Request { thinking: Some(thinking.clone()), ..request })
         };
         let (thoughts, answer, finish, tally) = with(false);
-        // Of an opening mark in several tokens only the last is known for a mark.
+        // Of an opening mark in several tokens, only the last is recognised as a mark.
         let first_tokens = "<think".len();
         assert_eq!((thoughts.len(), answer.trim_start().len() + first_tokens, finish), (21, 40, Finish::MaxTokens));
         assert_eq!(tally.generated_tokens - tally.thought_tokens, 40);

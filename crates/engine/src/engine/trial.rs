@@ -1,7 +1,8 @@
-//! Tries a model file in a process of its own before this process loads it: on some damaged files llama.cpp ends the process.
+//! Tries a model file in a separate process before loading it here, because some damaged files make llama.cpp abort.
 //!
-//! The child is this program itself (`monobloc models check FILE --here`), which runs [`rehearse`](super::llama::Weights::rehearse). A file that passed
-//! is remembered by its fingerprint, so that it is tried once.
+//! The child is this program itself (`monobloc models check FILE --here`), which runs
+//! [`rehearse`](super::llama::Weights::rehearse). A file that passed is recorded by its
+//! fingerprint, so that it is tried only once.
 
 use std::io::{self, Read};
 use std::os::unix::process::ExitStatusExt;
@@ -17,23 +18,24 @@ use crate::models::gguf::{self, Header};
 
 /// A vocabulary of 262,144 tokens takes half a second; a damaged file may hang.
 const WAITED_MAX: Duration = Duration::from_secs(60);
-/// Maximum number of bytes of the child's output that are kept; the last lines say why it ended.
+/// Maximum number of bytes kept of the child's output; the last lines say why it ended.
 const WORDS_BYTES_MAX: usize = 1 << 16;
-/// Number of its lines that are reported.
+/// Number of those lines that are reported.
 const LINES_TOLD: usize = 3;
 
 /// How files are tried.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// This program's own file.
+    /// The executable of this program.
     pub program: PathBuf,
-    /// Where it is noted which files passed.
+    /// Where files that passed are recorded.
     pub folder: PathBuf,
 }
 
 impl Trial {
-    /// Tries the file of `header` unless it has passed before. Fails with the reason if llama.cpp refuses it, ends the process
-    /// or does not come back. A child that cannot be started refuses nothing. `go_on` cancels the trial by returning false.
+    /// Tries the file of `header` unless it has passed before. Fails with the reason if llama.cpp
+    /// refuses it, ends the process or hangs. If a child cannot be started, the file is accepted.
+    /// `go_on` cancels the trial by returning false.
     pub fn run(&self, header: &Header, go_on: &mut dyn FnMut() -> bool) -> Result<(), LlamaError> {
         let place = digest::fingerprint(&header.path).ok().map(|print| self.folder.join(format!("{print}.loads.json")));
         if place.as_deref().and_then(file::read_json::<String>).is_some_and(|by| by == BINDING) {
@@ -46,7 +48,7 @@ impl Trial {
             }
             tried => tried?,
         }
-        // If it cannot be noted, only the next load takes longer.
+        // If it cannot be recorded, only the next load takes longer.
         if let Some(Err(error)) = place.map(|place| file::replace_json(&place, &BINDING)) {
             tracing::debug!("{} passed, which is not noted: {error}", header.path.display());
         }
@@ -70,25 +72,26 @@ impl Trial {
 #[derive(Clone, Copy)]
 enum End {
     Own(ExitStatus),
-    /// It was ended because it took too long.
+    /// It was killed because it took too long.
     Late,
     Cancelled,
 }
 
 fn spawn(program: &Path, file: &Path) -> io::Result<Child> {
     let mut command = Command::new(program);
-    // The child reads no settings, and none of the folder that this process was started in.
+    // The child reads no settings, nor anything in the folder in which this process was started.
     command.current_dir("/").args(["models", "check", "--here", "--"]).arg(path::absolute(file)?);
     command.env("MONOBLOC_LOG", "error").env("GGML_NO_BACKTRACE", "1");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()
 }
 
-/// Waits until the child ends, or ends it after `most` or when `go_on` returns false. Also returns its last words.
+/// Waits until the child ends, or kills it after `most` or when `go_on` returns false. Also returns
+/// its last words.
 fn watch(mut child: Child, most: Duration, go_on: &mut dyn FnMut() -> bool) -> io::Result<(End, String)> {
     let mut written = child.stderr.take();
     let reader = thread::spawn(move || {
         let (mut kept, mut piece) = (Vec::new(), [0; 4096]);
-        // Ends with the child, whose side of the pipe closes then.
+        // Ends with the child, which then closes its side of the pipe.
         while let Some(bytes @ 1..) = written.as_mut().and_then(|from| from.read(&mut piece).ok()) {
             kept.extend_from_slice(&piece[..bytes]);
             let over = kept.len().saturating_sub(WORDS_BYTES_MAX);
@@ -114,10 +117,10 @@ fn watch(mut child: Child, most: Duration, go_on: &mut dyn FnMut() -> bool) -> i
     Ok((end, reader.join().unwrap_or_default()))
 }
 
-/// Why the trial failed, from how the child ended and what it wrote last.
+/// Why the trial failed, from how the child ended and its last output.
 fn failed(path: &Path, end: End, words: &str) -> LlamaError {
     let lines: Vec<&str> = words.lines().map(told).filter(|line| !line.is_empty()).collect();
-    // A child that ended by itself has said all in a message of its own.
+    // A child that ended by itself has explained everything in its own message.
     let message = || lines.iter().rev().find_map(|line| line.strip_prefix("monobloc: "));
     if let (End::Own(status), Some(said)) = (end, message())
         && status.code() == Some(1)
@@ -136,7 +139,7 @@ fn failed(path: &Path, end: End, words: &str) -> LlamaError {
     LlamaError::Load { file: path.display().to_string(), reason }
 }
 
-/// A line of the child without the time and level that its log puts before it.
+/// A line of the child without its log's time and level.
 fn told(line: &str) -> &str {
     line.split_once(" llama.cpp: ").map_or(line, |(_, words)| words).trim()
 }

@@ -1,4 +1,4 @@
-//! Finds the LoRA adapters that models.toml lists for a role and checks that they fit its model, before anything is loaded.
+//! Finds a role's LoRA adapters from models.toml and checks that they fit its model, before anything is loaded.
 
 use std::path::{Path, PathBuf};
 
@@ -11,15 +11,16 @@ use crate::base::Bytes;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Adapter {
     pub path: PathBuf,
-    /// Factor for its change to the weights.
+    /// Scale factor of its change to the weights.
     pub scale: f32,
     /// Size of its matrices, which are all copied into memory.
     pub bytes: Bytes,
 }
 
 impl Adapter {
-    /// Looks for the file in the folders `places` (an absolute path is taken as it is) and compares it with its model's header.
-    /// Fails if the file is missing, is not an adapter, or changes tensors that the model does not have.
+    /// Looks for the file in the folders `places` (an absolute path is used as it is) and compares
+    /// it with its model's header. Fails if the file is missing, is not an adapter, or changes
+    /// tensors that the model does not have.
     pub fn open(role: Role, table: &LoraTable, base: &Header, places: &[&Path]) -> Result<Adapter, ModelsError> {
         let Some(path) = places.iter().map(|place| place.join(&table.file)).find(|path| path.is_file()) else {
             let looked = places.iter().map(|&place| place.to_owned()).collect();
@@ -42,12 +43,14 @@ impl Adapter {
     }
 }
 
-/// The tensor that an adapter's tensor changes: `blk.0.attn_q.weight` for `blk.0.attn_q.weight.lora_a`.
+/// The tensor changed by an adapter's tensor: `blk.0.attn_q.weight` for
+/// `blk.0.attn_q.weight.lora_a`.
 fn target(tensor: &str) -> Option<&str> {
     tensor.strip_suffix(".lora_a").or_else(|| tensor.strip_suffix(".lora_b"))
 }
 
-/// Whether llama.cpp accepts this tensor of an adapter: it ignores norms and refuses every other tensor that the model lacks.
+/// Whether llama.cpp accepts this adapter tensor: it ignores norms and refuses every other tensor
+/// that the model lacks.
 fn fits(tensor: &str, base: &Header) -> bool {
     match target(tensor) {
         Some(target) => base.tensors.iter().any(|own| own.name == target),

@@ -1,6 +1,6 @@
-//! Lists the model architectures of the bound llama.cpp, with the work that each does.
+//! Lists the model architectures of the bound llama.cpp and their kinds of work.
 
-/// The behaviour of a model of an architecture.
+/// The kind of work done by models of an architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Writes text token by token.
@@ -9,7 +9,7 @@ pub enum Work {
     Encodes,
     /// Turns images or sound into vectors for another model.
     Projects,
-    /// Guesses tokens for another model.
+    /// Drafts tokens for another model.
     Drafts,
     /// Speech, diffusion, sequences in and out.
     Other,
@@ -27,7 +27,8 @@ pub fn work(architecture: &str) -> Option<Work> {
     all.into_iter().find(|(names, _)| crate::base::is_listed(names, architecture)).map(|(_, work)| work)
 }
 
-/// Whether a GGUF of this architecture can be planner or router; the error completes "architecture X, which …".
+/// Whether a GGUF of this architecture can be planner or router; the error completes "architecture
+/// X, which …".
 pub fn can_generate(architecture: &str) -> Result<(), &'static str> {
     match work(architecture) {
         Some(Work::Generates) => Ok(()),
@@ -36,7 +37,7 @@ pub fn can_generate(architecture: &str) -> Result<(), &'static str> {
     }
 }
 
-/// From `LLM_ARCH_NAMES` of llama-arch.cpp (as bound by llama-cpp-2 0.1.160): causal text models.
+/// From `LLM_ARCH_NAMES` in llama-arch.cpp (as bound by llama-cpp-2 0.1.160): causal text models.
 const GENERATING: &str = "
     llama llama4 deci falcon falcon-h1 grok gpt2 gptj gptneox gpt-oss mpt baichuan starcoder starcoder2 refact bloom
     stablelm qwen qwen2 qwen2moe qwen2vl qwen3 qwen3moe qwen3next qwen3vl qwen3vlmoe qwen35 qwen35moe qwen4exp phi2 phi3
@@ -53,10 +54,10 @@ const GENERATING: &str = "
 const ENCODING: &str = "
     bert modern-bert nomic-bert nomic-bert-moe neo-bert jina-bert-v2 jina-bert-v3 eurobert gemma-embedding llama-embed t5encoder";
 
-/// Heads in files of their own.
+/// Heads in separate files.
 const DRAFTING: &str = "eagle3 dflash gemma4-assistant";
 
-/// Speech, diffusion, translation, reading of pages.
+/// Speech, diffusion, translation, page recognition.
 const OTHER: &str = "
     t5 wavtokenizer-dec qwen3tts pockettts clef dream llada llada-moe rnd1 hrm_text deepseek2-ocr paddleocr";
 

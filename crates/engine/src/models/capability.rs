@@ -9,13 +9,16 @@ use serde::{Deserialize, Serialize};
 use super::gguf::Header;
 use crate::base::file;
 
-/// Parameters from which a model that was not measured counts as able to plan and reason on its own. Published scores drop
-/// sharply below: 1.2B models complete 8 % of multi-step requests, 24B ones 26 to 66 % (LocalCowork's benchmark).
+/// Number of parameters from which an unmeasured model counts as able to plan and reason on its
+/// own. Published scores drop sharply below: 1.2B models complete 8 % of multi-step requests, 24B
+/// ones 26 to 66 % (LocalCowork's benchmark).
 const CAPABLE_PARAMETERS: u64 = 3_000_000_000;
-/// The version of what the probes ask. A change of their prompts raises it, so that every model is measured again.
+/// Version of the probes. Raise it when their prompts change, so that every model is measured
+/// again.
 const PROBES: u32 = 2;
 
-/// The rights of a model on its own: free agent loops and free reasoning. Planning by code runs with every model.
+/// What a model may do on its own: free agent loops and free reasoning. Planning by code works with
+/// every model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ModelCapability {
     pub supports_advanced_orchestration: bool,
@@ -43,7 +46,8 @@ impl ModelCapability {
         }
     }
 
-    /// By models.toml (`said`), else by what was measured, else by size. `context` is the context window in tokens.
+    /// From models.toml (`said`), else from measurements, else from size. `context` is the context
+    /// window in tokens.
     pub fn of(said: Option<bool>, measured: Option<&Measured>, header: &Header, context: usize) -> ModelCapability {
         let by_size = || header.parameters >= CAPABLE_PARAMETERS;
         if said.or_else(|| measured.and_then(Measured::capable)).unwrap_or_else(by_size) {
@@ -58,7 +62,7 @@ impl ModelCapability {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
-    /// Code looks things up and makes explicit edits; the model words answers.
+    /// Code looks things up and makes explicit edits; the model only words answers.
     Reads,
     /// The model reads requests, answers from code and writes changes, which code checks.
     Writes,
@@ -90,7 +94,8 @@ impl Share {
         self.right as f64 / self.of.max(1) as f64
     }
 
-    /// Whether the rate is at least `least` once `all` questions are answered; `None` while the open answers decide it.
+    /// Whether the rate will be at least `least` once `all` questions are answered; `None` while
+    /// that depends on the open answers.
     pub fn reaches(self, least: f64, all: usize) -> Option<bool> {
         let open = all.saturating_sub(self.of);
         let with = |right: usize| (self.right + right) as f64 >= least * (self.of + open) as f64;
@@ -98,7 +103,7 @@ impl Share {
     }
 }
 
-/// How often a model called the right tool, as it writes by itself and inside a grammar.
+/// How often a model called the right tool, freely and inside a grammar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Choosing {
@@ -106,15 +111,16 @@ pub struct Choosing {
     pub grammar: Choices,
 }
 
-/// Right choices of a model that writes its calls in one way.
+/// Right choices of a model that writes its calls in one of these ways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Choices {
-    /// Of five tools.
+    /// Among five tools.
     pub few: Share,
-    /// Of fifteen tools.
+    /// Among fifteen tools.
     pub many: Share,
-    /// The least margin of a right choice over any other; `None` if the model does not say.
+    /// The smallest margin of a right choice over any other; `None` if the model does not report
+    /// margins.
     pub margin_min: Option<f32>,
 }
 
@@ -128,38 +134,39 @@ impl Choices {
         self.few.of > 0 && self.many.of > 0 && self.many.rate() >= self.few.rate()
     }
 
-    /// Whether it was less sure of a choice with this margin than of each that was right.
+    /// Whether it was less certain of a choice with this margin than of every right one.
     pub fn is_unsure(self, margin: f32) -> bool {
         self.margin_min.is_some_and(|least| margin < least)
     }
 }
 
 impl Choosing {
-    /// Whether every task was asked in both ways. Measurements of before 28 November 2026 do not say of how many
-    /// tools.
+    /// Whether every task was asked in both ways. Measurements from before 28 November 2026 do not
+    /// record the number of tools.
     pub fn is_known(self) -> bool {
         self.free.all().of >= CHOICES && self.grammar.all().of >= CHOICES
     }
 
-    /// Whether its calls are written inside a grammar: unless it calls better by itself. A few tasks tell little, and inside a grammar every
-    /// reply is a call.
+    /// Whether its calls are written inside a grammar: yes, unless it calls better without one. A
+    /// few tasks are weak evidence, and inside a grammar every reply is a call.
     pub fn constrained(self) -> bool {
         self.grammar.all().rate() >= self.free.all().rate()
     }
 
-    /// The choices of the better way, in which it is asked.
+    /// The choices made in the better way, which is the one used.
     pub fn better(self) -> Choices {
         if self.constrained() { self.grammar } else { self.free }
     }
 }
 
-/// The results of a model on the prompts of the probe (`agent/probe/`).
+/// A model's results on the prompts of the probe (`agent/probe/`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// Prompts asked so far for the rates from `format` to `grammar`, and the time that they took.
+    /// Number of prompts asked so far for the rates from `format` to `grammar`, and the time they
+    /// took.
     pub prompts: usize,
     pub wall_ms: u64,
-    /// Replies that are a call of an existing tool in the notation of the model's family.
+    /// Replies that call an existing tool in the notation of the model's family.
     pub format: Share,
     /// Calls of the right tool, by the number of tools offered.
     pub selection: BTreeMap<usize, Share>,
@@ -169,19 +176,20 @@ pub struct Measured {
     pub plans: BTreeMap<usize, Share>,
     /// Right calls inside a grammar, of the tasks with up to [`TOOLS_MANY`] tools.
     pub grammar: Share,
-    /// Calls of the right tool where a call is asked for, in a prompt of its own over a few tools.
+    /// Calls of the right tool if a call is requested, in a separate prompt with few tools.
     #[serde(default)]
     pub choosing: Choosing,
     /// Requests split into the right steps, and questions answered from a passage.
     #[serde(default)]
     pub reading: Share,
-    /// Code changes that could be applied and do what was asked.
+    /// Code changes that could be applied and met the request.
     #[serde(default)]
     pub writing: Share,
 }
 
-/// Rates that a model needs for free loops. 2 of 12 calls may be unreadable and 3 wrong, which a loop of 12 iterations
-/// survives. A model that calls tools for small talk, or plans one step where there are four, must not run free.
+/// Rates that a model needs for free loops. 2 of 12 calls may be unreadable and 3 wrong, which a
+/// loop of 12 iterations survives. A model that calls tools for small talk, or plans one step
+/// instead of four, must not run free.
 const FORMAT_MIN: f64 = 0.8;
 pub const SELECTION_MIN: f64 = 0.7;
 const RESTRAINT_MIN: f64 = 0.5;
@@ -189,13 +197,14 @@ const PLANS_MIN: f64 = 0.5;
 /// Rates that a model needs to write changes.
 const READING_MIN: f64 = 0.6;
 const WRITING_MIN: f64 = 0.6;
-/// Numbers of prompts of the probe that decide: calls, small talk, plans of the most steps, readings and changes.
+/// Numbers of decisive probe prompts: calls, small talk, plans with the most steps, readings and
+/// changes.
 pub const CALLS: usize = 12;
 pub const TALKS: usize = 4;
 pub const LONG_PLANS: usize = 2;
 pub const READINGS: usize = 3;
 pub const CHANGES: usize = 3;
-/// Steps of a long plan. A model that plans four steps also plans one.
+/// Number of steps in a long plan. A model that plans four steps also plans one.
 pub const LONG_PLAN: usize = 4;
 /// Tasks among few and many tools, and the number of many tools.
 pub const CHOICES: usize = 8;
@@ -215,28 +224,29 @@ impl Measured {
         sum(self.selection.range(..=TOOLS_MANY).map(|(_, share)| *share))
     }
 
-    /// Whether enough calls are readable and of the right tool; `None` while the open answers decide it.
+    /// Whether enough calls are readable and name the right tool; `None` while that depends on the
+    /// open answers.
     pub fn calls(&self) -> Option<bool> {
         all([self.format.reaches(FORMAT_MIN, CALLS), self.selected().reaches(SELECTION_MIN, CALLS)])
     }
 
-    /// Whether it seldom calls a tool for small talk.
+    /// Whether it rarely calls a tool for small talk.
     pub fn restrains(&self) -> Option<bool> {
         self.restraint.reaches(RESTRAINT_MIN, TALKS)
     }
 
-    /// Whether it plans as many steps as a request takes.
+    /// Whether it plans as many steps as a request needs.
     pub fn plans(&self) -> Option<bool> {
         self.plans.get(&LONG_PLAN).copied().unwrap_or_default().reaches(PLANS_MIN, LONG_PLANS)
     }
 
-    /// Whether the model may run free loops; `None` while the open answers decide it. Time decides nothing: a slow
-    /// model is not a weak one.
+    /// Whether the model may run free loops; `None` while that depends on the open answers. Time
+    /// does not count: a slow model is not a weak one.
     pub fn capable(&self) -> Option<bool> {
         all([self.calls(), self.restrains(), self.plans()])
     }
 
-    /// Whether it reads requests and passages; `None` while the open answers decide it.
+    /// Whether it reads requests and passages; `None` while that depends on the open answers.
     pub fn reads(&self) -> Option<bool> {
         self.reading.reaches(READING_MIN, READINGS)
     }
@@ -251,7 +261,8 @@ impl Measured {
         })
     }
 
-    /// Whether a grammar improves its calls. This is measured, because a grammar can also spoil half of a model's calls.
+    /// Whether a grammar improves its calls. This is measured, because a grammar can also spoil
+    /// half of a model's calls.
     pub fn grammar_helps(&self) -> bool {
         self.grammar.of >= CHOICES && self.grammar.rate() > self.free().rate()
     }
@@ -271,7 +282,7 @@ fn saved(fingerprint: &str) -> String {
     format!("{fingerprint}.{PROBES}.json")
 }
 
-/// No if one is no, yes if each is yes.
+/// False if any is false, true if all are true.
 fn all<const N: usize>(verdicts: [Option<bool>; N]) -> Option<bool> {
     let is_lost = verdicts.contains(&Some(false));
     (is_lost || !verdicts.contains(&None)).then_some(!is_lost)
@@ -393,7 +404,7 @@ mod tests {
             Choices { few, many, margin_min: Some(0.5) }
         };
         assert!(of(3, 3).bears_many() && of(3, 4).bears_many() && !of(4, 3).bears_many());
-        // Time ended it before any choice among few.
+        // Time ran out before any choice among few.
         assert!(!Choices { few: Share::default(), ..of(0, 4) }.bears_many());
         assert!(of(4, 4).is_unsure(0.4) && !of(4, 4).is_unsure(0.5) && !Choices::default().is_unsure(0.0));
     }

@@ -1,4 +1,5 @@
-//! Identifies model files: by a quick fingerprint for caches, and by a full sha256 (computed once, then remembered) for trust.
+//! Identifies model files: by a quick fingerprint for caches, and by a full sha256 (computed once, then cached) for
+//! trust.
 
 use crate::base::hex;
 use std::collections::BTreeMap;
@@ -18,9 +19,10 @@ const HEAD_BYTES: u64 = 1 << 20;
 const SAMPLES: u64 = 64;
 const SAMPLE_BYTES: u64 = 4096;
 
-/// Sixteen hexadecimal digits from length, times, the first MiB and 64 samples of the file. Its change time is one of them, so that
-/// content written under the same length and modification time counts as another file.
-/// Reads about 1.3 MB of a file, whatever its size; of a split model, of every part. Not secure against deliberate forgery.
+/// Sixteen hexadecimal digits from length, times, the first MiB and 64 samples of the file. The
+/// change time is included, so that new content with the same length and modification time counts
+/// as another file. Reads about 1.3 MB of a file, whatever its size; of every part, if the model is
+/// split. Not secure against deliberate forgery.
 pub fn fingerprint(path: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
     sample(path, &mut hash)?;
@@ -55,10 +57,10 @@ fn sample(path: &Path, hash: &mut Sha256) -> io::Result<()> {
     Ok(())
 }
 
-/// Maximum number of checksums remembered; at this number all are dropped.
+/// Maximum number of cached checksums; at this number all are dropped.
 const REMEMBERED_MAX: usize = 1000;
 
-/// The sha256 of a whole file in hexadecimal, remembered in the file `memory` by path and [`Stamp`].
+/// The sha256 of a whole file in hexadecimal, cached in the file `memory` by path and [`Stamp`].
 pub fn sha256(path: &Path, memory: &Path) -> io::Result<String> {
     let path = path.canonicalize()?;
     let (stamp, looked_ns) = (Stamp::of(&fs::metadata(&path)?), now_ns());
@@ -78,7 +80,7 @@ pub fn sha256(path: &Path, memory: &Path) -> io::Result<String> {
     known.insert(key, digest.clone());
     // If it cannot be saved, only the next call takes longer.
     if let Err(error) = file::replace_json(memory, &known) {
-        tracing::debug!("checksums are not remembered in {}: {error}", memory.display());
+        tracing::debug!("checksums could not be saved in {}: {error}", memory.display());
     }
     Ok(digest)
 }
@@ -140,7 +142,7 @@ mod tests {
         assert_eq!(before.len(), 16);
         assert_eq!(before, fingerprint(&file).unwrap());
         let mut seen = vec![before];
-        // The last byte is among the samples, the other one is not.
+        // The last byte is among the samples, the other byte is not.
         for at in [bytes.len() - 1, (1 << 20) + 1] {
             bytes[at] = 8;
             std::thread::sleep(std::time::Duration::from_millis(50));

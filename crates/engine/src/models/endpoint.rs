@@ -1,4 +1,4 @@
-//! A role's server: a URL with what `models.toml` and the options say about it. Opens no connection.
+//! A role's server: a URL and its settings in `models.toml` and the options. Opens no connection.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,13 +9,15 @@ use url::{Host, Url};
 
 use crate::base::server_url;
 
-/// The silence after which a server is given up, unless `timeout_silence_s` says otherwise: a processor reads a long prompt for minutes.
+/// How long a server may be silent before it is given up, unless `timeout_silence_s` says
+/// otherwise: a CPU reads a long prompt for minutes.
 pub const SILENCE_DEFAULT: Duration = Duration::from_secs(600);
 /// Values of `timeout_silence_s`.
 pub const SILENCE_S: std::ops::RangeInclusive<u64> = 1..=24 * 3600;
 /// Maximum number of additional headers.
 const HEADERS_MAX: usize = 16;
-/// Headers that the client sets itself; `X-Conversation-Id` would keep llama-server computing after the connection is closed.
+/// Headers that the client sets itself; `X-Conversation-Id` would make llama-server go on computing
+/// after the connection is closed.
 const OWN_HEADERS: [&str; 9] = [
     "authorization",
     "connection",
@@ -28,25 +30,27 @@ const OWN_HEADERS: [&str; 9] = [
     "x-conversation-id",
 ];
 
-/// Where a role is played by another process, and how it is asked.
+/// The server for a role, and how to query it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint {
-    /// Base of the API, as `http://gpu-box:8000/v1`; holds no user name, password, query or fragment.
+    /// Base of the API, such as `http://gpu-box:8000/v1`; contains no user name, password, query or
+    /// fragment.
     url: Url,
-    /// The model's name there; `None` takes the only one that the server has.
+    /// The model's name there; `None` uses the server's only model.
     pub model: Option<String>,
     pub key: Key,
     /// Context in tokens; `None` asks the server.
     pub context: Option<usize>,
-    /// A connection without a byte for so long is given up.
+    /// A connection that is silent for this long is given up.
     pub silence: Duration,
     /// Additional headers. Their values may be secret.
     pub headers: BTreeMap<String, String>,
-    /// Addresses, numbers and keys in what is sent are replaced by placeholders.
+    /// Replace addresses, numbers and keys in requests by placeholders.
     pub mask: bool,
 }
 
-/// Where the key comes from. The key itself is read when a connection is opened, and is kept nowhere else.
+/// Where the key comes from. The key itself is read when a connection is opened, and is stored
+/// nowhere else.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Key {
     #[default]
@@ -58,7 +62,8 @@ pub enum Key {
 }
 
 impl Endpoint {
-    /// The server at `url` with the defaults of everything else; the error says how a URL must look, and repeats no secret.
+    /// The server at `url` with defaults for everything else; the error describes the expected URL,
+    /// and repeats no secret.
     pub fn new(url: &str) -> Result<Endpoint, String> {
         let (model, key, headers) = (None, Key::None, BTreeMap::new());
         Ok(Endpoint {
@@ -77,18 +82,19 @@ impl Endpoint {
         self.url.as_str().trim_end_matches('/')
     }
 
-    /// The URL of a path of the API below the base, such as `chat/completions`.
+    /// The URL of an API path below the base, such as `chat/completions`.
     pub fn of_api(&self, path: &str) -> Url {
         joined(&self.url, &[self.url.path().trim_end_matches('/'), path])
     }
 
-    /// The URL of a path that belongs to the server and not to the common API, such as `props`: next to `/v1`.
+    /// The URL of a path that belongs to the server rather than the common API, such as `props`:
+    /// next to `/v1`.
     pub fn of_server(&self, path: &str) -> Url {
         let above = self.url.path().trim_end_matches('/').trim_end_matches("/v1");
         joined(&self.url, &[above, path])
     }
 
-    /// Host and port, as `gpu-box:8000`.
+    /// Host and port, such as `gpu-box:8000`.
     pub fn host(&self) -> String {
         let host = self.url.host_str().unwrap_or_default();
         match self.url.port() {
@@ -107,12 +113,12 @@ impl Endpoint {
         }
     }
 
-    /// Whether others on the way can read what is sent: plain `http` to another machine.
+    /// Whether others on the network can read the traffic: plain `http` to another machine.
     pub fn is_readable_on_the_way(&self) -> bool {
         self.url.scheme() == "http" && !self.is_here()
     }
 
-    /// Adds a header; the error says why it cannot be.
+    /// Adds a header; the error says why it is not allowed.
     pub fn set_header(&mut self, name: &str, value: &str) -> Result<(), String> {
         let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
         if name.is_empty() || !name.chars().all(is_token) {
@@ -122,7 +128,7 @@ impl Endpoint {
             return Err(format!("sets the header {name}, which monobloc sets itself (a key: key_file or key_env)"));
         }
         if value.is_empty() || !value.chars().all(|c| c == ' ' || c.is_ascii_graphic()) {
-            return Err(format!("has no printable ASCII text as value of the header {name}"));
+            return Err(format!("has a value for the header {name} that is not printable ASCII"));
         }
         if self.headers.len() >= HEADERS_MAX {
             return Err(format!("has more than {HEADERS_MAX} headers"));
@@ -132,7 +138,7 @@ impl Endpoint {
     }
 }
 
-/// Shows no value of a header.
+/// Hides the values of headers.
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint")
@@ -167,7 +173,7 @@ impl Key {
     }
 }
 
-/// The content of a small file that nobody but its owner can read.
+/// The content of a small file that only its owner can read.
 fn of_owner(path: &Path) -> Result<String, String> {
     use std::io::Read as _;
     use std::os::unix::fs::PermissionsExt as _;

@@ -40,14 +40,15 @@ pub use types::TensorType;
 pub struct Header {
     #[serde(serialize_with = "crate::base::lossy")]
     pub path: PathBuf,
-    /// The files with its tensors: `path` alone, or the parts of a split model, of which it is the first.
+    /// The files that contain its tensors: `path` alone, or the parts of a split model, of which it
+    /// is the first.
     #[serde(serialize_with = "crate::base::all_lossy")]
     pub files: Vec<PathBuf>,
-    /// Of all these files.
+    /// Total size of these files.
     pub file_bytes: Bytes,
-    /// `lfm2moe`, `llama`, …
+    /// For example `lfm2moe` or `llama`.
     pub architecture: String,
-    /// Its purpose: a chat model, or something else.
+    /// Its purpose: a chat model or something else.
     pub kind: Kind,
     /// `general.name`, else the file name without its ending.
     pub name: String,
@@ -56,15 +57,15 @@ pub struct Header {
     pub layers: u32,
     /// Hidden size.
     pub embedding_length: u32,
-    /// Attention heads (the largest number where layers differ).
+    /// Attention heads (the largest number if layers differ).
     pub heads: u32,
-    /// Key/value heads of every layer, as the file says; `kept` has the layers with keys.
+    /// Key/value heads of every layer, according to the file; `kept` has the layers with keys.
     pub kv_heads: Vec<u32>,
     /// Length of one key vector of one head.
     pub key_length: u32,
     /// Length of one value vector of one head.
     pub value_length: u32,
-    /// Inner size of the dense feed-forward block (the largest where layers differ).
+    /// Inner size of the dense feed-forward block (the largest if layers differ).
     pub feed_forward: u32,
     /// Experts per layer; 0 for a dense model.
     pub experts: u32,
@@ -72,7 +73,7 @@ pub struct Header {
     pub experts_used: u32,
     /// Inner size of one expert; 0 for a dense model.
     pub expert_feed_forward: u32,
-    /// Context length in tokens that the model was trained with.
+    /// Context length in training, in tokens.
     pub context_train: u32,
     /// Entries of the vocabulary.
     pub vocabulary: u32,
@@ -80,9 +81,9 @@ pub struct Header {
     pub merges: u32,
     /// Size of the sliding attention window in tokens; `None` if no layer has one.
     pub sliding_window: Option<u32>,
-    /// The memory that every layer keeps of a sequence.
+    /// The memory that each layer keeps for a sequence.
     pub kept: Vec<Layer>,
-    /// Numbers of one token that a recurrent layer works on at the same time; 0 for short convolutions.
+    /// Numbers per token in a recurrent layer's working memory; 0 for short convolutions.
     pub recurrent_work: u32,
     /// Blocks at the end that predict further tokens (MTP); they are not loaded.
     pub unused_blocks: u32,
@@ -96,15 +97,15 @@ pub struct Header {
     pub chat_template_tools: Option<String>,
     #[serde(skip)]
     pub special: Special,
-    /// `gpt2`, `llama`, …
+    /// For example `gpt2` or `llama`.
     pub tokenizer_model: Option<String>,
     /// Name of the pre-tokenizer, which splits text before merges are applied.
     pub tokenizer_pre: Option<String>,
     pub bos: Option<u32>,
     pub eos: Option<u32>,
-    /// The begin-of-text token, if every text has to start with it by the file.
+    /// The begin-of-text token, if the file requires every text to start with it.
     pub begin: Option<String>,
-    /// How the maker wants the model to be sampled.
+    /// The maker's sampling values.
     pub sampling: Sampling,
 }
 
@@ -116,7 +117,7 @@ pub struct Tensor {
     /// Fastest dimension first, as in ggml.
     pub shape: Vec<u64>,
     pub bytes: Bytes,
-    /// Position in the file of its first byte.
+    /// Position of its first byte in the file.
     pub offset: u64,
 }
 
@@ -150,7 +151,7 @@ impl Header {
         self.tensors.iter().map(|tensor| tensor.bytes).sum()
     }
 
-    /// The tensors that are loaded: all but those of [`Header::unused_blocks`].
+    /// The tensors that are loaded: all except those of [`Header::unused_blocks`].
     pub fn used_tensors(&self) -> impl Iterator<Item = &Tensor> {
         let used = self.layers.saturating_sub(self.unused_blocks);
         self.tensors.iter().filter(move |tensor| tensor.layer().is_none_or(|layer| layer < used))
@@ -171,8 +172,8 @@ impl Header {
     }
 }
 
-/// Reads the header of the file at `path`, of all parts if the model is split, and checks that the files are long enough for
-/// its tensors.
+/// Reads the header of the file at `path`, or of all parts if the model is split, and checks that
+/// the files are long enough for its tensors.
 pub fn inspect(path: &Path) -> Result<Header, GgufError> {
     let fail = |path: &Path| {
         let path = path.to_owned();
@@ -209,8 +210,9 @@ fn map(path: &Path) -> Result<Mmap, Flaw> {
     if about.len() == 0 {
         return Err(Flaw::Empty);
     }
-    // SAFETY: the map is read-only and lives only as long as one inspection. If another process shortens the file
-    // in the meantime, the kernel ends this process with SIGBUS; nothing is ever written through the map.
+    // SAFETY: the map is read-only and lives only during one inspection. If another process
+    // shortens the file meanwhile, the kernel ends this process with SIGBUS; nothing is ever
+    // written through the map.
     unsafe { Mmap::map(&file) }.map_err(Flaw::Unreadable)
 }
 
@@ -298,7 +300,8 @@ fn assemble(files: Vec<PathBuf>, file_bytes: u64, parsed: Parsed<'_>) -> Result<
     })
 }
 
-/// The begin-of-text token, by `add_bos_token`; where that is missing, only SentencePiece models (`llama`) need the token.
+/// The begin-of-text token, according to `add_bos_token`; without that key only SentencePiece
+/// models (`llama`) need the token.
 fn begin(parsed: &Parsed<'_>) -> Option<String> {
     let by_default = parsed.text("tokenizer.ggml.model").as_deref() == Some("llama");
     let wanted = parsed.flag("tokenizer.ggml.add_bos_token").unwrap_or(by_default);
@@ -310,24 +313,26 @@ fn stem(path: &Path) -> String {
     path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// A vocabulary whose tokens are made by merges (byte pairs) or chosen by scores (SentencePiece).
+/// A vocabulary whose tokens result from merges (byte pairs) or are chosen by scores
+/// (SentencePiece).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Vocabulary {
-    /// By token id; those of byte pairs in the byte alphabet of GPT-2.
+    /// By token id; byte-pair tokens are in GPT-2's byte alphabet.
     pub tokens: Vec<String>,
     /// `enum llama_token_type`: 1 normal, 3 control, 4 user-defined, 5 unused; same length as `tokens`.
     pub types: Vec<u32>,
     /// `left right`, most frequent first; empty without byte pairs.
     pub merges: Vec<String>,
-    /// By token id; empty where merges decide.
+    /// By token id; empty if merges decide.
     pub scores: Vec<f32>,
-    /// `gpt2`, …
+    /// For example `gpt2`.
     pub model: String,
     /// Name of the pre-tokenizer, which splits text before merges are applied.
     pub pre: String,
 }
 
-/// Reads the vocabulary of `path`; an error if it has no tokens, or neither merges nor a score for each token.
+/// Reads the vocabulary of `path`; fails if it has no tokens, or neither merges nor a score for
+/// each token.
 pub fn vocabulary(path: &Path) -> Result<Vocabulary, GgufError> {
     let fail = |flaw| GgufError { path: path.to_owned(), flaw };
     let bytes = map(path).map_err(fail)?;

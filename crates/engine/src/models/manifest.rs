@@ -1,4 +1,4 @@
-//! Reads `models.toml`, which says which model plays which role, with which settings.
+//! Reads `models.toml`, which assigns models to roles, with their settings.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,22 +18,23 @@ use crate::base::Bytes;
 /// The file built into the program; it explains the format.
 pub const SHIPPED: &str = include_str!("../../models.toml");
 
-/// Default type of the KV cache. On a CPU f16 reads prompts of 512 tokens 17 to 22 % faster than q8_0, and of 2,000 tokens
-/// 65 to 70 % (Qwen 2.5 0.5B and 1.5B, SmolLM2); if memory is short, `budget::ladder` falls back to q8_0 first. An
-/// accelerator reads q8_0 as fast as f16, in half the memory.
+/// Default type of the KV cache. On a CPU, f16 reads prompts of 512 tokens 17 to 22 % faster than
+/// q8_0, and of 2,000 tokens 65 to 70 % (Qwen 2.5 0.5B and 1.5B, SmolLM2); if memory is short,
+/// `budget::ladder` falls back to q8_0 first. An accelerator reads q8_0 as fast as f16, in half the
+/// memory.
 const KV_TYPE: &str = if crate::base::ACCELERATED { "q8_0" } else { "f16" };
 
 /// Values of `capability`, which replaces measuring a model.
 pub const CAPABILITIES: [&str; 2] = ["capable", "weak"];
 
-/// A month. To keep a model for ever one writes 0.
+/// A month. To keep a model forever, write 0.
 const KEEP_ALIVE_MAX_S: u64 = 31 * 24 * 3600;
 
 /// One `models.toml`.
 #[derive(Clone, Debug, Default)]
 pub struct Manifest {
     roles: BTreeMap<Role, RoleTable>,
-    /// Its file; `None` for the one built into the program.
+    /// Its path; `None` for the one built into the program.
     pub path: Option<PathBuf>,
 }
 
@@ -46,7 +47,7 @@ pub struct RoleTable {
     sha256: Option<String>,
     #[serde(default)]
     models: Vec<Candidate>,
-    /// The server whose model plays the role.
+    /// The server whose model takes the role.
     url: Option<String>,
     /// The model's name there.
     model: Option<String>,
@@ -70,7 +71,7 @@ pub struct RoleTable {
     pub capability: Option<String>,
     /// How far it thinks.
     pub think: Option<Think>,
-    /// How its free texts are drawn; what is left out is as its maker says.
+    /// How its free text is sampled; values left out are the maker's.
     #[serde(default)]
     pub sampling: SamplingWish,
     /// LoRA adapters, all applied at once.
@@ -83,7 +84,7 @@ pub struct RoleTable {
 #[serde(deny_unknown_fields)]
 pub struct LoraTable {
     pub file: PathBuf,
-    /// Factor for its change to the weights; 0 leaves the model as it is.
+    /// Scale factor of its change to the weights; 0 leaves the model unchanged.
     #[serde(default = "whole")]
     pub scale: f32,
 }
@@ -92,32 +93,33 @@ fn whole() -> f32 {
     1.0
 }
 
-/// One model that may play a role.
+/// A model that may take a role.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Candidate {
-    /// Name or pattern of a file (of a folder for the embedder).
+    /// Name or pattern of a file (for the embedder, of a folder).
     pub file: String,
     /// `owner/repository` on the hub.
     pub hub: Option<String>,
-    /// The file to pull, where `file` is a pattern.
+    /// The file to pull, if `file` is a pattern.
     pub pull: Option<String>,
     /// 64 hexadecimal digits.
     pub sha256: Option<String>,
     /// Type of the KV cache for this model, unless a setting names another.
     pub kv_type: Option<String>,
-    /// As the probe measured it.
+    /// The tier measured by the probe.
     pub tier: Option<Tier>,
     /// Size of the file to pull, in billions of bytes.
     pub gb: Option<f64>,
-    /// Coding tasks with hidden tests that it solves, of 56; models.toml says whose list.
+    /// Number of coding tasks with hidden tests that it solves, out of 56; models.toml names the
+    /// source.
     pub mark: Option<u32>,
     /// Whether it thinks before it answers by default.
     #[serde(default)]
     pub thinks: bool,
-    /// Whether this program was tried with it: `here` with the real file, `shape` with random weights.
+    /// Whether monobloc was tried with it: `here` with the real file, `shape` with random weights.
     pub run: Option<String>,
-    /// Used only if no other candidate is present; then the biggest chat model at hand is chosen.
+    /// Used only if no other candidate is present; then the biggest chat model available is chosen.
     #[serde(default)]
     pub fallback: bool,
     /// The user's own models.toml names it, so a missing file is an error.
@@ -125,21 +127,23 @@ pub struct Candidate {
     pub required: bool,
 }
 
-/// The memory that a model needs besides its file: keys and values of two slots of 8,192 tokens, working memory, router and embedder.
+/// The memory that a model needs in addition to its file: keys and values of two slots of 8,192
+/// tokens, working memory, router and embedder.
 const BESIDE: f64 = 1.5e9;
 
 /// Maximum number of suggestions for one machine.
 const SUGGESTED: usize = 4;
 
 impl Candidate {
-    /// Whether this is the model of `header`: by the name of its file, or by its own name in the header.
+    /// Whether this is the model of `header`, judged by its file name or its own name in the
+    /// header.
     pub fn is(&self, header: &Header) -> bool {
         let file = header.path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
         scan::matches(&self.file, &file)
             || scan::matches(&self.file, &format!("{}.gguf", header.name.replace(' ', "-")))
     }
 
-    /// Its name for `models pull planner NAME`: that of the repository.
+    /// Its name for `models pull planner NAME`: the name of the repository.
     pub fn short_name(&self) -> Option<&str> {
         self.hub.as_deref()?.rsplit('/').next().map(|name| name.strip_suffix("-GGUF").unwrap_or(name))
     }
@@ -160,7 +164,8 @@ impl Candidate {
 }
 
 impl Manifest {
-    /// Reads the file at `path`; roles without candidates get those of the built-in file. `None` reads the built-in file alone.
+    /// Reads the file at `path`; roles without candidates get those of the built-in file. `None`
+    /// reads only the built-in file.
     pub fn read(path: Option<&Path>) -> Result<Manifest, ModelsError> {
         let shipped = Manifest::parse(SHIPPED, Path::new("the models.toml built into monobloc"))?;
         let Some(path) = path else { return Ok(shipped) };
@@ -196,13 +201,15 @@ impl Manifest {
         self.roles.values().flat_map(|table| &table.models).filter(move |one| scan::matches(&one.file, name))
     }
 
-    /// Type of the KV cache for the file called `name`: that of the first candidate of any role that it matches, else the default.
+    /// Type of the KV cache for the file called `name`: that of the first candidate of any role
+    /// that matches it, else the default.
     pub fn kv_type(&self, name: &str) -> String {
         let said = self.matching(name).find_map(|candidate| candidate.kv_type.clone());
         said.unwrap_or_else(|| KV_TYPE.to_owned())
     }
 
-    /// The tier of the file called `name`, if a candidate that it matches has one; in this manifest, else in the built-in one.
+    /// The tier of the file called `name`, if a matching candidate has one, in this manifest or
+    /// else in the built-in one.
     pub fn tier(&self, name: &str) -> Option<Tier> {
         let of = |manifest: &Manifest| manifest.matching(name).find_map(|candidate| candidate.tier);
         of(self).or_else(|| of(&Manifest::parse(SHIPPED, Path::new("models.toml")).ok()?))
@@ -214,7 +221,8 @@ impl Manifest {
         self.candidates(Role::Planner).into_iter().filter(fits).take(SUGGESTED).collect()
     }
 
-    /// The server whose model plays a role: the one at `url` if an option names it, else that of the role's table.
+    /// The server whose model takes a role: the one at `url` if an option names it, else that of
+    /// the role's table.
     pub fn endpoint(&self, role: Role, url: Option<&str>) -> Result<Option<Endpoint>, ModelsError> {
         let path = self.path.clone().unwrap_or_else(|| PathBuf::from("models.toml"));
         let folder = path.parent().unwrap_or(Path::new(".")).to_owned();
@@ -222,7 +230,7 @@ impl Manifest {
         let by_table = self.table(role).endpoint(&folder).map_err(fail)?;
         let Some(url) = url else { return Ok(by_table) };
         let named = Endpoint::new(url).map_err(|why| ModelsError::Url { role, why })?;
-        // The key of one server is sent to no other.
+        // A server's key is never sent to another server.
         Ok(Some(by_table.filter(|table| table.url() == named.url()).unwrap_or(named)))
     }
 
@@ -263,7 +271,8 @@ impl RoleTable {
         Ok(Some(endpoint))
     }
 
-    /// The table for the model file that replaces the server of the role: settings of the server's model do not hold for it.
+    /// The table for the model file that replaces the role's server: settings of the server's model
+    /// do not apply to it.
     pub fn of_file(self) -> RoleTable {
         if self.url.is_none() { self } else { RoleTable { tier: None, capability: None, context: None, ..self } }
     }
@@ -309,7 +318,7 @@ impl RoleTable {
     }
 }
 
-/// The file that a path beginning with `~/` names.
+/// The file that a path beginning with `~/` refers to.
 fn at_home(path: &Path) -> Option<PathBuf> {
     Some(std::env::home_dir()?.join(path.strip_prefix("~").ok()?))
 }

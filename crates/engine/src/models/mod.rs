@@ -1,4 +1,4 @@
-//! Finds models and assigns them to roles, reads their headers, downloads them, and has the chat format of each family.
+//! Finds models and assigns them to roles, reads their headers, downloads them, and handles their chat formats.
 
 pub mod adapter;
 pub mod architectures;
@@ -36,21 +36,22 @@ pub use sampling_wish::SamplingWish;
 pub use settings::{Exact, FlashAttention, KV_TYPES, ModelSettings};
 pub use think::Think;
 
-/// The use of a model. One file may play several roles.
+/// The use of a model. One file may take several roles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Plans, writes answers and changes.
     Planner,
-    /// Scores small questions, such as which words name a person; may word answers (`cognitive_model`).
+    /// Scores small questions, such as which words name a person; may word answers
+    /// (`cognitive_model`).
     Router,
     /// Turns text into vectors.
     Embedder,
-    /// In place of the planner, if it is set: carries out simple requests.
+    /// Replaces the planner for simple requests, if set.
     Quick,
-    /// In place of the planner, if it is set: carries out the hardest requests.
+    /// Replaces the planner for the hardest requests, if set.
     Thinker,
-    /// Judges answers, if it is set, in place of the model that words them.
+    /// Judges answers instead of the model that words them, if set.
     Verifier,
 }
 
@@ -59,7 +60,7 @@ impl Role {
         [Role::Planner, Role::Router, Role::Embedder, Role::Quick, Role::Thinker, Role::Verifier];
     /// The roles of models that write text.
     pub const TEXT: [Role; 5] = [Role::Planner, Role::Router, Role::Quick, Role::Thinker, Role::Verifier];
-    /// The roles that nothing plays unless models.toml says so; the planner then does what they would.
+    /// The roles that have no model unless models.toml sets one; the planner then does their work.
     pub const EXTRA: [Role; 3] = [Role::Quick, Role::Thinker, Role::Verifier];
 }
 

@@ -1,4 +1,4 @@
-//! Downloads model files from the hub into its cache: besides `remote`, the only code of the program that may open a connection.
+//! Downloads model files from the hub into its cache; with `remote`, the only code that may open a connection.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ use super::manifest::Candidate;
 use super::{Role, digest, places};
 use crate::base::{Bytes, Cancel};
 
-/// How many attempts a download gets by default.
+/// Default number of attempts per download.
 pub const ATTEMPTS_DEFAULT: u32 = 5;
 
-/// The wait after the first failed attempt; it doubles after each further one, up to [`PAUSE_MAX`].
+/// The wait after the first failed attempt. It doubles after each further one, up to [`PAUSE_MAX`].
 const PAUSE_DEFAULT: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
-/// A transfer without data for this long is given up: hf_hub's client has no time limit of its own.
+/// A transfer without data for this long is abandoned: hf_hub's client has no time limit.
 const STALL_MAX: Duration = Duration::from_secs(60);
 
 /// One file of one repository.
@@ -35,7 +35,7 @@ pub struct Download {
 }
 
 impl Download {
-    /// The files a candidate consists of; none if models.toml does not say where they come from.
+    /// The files of a candidate; none if models.toml does not say where they come from.
     pub fn of(role: Role, candidate: &Candidate) -> Vec<Download> {
         let Some(repository) = candidate.hub.clone() else { return Vec::new() };
         let one = |file: &str, sha256| Download { repository: repository.clone(), file: file.into(), sha256 };
@@ -51,7 +51,7 @@ impl Download {
 /// How to download.
 #[derive(Clone, Debug)]
 pub struct Pull {
-    /// Attempts per file; each continues where the last one broke off.
+    /// Attempts per file; each continues where the last one stopped.
     pub attempts: u32,
     /// The wait after the first failed attempt.
     pub pause: Duration,
@@ -72,9 +72,11 @@ impl Default for Pull {
 pub enum PullError {
     #[error("{file}: {reason}")]
     Refused { file: String, reason: String },
-    #[error("{file}: gave up after {attempts} attempts, the last one because {reason}; run the command again to go on")]
+    #[error(
+        "{file}: gave up after {attempts} attempts, the last time because {reason}; run the command again to continue"
+    )]
     GaveUp { file: String, attempts: u32, reason: String },
-    #[error("{file}: cancelled; run the command again to go on")]
+    #[error("{file}: cancelled; run the command again to continue")]
     Cancelled { file: String },
 }
 
@@ -116,7 +118,7 @@ fn api(how: &Pull) -> Result<Api, ApiError> {
     }
 }
 
-/// Waits, at most [`PAUSE_MAX`]; false if cancelled in the meantime.
+/// Waits for `pause`, but at most [`PAUSE_MAX`]; false if cancelled meanwhile.
 fn rest(pause: Duration, cancel: &Cancel) -> bool {
     let until = Instant::now() + pause.min(PAUSE_MAX);
     while Instant::now() < until && !cancel.is_cancelled() {
@@ -136,7 +138,7 @@ enum Failure {
 enum News {
     /// The size of the file, in bytes.
     Total(u64),
-    /// The number of bytes that arrived since the last report.
+    /// The number of bytes received since the last report.
     Came(u64),
     Ended(Result<PathBuf, ApiError>),
 }
@@ -184,8 +186,9 @@ fn listen(news: &Receiver<News>, cancel: &Cancel, progress: &mut dyn FnMut(Bytes
 struct Reporter(SyncSender<News>);
 
 impl Reporter {
-    /// Sends a report. If the receiver is gone the transfer has to end, but hf_hub has no way to stop it: so its thread
-    /// unwinds silently, which closes connection and file. What was received stays for the next attempt.
+    /// Sends a report. If the receiver is gone the transfer must end, but hf_hub has no way to stop
+    /// it: so its thread unwinds silently, which closes connection and file. The received data
+    /// stays for the next attempt.
     fn tell(&self, news: News) {
         if self.0.send(news).is_err() {
             std::panic::resume_unwind(Box::new("nobody waits for this download"));
@@ -217,8 +220,8 @@ fn judge(error: &ApiError) -> Failure {
     }
 }
 
-/// The HTTP status with which the hub refused a request. It is read from ureq's message, because ureq is used through
-/// hf_hub only.
+/// The HTTP status with which the hub refused a request. Parsed from ureq's message, because ureq
+/// is used only through hf_hub.
 fn status(error: &ApiError) -> Option<u16> {
     let ApiError::RequestError(error) = error else { return None };
     error.to_string().strip_prefix("http status: ")?.parse().ok()
@@ -230,7 +233,8 @@ fn words(error: &ApiError) -> String {
     text.split_whitespace().filter(|word| !word.contains("://")).collect::<Vec<_>>().join(" ")
 }
 
-/// Compares the checksum; a file that fails is removed, so that the next attempt starts from zero.
+/// Compares the checksum; a file that fails is removed, so that the next attempt starts from
+/// scratch.
 fn verify(path: &Path, what: &Download) -> Result<(), Failure> {
     let blob = path.canonicalize().map_err(|error| Failure::Passing(error.to_string()))?;
     let Some(wanted) = what.sha256.clone().or_else(|| name_as_sha256(&blob)) else { return Ok(()) };

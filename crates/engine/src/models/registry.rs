@@ -1,4 +1,4 @@
-//! Holds which model file plays which role: by models.toml first, then by file names and headers.
+//! Assigns model files to roles: by models.toml first, then by file names and headers.
 
 mod by_name;
 mod resolve;
@@ -14,7 +14,8 @@ use super::{Adapter, Endpoint, ModelSettings, ModelsError, Role, SamplingWish, T
 use super::{digest, places, scan, stores};
 use crate::base::Bytes;
 
-/// The models of one run: the files of the model folder and the choice for each role. Reads headers only; loads nothing.
+/// The models of one run: the files in the model folder and the choice for each role. Reads only
+/// headers; loads nothing.
 #[derive(Clone, Debug)]
 pub struct Registry {
     /// The model folder of this run.
@@ -26,16 +27,16 @@ pub struct Registry {
     /// The roles that models.toml adds.
     extra: Vec<(Role, Resolved)>,
     embedder: Option<EmbedderSpec>,
-    /// The places that were searched for an embedder, for the message that there is none.
+    /// The places that were searched for an embedder, for the message when there is none.
     pub embedder_looked: Vec<PathBuf>,
     /// Messages about files that were skipped.
     pub notes: Vec<String>,
-    /// A message if another planner was taken than the one chosen first.
+    /// A message if another planner replaced the first choice.
     pub replaced: Option<String>,
-    /// The roles that servers play.
+    /// The roles that servers take.
     endpoints: Vec<(Role, Endpoint)>,
     manifest: Manifest,
-    /// Settings of a model that models.toml does not set.
+    /// Model settings for values that models.toml does not set.
     config: ModelSettings,
     sha256_memory: PathBuf,
 }
@@ -59,13 +60,13 @@ impl Places {
     }
 }
 
-/// One GGUF file of the model folder, readable or not.
+/// One GGUF file in the model folder, readable or not.
 #[derive(Clone, Debug)]
 pub struct Found {
     pub path: PathBuf,
-    /// The name to show: Ollama's, else the path below its folder.
+    /// The name to show: Ollama's name, else the path below its folder.
     pub name: String,
-    /// The program that keeps the file, if it lies in a folder of another one.
+    /// The program that manages the file, if the file is in another program's folder.
     pub from: Option<&'static str>,
     pub header: Result<Arc<Header>, Arc<GgufError>>,
 }
@@ -88,21 +89,22 @@ pub struct ModelSpec {
     pub keep_alive: Duration,
     /// Never evicted from memory.
     pub pinned: bool,
-    /// `capability` of models.toml.
+    /// `capability` in models.toml.
     pub capable: Option<bool>,
-    /// `tier` of models.toml.
+    /// `tier` in models.toml.
     pub tier: Option<Tier>,
     /// How far it thinks.
     pub think: Think,
-    /// How its free texts are drawn, by settings and models.toml; what is left open is as its maker says.
+    /// How its free text is sampled, from settings and models.toml; values left open are the
+    /// maker's.
     pub sampling: SamplingWish,
     /// LoRA adapters, all applied at once.
     pub lora: Vec<Adapter>,
-    /// The checksum that models.toml demands.
+    /// The checksum required by models.toml.
     pub sha256: Option<String>,
 }
 
-/// The wishes of settings and models.toml for the model that plays a role, whichever it is.
+/// The preferences in settings and models.toml for the model of a role, whichever it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RoleWishes {
     pub capable: Option<bool>,
@@ -125,7 +127,7 @@ struct Resolved {
     checksum: OnceLock<Result<(), ModelsError>>,
 }
 
-/// Reads the models.toml that `config` names, else the one in `dir`, else the one built in.
+/// Reads the models.toml named by `config`, else the one in `dir`, else the built-in one.
 fn manifest(config: &ModelSettings, dir: &Path) -> Result<Manifest, ModelsError> {
     let in_dir = dir.join("models.toml");
     let path = config.models_file.clone().map(absolute).or_else(|| in_dir.is_file().then_some(in_dir));
@@ -137,12 +139,12 @@ fn model_folder(config: &ModelSettings, usual: PathBuf) -> PathBuf {
     absolute(config.model_dir.clone().unwrap_or(usual))
 }
 
-/// The path from the root on, so that the folder above a bare name is known, and messages name a place.
+/// The absolute path, so that the parent folder of a bare name is known and messages name a place.
 fn absolute(path: PathBuf) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)
 }
 
-/// Type of the KV cache for the model in `file`: that of its role, if it plays one.
+/// Type of the KV cache for the model in `file`: that of its role, if it has one.
 pub fn kv_type(settings: impl Into<ModelSettings>, file: &Path) -> Result<String, ModelsError> {
     let config = &settings.into();
     if let Ok(registry) = Registry::open_at(config, Places::of_this_user())
@@ -155,7 +157,8 @@ pub fn kv_type(settings: impl Into<ModelSettings>, file: &Path) -> Result<String
 }
 
 impl Registry {
-    /// Scans the model folder and chooses a model for every role. A role without a model is an error only in [`Registry::get`].
+    /// Scans the model folder and chooses a model for every role. A role without a model is an
+    /// error only in [`Registry::get`].
     pub fn open(settings: impl Into<ModelSettings>) -> Result<Registry, ModelsError> {
         Registry::open_at(&settings.into(), Places::of_this_user())
     }
@@ -188,19 +191,18 @@ impl Registry {
         let mut note_cut = |dir: &Path, seen: &scan::Scan| {
             if seen.is_cut {
                 let dir = dir.display();
-                notes.push(format!(
-                    "{dir} has too many entries, some were not looked at; name a folder with --model-dir"
-                ));
+                notes
+                    .push(format!("{dir} has too many entries, and some were skipped; name a folder with --model-dir"));
             }
         };
         note_cut(&dir, &seen);
         let mut files = found_in(&dir, &seen, stores::kept_by(&dir));
-        // A user who named no folder is offered what other programs have fetched, too.
+        // A user who named no folder is also offered models downloaded by other programs.
         let others = if config.model_dir.is_none() { places.stores.clone() } else { Vec::new() };
         for (from, folder) in others {
             let mut there = scan::scan(&folder).unwrap_or_default();
             note_cut(&folder, &there);
-            // A file that an earlier folder links to is found there.
+            // A file that is linked from an earlier folder is found there.
             let known: HashSet<PathBuf> = files.iter().filter_map(|file| file.path.canonicalize().ok()).collect();
             let is_new = |path: &Path| path.canonicalize().is_ok_and(|real| !known.contains(&real));
             there.ggufs.retain(|path| is_new(path));
@@ -240,7 +242,8 @@ impl Registry {
         })
     }
 
-    /// The model of a text role, after comparing its checksum if models.toml has one. The first call may hash the file.
+    /// The model of a text role, after verifying its checksum if models.toml has one. The first
+    /// call may hash the file.
     pub fn get(&self, role: Role) -> Result<&ModelSpec, ModelsError> {
         let resolved = match role {
             Role::Planner => &self.planner,
@@ -248,7 +251,7 @@ impl Registry {
             Role::Embedder => {
                 panic!("the embedder is a folder, asked for as Registry::embedder; this is a bug in the caller")
             }
-            // The planner does what a role that was left out would do.
+            // The planner does the work of a role that was left out.
             Role::Quick | Role::Thinker | Role::Verifier => self.extra(role).unwrap_or(&self.planner),
         };
         let spec = resolved.spec.as_ref().map_err(ModelsError::clone)?;
@@ -260,13 +263,14 @@ impl Registry {
         self.extra.iter().find(|(of, _)| *of == role).map(|(_, resolved)| resolved)
     }
 
-    /// Whether a model of its own, here or of a server, plays a role.
+    /// Whether a role has its own model, here or on a server.
     pub fn plays(&self, role: Role) -> bool {
         let is_away = self.endpoints.iter().any(|(of, _)| *of == role);
         is_away || !Role::EXTRA.contains(&role) || self.extra(role).is_some()
     }
 
-    /// The server whose model plays a role, if models.toml or an option names one; an error if no connection may be opened.
+    /// The server whose model takes a role, if models.toml or an option names one; an error if no
+    /// connection may be opened.
     pub fn endpoint(&self, role: Role) -> Result<Option<&Endpoint>, ModelsError> {
         let endpoint = self.endpoints.iter().find(|(of, _)| *of == role).map(|(_, endpoint)| endpoint);
         match endpoint {
@@ -275,7 +279,7 @@ impl Registry {
         }
     }
 
-    /// The roles that servers play, a line for each.
+    /// The roles that servers take, one line each.
     pub fn servers(&self) -> Vec<String> {
         let line = |(role, endpoint): &(Role, Endpoint)| {
             let model = endpoint.model.iter().map(|model| format!("{model} at ")).collect::<String>();
@@ -285,7 +289,7 @@ impl Registry {
         self.endpoints.iter().map(line).collect()
     }
 
-    /// The wishes of settings and models.toml for the model of a role, whichever it is.
+    /// The preferences in settings and models.toml for the model of a role, whichever it is.
     pub fn wishes(&self, role: Role) -> RoleWishes {
         let table = self.manifest.table(role);
         let capable = table.capability.map(|said| said == "capable");
@@ -302,13 +306,13 @@ impl Registry {
         self.manifest.candidates(role).iter().any(|candidate| candidate.required)
     }
 
-    /// Makes another file the planner, because the one chosen first does not fit into `memory`.
+    /// Makes another file the planner, because the first choice does not fit into `memory`.
     pub fn plan_with(&mut self, header: &Arc<Header>, memory: Bytes) -> Result<(), ModelsError> {
         let choice = resolve::Choice { path: header.path.clone(), header: header.clone(), sha256: None };
         let spec = resolve::settled(Role::Planner, choice, &self.manifest, &self.config, &self.dir)?;
         if let Ok(first) = &self.planner.spec {
             self.replaced = Some(format!(
-                "{} plans: {} does not fit into {memory} with what goes with it (`monobloc fit` has the figures)",
+                "{} is the planner: {} does not fit into {memory} with its companions (`monobloc fit` has the figures)",
                 name_of(&header.path),
                 name_of(&first.path)
             ));
@@ -334,12 +338,13 @@ impl Registry {
         [&self.planner, &self.router].into_iter().chain(extra).filter_map(|role| role.spec.as_ref().ok())
     }
 
-    /// The embedding model; without one, search uses words and the graph alone.
+    /// The embedding model; without one, search uses only words and the graph.
     pub fn embedder(&self) -> Option<&EmbedderSpec> {
         self.embedder.as_ref()
     }
 
-    /// The place of a model among the planners of models.toml, best first; unknown ones and fallbacks come last.
+    /// The rank of a model among the planners in models.toml, best first; unknown ones and
+    /// fallbacks come last.
     pub fn rank(&self, header: &Header) -> usize {
         let known = self.manifest.candidates(Role::Planner).into_iter().filter(|candidate| !candidate.fallback);
         known.enumerate().find(|(_, candidate)| candidate.is(header)).map_or(usize::MAX, |(place, _)| place)
@@ -370,7 +375,7 @@ fn found_in(dir: &Path, seen: &scan::Scan, from: Option<&'static str>) -> Vec<Fo
     plain.chain(ollama).collect()
 }
 
-/// One file of each split model: the first part that is there.
+/// One file per split model: the first part that exists.
 fn whole_models(files: Vec<PathBuf>) -> Vec<PathBuf> {
     let mut seen = HashSet::new();
     let stands = |path: &PathBuf| gguf::Numbered::of(path).is_none_or(|part| seen.insert(part.of_model()));

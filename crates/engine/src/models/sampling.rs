@@ -1,15 +1,16 @@
-//! How the maker of a model wants it sampled: what the header says, else what is known of the family, else nothing.
+//! The maker's sampling values for a model: from the header, else from its family, else none.
 
 use super::gguf::{Header, Sampling};
 use crate::models::SamplingWish;
 
-/// The values that the makers of one family state, outside the header.
+/// Values stated by the makers of one family, outside the header.
 struct Family {
-    /// Names of `general.architecture`, with blanks between them.
+    /// Names in `general.architecture`, separated by blanks.
     architectures: &'static str,
-    /// Part of the model's or its file's name, in lower case; empty for every model of the architecture.
+    /// Part of the name of the model or its file, in lower case; empty for every model of the
+    /// architecture.
     name: &'static str,
-    /// Whether it is stated for thinking alone, or for answering at once; `None` for both.
+    /// Whether the values are for answers after thinking or for immediate answers; `None` for both.
     thinks: Option<bool>,
     wish: SamplingWish,
 }
@@ -41,10 +42,10 @@ const fn with_repetition(penalty: f32, wish: SamplingWish) -> SamplingWish {
 const QWEN_3_5: &str = "qwen35 qwen35moe";
 const QWEN_3: &str = "qwen3 qwen3moe qwen3next";
 
-/// The makers' values, as issues and pull requests of other projects quote them: the cards and files named here were not read. The
-/// first that fits counts. A family that is not here is greedy.
+/// The makers' values as quoted in issues and pull requests of other projects: the cards and files
+/// named here were not read. The first match counts. A family that is not listed is greedy.
 const FAMILIES: [Family; 12] = [
-    // generation_config.json of each size; no penalty ever.
+    // generation_config.json of each size; never a penalty.
     family("gemma4", "", None, draw(1.0, 64, 0.95, 0.0)),
     // OpenAI's own values, quoted in ollama#11725.
     family("gpt-oss", "", None, draw(1.0, 0, 1.0, 0.0)),
@@ -55,18 +56,19 @@ const FAMILIES: [Family; 12] = [
     family(QWEN_3_5, "", Some(false), SamplingWish { presence_penalty: Some(1.5), ..draw(0.7, 20, 0.8, 0.0) }),
     // generation_config.json of Qwen3-Coder.
     family(QWEN_3, "coder", None, with_repetition(1.05, draw(0.7, 20, 0.8, 0.0))),
-    // Card of Nemotron 3 Nano (ollama#16679): greedy where it does not think.
+    // Card of Nemotron 3 Nano (ollama#16679): greedy without thinking.
     family("nemotron_h nemotron_h_moe", "", Some(true), draw(0.6, 0, 0.95, 0.0)),
     // generation_config.json of Granite 4.2; 4.0 and 4.1 are greedy.
     family("granite granitehybrid granitemoe", "4.2", None, draw(1.0, 0, 0.95, 0.0)),
-    // Cards of LFM2: models made for calls are greedy, the 24B has values of its own, the others state the penalty.
+    // Cards of LFM2: models made for calls are greedy, the 24B has its own values, the others state
+    // the penalty.
     family("lfm2 lfm2moe", "tool", None, NONE),
     family("lfm2 lfm2moe", "router", None, NONE),
     family("lfm2moe", "24b-a2b", None, with_repetition(1.05, draw(0.1, 50, 1.0, 0.0))),
     family("lfm2 lfm2moe", "", None, with_repetition(1.05, NONE)),
 ];
 
-/// The maker's values for a model that `thinks` first, or answers at once.
+/// The maker's values for a model that `thinks` first or answers immediately.
 pub fn by_maker(header: &Header, thinks: bool) -> SamplingWish {
     if !header.sampling.is_silent() {
         return by_file(header.sampling);
@@ -81,7 +83,7 @@ pub fn by_maker(header: &Header, thinks: bool) -> SamplingWish {
     FAMILIES.iter().find(fits).map_or(NONE, |family| family.wish)
 }
 
-/// A file that has no temperature but truncations means the temperature 1, as Transformers does.
+/// A file with truncations but no temperature means temperature 1, as in Transformers.
 fn by_file(said: Sampling) -> SamplingWish {
     let truncates = said.top_k.is_some() || said.top_p.is_some() || said.min_p.is_some();
     SamplingWish {

@@ -1,8 +1,8 @@
-//! How the tokens of a text are to be chosen, as a person, a file or a client wishes it: any value may be left open.
+//! Sampling values as a person, a file or a client requests them; any value may be left open.
 
 use serde::Deserialize;
 
-/// Values of the sampler; `None` leaves one to the next source.
+/// Values of the sampler; `None` leaves a value to the next source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SamplingWish {
@@ -19,7 +19,7 @@ pub struct SamplingWish {
 }
 
 impl SamplingWish {
-    /// The least and the most that each fraction may be.
+    /// Minimum and maximum of each fraction.
     pub const RANGES: [(&str, f32, f32); 6] = [
         ("temperature", 0.0, 10.0),
         ("top_p", 0.001, 1.0),
@@ -29,7 +29,7 @@ impl SamplingWish {
         ("presence_penalty", -10.0, 10.0),
     ];
 
-    /// These values, and those of `other` where they leave one open.
+    /// These values, completed from `other`.
     pub fn or(self, other: SamplingWish) -> SamplingWish {
         SamplingWish {
             temperature: self.temperature.or(other.temperature),

@@ -9,13 +9,16 @@ use hf_hub::{Cache, Repo};
 
 use super::stores;
 
-/// Levels of folders below the model folder that are searched.
+/// Levels of folders searched below the model folder.
 const DEPTH: usize = 2;
-/// Levels below the folder of a repository in the hub's cache: `snapshots`, a revision, and folders of the repository's own.
+/// Levels below a repository's folder in the hub's cache: `snapshots`, a revision, and the
+/// repository's own folders.
 const DEPTH_IN_HUB: usize = 4;
-/// Maximum number of entries read, so that a folder given by mistake (such as `/`) takes only moments.
+/// Maximum number of entries read, so that a folder given by mistake (such as `/`) takes only
+/// moments.
 const ENTRIES_MAX: usize = 20_000;
-/// Maximum number of GGUF files found. Each of their headers is read, 5 ms for a vocabulary of 262,144 tokens.
+/// Maximum number of GGUF files found. Each header is read, which takes 5 ms for a vocabulary of
+/// 262,144 tokens.
 const GGUFS_MAX: usize = 1_000;
 
 /// The models in a directory.
@@ -23,7 +26,7 @@ const GGUFS_MAX: usize = 1_000;
 pub struct Scan {
     /// Files that end in `.gguf`, sorted.
     pub ggufs: Vec<PathBuf>,
-    /// Files of Ollama's stores, by the names that Ollama gives them; they have no ending.
+    /// Files in Ollama's stores, by Ollama's names for them; they have no extension.
     pub ollama: Vec<(String, PathBuf)>,
     /// Folders with safetensors, `tokenizer.json` and `config.json`, sorted.
     pub embedders: Vec<PathBuf>,
@@ -31,8 +34,8 @@ pub struct Scan {
     pub is_cut: bool,
 }
 
-/// Searches `dir` and two levels of folders below it, repositories of the hub's cache and Ollama's store wholly. Fails if `dir`
-/// cannot be read; skips unreadable folders below.
+/// Searches `dir` and two levels of folders below it, and repositories of the hub's cache and
+/// Ollama's store completely. Fails if `dir` cannot be read; skips unreadable folders below.
 pub fn scan(dir: &Path) -> io::Result<Scan> {
     let mut scan = Scan::default();
     let mut left = ENTRIES_MAX;
@@ -64,14 +67,14 @@ pub fn scan(dir: &Path) -> io::Result<Scan> {
         }
     }
     scan.ggufs.sort();
-    // Snapshots of a repository link to one blob.
+    // A repository's snapshots link to a single blob.
     let mut seen = HashSet::new();
     scan.ggufs.retain(|path| path.canonicalize().is_ok_and(|real| seen.insert(real)));
     scan.embedders.sort();
     Ok(scan)
 }
 
-/// The folders above `dir`: the one it is named in, and, if it is a link, the one of its target.
+/// The parent folders of `dir`: the one in its path, and, if it is a link, that of its target.
 pub fn above(dir: &Path) -> Vec<PathBuf> {
     let named = dir.parent().map(Path::to_owned);
     let real = dir.canonicalize().ok().and_then(|real| real.parent().map(Path::to_owned));
@@ -91,7 +94,8 @@ pub fn beside(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Whether the folder holds a sentence encoder for candle: its files are there and `config.json` names no generating model.
+/// Whether the folder contains a sentence encoder for candle: its files are present and
+/// `config.json` names no generating model.
 pub fn is_embedder(dir: &Path) -> bool {
     let has = |name: &str| dir.join(name).is_file();
     if !(has("config.json") && has("tokenizer.json") && !weights(dir).is_empty()) {
@@ -115,12 +119,13 @@ pub fn in_hub_cache(cache: &Path, repository: &str, file: &str) -> Option<PathBu
     Cache::new(cache.to_owned()).repo(Repo::model(repository.to_owned())).get(file)
 }
 
-/// Whether `name` matches `pattern`: `*` is any text, `?` one byte; case is ignored.
+/// Whether `name` matches `pattern`: `*` matches any text, `?` one byte; case is ignored.
 pub fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.to_lowercase().into_bytes(), name.to_lowercase().into_bytes());
     let (mut wanted, mut at) = (0, 0);
-    // Behind the last `*`, and where the text that it stands for ends. Only this one is ever made longer: what an earlier one
-    // stands for is as short as can be, which leaves most to the rest of the pattern.
+    // The position after the last `*`, and the end of the text it matches. Only the last one is
+    // ever extended: earlier ones match as little as possible, which leaves the most for the rest
+    // of the pattern.
     let mut star = None;
     loop {
         match (pattern.get(wanted), name.get(at)) {

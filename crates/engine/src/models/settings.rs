@@ -1,4 +1,4 @@
-//! The settings of models that a program may leave to its user; a model's table in models.toml is asked first.
+//! Model settings that a program may leave to its user; a model's table in models.toml takes precedence.
 
 use std::path::PathBuf;
 
@@ -10,17 +10,17 @@ use super::think::Think;
 /// Types of the KV cache that llama.cpp supports on CPU, CUDA and Metal.
 pub const KV_TYPES: [&str; 3] = ["f16", "q8_0", "q4_0"];
 
-/// Where models are looked for, and the values that hold where models.toml does not say.
+/// Where models are looked for, and the defaults for values that models.toml does not set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelSettings {
     /// Folder with the models; `None` means the user's data directory.
     pub model_dir: Option<PathBuf>,
     /// The `models.toml` to use; `None` means the one in `model_dir`, else the one built into the program.
     pub models_file: Option<PathBuf>,
-    /// The server whose model plays the planner or the router; `None` leaves it to models.toml.
+    /// The server whose model is planner or router; `None` leaves it to models.toml.
     pub planner_url: Option<String>,
     pub router_url: Option<String>,
-    /// Send placeholders for private data to servers that play roles.
+    /// Send placeholders for private data to the roles' servers.
     pub mask_prompts: bool,
     /// Open no connection.
     pub offline: bool,
@@ -35,7 +35,7 @@ pub struct ModelSettings {
     pub keep_alive_s: u64,
     /// How far models think; `None` leaves it to models.toml.
     pub think: Option<Think>,
-    /// How tokens are chosen, where the user wishes other values than the model's maker.
+    /// Sampling values that the user sets instead of the model maker's.
     pub sampling: SamplingWish,
 }
 
@@ -59,11 +59,11 @@ impl Default for ModelSettings {
     }
 }
 
-/// Whether the bits of an answer depend on nothing that is computed beside it.
+/// Whether the bits of an answer are independent of everything computed alongside it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exact {
-    /// On a processor; not where layers are on a GPU.
+    /// On for a CPU; off if layers are on a GPU.
     #[default]
     Auto,
     On,
@@ -74,10 +74,10 @@ pub enum Exact {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FlashAttention {
-    /// By what is faster for the KV type and the device.
+    /// Whichever is faster for the KV type and the device.
     #[default]
     Auto,
     On,
-    /// Never: quantised keys and values, which need it, are then ruled out.
+    /// Never: this rules out quantised keys and values, which need it.
     Off,
 }

@@ -1,4 +1,4 @@
-//! Remembers how fast a model processes prompts and generates tokens on this machine, per fingerprint of its file.
+//! Stores how fast a model reads prompts and generates tokens on this machine, by its file's fingerprint.
 
 use std::io;
 use std::path::Path;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::{ACCELERATED, file};
 
-/// Turns with fewer tokens are not measured.
+/// Minimum numbers of tokens for a turn to be measured.
 const PROMPT_MIN: usize = 200;
 const GENERATED_MIN: usize = 16;
 /// Weight of the newest turn in the moving average.
@@ -23,14 +23,14 @@ pub struct Speed {
 }
 
 impl Speed {
-    /// From tokens and milliseconds of a turn; `None` if there are too few tokens.
+    /// From a turn's tokens and milliseconds; `None` if there are too few tokens.
     pub fn of((prompt, prompt_ms): (usize, u64), (generated, decode_ms): (usize, u64)) -> Option<Speed> {
         let enough = prompt >= PROMPT_MIN && generated >= GENERATED_MIN && prompt_ms > 0 && decode_ms > 0;
         let rate = |tokens: usize, ms: u64| tokens as f64 * 1000.0 / ms as f64;
         enough.then(|| Speed { prompt: rate(prompt, prompt_ms), decode: rate(generated, decode_ms) })
     }
 
-    /// Seconds until a prompt of `prompt` tokens is processed, and until `generated` tokens are generated after it.
+    /// Seconds to process a prompt of `prompt` tokens, and then to generate `generated` tokens.
     pub fn seconds(self, prompt: usize, generated: usize) -> (f64, f64) {
         let first = prompt as f64 / self.prompt;
         (first, first + generated as f64 / self.decode)
@@ -41,7 +41,7 @@ impl Speed {
         file::read_json(&place(folder, fingerprint))
     }
 
-    /// Saves the moving average of this speed and the saved one.
+    /// Saves the moving average of the saved speed and this one.
     pub fn remember(self, folder: &Path, fingerprint: &str) -> io::Result<()> {
         let mixed = |was: f64, is: f64| was + NEWEST * (is - was);
         let speed = Speed::remembered(folder, fingerprint).map_or(self, |known| Speed {

@@ -1,4 +1,4 @@
-//! Knows where other programs keep model files on this machine, and how Ollama names those that have no ending.
+//! Locates the model files of other programs on this machine, including Ollama's, which have no extension.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::base::places;
 
-/// Maximum number of manifests read, and of bytes of one.
+/// Maximum number of manifests read, and maximum bytes of one.
 const MANIFESTS_MAX: usize = 2_000;
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 /// Folders below `manifests`: host, user, model; the tag is a file.
@@ -23,7 +23,7 @@ pub fn of_this_user() -> Vec<(&'static str, PathBuf)> {
     ]
 }
 
-/// The program that keeps its models as `dir` does; `None` for any other folder.
+/// The program that manages the models in `dir`; `None` for any other folder.
 pub fn kept_by(dir: &Path) -> Option<&'static str> {
     let ends = |end: &str| dir.ends_with(end);
     let programs = [
@@ -55,8 +55,8 @@ struct Layer {
     digest: String,
 }
 
-/// The model, projector and adapter files of Ollama's store at `dir`, by the names that Ollama gives them: `qwen2.5:1.5b`.
-/// A manifest that cannot be read is left out.
+/// The model, projector and adapter files in Ollama's store at `dir`, by Ollama's names for them:
+/// `qwen2.5:1.5b`. Unreadable manifests are left out.
 pub fn ollama(dir: &Path) -> Vec<(String, PathBuf)> {
     let root = dir.join("manifests");
     let (mut found, mut left) = (Vec::new(), MANIFESTS_MAX);
@@ -86,7 +86,7 @@ fn layers(manifest: &Path) -> Vec<Layer> {
     serde_json::from_slice::<Manifest>(&text).map_or_else(|_| Vec::new(), |manifest| manifest.layers)
 }
 
-/// The file of a layer that is a GGUF; others hold templates, parameters and licences.
+/// The file of a layer that is a GGUF; other layers contain templates, parameters and licences.
 fn blob(dir: &Path, layer: &Layer) -> Option<PathBuf> {
     let what = layer.media_type.strip_prefix("application/vnd.ollama.image.")?;
     let digest = layer.digest.strip_prefix("sha256:")?;
@@ -94,7 +94,8 @@ fn blob(dir: &Path, layer: &Layer) -> Option<PathBuf> {
     (["model", "projector", "adapter"].contains(&what) && is_hash).then(|| dir.join(format!("blobs/sha256-{digest}")))
 }
 
-/// `registry.ollama.ai/library/qwen2.5/1.5b` is `qwen2.5:1.5b`; other hosts and users stay in the name.
+/// `registry.ollama.ai/library/qwen2.5/1.5b` becomes `qwen2.5:1.5b`; other hosts and users stay in
+/// the name.
 fn name(path: &Path) -> String {
     let whole = path.to_string_lossy();
     let short = whole.strip_prefix("registry.ollama.ai/").unwrap_or(&whole);

@@ -1,11 +1,11 @@
-//! How far models think before they answer, as people write it: `off`, `auto` or a number of tokens.
+//! How far models think before they answer, as a user writes it: `off`, `auto` or a number of tokens.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer};
 
-/// Maximum number of tokens that a thought may be given.
+/// Maximum number of tokens allowed for thoughts.
 const TOKENS_MAX: usize = 1 << 20;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub enum Think {
     /// As far as time and context allow.
     #[default]
     Auto,
-    /// At most so many tokens before an answer.
+    /// At most this many tokens before an answer.
     Tokens(usize),
 }
 

@@ -1,4 +1,4 @@
-//! Stores owners and extended attributes of entries.
+//! Stores the owner and extended attributes of entries.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -15,18 +15,19 @@ impl Store {
         Ok(Marks { owner: about.owner, attributes, link: None })
     }
 
-    /// The owner, mode and attributes of a restored entry. Fails if its attributes are missing or damaged.
+    /// The owner, mode and attributes of an entry to restore. Fails if its attributes are missing
+    /// or damaged.
     pub(super) fn about(&self, mode: u32, marks: Marks) -> Result<About, CheckpointError> {
         let attributes = match marks.attributes {
             Some(hash) => from_bytes(&self.blob(hash)?).ok_or(CheckpointError::Damaged { hash })?,
             None => Attributes::new(),
         };
-        // Entries of earlier versions have none of them.
+        // Entries of earlier versions have no owner or attributes.
         Ok(About { mode, owner: marks.owner, attributes: marks.owner.map(|_| attributes) })
     }
 }
 
-/// Each name and value, with its length in eight bytes before it.
+/// Each name and value, preceded by its length in eight bytes.
 pub(super) fn to_bytes(attributes: &Attributes) -> Vec<u8> {
     let parts = attributes.iter().flat_map(|(name, value)| [name.as_bytes(), value]);
     parts.flat_map(|part| (part.len() as u64).to_le_bytes().into_iter().chain(part.iter().copied())).collect()

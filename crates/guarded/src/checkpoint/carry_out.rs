@@ -16,8 +16,9 @@ use super::store::{Store, hash};
 use crate::base::overwrite;
 
 impl Store {
-    /// Runs all steps: removes entries, deepest first; makes folders, outermost first; writes files and links; sets modes of
-    /// folders last, because they may forbid writing. Returns the end of every action.
+    /// Runs all steps: removes entries, deepest first; creates folders, outermost first; writes
+    /// files and links; sets the modes of folders last, because they may forbid writing. Returns
+    /// the result of every action.
     pub(super) fn work_through<'a>(&self, project: &Path, steps: &'a [Step]) -> Vec<(&'a Step, Done)> {
         let mut ends: Vec<(&Step, Done)> = Vec::new();
         let mut run = |step: &'a Step, work: &dyn Fn(&Path) -> Done| {
@@ -46,7 +47,8 @@ impl Store {
         ends
     }
 
-    /// The restored files that shared their content with another name (hard link) and no longer do, each with that name.
+    /// The restored files that were hard links and are now separate files, each with its former
+    /// other name.
     fn split_names<'a>(&self, project: &Path, steps: &'a [Step]) -> Vec<(&'a Step, PathBuf)> {
         let inode = |path: &Path| fs::symlink_metadata(project.join(path)).ok().map(|about| about.ino());
         let linked = || steps.iter().filter_map(|step| Some((step.then.marks().link?, step)));
@@ -54,7 +56,7 @@ impl Store {
             return Vec::new();
         }
         let mut names: BTreeMap<(u64, Option<Hash>), PathBuf> = BTreeMap::new();
-        // A name that was not touched still is that file.
+        // A name that was not touched still refers to the old file.
         let inodes: BTreeSet<u64> = linked().map(|(link, _)| link).collect();
         for (path, known) in self.known().unwrap_or_default() {
             let is_one = inodes.contains(&known.stat.inode) && Stat::at(&project.join(&path)) == Ok(Some(known.stat));
@@ -83,7 +85,7 @@ impl Store {
                 let (content, about) = (content(hash)?, self.about(mode, marks).map_err(io::Error::other)?);
                 match overwrite::write(at, &content, Some(&about), project) {
                     Err(error) if is_refused(&error) => {
-                        // Without its owner it must not run as its present owner.
+                        // Without its owner it must not run with the rights of the present owner.
                         let plain = overwrite::About { mode: mode & 0o1777, owner: None, attributes: None };
                         overwrite::write(at, &content, Some(&plain), project)?;
                         Ok(Some(format!("its content is back, its owner or its attributes are not: {error}")))
@@ -102,17 +104,17 @@ impl Store {
         match about.put_on(&File::open(at)?) {
             Err(error) if is_refused(&error) => {
                 fs::set_permissions(at, Permissions::from_mode(mode & 0o1777))?;
-                Ok(Some(format!("the folder is back, its owner or its attributes are not: {error}")))
+                Ok(Some(format!("the folder was restored, but its owner or attributes were not: {error}")))
             }
             done => done.map(|()| None),
         }
     }
 }
 
-/// The end of an action: `Ok(Some(_))` names the part of it that could not be done.
+/// The result of an action: `Ok(Some(_))` names the part of it that could not be done.
 pub(super) type Done = io::Result<Option<String>>;
 
-/// Whether the system does not let this user set an owner or attributes.
+/// Whether the system does not allow this user to set an owner or attributes.
 fn is_refused(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported)
 }
@@ -122,7 +124,7 @@ fn changes_kind(step: &Step) -> bool {
 }
 
 impl Entry {
-    /// The present entry at a path, with its whole content hashed.
+    /// The present entry at a path, with the hash of its whole content.
     pub fn at(path: &Path) -> io::Result<Entry> {
         let Some(stat) = Stat::at(path).map_err(io::Error::other)? else { return Ok(Entry::Absent) };
         let about = overwrite::About::of(path)?;
@@ -143,7 +145,7 @@ fn on_real_folders(project: &Path, path: &Path) -> io::Result<()> {
         match fs::symlink_metadata(project.join(folder)) {
             Ok(about) if about.is_dir() => {}
             Ok(_) => return Err(io::Error::other(format!("`{}` is not a folder", folder.display()))),
-            // A step will make it, or everything below it is removed too.
+            // A step will create it, or everything below it is removed too.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -151,7 +153,7 @@ fn on_real_folders(project: &Path, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives the owner all rights on a folder, until its mode is restored.
+/// Gives the owner all rights on a folder until its mode is restored.
 fn open_up(at: &Path) -> io::Result<()> {
     match fs::symlink_metadata(at) {
         Ok(about) if about.is_dir() && about.permissions().mode() & 0o700 != 0o700 => {
@@ -161,7 +163,8 @@ fn open_up(at: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes the entry at a path, unless it is already of the kind of `then`. Fails for a folder that is not empty, with that kind of error.
+/// Removes the entry at a path, unless it already has the kind of `then`. A folder that is not
+/// empty is an error of that kind.
 fn remove(at: &Path, then: Entry) -> io::Result<()> {
     let gone = match fs::symlink_metadata(at) {
         Ok(about) if about.is_dir() && then.is_dir() => Ok(()),
@@ -183,17 +186,17 @@ fn make_folder(at: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a link in place of what is there.
+/// Creates a link in place of the present entry.
 pub(super) fn put_link(at: &Path, target: Vec<u8>, marks: Marks) -> io::Result<()> {
     overwrite::replace(at, |temporary| symlink(OsString::from_vec(target), temporary))?;
     if let Some((user, group)) = marks.owner {
-        // The owner of a link does not matter to its readers, so this may fail.
+        // Programs that read a link do not care about its owner, so this may fail.
         let _ = lchown(at, Some(user), Some(group));
     }
     Ok(())
 }
 
-/// Writes a file of a copy, which belongs to whoever makes the copy.
+/// Writes a file of a copy, owned by the user who makes the copy.
 pub(super) fn copy(to: &Path, content: &[u8], mode: u32, folder: &Path) -> io::Result<()> {
     let about = overwrite::About { mode, owner: None, attributes: None };
     overwrite::write(to, content, Some(&about), folder)

@@ -1,4 +1,4 @@
-//! Defines the entry at a path of a project: a file with its content's hash, a link or a folder, with its mode.
+//! The entry at a path of a project: a file with the hash of its content, a link or a folder, and its mode.
 
 use std::fmt;
 use std::str::FromStr;
@@ -36,19 +36,20 @@ impl FromStr for Hash {
     }
 }
 
-/// The owner, attributes and links of an entry. `None` means unknown, as in entries of earlier versions.
+/// The owner, attributes and hard link of an entry. `None` means unknown, as in entries of earlier
+/// versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     /// User and group.
     pub owner: Option<(u32, u32)>,
-    /// The content that lists the extended attributes; none is stored for an entry without attributes.
+    /// The stored list of extended attributes; `None` for an entry without attributes.
     pub attributes: Option<Hash>,
     /// The inode of a file with several names (hard links).
     pub link: Option<u64>,
 }
 
 impl Marks {
-    /// Read from `1000:1000`, `1000:1000 <hash>` or `1000:1000 - 4711`.
+    /// Parses `1000:1000`, `1000:1000 <hash>` or `1000:1000 - 4711`.
     fn read(words: &[&str]) -> Result<Marks, ()> {
         let owner = |text: &str| {
             let (user, group) = text.split_once(':')?;
@@ -82,11 +83,12 @@ impl fmt::Display for Marks {
     }
 }
 
-/// Written as `f 644 <hash> 1000:1000`, `l 777 <hash>`, `d 755`; `f 644 ?` is a file whose content was not stored; `-` is nothing.
+/// Written as `f 644 <hash> 1000:1000`, `l 777 <hash>`, `d 755`; `f 644 ?` is a file whose content
+/// was not stored; `-` means no entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
     Absent,
-    /// Without a hash its content was not stored, so it cannot be restored.
+    /// Without a hash the content was not stored and cannot be restored.
     File {
         mode: u32,
         hash: Option<Hash>,
@@ -119,16 +121,17 @@ impl Entry {
         }
     }
 
-    /// Whether both are certainly the same as far as they are known; two contents that are not stored cannot be compared.
+    /// Whether both are known to be the same. False if neither content is stored, because they
+    /// cannot be compared.
     pub fn is_same(&self, other: &Entry) -> bool {
         let is_known = self.marks().owner.is_some() && other.marks().owner.is_some();
-        // A link is identified by a number that changes when the file is created again.
+        // A hard link is identified by its inode, which changes when the file is created again.
         let plain =
             |entry: &Entry| entry.with(if is_known { Marks { link: None, ..entry.marks() } } else { Marks::default() });
         self.is_restorable() && plain(self) == plain(other)
     }
 
-    /// Everything stored that this entry needs.
+    /// All stored contents that this entry needs.
     pub fn contents(&self) -> impl Iterator<Item = Hash> {
         self.content().into_iter().chain(self.marks().attributes)
     }

@@ -1,4 +1,4 @@
-//! Finds changes by a call to entries that checkpoints do not cover: ignored files, `.git`, and entries that cannot be read.
+//! Finds a call's changes to entries that checkpoints do not cover: ignored files, `.git`, and unreadable entries.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use super::scan::{Kind, Stat, TICK_NS, now_ns};
 use crate::base::overwrite::{is_private, is_temporary};
 
-/// Maximum time of the search for such changes: a folder of packages has tens of thousands of files.
+/// Maximum time for this search: a folder of packages has tens of thousands of files.
 const TIME_MAX: Duration = Duration::from_millis(300);
-/// Files of `.git` that only reading commands rewrite as well, and contents that nothing refers to yet.
+/// Files of `.git` that read-only commands also rewrite, and contents that nothing refers to yet.
 const GIT_SKIPPED: [&str; 4] = ["index", "index.lock", "objects", "fsmonitor--daemon"];
 
-/// The entries of covered folders that are not covered themselves, before a call.
+/// The uncovered entries of covered folders before a call.
 #[derive(Debug)]
 pub struct Hidden {
     began_ns: i64,
@@ -21,13 +21,13 @@ pub struct Hidden {
 }
 
 impl Hidden {
-    /// `known` are all covered paths.
+    /// `known`: all covered paths.
     pub fn of(project: &Path, known: &HashSet<PathBuf>) -> Hidden {
         Hidden { began_ns: now_ns(), tops: tops(project, known) }
     }
 
-    /// The entries that were made, changed or deleted since: for each its outermost uncovered path, with the reason why
-    /// that is not covered.
+    /// The entries created, changed or deleted since: the outermost uncovered path of each, with
+    /// the reason why it is not covered.
     pub fn changes(&self, project: &Path, known: &HashSet<PathBuf>) -> BTreeMap<PathBuf, String> {
         let until = Instant::now() + TIME_MAX;
         let since = self.began_ns.saturating_sub(TICK_NS);
@@ -40,18 +40,18 @@ impl Hidden {
             let why = match is_changed(&project.join(path), since, skipped, until) {
                 Some(true) => why.to_owned(),
                 Some(false) => continue,
-                None => format!("{why}, too large to be looked through"),
+                None => format!("{why}, too large to search"),
             };
             changes.insert(path.clone(), why);
         }
-        // One that is covered now is among the changes of the call.
+        // An entry that is covered by now is already among the changes of the call.
         let gone = self.tops.difference(&tops).filter(|path| !known.contains(*path));
         changes.extend(gone.map(|path| (path.clone(), "ignored, deleted".to_owned())));
         changes
     }
 }
 
-/// The outermost entries that are not covered, without this program's own.
+/// The outermost uncovered entries, except monobloc's own.
 fn tops(project: &Path, known: &HashSet<PathBuf>) -> BTreeSet<PathBuf> {
     let (mut tops, mut folders) = (BTreeSet::new(), vec![PathBuf::new()]);
     while let Some(folder) = folders.pop() {
@@ -70,15 +70,16 @@ fn tops(project: &Path, known: &HashSet<PathBuf>) -> BTreeSet<PathBuf> {
     tops
 }
 
-/// Whether an entry or one below it was changed since a time; `None` if there was no time to find out. A folder counts as changed if
-/// entries were made or deleted in it. `skipped` are names directly below it.
+/// Whether an entry, or one below it, was changed since a time; `None` if time ran out. A folder
+/// counts as changed if entries were created or deleted in it. `skipped` are names directly below
+/// it.
 fn is_changed(top: &Path, since_ns: i64, skipped: &[&str], until: Instant) -> Option<bool> {
     let mut open = vec![top.to_owned()];
     while let Some(path) = open.pop() {
         if Instant::now() > until {
             return None;
         }
-        // Others may delete it at the same time.
+        // Other programs may delete it at the same time.
         let Ok(Some(stat)) = Stat::at(&path) else { continue };
         let is_folder = stat.kind == Kind::Dir;
         if stat.ctime_ns >= since_ns && (skipped.is_empty() || !is_folder) {
@@ -101,7 +102,8 @@ mod tests {
     use crate::base::Cancel;
     use crate::checkpoint::{About, Reach, Turn};
 
-    /// Checks which uncovered changes a turn with one command reports, as `path: reason`.
+    /// Checks which uncovered changes are reported by a turn that runs one command, as
+    /// `path: reason`.
     fn check(line: &str, expected: &[&str]) {
         let folder = tempfile::tempdir().unwrap();
         let run = |line: &str| {

@@ -1,4 +1,4 @@
-//! Locks a project for changes by one process at a time, and says which process holds the lock.
+//! Locks a project for changes by one process at a time, and reports which process holds the lock.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::CheckpointError;
 use crate::base::{Cancel, state};
 
-/// Longest wait for another process: most calls end within this time, and a user still waits.
+/// Maximum wait for another process: most calls end within this time, and a user will still wait
+/// that long.
 pub const WAIT_MAX: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(50);
 const HOLDER_BYTES_MAX: u64 = 4 << 10;
@@ -33,8 +34,8 @@ impl fmt::Display for Holder {
     }
 }
 
-/// The lock, held until dropped. The system releases it when the process ends in any way, so it is never stale, and the holder
-/// that a dead process left in the file has no effect.
+/// The lock, held until dropped. The system releases it when the process ends in any way, so it
+/// never goes stale, and a holder that a dead process left in the file has no effect.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
@@ -54,7 +55,7 @@ impl Lock {
         }
     }
 
-    /// The lock, or its holder if another process has it.
+    /// Takes the lock, or returns its holder if another process has it.
     pub fn try_take(project: &Path, command: &str) -> Result<Result<Lock, Holder>, CheckpointError> {
         if let Some(why) = state::read_only(project) {
             return Err(CheckpointError::ReadOnly { why });

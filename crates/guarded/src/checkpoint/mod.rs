@@ -25,7 +25,8 @@ pub use turn::{About, Anchor, Reach, Summary, Turn, recover};
 
 use crate::base::storage::Trouble;
 
-/// Why a checkpoint could not be made or restored. Nothing is overwritten in that case that is not stored.
+/// Why a checkpoint could not be made or restored. In that case nothing is overwritten unless it is
+/// stored.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
     #[error("{why}")]

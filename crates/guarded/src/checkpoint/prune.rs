@@ -6,16 +6,17 @@ use super::CheckpointError;
 use super::entry::{Entry, Hash};
 use super::store::Store;
 
-/// Maximum number of checkpoints: weeks of work.
+/// Maximum number of checkpoints; enough for weeks of work.
 pub const CHECKPOINTS_MAX: usize = 200;
-/// Bytes of contents above which the oldest checkpoints are removed; half of `CONTENTS_MAX`, the limit within a turn.
+/// Stored bytes above which the oldest checkpoints are removed; half of `CONTENTS_MAX`, the limit
+/// within a turn.
 pub const CONTENTS_GOAL: u64 = 512 << 20;
-/// Checkpoints removed at once, so that this work is not needed after every turn.
+/// Number of checkpoints removed at once, so that pruning is not needed after every turn.
 const STEP: usize = 20;
 
 impl Store {
-    /// Removes the oldest checkpoints while there are too many or they are too large; the newest always stays. Returns how many
-    /// were removed.
+    /// Removes the oldest checkpoints while there are too many or they take too much space; the
+    /// newest always stays. Returns how many were removed.
     pub fn prune(&mut self) -> Result<usize, CheckpointError> {
         self.prune_to(CHECKPOINTS_MAX, CONTENTS_GOAL)
     }
@@ -28,7 +29,7 @@ impl Store {
             let surplus = if self.blob_bytes()? > contents_goal { STEP } else { 0 };
             let drop_count = match excess {
                 0 => surplus,
-                // A few more than needed, so that the next turns need not prune.
+                // A few more than necessary, so that the next turns need not prune.
                 excess => excess + STEP.min(checkpoints_max / 4),
             };
             let drop_count = drop_count.min(all.len().saturating_sub(1));
@@ -43,7 +44,7 @@ impl Store {
             })?;
         }
         if gone > 0 {
-            // Every step of the statement frees one page, so it has to run to its end.
+            // Each step of the statement frees one page, so it must run to its end.
             self.rows("PRAGMA incremental_vacuum", [], |_| Ok(()))?;
         }
         Ok(gone)

@@ -1,4 +1,4 @@
-//! Restores files by a plan stored in the database, so that an interrupted restore can be continued, or into a copy.
+//! Restores files by a plan in the database, in place or into a copy; an interrupted restore can be resumed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
@@ -17,18 +17,18 @@ use super::store::{Known, Origin, Store, bytes, entry, path};
 use super::sync::Look;
 use super::turn::About;
 
-/// The reason for leaving a path that somebody else changes at the same time.
+/// The reason for leaving a path that another program changes at the same time.
 const MEANWHILE: &str = "changed meanwhile; it stays as it is";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
-    /// The checkpoint that is restored.
+    /// The checkpoint being restored.
     pub target: i64,
-    /// The checkpoint of the state before the restore, which undoes it.
+    /// The checkpoint of the state before the restore, for undoing it.
     pub safety: i64,
-    /// Whether all files are restored, so that it only remains to report it.
+    /// Whether all files are restored, so that only the report is left to do.
     pub applied: bool,
-    /// Paths of the plan that stay as they are, each with the reason. Not stored.
+    /// Paths of the plan that are left as they are, each with the reason. Not stored.
     pub left: Vec<(PathBuf, String)>,
 }
 
@@ -40,20 +40,21 @@ pub struct Applied {
 }
 
 impl Store {
-    /// Records changes by others in the whole project, as a plan needs them, and removes temporary files of interrupted writes.
-    /// The caller must hold the project's lock, so that no write is in progress.
+    /// Records other programs' changes to the whole project, which a plan needs, and removes
+    /// temporary files of interrupted writes. The caller must hold the project's lock, so that no
+    /// write is in progress.
     pub fn look(&mut self, project: &Path) -> Result<(), CheckpointError> {
         let leftovers = self.atomically(|store| Look::new(store, project, Origin::Outside).all())?;
         for leftover in leftovers {
-            // If this fails, the next look finds it again.
+            // If this fails, the next comparison finds it again.
             let _ = fs::remove_file(project.join(leftover));
         }
         Ok(())
     }
 
-    /// Stores the plan of a restore, and what it will overwrite. A path that cannot be restored, or that was changed
-    /// after the plan was made, is left out and named; the others are not affected. Changes no file yet. `memory` are
-    /// the present lessons.
+    /// Stores the plan of a restore and everything it will overwrite. A path that cannot be
+    /// restored, or that changed after the plan was made, is left out and reported; the others are
+    /// not affected. Changes no file yet. `memory` holds the present lessons.
     pub fn prepare(
         &mut self,
         project: &Path,
@@ -101,7 +102,7 @@ impl Store {
         let is_as_planned = if step.now.is_restorable() {
             now.map_or(Entry::Absent, |known| known.entry).is_same(&step.now)
         } else {
-            // Nobody can compare its content, only that it was not touched.
+            // Its content cannot be compared, only whether it was touched.
             now.map(|known| known.stat) == before.map(|known| known.stat)
         };
         Ok(if is_as_planned { Ok(()) } else { Err(MEANWHILE.to_owned()) })
@@ -115,7 +116,8 @@ impl Store {
         })
     }
 
-    /// Carries out the steps of the stored plan that are not done yet. Files that were changed since the plan was made are skipped.
+    /// Carries out the remaining steps of the stored plan. Files that changed since the plan was
+    /// made are skipped.
     pub fn apply(&mut self, project: &Path, pending: &Pending) -> Result<Applied, CheckpointError> {
         let steps = self.rows("SELECT path, old, new FROM restore_plan ORDER BY path", [], |row| {
             Ok(Step { path: path(row, 0)?, now: entry(row, 1)?, then: entry(row, 2)?, foreign: false })
@@ -135,7 +137,7 @@ impl Store {
                 failed.insert(step.path.clone());
             }
             match done {
-                // A folder in which others have made files in the meantime has to stay.
+                // A folder in which other programs have created files meanwhile must stay.
                 Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
                 Err(error) => applied.skipped.push((step.path.clone(), error.to_string())),
                 Ok(Some(why)) => applied.skipped.push((step.path.clone(), why)),
@@ -154,7 +156,8 @@ impl Store {
         Ok(applied)
     }
 
-    /// Writes the project as it was at the checkpoint into an empty folder. Returns the paths whose content is not available.
+    /// Writes the project as it was at the checkpoint into an empty folder. Returns the paths whose
+    /// content is not available.
     pub fn copy_to(
         &self,
         project: &Path,
@@ -163,7 +166,8 @@ impl Store {
     ) -> Result<Vec<PathBuf>, CheckpointError> {
         let mut missing = Vec::new();
         let known = self.known()?;
-        // The entry of every covered path at the checkpoint: as it is known now, with the later changes undone.
+        // The entry of every covered path at the checkpoint: its present entry with later changes
+        // undone.
         let mut entries: BTreeMap<PathBuf, Entry> =
             known.iter().map(|(path, known)| (path.clone(), known.entry)).collect();
         for change in self.changes_after(checkpoint.position)?.into_iter().rev() {
@@ -179,7 +183,8 @@ impl Store {
                 Entry::File { mode, hash: Some(hash), .. } => {
                     copy(&to, &self.blob(*hash)?, *mode, folder).map_err(wrong)?;
                 }
-                // Not stored, because no call could overwrite it: if unchanged, the project still has its content.
+                // Not stored, because no call could overwrite it: if unchanged, the project still
+                // has its content.
                 Entry::File { mode, hash: None, .. } => {
                     let same = known.get(path).is_some_and(|known| {
                         known.entry == *entry && Stat::at(&project.join(path)) == Ok(Some(known.stat))
@@ -203,7 +208,7 @@ impl Store {
         Ok(missing)
     }
 
-    /// Forgets the restore, after its end was reported.
+    /// Discards the restore after its result was reported.
     pub fn settled(&mut self) -> Result<(), CheckpointError> {
         self.run("DELETE FROM restore", []).map(drop)
     }
@@ -218,7 +223,7 @@ impl Store {
         self.add_change(Origin::Rewind(target), &step.path, step.now, step.then)
     }
 
-    /// Whether a path is as before the plan, as after it, or in between.
+    /// Whether a path is still as before the plan, as after it, or in between.
     fn still_expected(&self, project: &Path, step: &Step) -> io::Result<bool> {
         let at = project.join(&step.path);
         let stat = Stat::at(&at).map_err(io::Error::other)?;
@@ -235,7 +240,7 @@ impl Store {
         let on_the_way = match (step.now, step.then) {
             (now, then) if found.is_same(&now) || found.is_same(&then) => return Ok(true),
             (Entry::Dir { .. }, Entry::Dir { .. }) => found.is_dir(),
-            // An entry of another kind is removed before the new one is made.
+            // An entry of another kind is removed before the new one is created.
             (now, then) if std::mem::discriminant(&now) != std::mem::discriminant(&then) => {
                 found == Entry::Absent || (found.is_dir() && (now.is_dir() || then.is_dir()))
             }

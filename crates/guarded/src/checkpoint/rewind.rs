@@ -1,4 +1,4 @@
-//! Plans the restore of a checkpoint for each path, and finds the paths that others have changed.
+//! Plans the restore of a checkpoint path by path, and finds the paths that other programs have changed.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use super::entry::{Entry, Hash};
 use super::store::{Change, Origin, Store};
 use super::turn::Anchor;
 
-/// A state that can be restored: the one before a turn's first change, or before a rewind.
+/// A state that can be restored: before a turn's first change, or before a rewind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
     pub id: i64,
@@ -21,32 +21,33 @@ pub struct Checkpoint {
     /// Number of the last change before it.
     pub position: i64,
     pub anchor: Anchor,
-    /// The content that lists the hashes of the lessons.
+    /// The stored list of the lessons' hashes.
     pub memory: Hash,
 }
 
-/// The treatment of files that others have changed since.
+/// How to treat files that other programs have changed since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Foreign {
     Overwrite,
-    /// They stay as they are; all others are restored.
+    /// Leave them as they are and restore all others.
     Keep,
 }
 
-/// A path that requests changed since the checkpoint, and that is not as it was before them.
+/// A path that requests changed since the checkpoint and whose entry differs from the one before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     pub path: PathBuf,
     pub now: Entry,
     /// The entry to restore.
     pub then: Entry,
-    /// Whether others have changed it after a request did.
+    /// Whether another program changed it after a request did.
     pub foreign: bool,
 }
 
 impl Step {
-    /// Whether restoring it would remove a file that could not be brought back: a request made it, and its content is not stored.
+    /// Whether restoring it would remove a file that could not be brought back: a request created
+    /// it, and its content is not stored.
     pub fn is_final(&self) -> bool {
         self.then == Entry::Absent && !self.now.is_restorable()
     }
@@ -56,7 +57,7 @@ impl Step {
 pub struct Plan {
     /// Sorted by path.
     pub steps: Vec<Step>,
-    /// Paths that cannot be restored, because their content was not stored.
+    /// Paths that cannot be restored because their content was not stored.
     pub lost: Vec<PathBuf>,
 }
 
@@ -66,8 +67,9 @@ impl Plan {
     }
 }
 
-/// Plans how to take back the changes by requests, path by path. `changes` must be all changes since the checkpoint, in order. Paths that
-/// others alone have changed are not part of the plan. A pure function.
+/// Plans how to undo the changes by requests, path by path. `changes` must be all changes since the
+/// checkpoint, in order. Paths changed only by other programs are not part of the plan. A pure
+/// function.
 pub fn plan(changes: &[Change]) -> Plan {
     let mut by_path: BTreeMap<&PathBuf, Vec<&Change>> = BTreeMap::new();
     for change in changes {
@@ -89,14 +91,14 @@ pub fn plan(changes: &[Change]) -> Plan {
 #[derive(Clone, Copy)]
 struct State {
     entry: Entry,
-    /// The entry before the requests whose changes are still in it; `None` if there are none.
+    /// The entry before the requests whose changes are still in effect; `None` if there are none.
     before: Option<Entry>,
-    /// Whether others have changed it after these requests.
+    /// Whether another program has changed it after these requests.
     foreign: bool,
 }
 
 impl State {
-    /// The state after a change of `entry` to `new`, by a request or by others.
+    /// The state after a request or another program changes an entry to `new`.
     fn then(self, new: Entry, by_others: bool) -> State {
         let before = self.before.or((!by_others).then_some(self.entry)).filter(|before| !before.is_same(&new));
         State { entry: new, before, foreign: before.is_some() && (self.foreign || by_others) }
@@ -111,7 +113,7 @@ fn end_of(changes: &[&Change]) -> Option<State> {
         let next = match change.origin {
             Origin::Outside => now.then(change.new, true),
             Origin::Call(_) => now.then(change.new, false),
-            // A restore leads back to an earlier state, with all that was true of it.
+            // A restore returns to an earlier state with all its properties.
             Origin::Rewind(_) => {
                 let earlier = past.iter().rev().find(|state| state.entry.is_same(&change.new));
                 earlier.copied().unwrap_or_else(|| now.then(change.new, false))
@@ -135,7 +137,7 @@ impl Store {
         self.row(&format!("{COLUMNS} WHERE id = ?1"), [id], checkpoint)
     }
 
-    /// The changes that restoring the checkpoint would make, by the changes recorded so far.
+    /// The changes that restoring the checkpoint would make, given the changes recorded so far.
     pub fn plan_to(&self, checkpoint: &Checkpoint) -> Result<Plan, CheckpointError> {
         Ok(plan(&self.changes_after(checkpoint.position)?))
     }
@@ -220,7 +222,7 @@ mod tests {
         check(A, &[(OURS, B), (Origin::Outside, C), (OURS, B)], Some((A, true)));
         check(A, &[(Origin::Outside, B), (BACK, A), (OURS, C)], Some((A, false)));
         check(A, &[(OURS, B), (BACK, A), (Origin::Outside, B), (OURS, C)], Some((B, false)));
-        // The changes of a restore are taken back as well.
+        // The changes of a restore are undone as well.
         check(B, &[(BACK, A)], Some((B, false)));
         check(B, &[(BACK, A), (Origin::Outside, C)], Some((B, true)));
     }

@@ -1,4 +1,4 @@
-//! Lists the entries that a checkpoint covers (all that are not ignored), with metadata that shows changes without reading.
+//! Lists the entries that a checkpoint covers (all that are not ignored), with metadata that reveals changes.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
@@ -13,27 +13,28 @@ use crate::base::walk::walk;
 
 /// Maximum number of entries that a checkpoint covers, in case a home folder is given by mistake.
 pub const ENTRIES_MAX: usize = 200_000;
-/// Largest file whose content is stored; larger ones are data.
+/// Largest file whose content is stored; larger files are taken to be data.
 pub const FILE_MAX: Bytes = Bytes::mib(32);
 const DEPTH_MAX: usize = 128;
 /// Maximum number of uncovered paths listed.
 const UNCOVERED_MAX: usize = 1_000;
 
-/// The metadata of an entry. If it is equal at two times the entry was not changed between them, unless [`Stat::is_fresh`].
+/// The metadata of an entry. If it is equal at two times, the entry did not change in between,
+/// unless [`Stat::is_fresh`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
     pub kind: Kind,
     pub mode: u32,
     pub size: u64,
     pub mtime_ns: i64,
-    /// Unlike `mtime_ns` it cannot be set by programs.
+    /// Unlike `mtime_ns`, programs cannot set it.
     pub ctime_ns: i64,
     pub inode: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    // The numbers are those of the database.
+    // The values stored in the database.
     File = 0,
     Dir = 1,
     Link = 2,
@@ -52,7 +53,7 @@ impl Stat {
         Some(Stat {
             kind,
             mode: about.permissions().mode() & 0o7777,
-            // Size and times of a folder change with its entries, which are compared themselves.
+            // A folder's size and times change with its entries, which are compared separately.
             size: if folder { 0 } else { stamp.size },
             mtime_ns: if folder { 0 } else { stamp.mtime_ns },
             ctime_ns: stamp.ctime_ns,
@@ -60,8 +61,8 @@ impl Stat {
         })
     }
 
-    /// The present entry at `path`, without following links; `None` if there is none, an error if it cannot be read or is of
-    /// another kind.
+    /// The present entry at `path`, without following links; `None` if there is none; an error if
+    /// it is unreadable or of another kind.
     pub fn at(path: &Path) -> Result<Option<Stat>, String> {
         match fs::symlink_metadata(path) {
             Ok(about) => Stat::of(&about).map(Some).ok_or_else(|| "neither file, folder nor link".to_owned()),
@@ -72,7 +73,8 @@ impl Stat {
         }
     }
 
-    /// Whether the file was changed so shortly before `now_ns` that a further change could have the same metadata.
+    /// Whether the file changed so shortly before `now_ns` that a further change could leave the
+    /// same metadata.
     pub fn is_fresh(&self, now_ns: i64) -> bool {
         self.kind == Kind::File && self.ctime_ns >= now_ns.saturating_sub(TICK_NS)
     }
@@ -80,7 +82,7 @@ impl Stat {
 
 #[derive(Debug, Default)]
 pub struct Scan {
-    /// By path relative to the project.
+    /// Keyed by path relative to the project.
     pub entries: BTreeMap<PathBuf, Stat>,
     /// Paths that are not covered, each with the reason.
     pub uncovered: Vec<(PathBuf, String)>,
@@ -90,7 +92,8 @@ pub struct Scan {
     pub leftovers: Vec<PathBuf>,
 }
 
-/// Lists everything below `project`, except ignored entries and the folders of version control and of this program.
+/// Lists everything below `project`, except ignored entries and the folders of version control and
+/// of monobloc.
 pub fn scan(project: &Path) -> Scan {
     let mut scan = Scan::default();
     for entry in walk(project, project).max_depth(Some(DEPTH_MAX)).build() {

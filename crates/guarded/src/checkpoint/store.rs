@@ -1,4 +1,4 @@
-//! Accesses the database of checkpoints: contents, the last known state of each path, and every change in order.
+//! The database of checkpoints: contents, the last known state of each path, and every change in order.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
@@ -18,16 +18,18 @@ use super::scan::{FILE_MAX, Kind, Stat};
 use crate::base::overwrite::About;
 use crate::base::{Bytes, state};
 
-/// Raised whenever the form of the database changes. Form 1 had entries without owners and attributes; it is read as it is.
+/// Raised whenever the database schema changes. Version 1 had entries without owners and attributes
+/// and is still readable.
 const VERSION: i64 = 2;
-/// Longest wait for a database lock. Writers hold the project's lock, so only readers can block, and only briefly.
+/// Longest wait for a database lock. Writers hold the project's lock, so only readers can block,
+/// and only briefly.
 const BUSY: Duration = Duration::from_secs(10);
 
-/// Attempts to read a file that is being written to.
+/// Attempts to read a file while it is being written.
 const TRIES: usize = 3;
 
-/// One connection to `.monobloc/checkpoints.db`. A content is stored once under its hash, compressed with LZ4 if that makes
-/// it smaller, and verified whenever it is read.
+/// One connection to `.monobloc/checkpoints.db`. A content is stored once under its hash,
+/// LZ4-compressed if that makes it smaller, and verified on every read.
 pub struct Store {
     pub(super) db: Connection,
     file: PathBuf,
@@ -38,17 +40,17 @@ pub struct Store {
 pub struct Known {
     pub entry: Entry,
     pub stat: Stat,
-    /// It may have changed since without different metadata, so the next comparison must read it.
+    /// It may change again without different metadata, so the next comparison must read it.
     pub fresh: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// A tool, with the number of its call.
+    /// A tool call, by number.
     Call(i64),
-    /// A restore, with the checkpoint restored.
+    /// A restore, by the checkpoint restored.
     Rewind(i64),
-    /// Others, such as the user's editor.
+    /// Other programs, such as the user's editor.
     Outside,
 }
 
@@ -68,7 +70,7 @@ impl Store {
         let file = folder.join("checkpoints.db");
         let unwritable = |source| CheckpointError::Folder { path: folder.clone(), source };
         fs::create_dir_all(&folder).map_err(unwritable)?;
-        // Only its owner may read it, because it holds copies of files, which may be private.
+        // Only its owner may read it, because it holds copies of possibly private files.
         let made = fs::OpenOptions::new().create(true).append(true).mode(0o600).open(&file).map_err(unwritable)?;
         if made.metadata().is_ok_and(|about| about.permissions().mode() & 0o077 != 0) {
             fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).map_err(unwritable)?;
@@ -77,7 +79,8 @@ impl Store {
         Store::connect(&file).map(|db| Store { db, file: file.clone() }).map_err(failed)
     }
 
-    /// Opens the database; `None` if there is none, or if it cannot be written, because then no checkpoint can be restored.
+    /// Opens the database; `None` if there is none, or if it is not writable, because then no
+    /// checkpoint can be restored.
     pub fn existing(project: &Path) -> Result<Option<Store>, CheckpointError> {
         if state::read_only(project).is_some() {
             return Ok(None);
@@ -91,7 +94,8 @@ impl Store {
         db.busy_timeout(BUSY)?;
         let fresh: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
         if fresh == 0 {
-            // Returns the space of pruned contents to the disk. It must be set before the first table exists.
+            // Returns the space of pruned contents to the disk. It must be set before the first
+            // table exists.
             db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         }
         db.pragma_update(None, "journal_mode", "WAL")?;
@@ -118,12 +122,13 @@ impl Store {
         CheckpointError::Database { file: self.file.clone(), source }
     }
 
-    /// Runs `work` in a transaction: if it fails or panics, or the process is killed, nothing of it is stored.
+    /// Runs `work` in a transaction: if it fails or panics, or the process is killed, none of it is
+    /// stored.
     pub fn atomically<T>(
         &mut self,
         work: impl FnOnce(&Store) -> Result<T, CheckpointError>,
     ) -> Result<T, CheckpointError> {
-        // Dropped without a commit, it rolls back.
+        // Rolls back when dropped without a commit.
         let change = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate).map_err(|e| self.error(e))?;
         let done = work(self)?;
         change.commit().map_err(|e| self.error(e))?;
@@ -160,7 +165,7 @@ impl Store {
         Ok(self.row("SELECT 1 FROM blobs WHERE hash = ?1", [hash.0], |_| Ok(()))?.is_some())
     }
 
-    /// Stores a content, unless it is stored already.
+    /// Stores a content unless it is already stored.
     pub fn put_blob(&self, bytes: &[u8]) -> Result<Hash, CheckpointError> {
         let hash = hash(bytes);
         if self.has_blob(hash)? {
@@ -188,14 +193,15 @@ impl Store {
         if hash(&bytes) == wanted { Ok(bytes) } else { Err(damaged()) }
     }
 
-    /// Bytes of all contents in the database, as stored.
+    /// Total bytes of all contents in the database, as stored.
     pub fn blob_bytes(&self) -> Result<u64, CheckpointError> {
-        // The sum is stored, because adding the contents up would read them all.
+        // The sum is stored, because computing it would read all contents.
         let sum = self.row("SELECT value FROM meta WHERE name = 'content_bytes'", [], |row| row.get::<_, i64>(0))?;
         Ok(sum.unwrap_or(0) as u64)
     }
 
-    /// Stores the content at a path and gives its entry. The inner error says why it could not be read or is too large.
+    /// Stores the content at a path and returns its entry. The inner error says why it could not be
+    /// read or is too large.
     pub fn keep(&self, path: &Path, stat: Stat) -> Result<Result<(Entry, Stat), String>, CheckpointError> {
         let marks = match About::of(path) {
             Ok(about) => Marks { link: linked(path), ..self.put_marks(&about)? },
@@ -301,7 +307,7 @@ pub fn hash(bytes: &[u8]) -> Hash {
     Hash(Sha256::digest(bytes).into())
 }
 
-/// A file's content with a `Stat` that was the same before and after reading.
+/// A file's content and a `Stat` that was the same before and after reading.
 fn read_steady(path: &Path, mut stat: Stat) -> Result<(Vec<u8>, Stat), String> {
     for _ in 0..TRIES {
         if stat.size > FILE_MAX.0 {

@@ -1,4 +1,4 @@
-//! Compares a project with its last known state, records every difference as a change, and stores contents that may be needed.
+//! Compares a project with its last known state, records every difference as a change, and stores contents.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -18,13 +18,16 @@ pub struct Look<'a> {
     pub project: &'a Path,
     /// Who made the differences.
     pub origin: Origin,
-    /// Store the content of every file, not only of changed ones, because the next call may overwrite any of them.
+    /// Store the content of every file, not only of changed ones, because the next call may
+    /// overwrite any of them.
     pub everything: bool,
-    /// When the call that made the differences began. An unknown path that is older existed before, uncovered.
+    /// When the call that made the differences began. An unknown path older than that already
+    /// existed, uncovered.
     pub began_ns: Option<i64>,
     pub(super) uncovered: RefCell<Vec<(PathBuf, String)>>,
     pub(super) now_ns: i64,
-    /// All inodes known before the comparison of a whole project: a new path with one of them was moved there.
+    /// All inodes known before comparing a whole project: a new path with one of them was moved
+    /// there.
     pub(super) inodes: RefCell<HashSet<u64>>,
 }
 
@@ -42,7 +45,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Before a call of that reach: differences are by others.
+    /// For use before a call with that reach: differences were made by other programs.
     pub fn before(store: &'a Store, project: &'a Path, reach: &Reach) -> Look<'a> {
         Look { everything: *reach == Reach::Everything, ..Look::new(store, project, Origin::Outside) }
     }
@@ -82,8 +85,8 @@ impl<'a> Look<'a> {
         Ok(leftovers)
     }
 
-    /// Keeps the reasons for paths whose content is still not stored and that have not changed since: most looks do not try them
-    /// again.
+    /// Keeps the reasons for paths that have not changed and whose content is still not stored:
+    /// most comparisons do not try them again.
     fn still_uncovered(
         &self,
         known: &BTreeMap<PathBuf, Known>,
@@ -99,7 +102,8 @@ impl<'a> Look<'a> {
         Ok(())
     }
 
-    /// Compares these paths and the folders above them, and stores their contents; fails if that is not possible.
+    /// Compares these paths and their parent folders, and stores their contents; fails if that is
+    /// not possible.
     pub fn paths(&self, paths: &[PathBuf]) -> Result<(), CheckpointError> {
         let all = paths.iter().flat_map(|path| path.ancestors()).filter(|part| !part.as_os_str().is_empty());
         for path in all.collect::<BTreeSet<&Path>>() {
@@ -111,18 +115,18 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Compares one path, and stores its content if that is possible.
+    /// Compares one path, and stores its content if possible.
     pub fn path(&self, path: &Path) -> Result<(), CheckpointError> {
         let wrong = |why| CheckpointError::Path { path: path.to_owned(), why };
         let stat = Stat::at(&self.project.join(path)).map_err(wrong)?;
         let known = self.store.known_at(path)?;
-        // An ignored path is not known yet; if it exists it has existed before.
+        // An ignored path is not known yet; if it exists now, it existed before.
         let baseline = known.is_none() && self.origin == Origin::Outside;
         self.settle(path, known.as_ref(), stat, (baseline, true))
     }
 
-    /// Compares one path and records the difference. `baseline`: the path existed before, so it is not a change. `keep`: store its
-    /// content even if unchanged.
+    /// Compares one path and records the difference. `baseline`: the path existed before, so it is
+    /// not a change. `keep`: store its content even if unchanged.
     fn settle(
         &self,
         path: &Path,
@@ -147,7 +151,7 @@ impl<'a> Look<'a> {
         let moved = self.inodes.borrow().contains(&stat.inode);
         let baseline = baseline || (known.is_none() && older && !moved);
         let ours = self.origin != Origin::Outside;
-        // A new file of others that no call may overwrite next is not read.
+        // Another program's new file that the next call cannot overwrite is not read.
         let wanted = keep || stat.kind != Kind::File || (known.is_some() && kept) || (ours && !baseline);
         let (new, stat) = if wanted { self.kept(path, stat)? } else { (unkept(stat), stat) };
         let fresh = stat.is_fresh(self.now_ns);
@@ -156,7 +160,7 @@ impl<'a> Look<'a> {
             let (before, now) = (known.stat, stat);
             (before.kind, before.mode, before.size, before.mtime_ns) != (now.kind, now.mode, now.size, now.mtime_ns)
         });
-        // If both contents are stored they are compared, else the metadata.
+        // Compares contents if both are stored, else the metadata.
         let differs = if kept && new.is_restorable() { !old.is_same(&new) } else { touched };
         if differs && !baseline {
             self.store.add_change(self.origin, path, old, new)?;
@@ -164,7 +168,8 @@ impl<'a> Look<'a> {
         Ok(())
     }
 
-    /// Stores the content at a path; if that is not possible, adds the path to `uncovered` and gives an entry without content.
+    /// Stores the content at a path; if that is not possible, adds the path to `uncovered` and
+    /// returns an entry without content.
     fn kept(&self, path: &Path, stat: Stat) -> Result<(Entry, Stat), CheckpointError> {
         let refuse = |why: String| {
             self.uncovered.borrow_mut().push((path.to_owned(), why));
@@ -182,7 +187,7 @@ impl<'a> Look<'a> {
 fn unkept(stat: Stat) -> Entry {
     match stat.kind {
         Kind::Dir => Entry::Dir { mode: stat.mode, marks: Marks::default() },
-        // A link without content is one that could not be read.
+        // A link without content could not be read.
         Kind::File | Kind::Link => Entry::File { mode: stat.mode, hash: None, marks: Marks::default() },
     }
 }

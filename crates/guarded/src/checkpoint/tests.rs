@@ -1,4 +1,4 @@
-//! Tests that a project is as it was after a restore, whatever a turn, others or a killed process did to it.
+//! Tests that a restore brings a project back, whatever a turn, another program or a killed process did to it.
 
 mod contents;
 
@@ -35,7 +35,7 @@ fn state(project: &Path) -> State {
     all
 }
 
-/// Runs a line of the shell in a project.
+/// Runs a shell command line in a project.
 fn run(project: &Path, line: &str) {
     assert!(Command::new("sh").args(["-c", line]).current_dir(project).status().unwrap().success(), "{line}");
 }
@@ -62,14 +62,14 @@ fn paths(all: &[&str]) -> Reach {
     Reach::Paths(all.iter().map(PathBuf::from).collect())
 }
 
-/// One turn with one call, which runs a line of the shell.
+/// One turn with one call, which runs a shell command line.
 fn turn(project: &Path, reach: &Reach, line: &str) -> Summary {
     let turn = new_turn(project);
     turn.during("run_command", reach, &|| Ok(vec![b"a lesson".to_vec()]), || run(project, line)).unwrap();
     turn.finish().unwrap().unwrap()
 }
 
-/// The plan of going back to a checkpoint, after a look at the project.
+/// The plan for going back to a checkpoint, made after a look at the project.
 fn planned(project: &Path, checkpoint: i64) -> (Store, Checkpoint, Plan) {
     let mut store = Store::existing(project).unwrap().unwrap();
     store.look(project).unwrap();
@@ -78,7 +78,7 @@ fn planned(project: &Path, checkpoint: i64) -> (Store, Checkpoint, Plan) {
     (store, target, plan)
 }
 
-/// The stored plan of going back to a checkpoint.
+/// The stored plan for going back to a checkpoint.
 fn prepared(project: &Path, checkpoint: i64) -> (Store, Pending) {
     let (mut store, target, plan) = planned(project, checkpoint);
     let pending = store.prepare(project, &target, &plan, &About::default(), &[]).unwrap();
@@ -134,7 +134,7 @@ fn calls_of_a_turn_go_back_together_and_turns_one_by_one() {
     let folder = project();
     let project = folder.path();
     let mut states = vec![state(project)];
-    // Files that were changed just now are read in any case.
+    // Files that changed just now are read in any case.
     std::thread::sleep(std::time::Duration::from_millis(50));
     for number in 1..=3 {
         let turn = new_turn(project);
@@ -213,7 +213,7 @@ fn a_file_that_may_have_changed_without_a_trace_is_read_again() {
     let project = folder.path();
     turn(project, &Reach::Everything, "echo 1 > a");
     run(project, "echo 2 > a");
-    // Restores size and time, so that only the content differs.
+    // Restores the size and time, so that only the content differs.
     let store = Store::open(project).unwrap();
     let stat = scan::Stat::at(&project.join("a")).unwrap().unwrap();
     let known = store.known_at(Path::new("a")).unwrap().unwrap();
@@ -236,7 +236,7 @@ fn a_restore_that_was_interrupted_is_finished_before_another_turn() {
     );
     let (store, pending) = prepared(project, 1);
     drop(store);
-    // As a process leaves it that was killed midway.
+    // As left by a process that was killed midway.
     run(project, "echo a > a; rm src; mkdir src; echo b > src/b; rmdir d; rm link; chmod 700 zeros empty; rm -r new");
     let mut store = Store::existing(project).unwrap().unwrap();
     assert!(store.is_unfinished().unwrap());

@@ -1,4 +1,4 @@
-//! Tracks the changes of a turn: makes a checkpoint before its first change, and assigns every change to the call that made it.
+//! Tracks a turn's changes: makes a checkpoint before the first, and assigns each to the call that made it.
 
 use crate::base::lock;
 use std::collections::BTreeMap;
@@ -19,15 +19,16 @@ use crate::base::Cancel;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// These, relative to the project, and the folders above them.
+    /// These paths, relative to the project, and their parent folders.
     Paths(Vec<PathBuf>),
     Everything,
 }
 
-/// Gives the present lessons.
+/// Returns the present lessons.
 pub type Memory<'m> = &'m dyn Fn() -> Result<Vec<Vec<u8>>, String>;
 
-/// The last journal record before a checkpoint; a restore does not undo records up to it.
+/// The last journal record before a checkpoint; a restore does not undo this record or earlier
+/// ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Anchor {
     /// 0 before the first record.
@@ -40,23 +41,23 @@ pub struct About {
     pub conversation: String,
     pub request: String,
     pub anchor: Anchor,
-    /// The command that runs, for other processes that wait for the lock.
+    /// The running command, shown to other processes that wait for the lock.
     pub command: String,
 }
 
-/// The net changes of a turn, as numbers of files that can be taken back.
+/// The net changes of a turn: numbers of files whose change can be undone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     pub checkpoint: i64,
     pub created: usize,
     pub changed: usize,
     pub deleted: usize,
-    /// Changed paths that cannot be taken back, each with the reason.
+    /// Changed paths that cannot be undone, each with the reason.
     pub left: Vec<(PathBuf, String)>,
 }
 
 impl Summary {
-    /// Whether nothing was changed, as far as known.
+    /// Whether no change is known.
     pub fn is_empty(&self) -> bool {
         self.created + self.changed + self.deleted == 0 && self.left.is_empty()
     }
@@ -80,7 +81,7 @@ struct Open {
     store: Store,
     checkpoint: i64,
     call: Option<i64>,
-    /// The uncovered entries before the call in progress, if that may change anything.
+    /// The uncovered entries before the call in progress, if the call may change anything.
     hidden: Option<Hidden>,
     /// Changes by such calls to uncovered entries, each path with the reason.
     left: BTreeMap<PathBuf, String>,
@@ -92,14 +93,16 @@ impl Turn {
         Turn { project: project.to_owned(), about, cancel, state: Mutex::new(State::Untouched) }
     }
 
-    /// Prepares a call: stores everything that it may overwrite. The first one of a turn waits for the project's lock and makes the
-    /// checkpoint. Returns the checkpoint's number. If this fails the call must not run.
+    /// Prepares a call: stores everything that it may overwrite. The first call of a turn waits for
+    /// the project's lock and makes the checkpoint. Returns the checkpoint's number. If this fails,
+    /// the call must not run.
     pub fn begin(&self, tool: &str, reach: &Reach, memory: Memory<'_>) -> Result<i64, CheckpointError> {
         let mut state = self.state();
         Ok(self.begun(&mut state, tool, reach, memory)?.checkpoint)
     }
 
-    /// Prepares a call, runs its `work` and ends it, for work that runs here and is not interrupted.
+    /// Prepares a call, runs its `work` and ends it; for work in this process that is not
+    /// interrupted.
     pub fn during<T>(
         &self,
         tool: &str,
@@ -107,7 +110,7 @@ impl Turn {
         memory: Memory<'_>,
         work: impl FnOnce() -> T,
     ) -> Result<(T, i64), CheckpointError> {
-        // The lock is held during the work, so that the turn cannot be finished in the meantime.
+        // The lock is held during the work, so that the turn cannot be finished meanwhile.
         let mut state = self.state();
         let open = self.begun(&mut state, tool, reach, memory)?;
         let done = work();
@@ -241,7 +244,8 @@ impl Store {
         Ok(call)
     }
 
-    /// Records the differences found now as changes of the call, and removes temporary files of interrupted writes.
+    /// Records the differences found now as changes by the call, and removes temporary files of
+    /// interrupted writes.
     pub(super) fn end_call(&self, project: &Path, call: i64) -> Result<(), CheckpointError> {
         let sql = "SELECT started_ns, everything FROM calls WHERE id = ?1";
         let found = self.row(sql, [call], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -249,7 +253,7 @@ impl Store {
         let look = Look { began_ns: everything.then_some(began), ..Look::new(self, project, Origin::Call(call)) };
         if everything {
             for leftover in look.all()? {
-                // If this fails, the next look finds it again.
+                // If this fails, the next comparison finds it again.
                 let _ = fs::remove_file(project.join(leftover));
             }
         } else {
@@ -298,8 +302,8 @@ impl Store {
     }
 }
 
-/// Ends calls that ran when the process was killed; changes found now count as made by them. Returns the checkpoints of the
-/// interrupted turns. The caller must hold the project's lock.
+/// Ends the calls that were running when the process was killed; changes found now count as theirs.
+/// Returns the checkpoints of the interrupted turns. The caller must hold the project's lock.
 pub fn recover(store: &mut Store, project: &Path) -> Result<Vec<i64>, CheckpointError> {
     let sql = "SELECT id, checkpoint FROM calls WHERE open = 1 ORDER BY id";
     let open: Vec<(i64, i64)> = store.rows(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;

@@ -1,4 +1,4 @@
-//! The settings of commands: what they may reach, and their limits.
+//! Settings of commands: their access and their limits.
 
 use std::path::PathBuf;
 
@@ -9,9 +9,9 @@ use crate::base::{Bytes, Hidden};
 pub struct Commands {
     /// Run in a sandbox that enforces all of this; if false, the user is asked about each command.
     pub confined: bool,
-    /// May use the network and sockets of other programs.
+    /// May use the network and other programs' sockets.
     pub network: bool,
-    /// Readable paths besides the project, programs and tool chains.
+    /// Readable paths besides the project, programs and toolchains.
     pub reads: Vec<PathBuf>,
     /// Writable paths besides the project.
     pub writes: Vec<PathBuf>,
@@ -23,7 +23,7 @@ pub struct Commands {
     pub processes: u64,
     /// For a command whose call gives no timeout.
     pub timeout_s: usize,
-    /// The places in the project that are not to be read.
+    /// The places in the project that must not be read.
     pub hidden: Hidden,
 }
 

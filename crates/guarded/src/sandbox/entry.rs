@@ -1,4 +1,4 @@
-//! Sets a command's limits in the child process, between fork and exec; they hold for everything it starts.
+//! Sets a command's limits in the child process, between fork and exec; they also apply to everything it starts.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -13,7 +13,8 @@ use crate::base::{ACCELERATED, Bytes};
 
 /// Maximum number of open files of a process.
 const OPEN_MAX: u64 = 4_096;
-/// CPU seconds allowed beyond deadline × cores; then the system ends the process even if this program does not.
+/// CPU seconds allowed beyond deadline × cores; then the system kills the process even if monobloc
+/// does not.
 const CPU_SPARE_S: u64 = 10;
 
 #[cfg(target_env = "gnu")]
@@ -21,8 +22,8 @@ type Resource = (libc::__rlimit_resource_t, u64);
 #[cfg(not(target_env = "gnu"))]
 type Resource = (libc::c_int, u64);
 
-/// Adds the limits and `jail` to `command`. The child sends the supervisor's listener over `sender`. Everything is prepared
-/// before the fork, because after it nothing may be allocated.
+/// Adds the limits and `jail` to `command`. The child sends the supervisor's listener over
+/// `sender`. Everything is prepared before the fork, because nothing may be allocated after it.
 pub fn put(command: &mut Command, confines: &Confines<'_>, mut jail: Jail, sender: UnixStream) {
     let settings = confines.commands;
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
@@ -37,8 +38,8 @@ pub fn put(command: &mut Command, confines: &Confines<'_>, mut jail: Jail, sende
     let processes = (libc::RLIMIT_NPROC, settings.processes);
     let limited = confines.limited;
     let enter = move || {
-        // Its own session, so that it has no controlling terminal to type into.
-        // SAFETY: setsid takes and touches nothing.
+        // Its own session, so that it has no controlling terminal to type into. SAFETY: setsid
+        // takes no arguments and touches no memory.
         check(unsafe { libc::setsid() }.into())?;
         limits.into_iter().filter(|_| limited).try_for_each(lower)?;
         jail.enter(sender.as_raw_fd(), &|| lower(processes))
@@ -48,8 +49,8 @@ pub fn put(command: &mut Command, confines: &Confines<'_>, mut jail: Jail, sende
     unsafe { command.pre_exec(enter) };
 }
 
-/// Limits this process itself: the time that it computes, and its memory, unless an accelerator's libraries map more than they
-/// take. It leaves no core dump.
+/// Limits this process itself: its CPU time, and its memory, unless an accelerator's libraries map
+/// more than they use. It leaves no core dump.
 pub fn limit_self(memory: Bytes, time: Duration) -> io::Result<()> {
     let memory = if ACCELERATED { libc::RLIM_INFINITY } else { memory.0 };
     [(libc::RLIMIT_DATA, memory), (libc::RLIMIT_CPU, time.as_secs()), (libc::RLIMIT_CORE, 0)]
@@ -57,10 +58,10 @@ pub fn limit_self(memory: Bytes, time: Duration) -> io::Result<()> {
         .try_for_each(lower)
 }
 
-/// Lowers a limit to `most`; a lower one stays.
+/// Lowers a limit to `most`; a lower limit stays.
 fn lower((resource, most): Resource) -> io::Result<()> {
     let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: both calls get a pointer to a structure of theirs that lives here.
+    // SAFETY: both calls get a pointer to a structure that lives here.
     check(unsafe { libc::getrlimit(resource, &mut now) }.into())?;
     let most = now.rlim_max.min(most);
     let lower = libc::rlimit { rlim_cur: most, rlim_max: most };
@@ -68,7 +69,7 @@ fn lower((resource, most): Resource) -> io::Result<()> {
     check(unsafe { libc::setrlimit(resource, &lower) }.into())
 }
 
-/// The error of a system call that has returned a negative number.
+/// Turns a negative result of a system call into its error.
 pub fn check(result: i64) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! Moves aside files that a command has left in a repository to redirect git to other settings and hooks.
+//! Moves aside files that a command left in a repository to redirect git to other settings and hooks.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -23,14 +23,14 @@ pub struct Aside {
 }
 
 impl GitRedirects {
-    /// To be called before a command starts.
+    /// Call this before a command starts.
     pub fn by_what_comes(project: &Path) -> GitRedirects {
         let (unmade, within) = places::unmade(project);
         GitRedirects { unmade, within }
     }
 
-    /// Moves aside the files that have appeared. To be called when the command and everything it started have ended.
-    /// Nothing is deleted, because somebody else may have made the file.
+    /// Moves aside the files that have appeared. Call this when the command and everything it
+    /// started have ended. Nothing is deleted, because another program may have created the file.
     pub fn put_aside(self) -> Vec<Aside> {
         let aside = |path: &PathBuf| match self.move_away(path) {
             Ok(None) => None,
@@ -46,7 +46,8 @@ impl GitRedirects {
         if !matches!(&done, Err(error) if error.kind() == io::ErrorKind::PermissionDenied) {
             return done;
         }
-        // The command may have taken away permissions of the folders above; they are restored from the top down.
+        // The command may have removed permissions from the parent folders; they are restored from
+        // the top down.
         let above = path.ancestors().skip(1).filter(|folder| self.within.iter().any(|top| folder.starts_with(top)));
         for folder in above.collect::<Vec<_>>().into_iter().rev() {
             let meta = folder.symlink_metadata()?;
@@ -59,8 +60,8 @@ impl GitRedirects {
     }
 }
 
-/// Renames a file within its folder, to a name that no ended command can have used. `None` also if a folder
-/// above is a link, because its target belongs to others.
+/// Renames a file within its folder, to a name that no ended command can have used. Also `None` if
+/// a parent folder is a link, because its target is not ours.
 fn renamed(path: &Path) -> io::Result<Option<PathBuf>> {
     let folder = path.parent().unwrap_or(path);
     let found = folder.canonicalize().and_then(|real| path.symlink_metadata().map(|_| real));

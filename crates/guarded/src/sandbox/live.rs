@@ -1,4 +1,4 @@
-//! The process groups that this program has started and that still run, so that none of them outlives it.
+//! The process groups started by monobloc that still run, so that none of them outlives it.
 
 use std::sync::Mutex;
 
@@ -6,7 +6,7 @@ use super::group::{end_marked, kill_group};
 use super::system::Mark;
 use crate::base::lock;
 
-/// The groups that run; `None` once the program ends, because nothing may be started then.
+/// The running groups; `None` once the program ends, because nothing may be started then.
 static LIVE: Mutex<Option<Vec<Live>>> = Mutex::new(Some(Vec::new()));
 
 /// A process group, and the mark that its processes cannot lose, if it has one.
@@ -25,12 +25,13 @@ impl Live {
     }
 }
 
-/// A group that is ended with the program. Dropped when the group has ended: from then on its number can belong to others.
+/// A group that is killed when the program ends. Drop this when the group has ended: from then on
+/// its number may be reused.
 #[must_use]
 pub struct Registered(Live);
 
 impl Registered {
-    /// The group that the process `leader` was started to lead; `mark` is on its processes.
+    /// The group led by the process `leader`; `mark` is on its processes.
     pub fn new(leader: u32, mark: Option<Mark>) -> Registered {
         let live = Live { leader, mark };
         match &mut *lock(&LIVE) {
@@ -51,7 +52,8 @@ impl Drop for Registered {
     }
 }
 
-/// Kills every process of every group that still runs, and of those that are started from now on: for the end of the program.
+/// Kills every process of every group that still runs, and of any started from now on. Call this
+/// when the program ends.
 pub fn end_all() {
     let live = lock(&LIVE).take();
     live.into_iter().flatten().for_each(Live::end);

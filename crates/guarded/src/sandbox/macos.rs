@@ -19,7 +19,7 @@ pub struct Jail;
 #[derive(Clone, Copy)]
 pub struct Means;
 
-/// Nothing marks a process here.
+/// Processes are not marked here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {}
 
@@ -29,7 +29,7 @@ impl Mark {
     }
 }
 
-/// Nothing of the sandbox stays in this process.
+/// No part of the sandbox stays in this process.
 #[derive(Default)]
 pub struct Held {
     pub mark: Option<Mark>,
@@ -66,7 +66,7 @@ impl Jail {
     }
 }
 
-/// The text of the profile, in which the last rule that matches decides.
+/// The text of the profile. The last matching rule decides.
 fn profile(confines: &Confines<'_>) -> io::Result<String> {
     let places = places::of(confines);
     let quoted = |path: &Path| format!("(subpath {:?})", path.display().to_string());

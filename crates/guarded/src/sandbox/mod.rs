@@ -1,4 +1,4 @@
-//! The sandbox of commands and MCP servers: the operating system enforces which files, sockets and resources they use.
+//! The sandbox of commands and MCP servers: the system enforces which files, sockets and resources they use.
 
 mod commands;
 mod entry;
@@ -31,14 +31,16 @@ use macos as system;
 /// The limits of one command.
 #[derive(Clone, Copy, Debug)]
 pub struct Confines<'a> {
-    /// It may change what is in here, except the hooks and settings of git and the data of this program.
+    /// It may change everything in this folder, except git's hooks and settings and monobloc's
+    /// data.
     pub project: &'a Path,
     /// Its own folder for temporary files.
     pub temp: &'a Path,
     /// It may connect to the internet and to other programs.
     pub network: bool,
-    /// It may change in `.git` what `git commit` changes. For short-lived commands only, because files that redirect git
-    /// to other settings are not moved aside until the command has ended.
+    /// It may change in `.git` whatever `git commit` changes. For short-lived commands only,
+    /// because files that redirect git to other settings are not moved aside until the command has
+    /// ended.
     pub git: bool,
     /// Its memory, files and processor time are limited.
     pub limited: bool,
@@ -50,8 +52,8 @@ pub struct Confines<'a> {
 /// Environment variables that every sandboxed program inherits; they hold no tokens or keys.
 const INHERITED: &str = "PATH HOME USER LOGNAME SHELL LANG LC_ALL TZ";
 
-/// Texts by which programs report that the system refused something or that a limit was reached. Some lack their first
-/// letter, so that they match in either case.
+/// Texts by which programs report that the system refused something or that a limit was reached.
+/// Some omit the first letter, so that they match in either case.
 const REFUSALS: [&str; 15] = [
     "Permission denied",
     "permission denied",
@@ -83,12 +85,14 @@ pub fn bounds(changes: &str, reads: &str, network: bool) -> String {
     format!("it may change {changes} and its own temporary files, read {reads}{network}{memory}")
 }
 
-/// Why this machine cannot enforce the sandbox; `None` if it can. Probed once, with commands that try it.
+/// Why this machine cannot enforce the sandbox; `None` if it can. Probed once, with commands that
+/// test it.
 pub fn missing() -> Option<&'static str> {
     system::missing()
 }
 
-/// The differences from the full sandbox, if commands are confined without namespaces here; else `None`.
+/// The differences from the full sandbox, if commands are confined without namespaces here; else
+/// `None`.
 pub fn reduced() -> Option<&'static str> {
     system::reduced()
 }
@@ -114,8 +118,8 @@ pub fn confinement(commands: &Commands) -> String {
     }
 }
 
-/// A shell that enters the sandbox when it starts, without the means that this machine lacks. Dropping the group ends
-/// every process of it.
+/// A shell that enters the sandbox when it starts, except for the mechanisms that this machine
+/// lacks. Dropping the group kills all its processes.
 pub fn shell(confines: &Confines<'_>) -> io::Result<(Command, Group)> {
     let mut command = Command::new("sh");
     let (jail, held) = if confines.commands.confined {
@@ -133,14 +137,16 @@ pub fn shell(confines: &Confines<'_>) -> io::Result<(Command, Group)> {
     Ok((command, group))
 }
 
-/// Lets the command inherit a few harmless variables and those that `more` names; its temporary files go into `temp`.
+/// Passes a few harmless variables and those named by `more` to the command; its temporary files go
+/// to `temp`.
 pub fn set_environment<'n>(command: &mut Command, more: impl Iterator<Item = &'n str>, temp: &Path) {
     let inherited = INHERITED.split_whitespace().chain(more);
     command.env_clear().envs(inherited.filter_map(|name| Some((name, std::env::var_os(name)?))));
     command.envs(["TMPDIR", "TMP", "TEMP"].map(|name| (name, temp)));
 }
 
-/// Starts a command of [`shell`] whose group is `group`. It is killed when the child is dropped, and at the end of the program.
+/// Starts a command from [`shell`] whose group is `group`. It is killed when the child is dropped
+/// and when the program ends.
 pub fn spawn(command: Command, group: &mut Group) -> io::Result<Child> {
     let mut command = tokio::process::Command::from(command);
     let child = command.kill_on_drop(true).spawn()?;

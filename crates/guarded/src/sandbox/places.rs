@@ -24,33 +24,38 @@ pub struct Places {
     pub pinned: Vec<PathBuf>,
     /// Read-only, although inside a writable path.
     pub kept: Vec<PathBuf>,
-    /// The folder of this program in the project: read-only too, and only what people write into it is seen ([`OF_PEOPLE`]). A search by a
-    /// command does not find requests and answers of the journal.
+    /// monobloc's folder in the project: read-only too, and a command sees only the files that
+    /// users write ([`OF_PEOPLE`]). So its searches do not find requests and answers in the
+    /// journal.
     pub own: Option<PathBuf>,
-    /// Paths that a command can neither make nor replace: missing files that would redirect git, and a link to git's folder.
+    /// Paths that a command can neither create nor replace: missing files that would redirect git,
+    /// and a link to git's folder.
     pub fixed: Vec<PathBuf>,
-    /// A folder on the disk of the project that is closed to commands or holds closed places.
+    /// A folder on the project's disk that is closed to commands or holds closed places.
     pub closed_on_disk: Option<PathBuf>,
 }
 
-/// The same places for a system without mount namespaces, where a right over a folder covers all that is in it. So a
-/// folder that holds protected places gives no right to change; its other entries do, one by one.
+/// The same places for a system without mount namespaces, where a right over a folder covers
+/// everything in it. So a folder with protected places grants no right to change; its other entries
+/// do, one by one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Apart {
     pub open: Vec<(PathBuf, May)>,
-    /// Writable entries of shared folders. A link among them opens nothing.
+    /// Writable entries of shared folders. A link among them grants nothing.
     pub entries: Vec<PathBuf>,
-    /// Folders in which protected places lie next to what may be changed.
+    /// Folders with both protected and changeable entries.
     pub shared: BTreeSet<PathBuf>,
     /// Protected places, which need not exist.
     pub closed: BTreeSet<PathBuf>,
-    /// The paths that cannot be moved or replaced: protected places, shared folders, and folders that git keeps in its own.
+    /// The paths that cannot be moved or replaced: protected places, shared folders, and folders
+    /// that git keeps in its own.
     pub stays: BTreeSet<PathBuf>,
-    /// Folders in which anything may be changed that is not protected, with links resolved.
+    /// Folders in which everything unprotected may be changed, with links resolved.
     pub writes: Vec<PathBuf>,
 }
 
-/// Maximum number of entries of a shared folder that are opened one by one. A command cannot change the folders among the rest.
+/// Maximum number of entries of a shared folder that are opened one by one. A command cannot change
+/// the folders among the rest.
 const ENTRIES_MAX: usize = 10_000;
 
 impl Places {
@@ -87,28 +92,28 @@ impl Places {
 }
 
 impl Apart {
-    /// Whether a path, whose links are resolved, is or lies in a protected place.
+    /// Whether a path, with links resolved, is or lies in a protected place.
     pub fn closes(&self, path: &Path) -> bool {
         path.ancestors().any(|above| self.closed.contains(above))
     }
 
-    /// Whether anything may be made in, moved out of and deleted from this folder, whose links are resolved.
+    /// Whether entries of this folder, with links resolved, may be created, moved out and deleted.
     pub fn is_open(&self, folder: &Path) -> bool {
         let inside = self.writes.iter().any(|top| folder.starts_with(top));
         inside && !self.closes(folder) && !self.shared.contains(folder)
     }
 }
 
-/// The files of that folder that people write.
+/// The files of monobloc's folder that users write.
 pub const OF_PEOPLE: [&str; 2] = ["config.toml", ".gitignore"];
 
-/// Folders of programs and of information about the system.
+/// Folders of programs and of system information.
 const SYSTEM: [&str; 12] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/nix", "/snap", "/proc", "/sys"];
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
-/// Settings for looking up names of the internet.
+/// Settings for resolving host names.
 const NAMES: [&str; 3] = ["/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"];
-/// Programs, tool chains and their settings in a home folder. Keys and passwords lie elsewhere.
+/// Programs, toolchains and their settings in a home folder. Keys and passwords lie elsewhere.
 const HOME: &str = "
     .cargo/bin .cargo/registry .cargo/git .cargo/config .cargo/config.toml .cargo/env .rustup .nvm .volta .fnm
     .local/share/fnm .npm/_npx .bun .deno .asdf .local/share/mise .pyenv .local/share/uv .cache/uv .local/pipx
@@ -145,12 +150,13 @@ pub fn of(confines: &Confines<'_>) -> Places {
     places
 }
 
-/// Maximum number of files and folders that are looked at for those that rules hide, and that are hidden one by one.
+/// Maximum number of files and folders that are searched for those that rules hide, and that are
+/// hidden one by one.
 const SEEN_MAX: usize = 400_000;
 const HIDDEN_MAX: usize = 4_000;
 
-/// The files and folders of the project that rules hide, without those inside a hidden folder. An error if they are too many
-/// to be found or hidden.
+/// The files and folders of the project that rules hide, without those inside a hidden folder. An
+/// error if there are too many to find or hide.
 pub fn hidden(project: &Path, hidden: &Hidden) -> io::Result<Vec<PathBuf>> {
     let (mut found, mut folders, mut seen) = (Vec::new(), Vec::new(), 0);
     if !hidden.is_nothing() {
@@ -182,15 +188,15 @@ pub fn hidden(project: &Path, hidden: &Hidden) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Files that do not exist and would redirect git to other settings and hooks, and the folders in which a command could
-/// change permissions to hide them.
+/// Missing files that would redirect git to other settings and hooks, and the folders in which a
+/// command could change permissions to hide them.
 pub fn unmade(project: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let Some(repository) = Repository::of(project) else { return Default::default() };
     let unmade = repository.redirects().filter(|path| path.symlink_metadata().is_err()).collect();
     (unmade, vec![project.to_owned(), repository.folder])
 }
 
-/// Further folders of tools: those that `PATH` and the variables of tool chains name.
+/// Further folders of tools: those named in `PATH` and in the variables of toolchains.
 fn tools(home: &Path) -> Vec<PathBuf> {
     let above_home = |path: &Path| home.starts_with(path);
     let mut folders = Vec::new();
@@ -198,7 +204,8 @@ fn tools(home: &Path) -> Vec<PathBuf> {
         if !folder.is_absolute() || above_home(&folder) {
             continue;
         }
-        // Libraries lie next to `bin`, so the folder above is taken, but not a home folder or one directly below it.
+        // Libraries lie next to `bin`, so its parent folder is taken, but not a home folder or one
+        // directly below it.
         let beside = folder.parent().filter(|_| folder.ends_with("bin"));
         let beside = beside.filter(|parent| !above_home(parent) && parent.parent() != Some(home));
         folders.push(beside.unwrap_or(&folder).to_owned());
@@ -210,7 +217,8 @@ fn tools(home: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// The root of the repository around a project that is a part of one: it holds settings and dependencies of all parts.
+/// The root of the repository around a project that is part of one: it holds settings and
+/// dependencies of all parts.
 fn enclosing(project: &Path, home: &Path) -> Option<PathBuf> {
     let above = project.ancestors().skip(1).take(ABOVE_MAX).take_while(|folder| !home.starts_with(folder));
     above.filter(|folder| folder.join(".git").exists()).last().map(Path::to_owned)
@@ -220,7 +228,7 @@ fn enclosing(project: &Path, home: &Path) -> Option<PathBuf> {
 struct Repository {
     /// `.git`, or for a linked work tree the folder that all work trees share.
     folder: PathBuf,
-    /// `.git` of the project, where it is a file that names the folder.
+    /// The project's `.git`, if it is a file that names the folder.
     pointer: Option<PathBuf>,
 }
 
@@ -235,7 +243,8 @@ impl Repository {
         if git.is_dir() {
             return Some(Repository { folder: git.canonicalize().ok()?, pointer: None });
         }
-        // Anybody may have put the file into the project, so the repository has to name this project in return.
+        // Anybody may have put the file into the project, so the repository must name this project
+        // in return.
         let named = fs::read_to_string(&git).ok()?;
         let tree = project.join(named.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
         let back = PathBuf::from(fs::read_to_string(tree.join("gitdir")).ok()?.trim()).canonicalize().ok()?;
@@ -257,8 +266,8 @@ impl Repository {
         all.flat_map(|folder| REDIRECTS.map(|name| folder.join(name)))
     }
 
-    /// Protects hooks and settings, because git would later run for the user what they name. Without `git`, the whole
-    /// folder is read-only.
+    /// Protects hooks and settings, because git would later run the commands in them for the user.
+    /// Without `git`, the whole folder is read-only.
     fn keep(self, git: bool, places: &mut Places) {
         places.kept.extend(self.pointer.clone());
         if !git {
@@ -267,7 +276,7 @@ impl Repository {
             return;
         }
         let hooks = self.folder.join("hooks");
-        // A missing folder for hooks could be created by the command, so it is created here.
+        // The command could create a missing folder for hooks, so it is created here.
         let made = hooks.exists() || fs::create_dir(&hooks).is_ok();
         let kept: Vec<PathBuf> = ["hooks", "config", "modules"].map(|name| self.folder.join(name)).into();
         let is_link = |path: &PathBuf| path.is_symlink();
@@ -324,7 +333,7 @@ mod tests {
         assert_eq!(places(&project).own, Some(project.join(".monobloc")));
         assert_eq!(places(&project).pinned, [project.join(".git")]);
         assert_eq!(granted(&project, false).kept, [project.join(".git")]);
-        // A project that is a part of a repository may read all of it.
+        // A project that is part of a repository may read all of it.
         let part = project.join("parts/one");
         assert!(places(&part).open.contains(&(project.clone(), May::Read)));
         fs::remove_dir(project.join(".git/hooks")).unwrap();

@@ -18,11 +18,11 @@ const KEPT_HERE: libc::c_int = 0;
 
 /// A message of one byte, with room for a descriptor.
 fn message(byte: &mut libc::iovec, control: &mut Control) -> libc::msghdr {
-    // SAFETY: a structure of numbers and pointers, all of which may be zero.
+    // SAFETY: the structure consists of numbers and pointers, all of which may be zero.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     (message.msg_iov, message.msg_iovlen) = (byte, 1);
     message.msg_control = control.as_mut_ptr().cast();
-    // SAFETY: arithmetic alone.
+    // SAFETY: this is only arithmetic.
     message.msg_controllen = unsafe { libc::CMSG_SPACE(ONE) } as _;
     message
 }
@@ -31,13 +31,13 @@ fn bytes(byte: &mut u8) -> libc::iovec {
     libc::iovec { iov_base: (byte as *mut u8).cast(), iov_len: 1 }
 }
 
-/// Sends `file`, which stays open here. Allocates nothing: it is used between fork and exec.
+/// Sends `file`, which stays open here. Allocates nothing, because it runs between fork and exec.
 pub fn send(connection: RawFd, file: RawFd) -> io::Result<()> {
     let (mut byte, mut control) = (0, Control::default());
     let mut part = bytes(&mut byte);
     let message = message(&mut part, &mut control);
-    // SAFETY: the header lies in `control`, which is large enough for it and one descriptor, and lives until the call
-    // has returned; so do the byte and what points to it.
+    // SAFETY: the header lies in `control`, which is large enough for it and one descriptor and
+    // outlives the call; so do the byte and the pointers to it.
     check(unsafe {
         let header = libc::CMSG_FIRSTHDR(&message);
         (*header).cmsg_level = libc::SOL_SOCKET;
@@ -53,8 +53,8 @@ pub fn receive(connection: RawFd) -> Option<File> {
     let (mut byte, mut control) = (0, Control::default());
     let mut part = bytes(&mut byte);
     let mut message = message(&mut part, &mut control);
-    // SAFETY: as above; the system writes at most as much as there is room, and says how much that was. A descriptor
-    // that it hands over is nobody else's.
+    // SAFETY: as above; the system writes no more than there is room for, and returns how much.
+    // Nothing else owns the received descriptor.
     unsafe {
         if libc::recvmsg(connection, &mut message, KEPT_HERE) <= 0 {
             return None;

@@ -1,7 +1,7 @@
-//! Groups texts into batches of similar length with a limit on tokens, and splits batches for threads.
+//! Groups texts into batches of similar length within a token limit, and splits batches for threads.
 
-/// Indices of `lengths` in batches of at most `tokens` tokens each, longest texts first. A longer text gets a batch of its own, at
-/// most with empty ones. Every index comes exactly once.
+/// Batches of indices of `lengths`, each of at most `tokens` tokens, longest texts first. A longer
+/// text gets a batch of its own, shared only with empty texts. Every index occurs exactly once.
 pub fn batches(lengths: &[usize], tokens: usize) -> Vec<Vec<usize>> {
     let mut places: Vec<usize> = (0..lengths.len()).collect();
     places.sort_by_key(|place| std::cmp::Reverse(lengths[*place]));
@@ -22,7 +22,7 @@ pub fn batches(lengths: &[usize], tokens: usize) -> Vec<Vec<usize>> {
     batches
 }
 
-/// Splits a batch into at most `parts` ranges with about equally many tokens. No range is empty.
+/// Splits a batch into at most `parts` ranges of about equally many tokens. No range is empty.
 pub fn split(lengths: &[usize], parts: usize) -> Vec<std::ops::Range<usize>> {
     let total: usize = lengths.iter().sum();
     let mut runs = Vec::new();

@@ -1,15 +1,16 @@
-//! Implements a BERT encoder over packed sequences: all tokens of a batch in one matrix without padding, one vector per sequence.
+//! A BERT encoder over packed sequences: all tokens of a batch in one matrix without padding, one vector per sequence.
 
 use candle_core::Result;
 use candle_nn::VarBuilder;
 use candle_transformers::models::bert::Config;
 use kernels::{attention, gelu, int8, norm};
 
-/// The weights, in the order in which they are used. Immutable, so that threads can share them.
+/// The weights in order of use. Immutable, so that threads can share them.
 pub struct Bert {
     /// [vocabulary, d]
     words: Vec<f32>,
-    /// [positions, d]: embedding of the position plus that of token type 0, the only type of single texts.
+    /// [positions, d]: the position's embedding plus that of token type 0, the only type in single
+    /// texts.
     positions: Vec<f32>,
     norm: Norm,
     layers: Vec<Layer>,
@@ -69,8 +70,9 @@ impl Bert {
         self.dimensions
     }
 
-    /// The unit vectors of `sequences` of token ids, in order. An empty sequence gives a zero vector. Fails if a token is
-    /// not of the vocabulary, or a sequence has more tokens than the model has positions.
+    /// The unit vectors of `sequences` of token ids, in order. An empty sequence gives a zero
+    /// vector. Fails if a token is not in the vocabulary or a sequence has more tokens than the
+    /// model has positions.
     pub fn embed(&self, sequences: &[&[u32]]) -> std::result::Result<Vec<Vec<f32>>, String> {
         let d = self.dimensions;
         let lengths: Vec<usize> = sequences.iter().map(|ids| ids.len()).collect();
@@ -97,7 +99,7 @@ impl Bert {
         Ok(pooled.chunks_exact(d).map(<[f32]>::to_vec).collect())
     }
 
-    /// Attention of one layer within each of the sequences: from x [tokens, d] to [tokens, d].
+    /// Attention of one layer within each sequence: from x [tokens, d] to [tokens, d].
     fn attend(&self, layer: &Layer, x: &[f32], lengths: &[usize]) -> Vec<f32> {
         let mut mixed = vec![0.0; x.len()];
         attention::attend(&product(x, &layer.qkv), &layer.qkv_bias, lengths, self.heads, &mut mixed);
@@ -131,7 +133,8 @@ impl Layer {
 }
 
 impl Norm {
-    /// `bias` is that of the product before the normalisation. Old files call weight and shift gamma and beta.
+    /// `bias` is that of the product before the normalisation. Old files call the weight gamma and
+    /// the shift beta.
     fn load(bias: Vec<f32>, at: &VarBuilder, config: &Config) -> Result<Norm> {
         let at = at.pp("LayerNorm");
         let [weight, shift] = if at.contains_tensor("gamma") { ["gamma", "beta"] } else { ["weight", "bias"] };

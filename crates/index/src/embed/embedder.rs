@@ -1,4 +1,4 @@
-//! The embedder for every caller, whether it runs in this process or on a server.
+//! The embedder as all callers see it, whether it runs in this process or on a server.
 
 use std::fmt;
 use std::path::Path;
@@ -8,23 +8,23 @@ use super::error::EmbedError;
 use super::handle::{Local, Options};
 use crate::base::Cancel;
 
-/// An embedder outside of this process. Every vector has unit length.
+/// An embedder outside this process. Every vector has unit length.
 pub trait Distant: fmt::Debug + Send + Sync {
     fn dimensions(&self) -> usize;
-    /// Changes with the vectors.
+    /// Changes whenever the vectors do.
     fn fingerprint(&self) -> &str;
-    /// How many tokens a text has, guessed.
+    /// An estimate of the number of tokens in a text.
     fn tokens(&self, text: &str) -> usize;
-    /// As [`Embedder::embed`].
+    /// Like [`Embedder::embed`].
     fn embed(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError>;
-    /// As [`Embedder::embed_heads`].
+    /// Like [`Embedder::embed_heads`].
     fn embed_heads(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError>;
 }
 
 /// Handle to an embedding model. Clones share it.
 #[derive(Clone, Debug)]
 pub enum Embedder {
-    /// Dropping the last clone frees the weights and the lease of their memory.
+    /// Dropping the last clone frees the weights and their memory lease.
     Here(Local),
     Away(Arc<dyn Distant>),
 }
@@ -43,7 +43,8 @@ impl Embedder {
         }
     }
 
-    /// Identifies model and options for caches; changes if the files change, or the vectors of the server.
+    /// Identifies model and options for caches; changes if the files, or the server's vectors,
+    /// change.
     pub fn fingerprint(&self) -> &str {
         match self {
             Embedder::Here(local) => local.fingerprint(),
@@ -51,8 +52,9 @@ impl Embedder {
         }
     }
 
-    /// One unit vector per text, in order: of a text that is too long to be read at once the mean of its pieces, up to
-    /// [`super::TOKENS_MAX`]. Blocks; call it from a thread that may wait. Ends between two batches if cancelled.
+    /// One unit vector per text, in order. For a text too long for one pass it is the mean of its
+    /// pieces, up to [`super::TOKENS_MAX`]. Blocks; call it from a thread that may wait. Stops
+    /// between batches if cancelled.
     pub fn embed(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
         match self {
             Embedder::Here(local) => local.embed(texts, cancel),
@@ -60,8 +62,8 @@ impl Embedder {
         }
     }
 
-    /// Like [`Embedder::embed`], but only of the part of each text that can be read at once: for chunks of code, whose beginning
-    /// says what they are.
+    /// Like [`Embedder::embed`], but reads only as much of each text as fits one pass: for chunks
+    /// of code, which say at the beginning what they are.
     pub fn embed_heads(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
         match self {
             Embedder::Here(local) => local.embed_heads(texts, cancel),
@@ -69,7 +71,8 @@ impl Embedder {
         }
     }
 
-    /// The unit vector of a query. Blocks, but only waits for the batch in progress and more urgent work.
+    /// The unit vector of a query. Blocks, but waits only for the batch in progress and for more
+    /// urgent work.
     pub fn embed_one(&self, text: &str) -> Result<Vec<f32>, EmbedError> {
         match self {
             Embedder::Here(local) => local.embed_one(text),
@@ -77,8 +80,8 @@ impl Embedder {
         }
     }
 
-    /// The number of tokens of each text, including the special ones around it. Above [`super::TOKENS_MAX`] it may be
-    /// too small; guessed for a server.
+    /// The number of tokens in each text, including the special tokens around it. Above
+    /// [`super::TOKENS_MAX`] it may be too small; for a server it is an estimate.
     pub fn count_tokens(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<usize>, EmbedError> {
         match self {
             Embedder::Here(local) => local.count_tokens(texts, cancel),
@@ -86,12 +89,12 @@ impl Embedder {
         }
     }
 
-    /// The text of these tokens, without special ones. Errors if one is not of this vocabulary.
+    /// The text of these tokens, without special tokens. Fails if one is not in the vocabulary.
     pub fn text_of(&self, tokens: &[u32]) -> Result<String, EmbedError> {
         match self {
             Embedder::Here(local) => local.text_of(tokens),
             Embedder::Away(_) => {
-                Err(EmbedError::Failed("the embedder is a server's, whose tokens are not known here".to_owned()))
+                Err(EmbedError::Failed("the embedder belongs to a server, whose tokens are not known here".to_owned()))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Defines the errors of an embedder; messages name the file and the way out.
+//! The errors of an embedder; each message names the file and a remedy.
 
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ pub enum EmbedError {
     Unsupported { folder: PathBuf, found: String },
     #[error("text {index} could not be cut into tokens: {reason}")]
     Tokens { index: usize, reason: String },
-    /// The server that embeds could not be asked.
+    /// The embedding server could not be queried.
     #[error("{0}")]
     Away(String),
     #[error("these texts could not be embedded: {0}")]

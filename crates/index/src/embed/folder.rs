@@ -16,7 +16,7 @@ use crate::embed::error::EmbedError;
 use crate::embed::handle::Options;
 use crate::models::{digest, places};
 
-/// The folder of an embedder, with its configuration read and its weights not loaded.
+/// The folder of an embedder with its configuration read; its weights are not loaded.
 pub struct Folder {
     path: PathBuf,
     config: Config,
@@ -57,13 +57,13 @@ impl Folder {
         Ok(Folder { path: path.to_owned(), config, weights })
     }
 
-    /// `max_tokens`, or the model's number of positions if that is less. Two special tokens frame every text, so less than three
-    /// would leave nothing of it.
+    /// `max_tokens`, but at most the model's number of positions. Two special tokens frame every
+    /// text, so fewer than three would leave no room for it.
     pub fn readable(&self, max_tokens: usize) -> usize {
         max_tokens.clamp(3, self.config.max_position_embeddings.max(3))
     }
 
-    /// The tokenizer; whatever its file says, it cuts nothing.
+    /// The tokenizer, with any truncation in its file turned off.
     pub fn tokenizer(&self) -> Result<Tokenizer, EmbedError> {
         let file = self.path.join("tokenizer.json");
         let damaged = |reason: String| EmbedError::Damaged { file: file.clone(), reason };
@@ -81,14 +81,16 @@ impl Folder {
     pub fn load(&self) -> Result<Bert, EmbedError> {
         let damaged =
             |error: candle_core::Error| EmbedError::Damaged { file: self.weights.clone(), reason: first_line(&error) };
-        // SAFETY: a mapped file must not change while it is read. Model files are replaced by renaming, which does not affect a
-        // mapped one, and the map is dropped at the end of this function: all tensors on the CPU are copies.
+        // SAFETY: a mapped file must not change while it is read. Model files are replaced by
+        // renaming, which does not affect a mapping, and the map is dropped at the end of this
+        // function: all tensors on the CPU are copies.
         let weights = unsafe { VarBuilder::from_mmaped_safetensors(&[&self.weights], DType::F32, &Device::Cpu) };
         Bert::load(weights.map_err(damaged)?, &self.config).map_err(damaged)
     }
 
-    /// A hash of everything that determines vectors: the small files, the checksum of the weights, `max_tokens`, and the way
-    /// vectors are computed. The checksum is remembered; a copied or renamed model keeps its vectors.
+    /// A hash of everything that determines vectors: the small files, the checksum of the weights,
+    /// `max_tokens`, and the arithmetic used. The checksum is cached; a copied or renamed model
+    /// keeps its vectors.
     pub fn fingerprint(&self, max_tokens: usize) -> Result<String, EmbedError> {
         let weights = digest::sha256(&self.weights, &places::sha256_memory())
             .map_err(|error| unreadable(&self.weights, &error))?;
@@ -102,7 +104,8 @@ impl Folder {
     }
 }
 
-/// Name of the way vectors are computed. Changing it changes fingerprints, so that old vectors are not mixed with new ones.
+/// Name of the arithmetic that computes vectors. Changing it changes fingerprints, so that old
+/// vectors are not mixed with new ones.
 const ARITHMETIC: &[u8] = b"int8 rows 1";
 
 /// The fingerprint that an embedder opened with these options would have, without loading it.
@@ -110,19 +113,23 @@ pub fn fingerprint(folder: &Path, options: &Options) -> Result<String, EmbedErro
     Folder::open(folder)?.fingerprint(options.max_tokens)
 }
 
-/// Maximum memory that an embedder will need: weights in f32, the tokenizer, and the activations of a batch in one layer.
+/// Maximum memory that an embedder will need: weights in f32, the tokenizer, and one layer's
+/// activations for a batch.
 pub fn memory(folder: &Path, options: &Options) -> Result<Bytes, EmbedError> {
     let Folder { path, config, weights } = Folder::open(folder)?;
     let size = |file: &Path| fs::metadata(file).map(|about| about.len()).map_err(|error| unreadable(file, &error));
     let (d, wide) = (config.hidden_size as u64, config.intermediate_size as u64);
-    // Per token, at the same time: input, mixed values and output of a layer; queries, keys and values or the wide activation.
+    // Held at the same time, per token: a layer's input, mixed values and output; queries, keys and
+    // values or the wide activation.
     let activations = options.batch_tokens.max(options.max_tokens) as u64 * (4 * d + (3 * d).max(wide)) * 4;
-    // In memory a vocabulary takes about fourteen times the size of its JSON (measured with MiniLM: 6.4 MB for 0.47 MB).
+    // In memory, a vocabulary takes about fourteen times the size of its JSON (measured with
+    // MiniLM: 6.4 MB for 0.47 MB).
     let tokenizer = size(&path.join("tokenizer.json"))? * 14;
     Ok(Bytes(size(&weights)? + tokenizer + activations))
 }
 
-/// Whether the model uses mean pooling, by the configuration of sentence-transformers next to it; true if there is none.
+/// Whether the model uses mean pooling, according to the sentence-transformers configuration next
+/// to it; true if there is none.
 fn pools_by_mean(folder: &Path) -> Result<bool, EmbedError> {
     let file = folder.join("1_Pooling").join("config.json");
     if !file.is_file() {
@@ -144,7 +151,7 @@ fn unreadable(file: &Path, error: &std::io::Error) -> EmbedError {
     EmbedError::Unreadable { file: file.to_owned(), reason: error.to_string() }
 }
 
-/// The first line of candle's error; a backtrace may follow it.
+/// The first line of candle's error, which may contain a backtrace.
 fn first_line(error: &candle_core::Error) -> String {
     error.to_string().lines().next().unwrap_or_default().to_owned()
 }
@@ -198,7 +205,7 @@ mod tests {
         folder
     }
 
-    /// Breaks one file (`None` removes it) and checks that the error contains `expected`.
+    /// Damages one file (`None` removes it) and checks that the error contains `expected`.
     fn check(file: &str, content: Option<&[u8]>, expected: &[&str]) {
         let folder = tiny();
         let path = folder.path().join(file);

@@ -1,4 +1,4 @@
-//! An embedder of this process: loads it, cuts texts into tokens and computes their vectors batch by batch under the device's permit.
+//! An embedder in this process: loads it, tokenises texts and computes their vectors in batches under the permit.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,15 +19,18 @@ use crate::embed::pieces::{TOKENS_MAX, Tokens, mean};
 
 /// Options of an embedder. `Options::default()` shares no permit and holds no memory lease.
 pub struct Options {
-    /// Tokens that are read at once; longer texts are read in pieces. At most the model's number of positions.
+    /// Tokens read in one pass; longer texts are read in pieces. At most the model's number of
+    /// positions.
     pub max_tokens: usize,
-    /// Tokens per batch, which is computed under one permit. With MiniLM 2,048 take two busy cores less than half a second.
+    /// Tokens per batch; one permit covers one batch. With MiniLM, 2,048 take two busy cores less
+    /// than half a second.
     pub batch_tokens: usize,
     /// Threads per batch; 0 means every core.
     pub threads: usize,
-    /// Taken for every batch: queries before other texts.
+    /// Taken for every batch, queries before other texts.
     pub permit: Permit,
-    /// The lease of the memory that [`crate::embed::memory`] computes; held until the weights are freed.
+    /// The lease of the memory computed by [`crate::embed::memory`]; held until the weights are
+    /// freed.
     pub lease: Option<Lease>,
 }
 
@@ -43,7 +46,7 @@ pub struct Local {
     shared: Arc<Shared>,
 }
 
-/// Fields are dropped in this order: the weights before the lease of their memory.
+/// Field order matters: the weights are dropped before their memory lease.
 struct Shared {
     bert: Bert,
     tokenizer: Tokenizer,
@@ -55,15 +58,15 @@ struct Shared {
     _lease: Option<Lease>,
 }
 
-/// Maximum bytes per token that are read of a text: WordPiece tokens have fewer (words above 100 letters are one unknown token), so
-/// text beyond [`TOKENS_MAX`] times this has more tokens anyway.
+/// Maximum bytes read per token of a text. WordPiece tokens are shorter (a word above 100 letters
+/// is one unknown token), so text beyond [`TOKENS_MAX`] times this exceeds the limit anyway.
 const BYTES_A_TOKEN: usize = 512;
-/// Least texts per thread when tokenising; below, a second thread costs more than it saves.
+/// Minimum texts per thread when tokenising; with fewer, a second thread costs more than it saves.
 const TEXTS_A_THREAD: usize = 16;
-/// Least tokens per thread; below, a second thread costs more than it saves.
+/// Minimum tokens per thread; with fewer, a second thread costs more than it saves.
 const TOKENS_A_THREAD: usize = 64;
-/// Tokens per share of a batch, all layers of which one thread computes: few enough that the activations fit a core's cache
-/// (128 rows of MiniLM's wide layer are 0.8 MB).
+/// Tokens per share of a batch; one thread computes all layers of a share. Small enough that the
+/// activations fit a core's cache (128 rows of MiniLM's wide layer are 0.8 MB).
 const TOKENS_A_SHARE: usize = 128;
 
 impl Local {
@@ -96,31 +99,34 @@ impl Local {
         &self.shared.fingerprint
     }
 
-    /// One unit vector per text, in order: of a text that is too long to be read at once the mean of its pieces, up to
-    /// [`TOKENS_MAX`]. Blocks; call it from a thread that may wait. Ends between two batches if cancelled.
+    /// One unit vector per text, in order. For a text too long for one pass it is the mean of its
+    /// pieces, up to [`TOKENS_MAX`]. Blocks; call it from a thread that may wait. Stops between
+    /// batches if cancelled.
     pub fn embed(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
         self.shared.pooled(&self.shared.all_tokens(texts, cancel)?, Priority::Background, cancel)
     }
 
-    /// Like [`Local::embed`], but only of the part of each text that can be read at once: for chunks of code, whose beginning
-    /// says what they are.
+    /// Like [`Local::embed`], but reads only as much of each text as fits one pass: for chunks of
+    /// code, which say at the beginning what they are.
     pub fn embed_heads(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
         let heads: Vec<Vec<u32>> =
             self.shared.all_tokens(texts, cancel)?.iter().map(|text| text.head(self.shared.max_tokens)).collect();
         self.shared.vectors(&heads, Priority::Background, cancel)
     }
 
-    /// The unit vector of a query. Blocks, but only waits for the batch in progress and more urgent work.
+    /// The unit vector of a query. Blocks, but waits only for the batch in progress and for more
+    /// urgent work.
     pub fn embed_one(&self, text: &str) -> Result<Vec<f32>, EmbedError> {
         Ok(self.shared.pooled(&[self.shared.tokens(0, text)?], Priority::Step, &Cancel::new())?.concat())
     }
 
-    /// The number of tokens of each text, including the special ones around it. Above [`TOKENS_MAX`] it may be too small.
+    /// The number of tokens in each text, including the special tokens around it. Above
+    /// [`TOKENS_MAX`] it may be too small.
     pub fn count_tokens(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<usize>, EmbedError> {
         Ok(self.shared.all_tokens(texts, cancel)?.iter().map(Tokens::count).collect())
     }
 
-    /// The text of these tokens, without special ones. Errors if one is not of this vocabulary.
+    /// The text of these tokens, without special tokens. Fails if one is not in the vocabulary.
     pub fn text_of(&self, tokens: &[u32]) -> Result<String, EmbedError> {
         let size = self.shared.tokenizer.get_vocab_size(true);
         if let Some(token) = tokens.iter().find(|&&token| token as usize >= size) {
@@ -141,7 +147,7 @@ impl Shared {
         Ok(counts.into_iter().map(|count| mean(parts.by_ref().take(count))).collect())
     }
 
-    /// The tokens of all texts, tokenised on several threads if there are many.
+    /// The tokens of all texts, computed on several threads if there are many.
     fn all_tokens(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Tokens>, EmbedError> {
         let threads = (texts.len() / TEXTS_A_THREAD).clamp(1, self.threads);
         spread(threads, texts.len(), |index| {
@@ -160,7 +166,7 @@ impl Shared {
         Ok(Tokens { before: all[..before].to_vec(), text: all[before..end].to_vec(), after: all[end..].to_vec() })
     }
 
-    /// The vectors of the sequences, in order.
+    /// The vectors of the sequences, in the same order.
     fn vectors(
         &self,
         sequences: &[Vec<u32>],
@@ -178,7 +184,8 @@ impl Shared {
         Ok(vectors)
     }
 
-    /// The vectors of one batch. Threads never wait for each other between layers, because each computes whole shares.
+    /// The vectors of one batch. Threads never wait for each other between layers, because each
+    /// computes whole shares.
     fn encode(&self, batch: &[&[u32]]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let lengths: Vec<usize> = batch.iter().map(|sequence| sequence.len()).collect();
         let tokens: usize = lengths.iter().sum();
@@ -191,8 +198,8 @@ impl Shared {
     }
 }
 
-/// `part(0)` to `part(parts - 1)`, computed on `threads` threads. Each takes the next part when it is done, so that a core
-/// that is busy otherwise delays only one part.
+/// Computes `part(0)` to `part(parts - 1)` on `threads` threads. Each takes the next part when it
+/// is done, so that a core that is busy elsewhere delays only one part.
 fn spread<T: Send>(
     threads: usize,
     parts: usize,
@@ -266,7 +273,7 @@ mod tests {
         texts
     }
 
-    /// The vectors from candle's own model, one text at a time.
+    /// The vectors computed by candle's own model, one text at a time.
     fn by_candle(embedder: &Local, texts: &[String]) -> Vec<Vec<f32>> {
         let folder = mini_lm();
         let config: Config = serde_json::from_slice(&fs::read(folder.join("config.json")).unwrap()).unwrap();
@@ -292,7 +299,8 @@ mod tests {
         for (text, (found, expected)) in texts.iter().zip(found.iter().zip(&expected)) {
             assert_eq!(found.len(), embedder.dimensions());
             let alike = kernels::cosine(found, expected)[0];
-            // Weights have eight bits; in a text without words only its two special tokens average out the rounding.
+            // Weights have eight bits; in a text without words, only its two special tokens average
+            // out the rounding.
             let bound = if text.is_empty() { 0.98 } else { 0.99 };
             assert!(alike >= bound, "cosine {alike} for {text:?}");
             let square: f32 = found.iter().map(|x| x * x).sum();

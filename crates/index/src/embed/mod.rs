@@ -1,7 +1,7 @@
-//! Computes embedding vectors of texts (unit length): in this process with our own kernels, or by a server.
+//! Computes unit-length embedding vectors of texts, in this process with our own kernels or on a server.
 //!
-//! Callers wait. In this process its thread takes the device's permit for every batch; only BERT encoders with mean pooling are
-//! supported.
+//! Calls block. In this process the calling thread takes the device's permit for every batch; only
+//! BERT encoders with mean pooling are supported.
 
 mod batch;
 mod bert;

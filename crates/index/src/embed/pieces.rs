@@ -1,9 +1,10 @@
-//! Cuts the tokens of a long text into pieces that a model reads one after another, and takes the mean of their vectors.
+//! Splits the tokens of a long text into pieces that a model reads in turn, and averages their vectors.
 
-/// Maximum number of tokens of a text that its vector covers: the limit of OpenAI's embedders, which clients expect.
+/// Maximum number of a text's tokens that its vector covers: the limit of OpenAI's embedders, which
+/// clients expect.
 pub const TOKENS_MAX: usize = 8_192;
 
-/// The tokens of a text, and the special ones that belong around whatever is read of it.
+/// The tokens of a text, and the special tokens that belong around any part of it.
 pub struct Tokens {
     pub before: Vec<u32>,
     pub text: Vec<u32>,
@@ -20,17 +21,17 @@ impl Tokens {
         [&self.before[..], part, &self.after[..]].concat()
     }
 
-    /// How many tokens of the text are read at once.
+    /// Number of the text's tokens that fit one pass.
     fn room(&self, max_tokens: usize) -> usize {
         max_tokens.saturating_sub(self.before.len() + self.after.len()).max(1)
     }
 
-    /// The beginning of the text that is read at once, with its special tokens.
+    /// The beginning of the text that fits one pass, with its special tokens.
     pub fn head(&self, max_tokens: usize) -> Vec<u32> {
         self.around(&self.text[..self.room(max_tokens).min(self.text.len())])
     }
 
-    /// The pieces that are read one after another, each with its special tokens.
+    /// The pieces to read in turn, each with its special tokens.
     pub fn pieces(&self, max_tokens: usize) -> Vec<Vec<u32>> {
         let text = &self.text[..self.text.len().min(TOKENS_MAX)];
         if text.is_empty() {
@@ -40,7 +41,7 @@ impl Tokens {
     }
 }
 
-/// The mean of unit vectors, weighed by the number of tokens that is before each, as a unit vector.
+/// The mean of unit vectors, each weighted by its number of tokens and scaled to unit length.
 pub fn mean(parts: impl Iterator<Item = (usize, Vec<f32>)>) -> Vec<f32> {
     let mut parts = parts.peekable();
     let Some((tokens, mut sum)) = parts.next() else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! Updates the index: reads only changed files and gives the same result as a clean build.
+//! Updates the index: reads only changed files, with the same result as a clean build.
 
 use crate::base::{lock, read_lock, write_lock};
 use std::collections::HashMap;
@@ -15,17 +15,20 @@ use crate::embed::Embedder;
 
 mod parallel;
 
-/// Stored as "1" from a change that may affect edges of other files until all files have been resolved again.
+/// Set to "1" by a change that may affect other files' edges, until all files have been resolved
+/// again.
 pub(super) const RESOLVE_ALL: &str = "resolve_all";
-/// Stored: the result of [`gaps`].
+/// Holds the result of [`gaps`].
 pub(super) const GAPS: &str = "gaps";
-/// Maximum number of threads that parse. More do not help, because one thread writes.
+/// Maximum number of parsing threads. More do not help, because one thread writes.
 const PARSERS: usize = 4;
-/// Threads that resolve references. Each builds its own tables over all files, so more would cost memory.
+/// Number of threads that resolve references. Each builds its own tables over all files, so more
+/// would cost memory.
 const RESOLVERS: usize = 2;
-/// Fewer files than this are resolved by one thread: building the tables costs more than resolving the files.
+/// Below this number of files one thread resolves them: building the tables costs more than
+/// resolving the files.
 const ALONE_MAX: usize = 16;
-/// Files written in one transaction; a kill loses at most one transaction.
+/// Files written per transaction; a kill loses at most one transaction.
 const BATCH_FILES: usize = 128;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +57,7 @@ pub struct Progress {
     pub total: usize,
 }
 
-/// The findings and work of a refresh.
+/// What a refresh found and did.
 #[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct Report {
     /// Files in the index.
@@ -63,9 +66,9 @@ pub struct Report {
     pub parsed: usize,
     /// Files removed from the index because they no longer exist.
     pub removed: usize,
-    /// Files that are not in the index, with the reason.
+    /// Files left out of the index, each with the reason.
     pub skipped: Vec<Skipped>,
-    /// Files of which a part could not be parsed, with the reason.
+    /// Files that could only be parsed in part, each with the reason.
     pub partial: Vec<Skipped>,
     pub chunks: usize,
     pub chunks_with_vector: usize,
@@ -73,13 +76,14 @@ pub struct Report {
     pub edges: usize,
     /// References whose target is not known.
     pub unresolved: usize,
-    /// Time until words, symbols and graph could be searched.
+    /// Time until words, symbols and graph could be searched, in milliseconds.
     pub usable_ms: u64,
     pub ms: u64,
 }
 
 impl Index {
-    /// Runs both stages: first words and graph, which are usable at once, then vectors if there is an embedder.
+    /// Runs both stages: first words and graph, which are usable at once, then vectors if there is
+    /// an embedder.
     pub fn refresh(
         &self,
         embedder: Option<&Embedder>,
@@ -113,7 +117,8 @@ impl Index {
         let known = store.files()?;
         let change = Change::between(&scan.files, &known);
         let mut report = Report { removed: change.gone.len(), ..Report::default() };
-        // Stored before anything else is written, so that the next run resolves all files again if this one is interrupted.
+        // Stored before anything else is written, so that after an interruption the next run
+        // resolves all files again.
         let mut interface_changed = !change.gone.is_empty();
         if interface_changed {
             store.set_meta(RESOLVE_ALL, "1")?;
@@ -163,7 +168,8 @@ impl Index {
         Ok(report)
     }
 
-    /// Reads and parses a file; `None` if its content is unchanged, so that only its new time has to be stored.
+    /// Reads and parses a file; `None` if its content is unchanged, so that only its new timestamp
+    /// must be stored.
     fn read_file(&self, found: &Found, began_ns: i64, before: Option<&FileRow>) -> Option<FileRecord> {
         let language = syntax::language_of(&found.path);
         let (text, skipped) = self.content(&found.path);
@@ -179,7 +185,7 @@ impl Index {
         Some(FileRecord { path, language, stamp, hash, skipped, outline, sketch, interface, chunks })
     }
 
-    /// The text of a file, or an empty one with the reason to skip the file.
+    /// The text of a file, or an empty text with the reason to skip the file.
     fn content(&self, path: &str) -> (String, Option<String>) {
         match scan::read(&self.project, path) {
             Ok(text) => (text, None),
@@ -187,7 +193,7 @@ impl Index {
         }
     }
 
-    /// Whether the content of a file is that in the index.
+    /// Whether the file's content is the indexed one.
     pub(super) fn is_as_indexed(&self, path: &str, known: &FileRow) -> bool {
         let (text, skipped) = self.content(path);
         known.hash == ids::content(&text) && known.skipped == skipped
@@ -226,13 +232,14 @@ impl Index {
             Ok(())
         })?;
         store.set_meta(RESOLVE_ALL, "0")?;
-        // Freeing some hundred thousand small allocations takes a while, so another thread does it.
+        // Freeing several hundred thousand small allocations takes a while, so another thread does
+        // it.
         std::thread::spawn(move || drop(facts));
         *write_lock(&self.graph) = None;
         Ok(())
     }
 
-    /// Path and text of the manifests that imports are resolved with (see `is_manifest`).
+    /// Path and text of the manifests used to resolve imports (see `is_manifest`).
     pub(super) fn manifests(&self, facts: &[Facts]) -> Vec<(String, String)> {
         let manifests = facts.iter().filter(|f| resolve::is_manifest(&f.path));
         manifests.filter_map(|f| Some((f.path.clone(), scan::read(&self.project, &f.path).ok()?))).collect()
@@ -252,7 +259,7 @@ impl Index {
     }
 }
 
-/// Adds the files that are not indexed to `skipped`, and those that are indexed without some part to `partial`.
+/// Adds the files that are not indexed to `skipped`, and those indexed only in part to `partial`.
 pub(super) fn add_reasons(files: Vec<FileRow>, skipped: &mut Vec<Skipped>, partial: &mut Vec<Skipped>) {
     for file in files {
         match (file.skipped, file.note) {
@@ -263,7 +270,8 @@ pub(super) fn add_reasons(files: Vec<FileRow>, skipped: &mut Vec<Skipped>, parti
     }
 }
 
-/// Says what limits keep out of the index, for answers that find nothing; empty if nothing. Files that are not code anyway do not count.
+/// Describes what limits keep out of the index, for answers that find nothing; empty if nothing.
+/// Files that are not code do not count.
 fn gaps(skipped: &[Skipped], partial: &[Skipped]) -> String {
     let limits: Vec<String> = scan::by_reason(skipped)
         .into_iter()
@@ -290,7 +298,7 @@ pub(super) fn stop(cancel: &Cancel) -> Result<(), IndexError> {
     if cancel.is_cancelled() { Err(IndexError::Cancelled) } else { Ok(()) }
 }
 
-/// Files with another stamp, which have to be read, and indexed files that no longer exist.
+/// Files whose stamp differs, which must be read, and indexed files that no longer exist.
 pub(super) struct Change {
     pub look: Vec<Found>,
     pub gone: Vec<String>,
@@ -310,7 +318,8 @@ impl Change {
     }
 }
 
-/// Whether to read a file again. One that could not be read is always tried again: a stamp does not show permissions.
+/// Whether to read a file again. A file that could not be read is always tried again: a stamp does
+/// not show permissions.
 fn has_changed(found: &Found, known: &FileRow) -> bool {
     known.skipped.as_deref().is_some_and(scan::may_pass) || !found.stamp.is_still(&known.stamp)
 }

@@ -1,18 +1,19 @@
-//! Cuts a file into chunks: one per definition, with large definitions split and small neighbours merged.
+//! Splits a file into chunks: one per definition, with large definitions split and small neighbours merged.
 
 use super::declared::{Declared, declared};
 use super::syntax::{self, Kind, Outline};
 use super::words;
 
-/// A definition up to this many bytes stays whole; a longer one is cut at its members or at blank lines.
+/// A definition of up to this many bytes stays whole; a longer one is split at its members or at
+/// blank lines.
 const CHUNK_BYTES_MAX: usize = 1_500;
-/// Neighbours are merged up to this size (the size at which published rankings of code chunks were measured).
+/// Neighbours are merged up to this size, at which published rankings of code chunks were measured.
 const MERGED_BYTES_MAX: usize = 750;
-/// A piece of this size or less, about one line, says too little to be a chunk of its own.
+/// A piece up to this size, about one line, says too little to be a chunk of its own.
 const SCRAP_BYTES_MAX: usize = 80;
-/// Maximum number of words of the text that is embedded, about 45 tokens. On four projects 24, 28, 32, 36 and 48 words
-/// gave a mean nDCG@10 of .876, .885, .885, .883 and .880, all within noise; 256 tokens of code ranked no better at
-/// many times the cost.
+/// Maximum number of words in the embedded text, about 45 tokens. On four projects 24, 28, 32, 36
+/// and 48 words gave a mean nDCG@10 of .876, .885, .885, .883 and .880, all within noise; 256
+/// tokens of code ranked no better at many times the cost.
 const SUMMARY_WORDS_MAX: usize = 32;
 
 /// A range of whole lines of one file.
@@ -24,10 +25,10 @@ pub struct Chunk {
     pub start: usize,
     pub end: usize,
     pub content: String,
-    /// Positions in `Outline::definitions` of the definitions that begin in it, largest first, or else of the innermost
-    /// one around it. The first names the chunk.
+    /// Positions in `Outline::definitions` of the definitions that begin in it, largest first; if
+    /// there are none, of the innermost definition around it. The first names the chunk.
     pub definitions: Vec<usize>,
-    /// The declarations in it, in a language without a grammar.
+    /// Its declarations, in a language without a grammar.
     pub declared: Vec<Declared>,
     /// The text that is embedded: path words, names, comments.
     pub summary: String,
@@ -38,11 +39,11 @@ pub struct Chunk {
 struct Piece {
     start: usize,
     end: usize,
-    /// It is a part of a definition that was cut, so it is not merged with neighbours.
+    /// A part of a split definition, so it is not merged with neighbours.
     is_fragment: bool,
 }
 
-/// The chunks of a file: they cover it without overlap, apart from blank lines.
+/// The chunks of a file. They cover it without overlap, except for blank lines.
 pub fn chunks(path: &str, source: &str, outline: &Outline) -> Vec<Chunk> {
     let lines: Vec<&str> = source.split_inclusive('\n').collect();
     let language = syntax::language_of(path);
@@ -94,8 +95,8 @@ impl Lines<'_> {
         self.cut(next, end, container.is_some(), pieces);
     }
 
-    /// Splits the file before the comments of each declaration. Macros and modules begin no piece: they are in rows or around
-    /// everything.
+    /// Splits the file before the comments of each declaration. Macros and modules begin no piece,
+    /// because they come in series or enclose everything.
     fn split_at_declarations(&self, pieces: &mut Vec<Piece>) {
         let mut next = 1;
         for declared in self.declared.iter().filter(|d| !matches!(d.kind, "macro" | "module") && d.from > 1) {
@@ -107,8 +108,8 @@ impl Lines<'_> {
         self.cut(next, self.lines.len(), true, pieces);
     }
 
-    /// Cuts lines into pieces of at most `CHUNK_BYTES_MAX`, each before the last blank line or heading of its second half,
-    /// else where it is full. One longer line is a piece of its own.
+    /// Splits lines into pieces of at most `CHUNK_BYTES_MAX`, each before the last blank line or
+    /// heading of its second half, else where it is full. A longer line is a piece of its own.
     fn cut(&self, start: usize, end: usize, is_fragment: bool, pieces: &mut Vec<Piece>) {
         let mut from = start;
         while from <= end {
@@ -133,7 +134,8 @@ impl Lines<'_> {
         line <= end && (self.lines[line - 1].trim().is_empty() || self.lines[line - 1].starts_with('#'))
     }
 
-    /// Merges small neighbours; a scrap (a closing brace, a lone import) joins any neighbour. Drops blank pieces.
+    /// Merges small neighbours; a scrap (a closing brace, a lone import) joins any neighbour. Drops
+    /// blank pieces.
     fn merged(&self, pieces: Vec<Piece>) -> Vec<Piece> {
         let mut merged: Vec<Piece> = Vec::new();
         for piece in pieces {
@@ -165,7 +167,8 @@ impl Lines<'_> {
         Chunk { number, start: piece.start, end: piece.end, content, definitions, declared, summary }
     }
 
-    /// Definitions that begin in the piece, largest first; if none does, the innermost one around it.
+    /// Definitions that begin in the piece, largest first; if none does, the innermost definition
+    /// around it.
     fn named_after(&self, piece: &Piece) -> Vec<usize> {
         let all = &self.outline.definitions;
         let mut inside: Vec<usize> =
@@ -178,7 +181,8 @@ impl Lines<'_> {
     }
 }
 
-/// Builds the text to embed: path words, names of definitions and comments; if that is too little, also words of the content.
+/// Builds the text to embed: words of the path, names of definitions and comments; if that is too
+/// short, also words of the content.
 fn summary<'a>(path: &str, content: &str, names: impl Iterator<Item = &'a str>) -> String {
     /// With fewer words than this, words of the content are added.
     const WORDS_MIN: usize = 12;

@@ -1,34 +1,35 @@
-//! Finds files that are copies of others: bundles put together from sources, generated single headers, vendored or published
+//! Finds copies of other files: bundles built from sources, generated single headers, vendored or published
 //! duplicates.
 
 use std::collections::HashMap;
 
 use super::paths::{self, Sort};
 
-/// One of this many different lines is kept in a sketch.
+/// One in this many distinct lines is kept in a sketch.
 const SAMPLED: u64 = 2;
-/// Maximum number of lines in a sketch, 32 KB a file.
+/// Maximum number of lines in a sketch: 32 KB per file.
 const SAMPLES_MAX: usize = 8_000;
-/// A line with fewer letters and digits says too little.
+/// A line with fewer letters and digits is too common to be evidence.
 const LETTERS_MIN: usize = 12;
-/// A line that is in more files than this is a licence or a habit.
+/// A line that is in more files than this is a licence or boilerplate.
 const FILES_MAX: usize = 8;
-/// Share of its lines that are in other files from which a file may be a copy.
+/// Share of its lines found in other files above which a file may be a copy.
 const SHARE: f64 = 0.6;
-/// Telling lines of a copy that lies where copies lie (`dist/`, `vendor/`).
+/// Minimum matching lines of a copy in a folder where copies are usual (`dist/`, `vendor/`).
 const MARKED_LINES_MIN: usize = 6;
-/// Telling lines of a bundle that lies anywhere, and the number of files it takes lines from: siblings resemble each other in
-/// places, but only a bundle consists of several files.
+/// Minimum matching lines of a bundle in any folder, and the number of files it takes lines from:
+/// similar files share passages, but only a bundle consists of several files.
 const BUNDLE_LINES_MIN: usize = 60;
 const BUNDLE_FILES_MIN: usize = 3;
-/// Minimum number of lines that a bundle takes from a file.
+/// Minimum number of lines that a bundle takes from each file.
 const TAKEN_MIN: usize = 3;
-/// Telling lines of a copy of one file that lies anywhere, and the share of them that the other has.
+/// Minimum matching lines of a copy of one file in any folder, and their share found in the other
+/// file.
 const TWIN_LINES_MIN: usize = 20;
 const TWIN_SHARE: f64 = 0.9;
 
-/// Hashes of a sample of the lines of a text, by letters and digits alone: quotes, spaces and semicolons do not matter. The
-/// same line is in the sample of every file that has it.
+/// Hashes of a sample of the text's lines, by letters and digits only: quotes, spaces and
+/// semicolons do not matter. The same line is in the sample of every file that contains it.
 pub fn sketch(text: &str) -> Vec<u32> {
     let mut hashes: Vec<u32> = Vec::new();
     let mut letters = String::new();
@@ -46,22 +47,23 @@ pub fn sketch(text: &str) -> Vec<u32> {
     hashes
 }
 
-/// FNV-1a of 64 bits, with its upper bits mixed into the lower ones.
+/// 64-bit FNV-1a, with its upper bits mixed into the lower ones.
 fn hash_of(text: &str) -> u64 {
     let hash =
         text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
     hash ^ (hash >> 32)
 }
 
-/// The files whose lines are mostly in other files that look more like the source. `files` are paths with sketches.
+/// The files most of whose lines are in other files that look more like the source. `files` are
+/// paths with sketches.
 pub fn copies(files: &[(String, Vec<u32>)]) -> Vec<&str> {
     let mut count: HashMap<u32, usize> = HashMap::new();
     files.iter().flat_map(|(_, sketch)| sketch).for_each(|line| *count.entry(*line).or_default() += 1);
-    // Sources come first: they are smaller than the files that are put together from them.
+    // Sources come first: they are smaller than files built from them.
     let mut order: Vec<(usize, &str, &[u32])> =
         files.iter().map(|(path, sketch)| (strangeness(path), path.as_str(), sketch.as_slice())).collect();
     order.sort_unstable_by_key(|(strange, path, sketch)| (*strange, sketch.len(), path.len(), *path));
-    // The file that each line was first seen in.
+    // The file in which each line was first seen.
     let mut first: HashMap<u32, usize> = HashMap::new();
     let mut copies = Vec::new();
     for (at, (strange, path, sketch)) in order.into_iter().enumerate() {
@@ -83,7 +85,8 @@ pub fn copies(files: &[(String, Vec<u32>)]) -> Vec<&str> {
     copies
 }
 
-/// How little a path looks like that of a source: 0 in `src` or `lib`, 1 elsewhere, more where copies and examples lie.
+/// How unlike a source path a path is: 0 in `src` or `lib`, 1 elsewhere, more in folders of copies
+/// and examples.
 fn strangeness(path: &str) -> usize {
     let sorts = paths::sorts(path);
     let strange = |sort: &&Sort| matches!(sort, Sort::Built | Sort::Vendored | Sort::Example | Sort::Test);
@@ -103,7 +106,7 @@ mod tests {
         assert_eq!(copies(&files), expected);
     }
 
-    /// Sixty lines that no other name has.
+    /// Sixty lines that are unique to `name`.
     fn source(name: &str) -> String {
         (0..60).map(|n| format!("let {name}_number_{n} = count(\"{name}\", {n});\n")).collect()
     }

@@ -1,30 +1,32 @@
-//! Finds what is declared in source of a language without a grammar, by the words that lines begin with.
+//! Finds declarations in languages without a grammar, by the words at the beginning of lines.
 //!
-//! This serves searches alone: no graph, no rename and no check uses it, because it guesses where a grammar would be exact.
+//! Only searches use this: no graph, rename or check does, because it guesses where a grammar would
+//! be exact.
 
 use super::words;
 use crate::base::is_listed;
 
-/// A name that a line declares.
+/// A name declared on a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declared {
-    /// As written; of a path (`Oban.Cron`, `file_helper::open`) the last segment, and the whole path as a second entry.
+    /// As written. A path (`Oban.Cron`, `file_helper::open`) gives its last segment and, as a
+    /// second entry, the whole path.
     pub name: String,
     pub kind: &'static str,
     /// The line of the declaration, counted from 1.
     pub line: usize,
-    /// The line that its comments and attributes begin in.
+    /// The line on which its comments and attributes begin.
     pub from: usize,
 }
 
-/// Words that may be before the word that declares.
+/// Words that may precede the declaring keyword.
 const MODIFIERS: &str = "\
     abstract actual annotation async case companion const constexpr convenience crossinline data declare default \
     dynamic expect explicit export extern external fileprivate final friend global implicit indirect infix inline inner \
     internal isolated lateinit lazy local mutating native noinline nonisolated open operator override package_private \
     partial private protected pub public readonly required sealed static strictfp suspend synchronized template threadlocal \
     transient unsafe value virtual volatile";
-/// Words that declare, by what they declare.
+/// Declaring keywords, by the kind that they declare.
 const KEYWORDS: &[(&str, &str)] = &[
     (
         "class",
@@ -39,21 +41,21 @@ const KEYWORDS: &[(&str, &str)] = &[
     ("impl", "extension defimpl instance"),
     ("module", "module"),
 ];
-/// Words that begin a statement that looks like a declaration by its shape.
+/// Words that begin a statement whose shape resembles a declaration.
 const STATEMENTS: &str = "\
     if else elseif elsif for foreach while until switch catch return throw new delete case do try using with await yield \
     when unless assert print puts echo require include import not and or in is as go defer goto sizeof typeof raise \
     select from lock fixed";
-/// Languages whose functions are declared without a word for it: `int main(…) {`.
+/// Languages that declare functions without a keyword: `int main(…) {`.
 const TYPE_FIRST: &str = "c cpp java csharp dart groovy objective-c d glsl";
-/// Maximum number of lines above a declaration that are looked at for its comments and attributes.
+/// Maximum number of lines searched above a declaration for its comments and attributes.
 const ABOVE_MAX: usize = 80;
 
-/// The declarations of a source, in its order.
+/// The declarations of a source file, in order.
 pub fn declared(language: &str, source: &str) -> Vec<Declared> {
     let lines: Vec<&str> = source.lines().collect();
     let mut all: Vec<Declared> = Vec::new();
-    // The mark that ends the comment or string of several lines around the current line.
+    // The token that ends the multi-line comment or string around the current line.
     let mut until: Option<&str> = None;
     for at in 0..lines.len() {
         if let Some(end) = until {
@@ -70,7 +72,7 @@ pub fn declared(language: &str, source: &str) -> Vec<Declared> {
     all
 }
 
-/// The mark that ends a comment or string of several lines, if one begins in this line and does not end in it.
+/// The token that ends a comment or string if it begins on this line and does not end on it.
 fn opened(line: &str) -> Option<&'static str> {
     const BLOCKS: &[(&str, &str)] =
         &[("\"\"\"", "\"\"\""), ("/*", "*/"), ("--[[", "]]"), ("--[==[", "]==]"), ("=begin", "=end"), ("{-", "-}")];
@@ -83,8 +85,9 @@ fn opened(line: &str) -> Option<&'static str> {
     BLOCKS.iter().find(left_open).map(|(_, close)| *close)
 }
 
-/// The line (from 1) in which the comments and attributes of the declaration in `lines[at]` begin: after the line that closes
-/// the block above, or else where the comments begin. Nothing above line `above` belongs to it.
+/// The line (from 1) on which the comments and attributes of the declaration in `lines[at]` begin:
+/// after the line that closes the block above, or else where the comments begin. Nothing above line
+/// `above` belongs to it.
 fn begin(lines: &[&str], above: usize, at: usize) -> usize {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let own = indent(lines[at]);
@@ -108,7 +111,7 @@ fn is_comment(line: &str) -> bool {
         && ["//", "/*", "*", "#", "--", ";", "%", "@", "[", "'''", "\"\"\""].iter().any(|m| text.starts_with(m))
 }
 
-/// The path that a line declares and its kind.
+/// The path and kind that a line declares.
 fn declaration<'l>(language: &str, line: &'l str, next: &str) -> Option<(&'l str, &'static str)> {
     let text = line.trim();
     if let Some(defined) = text.strip_prefix("#define ") {
@@ -152,7 +155,7 @@ fn declaration<'l>(language: &str, line: &'l str, next: &str) -> Option<(&'l str
     by_shape
 }
 
-/// The kind and the name that follow an `@`: an interface in Objective-C and Java, a callback in Elixir.
+/// The kind and name after an `@`: an interface in Objective-C and Java, a callback in Elixir.
 fn marked(text: &str) -> Option<(&'static str, &str)> {
     let (first, after) = word(text);
     let kind = match first {
@@ -176,7 +179,7 @@ fn unmodified(text: &str) -> (&str, bool) {
         if !is_listed(MODIFIERS, first) || !after.starts_with([' ', '\t', '<', '(', '"']) {
             break;
         }
-        // `const X = struct` has its name after the modifier, which is found as well.
+        // `const X = struct` has its name after the modifier; this finds it too.
         (rest, modified) = (bracketed(generic(after.trim_start_matches("\"C\""))).trim_start(), true);
     }
     (rest, modified)
@@ -187,18 +190,18 @@ fn word(text: &str) -> (&str, &str) {
     text.split_at(text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len()))
 }
 
-/// The text after type parameters that it begins with.
+/// The text after its leading type parameters.
 fn generic(text: &str) -> &str {
     let trimmed = text.trim_start();
     if trimmed.starts_with('<') { trimmed.find("> ").map_or(text, |end| &trimmed[end + 1..]) } else { text }
 }
 
-/// The text after brackets that it begins with.
+/// The text after its leading brackets.
 fn bracketed(text: &str) -> &str {
     if text.starts_with('(') { text.find(')').map_or(text, |end| &text[end + 1..]) } else { text }
 }
 
-/// The path that a text begins with: letters, digits, and `.`, `::` or `:` between them.
+/// The path at the beginning of a text: letters, digits, and `.`, `::` or `:` between them.
 fn path(text: &str) -> Option<&str> {
     let text = text.trim_start_matches(['&', '*', '\'']);
     let end = text.find(|c: char| !c.is_alphanumeric() && !"_.:?!$~\\".contains(c)).unwrap_or(text.len());
@@ -206,13 +209,13 @@ fn path(text: &str) -> Option<&str> {
     path.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '$' || c == '~').then_some(path)
 }
 
-/// The text, if it is a path and nothing else.
+/// The text, if it consists of a path only.
 fn whole_path(text: &str) -> Option<&str> {
     path(text).filter(|path| *path == text)
 }
 
-/// The name of a type in C and C++ after `class` or `struct`: the last word before the body or the bases. A type that is only
-/// announced has none.
+/// The name of a type in C and C++ after `class` or `struct`: the last word before the body or the
+/// bases. A forward declaration has none.
 fn type_of_c<'l>(after: &'l str, next: &str) -> Option<&'l str> {
     let head = after.split(['{', ':', '<']).next()?;
     let has_body = after.contains('{') || next.trim_start().starts_with(['{', ':']) || after.trim_end().ends_with(':');
@@ -240,7 +243,7 @@ fn assigned(text: &str) -> Option<(&str, &'static str)> {
     Some((whole_path(name)?, kind))
 }
 
-/// Declarations that are known by their shape: `name() {` of a shell, `name :: Type` of Haskell.
+/// Declarations recognised by their shape: `name() {` in a shell, `name :: Type` in Haskell.
 fn signature<'l>(language: &str, line: &'l str) -> Option<(&'l str, &'static str)> {
     let name = match language {
         "shell" => line.split_once("()")?.0.trim(),
@@ -250,7 +253,8 @@ fn signature<'l>(language: &str, line: &'l str) -> Option<(&'l str, &'static str
     Some((whole_path(name)?, "function"))
 }
 
-/// The path of a function in languages that write its type first. `line` is the whole line, `text` the rest after its modifiers.
+/// The path of a function in languages that write its type first. `line` is the whole line, `text`
+/// the part after its modifiers.
 fn function_of_c<'l>(line: &str, text: &'l str, modified: bool, next: &str) -> Option<(&'l str, &'static str)> {
     let open = text.find('(')?;
     let before = text[..open].trim_end();
@@ -266,13 +270,13 @@ fn function_of_c<'l>(line: &str, text: &'l str, modified: bool, next: &str) -> O
     let (first, name) = (*words.first()?, words.last()?.trim_start_matches(['*', '&']));
     let opens = ends.ends_with('{') || next.starts_with('{');
     let shaped = words.len() >= 2 || modified || name.contains("::") || (!line.starts_with([' ', '\t']) && opens);
-    // `TEST_CASE("adds") {` runs a macro.
+    // `TEST_CASE("adds") {` invokes a macro.
     let is_macro = words.len() == 1 && !modified && !name.contains(|c: char| c.is_lowercase() || c == ':');
     let is_statement = is_macro || is_listed(STATEMENTS, first) || is_listed(STATEMENTS, name);
     (shaped && !is_statement).then_some((whole_path(name)?, "function"))
 }
 
-/// The names of a path: its last segment, and all of it if it has several.
+/// The names for a path: its last segment, and the whole path if it has several.
 fn names(path: &str) -> Vec<String> {
     let segments: Vec<&str> = path.split(['.', ':', '\\']).filter(|s| !s.is_empty() && *s != "self").collect();
     let Some(last) = segments.last().filter(|last| !words::parts(last).is_empty()) else { return Vec::new() };

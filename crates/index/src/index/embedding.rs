@@ -1,4 +1,4 @@
-//! Updates the vectors: embeds new chunks, reuses stored embeddings, and keeps the vector file next to the database.
+//! Updates the vectors: embeds new chunks, reuses stored embeddings, and keeps the vector file up to date.
 
 use crate::base::{lock, read_lock, write_lock};
 use std::path::PathBuf;
@@ -10,9 +10,11 @@ use super::{Index, IndexError};
 use crate::base::Cancel;
 use crate::embed::Embedder;
 
-/// Texts embedded per call and vectors stored per transaction: under a second of work, which is what a kill can lose.
+/// Texts embedded per call and vectors stored per transaction: under a second of work, which a kill
+/// can lose.
 const BATCH_TEXTS: usize = 128;
-/// Embeddings kept of deleted content, so that switching branches back and forth computes nothing again.
+/// Number of embeddings kept for deleted content, so that switching branches back and forth
+/// recomputes nothing.
 const SPARE_EMBEDDINGS: usize = 20_000;
 
 /// Embeds texts: one vector per text, in the same order.
@@ -36,7 +38,7 @@ impl Index {
         )
     }
 
-    /// Like `refresh_vectors`, with any function from texts to vectors.
+    /// Like `refresh_vectors`, with any embedding function.
     pub(crate) fn refresh_vectors_with(
         &self,
         model: &str,
@@ -67,7 +69,7 @@ impl Index {
         self.reader().chunks_with_vector(model)
     }
 
-    /// Texts that have no vector of `model` yet, those of the most important files first.
+    /// Texts without a vector of `model`, those of the most important files first.
     fn by_importance(&self, model: &str) -> Result<Vec<Unembedded>, IndexError> {
         let mut waiting = self.reader().without_embedding(model)?;
         if waiting.len() > BATCH_TEXTS {
@@ -79,7 +81,7 @@ impl Index {
         Ok(waiting)
     }
 
-    /// How many chunks have a vector of `model`.
+    /// The number of chunks with a vector of `model`.
     pub fn chunks_with_vector(&self, model: &str) -> Result<usize, IndexError> {
         self.reader().chunks_with_vector(model)
     }
@@ -92,11 +94,12 @@ impl Index {
             (store.vector_keys(model)?, store.meta("vectors")?.unwrap_or_default())
         };
         let expected = keys.len() + self.vectors_missing(model)?;
-        // Searches skip vectors of deleted content; with more than a quarter of those, the vector index is built anew.
+        // Searches skip vectors of deleted content; with more than a quarter of those, the vector
+        // index is rebuilt.
         let current =
             |v: &Vectors| v.len() <= keys.len() + keys.len() / 4 && v.dimensions() == dimensions && v.suits(expected);
         let is_held = read_lock(&self.vectors).as_ref().is_some_and(|(m, v)| m == model && current(v));
-        // Searches use the vectors that are held until the new ones are complete.
+        // Searches use the old vectors until the new ones are complete.
         let mut new = None;
         if !is_held {
             let mark = known.strip_prefix(&format!("{model} ")).unwrap_or_default();

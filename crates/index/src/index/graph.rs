@@ -1,4 +1,4 @@
-//! Holds the code graph in memory: symbols with the calls, imports, references, bases and containment between them.
+//! The code graph in memory: symbols and the calls, imports, references, bases and containment between them.
 
 mod question;
 mod reach;
@@ -96,9 +96,11 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Estimated memory of nodes, edges, their strings and the lookup tables, without what the allocator rounds up.
+    /// Estimated memory of nodes, edges, their strings and the lookup tables, not counting
+    /// allocator rounding.
     pub fn memory(&self) -> Bytes {
-        /// Bytes of a hash-table entry: key, value and control byte with a third of the table empty, and a list of one element.
+        /// Bytes of a hash-table entry: key, value and control byte with a third of the table
+        /// empty, and a list of one element.
         const ENTRY: usize = 64;
         let texts = |node: &Node| node.name.capacity() + node.kind.capacity() + node.path.capacity();
         let nodes: usize = self.graph.node_weights().map(|node| size_of::<Node>() + texts(node)).sum();
@@ -206,7 +208,7 @@ impl Graph {
 
     /// The definitions around a symbol, innermost first, without its file.
     pub fn containers(&self, id: i64) -> Vec<&Node> {
-        /// Definitions nest a few levels.
+        /// Definitions rarely nest deeper than a few levels.
         const DEPTH_MAX: usize = 64;
         let outer = |at: &NodeIndex| {
             let mut up = self.graph.edges_directed(*at, Direction::Incoming);

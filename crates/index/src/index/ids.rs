@@ -1,4 +1,4 @@
-//! Computes ids of symbols, chunks and contents by hashing what they identify, so that edits elsewhere never change them.
+//! Computes stable ids of symbols, chunks and contents by hashing what identifies them.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,8 @@ use sha2::{Digest, Sha256};
 
 use super::syntax::Outline;
 
-/// The first 63 bits of the SHA-256 of the parts. Never negative; a million ids collide with a chance of 1 in 18 million.
+/// The first 63 bits of the SHA-256 of the parts. Never negative; among a million ids the chance of
+/// a collision is 1 in 18 million.
 pub fn key(parts: &[&str]) -> i64 {
     let mut hash = Sha256::new();
     for part in parts {
@@ -28,12 +29,14 @@ pub fn chunk(path: &str, number: usize) -> i64 {
     key(&[path, "chunk", &number.to_string()])
 }
 
-/// The key of a chunk's vector: equal contents share one key, so a renamed file needs no new embeddings.
+/// The key of a chunk's vector: equal contents share a key, so a renamed file needs no new
+/// embeddings.
 pub fn content(content: &str) -> i64 {
     key(&["content", content])
 }
 
-/// One id per definition of the outline, from path, container names, kind, name, and position among definitions alike in these.
+/// One id per definition of the outline, from path, container names, kind, name, and position among
+/// otherwise identical definitions.
 pub fn symbols(path: &str, outline: &Outline) -> Vec<i64> {
     let mut namesakes: HashMap<String, usize> = HashMap::new();
     let mut names: Vec<String> = Vec::with_capacity(outline.definitions.len());

@@ -1,13 +1,14 @@
-//! Computes which files of a project are important (PageRank over references), which are superseded by a newer version, and which
-//! are copies.
+//! Finds which files are important (PageRank over references), superseded by a newer version, or copies.
 
 use std::collections::{HashMap, HashSet};
 
 use super::paths::{self, Sort};
 
-/// PageRank's damping factor (Brin and Page): the share of importance that flows along links; the rest is spread evenly.
+/// PageRank's damping factor (Brin and Page): the share of importance that flows along links; the
+/// rest is distributed evenly.
 const DAMPING: f64 = 0.85;
-/// Iterations. Each shrinks the error by `DAMPING`, so it ends at a few thousandths of the largest value.
+/// Iterations. Each shrinks the error by `DAMPING`, to a few thousandths of the largest value in
+/// the end.
 const ROUNDS: usize = 40;
 
 /// Importance of every file, and the superseded files.
@@ -19,8 +20,9 @@ pub struct FileImportance {
 }
 
 impl FileImportance {
-    /// PageRank from links between files (source, target, weight). Links from tests and examples are ignored. Links are
-    /// resolved references, so a use of a re-exported name counts for the file that defines it.
+    /// PageRank from links between files (source, target, weight). Links from tests and examples
+    /// are ignored. Links are resolved references, so a use of a re-exported name counts towards
+    /// the file that defines it.
     pub fn new(files: &[&str], links: &[(&str, &str, f64)], copies: &HashSet<String>) -> FileImportance {
         let at: HashMap<&str, usize> = files.iter().enumerate().map(|(n, file)| (*file, n)).collect();
         let is_regular: Vec<bool> = files
@@ -36,7 +38,8 @@ impl FileImportance {
                 *weights.entry((source, target)).or_default() += weight;
             }
         }
-        // Sorted, so that sums are the same every time; logarithmic, since many references say little more than a few.
+        // Sorted, so that sums are deterministic; logarithmic, because many references say little
+        // more than a few.
         let mut edges: Vec<(usize, usize, f64)> = weights.into_iter().map(|((s, t), w)| (s, t, w.ln_1p())).collect();
         edges.sort_by_key(|(source, target, _)| (*source, *target));
         let mut out = vec![0.0; files.len()];
@@ -62,7 +65,7 @@ impl FileImportance {
         self.importance.get(path).copied().unwrap_or(0.0)
     }
 
-    /// Whether most of the file is in other files that look more like the source.
+    /// Whether most of the file's lines are in other files that look more like the source.
     pub fn is_copy(&self, path: &str) -> bool {
         self.copies.contains(path)
     }

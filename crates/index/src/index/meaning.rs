@@ -1,4 +1,4 @@
-//! Resolves names to definitions and files in given texts, for edits such as a rename that follow a name.
+//! Resolves names to definitions and files in given texts, for edits such as a rename.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +14,8 @@ pub struct Snapshot {
 }
 
 impl Index {
-    /// The outlines of the indexed files, with the files of `texts` (path, text) read anew.
+    /// The outlines of the indexed files, with the files in `texts` (path, text) read from the
+    /// given text.
     pub fn snapshot(&self, texts: &[(String, String)]) -> Result<Snapshot, IndexError> {
         let facts: Vec<Facts> = self.reader().outlines()?.into_iter().map(|(facts, _)| facts).collect();
         let manifests = self.manifests(&facts);
@@ -25,7 +26,7 @@ impl Index {
 }
 
 impl Snapshot {
-    /// Reads one file again, or adds it.
+    /// Adds a file, or reads it again.
     pub fn put(&mut self, path: &str, text: &str) {
         let language = syntax::language_of(path);
         let outline = syntax::outline(language, text);
@@ -38,7 +39,7 @@ impl Snapshot {
         }
     }
 
-    /// Changes the path of one file and nothing else.
+    /// Changes only the path of one file.
     pub fn move_file(&mut self, from: &str, to: &str) {
         if let Some(facts) = self.facts.iter_mut().find(|f| f.path == from) {
             to.clone_into(&mut facts.path);
@@ -51,7 +52,7 @@ impl Snapshot {
     }
 }
 
-/// Questions about the names of one snapshot.
+/// Queries about the names of one snapshot.
 impl<'a> Project<'a> {
     /// Position of a file, valid for this snapshot only.
     pub fn file(&self, path: &str) -> Option<usize> {
@@ -79,7 +80,7 @@ impl<'a> Project<'a> {
         &self.outline(symbol.file).definitions[symbol.at]
     }
 
-    /// Every definition of that name, without the `impl` blocks of Rust.
+    /// Every definition with that name, except Rust's `impl` blocks.
     pub fn named(&self, name: &str) -> Vec<Symbol> {
         let all = self.files.iter().enumerate().flat_map(|(file, facts)| {
             let own = facts.outline.definitions.iter().enumerate().filter(move |(_, d)| d.name == name);
@@ -88,7 +89,7 @@ impl<'a> Project<'a> {
         all.collect()
     }
 
-    /// The name of a definition, after its owner if it is a member: `Class.name` or `name`.
+    /// The name of a definition, qualified by its owner if it is a member: `Class.name` or `name`.
     pub fn handle(&self, symbol: Symbol) -> String {
         let definition = self.definition(symbol);
         let outer = definition.container.map(|c| self.outline(symbol.file).definitions[c].name.as_str());
@@ -98,7 +99,7 @@ impl<'a> Project<'a> {
         }
     }
 
-    /// Whether it is used through a value or a type (`x.name`), not by its bare name.
+    /// Whether it is accessed through a value or a type (`x.name`), not by its bare name.
     pub fn is_member(&self, symbol: Symbol) -> bool {
         let definition = self.definition(symbol);
         let container = definition.container.map(|c| self.outline(symbol.file).definitions[c].kind);
@@ -106,8 +107,8 @@ impl<'a> Project<'a> {
         held || definition.kind == Kind::Method || definition.member_of.is_some()
     }
 
-    /// Definitions of the same name in the same container, itself included: overloads, a type and a value of one name, parts of
-    /// one interface.
+    /// Definitions of the same name in the same container, including itself: overloads, a type and
+    /// a value of one name, parts of one interface.
     pub fn siblings(&self, symbol: Symbol) -> Vec<Symbol> {
         let own = self.definition(symbol);
         let all = self.outline(symbol.file).definitions.iter().enumerate();
@@ -122,7 +123,8 @@ impl<'a> Project<'a> {
         self.import_target(file, &import)
     }
 
-    /// A definition with its siblings; for a method also those that override it or that it overrides, within the project.
+    /// A definition with its siblings; for a method also those that it overrides or that override
+    /// it, within the project.
     pub fn family(&self, symbol: Symbol) -> HashSet<Symbol> {
         let name = self.definition(symbol).name.as_str();
         let mut all: HashSet<Symbol> = self.siblings(symbol).into_iter().collect();
@@ -140,7 +142,7 @@ impl<'a> Project<'a> {
         all.filter(|one| self.owner(*one).is_some_and(|owner| related.contains(&owner))).collect()
     }
 
-    /// The type a member belongs to: for a member of an `impl` block, the type itself.
+    /// The type that a member belongs to; for a member of an `impl` block, the type itself.
     fn owner(&self, symbol: Symbol) -> Option<Symbol> {
         let definition = self.definition(symbol);
         if let Some(owner) = &definition.member_of {
@@ -152,7 +154,7 @@ impl<'a> Project<'a> {
         definition.container.map(|at| self.whole_type(Symbol { file: symbol.file, at }))
     }
 
-    /// The type of a Rust `impl` block; any other symbol is returned as it is.
+    /// The type of a Rust `impl` block; any other symbol is returned unchanged.
     fn whole_type(&self, symbol: Symbol) -> Symbol {
         let definition = self.definition(symbol);
         if definition.kind != Kind::Impl {

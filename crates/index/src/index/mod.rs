@@ -64,23 +64,25 @@ pub enum IndexError {
 /// The index of one project. It can be searched while it is being refreshed.
 pub struct Index {
     project: PathBuf,
-    /// The folder that holds the index: that of [`state::folder`], or the one given to `open_in`.
+    /// The folder with the index: that of [`state::folder`], or the one passed to `open_in`.
     folder: PathBuf,
-    /// The only connection that writes; its lock lets one change run at a time.
+    /// The only connection that writes; its lock serialises changes.
     writer: Mutex<Store>,
-    /// A second connection, so that reads do not wait for a refresh: SQLite's WAL shows them the last committed state.
+    /// A second connection, so that reads do not wait for a refresh: with SQLite's WAL they see the
+    /// last committed state.
     reader: Mutex<Store>,
     /// The searchable vectors, with the fingerprint of the embedding model that made them.
     vectors: RwLock<Option<(String, Vectors)>>,
     /// The code graph: loaded on first use, dropped when edges change.
     graph: RwLock<Option<Arc<Graph>>>,
-    /// Names the database that was discarded when the index was opened, because it was damaged or outdated.
+    /// Describes the database that was discarded when the index was opened, because it was damaged
+    /// or outdated.
     note: Option<String>,
 }
 
 impl Index {
-    /// Opens the index of a project and creates its folder if it is missing: `.monobloc/`, or one of the user if the project
-    /// cannot be written. Indexes nothing yet: see `refresh`.
+    /// Opens the index of a project and creates its folder if missing: `.monobloc/`, or a user
+    /// folder if the project is not writable. Indexes nothing yet: see `refresh`.
     pub fn open(project: &Path) -> Result<Index, IndexError> {
         Index::open_in(project, &state::folder(project))
     }
@@ -103,7 +105,7 @@ impl Index {
         })
     }
 
-    /// The same index, of which nothing is given away that rules hide. It still holds all.
+    /// The same index, which returns nothing that rules hide. It still contains everything.
     pub fn hiding(self, hidden: Hidden) -> Result<Index, IndexError> {
         if !hidden.is_nothing() {
             self.reader().hide(hidden)?;
@@ -111,7 +113,7 @@ impl Index {
         Ok(self)
     }
 
-    /// How many indexed files rules hide.
+    /// The number of indexed files that rules hide.
     pub fn hidden(&self) -> Result<usize, IndexError> {
         self.reader().hidden()
     }
@@ -121,12 +123,14 @@ impl Index {
         &self.project
     }
 
-    /// Names the database that was discarded when the index was opened, because it was damaged or outdated.
+    /// Describes the database that was discarded when the index was opened, because it was damaged
+    /// or outdated.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }
 
-    /// Memory that the index holds now: vectors, graph, and an upper bound for the page caches of both connections.
+    /// Memory that the index uses now: vectors, graph, and an upper bound for the page caches of
+    /// both connections.
     pub fn memory(&self) -> Bytes {
         let vectors = read_lock(&self.vectors);
         let graph = read_lock(&self.graph);
@@ -149,7 +153,7 @@ impl Index {
             let keys: Vec<i64> = found.iter().map(|(key, _)| *key).collect();
             let chunks = self.reader().chunks_by_vector(&keys)?;
             let of_key = |key: i64| chunks.iter().filter(move |(k, _)| *k == key).map(|(_, id)| *id);
-            // Vectors of deleted content give no chunks, so more vectors may have to be asked for.
+            // Vectors of deleted content give no chunks, so more vectors may be needed.
             if chunks.len() >= limit || found.len() < asked {
                 let nearest = found.iter().flat_map(|(key, cosine)| of_key(*key).map(move |id| (id, *cosine)));
                 return Ok(nearest.take(limit).collect());
@@ -158,12 +162,12 @@ impl Index {
         }
     }
 
-    /// Which vectors can be searched: their model and number.
+    /// The searchable vectors: their model and number.
     pub fn vectors_of(&self) -> String {
         read_lock(&self.vectors).as_ref().map_or(String::new(), |(model, all)| format!("{model} {}", all.len()))
     }
 
-    /// Number of vectors that can be searched.
+    /// Number of searchable vectors.
     pub fn vector_count(&self) -> usize {
         read_lock(&self.vectors).as_ref().map_or(0, |(_, v)| v.len())
     }
@@ -179,14 +183,15 @@ impl Index {
         Ok(graph)
     }
 
-    /// At most `limit` of the distinct texts that get embedded.
+    /// At most `limit` of the distinct texts to embed.
     pub fn summaries(&self, limit: usize) -> Result<Vec<String>, IndexError> {
         // No model has an empty fingerprint, so every chunk counts as not yet embedded.
         let all = self.reader().without_embedding("")?;
         Ok(all.into_iter().take(limit).map(|waiting| waiting.text).collect())
     }
 
-    /// Says what limits kept out of the index at the last refresh, for answers that find nothing; `None` if nothing.
+    /// Describes what limits kept out of the index at the last refresh, for answers that find
+    /// nothing; `None` if nothing.
     pub fn gaps(&self) -> Result<Option<String>, IndexError> {
         Ok(self.reader().meta(build::GAPS)?.filter(|gaps| !gaps.is_empty()))
     }

@@ -11,18 +11,20 @@ use crate::base::{Bytes, is_listed};
 
 pub use text::read;
 
-/// Larger files are data or bundles; a person reads no source file of this size.
+/// Larger files are data or bundles; no hand-written source file is that large.
 pub const FILE_BYTES_MAX: u64 = 2_000_000;
-/// Maximum number of files listed, skipped ones included. The largest public monorepos have fewer in one tree.
+/// Maximum number of files listed, including skipped ones. The largest public monorepos have fewer
+/// in one tree.
 pub const FILES_MAX: usize = 200_000;
-/// Maximum bytes of text indexed. The largest public monorepos have half as much source; more is data.
+/// Maximum bytes of text indexed. The largest public monorepos have half as much source; anything
+/// beyond is data.
 const PROJECT_BYTES_MAX: u64 = 4 << 30;
-/// Lock files: tools write them and nobody searches them.
+/// Lock files: written by tools and never searched.
 const LOCK_FILES: &str = "\
     Cargo.lock Gemfile.lock Pipfile.lock Podfile.lock bun.lock bun.lockb composer.lock deno.lock flake.lock go.sum \
     go.work.sum gradle.lockfile mix.lock npm-shrinkwrap.json package-lock.json packages.lock.json pdm.lock \
     pnpm-lock.yaml poetry.lock pubspec.lock uv.lock yarn.lock";
-/// File endings of bundler output, with the reason to skip it.
+/// File endings of bundler output, with the reason for skipping them.
 const BUNDLES: &[(&str, &str)] = &[
     (".min.js", "minified, by its name"),
     (".min.mjs", "minified, by its name"),
@@ -36,7 +38,7 @@ const BUNDLES: &[(&str, &str)] = &[
 /// Deepest folder that is entered.
 const DEPTH_MAX: usize = 64;
 
-/// A file on disk, before it is read.
+/// A file on disk that is not read yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// Relative to the project, with `/`.
@@ -44,14 +46,15 @@ pub struct Found {
     pub stamp: Stamp,
 }
 
-/// A file that is not in the index, and why. The reason begins with its category, up to a colon: see [`by_reason`].
+/// A file that is not in the index, and why. The reason begins with its category, up to a colon:
+/// see [`by_reason`].
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Skipped {
     pub path: String,
     pub reason: String,
 }
 
-/// How many files were skipped for each category of reason, the most frequent first.
+/// The number of skipped files per category of reason, most frequent first.
 pub fn by_reason(skipped: &[Skipped]) -> Vec<(&str, usize)> {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for one in skipped {
@@ -65,12 +68,14 @@ pub fn by_reason(skipped: &[Skipped]) -> Vec<(&str, usize)> {
     counts
 }
 
-/// Whether a file skipped for this reason may be readable now although its size and time are unchanged.
+/// Whether a file skipped for this reason may be readable now, although its size and time are
+/// unchanged.
 pub fn may_pass(reason: &str) -> bool {
     reason.starts_with(text::UNREADABLE)
 }
 
-/// Whether a category of reasons means that a limit was reached or a file could not be read, so that what is missed may be code.
+/// Whether this category means that a limit was reached or a file could not be read, so that the
+/// missing text may be code.
 pub fn is_limit(category: &str) -> bool {
     const LIMITS: [&str; 7] =
         [text::UNREADABLE, "too large", "too deep", "too many files", "too much text", "generated", "minified or data"];
@@ -100,7 +105,7 @@ pub fn scan(project: &Path) -> Scan {
         }
         if scan.files.len() + scan.skipped.len() >= FILES_MAX {
             let reason =
-                format!("too many files: more than {FILES_MAX}; the rest was not looked at; name folders in .ignore");
+                format!("too many files: more than {FILES_MAX}; the rest was skipped; name folders in .ignore");
             scan.skipped.push(Skipped { path: String::new(), reason });
             break;
         }
@@ -110,7 +115,7 @@ pub fn scan(project: &Path) -> Scan {
     scan
 }
 
-/// Skips the last files of the list, so that the rest has at most `bytes_max` bytes.
+/// Skips the last files of the list, so that the rest have at most `bytes_max` bytes.
 fn leave_out_beyond(bytes_max: u64, scan: &mut Scan) {
     let mut total = 0;
     let fits = |file: &&Found| {
@@ -118,7 +123,7 @@ fn leave_out_beyond(bytes_max: u64, scan: &mut Scan) {
         total <= bytes_max
     };
     let kept = scan.files.iter().take_while(fits).count();
-    let reason = format!("too much text: the files before it have {}, all that is read", Bytes(bytes_max));
+    let reason = format!("too much text: the files before it already have {}, the limit", Bytes(bytes_max));
     let beyond = scan.files.drain(kept..).map(|file| Skipped { path: file.path, reason: reason.clone() });
     scan.skipped.extend(beyond);
 }
@@ -167,7 +172,7 @@ fn skip_reason(path: &str, kind: Option<FileType>, about: &Metadata) -> Option<S
         return Some("a link: links are not followed".into());
     }
     if !kind.is_some_and(|k| k.is_file()) {
-        return Some("no plain file: a pipe, a socket or a device".into());
+        return Some("not a plain file: a pipe, a socket or a device".into());
     }
     if is_lock_file(path) {
         return Some("a lock file".into());
@@ -179,7 +184,7 @@ fn skip_reason(path: &str, kind: Option<FileType>, about: &Metadata) -> Option<S
     too_large.then(|| format!("too large: {}, more than {}", Bytes(about.len()), Bytes(FILE_BYTES_MAX)))
 }
 
-/// The path that an error of the walk is about.
+/// The path that an error of the walk refers to.
 fn path_of(error: &ignore::Error) -> Option<&Path> {
     match error {
         ignore::Error::WithPath { path, .. } => Some(path),

@@ -1,4 +1,4 @@
-//! Reports how complete an index is, which files changed since, and which files it leaves out; changes nothing.
+//! Reports how complete an index is, which files have changed since, and which it leaves out; changes nothing.
 
 use std::fs;
 use std::path::Path;
@@ -25,11 +25,11 @@ pub struct Status {
     pub changed: Vec<String>,
     /// Indexed files that no longer exist.
     pub gone: Vec<String>,
-    /// An earlier run ended before it had resolved all references; the next refresh does.
+    /// An earlier run ended before it had resolved all references; the next refresh will.
     pub unfinished: bool,
-    /// Files that are not in the index, with the reason.
+    /// Files left out of the index, each with the reason.
     pub skipped: Vec<Skipped>,
-    /// Files of which a part could not be parsed, with the reason.
+    /// Files that could only be parsed in part, each with the reason.
     pub partial: Vec<Skipped>,
     pub database_bytes: u64,
     pub vector_file_bytes: u64,
@@ -43,8 +43,8 @@ impl Index {
         state::folder(project).join("monobloc.db").is_file()
     }
 
-    /// Compares the index with the files, which are read where their metadata does not decide. `model`: the fingerprint whose
-    /// vectors are counted.
+    /// Compares the index with the files, which are read only where their metadata is inconclusive.
+    /// `model`: the fingerprint whose vectors are counted.
     pub fn status(&self, model: Option<&str>) -> Result<Status, IndexError> {
         let scan = scan::scan(&self.project);
         let store = self.reader();

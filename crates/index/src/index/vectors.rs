@@ -1,4 +1,4 @@
-//! Stores and searches the vectors of a project in one usearch index: exactly up to `EXACT_MAX`, by HNSW above.
+//! Stores and searches a project's vectors in one usearch index: exactly up to `EXACT_MAX`, by HNSW above.
 
 use crate::base::hex;
 use std::fs;
@@ -9,18 +9,19 @@ use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
 
 use crate::base::Bytes;
 
-/// Above this many vectors the graph search of usearch (HNSW) takes over; below it a scan takes milliseconds and misses nothing.
+/// Above this many vectors, usearch's graph search (HNSW) takes over; below it a scan takes
+/// milliseconds and misses nothing.
 pub const EXACT_MAX: usize = 100_000;
 /// HNSW: links per node, candidates while adding, candidates while searching; the library's defaults.
 const HNSW: (usize, usize, usize) = (16, 128, 64);
-/// The same for exact search, which does not use links: the fewest that the library allows.
+/// The same for exact search, which does not use links: the minimum that the library allows.
 const EXACT: (usize, usize, usize) = (2, 1, 1);
 
 #[derive(Debug, thiserror::Error)]
 pub enum VectorError {
     #[error("the vector index failed: {0}")]
     Library(String),
-    #[error("a vector has {found} dimensions, the index {expected}; the embedder was changed without saying so")]
+    #[error("a vector has {found} dimensions, the index {expected}; the embedder was changed without notice")]
     Dimensions { expected: usize, found: usize },
     #[error("the vector file {path} cannot be written: {source}")]
     File { path: PathBuf, source: std::io::Error },
@@ -38,7 +39,8 @@ pub struct Vectors {
 }
 
 impl Vectors {
-    /// An empty index for about `expected` vectors; their number decides between exact search and HNSW.
+    /// An empty index for about `expected` vectors; their number decides between exact search and
+    /// HNSW.
     pub fn new(dimensions: usize, expected: usize) -> Result<Vectors, VectorError> {
         Vectors::with_threshold(dimensions, expected, EXACT_MAX)
     }
@@ -49,7 +51,8 @@ impl Vectors {
         let options = IndexOptions {
             dimensions,
             metric: MetricKind::Cos,
-            // Half floats: rankings of unit vectors do not change visibly and the file is half as large.
+            // Half floats: rankings of unit vectors do not visibly change, and the file is half the
+            // size.
             quantization: ScalarKind::F16,
             connectivity,
             expansion_add,
@@ -78,7 +81,7 @@ impl Vectors {
         self.dimensions
     }
 
-    /// Whether it was made for about this many vectors: exact search for few, HNSW for many.
+    /// Whether it was created for about this many vectors: exact search for few, HNSW for many.
     pub fn suits(&self, expected: usize) -> bool {
         self.exact == (expected <= EXACT_MAX)
     }
@@ -95,7 +98,7 @@ impl Vectors {
         if self.contains(key) {
             return Ok(());
         }
-        // usearch writes past its memory if there is no room; removed entries still take some.
+        // usearch writes out of bounds if there is no room; removed entries still take some.
         if self.index.size() + 1 >= self.index.capacity() {
             self.index.reserve((self.index.capacity() * 2).max(64)).map_err(library)?;
         }
@@ -116,11 +119,12 @@ impl Vectors {
         Ok(found.keys.iter().zip(&found.distances).map(|(key, distance)| (*key as i64, 1.0 - distance)).collect())
     }
 
-    /// Writes the index to `path` by way of a temporary file. Returns the mark that `load` compares the file with.
+    /// Writes the index to `path` through a temporary file. Returns the checksum that `load`
+    /// compares the file with.
     pub fn save(&self, path: &Path) -> Result<String, VectorError> {
         let mut bytes = vec![0; self.index.serialized_length()];
         self.index.save_to_buffer(&mut bytes).map_err(library)?;
-        // A fixed name, so that the next save overwrites the possibly large file that a kill left.
+        // A fixed name, so that the next save overwrites a possibly large file left by a kill.
         let partial = path.with_extension("usearch.partial");
         let written = fs::write(&partial, &bytes).and_then(|()| fs::rename(&partial, path));
         written.map_err(|source| {
@@ -130,8 +134,9 @@ impl Vectors {
         Ok(mark(&bytes, self.exact))
     }
 
-    /// Reads an index written by `save`. `None` if the file is missing or damaged, its mark is not `known`, its dimensions
-    /// differ, or it was made for the other kind of search than `expected` vectors need (exact or HNSW).
+    /// Reads an index written by `save`. `None` if the file is missing or damaged, its checksum is
+    /// not `known`, its dimensions differ, or it was created for the other kind of search (exact or
+    /// HNSW) than `expected` vectors need.
     pub fn load(path: &Path, dimensions: usize, expected: usize, known: &str) -> Option<Vectors> {
         let vectors = Vectors::new(dimensions, expected).ok()?;
         let bytes = fs::read(path).ok().filter(|bytes| mark(bytes, vectors.exact) == known)?;
@@ -139,13 +144,14 @@ impl Vectors {
         if vectors.index.dimensions() != dimensions {
             return None;
         }
-        // Loading drops the reserved room, and adding without room would write past the end.
+        // Loading drops the reserved room, and adding without room would write out of bounds.
         vectors.index.reserve(vectors.index.size().max(expected) + 64).ok()?;
         Some(vectors)
     }
 }
 
-/// The kind of search and the SHA-256 of a file. An index for exact search has too few links for HNSW, so the kind counts.
+/// The kind of search and the SHA-256 of a file. An index for exact search has too few links for
+/// HNSW, so the kind counts.
 fn mark(bytes: &[u8], exact: bool) -> String {
     let digest = hex(&Sha256::digest(bytes));
     format!("{}-{digest}", if exact { "exact" } else { "hnsw" })

@@ -1,4 +1,4 @@
-//! Watches a project for file changes: a burst of changes counts once, changes of the index itself do not count.
+//! Watches a project for file changes: a burst counts once, and changes to the index do not count.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -9,7 +9,7 @@ use notify::{Event, EventKind, RecursiveMode, Watcher};
 use crate::base::Cancel;
 use crate::base::ignored::Ignored;
 
-/// No change for this long means that a burst (a save, a checkout, a build) is over.
+/// A pause after which a burst of changes (a save, a checkout, a build) counts as over.
 const QUIET: Duration = Duration::from_millis(60);
 /// A burst that does not end is reported after this time.
 const BURST_MAX: Duration = Duration::from_secs(2);
@@ -44,7 +44,8 @@ impl Watch {
             if event.as_ref().is_ok_and(changes_rules) {
                 rules = Ignored::below(&root, &root);
             }
-            // An error, such as an overflowed queue, means that events were missed, so it counts as a change.
+            // An error, such as an overflowed queue, means that events were missed, so it counts as
+            // a change.
             if event.map_or(true, |event| counts(&rules, &event)) {
                 // If the channel is full, a notification is already waiting.
                 let _ = sender.try_send(());
@@ -55,7 +56,7 @@ impl Watch {
         Ok(Watch { changed, _watcher: watcher })
     }
 
-    /// Waits for the end of the next burst of changes; `false` when cancelled.
+    /// Waits for the end of the next burst of changes; `false` if cancelled.
     pub fn wait(&self, cancel: &Cancel) -> bool {
         let mut burst: Option<(Instant, Instant)> = None;
         loop {
@@ -69,7 +70,8 @@ impl Watch {
             match self.changed.recv_timeout(if burst.is_some() { QUIET } else { LOOK }) {
                 Ok(()) => burst = Some((burst.map_or(now, |(begun, _)| begun), Instant::now())),
                 Err(RecvTimeoutError::Timeout) => {}
-                // The watcher holds the sender and lives as long as `self`: without it no event can come any more.
+                // The watcher owns the sender and lives as long as `self`: without it no more
+                // events can come.
                 Err(RecvTimeoutError::Disconnected) => return false,
             }
         }
@@ -81,7 +83,7 @@ fn counts(rules: &Ignored, event: &Event) -> bool {
     if matches!(event.kind, EventKind::Access(_)) {
         return false;
     }
-    // A path that is gone may have been a folder; no rule is lost by taking it for one that is there.
+    // A path that is gone may have been a folder; treating it as an existing one loses no rule.
     let counts = |path: &PathBuf| !rules.covers(path, path.is_dir());
     event.paths.is_empty() || changes_rules(event) || event.paths.iter().any(counts)
 }

@@ -1,6 +1,7 @@
-//! Splits identifiers, paths and prose into the words that are indexed and searched.
+//! Splits identifiers, paths and prose into words for indexing and searching.
 
-/// Words of a question that say nothing about code: articles, prepositions, auxiliaries, question words. Sorted.
+/// Words of a question that say nothing about code: articles, prepositions, auxiliaries, question
+/// words. Sorted.
 const STOP_WORDS: &[&str] = &[
     "a", "about", "all", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did",
     "do", "does", "each", "for", "from", "had", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its",
@@ -9,14 +10,14 @@ const STOP_WORDS: &[&str] = &[
     "which", "while", "who", "whose", "why", "will", "with", "would", "you", "your",
 ];
 
-/// Longest word that is indexed, in bytes: beyond this it is data (base64, hashes), not language.
+/// Longest word that is indexed, in bytes: anything longer is data (base64, hashes), not language.
 const WORD_BYTES_MAX: usize = 64;
 
 pub fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.binary_search(&word).is_ok()
 }
 
-/// The parts of one identifier, lower case: `parseHTTPHeader_v2` gives parse, http, header, v2.
+/// The parts of one identifier in lower case: `parseHTTPHeader_v2` gives parse, http, header, v2.
 pub fn parts(identifier: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     for piece in identifier.split(|c: char| !c.is_alphanumeric()).filter(|p| !p.is_empty()) {
@@ -25,7 +26,8 @@ pub fn parts(identifier: &str) -> Vec<String> {
     parts
 }
 
-/// Cuts before a capital that follows a small letter, and before the last capital of a run: `HTTPHeader` is http, header.
+/// Splits before a capital that follows a small letter, and before the last capital of a run:
+/// `HTTPHeader` gives http, header.
 fn split_case(piece: &str, parts: &mut Vec<String>) {
     let letters: Vec<char> = piece.chars().collect();
     let mut start = 0;
@@ -46,12 +48,14 @@ fn lower(letters: &[char]) -> String {
     letters.iter().flat_map(|c| c.to_lowercase()).collect()
 }
 
-/// Every identifier-like run of letters, digits and `_` in `text`; runs above `WORD_BYTES_MAX` are left out.
+/// Every identifier-like run of letters, digits and `_` in `text`; runs longer than
+/// `WORD_BYTES_MAX` are left out.
 pub fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty() && w.len() <= WORD_BYTES_MAX)
 }
 
-/// The entry of `text` in the full-text index: every identifier whole (without `_`) and, where it has several, its parts.
+/// The entry of `text` in the full-text index: every identifier whole (without `_`) and, if it has
+/// several parts, each part.
 pub fn searchable(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 2);
     for identifier in identifiers(text) {
@@ -76,24 +80,25 @@ pub fn root(word: &str) -> String {
     STEMMER.with(|stemmer| stemmer.stem(word).into_owned())
 }
 
-/// The stem that a verb shares with who does it: `router`, `routing` and `route`, `formatter` and `formatting` have one.
+/// The stem shared by a verb and its agent noun: `router`, `routing` and `route` have one, as do
+/// `formatter` and `formatting`.
 pub fn kin(word: &str) -> String {
-    /// Letters that a stem keeps.
+    /// Minimum length of a stem.
     const LETTERS_MIN: usize = 3;
     let stem = root(word);
     let doer = ["er", "or"].iter().find_map(|ending| stem.strip_suffix(ending));
     let doer = doer.filter(|rest| rest.len() >= LETTERS_MIN && rest.contains(['a', 'e', 'i', 'o', 'u', 'y']));
-    // `formatter` has the stem `formatt`, `formatting` has `format`.
+    // The stem of `formatter` is `formatt`, that of `formatting` is `format`.
     let is_doer = doer.is_some() || word.ends_with("er") || word.ends_with("ers");
     let rest = doer.unwrap_or(&stem);
     let twice = ["bb", "dd", "gg", "mm", "nn", "pp", "tt"].iter().any(|pair| is_doer && rest.ends_with(pair));
     rest[..rest.len() - usize::from(twice && rest.len() > LETTERS_MIN)].to_owned()
 }
 
-/// Other forms of a word that the stemmer of the full-text index keeps apart from it: who does what it says, or what a doer
-/// does.
+/// Forms of a word that the stemmer of the full-text index does not relate to it: the agent noun of
+/// a verb, or the verb of an agent noun.
 pub fn other_forms(word: &str) -> Vec<String> {
-    /// Shorter words have too many relatives by chance.
+    /// Shorter words have too many unrelated look-alikes.
     const LETTERS_MIN: usize = 4;
     if word.len() < LETTERS_MIN || !word.chars().all(|c| c.is_ascii_lowercase()) {
         return Vec::new();
@@ -113,8 +118,9 @@ pub fn other_forms(word: &str) -> Vec<String> {
     vec![format!("{stem}{last}er"), format!("{stem}or")]
 }
 
-/// The key that a name is looked up by: the stems of its parts in alphabetical order, so that word order, endings and
-/// spelling (`field_validator`, `FieldValidator`, "validators of fields") do not matter.
+/// The lookup key of a name: the stems of its parts in alphabetical order, so that word order,
+/// endings and spelling (`field_validator`, `FieldValidator`, "validators of fields") do not
+/// matter.
 pub fn key(name: &str) -> String {
     joined(parts(name).iter().map(|part| kin(part)).collect())
 }
@@ -125,7 +131,8 @@ pub fn joined(mut roots: Vec<String>) -> String {
     roots.join(" ")
 }
 
-/// Words to look for in the full-text index, each once: `searchable` without stop words, or with them if there are no others.
+/// Words to look for in the full-text index, without duplicates: `searchable` without stop words,
+/// or with them if there are no others.
 pub fn query_words(query: &str) -> Vec<String> {
     let text = searchable(query);
     let mut all: Vec<&str> = Vec::new();
@@ -138,7 +145,7 @@ pub fn query_words(query: &str) -> Vec<String> {
     if content_words.is_empty() { all.into_iter().map(str::to_owned).collect() } else { content_words }
 }
 
-/// The words of a path: the last three folders and the file's stem, split; extension left out.
+/// The words of a path: its last three folders and the file's stem, split, without the extension.
 pub fn path_words(path: &str) -> Vec<String> {
     let mut pieces: Vec<&str> = path.split('/').collect();
     let file = pieces.pop().unwrap_or_default();
@@ -146,7 +153,7 @@ pub fn path_words(path: &str) -> Vec<String> {
     pieces[kept..].iter().copied().chain([stem(file)]).flat_map(parts).collect()
 }
 
-/// The file's name without folders and extensions (`.d.ts` is removed as a whole).
+/// The file's name without folders and extensions (`.d.ts` counts as one).
 pub fn stem(path: &str) -> &str {
     let file = path.rsplit('/').next().unwrap_or(path);
     match file.trim_start_matches('.').find('.') {

@@ -1,4 +1,4 @@
-//! Answers a question that was asked before, in this process or another, from the index's kept answers; they hold until the index changes.
+//! Reuses the answers of earlier questions, from this process or another, until the index changes.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,15 +10,16 @@ use super::{Hit, Hits, search};
 use crate::embed::Embedder;
 use crate::index::{Answer, ChunkRow, Index, IndexError};
 
-/// Cosine from which two questions have the same meaning, if they also contain the same names.
+/// Cosine from which two questions count as having the same meaning, if they also contain the same
+/// names.
 const SAME_MEANING: f32 = 0.95;
 /// Characters of a question that are embedded if embedding all of it fails.
 const SHORTER_CHARS: usize = 200;
 
-/// A hit as it is kept: chunk, score and its parts.
+/// A hit as stored: chunk, score and its parts.
 type KeptHit = (i64, f64, Vec<(String, f64)>);
 
-/// The hits of an answer as they are kept.
+/// The hits of an answer as stored.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     hits: Vec<KeptHit>,
@@ -28,14 +29,15 @@ struct Kept {
 /// Computes the vector of a text; the error says why it failed.
 type Embed<'a> = dyn Fn(&str) -> Result<Vec<f32>, String> + 'a;
 
-/// Like [`search`], but embeds the question itself, and answers one that was asked before, or one of the same meaning, as then. Without an
-/// embedder, or if it fails, the search uses words and graph, and the notes say so.
+/// Like [`search`], but embeds the question itself, and reuses the answer to an earlier question of
+/// the same text or meaning. Without an embedder, or if it fails, the search uses words and graph,
+/// and the notes say so.
 pub fn answer(index: &Index, embedder: Option<&Embedder>, question: &str, k: usize) -> Result<Hits, IndexError> {
     let embed = embedder.map(|embedder| move |text: &str| embedder.embed_one(text).map_err(|error| error.to_string()));
     answer_with(index, embed.as_ref().map(|embed| embed as &Embed), question, k)
 }
 
-/// Like [`search`], but answers a question that was asked before, with a vector or without, as then.
+/// Like [`search`], but reuses the answer to an earlier question, with or without a vector.
 pub fn known(index: &Index, question: &str, vector: Option<&[f32]>, k: usize) -> Result<Hits, IndexError> {
     let lookup = Lookup::of(index, question, vector.is_some(), k)?;
     match lookup.same(|answer| answer.question == lookup.question)? {
@@ -65,7 +67,7 @@ fn answer_with(index: &Index, embed: Option<&Embed>, question: &str, k: usize) -
         _ => false,
     };
     if let Some(mut hits) = lookup.same(alike)? {
-        hits.notes.push("answered as a question of the same meaning was".into());
+        hits.notes.push("answered like an earlier question of the same meaning".into());
         return Ok(hits);
     }
     let mut hits = search(index, question, vector.as_deref(), k)?;
@@ -74,20 +76,20 @@ fn answer_with(index: &Index, embed: Option<&Embed>, question: &str, k: usize) -
         hits.notes.retain(|note| !note.ends_with("no embedder"));
         hits.notes.splice(0..0, notes);
     }
-    // The next search may find the embedder working again.
+    // The embedder may work again at the next search.
     if vector.is_some() || embed.is_none() {
         lookup.keep(vector.as_deref(), &hits);
     }
     Ok(hits)
 }
 
-/// A question, with the answers that are kept for its like.
+/// A question, with the stored answers to questions of its kind.
 struct Lookup<'a> {
     index: &'a Index,
     question: &'a str,
     k: usize,
     generation: i64,
-    /// How it is searched: without vectors, or with these.
+    /// The kind of search: without vectors, or with these.
     kind: String,
     answers: Vec<Answer>,
 }
@@ -99,7 +101,7 @@ impl<'a> Lookup<'a> {
         Ok(Lookup { index, question: question.trim(), k, generation, kind, answers })
     }
 
-    /// The first `k` hits of an answer that fits and was asked for at least `k`.
+    /// The first `k` hits of a matching answer that was computed for at least `k`.
     fn same(&self, fits: impl Fn(&Answer) -> bool) -> Result<Option<Hits>, IndexError> {
         let found = self.answers.iter().find(|answer| answer.most >= self.k && fits(answer));
         let Some(kept) = found.and_then(|answer| postcard::from_bytes::<Kept>(&answer.found).ok()) else {
@@ -116,7 +118,7 @@ impl<'a> Lookup<'a> {
         Ok(hits.map(|hits| Hits { hits, notes: kept.notes }))
     }
 
-    /// Keeps the answer, if the index is not being written to.
+    /// Stores the answer, if the index is not being written to.
     fn keep(&self, vector: Option<&[f32]>, found: &Hits) {
         let parts = |hit: &Hit| hit.parts.iter().map(|(name, value)| (name.clone().into_owned(), *value)).collect();
         let hits = found.hits.iter().map(|hit| (hit.chunk, hit.score, parts(hit))).collect();
@@ -129,7 +131,7 @@ impl<'a> Lookup<'a> {
             found: kept,
         };
         if let Err(error) = self.index.keep_answer(self.generation, &self.kind, &answer) {
-            tracing::debug!(%error, "an answer is not kept");
+            tracing::debug!(%error, "an answer could not be stored");
         }
     }
 }
@@ -151,7 +153,8 @@ fn vector_of(embed: &Embed, question: &str, notes: &mut Vec<String>) -> Option<V
     None
 }
 
-/// Whether two questions contain the same names: vectors barely distinguish `parseInt` from `parseFloat`.
+/// Whether two questions contain the same names: vectors barely distinguish `parseInt` from
+/// `parseFloat`.
 fn names_the_same(a: &Query, b: &Query) -> bool {
     let sorted = |query: &Query| {
         let mut names = query.code_names.clone();

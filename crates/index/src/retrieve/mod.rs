@@ -1,4 +1,4 @@
-//! Answers "where in this project is …" by words, vectors and the symbol graph; each hit has the parts of its score.
+//! Answers "where in this project is …" by words, vectors and the symbol graph, with the parts of each hit's score.
 
 mod known;
 mod pack;
@@ -20,11 +20,14 @@ use crate::index::{ChunkRow, Index, IndexError};
 use query::{Query, Rarity};
 use rank::Ranking;
 
-/// Candidates taken from the vector search, and maximum number of chunks that define names of the query.
+/// Candidates taken from the vector search, and maximum number of chunks that define names in the
+/// query.
 const CANDIDATES: usize = 150;
-/// Candidates taken from the full-text search: copies and tests of a whole repository take up to half of them.
+/// Candidates taken from the full-text search: copies and tests in a whole repository take up to
+/// half of them.
 const WORDS_CANDIDATES: usize = 300;
-/// Hits whose neighbours in the graph become candidates, steps walked from them, and most neighbours.
+/// Number of hits whose neighbours in the graph become candidates, steps walked from them, and
+/// maximum number of neighbours.
 const GRAPH: (usize, usize, usize) = (5, 2, 40);
 
 /// A chunk of a file that answers the query.
@@ -40,10 +43,11 @@ pub struct Hit {
     pub kind: Option<String>,
     pub signature: String,
     pub doc: String,
-    /// The lines themselves.
+    /// The text of the lines.
     pub snippet: String,
     pub score: f64,
-    /// The parts of the score: summands first (`words`, `meaning`, `definition`, …), then factors (`×test`, `×repeat`).
+    /// The parts of the score: summands first (`words`, `meaning`, `definition`, …), then factors
+    /// (`×test`, `×repeat`).
     pub parts: Vec<(Cow<'static, str>, f64)>,
 }
 
@@ -54,8 +58,8 @@ pub struct Hits {
     pub notes: Vec<String>,
 }
 
-/// The `k` chunks of the project that answer `query` best. `query_vector` is the query's vector, from the model that made the
-/// vectors of the index.
+/// The `k` chunks of the project that answer `query` best. `query_vector` must come from the model
+/// that made the vectors of the index.
 pub fn search(index: &Index, query: &str, query_vector: Option<&[f32]>, k: usize) -> Result<Hits, IndexError> {
     let query = Query::read(query);
     let mut notes = Vec::new();
@@ -93,7 +97,7 @@ pub fn search(index: &Index, query: &str, query_vector: Option<&[f32]>, k: usize
         notes.push(why_nothing(index, &query)?);
         notes.extend(index.gaps()?);
     } else {
-        // A part of the project that was not looked at concerns every answer.
+        // A part of the project that was not searched affects every answer.
         notes.extend(index.gaps()?.filter(|gaps| gaps.contains("too many files") || gaps.contains("too much text")));
         if lexical.is_empty() {
             notes.push("none of the words occurs in the project; found by meaning or name".into());
@@ -107,7 +111,8 @@ pub fn search(index: &Index, query: &str, query_vector: Option<&[f32]>, k: usize
     Ok(Hits { hits, notes })
 }
 
-/// Nearest chunks by vector, with their cosines. If that is not possible, gives none and adds a note.
+/// Nearest chunks by vector, with their cosines. If that is not possible, returns none and adds a
+/// note.
 fn by_meaning(index: &Index, query_vector: Option<&[f32]>, notes: &mut Vec<String>) -> Vec<(i64, f32)> {
     let Some(vector) = query_vector else {
         notes.push("lexical only: no embedder".into());
@@ -133,7 +138,7 @@ fn why_nothing(index: &Index, query: &Query) -> Result<String, IndexError> {
 }
 
 impl Hit {
-    /// The hit as fronts print it in JSON.
+    /// The hit as front ends print it in JSON.
     pub fn row(&self) -> Value {
         let parts: Map<String, Value> =
             self.parts.iter().map(|(name, value)| (name.clone().into_owned(), json!(value))).collect();

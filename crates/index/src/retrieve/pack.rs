@@ -1,4 +1,4 @@
-//! Fits hits into a token budget: bodies of the most valuable ones, signatures or names of others.
+//! Fits hits into a token budget: bodies of the most valuable ones, signatures or names of the others.
 
 use std::fmt::Write;
 
@@ -56,8 +56,8 @@ impl Pack {
     }
 }
 
-/// Chooses a form for every hit so that all take at most `budget` tokens together, as counted by `count`. Greedily takes the step
-/// (to a higher form of one hit) with the most value per token.
+/// Chooses a form for every hit so that all together take at most `budget` tokens, as counted by
+/// `count`. Greedily takes the step (to a higher form of one hit) with the most value per token.
 pub fn pack(hits: &[Hit], budget: usize, count: &dyn Fn(&str) -> usize) -> Pack {
     let forms: Vec<[(String, usize); 3]> = hits
         .iter()
@@ -79,7 +79,8 @@ pub fn pack(hits: &[Hit], budget: usize, count: &dyn Fn(&str) -> usize) -> Pack 
         let gains = steps.filter_map(|(at, form)| {
             let before = chosen[at].map_or(0, |f| forms[at][f as usize].1);
             let cost = forms[at][form as usize].1.saturating_sub(before);
-            // Later hits are worth less even if their scores are close, because the right one is usually near the top.
+            // Later hits are worth less even if their scores are close, because the right one is
+            // usually near the top.
             let value = hits[at].score * (form.worth() - chosen[at].map_or(0.0, Form::worth)) / (1.0 + at as f64);
             (used + cost <= budget).then_some((at, form, cost, value / cost.max(1) as f64))
         });

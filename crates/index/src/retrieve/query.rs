@@ -1,4 +1,4 @@
-//! Analyses a query: whether it is a name or prose, which words and names it contains, which sorts of files it asks for.
+//! Analyses a query: whether it is a name or prose, its words and names, and the sorts of files it asks for.
 
 use std::collections::HashMap;
 
@@ -12,30 +12,31 @@ pub struct Query {
     pub words: Vec<String>,
     /// Stems of the words in order, with identifiers split, without stop words.
     pub roots: Vec<String>,
-    /// Stems of the same words that keep who does apart from what is done; see [`words::root`] and [`words::kin`].
+    /// Stems of the same words that relate agent nouns to their verbs; see [`words::root`] and
+    /// [`words::kin`].
     pub stems: Vec<String>,
     /// Other forms of the words, which the full-text index does not relate to them.
     pub forms: Vec<String>,
     /// Identifiers as written.
     pub written: Vec<String>,
-    /// Names that are written like code: `TeapotType`, `get_user`, `a::b`, or in backticks.
+    /// Names written like code: `TeapotType`, `get_user`, `a::b`, or in backticks.
     pub code_names: Vec<String>,
     /// Whether the whole query is one name.
     pub is_symbol: bool,
-    /// Whether the query was longer than what is used of it.
+    /// Whether the query was longer than the part that is used.
     pub is_cut: bool,
 }
 
 impl Query {
-    /// Bytes of a query that are used; a pasted file is cut.
+    /// Maximum bytes of a query that are used; a pasted file is truncated.
     const BYTES_MAX: usize = 4_000;
-    /// Number of first words, any two or three of which may form a name.
+    /// Number of leading words of which any two or three may form a name.
     const COMBINED_WORDS_MAX: usize = 12;
     /// Longest sequence of words that may form a name.
     const RUN_MAX: usize = 6;
-    /// Words whose other forms are looked for.
+    /// Number of words whose other forms are looked for.
     const FORMS_MAX: usize = 12;
-    /// Maximum number of stems used; a question has a dozen.
+    /// Maximum number of stems used; a question has about a dozen.
     const ROOTS_MAX: usize = 100;
 
     pub fn read(text: &str) -> Query {
@@ -62,8 +63,8 @@ impl Query {
         }
     }
 
-    /// Index keys of definitions that the query may mean: of every name as written, of every sequence of words, and of any two or
-    /// three of the first words.
+    /// Index keys of definitions that the query may mean: of every name as written, of every
+    /// sequence of words, and of any two or three of the leading words.
     pub fn keys(&self) -> Vec<String> {
         // Only whole names are checked: `from_tin` is a name although `from` is a stop word.
         let names = self.written.iter().filter(|name| !words::is_stop_word(&name.to_lowercase()));
@@ -119,18 +120,19 @@ impl Query {
     }
 }
 
-/// The weight of each word of a query, by its inverse document frequency in the project.
+/// The weight of each word of a query: its inverse document frequency in the project.
 #[derive(Debug)]
 pub struct Rarity {
     of_word: HashMap<String, f64>,
     of_root: HashMap<String, f64>,
 }
 
-/// Factor for words of names that are written like code, because the user means exactly these.
+/// Factor for words of names written like code, because the user means exactly these.
 const CODE_WEIGHT: f64 = 2.0;
 
 impl Rarity {
-    /// Computes the weights from the number of all chunks, and of those with each of the query's words (`with`).
+    /// Computes the weights from the number of all chunks and the number with each of the query's
+    /// words (`with`).
     pub fn new(query: &Query, chunks: usize, with: &[usize]) -> Rarity {
         let rarity = |with: usize| (1.0 + (chunks as f64 - with as f64 + 0.5).max(0.5) / (with as f64 + 0.5)).ln();
         let of_word: HashMap<String, f64> = query.words.iter().cloned().zip(with.iter().map(|w| rarity(*w))).collect();

@@ -1,4 +1,4 @@
-//! Ranks the candidates of a search: base score from words and vectors, plus signals, with less for further chunks of a file.
+//! Ranks the candidates of a search: base score from words and vectors, plus signals, with less for repeated files.
 
 use std::collections::HashMap;
 
@@ -8,10 +8,10 @@ use crate::index::{ChunkPlace, FileImportance};
 
 /// Weights of the full-text columns: name, path, signature, doc, body.
 pub const COLUMN_WEIGHTS: [f64; 5] = [3.0, 2.0, 1.5, 1.0, 1.0];
-/// Share of the vectors in the base score; less for names, which words find better.
+/// Share of the vectors in the base score; lower for names, which words find better.
 const MEANING_FOR_SYMBOL: f64 = 0.3;
 const MEANING_FOR_PROSE: f64 = 0.4;
-/// Bonus for chunks of the file with the highest sum of scores; in proportion for other files.
+/// Bonus for chunks of the file with the highest sum of scores; proportional for other files.
 const COHERENCE: f64 = 0.15;
 /// Bonus for a direct neighbour of a good hit in the graph; halved with every further step.
 const NEIGHBOUR: f64 = 0.15;
@@ -20,11 +20,11 @@ const REPEAT: f64 = 0.35;
 
 struct Candidate {
     id: i64,
-    /// `None` until it is read, and for a chunk that was removed in the meantime.
+    /// `None` until it is read, and for a chunk that was removed meanwhile.
     place: Option<ChunkPlace>,
     /// `File::number` of its file.
     file: usize,
-    /// Summands of the score; their sum is multiplied with the factors.
+    /// Summands of the score; their sum is multiplied by the factors.
     sums: Vec<(&'static str, f64)>,
     factors: Vec<(&'static str, f64)>,
 }
@@ -37,9 +37,9 @@ impl Candidate {
 
 /// The signals of a file.
 struct File {
-    /// Counted in the order in which files were added.
+    /// Number in the order in which files were added.
     number: usize,
-    /// Bonus for words of the query in its path.
+    /// Bonus for query words in its path.
     gain: f64,
     factors: Vec<(&'static str, f64)>,
 }
@@ -56,7 +56,7 @@ pub struct Ranking<'q> {
     /// Position in `candidates` by chunk.
     at: HashMap<i64, usize>,
     files: HashMap<String, File>,
-    /// By chunk: bonuses for defining and for re-exporting names of the query.
+    /// By chunk: bonuses for defining and for re-exporting names in the query.
     definitions: HashMap<i64, [f64; 2]>,
 }
 
@@ -79,8 +79,8 @@ impl<'q> Ranking<'q> {
         }
     }
 
-    /// Adds the chunks found by words (with BM25 scores) and by vectors (with cosines), both best first, and the `most` best
-    /// chunks of `definitions`.
+    /// Adds the chunks found by words (with BM25 scores) and by vectors (with cosines), both best
+    /// first, and the `most` best chunks of `definitions`.
     pub fn gather(&mut self, lexical: &[(i64, f64)], dense: &[(i64, f32)], most: usize) {
         let meaning = match (dense.is_empty(), lexical.is_empty()) {
             (true, _) => 0.0,
@@ -143,7 +143,7 @@ impl<'q> Ranking<'q> {
         }
     }
 
-    /// Adds to every chunk a bonus by the sum of scores in its file.
+    /// Adds to every chunk a bonus based on the sum of scores in its file.
     pub fn weigh_files(&mut self) {
         let mut files = vec![0.0; self.files.len()];
         for candidate in self.candidates.iter().filter(|c| c.place.is_some()) {
@@ -170,7 +170,8 @@ impl<'q> Ranking<'q> {
         }
     }
 
-    /// The `k` best chunks, chosen one after another; every further chunk of a file counts a third of the one before.
+    /// The `k` best chunks, chosen one by one; every further chunk of a file counts about a third
+    /// of the previous one.
     pub fn finish(self, k: usize) -> Vec<Ranked> {
         let mut waiting: Vec<(f64, Candidate)> =
             self.candidates.into_iter().filter(|c| c.place.is_some()).map(|c| (c.score(), c)).collect();
@@ -181,7 +182,7 @@ impl<'q> Ranking<'q> {
         let mut ranked = Vec::new();
         while ranked.len() < k && !waiting.is_empty() {
             let now = |(score, c): &(f64, Candidate)| score * left[c.file];
-            // Among equals the earlier one is taken, so that the order is deterministic.
+            // Ties go to the earlier candidate, so that the order is deterministic.
             let best =
                 (0..waiting.len()).reduce(|a, b| if now(&waiting[b]) > now(&waiting[a]) { b } else { a }).unwrap_or(0);
             let score = now(&waiting[best]);

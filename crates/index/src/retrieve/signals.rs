@@ -1,8 +1,9 @@
 //! Scores chunks by their definitions, re-exports, paths and sorts of file.
 //!
-//! The weights here and in `rank` were fitted by coordinate ascent on a coarse grid and then rounded: first on 69 questions about
-//! four projects (zod, express, axum, pydantic; fitted on three and measured on the fourth they lost .03 nDCG@10), then on these and
-//! 153 questions about nine whole repositories. BENCHMARKS.md has what they give on ten others.
+//! The weights here and in `rank` were fitted by coordinate ascent on a coarse grid and then
+//! rounded: first on 69 questions about four projects (zod, express, axum, pydantic; fitted on
+//! three and measured on the fourth they lost .03 nDCG@10), then on these and 153 questions about
+//! nine whole repositories. BENCHMARKS.md has the results on ten others.
 
 use std::collections::HashMap;
 
@@ -12,26 +13,31 @@ use crate::index::{FileImportance, HandedOnName, Named, words};
 
 /// Bonus for defining the name that is the whole query; it outweighs everything else.
 const DEFINITION: f64 = 3.0;
-/// Bonus for a definition whose name has all words of a sentence, by weight; in proportion for fewer.
+/// Bonus for a definition whose name has all words of a sentence, by weight; proportional for
+/// fewer.
 const DEFINITION_IN_PROSE: f64 = 0.5;
 /// Bonus for a definition whose name is a plain word of a sentence.
 const DEFINITION_BY_WORD: f64 = 0.25;
 /// Factor if the definition's file has the same name.
 const FILE_OF_THAT_NAME: f64 = 1.5;
-/// Factor if the name is spelt differently (`Router` for `router`), or has its words in another order.
+/// Factor if the name is spelt differently (`Router` for `router`) or has its words in another
+/// order.
 const OTHER_SPELLING: f64 = 0.8;
-/// Factor if the name is another word of the same kin (`Router` for `routing`).
+/// Factor if the name is a related word (`Router` for `routing`).
 const OTHER_FORM: f64 = 0.5;
-/// Factor for a method whose name is the whole query: a bare name more often means a definition outside of a type.
+/// Factor for a method whose name is the whole query: a bare name more often means a definition
+/// outside a type.
 const METHOD: f64 = 0.85;
-/// Bonus for re-exporting a name from another project (`pub use`, `export … from`), the closest to a definition in this one.
+/// Bonus for re-exporting a name from another project (`pub use`, `export … from`), the nearest
+/// thing to a definition in this one.
 const HANDED_ON: f64 = 1.5;
-/// Bonus if the names of file and folder have all words of the query; in proportion for fewer.
+/// Bonus if the names of file and folder have all words of the query; proportional for fewer.
 const PATH: f64 = 1.3;
 /// Bonus for the most important file of the project, as a share of its score.
 const IMPORTANCE: f64 = 0.25;
 
-/// Bonuses by chunk: for defining (`definition`) and for re-exporting (`handed on`) what the query names.
+/// Bonuses by chunk: for defining (`definition`) and for re-exporting (`handed on`) names in the
+/// query.
 pub fn definitions(
     query: &Query,
     rarity: &Rarity,
@@ -43,7 +49,7 @@ pub fn definitions(
     let spelt: Vec<String> = query.code_names.iter().map(|name| words::key(name)).collect();
     // The best name and the best plain word of each chunk.
     let mut names: HashMap<i64, [f64; 2]> = HashMap::new();
-    // A plain word may be the name of hundreds of definitions, so its share is computed once.
+    // A plain word may name hundreds of definitions, so its share is computed once.
     let mut shares: HashMap<&str, f64> = HashMap::new();
     for named in named {
         let (Some(chunk), key) = (named.chunk, named.key.as_str()) else { continue };
@@ -65,7 +71,8 @@ pub fn definitions(
     gains
 }
 
-/// A factor for how likely the query means this definition, given that its name has the right words.
+/// A factor for how likely the query means this definition, given that its name has the right
+/// words.
 fn likelihood(query: &Query, named: &Named) -> f64 {
     let home = words::key(words::stem(&named.path)) == named.key;
     let kind = match named.kind.as_str() {
@@ -74,7 +81,7 @@ fn likelihood(query: &Query, named: &Named) -> f64 {
         "module" => 0.5,
         _ => 1.0,
     };
-    // A sentence has other forms of a name; whoever writes nothing but a name means that name.
+    // A sentence inflects a name; a query that is only a name means that name.
     let parts = words::parts(&named.name);
     let is_spelt = |part: &String| query.words.contains(part) || query.words.contains(&named.name.to_lowercase());
     let is_form = |part: &String| !query.is_symbol && query.stems.contains(&words::root(part));
@@ -88,14 +95,15 @@ fn likelihood(query: &Query, named: &Named) -> f64 {
     kind * spelling * if home { FILE_OF_THAT_NAME } else { 1.0 }
 }
 
-/// Whether the query means this name itself. A plain lower-case word may as well mean the file of that name.
+/// Whether the query means this very name. A plain lower-case word may also mean the file of that
+/// name.
 fn is_meant(query: &Query, name: &String) -> bool {
     let spelt = name.contains(|c: char| c.is_uppercase() || c == '_');
     query.code_names.contains(name) || (query.is_symbol && spelt && query.written.contains(name))
 }
 
-/// Bonus for words of the query in the names of file and folder. Words match if they are of one kin or the stem of one begins with
-/// that of the other.
+/// Bonus for query words in the names of file and folder. Words match if they are related or the
+/// stem of one is a prefix of the other's stem.
 pub fn path(query: &Query, rarity: &Rarity, path: &str) -> f64 {
     const PREFIX_MIN: usize = 3;
     let folder = path.rsplit('/').nth(1).unwrap_or_default();
@@ -115,9 +123,9 @@ pub fn path(query: &Query, rarity: &Rarity, path: &str) -> f64 {
     PATH * fitting / all.max(f64::MIN_POSITIVE)
 }
 
-/// Factors for files that a query seldom means, unless it asks for them.
+/// Factors for files that a query rarely means, unless it asks for them.
 const TEST: f64 = 0.3;
-/// "Test" is often what the code is about. Tests that are meant also have the word in their paths.
+/// "Test" is often what the code is about. When tests are meant, their paths contain the word too.
 const TEST_ASKED: f64 = 0.8;
 const EXAMPLE: f64 = 0.3;
 const OLD: f64 = 0.3;
@@ -130,7 +138,7 @@ const HISTORY: f64 = 0.3;
 const DECLARATIONS: f64 = 0.4;
 const PROSE: f64 = 0.4;
 const SUPERSEDED: f64 = 0.3;
-/// The factor for a file whose lines are in the sources as well.
+/// The factor for a file whose lines are also in the sources.
 const COPY: f64 = 0.3;
 
 /// The factor for a chunk of a source file that defines tests; `None` if `of_file` already has it or the query asks for tests.
@@ -144,7 +152,8 @@ pub fn test_inside(
     (is_test && !of_file && !query.asks_for(Sort::Test)).then_some(("×test", TEST))
 }
 
-/// The factors of a file: less for sorts of files that are seldom meant, unless the query asks for them; more for important files.
+/// The factors of a file: lower for sorts of files that are rarely meant, unless the query asks for
+/// them; higher for important files.
 pub fn factors(query: &Query, importance: &FileImportance, path: &str) -> Vec<(&'static str, f64)> {
     let mut factors = Vec::new();
     let share = importance.importance(path);

@@ -3,8 +3,8 @@
 /// Average letters per token in code, for common vocabularies.
 const LETTERS_A_TOKEN: usize = 5;
 
-/// The estimated number of tokens: per word one for every five letters begun, and one for every other visible character and
-/// line break.
+/// The estimated number of tokens: for each word one per five letters or part thereof, and one for
+/// every other visible character and line break.
 pub fn tokens(text: &str) -> usize {
     let mut count = 0;
     let mut letters = 0;

@@ -1,14 +1,14 @@
-//! The inner part of the eight-bit product: tiles of sums that stay in registers, one function per instruction set.
+//! The inner loop of the eight-bit product: tiles of sums kept in registers, one function per instruction set.
 
 use std::sync::OnceLock;
 
-/// Inputs that one instruction multiplies and adds for each output.
+/// Inputs per output that one instruction multiplies and adds.
 pub(super) const GROUP: usize = 4;
-/// Outputs stored side by side: as many as an AVX-512 register has sums.
+/// Outputs stored side by side: the number of sums in an AVX-512 register.
 pub(super) const PANEL: usize = 16;
 
-/// An instruction set for sums of eight-bit products that this machine has. Only this module makes one, after it has
-/// checked the processor.
+/// An instruction set for eight-bit dot products that this machine supports. Only this module
+/// creates one, after checking the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dot(Level);
 
@@ -63,14 +63,14 @@ impl Dot {
 pub(super) struct Tile<'a> {
     pub numbers: &'a [u8],
     pub row_scales: &'a [f32],
-    /// Bytes of a row, a multiple of `GROUP`; every panel has as many times `PANEL`.
+    /// Bytes per row, a multiple of `GROUP`; a panel has `PANEL` times as many.
     pub stride: usize,
     pub panels: &'a [i8],
     pub scales: &'a [f32],
     pub excess: &'a [i32],
 }
 
-/// The rows of one tile: the sums of `PANELS` panels with each.
+/// The sums of one tile: for each of R rows, those of `PANELS` panels.
 type Sums<const R: usize, const PANELS: usize> = [[[i32; PANEL]; PANELS]; R];
 
 impl<'a> Tile<'a> {
@@ -80,7 +80,7 @@ impl<'a> Tile<'a> {
         std::array::from_fn(|row| &self.numbers[row * self.stride..][..self.stride])
     }
 
-    /// The first PANELS panels, each of them one group after the other.
+    /// The first PANELS panels, each stored group by group.
     #[inline(always)]
     fn panels<const PANELS: usize>(self) -> [&'a [i8]; PANELS] {
         let bytes = self.stride * PANEL;
@@ -103,7 +103,8 @@ impl<'a> Tile<'a> {
         }
     }
 
-    /// Scales the sums of the first rows and panels, and writes `width` numbers to each row of `out`.
+    /// Scales the sums of a tile's rows and panels, and writes `width` numbers to each row of
+    /// `out`.
     #[inline(always)]
     fn store<const R: usize, const P: usize>(self, sums: Sums<R, P>, out: &mut [f32], stride: usize, width: usize) {
         for ((out, sums), row_scale) in out.chunks_mut(stride).zip(&sums).zip(self.row_scales) {
@@ -122,9 +123,9 @@ impl<'a> Tile<'a> {
     }
 }
 
-/// Covers `out` [rows, outputs] with tiles of `$panels` panels and one of the listed numbers of rows, the largest first
-/// and 1 last; `$sums::<R, P>(tile)` computes the sums of one. A macro, so that all of it is compiled with the caller's
-/// instruction set.
+/// Covers `out` [rows, outputs] with tiles of `$panels` panels and one of the listed row counts,
+/// the largest first and 1 last; `$sums::<R, P>(tile)` computes the sums of one tile. A macro, so
+/// that everything is compiled with the caller's instruction set.
 macro_rules! cover {
     ($tile:expr, $out:expr, $outputs:expr, $panels:literal, [$($rows:literal),+], $sums:path) => {{
         let (all, outputs) = ($tile, $outputs);
@@ -160,20 +161,21 @@ macro_rules! cover {
     };
 }
 
-/// Writes all rows times all panels to `out` [rows, outputs]; there is at least one row.
+/// Writes the products of all rows and all panels to `out` [rows, outputs]; there is at least one
+/// row.
 pub(super) fn multiply(dot: Dot, tile: Tile, out: &mut [f32], outputs: usize) {
     match dot.0 {
         Level::Portable => cover!(tile, out, outputs, 1, [4, 1], portable),
-        // SAFETY: a `Dot` of this level exists only after the processor was seen to have AVX2.
+        // SAFETY: a `Dot` of this level exists only if the processor has AVX2.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => unsafe { x86::avx2(tile, out, outputs) },
-        // SAFETY: a `Dot` of this level exists only after the processor was seen to have AVX2 and AVX-VNNI.
+        // SAFETY: a `Dot` of this level exists only if the processor has AVX2 and AVX-VNNI.
         #[cfg(target_arch = "x86_64")]
         Level::AvxVnni => unsafe { x86::avx_vnni(tile, out, outputs) },
-        // SAFETY: a `Dot` of this level exists only after the processor was seen to have AVX-512F and AVX-512 VNNI.
+        // SAFETY: a `Dot` of this level exists only if the processor has AVX-512F and AVX-512 VNNI.
         #[cfg(target_arch = "x86_64")]
         Level::Avx512Vnni => unsafe { x86::avx512_vnni(tile, out, outputs) },
-        // SAFETY: a `Dot` of this level exists only after the processor was seen to have dot products.
+        // SAFETY: a `Dot` of this level exists only if the processor has dot products.
         #[cfg(target_arch = "aarch64")]
         Level::DotProduct => unsafe { arm::dot_product(tile, out, outputs) },
     }
@@ -212,7 +214,8 @@ mod x86 {
         for group in 0..tile.stride / GROUP {
             let mut weights = [_mm512_setzero_si512(); P];
             for (weights, panel) in weights.iter_mut().zip(panels) {
-                // SAFETY: a panel has 64 bytes for each group of the rows, and the load asks for no alignment.
+                // SAFETY: a panel has 64 bytes for each group of the rows, and the load requires no
+                // alignment.
                 *weights = unsafe { _mm512_loadu_si512(panel.as_ptr().add(group * GROUP * PANEL).cast()) };
             }
             for (sums, row) in sums.iter_mut().zip(rows) {
@@ -226,7 +229,8 @@ mod x86 {
         }
         let mut stored = [[[0; PANEL]; P]; R];
         for (stored, sum) in stored.as_flattened_mut().iter_mut().zip(sums.as_flattened()) {
-            // SAFETY: sixteen whole numbers are as long as the register, and the store asks for no alignment.
+            // SAFETY: sixteen integers are as long as the register, and the store requires no
+            // alignment.
             unsafe { _mm512_storeu_si512(stored.as_mut_ptr().cast(), *sum) };
         }
         stored
@@ -245,7 +249,8 @@ mod x86 {
         for (at, panel) in panels.into_iter().enumerate() {
             let mut sums = [[_mm256_setzero_si256(); 2]; R];
             for group in 0..tile.stride / GROUP {
-                // SAFETY: a panel has 64 bytes for each group of the rows, and the loads ask for no alignment.
+                // SAFETY: a panel has 64 bytes for each group of the rows, and the loads require no
+                // alignment.
                 let weights: [__m256i; 2] = unsafe {
                     let first = panel.as_ptr().add(group * GROUP * PANEL);
                     [_mm256_loadu_si256(first.cast()), _mm256_loadu_si256(first.add(32).cast())]
@@ -261,7 +266,8 @@ mod x86 {
             }
             for (stored, sums) in stored.iter_mut().zip(sums) {
                 for (half, sum) in stored[at].as_chunks_mut::<8>().0.iter_mut().zip(sums) {
-                    // SAFETY: eight whole numbers are as long as the register, and the store asks for no alignment.
+                    // SAFETY: eight integers are as long as the register, and the store requires no
+                    // alignment.
                     unsafe { _mm256_storeu_si256(half.as_mut_ptr().cast(), sum) };
                 }
             }
@@ -269,7 +275,8 @@ mod x86 {
         stored
     }
 
-    /// Three rows by one panel: without VNNI bytes become 16-bit numbers first, so a panel takes four registers of sums.
+    /// Three rows by one panel: without VNNI, bytes are first widened to 16 bits, so a panel takes
+    /// four registers of sums.
     #[target_feature(enable = "avx2")]
     pub fn avx2(tile: Tile, out: &mut [f32], outputs: usize) {
         cover!(tile, out, outputs, 1, [3, 1], sums_widened);
@@ -290,7 +297,8 @@ mod x86 {
                     *factor = _mm256_cvtepu8_epi16(_mm_set1_epi32(four));
                 }
                 for quarter in 0..4 {
-                    // SAFETY: a panel has 64 bytes for each group of the rows, and the load asks for no alignment.
+                    // SAFETY: a panel has 64 bytes for each group of the rows, and the load
+                    // requires no alignment.
                     let bytes = unsafe {
                         _mm_loadu_si128(panel.as_ptr().add(group * GROUP * PANEL + quarter * 16).cast::<__m128i>())
                     };
@@ -303,7 +311,8 @@ mod x86 {
             for (stored, sums) in stored.iter_mut().zip(sums) {
                 for (four, sums) in stored[at].as_chunks_mut::<4>().0.iter_mut().zip(sums) {
                     let mut pairs = [0i32; 8];
-                    // SAFETY: eight whole numbers are as long as the register, and the store asks for no alignment.
+                    // SAFETY: eight integers are as long as the register, and the store requires no
+                    // alignment.
                     unsafe { _mm256_storeu_si256(pairs.as_mut_ptr().cast(), sums) };
                     *four = std::array::from_fn(|output| pairs[2 * output] + pairs[2 * output + 1]);
                 }
@@ -340,7 +349,8 @@ mod arm {
                 for (sums, row) in sums.iter_mut().zip(rows) {
                     // SAFETY: the row has four bytes for each group.
                     let four = unsafe { row.as_ptr().add(group * GROUP).cast::<u32>().read_unaligned() };
-                    // The instruction needs both sides signed: 128 is subtracted here, and the excess is added below.
+                    // The instruction needs both sides signed: 128 is subtracted here, and its
+                    // effect is added back below.
                     let four = vreinterpretq_s8_u32(vdupq_n_u32(four ^ 0x8080_8080));
                     for (sum, weights) in sums.iter_mut().zip(weights) {
                         // SAFETY: this function is compiled for processors with the instruction; it touches no memory.
@@ -356,7 +366,7 @@ mod arm {
             }
             for (stored, sums) in stored.iter_mut().zip(sums) {
                 for (quarter, sum) in sums.into_iter().enumerate() {
-                    // SAFETY: both sides are four whole numbers long.
+                    // SAFETY: both sides are four integers long.
                     unsafe { vst1q_s32(stored[at][quarter * 4..][..4].as_mut_ptr(), sum) };
                 }
                 for (sum, excess) in stored[at].iter_mut().zip(&tile.excess[at * PANEL..]) {

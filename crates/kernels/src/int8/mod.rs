@@ -1,7 +1,8 @@
 //! Matrix products with fixed weights in eight bits.
 //!
-//! They take a quarter of the memory of f32, and an instruction makes four to eight times as many products.
-//! Both sides are quantised symmetrically: a weight is `q * scale of its output`, an activation `q * scale of its row`,
+//! They take a quarter of the memory of f32, and one instruction computes four to eight times as
+//! many products. Both sides are quantised symmetrically: a weight is `q * scale of its output`, an
+//! activation `q * scale of its row`,
 //! |q| <= 127. Sums of eight-bit products are whole numbers, so every instruction set gives the same bits.
 
 mod dot;
@@ -19,12 +20,13 @@ pub struct Weights {
     panels: Vec<i8>,
     /// The scale of each output, padded like the panels.
     scales: Vec<f32>,
-    /// 128 times the sum of each output's weights: what the offset of 128 in the activations adds to its result.
+    /// 128 times the sum of each output's weights: the amount by which the activations' offset of
+    /// 128 raises its result.
     excess: Vec<i32>,
 }
 
 impl Weights {
-    /// Quantises `rows` [outputs, inputs], each output by its own largest weight.
+    /// Quantises `rows` [outputs, inputs], scaling each output by its own largest weight.
     ///
     /// # Panics
     /// When `rows` has another size.
@@ -69,14 +71,14 @@ impl Weights {
 /// Rows of numbers quantised to eight bits.
 #[derive(Clone, Debug, Default)]
 pub struct Activations {
-    /// q + 128 of each number, every row padded with 128 to whole groups of four.
+    /// q + 128 of each number; every row is padded with 128 to whole groups of four.
     numbers: Vec<u8>,
     /// The scale of each row.
     scales: Vec<f32>,
 }
 
 impl Activations {
-    /// Quantises `rows` [_, width], each row by its own largest number.
+    /// Quantises `rows` [_, width], scaling each row by its own largest number.
     ///
     /// # Panics
     /// When `rows` is not a whole number of rows of a positive `width`.
@@ -107,13 +109,14 @@ fn round<const FMA: bool>(rows: &[f32], width: usize, numbers: &mut [u8], scales
     }
 }
 
-/// Writes q + 128 of each number to `out`; returns the scale. A row of zeros has scale 0, a row with an infinite number
-/// an infinite one. A NaN counts as 0, and so does every number of an infinite row.
+/// Writes q + 128 of each number to `out`; returns the scale. A row of zeros has scale 0, and a row
+/// with an infinite number has an infinite scale. NaN counts as 0, as does every number of an
+/// infinite row.
 #[inline(always)]
 fn round_row<const FMA: bool>(row: &[f32], out: &mut [u8]) -> f32 {
     const LANES: usize = 16;
-    /// 1.5 * 2^23, where neighbouring floats differ by one, plus 128: adding it leaves the rounded number plus 128 in
-    /// the lowest byte.
+    /// 1.5 * 2^23, where neighbouring floats differ by one, plus 128: adding it leaves the rounded
+    /// number plus 128 in the lowest byte.
     const MOVED: f32 = 12_582_912.0 + 128.0;
     let (blocks, rest) = row.as_chunks::<LANES>();
     let mut lanes = [0.0f32; LANES];
@@ -124,7 +127,7 @@ fn round_row<const FMA: bool>(row: &[f32], out: &mut [u8]) -> f32 {
         }
     }
     let largest = lanes.iter().chain(rest).fold(0.0f32, |largest, x| if x.abs() > largest { x.abs() } else { largest });
-    // Below this the inverse would overflow; such a row counts as zeros.
+    // Below this the inverse would overflow; such a row is treated as zeros.
     let scale = if largest > 1e-30 { largest / 127.0 } else { 0.0 };
     let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
     for (x, out) in row.iter().zip(out.iter_mut()) {
@@ -136,10 +139,10 @@ fn round_row<const FMA: bool>(row: &[f32], out: &mut [u8]) -> f32 {
     scale
 }
 
-/// `x` [n, inputs] times the transposed weights: writes [n, outputs] to `out`.
+/// Multiplies `x` [n, inputs] by the transposed weights and writes [n, outputs] to `out`.
 ///
 /// # Panics
-/// When `x` has rows of another width, or `out` another size.
+/// When the rows of `x` have another width, or `out` another size.
 pub fn matmul(x: &Activations, weights: &Weights, out: &mut [f32]) {
     matmul_with(Dot::best(), x, weights, out);
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The product in f64 of the numbers before they were rounded.
+/// The product in f64 of the unrounded numbers.
 fn exact(x: &[f32], rows: &[f32], inputs: usize) -> Vec<f64> {
     let product = |x: &[f32], row: &[f32]| x.iter().zip(row).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
     x.chunks_exact(inputs).flat_map(|x| rows.chunks_exact(inputs).map(move |row| product(x, row))).collect()
@@ -20,7 +20,7 @@ fn check(x: &[f32], rows: &[f32], outputs: usize, inputs: usize) {
     let mut reference = vec![f32::NAN; count * outputs];
     matmul_with(Dot::PORTABLE, &activations, &weights, &mut reference);
     for dot in Dot::available() {
-        // A result that is not written stays NaN and fails the comparison.
+        // A value that is never written stays NaN and fails the comparison.
         let mut found = vec![f32::NAN; count * outputs];
         matmul_with(dot, &activations, &weights, &mut found);
         assert_eq!(found, reference, "{dot:?}");
@@ -28,7 +28,8 @@ fn check(x: &[f32], rows: &[f32], outputs: usize, inputs: usize) {
     let expected = exact(x, rows, inputs);
     for (at, (found, expected)) in reference.iter().zip(expected).enumerate() {
         let (x, row) = (&x[at / outputs * inputs..][..inputs], &rows[at % outputs * inputs..][..inputs]);
-        // Each factor is off by at most half a step of its side, which is 1 / 254 of its largest number.
+        // Each factor is off by at most half a quantisation step, which is 1 / 254 of its largest
+        // number.
         let bound = largest(x) * largest(row) * inputs as f64 * (2.0 / 254.0 + 1.0 / 254.0 / 254.0) + 1e-6;
         assert!((f64::from(*found) - expected).abs() <= bound, "place {at}: {found} is not {expected} ± {bound}");
     }
@@ -68,7 +69,7 @@ fn every_instruction_set_rounds_alike() {
         let found = filled(simd);
         assert_eq!(found.scales, reference.scales, "{simd:?}");
         for (found, expected) in found.numbers.iter().zip(&reference.numbers) {
-            // With or without FMA, a number near a half may be rounded up or down.
+            // With or without FMA, a number halfway between two integers may be rounded up or down.
             assert!(found.abs_diff(*expected) <= 1, "{simd:?}: {found} is not {expected}");
         }
     }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::child::Ended;
 use crate::protocol::{Event, Record, Usage};
 
-/// Longest answer that is kept, in characters; a person reads less.
+/// Longest answer that is kept, in characters; nobody reads more.
 const ANSWER_CHARS_MAX: usize = 200_000;
 
 #[derive(Clone, Debug)]
@@ -28,15 +28,15 @@ pub struct Said {
     pub cost: Option<Cost>,
 }
 
-/// The cost of the models in one request.
+/// The cost of the models for one request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Cost {
-    /// Calls of models that generate text.
+    /// Model calls that generate text.
     pub calls: usize,
     /// Tokens of the first prompt, and of all prompts together.
     pub first_prompt: usize,
     pub prompts: usize,
-    /// Tokens that models read (without prefix cache) and wrote.
+    /// Tokens that models read (outside the prefix cache) and wrote.
     pub tokens: usize,
 }
 
@@ -87,7 +87,7 @@ impl Agent {
         }
     }
 
-    /// The result, read from what the agent printed.
+    /// The result, parsed from the agent's output.
     pub fn said(&self, ended: &Ended) -> Said {
         let result = match self {
             Agent::Own { .. } => ended.stdout.lines().rev().find_map(finished).unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! Runs one program for a limited time, then ends it and every process in its process group.
+//! Runs one program for a limited time, then kills it and every process in its process group.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -16,15 +16,16 @@ use crate::tools::sandbox::Registered;
 const POLL_EVERY: Duration = Duration::from_millis(20);
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(3);
-/// A program that prints more than this is ended: a model that never stops writing must not fill the disk.
+/// A program that prints more than this is killed: a model that never stops writing must not fill
+/// the disk.
 const OUTPUT_BYTES_MAX: u64 = 256 << 20;
-/// Only this many last bytes of an output are read.
+/// Number of final bytes of an output that are read.
 const READ_BYTES_MAX: u64 = 32 << 20;
 
 #[derive(Clone, Debug)]
 pub struct Ended {
     pub success: bool,
-    /// Whether it was ended because its time was over or because it printed too much.
+    /// Whether it was killed because it ran too long or printed too much.
     pub cut: bool,
     pub stdout: String,
     pub stderr: String,
@@ -32,9 +33,10 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// The end of what it printed, stdout before stderr, for people who look for the reason of a failure.
+    /// The end of its output, stdout before stderr, for people who look for the reason of a
+    /// failure.
     pub fn tail(&self) -> String {
-        /// Characters; a failed test with its traceback fits.
+        /// In characters; a failed test with its traceback fits.
         const TAIL_MAX: usize = 2_000;
         let printed = format!("{}{}", self.stdout, self.stderr);
         let printed = printed.trim();
@@ -43,8 +45,8 @@ impl Ended {
     }
 }
 
-/// Runs `command` in its own process group for at most `limit`. Errors if it cannot be started and on cancellation, not
-/// if it fails.
+/// Runs `command` in its own process group for at most `limit`. Fails if it cannot be started or on
+/// cancellation, but not if the command fails.
 pub fn run(command: &mut Command, limit: Duration, cancel: &Cancel) -> Result<Ended> {
     let (mut stdout, mut stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
     command.stdin(Stdio::null()).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?).process_group(0);
@@ -85,14 +87,15 @@ fn last(output: &mut File) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A program and its process group, which is ended on drop.
+/// A program and its process group, which is killed on drop.
 struct Group(Child);
 
 impl Group {
-    /// Signals the group with the shell's `kill`, which needs no unsafe code. `name` is the signal's name there.
+    /// Signals the group with the shell's `kill`, which needs no unsafe code. `name` is the
+    /// signal's name there.
     fn signal(&self, name: &str) {
         let line = format!("kill -{name} -- -{}", self.0.id());
-        // It fails if the group is gone already, which is fine.
+        // This fails if the group is already gone, which is fine.
         let _ = Command::new("bash").args(["-c", &line]).stdout(Stdio::null()).stderr(Stdio::null()).status();
     }
 }
@@ -100,7 +103,8 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         if matches!(self.0.try_wait(), Ok(None)) {
-            // SIGTERM first: then monobloc ends the confined commands it runs, which have their own process groups.
+            // SIGTERM first: monobloc then kills the confined commands it runs, which have their
+            // own process groups.
             self.signal("TERM");
             let until = Instant::now() + GRACE;
             while matches!(self.0.try_wait(), Ok(None)) && Instant::now() < until {

@@ -1,4 +1,4 @@
-//! Copies projects, and finds what changed in a copy and which of these changes do harm.
+//! Copies projects, and finds the changes in a copy and the harmful ones among them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,9 +11,9 @@ use sha2::{Digest, Sha256};
 use crate::base::folder;
 use crate::index::{is_understood, language_of};
 
-/// Maximum number of files of a project: every case copies the whole project and reads it twice.
+/// Maximum number of files in a project: every case copies the whole project and reads it twice.
 const FILES_MAX: usize = 20_000;
-/// Maximum bytes of these files together.
+/// Maximum total bytes of these files.
 const BYTES_MAX: u64 = 4 << 30;
 const SMALL: &str = "cases are for small projects that can be read";
 /// Texts up to this size are kept in memory, to check whether they still parse.
@@ -25,7 +25,7 @@ const OTHER_AGENT: &str = ".aider";
 /// Written by `scripts/fetch-suites`; not part of the project.
 const FETCHED: &str = ".fetched";
 
-/// Every file of a project at one moment, by its path.
+/// Every file of a project at one moment, by path.
 pub struct State(BTreeMap<String, Content>);
 
 #[derive(PartialEq)]
@@ -78,8 +78,8 @@ impl State {
         paths.into_iter().filter_map(change).collect()
     }
 
-    /// Messages about `changes` that do harm: a file that matches none of `touch` was changed, or a file no longer
-    /// parses.
+    /// Messages about harmful `changes`: a changed file that matches none of `touch`, or a file
+    /// that no longer parses.
     pub fn harm(&self, after: &State, changes: &[Change], touch: &[String]) -> Vec<String> {
         let message = |change: &Change| {
             let Change { path, how } = change;
@@ -140,7 +140,8 @@ mod tests {
         check("", "a", false);
     }
 
-    /// The harm of writing `text` to the file `name` of a small project; the text `!` deletes the file.
+    /// The harm of writing `text` to the file `name` in a small project; the text `!` deletes the
+    /// file.
     fn harm(touch: &str, name: &str, text: &str) -> Vec<String> {
         let project = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {

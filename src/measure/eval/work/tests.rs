@@ -93,7 +93,7 @@ fn a_missing_project_is_reported_before_any_work() {
     check(Some("nothing"), "none of the 3 cases");
 }
 
-/// An agent whose model is played by hand, and shows half of what the model said last.
+/// An agent whose model is played by hand, and which shows half of the model's last words.
 #[test]
 fn an_answer_that_is_cut_is_told_from_a_whole_one() {
     let folder = tempfile::tempdir().unwrap();
@@ -120,7 +120,8 @@ fn an_answer_that_is_cut_is_told_from_a_whole_one() {
     assert_eq!(kept, [json!(0.5), json!(1.0)]);
 }
 
-/// The shipped suites can be read, ids are unique, and the held-out suite contains a project of its own.
+/// The shipped suites can be read, ids are unique, and the held-out suite contains a separate
+/// project.
 #[test]
 fn the_shipped_suites_are_valid() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/work");

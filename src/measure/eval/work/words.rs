@@ -1,4 +1,4 @@
-//! Finds how much of a hand-played model's last reply reached the user.
+//! Determines how much of a hand-played model's last reply reached the user.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,11 @@ use anyhow::{Context as _, Result};
 use serde_json::Value;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// Words of a reply and of an answer that are compared; a long explanation has 2,000.
+/// Maximum number of words of a reply and of an answer to compare; a long explanation has 2,000.
 const WORDS_MAX: usize = 20_000;
 
-/// The folder of a model server whose replies are written by hand, `001.reply.json` (`{"content": …}`) or `001.reply.md` each.
+/// The folder of a model server with hand-written replies, each `001.reply.json` (`{"content": …}`)
+/// or `001.reply.md`.
 #[derive(Clone, Debug)]
 pub struct Replies(PathBuf);
 
@@ -26,7 +27,7 @@ impl Replies {
         names.filter_map(|name| number(&name.to_string_lossy())).max().unwrap_or(0)
     }
 
-    /// The words of the latest reply besides its calls, if it came after number `before`.
+    /// The words of the latest reply without its calls, if it came after number `before`.
     pub fn last_words(&self, before: usize) -> Option<String> {
         let latest = self.latest();
         if latest <= before {
@@ -47,7 +48,8 @@ fn number(name: &str) -> Option<usize> {
     matches!(ending, "reply.json" | "reply.md").then(|| number.parse().ok())?
 }
 
-/// The share of the words of `said` that `shown` has in the same order, from 0 to 1. Marks, blanks and punctuation do not count.
+/// The share of the words of `said` that occur in `shown` in the same order, from 0 to 1. Markup,
+/// blanks and punctuation do not count.
 pub fn kept(said: &str, shown: &str) -> f64 {
     let (said, shown) = (words(said), words(shown));
     let equal = |op: DiffOp| if let DiffOp::Equal { len, .. } = op { len } else { 0 };

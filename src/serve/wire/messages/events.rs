@@ -1,4 +1,4 @@
-//! Writes answers in the shape of `/v1/messages`: blocks of text, thoughts and tool calls.
+//! Writes answers in the form of `/v1/messages`: blocks of text, thoughts and tool calls.
 
 use serde_json::{Value, json};
 
@@ -7,15 +7,16 @@ use crate::serve::problem::Problem;
 use crate::serve::reply::{Delta, End, Reason, Whole};
 use crate::serve::wire::stream::{Wire, named};
 
-/// The blocks that come in pieces.
+/// The blocks that arrive in pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Block {
     Text,
     Thinking,
 }
 
-/// Signs of life after which an empty piece of text is sent instead of a `ping`: Claude Code counts no pings, and gives up after
-/// five minutes. Answers that begin sooner have no empty block before them.
+/// Signs of life after which an empty piece of text is sent instead of a `ping`: Claude Code does
+/// not count pings, and gives up after five minutes. Answers that begin sooner have no empty block
+/// before them.
 const PINGS_MAX: usize = 12;
 
 /// Writes one answer.
@@ -37,7 +38,7 @@ impl Events {
         Events { id: fresh_id("msg_"), model, stop, open: None, index: 0, pings: 0 }
     }
 
-    /// The message with this content; before its end nothing is known of usage and reason.
+    /// The message with this content; before its end, usage and reason are unknown.
     fn message(&self, content: &[Value], end: Option<End>) -> Value {
         let (reason, stop) = end.map(|end| self.reason(end)).unzip();
         json!({
@@ -84,7 +85,7 @@ impl Events {
 
     fn call(&mut self, call: &Call) -> Vec<String> {
         let mut events = Vec::from_iter(self.close());
-        // Clients begin with an empty input and add to it.
+        // Clients begin with an empty input and append to it.
         events.push(self.start(tool_use(call, json!({}))));
         let input = json!(call.arguments).to_string();
         events.push(self.change(json!({ "type": "input_json_delta", "partial_json": input })));
@@ -115,13 +116,13 @@ impl Events {
         named(&json!({ "type": "content_block_stop", "index": index }))
     }
 
-    /// Ends the block that is open.
+    /// Ends the open block.
     fn close(&mut self) -> Option<String> {
         self.open.take().map(|_| self.stop())
     }
 }
 
-/// Anthropic counts tokens that were in the cache apart from those that were read.
+/// Anthropic counts cached tokens separately from those that were read.
 fn usage(end: End) -> Value {
     json!({
         "input_tokens": end.prompt.saturating_sub(end.cached),

@@ -1,4 +1,4 @@
-//! Anthropic's `/v1/messages` and `/v1/messages/count_tokens`, which Claude Code speaks.
+//! Anthropic's `/v1/messages` and `/v1/messages/count_tokens`, which Claude Code uses.
 
 mod events;
 mod request;
@@ -44,7 +44,8 @@ pub fn refused(problem: &Problem) -> Response {
     super::refused(problem, error(problem))
 }
 
-/// A problem as Anthropic's clients read it: `{"type": "error", "error": {type, message}}`.
+/// A problem in the form that Anthropic's clients expect:
+/// `{"type": "error", "error": {type, message}}`.
 fn error(problem: &Problem) -> Value {
     let kind = match problem.kind {
         Kind::Invalid | Kind::TooLong { .. } => "invalid_request_error",
@@ -56,7 +57,7 @@ fn error(problem: &Problem) -> Value {
         Kind::Failed => "api_error",
     };
     let message = match problem.kind {
-        // Clients find the overflow, and how far to compact, by these words and numbers.
+        // Clients recognise the overflow, and how far to compact, by these words and numbers.
         Kind::TooLong { prompt, context } => format!("prompt is too long: {prompt} tokens > {context} maximum"),
         _ => problem.message.clone(),
     };

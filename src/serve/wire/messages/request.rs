@@ -9,9 +9,10 @@ use crate::serve::wire::body::{Fields, Ignored};
 use crate::serve::wire::conversation::{self, Conversation};
 use crate::serve::wire::fields;
 
-/// Claude Code puts this line at the front of the system text: `x-anthropic-billing-header: cc_version=…; cch=fa690;`.
-/// Its `cch` is new in each request. The model has no use for the line, and with it no prompt would begin like the one
-/// before, so that nothing of the cache could be used (ggml-org/llama.cpp#20623, anthropics/claude-code#68900).
+/// Claude Code puts this line at the front of the system text:
+/// `x-anthropic-billing-header: cc_version=…; cch=fa690;`. Its `cch` is new in each request. The
+/// model has no use for the line, and with it no prompt would begin like the previous one, so the
+/// cache could not be used (ggml-org/llama.cpp#20623, anthropics/claude-code#68900).
 const BILLING_LINE: &str = "x-anthropic-billing-header:";
 
 #[derive(Debug, Deserialize)]
@@ -21,7 +22,7 @@ struct Message {
     content: Value,
 }
 
-/// The request in `fields`, of which `model` and `stream` are taken already.
+/// The request in `fields`, from which `model` and `stream` have already been taken.
 pub fn read(mut fields: Fields, model: Model) -> Result<(Ask, Ignored), Problem> {
     let mut conversation = Conversation::default();
     let system = fields.take::<Value>("system")?.unwrap_or_default();
@@ -33,7 +34,8 @@ pub fn read(mut fields: Fields, model: Model) -> Result<(Ask, Ignored), Problem>
         read_message(&mut conversation, &message)?;
     }
     let (tools, choice): (Option<Vec<Value>>, Option<Value>) = (fields.take("tools")?, fields.take("tool_choice")?);
-    // Tools with a kind of their own, such as `web_search_20250305`, run at Anthropic or have a schema of its own.
+    // Tools with a special type, such as `web_search_20250305`, run at Anthropic or have a special
+    // schema.
     let tools = tools.iter().flatten().filter(|tool| matches!(tool["type"].as_str(), None | Some("custom")));
     let thinking: Option<Map<String, Value>> = fields.take("thinking")?;
     let output: Option<Map<String, Value>> = fields.take("output_config")?;
@@ -49,7 +51,8 @@ pub fn read(mut fields: Fields, model: Model) -> Result<(Ask, Ignored), Problem>
         max_tokens: fields.take("max_tokens")?,
         stop: fields.take("stop_sequences")?.unwrap_or_default(),
         sampling: fields.sampling()?,
-        // Without the field Anthropic's models do not think, and simple clients take the first block for the text.
+        // Without the field Anthropic's models do not think, and simple clients take the first
+        // block to be the text.
         thoughts: match &thinking {
             None => Thoughts::Off,
             given => fields::thinking(given.as_ref())?,
@@ -59,7 +62,7 @@ pub fn read(mut fields: Fields, model: Model) -> Result<(Ask, Ignored), Problem>
     Ok((ask, fields.rest()?))
 }
 
-/// The blocks of a text, which is one itself if it has none.
+/// The blocks of a text, which is a block itself if it has none.
 fn blocks(text: &Value) -> &[Value] {
     text.as_array().map_or(std::slice::from_ref(text), Vec::as_slice)
 }
@@ -86,10 +89,12 @@ fn read_message(conversation: &mut Conversation, message: &Message) -> Result<()
                 let text = if block["is_error"] == true { format!("Error: {text}") } else { text };
                 conversation.result(block["tool_use_id"].as_str().unwrap_or_default(), text);
             }
-            // Thoughts of earlier turns are not read again, and this server has no tools of its own that it called.
+            // The model does not read thoughts of earlier turns again, and this server has no tools
+            // of its own to call.
             "thinking" | "redacted_thinking" | "server_tool_use" => {}
             kind if kind.ends_with("_tool_result") => {}
-            // Claude Code adds messages of the role `system` in the middle, with the tokens that are left.
+            // Claude Code adds messages with the role `system` in the middle, with the remaining
+            // tokens.
             _ => conversation.say("messages", &message.role, &text("messages", &message.content, block)?)?,
         }
     }

@@ -1,4 +1,4 @@
-//! Writes an answer as the response of `/v1/responses` and its events: items that are added, grow and are done.
+//! Writes an answer as the response of `/v1/responses` and its events: items are added, grow and are done.
 
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ impl Said {
     }
 }
 
-/// An item that grows.
+/// An item in progress.
 #[derive(Debug)]
 struct Growing {
     said: Said,
@@ -115,14 +115,14 @@ impl Events {
             "input_tokens": end.prompt,
             "input_tokens_details": { "cached_tokens": end.cached, "cache_write_tokens": 0 },
             "output_tokens": end.generated,
-            // Tokens of thoughts are not counted apart.
+            // Tokens of thoughts are not counted separately.
             "output_tokens_details": { "reasoning_tokens": 0 },
             "total_tokens": end.prompt + end.generated,
         });
         response
     }
 
-    /// An event. Its name is its type, and all have numbers.
+    /// An event. Its name is its type, and all events are numbered.
     fn event(&mut self, kind: &str, fields: Value) -> String {
         let mut event = json!({ "type": kind, "sequence_number": self.sequence });
         self.sequence += 1;
@@ -137,12 +137,12 @@ impl Events {
         self.event(kind, json!({ "response": response }))
     }
 
-    /// An event about the item that comes after those that are finished.
+    /// An event about the item after the finished ones.
     fn item(&mut self, kind: &str, item: Value) -> String {
         self.event(kind, json!({ "output_index": self.output.len(), "item": item }))
     }
 
-    /// An event about the one part of the item that grows.
+    /// An event about the only part of the item in progress.
     fn part(&mut self, kind: &str, id: &str, mut fields: Value) -> String {
         fields["item_id"] = id.into();
         fields["output_index"] = self.output.len().into();
@@ -176,7 +176,7 @@ impl Events {
         events
     }
 
-    /// Ends the item that grows, if one does.
+    /// Ends the item in progress, if any.
     fn close(&mut self, status: &str) -> Vec<String> {
         let Some(Growing { said, id, text }) = self.growing.take() else { return Vec::new() };
         let part = said.part(&text);
@@ -214,13 +214,13 @@ impl Events {
     }
 }
 
-/// The status of a response, and of the item that it ended in.
+/// The status of a response, and of the item in which it ended.
 fn status(end: End) -> &'static str {
     if end.reason == Reason::Length { "incomplete" } else { "completed" }
 }
 
 impl Wire for Events {
-    /// The items are made as for a stream, whose events nobody reads.
+    /// The items are built as for a stream, whose events are discarded.
     fn whole(mut self, whole: &Whole) -> Value {
         self.piece(Said::Thinking, &whole.thinking);
         self.piece(Said::Text, &whole.text);
@@ -241,7 +241,8 @@ impl Wire for Events {
             Delta::Text(text, _) => self.piece(Said::Text, &text),
             Delta::Thinking(text) => self.piece(Said::Thinking, &text),
             Delta::Call(call) => self.call(&call),
-            // codex waits on after any event, and openai-python takes the event as often as it comes.
+            // codex keeps waiting after any event, and openai-python accepts the event any number
+            // of times.
             Delta::Alive => vec![self.state("response.in_progress", self.response("in_progress"))],
             Delta::Finished(end) => {
                 let mut events = self.close(status(end));
@@ -252,7 +253,7 @@ impl Wire for Events {
     }
 
     fn failed(&mut self, problem: &Problem) -> Vec<String> {
-        // codex acts on these codes: it compacts, gives up, or tries again.
+        // codex acts on these codes: it compacts, gives up, or retries.
         let code = match problem.kind {
             Kind::TooLong { .. } => "context_length_exceeded",
             Kind::Invalid => "invalid_prompt",
@@ -264,8 +265,9 @@ impl Wire for Events {
         vec![self.state("response.failed", response)]
     }
 
-    /// codex compacts the conversation only if it reads of the overflow in a stream. A status of 400 is the end of its turn,
-    /// whatever the code (`map_api_error` in codex-rs/codex-api/src/api_bridge.rs).
+    /// codex compacts the conversation only if it reads about the overflow in a stream. A status of
+    /// 400 ends its turn, whatever the code (`map_api_error` in
+    /// codex-rs/codex-api/src/api_bridge.rs).
     fn tells(&self, problem: &Problem) -> bool {
         matches!(problem.kind, Kind::TooLong { .. })
     }
@@ -291,7 +293,7 @@ mod tests {
         End { reason, prompt: 10, cached: 4, generated: 7 }
     }
 
-    /// The events of an answer: begin, the deltas, the end.
+    /// The events of an answer: beginning, deltas, end.
     fn written(deltas: Vec<Delta>, reason: Reason) -> Vec<Value> {
         let mut events = events();
         let mut all = events.begin();

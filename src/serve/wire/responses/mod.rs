@@ -1,4 +1,4 @@
-//! OpenAI's `/v1/responses`, the only protocol that codex speaks.
+//! OpenAI's `/v1/responses`, the only protocol that codex uses.
 
 mod events;
 mod input;
@@ -27,10 +27,11 @@ pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Respons
     answered(streams, async move { server.reply(ask).await }, events).await.map(|response| ignored.told(response))
 }
 
-/// The request in `fields`, of which `model` and `stream` are taken already, with the client's tools.
+/// The request in `fields`, from which `model` and `stream` have already been taken, with the
+/// client's tools.
 fn read(mut fields: Fields, model: Model) -> Result<(Ask, Tools, Ignored), Problem> {
     needs_no_memory(&mut fields)?;
-    // Events come whole, with nothing in them that hides their length.
+    // Events arrive whole, without padding that hides their length.
     fields.take::<Value>("stream_options")?;
     let input = fields.take::<Value>("input")?.unwrap_or_default();
     let mut tools = Tools::default();
@@ -63,7 +64,8 @@ fn read(mut fields: Fields, model: Model) -> Result<(Ask, Tools, Ignored), Probl
     Ok((ask, tools, fields.rest()?))
 }
 
-/// Refuses what needs a server that keeps answers, or parts of an answer that are not there.
+/// Refuses fields that need a server with stored answers, or request parts of an answer that do not
+/// exist here.
 fn needs_no_memory(fields: &mut Fields) -> Result<(), Problem> {
     let asked: [(Option<Value>, &'static str, &str); 3] = [
         (fields.take("previous_response_id")?, "previous_response_id", "send the whole conversation in `input`"),

@@ -1,8 +1,9 @@
-//! Offers the tools of a request to `/v1/responses` to the model, and turns its calls back into the client's.
+//! Offers the tools in a request to `/v1/responses` to the model, and converts its calls back into the client's.
 //!
 //! codex sends the tools of an MCP server in one namespace:
-//! `{"type": "namespace", "name": "mcp__docs", "tools": [{"type": "function", "name": "find", …}]}`. For the model
-//! the tool is `mcp__docs__find`. codex takes the call only with `namespace` and `name` apart (openai/codex#23186).
+//! `{"type": "namespace", "name": "mcp__docs", "tools": [{"type": "function", "name": "find", …}]}`.
+//! For the model the tool is `mcp__docs__find`. codex accepts the call only with separate
+//! `namespace` and `name` (openai/codex#23186).
 
 use serde_json::{Map, Value, json};
 
@@ -14,7 +15,8 @@ use crate::tools::ToolSpec;
 /// The argument of a custom tool, which takes one text.
 pub const INPUT: &str = "input";
 
-/// codex gives tools that it has itself this namespace, and takes a call without one for theirs.
+/// codex puts its own tools in this namespace, and treats a call without a namespace as one of
+/// them.
 const OWN: &str = "functions";
 
 /// The name of a tool in the model's prompt.
@@ -26,7 +28,7 @@ pub fn flat(namespace: Option<&str>, name: &str) -> String {
     }
 }
 
-/// The client's tools, in its order, in which the prompt lists them.
+/// The client's tools in the client's order, which the prompt uses.
 #[derive(Debug, Default)]
 pub struct Tools {
     tools: Vec<Tool>,
@@ -68,7 +70,8 @@ impl Tools {
         let mut spec = fields::tool(tool, parameters)?;
         let name = std::mem::take(&mut spec.name);
         spec.name = flat(namespace, &name);
-        // codex may send a tool both in `tools` and in the input. One too many is kept, for which the request is refused.
+        // codex may send a tool both in `tools` and in the input. One more than the limit is kept,
+        // so that the request is refused.
         let known = self.tools.iter().position(|known| known.spec.name == spec.name);
         let tool = Tool { spec, name, namespace: namespace.map(str::to_owned), custom };
         match known {
@@ -83,7 +86,7 @@ impl Tools {
         self.tools.iter().map(|tool| tool.spec.clone()).collect()
     }
 
-    /// Reads `tool_choice`. `allowed_tools` takes all others away.
+    /// Reads `tool_choice`. `allowed_tools` removes all others.
     pub fn choice(&mut self, choice: Option<&Value>) -> Result<Choice, Problem> {
         let Some(choice) = choice else { return Ok(Choice::Auto) };
         let named = |choice: &Value, name: &str| flat(choice["namespace"].as_str(), name);
@@ -99,7 +102,7 @@ impl Tools {
         })
     }
 
-    /// The client's tool that the model has called.
+    /// The client's tool that the model called.
     fn called(&self, call: &Call) -> Option<&Tool> {
         self.tools.iter().find(|tool| tool.spec.name == call.name)
     }
@@ -123,7 +126,7 @@ impl Tools {
         self.called(call).is_some_and(|tool| tool.custom)
     }
 
-    /// The arguments as the client reads them: JSON, or the one text of a custom tool.
+    /// The arguments as the client reads them: JSON, or the single text of a custom tool.
     pub fn input(&self, call: &Call) -> String {
         match call.arguments.get(INPUT) {
             Some(Value::String(input)) if self.is_custom(call) => input.clone(),
@@ -132,7 +135,7 @@ impl Tools {
     }
 }
 
-/// The schema of a custom tool. The grammar of its input is put into its description as text.
+/// The schema of a custom tool. The grammar of its input goes into its description as text.
 fn custom_parameters(format: &Value) -> Value {
     let mut input = Map::from_iter([("type".to_owned(), json!("string"))]);
     if let Some(grammar) = format["definition"].as_str() {

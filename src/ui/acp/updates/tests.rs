@@ -1,4 +1,4 @@
-//! The updates that a client gets for the events of a turn.
+//! Tests the updates that a client receives for the events of a turn.
 
 use serde_json::json;
 

@@ -6,7 +6,8 @@ use clap::Args;
 use crate::app::App;
 use crate::measure::bench::ab::{self, CASES, Run};
 
-/// Run three requests of 1, 2 and 5 steps through the single-model loop and through the orchestrator
+/// Run three requests of 1, 2 and 5 steps through the single-model loop and through the
+/// orchestrator
 #[derive(Args)]
 pub struct Ab {
     /// Print the figures as one JSON object on the last line
@@ -19,7 +20,7 @@ pub struct Ab {
 
 impl Ab {
     pub async fn run(self, app: &App) -> Result<()> {
-        // Both ways share the models, so that neither pays for loading them.
+        // Both modes share the models, so that neither pays for loading them.
         let (pool, embedder) = (app.pool(app.registry()?), super::super::embedder(app));
         let mut runs = Vec::new();
         let numbered = CASES.iter().zip(1..);
@@ -52,7 +53,7 @@ impl Ab {
     }
 }
 
-/// A line for each run, then their sum.
+/// One line per run, then their sum.
 fn print(way: &str, runs: &[Run]) {
     let line = |what: &str, runs: &[Run]| {
         let wall = runs.iter().map(|run| run.wall_ms).sum::<u64>() as f64 / 1000.0;

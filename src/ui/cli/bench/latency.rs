@@ -21,7 +21,7 @@ pub struct Latency {
     /// Rounds; figures are their medians
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=20))]
     rounds: u8,
-    /// Also measure the decoder alone, to see what the engine costs per token
+    /// Also measure the decoder alone, to see the engine's overhead per token
     #[arg(long)]
     bare: bool,
 }
@@ -34,7 +34,7 @@ impl Latency {
             rounds: usize::from(self.rounds),
             bare: self.bare,
         };
-        // Room for the prompt, the answer and the question of the second turn.
+        // Room for the prompt, the answer and the second turn's question.
         let context = self.prompt + self.prompt / 10 + self.generate + 64;
         let measure = async |file, kv_type| {
             let setting = Setting { file, context, slots: 1, kv_type, flash: app.config.flash_attention };

@@ -13,13 +13,14 @@ use crate::measure::bench::memory::{self, Case, Row};
 pub struct Memory {
     #[command(flatten)]
     models: super::Models,
-    /// Tokens per slot, one case for each
+    /// Tokens per slot; several values give one case each
     #[arg(long, value_delimiter = ',', default_values_t = [512, 2048], value_parser = clap::value_parser!(u32).range(64..))]
     contexts: Vec<u32>,
-    /// Numbers of slots, one case for each
+    /// Numbers of slots; several values give one case each
     #[arg(long, value_delimiter = ',', default_values_t = [1, 2], value_parser = clap::value_parser!(u8).range(1..=16))]
     slots: Vec<u8>,
-    /// Allocate nothing, and compare the memory of the context with what llama.cpp would take (also for `synth --hollow`)
+    /// Allocate nothing, and compare the memory of the context with what llama.cpp would take (also
+    /// for `synth --hollow`)
     #[arg(long)]
     dry: bool,
 }

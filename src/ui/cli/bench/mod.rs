@@ -73,7 +73,8 @@ impl Models {
         files.into_iter().map(|file| Ok((file.clone(), app.kv_type(self.kv_type.as_deref(), &file)?))).collect()
     }
 
-    /// Runs `measure` on each file and prints its figures; with `--json`, prints all figures as one object at the end.
+    /// Runs `measure` on each file and prints its figures; with `--json`, prints all figures as one
+    /// object at the end.
     async fn each(&self, app: &App, measure: impl AsyncFn(PathBuf, String) -> Result<Figures>) -> Result<()> {
         let mut models = Vec::new();
         for (file, kv_type) in self.files(app)? {

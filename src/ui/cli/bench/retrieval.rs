@@ -1,4 +1,4 @@
-//! `monobloc bench retrieval`: measures what finding code in a project costs.
+//! `monobloc bench retrieval`: measures the cost of finding code in a project.
 
 use std::path::PathBuf;
 

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use crate::base::visible;
 use crate::protocol::{Asks, Decision, Proposal};
 
-/// Unclear answers after which the call is rejected.
+/// Number of unclear answers after which the call is rejected.
 const TRIES: usize = 3;
 
 /// The possible answers, each with its letter.
@@ -20,14 +20,14 @@ fn choices(proposal: &Proposal) -> String {
     format!("[y]es,{always} [n]o, [e]dit the arguments")
 }
 
-/// A question that waits for a line of input. Dropping it takes the question back.
+/// A question that waits for a line of input. Dropping it withdraws the question.
 pub struct Question {
     proposal: Proposal,
     reply: oneshot::Sender<Decision>,
     tries: usize,
-    /// Whether the next line holds the new arguments.
+    /// Whether the next line contains the new arguments.
     editing: bool,
-    /// The values that were given so far, where values are asked for.
+    /// The values given so far, if values are requested.
     values: Vec<String>,
 }
 
@@ -39,7 +39,7 @@ impl Question {
     /// The text before the cursor.
     pub fn prompt(&self) -> String {
         if let Some(name) = self.proposal.wanted().get(self.values.len()) {
-            let asked = visible(&format!("{}; an empty line leaves it undone\n{name}", self.proposal.reason));
+            let asked = visible(&format!("{}; an empty line skips it\n{name}", self.proposal.reason));
             format!("{} {asked}: ", style("?").yellow().bold())
         } else if self.editing {
             let now = Value::Object(self.proposal.arguments.clone()).to_string();
@@ -83,7 +83,7 @@ impl Question {
             }
             (false, _) => return self.again(),
         };
-        // It fails if the turn was cancelled in the meantime, which then needs no decision.
+        // This fails if the turn was cancelled meanwhile, which then needs no decision.
         let _: Result<(), Decision> = self.reply.send(decision);
         None
     }
@@ -93,7 +93,7 @@ impl Question {
         matches!(self.proposal.asks, Asks::Stage { skips: Some(_) })
     }
 
-    /// The question again, unless there were too many unclear answers.
+    /// The same question again, unless there were too many unclear answers.
     fn again(mut self) -> Option<Question> {
         self.tries -= 1;
         if self.tries > 0 {

@@ -5,16 +5,17 @@ use std::thread;
 
 use tokio::sync::mpsc;
 
-/// Lines that are read ahead; then the reader waits.
+/// Number of lines read ahead; then the reader waits.
 const AHEAD: usize = 16;
 
-/// One line, or a message about what is wrong with it.
+/// One line, or a message about its fault.
 pub type Read1 = Result<String, String>;
 
 /// The lines of `input`; the channel closes at the end of the input.
 pub fn lines(input: impl BufRead + Send + 'static, line_bytes_max: usize) -> mpsc::Receiver<Read1> {
     let (sender, receiver) = mpsc::channel(AHEAD);
-    // Never joined: reading from a terminal cannot be interrupted, so the thread ends with the process.
+    // Never joined: reading from a terminal cannot be interrupted, so the thread ends with the
+    // process.
     thread::spawn(move || {
         let mut input = input;
         while let Some(line) = one(&mut input, line_bytes_max) {
@@ -36,7 +37,7 @@ fn one(input: &mut impl BufRead, line_bytes_max: usize) -> Option<Read1> {
     if read > line_bytes_max && bytes.last() != Some(&b'\n') {
         input.skip_until(b'\n').ok()?;
         return Some(Err(format!(
-            "the line is longer than the {line_bytes_max} bytes that are taken; put long text into a file of the project and name the file"
+            "the line is longer than {line_bytes_max} bytes; put long text into a file of the project and name the file"
         )));
     }
     let text =

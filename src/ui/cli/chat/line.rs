@@ -20,12 +20,12 @@ pub const COMMANDS: [(&str, &str); 17] = [
         "take back the last request that changed files; /undo keep, /undo force: what others changed stays, or not",
     ),
     ("/rewind C", "go back to a checkpoint, c3 say"),
-    ("/checkpoints", "the states to go back to"),
+    ("/checkpoints", "the states you can go back to"),
     ("/think N", "tokens that models may think before an answer; /think off, /think auto"),
     ("/resume", "the conversations of this project; /resume 1 goes on with the last one"),
     ("/mcp", "the resources and prompts of MCP servers: @SERVER:URI in a request, /SERVER:PROMPT WORDS as one"),
     ("/help", "this list"),
-    ("/exit", "end, after what was asked before; so does Ctrl-D"),
+    ("/exit", "quit after pending requests; so does Ctrl-D"),
     ("/quit", "the same"),
 ];
 
@@ -33,7 +33,7 @@ pub const COMMANDS: [(&str, &str); 17] = [
 pub fn help() -> String {
     let request = ("anything else", "is a request, as with `monobloc ask`");
     let rows = [request].into_iter().chain(COMMANDS).map(|(command, what)| format!("{command:<18} {what}\n"));
-    let end = "A NAME is planner, router, a file, or a part of a file's name. Ctrl-C ends the running request, and without one the conversation.";
+    let end = "A NAME is planner, router, a file, or a part of a file's name. Ctrl-C ends the running request or, if none runs, the conversation.";
     rows.collect::<String>() + end
 }
 
@@ -41,7 +41,7 @@ pub fn help() -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
     Nothing,
-    /// Answered at once, even while a request runs.
+    /// Answered immediately, even while a request runs.
     Show(Show),
     /// Queued and done in order.
     Work(Work),
@@ -49,7 +49,7 @@ pub enum Line {
     Wrong(String),
 }
 
-/// The subject of a command that shows something.
+/// What a command shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Show {
     Memory,
@@ -69,7 +69,7 @@ pub enum Work {
     /// Lists the resources and prompts of servers, which are started for it.
     Offers,
     Back(Back),
-    /// Continues the conversation of this number; 1 is the last one.
+    /// Continues the conversation with this number; 1 is the last one.
     Resume(usize),
     /// Sets how far models think from now on.
     Think(Think),
@@ -119,7 +119,7 @@ fn back(to: Option<&str>, how: &[&str]) -> Line {
     Line::Work(Work::Back(Back { to: to.map(str::to_owned), foreign }))
 }
 
-/// How a command is written, or which commands there are.
+/// The syntax of a command, or the list of commands.
 fn form(command: &str) -> String {
     let name = |form: &'static str| form.split(' ').next().unwrap_or_default();
     match COMMANDS.iter().find(|(form, _)| name(form) == command) {

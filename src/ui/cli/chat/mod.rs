@@ -25,14 +25,15 @@ use crate::protocol::{Event, Mode, Proposal, REQUEST_BYTES_MAX, Record};
 use crate::session::{Message, Session};
 use crate::ui::screen;
 
-/// Requests that wait behind the running one. If there are more, no line is read until one is done.
+/// Maximum number of requests waiting behind the running one. If it is reached, no line is read
+/// until one is done.
 pub(in crate::ui) const QUEUE_MAX: usize = 16;
 
-/// Start a conversation: models stay in memory between requests, /help lists the commands; takes the whole terminal, or reads
-/// line by line
+/// Start a conversation: models stay in memory between requests, /help lists the commands; uses the
+/// whole terminal, or reads line by line
 #[derive(Args, Default)]
 pub struct Chat {
-    /// Read and write line by line, on a terminal too
+    /// Read and write line by line, even on a terminal
     #[arg(long)]
     plain: bool,
     /// Print one JSON object per line instead of text
@@ -110,7 +111,7 @@ impl Conversation {
             tokio::select! {
                 line = lines.recv(), if room => match line {
                     Some(line) => self.hear(line)?,
-                    // At the end of the input an open question is taken back.
+                    // At the end of the input an open question is withdrawn.
                     None => (self.listening, self.question) = (false, None),
                 },
                 message = next(&mut self.running) => self.take(message)?,
@@ -155,7 +156,8 @@ impl Conversation {
                 self.question = Some(Question::new(proposal, reply));
                 self.prompt()
             }
-            // Nobody is asked: `--yes` approves; without a terminal the printer rejects and explains why.
+            // Nobody is asked: `--yes` approves; without a terminal the printer rejects and
+            // explains why.
             Some(Message::Approve { proposal, reply }) => {
                 let _ = reply.send(self.printer.consent(proposal, self.options.yes)?);
                 Ok(())
@@ -171,13 +173,14 @@ impl Conversation {
         }
     }
 
-    /// Whether the user is there to answer, and has not answered by `--yes`, which gives no values.
+    /// Whether the user can be asked and has not already answered with `--yes`, which gives no
+    /// values.
     fn asks(&self, proposal: &Proposal) -> bool {
         self.terminal && !self.options.json && !(self.options.yes && proposal.wanted().is_empty())
     }
 
-    /// The first Ctrl-C cancels the running work and clears the queue; a second one, or one with nothing running, ends
-    /// the program.
+    /// The first Ctrl-C cancels the running work and clears the queue; a second one, or one when
+    /// nothing is running, ends the program.
     fn interrupted(&mut self) -> Result<()> {
         match &self.running {
             Some(running) if !running.cancel.is_cancelled() => {

@@ -1,4 +1,4 @@
-//! Does what a line of a conversation asks for, for the line-based conversation and for the full screen.
+//! Does the work requested by a line of a conversation, for the line-based conversation and for the full screen.
 
 use std::sync::Arc;
 
@@ -14,10 +14,11 @@ use crate::protocol::{Ask, Event, Given, Mode, Op, Record};
 use crate::session::{Message, Session};
 use crate::ui::cli::{checkpoints, told};
 
-/// The newest checkpoints and conversations that are listed, and the changed files that are named.
+/// Maximum number of checkpoints and conversations listed, newest first, and of changed files
+/// named.
 const SHOWN_MAX: usize = 20;
 
-/// Work that is not done yet. Its messages end when it is.
+/// Work in progress. Its messages end when it does.
 pub struct Running {
     pub messages: mpsc::UnboundedReceiver<Message>,
     pub cancel: Cancel,
@@ -54,7 +55,7 @@ pub fn start(app: &App, session: &Arc<Session>, work: Work, mode: Mode, given: V
     Running { messages, cancel }
 }
 
-/// Events that `work` returns, or its failure.
+/// The events returned by `work`, or its failure.
 fn in_background(
     session: &Arc<Session>,
     work: impl FnOnce(&Session) -> Result<Vec<Event>> + Send + 'static,
@@ -64,7 +65,7 @@ fn in_background(
     tokio::task::spawn_blocking(move || {
         let events = work(&session).unwrap_or_else(|error| vec![Event::TurnFailed { error: told(&error) }]);
         for event in events {
-            // It fails if the receiver is gone, which is fine.
+            // This fails if the receiver is gone, which is fine.
             let _ = sender.send(Message::Record(Record::now(&session.conversation(), event)));
         }
     });
@@ -95,7 +96,7 @@ fn resume(session: &Session, number: usize) -> Result<Vec<Event>> {
         bail!("there is no conversation {number}; /resume lists all {}", talks.len());
     };
     session.resume(talk)?;
-    let text = format!("goes on after {} requests, the first of them: {}", talk.requests, talk.first);
+    let text = format!("continues after {} requests, the first: {}", talk.requests, talk.first);
     Ok(vec![Event::Notice { text }])
 }
 

@@ -1,4 +1,4 @@
-//! Writes a client's configuration into its file, or takes it out; shows the difference and says how to go back.
+//! Writes a client's configuration into its file, or removes it; shows the diff and says how to go back.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,14 @@ use super::setup::{Form, Setup};
 use super::{copies, entries};
 use crate::base::hex;
 
-/// Before the checksum of a file that monobloc made whole, so that it is taken away or renewed only while nobody else has changed it.
+/// Precedes the checksum of a file created by monobloc, so that it is removed or replaced only
+/// while nobody else has changed it.
 const MARK: &str = "# made by monobloc connect, which may replace or remove this file while it is unchanged: ";
 
 /// A change to a client's file, made or only shown.
 pub struct Change {
     pub file: PathBuf,
-    /// The unified difference; `None` if there is none.
+    /// The unified diff; `None` if there is none.
     pub diff: Option<String>,
     /// Whether the file was written or removed.
     pub changed: bool,
@@ -32,7 +33,7 @@ impl Change {
     }
 }
 
-/// Writes what `setup` says. With `dry_run` only the difference is returned.
+/// Writes the configuration in `setup`. With `dry_run` only returns the diff.
 pub fn write(client: &str, setup: &Setup, dry_run: bool) -> Result<Change> {
     let (file, old, new) = match &setup.form {
         Form::Entries { file, entries } => {
@@ -44,14 +45,14 @@ pub fn write(client: &str, setup: &Setup, dry_run: bool) -> Result<Change> {
             let old = copies::read(file)?;
             if old.as_deref().is_some_and(|old| !old.trim().is_empty() && !is_unchanged(old)) {
                 bail!(
-                    "{} is there, and YAML is not edited in place; copy what `monobloc connect {client}` prints",
+                    "{} exists, and YAML is not edited in place; copy what `monobloc connect {client}` prints",
                     file.display()
                 );
             }
             (file, old, format!("{MARK}{}\n{text}", sum(text)))
         }
         Form::Printed { place, .. } => {
-            bail!("nothing is written for {client}; `monobloc connect {client}` prints what belongs into {place}")
+            bail!("nothing is written for {client}; `monobloc connect {client}` prints what to put into {place}")
         }
     };
     if old.as_deref() == Some(new.as_str()) {
@@ -69,12 +70,12 @@ pub fn write(client: &str, setup: &Setup, dry_run: bool) -> Result<Change> {
     let kept = old.as_deref().map(|old| copies::keep(file, old)).transpose()?;
     copies::replace(file, &new)?;
     let before =
-        kept.map_or_else(|| "it was not there before".to_owned(), |copy| format!("the old one is {}", copy.display()));
-    let words = format!("wrote {}; {before}; `monobloc connect {client} --undo` goes back", file.display());
+        kept.map_or_else(|| "it did not exist before".to_owned(), |copy| format!("the old one is {}", copy.display()));
+    let words = format!("wrote {}; {before}; `monobloc connect {client} --undo` reverts this", file.display());
     Ok(Change { changed: true, words, ..change })
 }
 
-/// Whether monobloc made this text as a whole and nothing was changed since.
+/// Whether monobloc wrote this entire text and nothing has changed since.
 fn is_unchanged(text: &str) -> bool {
     let Some((first, rest)) = text.split_once('\n') else { return false };
     first.strip_prefix(MARK).is_some_and(|said| said == sum(rest))
@@ -85,14 +86,14 @@ fn sum(text: &str) -> String {
     hex(&Sha256::digest(text.as_bytes())[..8])
 }
 
-/// Takes out what [`write()`] wrote. With `dry_run` only the difference is returned.
+/// Removes what [`write()`] wrote. With `dry_run` only returns the diff.
 pub fn undo(client: &str, setup: &Setup, dry_run: bool) -> Result<Change> {
     let file = match &setup.form {
         Form::Entries { file, .. } | Form::Whole { file, .. } => file,
         Form::Printed { .. } => bail!("nothing is ever written for {client}, so there is nothing to remove"),
     };
     let Some(text) = copies::read(file)? else {
-        return Ok(Change::none(file, "is not there; nothing to remove"));
+        return Ok(Change::none(file, "does not exist; nothing to remove"));
     };
     let back = match &setup.form {
         Form::Entries { entries, .. } => back(file, &text, entries)?,
@@ -103,7 +104,7 @@ pub fn undo(client: &str, setup: &Setup, dry_run: bool) -> Result<Change> {
         _ => None,
     };
     let Some(Back { text: bare, copy }) = back else {
-        return Ok(Change::none(file, "has no entry of monobloc; nothing to remove"));
+        return Ok(Change::none(file, "has no entry for monobloc; nothing to remove"));
     };
     let change = Change {
         file: file.clone(),
@@ -122,26 +123,27 @@ pub fn undo(client: &str, setup: &Setup, dry_run: bool) -> Result<Change> {
         }
         (Some(bare), None) => {
             copies::replace(file, &bare)?;
-            format!("took monobloc out of {}; all else in it stays", file.display())
+            format!("removed monobloc from {}; everything else in it stays", file.display())
         }
         (None, _) => {
             fs::remove_file(file)?;
-            format!("removed {}, which had nothing but monobloc in it", file.display())
+            format!("removed {}, which contained only monobloc", file.display())
         }
     };
     Ok(Change { changed: true, words, ..change })
 }
 
-/// How a file gets rid of monobloc.
+/// How to remove monobloc from a file.
 #[derive(Default)]
 struct Back {
-    /// The text without it; `None` if the file was made by monobloc, and nothing else is in it.
+    /// The text without it; `None` if the file was created by monobloc and contains nothing else.
     text: Option<String>,
-    /// The kept copy with that text, which goes: apart from monobloc nothing has changed since.
+    /// The kept copy with that text, which is removed: apart from monobloc, nothing has changed
+    /// since.
     copy: Option<PathBuf>,
 }
 
-/// The way back; `None` if the file has no entry of monobloc.
+/// How to go back; `None` if the file has no entry of monobloc.
 fn back(file: &Path, text: &str, all: &[Entry]) -> Result<Option<Back>> {
     if !entries::has(file, text, all)? {
         return Ok(None);
@@ -158,7 +160,7 @@ fn back(file: &Path, text: &str, all: &[Entry]) -> Result<Option<Back>> {
     Ok(Some(Back { text: (!made).then_some(bare), copy: None }))
 }
 
-/// Whether `old`, with entries put in and taken out again, is `bare`.
+/// Whether `old`, with entries added and removed again, equals `bare`.
 fn is_before(file: &Path, old: &str, bare: &str, all: &[Entry]) -> Result<bool> {
     if entries::has(file, old, all)? {
         return Ok(false);
@@ -167,7 +169,7 @@ fn is_before(file: &Path, old: &str, bare: &str, all: &[Entry]) -> Result<bool> 
     Ok(entries::without(file, &with, all)? == bare)
 }
 
-/// The unified difference. `None` stands for a missing file.
+/// The unified diff. `None` represents a missing file.
 fn difference(file: &Path, old: Option<&str>, new: Option<&str>) -> String {
     let name = |text: Option<&str>| text.map_or("/dev/null".to_owned(), |_| file.display().to_string());
     let lines = TextDiff::from_lines(old.unwrap_or_default(), new.unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Reads and replaces a client's file, and keeps old ones next to it as `NAME.before-monobloc`.
+//! Reads and replaces a client's file, and keeps old versions next to it as `NAME.before-monobloc`.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -9,10 +9,10 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::base::overwrite::{self, About};
 
-/// Maximum number of copies of one file; more come from a loop somewhere.
+/// Maximum number of copies of one file; more would come from a loop somewhere.
 const COPIES_MAX: usize = 100;
 
-/// The text of a file; `None` if it is not there.
+/// The text of a file; `None` if it does not exist.
 pub fn read(file: &Path) -> Result<Option<String>> {
     match fs::read_to_string(file) {
         Ok(text) => Ok(Some(text)),
@@ -21,15 +21,16 @@ pub fn read(file: &Path) -> Result<Option<String>> {
     }
 }
 
-/// Replaces the file that the path leads to at once, and keeps its owner and its permissions: many such files hold keys. A
-/// new file is for its owner only, and one that is marked read-only stays as it is.
+/// Atomically replaces the file that the path leads to, keeping its owner and permissions: many
+/// such files contain keys. A new file is readable only by its owner, and one marked read-only is
+/// left alone.
 pub fn replace(file: &Path, text: &str) -> Result<()> {
     let written = || -> io::Result<()> {
-        // A link to another folder, as dotfiles often are, stays one.
+        // A link to another folder, common for dotfiles, stays a link.
         let target = match fs::canonicalize(file) {
             Ok(target) => target,
             Err(_) if fs::symlink_metadata(file).is_ok() => {
-                return Err(io::Error::other("it is a link that leads nowhere; make what it leads to first"));
+                return Err(io::Error::other("it is a broken link; create its target first"));
             }
             Err(_) => file.to_owned(),
         };
@@ -46,7 +47,8 @@ pub fn replace(file: &Path, text: &str) -> Result<()> {
     written().with_context(|| format!("{} cannot be written", file.display()))
 }
 
-/// Keeps the file's present text next to it, under the first name that is free or has this text already.
+/// Keeps the file's present text next to it, under the first name that is free or already has this
+/// text.
 pub fn keep(file: &Path, text: &str) -> Result<PathBuf> {
     for number in 0..COPIES_MAX {
         let copy = name(file, number);
@@ -71,7 +73,7 @@ pub fn keep(file: &Path, text: &str) -> Result<PathBuf> {
     bail!("{} has {COPIES_MAX} copies in the same folder; delete those that you do not need", file.display())
 }
 
-/// The copies that are there, the latest first.
+/// The existing copies, latest first.
 pub fn of(file: &Path) -> Vec<PathBuf> {
     (0..COPIES_MAX).rev().map(|number| name(file, number)).filter(|copy| copy.exists()).collect()
 }

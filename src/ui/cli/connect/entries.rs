@@ -1,4 +1,4 @@
-//! Puts monobloc's entries into the text of a JSON or TOML file and takes them out; all else stays as it is written.
+//! Adds monobloc's entries to the text of a JSON or TOML file and removes them; everything else stays unchanged.
 
 use std::path::Path;
 
@@ -10,13 +10,14 @@ use crate::edit::{self, Edit, line_of};
 
 const TOML: &str = "toml";
 
-/// An entry of a file. A null stands for an entry that is not wanted; it is taken out.
+/// An entry of a file. Null marks an unwanted entry, which is removed.
 pub type Entry = (Keys, Value);
 
 /// The text with these entries; a blank text is an empty file.
 ///
 /// # Errors
-/// If the file cannot be parsed, or has something else in the place of an entry; the message names file and place.
+/// If the file cannot be parsed, or has something else in the place of an entry; the message names
+/// file and place.
 pub fn put(file: &Path, text: &str, entries: &[Entry]) -> Result<String> {
     let form = form(file);
     let empty = if form.ends_with(TOML) { "" } else { "{}\n" };
@@ -34,7 +35,7 @@ pub fn put(file: &Path, text: &str, entries: &[Entry]) -> Result<String> {
     changed(form, &text, &wanted).map_err(|why| named(file, &why))
 }
 
-/// The text without these entries, and without the objects that are empty then.
+/// The text without these entries, and without objects that become empty.
 pub fn without(file: &Path, text: &str, entries: &[Entry]) -> Result<String> {
     parsed(file, text)?;
     let form = form(file);
@@ -45,14 +46,14 @@ pub fn without(file: &Path, text: &str, entries: &[Entry]) -> Result<String> {
     Ok(text)
 }
 
-/// Whether the entry that is called monobloc is there.
+/// Whether an entry called monobloc exists.
 pub fn has(file: &Path, text: &str, entries: &[Entry]) -> Result<bool> {
     let there = parsed(file, text)?;
     let own = |keys: &Keys| keys.iter().any(|key| key == "monobloc");
     Ok(entries.iter().any(|(keys, _)| own(keys) && there.contains(keys)))
 }
 
-/// Whether nothing is in the text, no comment either.
+/// Whether the text is empty, without even a comment.
 pub fn is_bare(text: &str) -> bool {
     let text: String = text.split_whitespace().collect();
     matches!(text.as_str(), "" | "{}")
@@ -78,7 +79,7 @@ fn parsed(file: &Path, text: &str) -> Result<Vec<Keys>> {
 
 fn named(file: &Path, why: &str) -> anyhow::Error {
     anyhow!(
-        "{}: {why}; nothing was written. Correct that first, or copy what `monobloc connect CLIENT` prints",
+        "{}: {why}; nothing was written. Fix that first, or copy what `monobloc connect CLIENT` prints",
         file.display()
     )
 }
@@ -105,7 +106,8 @@ fn form(file: &Path) -> &'static str {
     if file.extension().is_some_and(|ending| ending == TOML) { "client.toml" } else { "client.json" }
 }
 
-/// The text without an entry, and without each object around it that is empty then and has no comment in it.
+/// The text without an entry, and without each enclosing object that becomes empty and has no
+/// comment.
 fn removed(form: &str, text: String, keys: &[String]) -> Result<String, String> {
     let all = |text: &str| keyed::entries(form, text).unwrap_or_default();
     if !all(&text).iter().any(|(one, _)| one == keys) {
@@ -121,7 +123,7 @@ fn removed(form: &str, text: String, keys: &[String]) -> Result<String, String> 
     Ok(if comments(&pruned) < comments(&shorter) { shorter } else { pruned })
 }
 
-/// Signs that begin a comment. Some are in strings, but only a difference counts.
+/// Counts characters that begin a comment. Some are in strings, but only a difference matters.
 fn comments(text: &str) -> usize {
     ["//", "/*", "#"].iter().map(|sign| text.matches(sign).count()).sum()
 }
@@ -137,7 +139,7 @@ mod tests {
         vec![(keys(&["s", "monobloc"]), value), (keys(&["unwanted"]), Value::Null)]
     }
 
-    /// Entries go in once and come out again.
+    /// Entries are added once and removed again.
     fn check(name: &str, text: &str) -> String {
         let file = Path::new(name);
         let with = put(file, text, &entries()).unwrap();

@@ -1,4 +1,4 @@
-//! `monobloc connect`: configures editors and agents to use monobloc, only where they are named and asked for.
+//! `monobloc connect`: configures editors and agents to use monobloc, only those that are named and only on request.
 
 mod change;
 mod copies;
@@ -20,24 +20,27 @@ use crate::models::{Role, places};
 use change::Change;
 use setup::{Client, Form, Setup, Wish, clients, shell};
 
-/// Connect an editor or agent to monobloc: print its configuration, write it into its file, or take it out again
+/// Connect an editor or agent to monobloc: print its configuration, write it into its file, or
+/// remove it again
 #[derive(Args)]
 pub struct Connect {
-    /// The client; without it all are listed, with their files
+    /// The client; without it, lists all clients with their files
     client: Option<String>,
-    /// Write into the client's file; all else in it stays, and the old file is kept next to it as NAME.before-monobloc
+    /// Write into the client's file; everything else in it stays, and the old file is kept next to
+    /// it as NAME.before-monobloc
     #[arg(long, requires = "client", conflicts_with = "undo")]
     write: bool,
-    /// Take monobloc out of the client's file again
+    /// Remove monobloc from the client's file again
     #[arg(long, requires = "client")]
     undo: bool,
-    /// Write nothing: print the configuration, or with --write or --undo the difference
+    /// Write nothing: print the configuration, or with --write or --undo the diff
     #[arg(long)]
     dry_run: bool,
     /// Where `monobloc serve` listens
     #[arg(long, value_name = "ADDRESS", default_value = DEFAULT_LISTEN)]
     listen: SocketAddr,
-    /// The file with the secret of `monobloc serve` [default: serve-token in the folder of the configuration]
+    /// The file with the secret of `monobloc serve` [default: serve-token in the configuration
+    /// folder]
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     token_file: Option<PathBuf>,
     /// Print one JSON object, or one per client
@@ -45,7 +48,7 @@ pub struct Connect {
     json: bool,
 }
 
-/// As in `monobloc serve`.
+/// The same as for `monobloc serve`.
 const DEFAULT_LISTEN: &str = "127.0.0.1:8765";
 
 impl Connect {
@@ -112,12 +115,13 @@ fn find(name: &str) -> Result<Client> {
     bail!("unknown client `{name}`; the clients are {}{meant}", names.join(", "))
 }
 
-/// Tokens that a slot of the planner holds; `None` where no planner is found: then the client's own default counts.
+/// Number of tokens in a slot of the planner; `None` if no planner is found: the client's own
+/// default then applies.
 fn context(app: &App) -> Option<u32> {
     app.registry().ok()?.get(Role::Planner).ok().map(|spec| spec.context)
 }
 
-/// Prints the result of writing or taking out.
+/// Prints the result of writing or removing.
 fn told(client: &str, change: &Change, remarks: &[String], json: bool) {
     let Change { file, diff, changed, words } = change;
     if json {
@@ -142,11 +146,11 @@ fn list(wish: &Wish, json: bool) -> Result<()> {
     for client in clients()? {
         putln!("{:<15} {:<27} {}", client.name, client.about, state(&client.setup(wish)?.form));
     }
-    putln!("`monobloc connect CLIENT` prints the configuration, `--write` writes it, `--undo` takes it out again");
+    putln!("`monobloc connect CLIENT` prints the configuration, `--write` writes it, `--undo` removes it again");
     Ok(())
 }
 
-/// The file, and what monobloc has to do with it.
+/// The file, and its state regarding monobloc.
 fn state(form: &Form) -> String {
     let (file, found) = match form {
         Form::Printed { .. } => return "is printed, not written".to_owned(),
@@ -160,18 +164,20 @@ fn state(form: &Form) -> String {
         Ok(None) => "not there",
         Ok(Some(true)) => "has monobloc",
         Ok(Some(false)) => "there, without monobloc",
-        Err(_) => "there, but cannot be read",
+        Err(_) => "exists, but cannot be read",
     };
     format!("{}: {state}", file.display())
 }
 
-/// The configuration goes to standard output alone, so that it can be piped.
+/// Only the configuration goes to standard output, so that it can be piped.
 fn print(client: &str, setup: &Setup, json: bool) -> Result<()> {
     let (text, place, how) = match &setup.form {
         Form::Entries { file, entries } => {
             (entries::put(file, "", entries)?, file.display().to_string(), "puts it there")
         }
-        Form::Whole { file, text } => (text.clone(), file.display().to_string(), "makes the file if it is not there"),
+        Form::Whole { file, text } => {
+            (text.clone(), file.display().to_string(), "creates the file if it does not exist")
+        }
         Form::Printed { place, text } => (text.clone(), place.clone(), ""),
     };
     if json {
@@ -181,9 +187,9 @@ fn print(client: &str, setup: &Setup, json: bool) -> Result<()> {
     }
     put!("{text}");
     if how.is_empty() {
-        tell!("monobloc: this belongs into {place}");
+        tell!("monobloc: put this into {place}");
     } else {
-        tell!("monobloc: this belongs into {place}; `monobloc connect {client} --write` {how}");
+        tell!("monobloc: put this into {place}; `monobloc connect {client} --write` {how}");
     }
     Ok(())
 }

@@ -1,5 +1,4 @@
-//! The setup of a client, from the table in `clients.toml`: a file, the entry that belongs in it, and the steps that are left to do by
-//! hand.
+//! The setup of a client, from `clients.toml`: a file, the entry that belongs in it, and the remaining manual steps.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -10,7 +9,7 @@ use serde_json::Value;
 
 use super::entries::Entry;
 
-/// A program that monobloc can be connected to; the table says what each field means.
+/// A program to which monobloc can be connected; the table explains each field.
 #[derive(Deserialize)]
 pub struct Client {
     pub name: String,
@@ -38,9 +37,9 @@ pub fn clients() -> Result<Vec<Client>> {
     Ok(table.client)
 }
 
-/// The values that configurations are made from.
+/// The values from which configurations are made.
 pub struct Wish {
-    /// Path of this program.
+    /// Path of this program's executable.
     pub program: String,
     /// `http://ADDRESS` of the server.
     pub server: String,
@@ -49,7 +48,7 @@ pub struct Wish {
     pub serve: String,
     /// Absolute path of the project.
     pub project: String,
-    /// Tokens that a slot of the planner holds; `None` if there is no planner.
+    /// Number of tokens in a slot of the planner; `None` if there is no planner.
     pub context: Option<u32>,
 }
 
@@ -59,7 +58,7 @@ pub struct Setup {
     pub remarks: Vec<String>,
 }
 
-/// How a configuration gets to its place.
+/// How a configuration reaches its place.
 pub enum Form {
     /// Entries of a JSON or TOML file, which is edited in place.
     Entries { file: PathBuf, entries: Vec<Entry> },
@@ -110,7 +109,7 @@ impl Client {
     }
 }
 
-/// The entries of an object, or those within an object of it.
+/// The entries of an object, or those inside a nested object.
 fn own(entries: serde_json::Map<String, Value>) -> Vec<Entry> {
     let parts = |(key, value): (String, Value)| -> Vec<Entry> {
         match value {
@@ -122,7 +121,7 @@ fn own(entries: serde_json::Map<String, Value>) -> Vec<Entry> {
 }
 
 impl Wish {
-    /// The text with what is in braces filled in.
+    /// The text with placeholders in braces filled in.
     fn filled(&self, text: &str, file: &Path) -> String {
         let count = |tokens: Option<u32>| tokens.map_or("null".to_owned(), |tokens| tokens.to_string());
         let values = [
@@ -134,13 +133,16 @@ impl Wish {
             // As an argument in a shell.
             ("{token}", format!("\"$(cat {})\"", shell(&self.token_file))),
             ("{context}", count(self.context)),
-            // A quarter of the context, so that three quarters are left for the prompt.
+            // A quarter of the context, so that three quarters remain for the prompt.
             ("{output}", count(self.context.map(|context| context / 4))),
             ("{file}", file.display().to_string()),
             ("{folder}", shell(&file.parent().unwrap_or(file).display().to_string())),
             (
                 "{serves}",
-                format!("it answers while `{}` runs, which also makes the token file {}", self.serve, self.token_file),
+                format!(
+                    "it answers while `{}` runs, which also creates the token file {}",
+                    self.serve, self.token_file
+                ),
             ),
         ];
         values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value))
@@ -163,7 +165,7 @@ fn variable(name: &str) -> Option<PathBuf> {
     env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// The text as it stands within a quoted string of JSON, TOML, YAML or Lua.
+/// The text as it appears within a quoted string in JSON, TOML, YAML or Lua.
 fn escaped(text: &str) -> String {
     let quoted = Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()

@@ -1,4 +1,4 @@
-//! An embedder that is loaded only when a text must be embedded, so that a run that finds nothing new loads no model.
+//! An embedder that is loaded only when a text must be embedded, so that a run without new text loads no model.
 
 use anyhow::Result;
 
@@ -8,9 +8,9 @@ use crate::index::{Index, IndexError, Progress};
 use crate::models::Registry;
 use crate::ui::cli::{or_note, warn};
 
-/// The embedder, as far as it is loaded.
+/// The embedder, if it is loaded yet.
 pub struct Lazy {
-    /// Where to load it from. It is tried once, and what is missing is reported once.
+    /// Where to load it from. Loading is tried once, and a missing embedder is reported once.
     registry: Option<Registry>,
     embedder: Option<Embedder>,
     /// The embedder's identity, under which vectors are stored; `None` if there is no embedder.
@@ -24,7 +24,7 @@ impl Lazy {
         let fingerprint = registry.as_ref().and_then(|registry| app.embedder_fingerprint(registry));
         let mut lazy = Lazy { registry, embedder: None, fingerprint };
         if lazy.fingerprint.is_none() {
-            // Opening it gives the reason why it cannot be used.
+            // Opening it yields the reason why it cannot be used.
             lazy.open(app);
         }
         lazy
@@ -38,8 +38,8 @@ impl Lazy {
         self.embedder.as_ref()
     }
 
-    /// Computes the missing vectors; calls `before` with their number first. Returns the number of chunks that have a
-    /// vector.
+    /// Computes the missing vectors; first calls `before` with their number. Returns the number of
+    /// chunks with a vector.
     pub fn vectors(
         &mut self,
         index: &Index,

@@ -11,7 +11,8 @@ use crate::base::visible;
 use crate::index::Index;
 use crate::ui::lookup::status;
 
-/// Show what the index covers, files changed since, skipped files with reasons, sizes and model; changes nothing
+/// Show what the index covers, files changed since, skipped files with reasons, sizes and model;
+/// changes nothing
 #[derive(Args)]
 pub struct Status {
     /// Folder of the project [default: the project]

@@ -30,7 +30,7 @@ fn memory() -> Memory {
     }
 }
 
-/// Draws the screen after `change` at every size, as text; the pictures lie in `snapshots/`.
+/// Draws the screen after `change` at every size, as text; the pictures are in `snapshots/`.
 fn check(name: &str, change: fn(&mut Screen)) {
     for (width, height) in SIZES {
         let mut screen = screen();

@@ -1,4 +1,4 @@
-//! Lists the steps down and up of one model's settings, with the cost of each.
+//! Lists the steps down and up from one model's settings, with the cost of each.
 
 use crate::budget::machine::Machine;
 use crate::budget::{LoadSettings, cache, place};
@@ -7,7 +7,7 @@ use crate::models::gguf::Header;
 /// Shortest useful context: a system prompt, some tools and a question.
 const CONTEXT_MIN: u32 = 2048;
 
-// Losses other than speed, expressed as a share of speed, so that all steps can be compared.
+// Losses other than speed, expressed as a share of speed to make all steps comparable.
 
 /// Loss for half of the context window.
 const HALF_CONTEXT: f64 = 0.15;
@@ -16,7 +16,7 @@ const ONE_SLOT: f64 = 0.10;
 /// Losses for a KV cache in 8 bits, which rarely changes answers, and in 4 bits, which sometimes does.
 const KV_8_BITS: f64 = 0.01;
 const KV_4_BITS: f64 = 0.06;
-/// Least loss of a step, so that steps without effect on speed are not taken needlessly.
+/// Minimum loss of a step, so that steps that do not affect speed are not taken needlessly.
 const LOSS_MIN: f64 = 0.001;
 
 /// Every step down, with its loss as a share of the model's speed.
@@ -78,7 +78,8 @@ pub fn up(now: &LoadSettings, asked: &LoadSettings) -> Vec<LoadSettings> {
     steps
 }
 
-/// All settings to try if the context must not change, fastest first: weights not repacked, then experts and layers on the host.
+/// All settings to try if the context must not change, fastest first: weights not repacked, then
+/// experts and layers on the host.
 pub fn moves(header: &Header, asked: &LoadSettings, machine: &Machine) -> Vec<LoadSettings> {
     let plain = LoadSettings { repack: false, ..asked.clone() };
     let mut moves = vec![asked.clone(), plain.clone()];
@@ -103,7 +104,7 @@ fn next_expert_layer(header: &Header, now: &LoadSettings) -> Option<u32> {
     (next <= end).then_some(next)
 }
 
-/// The settings that were reduced, in words.
+/// The reduced settings, in words.
 pub fn given_up(header: &Header, now: &LoadSettings, asked: &LoadSettings, machine: &Machine) -> Vec<String> {
     let mut all = Vec::new();
     let mut add = |given_up: bool, words: String| all.extend(given_up.then_some(words));

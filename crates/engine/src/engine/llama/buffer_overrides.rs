@@ -1,7 +1,8 @@
 //! Overrides where llama.cpp stores some matrices.
 //!
-//! These are experts on the host while their layers are on an accelerator, and matrices that must not be stored in AMX
-//! tiles, so that sequences of recurrent layers may share a call (see [`repack::untiled`]).
+//! These are the experts on the host when their layers are on an accelerator, and matrices that
+//! must not be stored in AMX tiles, so that sequences of recurrent layers may share a call (see
+//! [`repack::untiled`]).
 
 use std::ffi::{CStr, CString, c_void};
 use std::ptr::{self, NonNull};
@@ -30,8 +31,9 @@ impl BufferOverrides {
         BufferOverrides(names.into_iter().map(|names| (names, host)).collect())
     }
 
-    /// Adds the matrices of a model that must stay out of AMX tiles; returns whether there are any. Adds none if the
-    /// machine has no tiles, or if layers may go on an accelerator, which the override would take them from.
+    /// Adds the matrices of a model that must stay out of AMX tiles; returns whether there are any.
+    /// Adds none if the machine has no tiles, or if layers may go on an accelerator, because the
+    /// override would keep them off it.
     pub fn untile(&mut self, header: &Header, on_gpu: bool) -> bool {
         if !repack::has_tiles() || on_gpu {
             return false;
@@ -42,7 +44,8 @@ impl BufferOverrides {
         any
     }
 
-    /// The overrides as llama.cpp reads them during a load: ended by an empty entry, valid as long as `self`.
+    /// The overrides in llama.cpp's format for a load: terminated by an empty entry, valid as long
+    /// as `self`.
     pub fn entries(&self) -> Vec<sys::llama_model_tensor_buft_override> {
         let entry = |pattern, buft| sys::llama_model_tensor_buft_override { pattern, buft };
         let end = entry(ptr::null(), ptr::null_mut());
@@ -66,11 +69,11 @@ fn untiled(matrices: &[(&Tensor, Lies)]) -> Option<Vec<(CString, BufferType)>> {
     Some(untiled)
 }
 
-/// The buffer type of ggml's kernels that read rows side by side.
+/// The buffer type of ggml's kernels for interleaved rows.
 fn repack_type() -> Option<BufferType> {
     const GET: &CStr = c"ggml_backend_dev_get_extra_bufts";
-    // SAFETY: devices and what they offer are static; the function that is looked up by this name has this type
-    // (`ggml_backend_dev_get_extra_bufts_t`) and answers a list that a null ends.
+    // SAFETY: devices and what they offer are static; the function looked up by this name has this
+    // type (`ggml_backend_dev_get_extra_bufts_t`) and returns a null-terminated list.
     unsafe {
         let device = sys::ggml_backend_dev_by_type(sys::GGML_BACKEND_DEVICE_TYPE_CPU);
         let get = sys::ggml_backend_reg_get_proc_address(sys::ggml_backend_dev_backend_reg(device), GET.as_ptr());
@@ -89,13 +92,15 @@ fn repack_type() -> Option<BufferType> {
     }
 }
 
-/// The buffer type of mapped files: plain memory. llama.cpp takes its default host type as a wish for the fastest type.
+/// The buffer type of mapped files: plain memory. llama.cpp interprets its default host type as a
+/// request for the fastest type.
 fn plain_type() -> Option<BufferType> {
     #[repr(align(64))]
     struct Place([u8; 64]);
     static PLACE: Place = Place([0; 64]);
     let place = PLACE.0.as_ptr().cast_mut().cast::<c_void>();
-    // SAFETY: the buffer is asked for its type and not written; freeing it leaves the memory, which is not its own.
+    // SAFETY: only the buffer's type is read, and nothing is written; freeing the buffer leaves the
+    // memory, which it does not own.
     unsafe {
         let buffer = NonNull::new(sys::ggml_backend_cpu_buffer_from_ptr(place, PLACE.0.len()))?;
         let kind = sys::ggml_backend_buffer_get_type(buffer.as_ptr());

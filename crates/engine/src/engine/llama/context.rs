@@ -1,7 +1,7 @@
 //! Owns a llama.cpp context.
 //!
-//! The binding's own type is not used, because it hides the abort callback, the number of outputs and the bytes of a
-//! sequence's state.
+//! The binding's own type is not used, because it hides the abort callback, the number of outputs
+//! and the bytes of a sequence's state.
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -18,7 +18,7 @@ use super::{Shape, int};
 use crate::engine::decoder::{DecodeError, Row, Stop};
 use crate::models::FlashAttention;
 
-/// One context. It borrows the model it was made from.
+/// One context. It borrows the model from which it was created.
 pub(super) struct Context<'w> {
     raw: NonNull<sys::llama_context>,
     memory: sys::llama_memory_t,
@@ -33,17 +33,19 @@ pub(super) struct Context<'w> {
     _model: PhantomData<&'w LlamaModel>,
 }
 
-// SAFETY: a context may be used from any thread, by one at a time; nothing in it is tied to the thread that made it.
+// SAFETY: a context may be used from any thread, one at a time; nothing in it is bound to the
+// thread that created it.
 unsafe impl Send for Context<'_> {}
 
 impl<'w> Context<'w> {
-    /// Makes a context with `context` positions a slot; `None` if llama.cpp refuses. Callers make one context of a
-    /// model at a time, because that changes the model. `undo`: rows of a call that recurrent layers must be able to
-    /// take back. `windows`: whether layers with a sliding window keep the cells of their window alone; else they can be cut anywhere.
+    /// Creates a context with `context` positions per slot; `None` if llama.cpp refuses. Create one
+    /// context of a model at a time, because this changes the model. `undo`: rows of a call that
+    /// recurrent layers must be able to undo. `windows`: whether layers with a sliding window keep
+    /// only the cells of their window; otherwise they can be cut anywhere.
     pub fn new(model: &'w LlamaModel, shape: &Shape, context: usize, undo: u32, windows: bool) -> Option<Context<'w>> {
         let stop = Box::new(AtomicPtr::new(std::ptr::null_mut()));
         let threads = Threads::new(shape.threads)?;
-        // SAFETY: returns a plain structure.
+        // SAFETY: the call returns a plain structure.
         let mut params = unsafe { sys::llama_context_default_params() };
         params.n_ctx = int(context * shape.slots) as u32;
         params.n_seq_max = int(shape.slots) as u32;
@@ -97,7 +99,7 @@ impl<'w> Context<'w> {
         taken
     }
 
-    /// Evaluates `rows` in one call. After an error the sequences of the rows must be cut back.
+    /// Evaluates `rows` in one call. After an error, the sequences of the rows must be cut.
     pub fn decode(&mut self, rows: &[Row], stop: Stop<'_>) -> Result<(), DecodeError> {
         let failed = |reason: String| Err(DecodeError::Failed { rows: rows.len(), reason });
         let no_room = || failed("no room for them in its memory".to_owned());
@@ -115,7 +117,8 @@ impl<'w> Context<'w> {
                 *self.batch.logits.add(index) = i8::from(row.logits);
             }
         }
-        // The callback gets a thin pointer to the fat one; it is cleared before `stop` goes out of scope.
+        // The callback gets a thin pointer to the fat one; it is cleared before `stop` goes out of
+        // scope.
         self.stop.store((&raw const stop).cast_mut().cast(), Ordering::Release);
         let threads = int(self.threads.for_call());
         let begun = Instant::now();
@@ -134,7 +137,7 @@ impl<'w> Context<'w> {
         }
     }
 
-    /// Logits after row `row` of the last call; empty if that row did not ask for them.
+    /// Logits after row `row` of the last call; empty if that row did not request them.
     pub fn logits(&self, row: usize) -> &[f32] {
         // SAFETY: a non-null answer points to a vocabulary's worth of floats that live until the next call, which needs
         // `&mut self`.
@@ -150,20 +153,21 @@ impl<'w> Context<'w> {
         unsafe { sys::llama_memory_seq_rm(self.memory, int(sequence), int(from), -1) }
     }
 
-    /// Rows at the end of a call that recurrent layers can take back; 0 if none.
+    /// Rows at the end of a call that recurrent layers can undo; 0 if none.
     pub fn undo_rows(&self) -> usize {
         // SAFETY: the context is live.
         unsafe { sys::llama_n_rs_seq(self.raw.as_ptr()) as usize }
     }
 
-    /// How many positions a sequence holds.
+    /// Number of positions in a sequence.
     pub fn length(&self, sequence: usize) -> usize {
-        // SAFETY: as in `remove`. The answer is -1 for an empty sequence.
+        // SAFETY: as in `remove`. The result is -1 for an empty sequence.
         let last = unsafe { sys::llama_memory_seq_pos_max(self.memory, int(sequence)) };
         usize::try_from(last + 1).unwrap_or(0)
     }
 
-    /// Writes the state of a sequence to `bytes`: of all layers, or only of those that cannot be cut. False if llama.cpp fails.
+    /// Writes a sequence's state to `bytes`: all layers, or only those that cannot be cut. False if
+    /// llama.cpp fails.
     pub fn state_into(&mut self, sequence: usize, part: Part, bytes: &mut Vec<u8>) -> bool {
         // SAFETY: the context is live, and the buffer is as large as llama.cpp says it needs.
         unsafe {
@@ -182,10 +186,12 @@ impl<'w> Context<'w> {
         }
     }
 
-    /// Restores a state; true if llama.cpp took all of it. The bytes must come from [`Context::state_into`] of a context of
-    /// the same model and KV format, which `prefix::Fingerprint` ensures.
+    /// Restores a state; true if llama.cpp consumed all of it. The bytes must come from
+    /// [`Context::state_into`] of a context of the same model and KV format, which
+    /// `prefix::Fingerprint` ensures.
     pub fn set_state(&mut self, sequence: usize, state: &[u8], part: Part) -> bool {
-        // SAFETY: the context is live; llama.cpp reads at most `len` bytes and checks sizes on the way.
+        // SAFETY: the context is live; llama.cpp reads at most `len` bytes and checks sizes as it
+        // goes.
         let read = unsafe {
             sys::llama_state_seq_set_data_ext(
                 self.raw.as_ptr(),
@@ -201,7 +207,8 @@ impl<'w> Context<'w> {
 
 impl Drop for Context<'_> {
     fn drop(&mut self) {
-        // SAFETY: both were made in `new` and are freed once; the model and the callback's data still live.
+        // SAFETY: both were created in `new` and are freed once; the model and the callback's data
+        // still live.
         unsafe {
             sys::llama_batch_free(self.batch);
             sys::llama_free(self.raw.as_ptr());
@@ -238,8 +245,9 @@ unsafe extern "C" fn asked_to_stop(data: *mut c_void) -> bool {
 
 /// The model's pointer inside the binding's wrapper.
 pub(super) fn pointer(model: &LlamaModel) -> *mut sys::llama_model {
-    // SAFETY: `LlamaModel` and the pointer type inside are both `repr(transparent)` in the version that Cargo.toml pins,
-    // so the wrapper *is* the pointer; `tests::the_wrapper_is_the_pointer` would notice a change.
+    // SAFETY: `LlamaModel` and the pointer type inside are both `repr(transparent)` in the version
+    // pinned in Cargo.toml, so the wrapper *is* the pointer; `tests::the_wrapper_is_the_pointer`
+    // would notice a change.
     unsafe { std::mem::transmute_copy::<LlamaModel, *mut sys::llama_model>(model) }
 }
 

@@ -1,4 +1,4 @@
-//! Implements `Decoder` on a llama.cpp context: evaluates rows, and cuts back, saves and restores sequences.
+//! Implements `Decoder` on a llama.cpp context: evaluates rows, and cuts, saves and restores sequences.
 
 use super::context::{Context, Part};
 use super::marks::{Mark, spare_the_older, thin};
@@ -10,40 +10,45 @@ use crate::engine::prefix::Spares;
 #[derive(Default)]
 struct Sequence {
     length: usize,
-    /// Rows of its last call; 0 once some of them were taken back.
+    /// Rows of its last call; 0 once some of them were undone.
     fresh: usize,
-    /// Checkpoints, each with the length it was taken at, shortest first. The last ones are the slot's own, older ones are spare.
+    /// Checkpoints, each with the length at which it was taken, shortest first. The last ones are
+    /// the slot's own, older ones are spare.
     marks: Vec<(usize, Mark)>,
-    /// Whether a call failed midway, so that the next [`Decoder::keep`] must clean up whatever length it asks for.
+    /// Whether a call failed midway, so that the next [`Decoder::keep`] must clean up, whatever
+    /// length is requested.
     torn: bool,
-    /// The length at which cells outside of the window were dropped last; 0 if none were.
+    /// The length at which cells outside the window were last dropped; 0 if never.
     settled: usize,
 }
 
-/// The cells of the layers with a sliding window. llama.cpp would overwrite those outside of the window one by one, in an order that
-/// depends on what was cut and restored before, and with the order of the cells the last bits of the sums change. So a sequence is
-/// *settled* before it runs out of cells: its window is saved and restored, after which it lies in order in the first cells. Calls
-/// settle at the same lengths in every run, so that the same cells hold the same positions.
+/// The cells of the layers with a sliding window. llama.cpp would overwrite those outside the
+/// window one by one, in an order that depends on earlier cuts and restores, and the order of the
+/// cells affects the last bits of the sums. So a sequence is *settled* before it runs out of cells:
+/// its window is saved and restored, after which it lies in order in the first cells. Calls settle
+/// at the same lengths in every run, so that the same cells hold the same positions.
 #[derive(Clone, Copy)]
 struct Window {
     tokens: usize,
-    /// Cells of one sequence; enough for the window and a call.
+    /// Cells of one sequence: enough for the window and a call.
     cells: usize,
-    /// Cells outside of the window from which on a sequence is settled before a call. Only then can it be copied exactly, for which
-    /// urgent jobs wait.
+    /// Number of cells outside the window at which a sequence is settled before a call. Only then
+    /// can it be copied exactly, which urgent jobs wait for.
     generated: usize,
 }
 
-/// Generated tokens until a sequence is settled: its window is copied twice for that (8 MiB of Gemma 3 270M). From a GPU that takes
-/// longer, and tokens less.
+/// Generated tokens until a sequence is settled: its window is then copied twice (8 MiB for Gemma 3
+/// 270M). From a GPU the copies take longer and tokens less.
 const SETTLED_EVERY: usize = 32;
 const SETTLED_EVERY_GPU: usize = 256;
 
-/// Calls for one sequence in a row on a GPU. There a change of sequence costs 3.3 ms (H200, the 24B's shape, 2.7 ms a token): llama.cpp
-/// builds its graph anew, and the CUDA graph of it is recorded again.
+/// Consecutive calls for one sequence on a GPU. There, switching sequences costs 3.3 ms (H200, the
+/// 24B's shape, 2.7 ms a token): llama.cpp rebuilds its graph, and its CUDA graph is recorded
+/// again.
 const GPU_CALLS_IN_A_ROW: usize = 16;
 
-/// Rows of a part of a prefill call on a processor: a quarter of a full call, which takes a tenth more time per row.
+/// Rows of one part of a prefill call on a CPU: a quarter of a full call; takes a tenth more time
+/// per row.
 const PART_ROWS: usize = 64;
 
 /// One context of one model.
@@ -52,14 +57,15 @@ pub struct LlamaDecoder<'w> {
     limits: Limits,
     /// Whether there are recurrent layers, which cannot be cut, only restored.
     recurs: bool,
-    /// Layers with a window can be cut as far back as they were settled, and are restored further back.
+    /// Layers with a window can be cut back to where they were last settled, and must be restored
+    /// to go further back.
     window: Option<Window>,
-    /// How many checkpoints of a sequence are in the memory of the context.
+    /// Number of a sequence's checkpoints in the context's memory.
     own_marks: usize,
     /// Takes further checkpoints.
     spares: Option<Spares>,
     sequences: Vec<Sequence>,
-    /// The checkpoint taken last, in memory that is used again.
+    /// The latest checkpoint, in reused memory.
     scratch: Vec<u8>,
 }
 
@@ -105,13 +111,14 @@ impl<'w> LlamaDecoder<'w> {
         0
     }
 
-    /// Cuts a sequence to `length`. llama.cpp may report success without removing cells, so the length is checked.
+    /// Cuts a sequence to `length`. llama.cpp may report success without removing cells, so the
+    /// length is checked.
     fn cut(&mut self, sequence: usize, length: usize) -> bool {
         self.context.remove(sequence, length) && self.context.length(sequence) == length
     }
 
-    /// Takes rows back where no checkpoint is needed: rows of the last call, for which recurrent layers keep states, and rows
-    /// since a window was settled. `None` if it cannot.
+    /// Undoes rows for which no checkpoint is needed: rows of the last call, for which recurrent
+    /// layers keep states, and rows since a window was settled. `None` if that is not possible.
     fn undo(&mut self, sequence: usize, wanted: usize) -> Option<usize> {
         let Sequence { length, fresh, torn, settled, .. } = self.sequences[sequence];
         let rows = length - wanted;
@@ -123,7 +130,8 @@ impl<'w> LlamaDecoder<'w> {
         Some(wanted)
     }
 
-    /// Restores the latest checkpoint at or before `wanted` and cuts the attention layers to it. `None` if it cannot.
+    /// Restores the latest checkpoint at or before `wanted` and cuts the attention layers to it.
+    /// `None` if that is not possible.
     fn rewind(&mut self, sequence: usize, wanted: usize) -> Option<usize> {
         self.forget(sequence, wanted);
         let (length, mark) = self.sequences[sequence].marks.last().cloned()?;
@@ -137,19 +145,21 @@ impl<'w> LlamaDecoder<'w> {
         self.recurs || self.window.is_some()
     }
 
-    /// [`Sequence::settled`] of a sequence whose window was restored at `length`: nothing is outside of a window that is not full.
+    /// [`Sequence::settled`] of a sequence whose window was restored at `length`: there is nothing
+    /// outside a window that is not full.
     fn settled_at(&self, length: usize) -> usize {
         self.window.map_or(0, |window| if length > window.tokens { length } else { 0 })
     }
 
-    /// Cells that a sequence occupies outside of its window.
+    /// Cells that a sequence occupies outside its window.
     fn outside(&self, sequence: usize) -> usize {
         let Sequence { length, settled, .. } = self.sequences[sequence];
         let Some(window) = self.window else { return 0 };
         if settled == 0 { length.saturating_sub(window.tokens) } else { length - settled }
     }
 
-    /// Settles a sequence if a call of `rows` rows has no room otherwise, or enough was generated. False if llama.cpp fails.
+    /// Settles a sequence if a call of `rows` rows would have no room otherwise, or enough was
+    /// generated. False if llama.cpp fails.
     fn make_room(&mut self, sequence: usize, rows: usize) -> bool {
         let (Some(window), outside) = (self.window, self.outside(sequence)) else { return true };
         if outside < window.generated && window.tokens + outside + rows <= window.cells {
@@ -158,8 +168,8 @@ impl<'w> LlamaDecoder<'w> {
         self.context.state_into(sequence, Part::Uncuttable, &mut self.scratch) && self.settle(sequence)
     }
 
-    /// Replaces the window by its copy in `scratch`, if there are cells outside of it. False if llama.cpp fails; then the
-    /// sequence is empty.
+    /// Replaces the window with its copy in `scratch`, if there are cells outside it. False if
+    /// llama.cpp fails; the sequence is then empty.
     fn settle(&mut self, sequence: usize) -> bool {
         if self.outside(sequence) == 0 {
             return true;
@@ -219,7 +229,7 @@ impl Decoder for LlamaDecoder<'_> {
 
     fn copies_exactly(&self, sequence: usize) -> bool {
         let outside = self.outside(sequence);
-        // The next call would settle it, which copying and restoring does too.
+        // The next call would settle it, as copying and restoring also does.
         outside == 0 || self.window.is_some_and(|window| outside >= window.generated)
     }
 
@@ -256,7 +266,7 @@ impl Decoder for LlamaDecoder<'_> {
         if !self.context.state_into(sequence, Part::Whole, &mut state) {
             return None;
         }
-        // Spare checkpoints are left behind, so that a copy takes no more than a slot's share.
+        // Spare checkpoints are not copied, so that a copy takes no more than a slot's share.
         let own = self.sequences[sequence].marks.iter().filter_map(|(length, mark)| match mark {
             Mark::Own(state) => Some((*length, state.clone())),
             Mark::Spare(_) => None,

@@ -1,17 +1,17 @@
-//! Finds the accelerator that llama.cpp can use, and the memory it has now.
+//! Finds the accelerator that llama.cpp can use, and its present memory.
 
 use llama_cpp_2::{LlamaBackendDeviceType, list_llama_ggml_backend_devices};
 
 use crate::base::{ACCELERATED, Bytes};
 use crate::budget::machine::{Accelerator, Kind};
 
-/// The first graphics card that this build supports, with its memory; `None` if there is none. Asking for the memory
-/// starts the driver, so the memory that the driver takes is no longer free.
+/// The first graphics card that this build supports, with its memory; `None` if there is none.
+/// Asking for the memory starts the driver, so the driver's own memory is already deducted.
 pub fn accelerator() -> Option<Accelerator> {
     if !ACCELERATED {
         return None;
     }
-    // Started first, llama.cpp writes to the log what it finds.
+    // Once started, llama.cpp logs what it finds.
     super::backend().ok()?;
     list_llama_ggml_backend_devices().into_iter().find_map(|device| {
         let is_part_of_host = match device.device_type {
@@ -21,7 +21,7 @@ pub fn accelerator() -> Option<Accelerator> {
         };
         let (kind, shared) = match device.backend.as_str() {
             "CUDA" => (Kind::Cuda, is_part_of_host),
-            // For Metal the total is the working set: what one program may hold.
+            // On Metal the total is the working set, the most that one program may use.
             "Metal" | "MTL" => (Kind::Metal, true),
             "Vulkan" => (Kind::Vulkan, is_part_of_host),
             _ => return None,

@@ -1,4 +1,4 @@
-//! Passes llama.cpp's log on, and keeps the last complaints of the calling thread, which say why it refused something.
+//! Forwards llama.cpp's log, and keeps the calling thread's last errors and warnings to explain a failure.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_void};
@@ -6,9 +6,9 @@ use std::io::Write;
 
 use llama_cpp_sys_2 as sys;
 
-/// Maximum number of lines kept of one thread.
+/// Maximum number of lines kept per thread.
 const LINES_MAX: usize = 8;
-/// Maximum number of bytes of a line; a longer one is cut there.
+/// Maximum number of bytes in a line; the rest is cut off.
 const LINE_BYTES_MAX: usize = 2000;
 
 #[derive(Default)]
@@ -25,7 +25,7 @@ thread_local! {
 
 /// Sets the callbacks of llama.cpp and ggml. Called once, before anything else.
 pub(super) fn start() {
-    // SAFETY: the callbacks take no data, and live as long as the process.
+    // SAFETY: the callbacks use no data, and live as long as the process.
     unsafe {
         sys::llama_log_set(Some(note), std::ptr::null_mut());
         sys::ggml_log_set(Some(note), std::ptr::null_mut());
@@ -33,13 +33,13 @@ pub(super) fn start() {
     }
 }
 
-/// Drops what this thread has kept.
+/// Drops the lines kept for this thread.
 pub(super) fn forget() {
     LINES.with_borrow_mut(|lines| lines.complaints.clear());
 }
 
-/// The reason of the last failure in one line: the errors of this thread since [`forget`], without those that only repeat
-/// that something failed. Warnings are taken if nothing was an error.
+/// The reason of the last failure on one line: this thread's errors since [`forget`], without those
+/// that only repeat that something failed. Warnings are used if there was no error.
 pub(super) fn reason() -> Option<String> {
     LINES.with_borrow(|lines| {
         let of = |level| -> Vec<&str> {
@@ -54,7 +54,7 @@ pub(super) fn reason() -> Option<String> {
     })
 }
 
-/// The line without the name of the C++ function that llama.cpp puts before it.
+/// The line without the C++ function name that llama.cpp puts before it.
 fn without_function(line: &str) -> &str {
     let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     match line.split_once(": ") {
@@ -69,11 +69,12 @@ unsafe extern "C" fn note(level: sys::ggml_log_level, text: *const c_char, _data
     }
     // SAFETY: llama.cpp passes a NUL-terminated text that lives until this call returns.
     let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
-    // A thread that is ending has no lines any more.
+    // A thread that is ending has lost its lines.
     let _ = LINES.try_with(|lines| lines.borrow_mut().add(level, &text));
 }
 
-/// Keeps the text that llama.cpp prints before it ends the process. Without this callback it would start a debugger, which may hang.
+/// Keeps the text that llama.cpp prints before it ends the process. Without this callback it would
+/// start a debugger, which may hang.
 unsafe extern "C" fn last_words(message: *const c_char) {
     if !message.is_null() {
         // SAFETY: as in `note`.

@@ -13,21 +13,23 @@ use llama_cpp_sys_2 as sys;
 use super::LlamaError;
 use super::context::pointer;
 
-/// The adapters of one context. The model keeps them until this is dropped, which must be after the context is freed.
+/// The adapters of one context. The model keeps them until this is dropped, which must be after the
+/// context is freed.
 pub(super) struct Overlay<'w> {
     adapters: Vec<NonNull<sys::llama_adapter_lora>>,
     scales: Vec<f32>,
-    /// Held while the model changes: loading or freeing an adapter changes it, as making a context does.
+    /// Held while the model changes, as it does when an adapter is loaded or freed or a context is
+    /// created.
     model_lock: &'w Mutex<()>,
 }
 
-// SAFETY: adapters are read by the one thread that owns their context; the list that the model keeps of them is changed
-// under `model_lock` only.
+// SAFETY: adapters are read only by the thread that owns their context; the model's list of them
+// changes only under `model_lock`.
 unsafe impl Send for Overlay<'_> {}
 
 impl<'w> Overlay<'w> {
-    /// Reads `files`, each with its scale. Call it before the context is made: llama.cpp sizes the context's graph by
-    /// the adapters that are loaded (`graph_max_nodes`).
+    /// Reads `files`, each with its scale. Call this before creating the context: llama.cpp sizes
+    /// the context's graph by the adapters that are loaded (`graph_max_nodes`).
     pub fn read(
         model: &'w LlamaModel,
         model_lock: &'w Mutex<()>,
@@ -41,11 +43,13 @@ impl<'w> Overlay<'w> {
         Ok(overlay)
     }
 
-    /// Applies all adapters to `context`, a context of the model they were read for. False if llama.cpp refuses.
+    /// Applies all adapters to `context`, which must belong to the model they were read for. False
+    /// if llama.cpp refuses.
     pub fn lay_over(&mut self, context: NonNull<sys::llama_context>) -> bool {
         let count = self.adapters.len();
         let adapters = self.adapters.as_mut_ptr().cast::<*mut sys::llama_adapter_lora>();
-        // SAFETY: `NonNull<T>` lies in memory as `*mut T`; context and adapters are live, and llama.cpp copies both lists.
+        // SAFETY: `NonNull<T>` has the layout of `*mut T`; context and adapters are live, and
+        // llama.cpp copies both lists.
         let answer =
             unsafe { sys::llama_set_adapters_lora(context.as_ptr(), adapters, count, self.scales.as_mut_ptr()) };
         answer == 0
@@ -60,16 +64,17 @@ fn read_adapter(
     let failed = |reason: &str| LlamaError::Adapter { file: file.display().to_string(), reason: reason.to_owned() };
     let path = CString::new(file.as_os_str().as_bytes()).map_err(|_| failed("its path has a zero byte"))?;
     let _held = lock(model_lock);
-    // SAFETY: the model is live, and nobody else changes it in the meantime; the path ends in a NUL.
+    // SAFETY: the model is live, and nothing else changes it meanwhile; the path ends in a NUL.
     let adapter = unsafe { sys::llama_adapter_lora_init(pointer(model), path.as_ptr()) };
-    NonNull::new(adapter).ok_or_else(|| failed("its shapes do not fit the model, or the file is damaged"))
+    NonNull::new(adapter).ok_or_else(|| failed("its shapes do not match the model, or the file is damaged"))
 }
 
 impl Drop for Overlay<'_> {
     fn drop(&mut self) {
         let _held = lock(self.model_lock);
         for adapter in &self.adapters {
-            // SAFETY: each was read once and is freed once, before its model; no context uses it any more.
+            // SAFETY: each was read once and is freed once, before its model; no context uses it
+            // any more.
             unsafe { sys::llama_adapter_lora_free(adapter.as_ptr()) };
         }
     }

@@ -1,19 +1,19 @@
 //! Releases the pages of a mapped model file that were read only to be copied.
 //!
-//! They stay in the system's file cache, but no longer count as memory of this process.
+//! They stay in the system's file cache, but no longer count as this process's memory.
 
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
-/// Releases every page of `file` that this process has mapped read-only; a later access loads it again. Does nothing on
-/// systems without `/proc/self/maps`.
+/// Releases every page of `file` that this process has mapped read-only; a later access loads it
+/// again. Does nothing on systems without `/proc/self/maps`.
 pub(super) fn let_go(file: &Path) {
     let Ok(file) = fs::canonicalize(file) else { return };
     let Ok(maps) = fs::read_to_string("/proc/self/maps") else { return };
     for range in maps.lines().filter_map(|line| read_only(line, &file)) {
-        // SAFETY: the range is a mapping of a file that cannot be written through it, so its pages hold what the file
-        // holds, and the system reads them again when they are looked at.
+        // SAFETY: the range is a read-only mapping of a file, so its pages equal the file's
+        // contents, and the system reads them again on access.
         let answer =
             unsafe { libc::madvise(std::ptr::without_provenance_mut(range.start), range.len(), libc::MADV_DONTNEED) };
         if answer != 0 {
@@ -22,7 +22,8 @@ pub(super) fn let_go(file: &Path) {
     }
 }
 
-/// The address range of a line like `7f00-7f10 r--s 00000000 fe:00 42    /models/a.gguf`, if it maps `file` read-only.
+/// The address range in a line like `7f00-7f10 r--s 00000000 fe:00 42    /models/a.gguf`, if it
+/// maps `file` read-only.
 fn read_only(line: &str, file: &Path) -> Option<Range<usize>> {
     let mut fields = line.splitn(6, ' ');
     let (range, permissions) = (fields.next()?, fields.next()?);

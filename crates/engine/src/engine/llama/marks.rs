@@ -1,4 +1,4 @@
-//! Checkpoints of one sequence: those in the memory of its context, and spare ones.
+//! The checkpoints of one sequence: those in its context's memory, and spare ones.
 
 use std::sync::Arc;
 
@@ -32,7 +32,8 @@ impl Mark {
     }
 }
 
-/// Leaves only the last `own` checkpoints in the context's memory; the others become spare if there is room, or go.
+/// Leaves only the last `own` checkpoints in the context's memory; the others become spare if there
+/// is room, and are dropped otherwise.
 pub(super) fn spare_the_older(marks: &mut Vec<(usize, Mark)>, own: usize, spares: Option<&Spares>) {
     let older = marks.len().saturating_sub(own);
     let mut number = 0;
@@ -49,8 +50,8 @@ pub(super) fn spare_the_older(marks: &mut Vec<(usize, Mark)>, own: usize, spares
     });
 }
 
-/// Drops every second checkpoint of the older half once there are too many: going far back then recomputes a few chunks
-/// more, never a whole prompt.
+/// If there are too many, drops every second checkpoint of the older half: going far back then
+/// recomputes a few more chunks, but never a whole prompt.
 pub(super) fn thin(marks: &mut Vec<(usize, Mark)>) {
     if marks.len() > MARKS_MAX {
         let mut number = 0;

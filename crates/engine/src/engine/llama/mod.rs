@@ -1,10 +1,11 @@
 //! The only module that calls llama.cpp: weights, contexts and sequences. Its callers work with tokens and rows.
 //!
-//! Assumptions of this folder, each checked by a test in `tests/it/engine.rs`: where logits are to be exact, a call evaluates the
-//! prompt of one sequence only, and generated tokens of several sequences share a call only where that was seen to change
-//! nothing (`kv_unified = false`, see `sharing`); recurrent layers cannot be cut, so every `mark` takes a checkpoint of them,
-//! which is restored before the attention layers are cut; sliding windows are restored too, and can be cut as far back as
-//! they were settled (see `decoder`).
+//! Assumptions of this folder, each checked by a test in `tests/it/engine.rs`: if logits must be
+//! exact, a call evaluates the prompt of one sequence only, and generated tokens of several
+//! sequences share a call only if that was found to change nothing (`kv_unified = false`, see
+//! `sharing`); recurrent layers cannot be cut, so every `mark` takes a checkpoint of them, which is
+//! restored before the attention layers are cut; sliding windows are restored too, and can be cut
+//! back to where they were last settled (see `decoder`).
 
 mod buffer_overrides;
 mod context;
@@ -36,7 +37,7 @@ use crate::models::{Exact, FlashAttention};
 pub enum LlamaError {
     #[error("llama.cpp could not start: {0}")]
     Backend(String),
-    /// A text that names the file and what is wrong with it.
+    /// A text that names the file and the fault.
     #[error("{0}")]
     Refused(String),
     #[error(
@@ -96,17 +97,17 @@ pub struct Shape {
     pub threads: usize,
     /// Maximum number of rows of one prefill call.
     pub chunk: usize,
-    /// Decides whether slots share calls even where that changes logits, see [`Weights::sharing`].
+    /// Whether slots share calls even if that changes logits, see [`Weights::sharing`].
     pub exact: Exact,
 }
 
 impl Shape {
-    /// Maximum number of rows of one call.
+    /// Maximum number of rows in one call.
     pub fn rows(&self) -> usize {
         self.chunk.max(self.slots)
     }
 
-    /// The settings that decide how large the caches of a context are.
+    /// The settings that determine the size of a context's caches.
     pub fn settings(&self) -> LoadSettings {
         LoadSettings {
             context: self.context as u32,
@@ -124,14 +125,16 @@ impl Shape {
         cache::is_read_in_products(self.kv.name(), self.flash)
     }
 
-    /// Maximum number of rows of one call whose logits can be read: one a slot, and enough to score a few tokens of a name at once.
-    /// By default llama.cpp reserves logits for every row: 128 MiB a context with a vocabulary of 65,536 and 512 rows.
+    /// Maximum number of rows per call whose logits can be read: one per slot, and enough to score
+    /// a few tokens of a name at once. By default llama.cpp reserves logits for every row: 128 MiB
+    /// per context with a vocabulary of 65,536 and 512 rows.
     pub fn outputs(&self) -> usize {
         self.slots.max(SCORED_ROWS.min(self.rows()))
     }
 }
 
-/// Maximum number of rows with logits in a scoring call; names of tools nearly always have fewer tokens.
+/// Maximum number of rows with logits in a scoring call; tool names nearly always have fewer
+/// tokens.
 const SCORED_ROWS: usize = 16;
 
 /// The global state of llama.cpp, started once per process and never stopped.
@@ -146,24 +149,25 @@ fn backend() -> Result<&'static LlamaBackend, LlamaError> {
         .map_err(Clone::clone)
 }
 
-/// The processor features that llama.cpp was built for and found, as in `AVX512 = 1 | …`. Together with [`BINDING`] it
-/// identifies the build that computed a saved state or a verdict.
+/// The processor features that llama.cpp was built for and found, such as `AVX512 = 1 | …`.
+/// Together with [`BINDING`] it identifies the build that computed a saved state or a verdict.
 pub fn system_info() -> String {
     // SAFETY: the function has no preconditions and returns a NUL-terminated string that lives as long as the process.
     let text = unsafe { CStr::from_ptr(llama_cpp_sys_2::llama_print_system_info()) };
     text.to_string_lossy().into_owned()
 }
 
-/// Ends the process without running C++ destructors, which would free data that a thread inside a call still uses.
+/// Ends the process without running C++ destructors, which would free data still used by a thread
+/// inside a call.
 pub fn exit(code: i32) -> ! {
     use std::io::Write;
-    // A failed flush cannot be reported any more.
+    // A failed flush can no longer be reported.
     let _ = (std::io::stdout().flush(), std::io::stderr().flush());
     // SAFETY: the function has no preconditions and does not return.
     unsafe { libc::_exit(code) }
 }
 
-/// Version of the binding, which pins that of llama.cpp.
+/// Version of the binding, which pins llama.cpp's version.
 pub const BINDING: &str = "llama-cpp-2 0.1.160";
 
 /// Converts a size or index to a C int. Sizes come from `Shape` and are far below the limit.

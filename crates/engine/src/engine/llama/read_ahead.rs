@@ -1,6 +1,7 @@
-//! Reads a large file ahead of llama.cpp, which reads a matrix, copies it into another order, and only then reads the next.
+//! Reads a large file ahead of llama.cpp, which alternates between reading a matrix and copying it.
 //!
-//! The bytes are discarded: they are in the system's file cache when llama.cpp asks for them.
+//! The bytes are discarded: their purpose is to be in the system's file cache when llama.cpp reads
+//! them.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,7 +12,7 @@ use std::thread::{self, JoinHandle};
 
 use crate::base::Bytes;
 
-/// How far to read ahead: several matrices of a large model, and little of a small machine's cache.
+/// How far to read ahead: several matrices of a large model, but little of a small machine's cache.
 const AHEAD: Bytes = Bytes::mib(512);
 /// Smaller files load fast enough without it.
 const WORTH_IT: Bytes = Bytes::gib(1);
@@ -27,20 +28,21 @@ pub(super) struct ReadAhead {
 }
 
 impl ReadAhead {
-    /// Starts the thread if the files of the model are large enough. One that cannot be opened is left to llama.cpp to report.
+    /// Starts the thread if the model's files are large enough. A file that cannot be opened is
+    /// left for llama.cpp to report.
     pub fn of(paths: &[PathBuf]) -> ReadAhead {
         let files: Vec<File> = paths.iter().flat_map(File::open).collect();
         let bytes = files.iter().flat_map(File::metadata).map(|about| about.len()).sum();
         let allowed = Arc::new(AtomicU64::new(AHEAD.0));
         let limit = allowed.clone();
         let reader = (bytes >= WORTH_IT.0).then_some(files).and_then(|files| {
-            // Without the thread the load only takes longer.
+            // Without the thread, the load only takes longer.
             thread::Builder::new().name("read-ahead".into()).spawn(move || read(files, &limit)).ok()
         });
         ReadAhead { allowed, reader, bytes }
     }
 
-    /// Tells the thread that llama.cpp has read this share of the files, 0 to 1.
+    /// Reports that llama.cpp has read this share of the files, 0 to 1.
     pub fn reached(&self, share: f32) {
         self.allow((f64::from(share) * self.bytes as f64) as u64 + AHEAD.0);
     }
@@ -75,7 +77,7 @@ fn read(files: Vec<File>, allowed: &AtomicU64) {
                     Some(next) => file = next,
                     None => return,
                 },
-                // llama.cpp reports what cannot be read.
+                // llama.cpp reports whatever cannot be read.
                 Err(_) => return,
                 Ok(bytes) => done += bytes as u64,
             },

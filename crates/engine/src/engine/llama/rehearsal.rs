@@ -1,6 +1,7 @@
-//! Asks llama.cpp what a context would take, without allocating weights, keys or working memory (`no_alloc`).
+//! Determines what a context would take in llama.cpp, without allocating weights, KV cache or working memory.
 //!
-//! llama.cpp says the sizes only in its log, so this takes the log over for the rest of the process.
+//! llama.cpp reports the sizes only in its log, so this takes the log over for the rest of the
+//! process. It uses `no_alloc`.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::Mutex;
@@ -11,7 +12,7 @@ use super::{LlamaError, Shape, Weights};
 use crate::base::{Bytes, lock};
 use crate::models::gguf::Header;
 
-/// The memory that a context would take, as llama.cpp computes it.
+/// The memory of a context as llama.cpp computes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rehearsal {
     pub kv: Bytes,
@@ -23,7 +24,7 @@ pub struct Rehearsal {
 /// Lines of llama.cpp's log since [`rehearse`] took it over.
 static LINES: Mutex<String> = Mutex::new(String::new());
 
-/// Plays the making of a context with `shape` for the file of `header`, on the processor.
+/// Simulates the creation of a context with `shape` for the file of `header`, on the CPU.
 pub fn rehearse(header: &Header, shape: &Shape) -> Result<Rehearsal, LlamaError> {
     let weights = Weights::hollow(header)?;
     // SAFETY: the callback needs no data, and lives as long as the process.
@@ -39,7 +40,7 @@ unsafe extern "C" fn note(_: sys::ggml_log_level, text: *const c_char, _: *mut c
     lock(&LINES).push_str(&text.to_string_lossy());
 }
 
-/// Adds up the sizes in lines like these; a model with windows has two caches.
+/// Adds up the sizes in such lines; a model with windows has two caches.
 /// ```text
 /// llama_kv_cache: size =   85.00 MiB (  8192 cells,  10 layers,  1/1 seqs), K (q8_0): …
 /// llama_memory_recurrent: size =   62.81 MiB (     1 cells,  40 layers, …

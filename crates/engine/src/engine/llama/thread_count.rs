@@ -1,29 +1,32 @@
-//! Decides how many threads a call uses: all, or fewer if they wait for cores that other programs use. Pure.
+//! Decides how many threads a call uses: all, or fewer if other programs make them wait for cores. Pure.
 
 use std::time::Duration;
 
-/// Call time after which the waiting is judged: several ticks of the scheduler, which are a few milliseconds each.
+/// Call time after which waiting is assessed: several scheduler ticks of a few milliseconds each.
 const WINDOW: Duration = Duration::from_millis(30);
-/// Threads are too many if they waited for a core for more than this share of their time. Measured on two cores: below
-/// 0.02 when each thread has a core, a third when another program keeps one core busy.
+/// There are too many threads if they waited for a core for more than this share of their time.
+/// Measured on two cores: below 0.02 when each thread has a core, a third when another program
+/// keeps one core busy.
 const CROWDED: f64 = 0.1;
-/// Call time without waiting after which more threads are tried: at first, and at most after failed attempts.
+/// Call time without waiting after which more threads are tried: initially, and at most after
+/// failed attempts.
 const PATIENCE_MIN: Duration = Duration::from_millis(250);
 const PATIENCE_MAX: Duration = Duration::from_secs(8);
 
-/// The number of threads, adapted as senders adapt their rate on a congested network: cut at once when cores are
-/// crowded, raised after a time without waiting, which doubles after each failed attempt.
+/// The number of threads, adapted as senders adapt their rate on a congested network: reduced at
+/// once when cores are crowded, raised after a time without waiting, which doubles after each
+/// failed attempt.
 #[derive(Clone, Debug)]
 pub struct ThreadCount {
     most: usize,
     now: usize,
-    /// Call time since the last judgement.
+    /// Call time since the last assessment.
     wall: Duration,
     /// Call time since the cores were crowded or the number changed.
     calm: Duration,
     /// How long `calm` must last before more threads are tried.
     patience: Duration,
-    /// While more threads are being tried: the number used before.
+    /// While more threads are being tried: the previous number.
     before: Option<usize>,
 }
 
@@ -38,12 +41,12 @@ impl ThreadCount {
         self.now
     }
 
-    /// Whether no call was counted since the last judgement.
+    /// Whether no call was counted since the last assessment.
     pub fn is_new(&self) -> bool {
         self.wall.is_zero()
     }
 
-    /// Whether enough call time was counted to judge.
+    /// Whether enough call time has passed for an assessment.
     pub fn is_due(&self) -> bool {
         self.wall >= WINDOW
     }
@@ -53,12 +56,14 @@ impl ThreadCount {
         self.wall += wall;
     }
 
-    /// Adapts the number. `waited`: how long all threads together waited for cores since the last judgement.
+    /// Adapts the number. `waited`: how long all threads together waited for cores since the last
+    /// assessment.
     pub fn judge(&mut self, waited: Duration) {
         let wall = std::mem::take(&mut self.wall);
         let share = waited.as_secs_f64() / (wall.as_secs_f64() * self.now as f64).max(f64::MIN_POSITIVE);
-        // A call ends with its slowest thread: if `n` threads waited a share `w` of their time, it took about `n * w`
-        // longer; with one thread less it would take about `1 / (n - 1)` longer. So few threads may wait more.
+        // A call ends with its slowest thread: if `n` threads waited a share `w` of their time, it
+        // took about `n * w` longer; with one thread less it would take about `1 / (n - 1)` longer.
+        // So with few threads, more waiting is acceptable.
         let few = 1.0 / (self.now * self.now) as f64;
         if share > few.max(CROWDED) {
             let fewer = self.now - (self.now / 4).max(1).min(self.now - 1);
@@ -71,7 +76,7 @@ impl ThreadCount {
             (self.before, self.patience) = (None, PATIENCE_MIN);
         }
         if self.now < self.most && self.calm >= self.patience {
-            // Half as many more, or one more after an attempt has failed.
+            // Half as many more, or one more after a failed attempt.
             let step = if self.patience > PATIENCE_MIN { 1 } else { (self.now / 2).max(1) };
             (self.before, self.calm) = (Some(self.now), Duration::ZERO);
             self.now = (self.now + step).min(self.most);
@@ -87,8 +92,8 @@ mod tests {
 
     const CALL: Duration = Duration::from_millis(10);
 
-    /// Simulates calls on a machine with `cores`, of which other programs use `busy`: threads beyond the free cores
-    /// wait. Returns the number of threads of each call.
+    /// Simulates calls on a machine with `cores`, of which other programs use `busy`: threads
+    /// beyond the free cores wait. Returns the number of threads used in each call.
     fn calls(count: &mut ThreadCount, cores: usize, busy: usize, calls: usize) -> Vec<usize> {
         (0..calls)
             .map(|_| {

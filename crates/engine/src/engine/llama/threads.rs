@@ -1,10 +1,11 @@
 //! Owns the llama.cpp thread pool of a context; a call uses as many of its threads as have a core.
 //!
-//! The threads wait for each other about 600 times a token by spinning, which is fastest as long as each has a core.
-//! Once another program takes a core, every wait lasts until the delayed thread has a core again: on two cores 6 to 35
-//! tokens a second instead of 120 (SmolLM2-135M), while one thread alone makes 50 to 75. The kernel counts how long
-//! threads that were ready to run had no core, and [`ThreadCount`] follows that. The number of threads changes no
-//! token: threads share the rows of a matrix, and no sum is split.
+//! The threads wait for each other about 600 times per token by spinning, which is fastest as long
+//! as each has a core. When another program takes a core, every wait lasts until the delayed thread
+//! has a core again: on two cores 6 to 35 tokens per second instead of 120 (SmolLM2-135M), while
+//! one thread alone makes 50 to 75. The kernel counts how long threads that were ready to run had
+//! no core, and [`ThreadCount`] follows that. The number of threads changes no token: threads share
+//! the rows of a matrix, and no sum is split.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,9 +18,10 @@ use llama_cpp_sys_2 as sys;
 use super::int;
 use crate::engine::llama::thread_count::ThreadCount;
 
-/// How long threads spin before they sleep: 131,072 turns a unit, about 9 ms. The next token comes sooner.
+/// How long threads spin before they sleep: 131,072 iterations per unit, about 9 ms. The next token
+/// comes sooner.
 const POLL: u32 = 1;
-/// After a pause longer than this, all threads are tried again: other programs may have ended.
+/// After a longer pause, all threads are tried again, because other programs may have ended.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The pool, and how many of its threads the next call uses.
@@ -29,20 +31,20 @@ pub(super) struct Threads {
     most: usize,
     /// The kernel's `schedstat` file of each thread, the caller's first; `None` if there are none.
     schedstats: Option<Vec<PathBuf>>,
-    /// The waiting time of each thread when the current judgement period began.
+    /// Each thread's waiting time at the start of the current assessment period.
     waited: Vec<Duration>,
     /// When the last call ended.
     last: Instant,
 }
 
-// SAFETY: a pool is used by whoever holds its context, one at a time.
+// SAFETY: a pool is used only by the holder of its context, one at a time.
 unsafe impl Send for Threads {}
 
 impl Threads {
-    /// A pool of `most` threads, one of which is the caller's; `None` if ggml cannot make it.
+    /// A pool of `most` threads, one of which is the caller's; `None` if ggml cannot create it.
     pub fn new(most: usize) -> Option<Threads> {
         let most = most.max(1);
-        // SAFETY: returns a plain structure.
+        // SAFETY: the call returns a plain structure.
         let mut params = unsafe { sys::ggml_threadpool_params_default(int(most)) };
         params.poll = POLL;
         let mut pool = None;
@@ -78,7 +80,8 @@ impl Threads {
         if self.count.is_due() {
             let waited = self.waited();
             let more = waited.iter().zip(&self.waited).map(|(now, before)| now.saturating_sub(*before));
-            // The unused threads are woken briefly at each call too, but their waiting for a core does not matter.
+            // The unused threads are woken briefly at each call too, but their waiting does not
+            // matter.
             self.count.judge(more.take(self.count.now()).sum());
         }
     }
@@ -101,13 +104,15 @@ impl Threads {
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        // SAFETY: the context that used it is freed before (fields of `Context` drop after its `Drop`), and it is freed once.
+        // SAFETY: the context that used it is freed first (fields of `Context` drop after its
+        // `Drop`), and it is freed once.
         unsafe { sys::ggml_threadpool_free(self.pool.as_ptr()) }
     }
 }
 
-/// The `schedstat` files of the calling thread, then of the threads that `make` starts; `None` if there are none. New
-/// threads inherit the name of the calling thread, so it takes a unique name for that time.
+/// The `schedstat` files of the calling thread, then of the threads that `make` starts; `None` if
+/// there are none. New threads inherit the calling thread's name, so it takes a unique name
+/// meanwhile.
 fn schedstats_of(make: impl FnOnce()) -> Option<Vec<PathBuf>> {
     const OWN: &str = "/proc/thread-self";
     static POOLS: AtomicUsize = AtomicUsize::new(0);
@@ -120,7 +125,7 @@ fn schedstats_of(make: impl FnOnce()) -> Option<Vec<PathBuf>> {
     let threads = fs::read_dir("/proc/self/task").ok()?.flatten().map(|thread| thread.path());
     let is_ours = |thread: &PathBuf| fs::read_to_string(thread.join("comm")).is_ok_and(|comm| comm.trim_end() == name);
     let mut ours: Vec<PathBuf> = threads.filter(is_ours).collect();
-    // Sorted by the order in which they were started, which is the order in which calls use them.
+    // Sorted in the order in which they were started, in which calls use them.
     ours.sort_by_key(|thread| thread.file_name().and_then(|id| id.to_str()?.parse::<u32>().ok()));
     Some([PathBuf::from(OWN)].into_iter().chain(ours).map(|thread| thread.join("schedstat")).collect())
 }

@@ -1,4 +1,4 @@
-//! Loads the weights and the vocabulary of a model file, which are immutable and shared by all contexts made from them.
+//! Loads a model file's weights and vocabulary, which are immutable and shared by all of its contexts.
 
 use crate::base::lock;
 use std::ffi::{CString, c_void};
@@ -31,15 +31,17 @@ const AMX: &str = "AMX_INT8 = 1";
 /// How weights are loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loading {
-    /// How many of the last layers go on the accelerator: 0 for none, more than there are for all.
+    /// Number of last layers that go on the accelerator: 0 for none; more than exist for all.
     pub gpu_layers: u32,
-    /// The experts of this many first layers stay on the host.
+    /// The experts of this many leading layers stay on the host.
     pub experts_on_host: u32,
-    /// Whether weights may be copied into an order that the CPU kernels read faster. The copies take as much anonymous
-    /// memory as the originals; the 24B model then makes 28 tokens a second instead of 17.
+    /// Whether weights may be copied into a layout that the CPU kernels read faster. The copies
+    /// take as much anonymous memory as the originals; the 24B model then generates 28 tokens per
+    /// second instead of 17.
     pub repack: bool,
-    /// Whether the file is memory-mapped. Small files whose matrices are copied are read instead: the rest is then in
-    /// memory once, while an access to a mapped file keeps a whole block of up to 2 MiB.
+    /// Whether the file is memory-mapped. Small files whose matrices are copied are read instead:
+    /// the rest is then in memory once, while an access to a mapped file keeps a whole block of up
+    /// to 2 MiB.
     pub mapped: bool,
 }
 
@@ -47,12 +49,13 @@ pub struct Loading {
 pub struct Weights {
     model: LlamaModel,
     tokens: Vec<TokenText>,
-    /// Whether matrices may be stored in tiles for AMX, Intel's matrix unit, with none kept out of tiles.
+    /// Whether matrices may be stored in tiles for AMX, Intel's matrix unit, with none excluded.
     tiled: bool,
     /// Whether some layers are on an accelerator.
     on_gpu: bool,
     header: Header,
-    /// Held while the model changes: making a context changes it, so one is made at a time (llama-cpp-2 says the same).
+    /// Held while the model changes: creating a context changes it, so only one is created at a
+    /// time (llama-cpp-2 says the same).
     model_lock: Mutex<()>,
 }
 
@@ -69,8 +72,8 @@ struct Watch<'a> {
 }
 
 impl Weights {
-    /// Loads the file of `header`. `progress` gets the share that is read, 0 to 1, and cancels the load by returning
-    /// false.
+    /// Loads the file of `header`. `progress` gets the share that has been read, 0 to 1, and
+    /// cancels the load by returning false.
     pub fn load(
         header: &Header,
         loading: Loading,
@@ -83,14 +86,15 @@ impl Weights {
             progress(share)
         };
         let mut watch = Watch { progress: &mut progress, cancelled: false };
-        // SAFETY: returns a plain structure.
+        // SAFETY: the call returns a plain structure.
         let mut params = unsafe { sys::llama_model_default_params() };
         params.n_gpu_layers = i32::try_from(loading.gpu_layers).unwrap_or(i32::MAX);
         params.use_extra_bufts = loading.repack;
         params.load_mode = if loading.mapped { sys::LLAMA_LOAD_MODE_MMAP } else { sys::LLAMA_LOAD_MODE_NONE };
         params.progress_callback = Some(report_progress);
         params.progress_callback_user_data = (&raw mut watch).cast();
-        // Without this, llama.cpp would multiply large batches on the accelerator even if no layer is on it.
+        // Without this, llama.cpp would multiply large batches on the accelerator even if no layer
+        // is on it.
         let mut no_devices = [std::ptr::null_mut()];
         if loading.gpu_layers == 0 {
             params.devices = no_devices.as_mut_ptr();
@@ -117,11 +121,11 @@ impl Weights {
         Weights { model, tokens, tiled, on_gpu, header: header.clone(), model_lock: Mutex::new(()) }
     }
 
-    /// Does all that a load on the processor does, but reads no weights and allocates no memory for them, nor for the contexts
-    /// made from them (`no_alloc`).
+    /// Does everything that a load on the CPU does, without reading weights or allocating memory
+    /// for them or for their contexts (`no_alloc`).
     pub(super) fn hollow(header: &Header) -> Result<Weights, LlamaError> {
         let path = ready(header)?;
-        // SAFETY: returns a plain structure.
+        // SAFETY: the call returns a plain structure.
         let mut params = unsafe { sys::llama_model_default_params() };
         let mut no_devices = [std::ptr::null_mut()];
         params.no_alloc = true;
@@ -134,11 +138,12 @@ impl Weights {
         Ok(Weights::of(model, header, false, false))
     }
 
-    /// Loads a file without its weights, tokenizes a text and makes a small context. A file on which llama.cpp would
-    /// end the process does so here: see [`crate::engine::trial`].
+    /// Loads a file without its weights, tokenises a text and creates a small context. If the file
+    /// makes llama.cpp end the process, it happens here: see [`crate::engine::trial`].
     pub fn rehearse(header: &Header) -> Result<(), LlamaError> {
         let weights = Weights::hollow(header)?;
-        // All of the two shortest lengths of UTF-8 and some of the others, so that every first byte comes up.
+        // All characters of the two shortest UTF-8 lengths and some of the others, so that every
+        // first byte occurs.
         let text: String = ('\0'..'\u{800}').chain(('\u{800}'..=char::MAX).step_by(997)).collect();
         weights.tokenize(&Prompt::default().text(text));
         let shape = Shape {
@@ -153,13 +158,13 @@ impl Weights {
         weights.context(&shape).map(drop)
     }
 
-    /// Whether there are recurrent layers, which can only go back to checkpoints.
+    /// Whether there are recurrent layers, which can only return to checkpoints.
     pub(super) fn recurs(&self) -> bool {
         self.model.is_hybrid() || self.model.is_recurrent()
     }
 
-    /// Tokens of the sliding window if it is narrower than a context of `positions`. For architectures whose windows are
-    /// not in the header, contexts keep all cells (`swa_full`).
+    /// Tokens of the sliding window if it is narrower than a context of `positions`. For
+    /// architectures whose windows are not in the header, contexts keep all cells (`swa_full`).
     pub(super) fn window(&self, positions: usize) -> Option<usize> {
         self.header.sliding_window?;
         // SAFETY: the model is live.
@@ -167,7 +172,7 @@ impl Weights {
         (tokens > 0 && tokens < positions).then_some(tokens)
     }
 
-    /// How many checkpoints of a slot are in the memory of its context.
+    /// Number of a slot's checkpoints in its context's memory.
     pub(super) fn own_marks(&self, shape: &Shape) -> usize {
         cache::own_marks(&self.header, &shape.settings()) as usize
     }
@@ -177,11 +182,13 @@ impl Weights {
         self.on_gpu
     }
 
-    /// Whether sequences may share a call: not with recurrent layers in AMX tiles (see
-    /// [`repack::untiled`](crate::budget::repack::untiled)); with sliding windows and with experts, whose logits are known to differ then,
-    /// only where exact logits are not asked for, the default on a GPU. The router of experts is a matrix of floats, whose sums ggml adds
-    /// up in another order for two rows than for one (`llamafile_sgemm`). Rounding hides that in most calls, so that the first few prove
-    /// nothing: small mixtures gave other tokens after 15 to 1,700 of them.
+    /// Whether sequences may share a call. With recurrent layers in AMX tiles they may not (see
+    /// [`repack::untiled`](crate::budget::repack::untiled)); with sliding windows and with experts,
+    /// whose logits are known to differ then, only if exact logits are not required, which is the
+    /// default on a GPU. The router of experts is a matrix of floats, whose sums ggml adds in
+    /// another order for two rows than for one (`llamafile_sgemm`). Rounding hides that in most
+    /// calls, so the first few prove nothing: small mixtures gave other tokens after 15 to 1,700 of
+    /// them.
     pub fn sharing(&self, exact: Exact) -> Sharing {
         let wanted = match exact {
             Exact::Auto => self.on_gpu,
@@ -197,12 +204,12 @@ impl Weights {
         }
     }
 
-    /// Makes a context with `shape`; it borrows the weights.
+    /// Creates a context with `shape`; it borrows the weights.
     pub fn context(&self, shape: &Shape) -> Result<LlamaDecoder<'_>, LlamaError> {
         self.context_with(shape, &[])
     }
 
-    /// The same with LoRA adapters, each with its scale, applied to this context alone.
+    /// The same with LoRA adapters, each with its scale, applied to this context only.
     pub fn context_with(&self, shape: &Shape, adapters: &[(PathBuf, f32)]) -> Result<LlamaDecoder<'_>, LlamaError> {
         let overlay = Overlay::read(&self.model, &self.model_lock, adapters)?;
         let context = shape.context.next_multiple_of(CONTEXT_BLOCK);
@@ -239,7 +246,8 @@ fn refused(header: &Header) -> LlamaError {
 
 /// Called by llama.cpp while it reads tensors; false cancels the load.
 unsafe extern "C" fn report_progress(share: f32, watch: *mut c_void) -> bool {
-    // SAFETY: `watch` is the address of the `Watch` that `load` holds for the whole of the load, on the same thread.
+    // SAFETY: `watch` is the address of the `Watch` that `load` holds during the whole load, on the
+    // same thread.
     let watch = unsafe { &mut *watch.cast::<Watch<'_>>() };
     let go_on = (watch.progress)(share);
     watch.cancelled |= !go_on;

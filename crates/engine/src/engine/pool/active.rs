@@ -8,7 +8,7 @@ use crate::base::Bytes;
 use crate::engine::Busy;
 use crate::models::Role;
 
-/// One context in memory, as `/ps` shows it.
+/// One context in memory, as shown by `/ps`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Active {
     pub roles: Vec<Role>,
@@ -24,11 +24,11 @@ pub struct Active {
     pub shares_weights: bool,
     /// File names of its adapters.
     pub lora: Vec<String>,
-    /// The concession made to fit it, in words; `None` without one.
+    /// The settings reduced to make it fit, in words; `None` without any.
     pub rung: Option<String>,
     /// The work of each slot, `None` for a free one; empty before the first request.
     pub busy: Vec<Option<Busy>>,
-    /// Requests that wait for a slot.
+    /// Number of requests that wait for a slot.
     pub waiting: usize,
     /// Memory held, by purpose.
     pub parts: Vec<(&'static str, Bytes)>,
@@ -40,7 +40,7 @@ impl Active {
     }
 }
 
-/// As in `planner m.gguf 180.0 MiB (pinned)`.
+/// For example `planner m.gguf 180.0 MiB (pinned)`.
 impl std::fmt::Display for Active {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.roles.iter().try_for_each(|role| write!(f, "{role} "))?;

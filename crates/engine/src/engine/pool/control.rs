@@ -1,4 +1,4 @@
-//! Changes the models in memory on request: load, unload, swap, pin; and estimates what a load would take.
+//! Changes the models in memory on request (load, unload, swap, pin), and estimates what a load would take.
 
 use std::sync::Arc;
 
@@ -16,17 +16,18 @@ use crate::models::{ModelSpec, Role};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Forecast {
     pub file: String,
-    /// Memory beyond what is loaded already.
+    /// Additional memory, beyond what is already loaded.
     pub needed: Bytes,
     pub free: Bytes,
-    /// The parts of `needed`, as in `weights 98.0 MiB, KV 85.0 MiB`.
+    /// The components of `needed`, for example `weights 98.0 MiB, KV 85.0 MiB`.
     pub parts: String,
-    /// Whether it is in memory already.
+    /// Whether it is already in memory.
     pub loaded: bool,
 }
 
 impl Pool {
-    /// Loads the model of a role, or a file of the model folder, which has no role until a swap. Returns what is loaded.
+    /// Loads the model of a role, or a file in the model folder, which has no role until a swap.
+    /// Returns the loaded model.
     pub fn load(&self, name: &str, progress: Progress) -> Result<Active, PoolError> {
         let inner = &self.inner;
         let _changing = inner.change();
@@ -40,8 +41,9 @@ impl Pool {
         inner.describe(&key)
     }
 
-    /// Unloads every context that `name` matches and waits until its memory is free. Returns the memory freed. Before
-    /// it returns `NotLoaded`, it waits for models that the keep-alive has just unloaded.
+    /// Unloads every context that `name` matches and waits until its memory is free. Returns the
+    /// memory freed. Before returning `NotLoaded`, it waits for models that the keep-alive has just
+    /// unloaded.
     pub fn unload(&self, name: &str) -> Result<Bytes, PoolError> {
         let inner = &self.inner;
         let _changing = inner.change();
@@ -49,7 +51,7 @@ impl Pool {
         let before = machine.total(inner.ledger.free());
         let taken = inner.remove(|resident| resident.meant(name));
         let gone = taken.or_else(|refusal| match refusal {
-            // The model may just be leaving: wait for its memory before returning the error.
+            // The model may be leaving right now: wait for its memory before returning the error.
             PoolError::NotLoaded { .. } => inner.released(Vec::new(), None).and(Err(refusal)),
             refusal => Err(refusal),
         })?;
@@ -57,8 +59,9 @@ impl Pool {
         Ok(machine.total(inner.ledger.free()).saturating_sub(before))
     }
 
-    /// Replaces the loaded model `from`, with all its contexts that the name matches, by `to`, a role or a file, which
-    /// takes over their roles. The memory of `from` counts as free; if `to` does not fit even then, nothing changes.
+    /// Replaces the loaded model `from`, with all contexts that the name matches, by `to`, a role
+    /// or a file, which takes over their roles. The memory of `from` counts as free; if `to` does
+    /// not fit even then, nothing changes.
     pub fn swap(&self, from: &str, to: &str, progress: Progress) -> Result<Active, PoolError> {
         let _changing = self.inner.change();
         self.inner.swap(from, to, progress)
@@ -77,14 +80,14 @@ impl Pool {
         Ok(meant.into_iter().map(|index| active[index].clone()).collect())
     }
 
-    /// The settings from which the memory of a model is estimated.
+    /// The settings used to estimate a model's memory.
     pub fn wanted(&self, spec: &ModelSpec) -> Result<LoadSettings, PoolError> {
         let Inner { options, ledger, .. } = &*self.inner;
         let machine = ledger.machine();
         Ok(shape::wanted(spec, &shape::of(spec, options, &machine)?, options, &machine))
     }
 
-    /// Memory that loading a role or a file would take, and memory that is free. Loads nothing.
+    /// Memory that loading a role or a file would take, and free memory. Loads nothing.
     pub fn estimate_memory(&self, name: &str) -> Result<Forecast, PoolError> {
         let need = self.inner.need(&self.inner.named(name, Role::Planner)?)?;
         let (loaded, machine) = (self.inner.resident().find(&need.key).is_some(), self.inner.ledger.machine());
@@ -119,7 +122,8 @@ impl Inner {
         index.map(|index| resident.active().swap_remove(index)).ok_or_else(gone)
     }
 
-    /// Removes the contexts that `meant` chooses from the list; none of them if one is pinned or in use.
+    /// Removes the contexts selected by `meant` from the list, or none of them if one is pinned or
+    /// in use.
     fn remove(&self, meant: impl FnOnce(&Resident) -> Result<Vec<usize>, PoolError>) -> Result<Vec<Entry>, PoolError> {
         let mut resident = self.resident();
         let meant = meant(&resident)?;
@@ -152,7 +156,7 @@ impl Inner {
         self.describe(&new)
     }
 
-    /// The contexts that `from` matches, of one file, and all their roles.
+    /// The contexts that `from` matches, which must belong to one file, and all their roles.
     fn to_be_replaced(&self, from: &str) -> Result<(Vec<Key>, Vec<Role>), PoolError> {
         let resident = self.resident();
         let (mut keys, mut roles) = (Vec::new(), Vec::new());
@@ -166,7 +170,7 @@ impl Inner {
         Ok((keys, roles))
     }
 
-    /// Loads the new model first and unloads the old one only once that has succeeded.
+    /// Loads the new model first and unloads the old one only if that succeeds.
     fn load_then_unload(self: &Arc<Inner>, old: &[Key], need: Need, progress: Progress) -> Result<Key, PoolError> {
         let new = self.load(need, progress)?;
         match self.remove(|resident| Ok(resident.places(old))) {
@@ -180,8 +184,8 @@ impl Inner {
         Ok(new)
     }
 
-    /// Unloads the old model to make room for the new one, which fits then. If the load fails all the same (a damaged
-    /// file, a cancelled load), the old one is loaded again.
+    /// Unloads the old model to make room for the new one, which then fits. If the load still fails
+    /// (a damaged file, a cancelled load), the old model is loaded again.
     fn unload_then_load(self: &Arc<Inner>, old: &[Key], need: Need, progress: Progress) -> Result<Key, PoolError> {
         self.fits_without(old, &need)?;
         let gone = self.remove(|resident| Ok(resident.places(old)))?;
@@ -218,7 +222,7 @@ impl Inner {
             return Ok(());
         }
         drop(resident);
-        let way_out = format!("raise --budget, or take a smaller model than {}", file_name(&need.key.path));
+        let way_out = format!("raise --budget, or use a smaller model than {}", file_name(&need.key.path));
         let replaced = old.first().map(|key| file_name(&key.path)).unwrap_or_default();
         let label = format!("{} in place of {replaced}", file_name(&need.key.path));
         let refused = Refused::of(&label, need.amount(), free, self.ledger.capacity());
@@ -227,7 +231,7 @@ impl Inner {
     }
 }
 
-/// The role called `name`, if it is one whose models are in a pool.
+/// The role called `name`, if its models come from a pool.
 fn text_role(name: &str) -> Option<Role> {
     name.to_ascii_lowercase().parse::<Role>().ok().filter(|role| *role != Role::Embedder)
 }

@@ -1,17 +1,17 @@
-//! Chooses which models to unload when memory or places run out: the longest idle first, and no more than needed. Pure.
+//! Chooses the models to unload when memory or places run out: the longest idle, no more than needed. Pure.
 
 use std::path::Path;
 use std::time::Duration;
 
 use crate::budget::Amount;
 
-/// One context in memory, reduced to what the choice depends on.
+/// One context in memory, reduced to the facts that the choice depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct Holder<'a> {
     pub file: &'a Path,
-    /// Memory that is freed with this context.
+    /// Memory freed with this context.
     pub context: Amount,
-    /// Memory that is freed with the last context of this file.
+    /// Memory freed with the last context of this file.
     pub weights: Amount,
     /// Time since its last use; `None` while it is in use.
     pub idle: Option<Duration>,
@@ -19,7 +19,7 @@ pub struct Holder<'a> {
     pub kept: bool,
 }
 
-/// Memory and places for files: what is wanted, or what a choice frees.
+/// Memory and places for files: the amount wanted, or the amount that a choice frees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
     pub bytes: Amount,
@@ -48,13 +48,13 @@ pub fn freed(holders: &[Holder], gone: &[usize]) -> Room {
     room
 }
 
-/// The contexts to unload so that `wanted` more is free; `None` if even all idle ones are not enough.
+/// The contexts to unload to free `wanted`; `None` if even all idle ones are not enough.
 pub fn victims(holders: &[Holder], wanted: Room) -> Option<Vec<usize>> {
     let mut idle: Vec<usize> = (0..holders.len()).filter(|&i| holders[i].idle.is_some() && !holders[i].kept).collect();
     idle.sort_by_key(|&index| std::cmp::Reverse(holders[index].idle));
     let enough = (0..=idle.len()).find(|&count| freed(holders, &idle[..count]).covers(wanted))?;
     let mut chosen = idle[..enough].to_vec();
-    // An early choice may be unnecessary once a larger one is chosen too; it then stays.
+    // An earlier choice may be unnecessary once a larger context is chosen too; it then stays.
     for index in idle[..enough].iter().rev() {
         let without: Vec<usize> = chosen.iter().copied().filter(|other| other != index).collect();
         if freed(holders, &without).covers(wanted) {

@@ -1,4 +1,4 @@
-//! Chooses what a model gives up on the memory ladder so that all that a run needs fits into memory together.
+//! Chooses what a model gives up on the memory ladder so that everything a run needs fits into memory.
 
 use super::{Inner, PoolError, shape};
 use crate::base::Bytes;
@@ -14,13 +14,13 @@ use crate::models::{ModelSpec, Role};
 pub(super) struct FittedSettings {
     pub shape: Shape,
     pub settings: LoadSettings,
-    /// The concession, in words; `None` if all is as asked.
+    /// The reduced settings, in words; `None` if nothing was reduced.
     pub rung: Option<String>,
 }
 
 impl Inner {
-    /// The settings with which `spec` fits alongside the other role's model and everything else in memory. If it fits on
-    /// no rung, the smallest ones: the ledger then refuses them with the reason.
+    /// The settings with which `spec` fits alongside the other role's model and everything else in
+    /// memory. If none fit, the smallest ones: the ledger then refuses them with the reason.
     pub(super) fn standing(&self, spec: &ModelSpec) -> Result<FittedSettings, PoolError> {
         let machine = self.ledger.machine();
         let shape = shape::of(spec, &self.options, &machine)?;
@@ -36,7 +36,8 @@ impl Inner {
         }
     }
 
-    /// The settings of `spec` if it is loaded already: it keeps them even if more memory is free now.
+    /// The settings of `spec` if it is already loaded: it keeps them even if more memory is free
+    /// now.
     fn settings_if_loaded(&self, spec: &ModelSpec) -> Option<FittedSettings> {
         let resident = self.resident();
         let as_this = |other: &ModelSpec| {
@@ -51,8 +52,9 @@ impl Inner {
         })
     }
 
-    /// Settings for a measurement. Context, slots and KV format stay as asked, because they change what is measured;
-    /// only the order of the weights and the layers on the accelerator may change.
+    /// Settings for a measurement. Context, slots and KV format stay as requested, because they
+    /// change what is measured; only the layout of the weights and the layers on the accelerator
+    /// may change.
     fn fit_alone(&self, spec: &ModelSpec, as_asked: FittedSettings, machine: &Machine) -> FittedSettings {
         let (header, asked, free) = (&spec.header, &as_asked.settings, self.ledger.free());
         let fits = |settings: &LoadSettings| place::need(header, settings, machine).all().fits(free);
@@ -63,8 +65,8 @@ impl Inner {
         FittedSettings { shape, settings, rung }
     }
 
-    /// The settings that the ladder finds for `spec` together with the other role's model. If nothing fits, the smallest ones: the
-    /// refusal then names what would be enough.
+    /// The settings that the ladder finds for `spec` together with the other role's model. If
+    /// nothing fits, the smallest ones: the refusal then names what would suffice.
     fn fit_with_the_other_role(
         &self,
         spec: &ModelSpec,

@@ -1,4 +1,4 @@
-//! Unloads models whose keep-alive has expired: one thread per pool, which sleeps until the next model is due.
+//! Unloads models whose keep-alive has expired: one thread per pool, asleep until the next model is due.
 
 use std::sync::{Arc, Weak, mpsc};
 use std::thread;
@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use super::Inner;
 
-/// Longest sleep: a model that becomes idle does not wake the thread.
+/// Longest sleep, because a model that becomes idle does not wake the thread.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
 const SLEEP_MIN: Duration = Duration::from_millis(50);
 
 impl Inner {
-    /// Wakes the keep-alive thread, and starts it at the first load.
+    /// Wakes the keep-alive thread, starting it at the first load.
     pub(super) fn keep_an_eye(self: &Arc<Inner>) {
         let wake = self.keeper.get_or_init(|| {
             let (wake, woken) = mpsc::channel();
             let pool = Arc::downgrade(self);
-            // Not an error: without the thread, models stay until memory is needed.
+            // Not an error: without the thread, models stay until their memory is needed.
             if let Err(error) = thread::Builder::new().name("keep-alive".into()).spawn(move || watch(&pool, &woken)) {
                 tracing::warn!(%error, "idle models will stay until another needs their memory");
             }
@@ -26,7 +26,8 @@ impl Inner {
         let _ = wake.send(());
     }
 
-    /// Unloads models that have been idle for their keep-alive; returns the time until the next one is due.
+    /// Unloads models whose idle time has reached their keep-alive; returns the time until the next
+    /// one is due.
     pub(super) fn sweep(&self) -> Option<Duration> {
         let mut resident = self.resident();
         let mut due: Option<Duration> = None;

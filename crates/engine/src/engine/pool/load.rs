@@ -1,4 +1,4 @@
-//! Loads one model step by step: what it needs, room for it, weights, context, engine.
+//! Loads one model step by step: requirements, room, weights, context, engine.
 //!
 //! Nothing is allocated before its memory is reserved. Callers hold the lock `changing`.
 
@@ -26,38 +26,38 @@ use crate::models::speed::Speed;
 use crate::models::thinking::last_words;
 use crate::models::{Measured, ModelCapability, ModelSpec, Role, dialect, digest};
 
-/// Gets the file name and the share that is read, 0 to 1; cancels the load by returning false.
+/// Gets the file name and the share read so far, 0 to 1; cancels the load by returning false.
 pub type Progress = Box<dyn FnMut(&str, f32) -> bool + Send>;
 
-/// Tokens of the shortest context that is advised.
+/// Shortest context that is recommended, in tokens.
 const SHORT_CONTEXT: u32 = 2048;
 
-/// The needs of a load, known before it begins.
+/// The requirements of a load, known before it begins.
 pub(super) struct Need {
     pub key: Key,
     pub estimate: Estimate,
-    /// The weights, if they are in memory already; then only a context is needed.
+    /// The weights, if they are already in memory; only a context is needed then.
     pub there: Option<Arc<Held>>,
     pub adapters: Bytes,
     /// Memory of weights and context, on host and accelerator.
     takes: Footprint,
-    /// As it was asked for.
+    /// The model as requested.
     spec: ModelSpec,
     settings: LoadSettings,
-    /// The concession made to fit it, in words.
+    /// The settings reduced to make it fit, in words.
     rung: Option<String>,
 }
 
 /// The reserved memory of one load.
 struct Admitted {
-    /// `None` if the weights are in memory already.
+    /// `None` if the weights are already in memory.
     weights: Option<Reservation>,
     context: Reservation,
     adapters: Option<Reservation>,
 }
 
 impl Need {
-    /// The memory that a load takes beyond what is in memory already.
+    /// The memory that a load takes in addition to what is already in memory.
     pub fn amount(&self) -> Amount {
         let weights = if self.there.is_some() { Amount::default() } else { self.takes.weights };
         weights + self.takes.context + self.adapters.into()
@@ -68,13 +68,13 @@ impl Need {
         self.spec.role
     }
 
-    /// Whether this model stays in memory whatever the load needs. The planner can play the router too, so it is never
-    /// unloaded for it; else the two would evict each other.
+    /// Whether this model stays in memory whatever the load needs. The planner can also act as
+    /// router, so it is never unloaded for the router; otherwise the two would evict each other.
     pub fn spares(&self, entry: &Entry) -> bool {
         self.role() != Role::Planner && entry.roles.contains(&Role::Planner)
     }
 
-    /// The parts of that memory as text, as in `weights 98.0 MiB, KV 85.0 MiB`.
+    /// The components of that memory as text, for example `weights 98.0 MiB, KV 85.0 MiB`.
     pub fn told(&self) -> String {
         let there = |part: &str| self.there.is_some() && part.ends_with("weights");
         let parts = self.estimate.parts().into_iter().chain([("adapters", self.adapters)]);
@@ -82,8 +82,8 @@ impl Need {
         parts.map(|(part, bytes)| format!("{part} {bytes}")).collect::<Vec<_>>().join(", ")
     }
 
-    /// A kept holder of the weights that this load reuses, so that unloading another context of the file is not
-    /// expected to free them.
+    /// A kept holder for the weights that this load reuses, so that unloading another context of
+    /// the file is not expected to free them.
     pub fn anchor(&self) -> Option<Holder<'_>> {
         let (context, weights) = (Amount::default(), self.takes.weights);
         let anchor = Holder { file: &self.key.path, context, weights, idle: None, kept: true };
@@ -92,7 +92,7 @@ impl Need {
 }
 
 impl Inner {
-    /// The needs of loading `spec` now.
+    /// The present requirements for loading `spec`.
     pub(super) fn need(&self, spec: &ModelSpec) -> Result<Need, PoolError> {
         let FittedSettings { shape, mut settings, rung } = self.standing(spec)?;
         let lora = spec.lora.iter().map(|adapter| (adapter.path.clone(), adapter.scale)).collect();
@@ -113,7 +113,7 @@ impl Inner {
         })
     }
 
-    /// Loads a model if it is not in memory, unloading idle ones for it.
+    /// Loads a model unless it is in memory, unloading idle ones to make room.
     pub(super) fn load(self: &Arc<Inner>, need: Need, mut progress: Progress) -> Result<Key, PoolError> {
         if let Some(there) = self.resident().entries.iter_mut().find(|entry| entry.key == need.key) {
             there.kept_as(&need.spec);
@@ -139,10 +139,11 @@ impl Inner {
         Ok(key)
     }
 
-    /// Unloads idle models if this load needs their memory and place and that is enough. Fails if a place is missing.
+    /// Unloads idle models if this load needs their memory or place and that suffices. Fails if a
+    /// place is missing.
     fn make_room(&self, need: &Need) -> Result<(), PoolError> {
         self.released(Vec::new(), Some(need))?;
-        // Copies of sequences are dropped first: they are cheapest to compute again.
+        // Copies of sequences are dropped first: they are the cheapest to recompute.
         if let Some(prefixes) = &self.options.memory.prefixes {
             prefixes.make_room(need.amount().host);
         }
@@ -157,7 +158,7 @@ impl Inner {
         Err(PoolError::Full { model, max, loaded: self.resident().told() })
     }
 
-    /// How many of the `files` in memory must go before the file of this load has a place.
+    /// How many of the `files` in memory must go before this load's file has a place.
     pub(super) fn missing_places(&self, need: &Need, files: usize) -> usize {
         match self.options.max_loaded {
             Some(max) if need.there.is_none() => (files + 1).saturating_sub(max),
@@ -165,8 +166,8 @@ impl Inner {
         }
     }
 
-    /// Reserves all memory of the load before any of it is allocated. The parts have entries of their own, because
-    /// weights outlive a context.
+    /// Reserves all memory of the load before any of it is allocated. The parts have separate
+    /// entries, because weights outlive a context.
     fn admit(&self, need: &Need) -> Result<Admitted, PoolError> {
         let refused = |refused| {
             let given_up = need.rung.as_ref().map_or_else(String::new, |rung| format!(" with {rung}"));
@@ -185,7 +186,8 @@ impl Inner {
         Ok(Admitted { weights, context, adapters })
     }
 
-    /// Advice after a refusal: the mildest reduction of the settings with which the model would fit, else a smaller model.
+    /// Advice after a refusal: the mildest reduction of settings with which the model would fit,
+    /// else a smaller model.
     fn way_out(&self, need: &Need) -> String {
         let one_slot = LoadSettings { slots: 1, ..need.settings.clone() };
         let short = LoadSettings { context: one_slot.context.min(SHORT_CONTEXT), ..one_slot.clone() };
@@ -272,7 +274,8 @@ impl Inner {
         Ok(Arc::new(Held { weights, settings: settings.clone(), _lease, released: Arc::new(()) }))
     }
 
-    /// Starts the thread that owns the context. It frees context, weights and memory in this order, then drops `released`.
+    /// Starts the thread that owns the context. It frees context, weights and memory in this order,
+    /// then drops `released`.
     fn start(
         &self,
         need: &Need,
@@ -313,17 +316,20 @@ impl Inner {
     }
 }
 
-/// Files of at least this size are mapped although their matrices are copied: the 24B model loads in 11 s instead of 25
-/// from the file cache, and in 21 to 33 s instead of 34 to 36 from disk. Blocks held besides the copies are few.
+/// Files of at least this size are mapped although their matrices are copied: the 24B model then
+/// loads in 11 s instead of 25 from the file cache, and in 21 to 33 s instead of 34 to 36 from
+/// disk. Few blocks are held in addition to the copies.
 const MAPPED_FROM: Bytes = Bytes::gib(4);
 
-/// The placement of the weights, for a fingerprint: another placement or order gives other last bits.
+/// The placement of the weights, for a fingerprint: another placement or layout changes the last
+/// bits.
 fn placement(settings: &LoadSettings) -> String {
     let LoadSettings { repack, layers_on_host, experts_on_host, .. } = settings;
     format!("repack={repack} host={layers_on_host},{experts_on_host}")
 }
 
-/// The adapters, for a fingerprint: with their stamps, so that a changed file counts as another adapter.
+/// The adapters, for a fingerprint, with their file stamps, so that a changed file counts as
+/// another adapter.
 fn adapters_of(lora: &[(PathBuf, f32)]) -> String {
     let one = |(path, scale): &(PathBuf, f32)| {
         let stamp = std::fs::metadata(path).map(|about| Stamp::of(&about));
@@ -335,7 +341,7 @@ fn adapters_of(lora: &[(PathBuf, f32)]) -> String {
 /// Labels of a model's ledger entries, after the file name.
 pub(super) const PARTS: [&str; 3] = ["weights", "context", "adapters"];
 
-/// The label of a ledger entry, as in `m.gguf weights`.
+/// The label of a ledger entry, for example `m.gguf weights`.
 fn label(need: &Need, part: &str) -> String {
     format!("{} {part}", file_name(&need.key.path))
 }

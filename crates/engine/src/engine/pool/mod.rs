@@ -1,4 +1,4 @@
-//! Lends models by role: loads them when first needed, unloads idle ones to free memory or after their keep-alive.
+//! Lends models by role: loads them on first use, unloads idle ones to free memory or after their keep-alive.
 
 mod active;
 mod control;
@@ -38,11 +38,11 @@ pub use load::Progress;
 pub use resident::Loading;
 use resident::{Model, Resident};
 
-/// A model on loan, with all that a caller needs to use it. Cheap to clone. Hold it for one call only, because a model
-/// on loan is never unloaded.
+/// A model on loan, with everything that a caller needs to use it. Cheap to clone. Hold it for one
+/// call only, because a model on loan is never unloaded.
 #[derive(Clone)]
 pub struct Leased {
-    /// The role it was asked for.
+    /// The role it was requested for.
     pub role: Role,
     model: Arc<Model>,
 }
@@ -72,18 +72,18 @@ pub struct PoolOptions {
     pub tool_call_format: Option<String>,
     /// Maximum number of model files in memory at once; `None` if only memory limits them.
     pub max_loaded: Option<usize>,
-    /// Whether matrices may be copied into the order that the CPU kernels read fastest.
+    /// Whether matrices may be copied into the layout that the CPU kernels read fastest.
     pub repack: bool,
     pub exact: Exact,
     pub memory: EngineMemory,
 }
 
-/// Limits and folder for what is kept when a model is unloaded.
+/// Limits and folders for data that outlives a loaded model.
 #[derive(Clone, Debug, Default)]
 pub struct EngineMemory {
     /// Copies of sequences that left their slots.
     pub prefixes: Option<PrefixStore>,
-    /// Folder of the verdicts on shared and split calls of each model on this machine.
+    /// Folder of the verdicts on shared and split calls for each model on this machine.
     pub verdicts: Option<PathBuf>,
     /// Folder of probe results.
     pub capabilities: Option<PathBuf>,
@@ -100,12 +100,13 @@ struct Inner {
     registry: Option<Registry>,
     ledger: Ledger,
     permit: Permit,
-    /// For the models that the accelerator alone computes: they do not wait for those on the processor.
+    /// For models computed by the accelerator alone: they do not wait for those on the CPU.
     accelerator: Permit,
     options: PoolOptions,
-    /// Locked for moments only, so that asking what is in memory never waits for a load.
+    /// Locked only briefly, so that asking what is in memory never waits for a load.
     resident: Mutex<Resident>,
-    /// Locked during a load or unload: what a second load may use depends on what the first takes.
+    /// Locked during a load or unload: the memory for a second load depends on what the first one
+    /// takes.
     changing: Mutex<()>,
     /// Wakes the keep-alive thread, which is started at the first load.
     keeper: OnceLock<mpsc::Sender<()>>,
@@ -167,12 +168,12 @@ impl Pool {
         Pool { inner: Arc::new(inner) }
     }
 
-    /// The model of `role` if it is loaded.
+    /// The model of `role`, if it is loaded.
     pub fn resident(&self, role: Role) -> Option<Leased> {
         self.inner.resident().of(role)
     }
 
-    /// The model of `role`, loaded if it is not yet. Blocks for as long as the load takes.
+    /// The model of `role`, loaded if necessary. Blocks for as long as the load takes.
     pub fn lease(
         &self,
         role: Role,
@@ -207,7 +208,7 @@ impl Pool {
         self.inner.others()
     }
 
-    /// Paths of the model files that the registry has found.
+    /// Paths of the model files found by the registry.
     pub fn files(&self) -> Vec<PathBuf> {
         let files = self.inner.registry.as_ref().map(|registry| registry.files.as_slice()).unwrap_or_default();
         files.iter().map(|file| file.path.clone()).collect()
@@ -218,7 +219,7 @@ impl Pool {
         self.inner.options.memory.capabilities.as_ref()
     }
 
-    /// The tier that models.toml gives the model of `role`.
+    /// The tier that models.toml sets for the model of `role`.
     pub fn tier_of(&self, role: Role) -> Option<Tier> {
         self.inner.spec(role).ok()?.tier
     }
@@ -228,32 +229,32 @@ impl Pool {
         self.inner.spec(role).ok().map(|spec| spec.path)
     }
 
-    /// Whether `role` has a model of its own; else the planner does what it would.
+    /// Whether `role` has its own model; otherwise the planner does its work.
     pub fn plays(&self, role: Role) -> bool {
         let is_fixed = self.inner.resident().fixed.contains_key(&role);
         is_fixed || self.inner.registry.as_ref().is_some_and(|registry| registry.plays(role))
     }
 
-    /// The server that plays `role`, unless a swap assigned a file to it.
+    /// The server for `role`, unless a swap assigned a file to the role.
     pub fn endpoint(&self, role: Role) -> Result<Option<Endpoint>, PoolError> {
         let Some(registry) = &self.inner.registry else { return Ok(None) };
         let swapped = self.inner.resident().assigned.contains_key(&role);
         Ok(registry.endpoint(role)?.filter(|_| !swapped).cloned())
     }
 
-    /// The wishes of settings and models.toml for the model of `role`, whichever it is.
+    /// The preferences in settings and models.toml for the model of `role`, whichever it is.
     pub fn wishes(&self, role: Role) -> RoleWishes {
         self.inner.registry.as_ref().map(|registry| registry.wishes(role)).unwrap_or_default()
     }
 
-    /// The load under way, if there is one.
+    /// The load in progress, if any.
     pub fn loading(&self) -> Option<Loading> {
         self.inner.resident().loading.clone()
     }
 }
 
 impl Inner {
-    /// The content is changed in single steps, so a poisoned lock is ignored.
+    /// Each change is a single step, so a poisoned lock is ignored.
     fn resident(&self) -> MutexGuard<'_, Resident> {
         lock(&self.resident)
     }
@@ -281,7 +282,7 @@ impl Inner {
 
     fn lend(&self, role: Role, key: &resident::Key) -> Result<Leased, PoolError> {
         let resident = self.resident();
-        // A model that is not on loan yet may be unloaded between its load and this call.
+        // A model that is not yet on loan may be unloaded between its load and this call.
         let entry = resident
             .find(key)
             .ok_or_else(|| PoolError::NotLoaded { name: resident::file_name(&key.path), there: resident.told() })?;
@@ -292,7 +293,7 @@ impl Inner {
         self.resident().entries.iter().find(|entry| entry.roles.contains(&role)).map(|entry| entry.key.clone())
     }
 
-    /// The model of `role`: the one that a swap assigned, otherwise that of models.toml.
+    /// The model of `role`: the one assigned by a swap, otherwise that of models.toml.
     fn spec(&self, role: Role) -> Result<ModelSpec, PoolError> {
         if let Some(assigned) = self.resident().assigned.get(&role) {
             return Ok(assigned.clone());

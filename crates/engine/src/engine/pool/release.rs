@@ -1,4 +1,4 @@
-//! Unloads models, given ones or as many idle ones as a load needs, and waits until their memory is free.
+//! Unloads given models, or as many idle ones as a load needs, and waits until their memory is free.
 
 use std::collections::BTreeMap;
 use std::sync::Weak;
@@ -16,8 +16,8 @@ use crate::budget::Refused;
 pub const RELEASE_MAX: Duration = Duration::from_secs(5);
 
 impl Inner {
-    /// Unloads idle models so that `wanted` is free for `need`. If that would not be enough, unloads none and returns
-    /// false.
+    /// Unloads idle models so that `wanted` is free for `need`. If that would not suffice, unloads
+    /// none and returns false.
     pub(super) fn give_up(&self, wanted: Room, need: &Need) -> Result<bool, PoolError> {
         let mut resident = self.resident();
         let Some(mut chosen) = choose(&resident, wanted, need) else { return Ok(false) };
@@ -28,8 +28,9 @@ impl Inner {
         Ok(true)
     }
 
-    /// Drops contexts and waits until their memory is back in the ledger, and that of weights which no other context
-    /// and no `coming` load uses. Also waits for what the keep-alive has just unloaded.
+    /// Drops contexts and waits until their memory is back in the ledger, as well as that of
+    /// weights that no other context and no `coming` load uses. Also waits for models that the
+    /// keep-alive has just unloaded.
     pub(super) fn released(&self, gone: Vec<Entry>, coming: Option<&Need>) -> Result<(), PoolError> {
         let mut resident = self.resident();
         resident.see_off(&gone);
@@ -61,7 +62,7 @@ impl Inner {
         others.into_iter().collect()
     }
 
-    /// The error for a reservation that the ledger refused, with a list of who holds what.
+    /// The error for a reservation that the ledger refused, with a list of all holders.
     pub(super) fn no_room(&self, need: &Need, refused: Refused) -> PoolError {
         let mut loaded = self.resident().told();
         for (label, bytes) in self.others() {
@@ -73,7 +74,8 @@ impl Inner {
     }
 }
 
-/// Waits until the lease of some memory is dropped, at most until `deadline`; false if it is not dropped by then.
+/// Waits until the lease of some memory is dropped, at most until `deadline`; returns whether it
+/// was dropped.
 fn is_freed(memory: &Weak<()>, deadline: Instant) -> bool {
     while memory.strong_count() > 0 {
         if Instant::now() > deadline {
@@ -84,7 +86,7 @@ fn is_freed(memory: &Weak<()>, deadline: Instant) -> bool {
     true
 }
 
-/// The contexts to unload for `need`; `None` if all that may go are not enough.
+/// The contexts to unload for `need`; `None` if unloading all candidates would not suffice.
 pub(super) fn choose(resident: &Resident, wanted: Room, need: &Need) -> Option<Vec<usize>> {
     let contexts = resident.entries.iter().map(|entry| entry.holder(need.spares(entry)));
     let holders: Vec<Holder> = contexts.chain(need.anchor()).collect();

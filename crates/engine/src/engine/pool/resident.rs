@@ -19,7 +19,8 @@ use crate::models::dialect::Dialect;
 use crate::models::speed::Speed;
 use crate::models::{Measured, ModelCapability, ModelSpec, Role};
 
-/// Identifies a context, which is shared by all callers that ask for the same file, settings and adapters.
+/// Identifies a context, which is shared by all callers that request the same file, settings and
+/// adapters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Key {
     pub path: PathBuf,
@@ -27,7 +28,7 @@ pub struct Key {
     pub lora: Vec<(PathBuf, f32)>,
 }
 
-/// A running model with all that a loan of it needs.
+/// A running model with everything needed to lend it.
 pub struct Model {
     pub engine: Engine,
     pub dialect: Arc<Dialect>,
@@ -36,16 +37,16 @@ pub struct Model {
     pub said: bool,
     /// The result of the probe, if this file was probed before it was loaded.
     pub measured: Option<Measured>,
-    /// How its free texts are drawn.
+    /// How its free text is sampled.
     pub manner: Manner,
-    /// How far it thinks, and the last words of a thought that is cut.
+    /// How far it thinks, and the last words of a thought that is cut short.
     pub think: Think,
     pub last_words: &'static str,
-    /// How fast it reads and writes, if that was measured on this machine before it was loaded.
+    /// Its reading and writing speed, if measured on this machine before it was loaded.
     pub speed: Option<Speed>,
-    /// Number of its weights, by the file's header; 0 for a scripted model.
+    /// Number of its parameters according to the file's header; 0 for a scripted model.
     pub parameters: u64,
-    /// The concession made to fit it, in words; `None` without one.
+    /// The settings reduced to make it fit, in words; `None` without any.
     pub rung: Option<String>,
     /// When the last loan ended.
     pub(super) used: Mutex<Instant>,
@@ -54,20 +55,20 @@ pub struct Model {
 /// One context in memory.
 pub struct Entry {
     pub key: Key,
-    /// The request for it, with which it can be loaded again.
+    /// The specification with which it can be loaded again.
     pub spec: ModelSpec,
     pub roles: Vec<Role>,
-    /// Each loan has a clone of it.
+    /// Cloned for each loan.
     pub model: Arc<Model>,
     pub pinned: bool,
-    /// How it was loaded.
+    /// The settings with which it was loaded.
     pub settings: LoadSettings,
     /// The memory it takes.
     pub need: Footprint,
     pub estimate: Estimate,
     pub adapters: Bytes,
     pub held: Weak<Held>,
-    /// Dead once the memory of the context is freed, and once that of the weights is.
+    /// Dead once the context's memory is freed; the next field likewise for the weights.
     pub context_gone: Weak<()>,
     pub weights_gone: Weak<()>,
 }
@@ -79,12 +80,12 @@ impl Entry {
         is_idle.then(|| lock(&self.model.used).elapsed())
     }
 
-    /// All memory that is freed with this context.
+    /// All memory freed with this context.
     pub fn context(&self) -> Amount {
         self.need.context + self.adapters.into()
     }
 
-    /// Fails if it may not be unloaded now, because it is in use or pinned.
+    /// Fails if it may not be unloaded now because it is in use or pinned.
     pub fn may_go(&self) -> Result<(), PoolError> {
         match (self.idle(), self.pinned) {
             (None, _) => Err(PoolError::InUse(file_name(&self.key.path))),
@@ -93,7 +94,8 @@ impl Entry {
         }
     }
 
-    /// Adds the wishes of another role on this context: it stays in memory for as long as either role wants.
+    /// Adds another role's preferences for this context: it stays in memory as long as either role
+    /// requires.
     pub fn kept_as(&mut self, spec: &ModelSpec) {
         self.pinned |= spec.pinned;
         let (ours, theirs) = (self.spec.keep_alive, spec.keep_alive);
@@ -110,7 +112,7 @@ impl Entry {
         }
     }
 
-    /// Whether `name` is one of its roles, its path or the name of its file.
+    /// Whether `name` is one of its roles, its path or its file name.
     fn is_called(&self, name: &str) -> bool {
         let file = file_name(&self.key.path).to_lowercase();
         let lower = name.to_lowercase();
@@ -127,9 +129,9 @@ impl Entry {
 #[derive(Default)]
 pub struct Resident {
     pub entries: Vec<Entry>,
-    /// The models that swaps assigned to roles in place of those of models.toml.
+    /// The models that swaps assigned to roles instead of those in models.toml.
     pub assigned: HashMap<Role, ModelSpec>,
-    /// Models that are there from the start and are never unloaded: the scripted ones of tests.
+    /// Models that are present from the start and are never unloaded: the scripted ones of tests.
     pub fixed: HashMap<Role, Arc<Model>>,
     pub loading: Option<Loading>,
     /// Contexts that were unloaded without waiting for their memory.
@@ -144,16 +146,16 @@ pub struct Leaving {
     pub memory: Weak<()>,
 }
 
-/// A load under way.
+/// A load in progress.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loading {
     pub file: String,
-    /// The share of the file that is read, 0 to 1.
+    /// The share of the file read so far, 0 to 1.
     pub share: f32,
 }
 
 impl Resident {
-    /// A loan of the model of `role`, if it is in memory.
+    /// A loan of `role`'s model, if it is in memory.
     pub fn of(&self, role: Role) -> Option<Leased> {
         let loaded = self.entries.iter().find(|entry| entry.roles.contains(&role)).map(|entry| &entry.model);
         loaded.or_else(|| self.fixed.get(&role)).map(|model| Leased { role, model: model.clone() })
@@ -163,7 +165,8 @@ impl Resident {
         self.entries.iter().find(|entry| entry.key == *key)
     }
 
-    /// Where in the list the contexts `keys` are, in ascending order; without those that are not in memory.
+    /// Positions in the list of the contexts `keys`, in ascending order; those not in memory are
+    /// left out.
     pub fn places(&self, keys: &[Key]) -> Vec<usize> {
         (0..self.entries.len()).filter(|&index| keys.contains(&self.entries[index].key)).collect()
     }
@@ -173,12 +176,13 @@ impl Resident {
         self.entries.iter().filter(|entry| entry.key.path == path).find_map(|entry| entry.held.upgrade())
     }
 
-    /// Model files in memory.
+    /// Number of model files in memory.
     pub fn files(&self) -> usize {
         self.entries.iter().map(|entry| &entry.key.path).collect::<BTreeSet<_>>().len()
     }
 
-    /// Records what must be waited for when `gone` are dropped: each context, and weights that no other context uses.
+    /// Records what must be waited for when `gone` are dropped: each context, and weights that no
+    /// other context uses.
     pub fn see_off(&mut self, gone: &[Entry]) {
         self.leaving.retain(|one| one.memory.strong_count() > 0);
         for entry in gone {
@@ -191,7 +195,7 @@ impl Resident {
         }
     }
 
-    /// Gives `role` to the context `key`, and takes it from all others.
+    /// Assigns `role` to the context `key`, and removes it from all others.
     pub fn assign(&mut self, role: Role, key: &Key) {
         for entry in &mut self.entries {
             entry.roles.retain(|other| *other != role);
@@ -202,8 +206,8 @@ impl Resident {
         }
     }
 
-    /// The contexts that match a role, a file or a part of a file's name. An error if none matches or the matches are
-    /// of several files.
+    /// The contexts that match a role, a file or part of a file name. An error if none matches or
+    /// the matches belong to several files.
     pub fn meant(&self, name: &str) -> Result<Vec<usize>, PoolError> {
         let those = |test: &dyn Fn(&Entry) -> bool| -> Vec<usize> {
             (0..self.entries.len()).filter(|&index| test(&self.entries[index])).collect()

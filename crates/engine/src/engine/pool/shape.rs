@@ -8,7 +8,7 @@ use crate::engine::llama::{KvFormat, Shape};
 use crate::models::ModelSpec;
 use crate::models::gguf::Header;
 
-/// The context that a role's settings ask for, limited by the model and the run.
+/// The context that a role's settings request, limited by the model and the run.
 pub fn of(spec: &ModelSpec, options: &PoolOptions, machine: &Machine) -> Result<Shape, PoolError> {
     let kv = KvFormat::by_name(&spec.kv_type).ok_or_else(|| PoolError::KvType(spec.kv_type.clone()))?;
     if !cache::is_readable(&spec.kv_type, options.flash) {
@@ -24,18 +24,19 @@ pub fn of(spec: &ModelSpec, options: &PoolOptions, machine: &Machine) -> Result<
     Ok(Shape { chunk: chunk_rows(&spec.header, &shape), ..shape })
 }
 
-/// The settings from which the memory of `shape` is estimated.
+/// The settings used to estimate the memory of `shape`.
 pub fn wanted(spec: &ModelSpec, shape: &Shape, options: &PoolOptions, machine: &Machine) -> LoadSettings {
     let settings = shape.settings();
     LoadSettings {
-        // With an accelerator, llama.cpp keeps host matrices unrepacked where the accelerator can read them.
+        // With an accelerator, llama.cpp keeps host matrices unrepacked if the accelerator can read
+        // them.
         repack: options.repack && (spec.gpu_layers == Some(0) || machine.accelerator.is_none()),
         marks: cache::own_marks(&spec.header, &settings),
         ..settings
     }
 }
 
-/// Positions a model was trained on; no limit if the header says 0, which means unknown.
+/// Number of positions in training; no limit if the header says 0, which means unknown.
 fn trained(header: &Header) -> usize {
     match header.context_train as usize {
         0 => usize::MAX,
@@ -43,27 +44,31 @@ fn trained(header: &Header) -> usize {
     }
 }
 
-/// Maximum number of rows of a prefill call. A call reads every weight once, whatever its rows, so more rows are faster until a row
-/// costs only its arithmetic. A call that is no longer wanted is stopped midway, so only the answers of other slots
-/// wait for its end.
+/// Maximum number of rows in a prefill call. A call reads every weight once, however many rows it
+/// has, so more rows are faster until a row costs only its arithmetic. A call that is no longer
+/// wanted is stopped midway, so only other slots' answers wait for its end.
 pub const CHUNK_ROWS: usize = 256;
-/// The same on a GPU: 15,000 prompt tokens a second instead of 9,000 with 256 (H200, the 24B's shape), and 4,400 instead of
-/// 1,900 with half of its experts on the host, whose matrices are copied to the GPU for each call.
+/// The same on a GPU: 15,000 prompt tokens per second instead of 9,000 with 256 (H200, the 24B's
+/// shape), and 4,400 instead of 1,900 with half of its experts on the host, whose matrices are
+/// copied to the GPU for each call.
 const CHUNK_ROWS_GPU: usize = 1024;
-/// Fewest rows if memory decides; from 64 rows on attention is computed in tiles of 64 rows.
+/// Minimum number of rows if memory is the limit; from 64 rows on, attention is computed in tiles
+/// of 64 rows.
 const CHUNK_ROWS_MIN: usize = 64;
 /// Maximum memory that a call's attention scores may take.
 const SCORES_MAX: Bytes = Bytes::mib(256);
 
-/// The shape of a model whose layers were placed: a prefill call has the rows of a processor if none lies on a GPU.
+/// The shape of a model whose layers have been placed: a prefill call has the number of rows for a
+/// CPU if no layer is on a GPU.
 pub fn placed(shape: Shape, settings: &LoadSettings, header: &Header) -> Shape {
     let chunk = if settings.gpu_layers(header) == 0 { shape.chunk.min(CHUNK_ROWS) } else { shape.chunk };
     Shape { chunk, ..shape }
 }
 
-/// Rows of a prefill call, at most the chunk of `shape`. They are computed from the model and its context and never from
-/// measured time: the chunk size changes the last bits of the logits, and every run must give the same tokens. If attention
-/// is computed as matrix products, every head keeps the scores of each row with all cells, so long contexts get fewer rows.
+/// Rows of a prefill call, at most the chunk of `shape`. Computed from the model and its context
+/// and never from measured time: the chunk size changes the last bits of the logits, and every run
+/// must give the same tokens. If attention is computed as matrix products, every head keeps each
+/// row's scores against all cells, so long contexts get fewer rows.
 pub fn chunk_rows(header: &Header, shape: &Shape) -> usize {
     let (most, products) = (shape.chunk, shape.is_read_in_products());
     let scores_of = |rows: usize| {

@@ -1,4 +1,4 @@
-//! The weights of one file with the lease of their memory, shared by every context made from them, and their vocabulary.
+//! The weights of one file with their memory lease, shared by all of its contexts, and their vocabulary.
 
 use std::sync::Arc;
 
@@ -8,16 +8,18 @@ use crate::engine::llama::Weights;
 use crate::engine::marks::Marks;
 use crate::models::dialect::{Dialect, Prompt};
 
-/// The order of the fields is the order of release: the weights, their memory, then what the others wait for.
+/// Fields are released in this order: the weights, their memory, then the signal that others wait
+/// for.
 pub struct Held {
     pub weights: Weights,
-    /// How they were loaded: on which device, and in which order.
+    /// The device and layout with which they were loaded.
     pub settings: LoadSettings,
     pub _lease: Lease,
     pub released: Arc<()>,
 }
 
-/// The vocabulary of a model whose replies are in this dialect. Grammars and streams that hold it keep the weights in memory.
+/// The vocabulary of a model whose replies use this dialect. Grammars and streams that hold it keep
+/// the weights in memory.
 pub struct Spoken {
     pub held: Arc<Held>,
     pub dialect: Arc<Dialect>,

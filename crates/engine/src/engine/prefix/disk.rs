@@ -1,8 +1,8 @@
-//! Keeps fixed preambles on disk, so that a new process need not compute them again.
+//! Keeps fixed preambles on disk, so that a new process need not recompute them.
 //!
-//! One folder per fingerprint, one file per preamble, named after the hash of its tokens: `MBKV2\n`, a JSON line (number of tokens, cuts, sizes, SHA-256 of
-//! the rest), then tokens (i32), state and marks as in memory, little-endian. The file `seen` lists hashes of preambles
-//! that were met once.
+//! One folder per fingerprint, one file per preamble, named after the hash of its tokens: `MBKV2
+//! `, a JSON line (number of tokens, cuts, sizes, SHA-256 of the rest), then tokens (i32), state
+//! and marks as in memory, little-endian. The file `seen` lists hashes of preambles seen once.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -32,7 +32,7 @@ pub struct Disk {
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
     tokens: usize,
-    /// Lengths after each of the prefill calls that computed them, see `slot`.
+    /// Lengths after each of the prefill calls that computed the preamble, see `slot`.
     cuts: Vec<usize>,
     state: usize,
     /// Length and size in bytes of each checkpoint.
@@ -41,22 +41,22 @@ struct Head {
 }
 
 impl Disk {
-    /// Keeps at most `bytes_max` in `folder`; nothing is read yet.
+    /// Keeps at most `bytes_max` in `folder`; reads nothing yet.
     pub fn open(folder: PathBuf, bytes_max: Bytes) -> Disk {
         Disk { folder, bytes_max }
     }
 
-    /// Whether the preamble `tokens` is kept.
+    /// Whether the preamble `tokens` is stored.
     pub fn has(&self, model: &Fingerprint, tokens: &[Token]) -> bool {
         self.file_of(model, tokens).is_file()
     }
 
-    /// Reads the preamble `tokens` if it is kept; a damaged file is removed.
+    /// Reads the preamble `tokens` if it is stored; removes a damaged file.
     pub fn read(&self, model: &Fingerprint, tokens: &[Token]) -> Option<Copied> {
         let file = self.file_of(model, tokens);
         match read(&file) {
             Ok(copied) if copied.tokens == tokens => {
-                // The modification time serves as the time of the last use, which `make_room` goes by.
+                // The modification time serves as the time of last use for `make_room`.
                 let _ = File::options().append(true).open(&file).and_then(|file| file.set_modified(now()));
                 Some(copied)
             }
@@ -69,7 +69,8 @@ impl Disk {
         }
     }
 
-    /// Whether a preamble should be written: it was met before and is not on disk yet. Records that it was met.
+    /// Whether a preamble should be written: it was seen before and is not on disk yet. Records
+    /// that it was seen.
     pub fn wants(&self, model: &Fingerprint, tokens: &[Token]) -> bool {
         if self.has(model, tokens) {
             return false;
@@ -90,7 +91,8 @@ impl Disk {
         false
     }
 
-    /// Writes a preamble to a temporary file, then renames it; the least recently used files are removed to make room.
+    /// Writes a preamble to a temporary file, then renames it. Removes the least recently used
+    /// files to make room.
     pub fn write(&self, model: &Fingerprint, tokens: &[Token], cuts: &[usize], saved: &Saved) -> io::Result<()> {
         let mut body = Vec::with_capacity(saved.bytes() + 4 * tokens.len());
         body.extend(tokens.iter().flat_map(|token| token.0.to_le_bytes()));
@@ -202,7 +204,8 @@ fn now() -> std::time::SystemTime {
     std::time::SystemTime::now()
 }
 
-/// Creates a file that only its owner can read, because a state reveals the text it was computed from.
+/// Creates a file that only its owner can read, because a state reveals the text from which it was
+/// computed.
 fn create_private(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.write(true).create(true).truncate(true);

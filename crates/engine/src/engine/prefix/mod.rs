@@ -1,7 +1,7 @@
-//! The prefix cache: saved sequences from which prompts continue, in host memory and, for fixed preambles, on disk.
+//! The prefix cache: saved sequences that prompts can continue, in host memory and, for fixed preambles, on disk.
 //!
-//! A slot holds what it computed last. This folder keeps what slots had to give up, what a model held when it was
-//! unloaded, and the preambles that are the same in every run.
+//! A slot holds its latest sequence. This folder keeps sequences that slots had to give up, those
+//! of unloaded models, and the preambles that are the same in every run.
 
 mod disk;
 mod spares;
@@ -20,14 +20,14 @@ use super::llama::{self, Shape};
 use crate::base::hex;
 use crate::models::digest;
 
-/// Identifies everything that decides the bits of a saved state: model file, KV format, chunk, threads, slots, adapters
-/// and build. A state is never used under another fingerprint.
+/// Identifies everything that determines the bits of a saved state: model file, KV format, chunk,
+/// threads, slots, adapters and build. A state is never used under another fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint(String);
 
 impl Fingerprint {
-    /// The fingerprint of a model file and how it is loaded. `extra` names what else changes the arithmetic: adapters,
-    /// where layers are, whether weights are repacked, whether slots share calls.
+    /// The fingerprint of a model file and how it is loaded. `extra` names anything else that
+    /// changes the arithmetic: adapters, placement of layers, repacked weights, shared calls.
     pub fn of(file: &Path, shape: &Shape, extra: &str) -> io::Result<Fingerprint> {
         // The format of a state depends on the number of slots, but not on their length.
         let all = format!(

@@ -1,7 +1,8 @@
-//! Keeps checkpoints beyond those that a context's memory covers, as long as nothing else needs their memory.
+//! Keeps checkpoints beyond a context's own share of memory, until something else needs that memory.
 //!
-//! A checkpoint of Qwen3.6 takes 63 to 150 MiB, so a slot's own share has room for few. More of them save time when an earlier
-//! part of a prompt changes, and are the first thing to go when memory is short.
+//! A checkpoint of Qwen3.6 takes 63 to 150 MiB, so a slot's own share has room for few. More of
+//! them save time when an earlier part of a prompt changes, and they are the first to be dropped
+//! when memory is short.
 
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
@@ -26,7 +27,8 @@ struct Held {
     _lease: Lease,
 }
 
-/// A checkpoint that may have been dropped in the meantime. Its memory is free once nobody has it any more.
+/// A checkpoint that may have been dropped meanwhile. Its memory is free once nothing holds it any
+/// more.
 #[derive(Clone, Debug)]
 pub struct Spare(Arc<Ticket>);
 
@@ -59,7 +61,8 @@ impl Spares {
         Spares(Arc::new(Shared { ledger, bytes_max, kept: Mutex::default() }))
     }
 
-    /// Keeps a checkpoint, dropping older ones above the cap. `None` if the ledger has no room for it.
+    /// Keeps a checkpoint and drops older ones above the limit. `None` if the ledger has no room
+    /// for it.
     pub fn keep(&self, state: Arc<[u8]>) -> Option<Spare> {
         let bytes = Bytes(state.len() as u64);
         if bytes > self.0.bytes_max {
@@ -74,13 +77,13 @@ impl Spares {
         Some(spare)
     }
 
-    /// Drops checkpoints until the ledger has `needed` free, or none is left.
+    /// Drops checkpoints until the ledger has `needed` free or none is left.
     pub fn make_room(&self, needed: Bytes) {
         let mut kept = self.kept();
         while self.0.ledger.free().host < needed && drop_oldest(&mut kept) {}
     }
 
-    /// Host memory held now.
+    /// Host memory in use now.
     pub fn bytes(&self) -> Bytes {
         held(&self.kept())
     }
@@ -126,7 +129,7 @@ mod tests {
         assert_eq!((copy.is_there(), spares.bytes()), (true, Bytes(300)));
         drop(copy);
         assert_eq!(spares.bytes(), Bytes(200));
-        // As when their model is unloaded.
+        // As happens when their model is unloaded.
         drop(kept);
         assert_eq!((spares.bytes(), ledger.free().host), (Bytes::ZERO, Bytes(1000)));
     }

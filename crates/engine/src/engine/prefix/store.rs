@@ -1,5 +1,6 @@
-//! Keeps copies of sequences in host memory, reserved on the ledger and under a cap, and drops the least recently used. Spare
-//! checkpoints go before any copy.
+//! Keeps copies of sequences in host memory, on the ledger and under a limit; drops the least recently used.
+//!
+//! Spare checkpoints are dropped before any copy.
 
 use crate::base::lock;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -10,7 +11,8 @@ use crate::budget::{Lease, Ledger};
 use crate::engine::decoder::{Saved, Token};
 use crate::engine::slot::{self, FIXED_MIN};
 
-/// Shorter prefixes are not copied: computing them again takes no noticeable time, and they would displace others.
+/// Shorter prefixes are not copied: recomputing them takes no noticeable time, and they would
+/// displace others.
 pub const TOKENS_MIN: usize = FIXED_MIN;
 
 /// Maximum memory of spare checkpoints of all models.
@@ -38,7 +40,7 @@ struct Shared {
     copies: Mutex<Copies>,
 }
 
-/// All together have at most some ten thousand tokens, so they are searched one after another.
+/// Together they have at most some ten thousand tokens, so they are searched linearly.
 #[derive(Debug, Default)]
 struct Copies {
     /// Least recently used first.
@@ -73,7 +75,7 @@ impl PrefixStore {
         while self.0.ledger.free().host < needed && copies.drop_oldest() {}
     }
 
-    /// Host memory held now, all of which [`PrefixStore::make_room`] can free.
+    /// Host memory in use now, all of which [`PrefixStore::make_room`] can free.
     pub fn bytes(&self) -> Bytes {
         self.copies().bytes + self.0.spares.bytes()
     }
@@ -92,7 +94,8 @@ pub struct Prefixes {
 }
 
 impl Prefixes {
-    /// How many tokens the best copy shares with the start of `prompt`, in memory or, of its first `fixed` tokens, on disk.
+    /// Number of tokens that the best copy shares with the start of `prompt`, in memory or, for its
+    /// first `fixed` tokens, on disk.
     pub fn shared(&self, prompt: &[Token], fixed: usize) -> usize {
         let held = self.store.copies().longest(&self.model, prompt).map_or(0, |(shared, _)| shared);
         held.max(self.shared_on_disk(&prompt[..fixed]))
@@ -103,7 +106,8 @@ impl Prefixes {
         if self.store.0.disk.as_ref().is_some_and(is_there) { preamble.len() } else { 0 }
     }
 
-    /// The best copy for `prompt`, whose first `fixed` tokens may be on disk; `None` if there is none or reading it fails.
+    /// The best copy for `prompt`, whose first `fixed` tokens may be on disk; `None` if there is
+    /// none or reading it fails.
     pub fn best(&self, prompt: &[Token], fixed: usize) -> Option<Copied> {
         let mut copies = self.store.copies();
         match copies.longest(&self.model, prompt) {
@@ -120,7 +124,8 @@ impl Prefixes {
         }
     }
 
-    /// Keeps a copy if it is long enough, not covered by another and fits; older copies are dropped for it.
+    /// Keeps a copy if it is long enough, not covered by another, and fits; older copies are
+    /// dropped to make room.
     pub fn put(&self, copied: Copied) {
         let bytes = Bytes((copied.saved.bytes() + size_of_val(copied.tokens.as_slice())) as u64);
         if copied.tokens.len() < TOKENS_MIN || bytes > self.store.0.bytes_max {
@@ -137,7 +142,8 @@ impl Prefixes {
             match self.store.0.ledger.reserve("prefix copies", bytes) {
                 Ok(reservation) => break reservation,
                 Err(_) if copies.drop_oldest() => {}
-                // Models have precedence: without room nothing is kept, and the prompt is computed again.
+                // Models take precedence: without room nothing is kept, and the prompt is
+                // recomputed.
                 Err(_) => return,
             }
         };
@@ -146,20 +152,21 @@ impl Prefixes {
         copies.kept.push(Entry { model: self.model.clone(), copied, bytes, _lease });
     }
 
-    /// Where the model's contexts keep checkpoints beyond their own share.
+    /// Stores the model's checkpoints beyond its contexts' own shares.
     pub fn spares(&self) -> Spares {
         self.store.0.spares.clone()
     }
 
-    /// Reserves memory for a state kept outside the store, and drops copies for it. `None` if there is too little.
+    /// Reserves memory for a state kept outside the store, dropping copies if necessary. `None` if
+    /// there is too little.
     pub fn lease(&self, bytes: usize) -> Option<Lease> {
         let bytes = Bytes(bytes as u64);
         self.store.make_room(bytes);
         Some(self.store.0.ledger.reserve("parked sequence", bytes).ok()?.commit(bytes))
     }
 
-    /// Writes a preamble to disk for later runs. It is written when it is met for the second time, so that a text that
-    /// is used once does not reach the disk.
+    /// Writes a preamble to disk for later runs when it is seen for the second time, so that a text
+    /// used only once does not reach the disk.
     pub fn preamble(&self, tokens: &[Token], cuts: &[usize], save: impl FnOnce() -> Option<Saved>) {
         let Some(disk) = &self.store.0.disk else { return };
         if tokens.len() < TOKENS_MIN || !disk.wants(&self.model, tokens) {
@@ -168,14 +175,14 @@ impl Prefixes {
         if let Some(saved) = save()
             && let Err(error) = disk.write(&self.model, tokens, cuts, &saved)
         {
-            tracing::warn!(%error, "a preamble could not be kept on disk; the next run computes it again");
+            tracing::warn!(%error, "a preamble could not be saved to disk; the next run computes it again");
         }
     }
 }
 
 impl Copies {
-    /// How many tokens a copy of `model` shares with the start of `prompt` at most, and where that copy is; `None` if none
-    /// shares a token.
+    /// The maximum number of tokens that a copy of `model` shares with the start of `prompt`, and
+    /// the position of that copy; `None` if none shares a token.
     fn longest(&self, model: &Fingerprint, prompt: &[Token]) -> Option<(usize, usize)> {
         let of_model = self.kept.iter().enumerate().filter(|(_, entry)| entry.model == *model);
         let shared = of_model.map(|(index, entry)| (slot::shared(&entry.copied.tokens, prompt), index));

@@ -1,24 +1,27 @@
-//! Entropy-adaptive sampling: takes the most likely token if the model is sure, and widens the draw if it is very unsure.
+//! Entropy-adaptive sampling: takes the most likely token if the model is certain, widens the draw if very uncertain.
 //!
-//! After Entropix (xjdr-alt/entropix, `sampler.py`), but on logits alone: llama.cpp does not give out the attention
-//! scores that it also uses, and inserting questions into the text is not the task of a sampler. Its thresholds are in
-//! bits; a bit is ln 2 nats.
+//! After Entropix (xjdr-alt/entropix, `sampler.py`), but using only logits: llama.cpp does not
+//! expose the attention scores that Entropix also uses, and inserting questions into the text is
+//! not a sampler's task. Its thresholds are in bits; a bit is ln 2 nats.
 
 use kernels::Entropy;
 
 use super::Sampling;
 
 const BIT: f32 = std::f32::consts::LN_2;
-/// Below both of these the most likely token is taken (`low_ent_thresh`, `low_vent_thresh`: 0.1 each).
+/// If both values are below these, the most likely token is taken (`low_ent_thresh`,
+/// `low_vent_thresh`: 0.1 each).
 const SURE_ENTROPY: f32 = 0.1 * BIT;
 const SURE_VARENTROPY: f32 = 0.1 * BIT * BIT;
-/// If entropy and varentropy are above these two, the temperature rises (`med_ent_thresh` 3, `high_vent_thresh` 5).
+/// If entropy and varentropy are above these, the temperature rises (`med_ent_thresh` 3,
+/// `high_vent_thresh` 5).
 const LOST_ENTROPY: f32 = 3.0 * BIT;
 const LOST_VARENTROPY: f32 = 5.0 * BIT * BIT;
-/// Temperature is multiplied by this when the draw widens (`hehv_attn_vent_offset`).
+/// The temperature is multiplied by this when the draw widens (`hehv_attn_vent_offset`).
 const LOST_TEMPERATURE: f32 = 2.0;
-/// Smallest min-p of a widened draw. Entropix narrows top-p by the attention's entropy instead; min-p scales with the
-/// distribution and keeps unlikely tokens out (Nguyen et al., 2024, recommend 0.05 to 0.1 for high temperatures).
+/// Minimum min-p of a widened draw. Entropix narrows top-p by the attention's entropy instead;
+/// min-p scales with the distribution and keeps unlikely tokens out (Nguyen et al., 2024, recommend
+/// 0.05 to 0.1 for high temperatures).
 const LOST_MIN_P: f32 = 0.1;
 
 /// `sampling` adapted to the `uncertainty` of the next token.

@@ -1,4 +1,4 @@
-//! Chooses the next token from logits: penalties, truncation and temperature in turn, then the most likely or a draw.
+//! Chooses the next token from logits: applies penalties, truncation and temperature, then takes the best or draws.
 
 mod adaptive;
 mod penalise;
@@ -15,8 +15,8 @@ use super::decoder::Token;
 use super::request::Logprobs;
 use truncate::Candidate;
 
-/// A chosen token and how sure the model was: entropy and varentropy of the distribution, without tokens that a grammar
-/// forbids, before [`Sampling`] changed it.
+/// A chosen token and how certain the model was: entropy and varentropy of the distribution,
+/// without tokens that a grammar forbids, before [`Sampling`] changed it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Choice {
     pub token: Token,
@@ -26,8 +26,8 @@ pub struct Choice {
     pub varentropy: f32,
 }
 
-/// Chooses the next token. Penalties change `logits`; entries of minus infinity are chosen only if there is nothing
-/// else. Ties go to the lowest index, so that greedy decoding is reproducible.
+/// Chooses the next token. Penalties change `logits`; entries of minus infinity are chosen only if
+/// there is nothing else. Ties go to the lowest index, so that greedy decoding is reproducible.
 pub fn choose(
     sampling: &Sampling,
     logits: &mut Cow<'_, [f32]>,
@@ -47,7 +47,7 @@ pub fn choose(
     Choice { token: Token(index as i32), entropy: uncertainty.entropy, varentropy: uncertainty.varentropy }
 }
 
-/// A token that was put into the text without asking the model.
+/// A token that was inserted into the text without asking the model.
 pub fn given(token: Token, logits: &[f32]) -> Choice {
     let kernels::Entropy { entropy, varentropy } = kernels::entropy(logits);
     Choice { token, entropy, varentropy }
@@ -81,7 +81,7 @@ fn log_sum(logits: &[f32]) -> f64 {
     highest + logits.iter().map(|&logit| (f64::from(logit) - highest).exp()).sum::<f64>().ln()
 }
 
-/// The log-probabilities of `token` and of the `top` likeliest tokens under `logits`.
+/// The log-probabilities of `token` and of the `top` most likely tokens under `logits`.
 pub fn logprobs(logits: &[f32], token: Token, top: usize) -> Logprobs {
     let sum = log_sum(logits);
     let of = |logit: f32| (f64::from(logit) - sum) as f32;

@@ -1,4 +1,4 @@
-//! Lowers the logits of tokens that would repeat what was just generated.
+//! Lowers the logits of tokens that would repeat recent text.
 
 use std::collections::HashMap;
 
@@ -6,12 +6,13 @@ use super::{Dry, Sampling};
 use crate::engine::decoder::Token;
 use crate::engine::slot;
 
-/// How many of the latest tokens are penalised, and searched for repetitions (llama.cpp's default).
+/// Number of latest tokens that are penalised and searched for repetitions (llama.cpp's default).
 const WINDOW: usize = 64;
-/// Largest DRY penalty: finite, so that a token becomes the last choice but is never forbidden.
+/// Maximum DRY penalty: finite, so that a token becomes the last choice but is never forbidden.
 const DRY_MOST: f32 = 1e30;
 
-/// Applies every penalty of `sampling` to `logits`. `generated` are the tokens since the prompt, oldest first.
+/// Applies all penalties of `sampling` to `logits`. `generated` are the tokens since the prompt,
+/// oldest first.
 pub fn apply(sampling: &Sampling, logits: &mut [f32], generated: &[Token]) {
     let window = &generated[generated.len().saturating_sub(WINDOW)..];
     if sampling.penalises_tokens() {
@@ -46,15 +47,15 @@ fn penalty(dry: &Dry, length: usize) -> f32 {
     (dry.multiplier * dry.base.powi(excess)).min(DRY_MOST)
 }
 
-/// Tokens that followed an earlier copy of the window's end, each with the length of its longest such copy, at least
-/// `shortest` and at least 1.
+/// Tokens that followed an earlier copy of the window's end, each with the length of its longest
+/// such copy, which is at least `shortest` and at least 1.
 fn repetitions(window: &[Token], shortest: usize) -> HashMap<Token, usize> {
     let backwards: Vec<Token> = window.iter().rev().copied().collect();
     let mut longest = HashMap::new();
     for start in 1..backwards.len() {
         let length = slot::shared(&backwards[start..], &backwards);
         if length >= shortest.max(1) {
-            // Read backwards, the token that followed the copy is the one before it.
+            // Read backwards, the token that followed the copy precedes it.
             let known = longest.entry(backwards[start - 1]).or_insert(0);
             *known = length.max(*known);
         }

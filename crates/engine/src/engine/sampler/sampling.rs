@@ -1,4 +1,4 @@
-//! The options of the sampling chain, and the ranges of their values.
+//! The options of the sampling chain and their ranges.
 
 use crate::models::ModelSpec;
 use crate::models::SamplingWish;
@@ -7,20 +7,21 @@ use crate::models::sampling::by_maker;
 /// llama.cpp's default top-k, top-p and min-p.
 const TRUNCATIONS: (usize, f32, f32) = (40, 0.95, 0.05);
 
-/// How tokens are chosen. Order and formulas are those of llama.cpp's default chain: penalties (repetition, frequency,
-/// presence), DRY, top-k, top-p, min-p, temperature. Penalties look at generated tokens only, not at the prompt, so
-/// that an answer may repeat words of its request.
+/// How tokens are chosen. Order and formulas are those of llama.cpp's default chain: penalties
+/// (repetition, frequency, presence), DRY, top-k, top-p, min-p, temperature. Penalties consider
+/// only generated tokens, not the prompt, so that an answer may repeat words of its request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
     /// 0 takes the most likely token.
     pub temperature: f32,
-    /// Only that many of the most likely tokens are drawn from; 0 for all.
+    /// Draws only from this many of the most likely tokens; 0 for all.
     pub top_k: usize,
-    /// Only the fewest likeliest tokens whose probabilities reach this sum are drawn from; 1 for all.
+    /// Draws only from the smallest set of most likely tokens whose probabilities reach this sum; 1
+    /// for all.
     pub top_p: f32,
-    /// Only tokens at least this share as likely as the most likely are drawn from; 0 for all.
+    /// Draws only from tokens at least this share as likely as the most likely one; 0 for all.
     pub min_p: f32,
-    /// Divides the logits of recent tokens; 1 leaves them alone.
+    /// Divides the logits of recent tokens; 1 has no effect.
     pub repetition_penalty: f32,
     /// Subtracted from a recent token's logit for each occurrence.
     pub frequency_penalty: f32,
@@ -28,14 +29,15 @@ pub struct Sampling {
     pub presence_penalty: f32,
     /// Penalises tokens that continue a repetition.
     pub dry: Option<Dry>,
-    /// Lets each token's entropy and varentropy decide between the most likely token, the draw described above, and a
-    /// wider draw (`sampler/adaptive.rs`).
+    /// Lets each token's entropy and varentropy decide between the most likely token, the draw
+    /// described above, and a wider draw (`sampler/adaptive.rs`).
     pub adaptive: bool,
     pub seed: u64,
 }
 
-/// The "don't repeat yourself" penalty: `multiplier * base^(n - allowed_length)` is subtracted from the logit of a
-/// token that would continue a repetition of `n` tokens. Unlike llama.cpp's it has no sequence breakers.
+/// The "don't repeat yourself" penalty: `multiplier * base^(n - allowed_length)` is subtracted from
+/// the logit of a token that would continue a repetition of `n` tokens. Unlike llama.cpp's, it has
+/// no sequence breakers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dry {
     pub multiplier: f32,
@@ -52,7 +54,7 @@ impl Dry {
 }
 
 impl Sampling {
-    /// Whether it changes the logits of tokens that were generated before.
+    /// Whether it changes the logits of previously generated tokens.
     pub fn penalises(&self) -> bool {
         self.penalises_tokens() || self.active_dry().is_some()
     }
@@ -62,12 +64,12 @@ impl Sampling {
         (self.repetition_penalty, self.frequency_penalty, self.presence_penalty) != (1.0, 0.0, 0.0)
     }
 
-    /// The DRY penalty if it is not switched off by a multiplier of 0.
+    /// The DRY penalty unless a multiplier of 0 switches it off.
     pub(super) fn active_dry(&self) -> Option<Dry> {
         self.dry.filter(|dry| dry.multiplier > 0.0)
     }
 
-    /// The likeliest token, every time.
+    /// Always the most likely token.
     pub fn greedy() -> Sampling {
         Sampling {
             temperature: 0.0,
@@ -83,8 +85,8 @@ impl Sampling {
         }
     }
 
-    /// These options with the values of `wish`. A temperature is drawn from what llama.cpp's default truncations leave, unless
-    /// it is given others.
+    /// These options with the values of `wish`. A temperature draws from what llama.cpp's default
+    /// truncations leave, unless other truncations are given.
     pub fn wished(self, wish: SamplingWish) -> Sampling {
         let draws = wish.temperature.is_some_and(|temperature| temperature > 0.0) && self.temperature == 0.0;
         let (top_k, top_p, min_p) = if draws { TRUNCATIONS } else { (self.top_k, self.top_p, self.min_p) };
@@ -124,19 +126,20 @@ impl Sampling {
     }
 }
 
-/// How the free texts of a model are drawn. Answers inside a grammar are greedy.
+/// How a model's free text is sampled. Answers inside a grammar are greedy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Manner {
-    /// If it thinks first.
+    /// For answers preceded by thinking.
     pub thinking: Sampling,
-    /// If it answers at once.
+    /// For immediate answers.
     pub silent: Sampling,
-    /// The seed that the user wishes; both have it, else 0.
+    /// The user's seed, the same for both; 0 if `None`.
     pub seed: Option<u64>,
 }
 
 impl Manner {
-    /// By settings and models.toml, else by the header, else by the family, else greedy.
+    /// From settings and models.toml, else from the header, else from the model family, else
+    /// greedy.
     pub fn of(spec: &ModelSpec) -> Manner {
         let by = |thinks| Sampling::greedy().wished(spec.sampling.or(by_maker(&spec.header, thinks)));
         Manner { thinking: by(true), silent: by(false), seed: spec.sampling.seed }

@@ -15,7 +15,7 @@ fn check(sampling: Sampling, logits: &[f32], generated: &[Token], expected: i32)
     assert_eq!(choice.token, Token(expected), "{sampling:?}");
 }
 
-/// A draw with everything off but the temperature.
+/// A draw with everything switched off except the temperature.
 fn drawn(temperature: f32) -> Sampling {
     Sampling { temperature, ..Sampling::greedy() }
 }
@@ -24,7 +24,7 @@ fn drawn(temperature: f32) -> Sampling {
 fn a_choice_follows_penalties_and_truncation_and_equals_go_by_place() {
     check(Sampling::greedy(), &[0.5, 2.0, 2.0, -1.0], &[], 1);
     check(Sampling { repetition_penalty: 2.0, ..Sampling::greedy() }, &[1.0, 1.5], &[Token(1)], 0);
-    // The narrowest truncations leave the most likely.
+    // The narrowest truncations leave only the most likely token.
     for narrow in [
         Sampling { top_k: 1, ..drawn(5.0) },
         Sampling { top_p: 1e-6, ..drawn(5.0) },

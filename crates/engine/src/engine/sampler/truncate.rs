@@ -1,4 +1,4 @@
-//! Narrows a distribution down to the tokens worth drawing from: top-k, top-p, min-p.
+//! Narrows a distribution to the tokens worth drawing from: top-k, top-p, min-p.
 
 use std::cmp::Ordering;
 
@@ -9,17 +9,19 @@ pub struct Candidate {
     pub logit: f32,
 }
 
-/// Likeliest first; of equals the lower index, so that equal logits give equal draws.
+/// Most likely first; ties go to the lower index, so that equal logits give equal draws.
 fn by_likelihood(a: &Candidate, b: &Candidate) -> Ordering {
     b.logit.total_cmp(&a.logit).then(a.index.cmp(&b.index))
 }
 
-/// The `k` likeliest tokens in no particular order; all if `k` is 0. Logits of minus infinity and NaN are left out.
+/// The `k` most likely tokens in no particular order; all if `k` is 0. Logits of minus infinity and
+/// NaN are left out.
 pub fn top_k(logits: &[f32], k: usize) -> Vec<Candidate> {
     let k = if k == 0 { logits.len() } else { k.min(logits.len()) };
     let room = (2 * k).min(logits.len());
     let mut kept: Vec<Candidate> = Vec::with_capacity(room);
-    // A logit not above the k-th best so far cannot be among the k best: of equals the lower index wins.
+    // A logit not above the k-th best so far cannot be among the k best, because ties go to the
+    // lower index.
     let mut floor = f32::NEG_INFINITY;
     for (index, &logit) in logits.iter().enumerate() {
         if logit > floor {
@@ -34,7 +36,7 @@ pub fn top_k(logits: &[f32], k: usize) -> Vec<Candidate> {
     kept
 }
 
-/// Keeps the `k` likeliest, with the k-th of them at index `k - 1`.
+/// Keeps the `k` most likely, with the k-th of them at index `k - 1`.
 fn keep_best(candidates: &mut Vec<Candidate>, k: usize) {
     if k > 0 && candidates.len() > k {
         candidates.select_nth_unstable_by(k - 1, by_likelihood);
@@ -42,10 +44,12 @@ fn keep_best(candidates: &mut Vec<Candidate>, k: usize) {
     }
 }
 
-/// The first guess at how many candidates top-p keeps; four times as many are tried next.
+/// The first guess at how many candidates top-p keeps; each further attempt takes four times as
+/// many.
 const GUESS: usize = 64;
 
-/// Keeps the fewest of the most likely candidates whose probabilities, among all candidates, sum to at least `p`.
+/// Keeps the smallest set of most likely candidates whose probabilities, among all candidates, sum
+/// to at least `p`.
 pub fn top_p(candidates: &mut Vec<Candidate>, p: f32) {
     if p >= 1.0 {
         return;
@@ -73,7 +77,7 @@ pub fn top_p(candidates: &mut Vec<Candidate>, p: f32) {
     }
 }
 
-/// Keeps the candidates at least `p` times as likely as the most likely.
+/// Keeps the candidates at least `p` times as likely as the most likely one.
 pub fn min_p(candidates: &mut Vec<Candidate>, p: f32) {
     if p > 0.0 {
         let least = greatest(candidates) + p.ln();

@@ -1,4 +1,4 @@
-//! Chooses the next token of a job: what a closed thought puts into the text, else what the model draws, inside the grammar if it holds.
+//! Chooses the next token of a job: the text of a closed thought, else the model's choice, within any grammar.
 
 use std::borrow::Cow;
 
@@ -9,11 +9,11 @@ use crate::engine::sampler::{self, Choice, Sampling};
 use crate::engine::text;
 use crate::engine::thought::Thought;
 
-/// The state on which a choice depends besides the logits.
+/// The state that a choice depends on besides the logits.
 pub struct Chooser<'a> {
     pub vocabulary: &'a dyn Vocabulary,
     pub request: &'a Request,
-    /// It begins behind the thought.
+    /// It begins after the thought.
     pub constraint: Option<&'a mut Constraint>,
     pub thought: Option<&'a mut Thought>,
 }
@@ -22,9 +22,9 @@ pub struct Chooser<'a> {
 pub struct Chosen {
     pub choice: Choice,
     pub logprobs: Option<Logprobs>,
-    /// The model ends its turn with it.
+    /// Whether the model ends its turn with it.
     pub is_end: bool,
-    /// Nothing may follow it in the grammar.
+    /// Whether nothing may follow it in the grammar.
     pub completes: bool,
 }
 
@@ -53,7 +53,7 @@ impl Chooser<'_> {
         Ok(Chosen { choice, logprobs, is_end, completes })
     }
 
-    /// The next token of a thought, or of what closes it; `None` if the answer goes on.
+    /// The next token of a thought, or of the text that closes it; `None` if the answer goes on.
     fn in_thought(
         &mut self,
         logits: &mut Cow<'_, [f32]>,
@@ -71,7 +71,8 @@ impl Chooser<'_> {
             None => {
                 let drawn = sampler::choose(thought.sampling(), logits, generated, random);
                 let calls = || thought.would_call(text::bytes(self.vocabulary, drawn.token));
-                // A turn that ends inside its thought has no answer, and the call of a grammar is the grammar's to begin.
+                // A turn that ends inside its thought has no answer, and only the grammar may begin
+                // its own call.
                 let leaves = is_end(self.vocabulary, self.request, drawn.token) || self.constraint.is_some() && calls();
                 forced = if leaves && thought.close() { thought.forced() } else { None };
                 forced.map_or(drawn, |token| Choice { token, ..drawn })
@@ -102,7 +103,7 @@ fn is_end(vocabulary: &dyn Vocabulary, request: &Request, token: Token) -> bool 
     vocabulary.is_end(token) && !request.ignore_end
 }
 
-/// A copy of `logits` if their log-probabilities are asked for and penalties will change them.
+/// A copy of `logits` if their log-probabilities are requested and penalties will change them.
 fn before(request: &Request, sampling: &Sampling, logits: &[f32]) -> Option<Vec<f32>> {
     (request.logprobs.is_some() && sampling.penalises()).then(|| logits.to_vec())
 }

@@ -1,4 +1,5 @@
-//! Generates one more token for each slot: in a shared call if that changes no bit or bits may change, else one by one.
+//! Generates one more token for each slot: in a shared call if that is known to be safe or bits may change, else
+//! singly.
 
 use std::borrow::Cow;
 
@@ -11,8 +12,9 @@ use crate::engine::request::EngineError;
 use crate::engine::sharing::{Regime, Verdict};
 use crate::engine::thought::Thought;
 
-/// Fewest slots whose tokens are chosen by several threads. A greedy choice takes 24 µs among 65,536 tokens and 55 among 151,936: sixteen
-/// of them count beside a call of 2 ms on a GPU, while for a few it would take as long to wake the threads.
+/// Minimum number of slots whose tokens are chosen on several threads. A greedy choice takes 24 µs
+/// among 65,536 tokens and 55 among 151,936: sixteen of them matter next to a GPU call of 2 ms,
+/// while for a few, waking the threads would take as long.
 const PARALLEL_MIN: usize = 4;
 
 /// A slot whose next token is chosen from the logits after `row` of the last call.
@@ -25,20 +27,20 @@ pub(super) struct Taken {
 type Ended = Result<Finish, EngineError>;
 
 impl<D: Decoder> Worker<'_, D> {
-    /// Generates one more token for every slot in `indices`, or several if tokens were guessed. A guess is verified in
-    /// a call of its own, so that it does not depend on other slots.
+    /// Generates one more token for every slot in `indices`, or several if tokens were guessed. A
+    /// guess is verified in a separate call, so that it does not depend on other slots.
     pub(super) fn decode(&mut self, indices: &[usize]) {
         let unguessed: Vec<usize> = indices.iter().copied().filter(|&index| !self.verify(index)).collect();
         let mut rows: Vec<Row> = unguessed.iter().filter_map(|&index| self.next_row(index)).collect();
         rows.sort_by_key(|row| row.sequence);
-        // llama.cpp computes only sequences with consecutive numbers together, and only in that order
+        // llama.cpp computes sequences together only if their numbers are consecutive and in order
         // (`llama_batch_allocr::split_equal`).
         let runs: Vec<&[Row]> = rows.chunk_by(|one, next| one.sequence + 1 == next.sequence).collect();
         self.apart = if runs.len() > 1 { self.apart + 1 } else { 0 };
         runs.into_iter().for_each(|run| self.decode_run(run));
     }
 
-    /// Generates one more token for each of some sequences with consecutive numbers.
+    /// Generates one more token for each of several sequences with consecutive numbers.
     fn decode_run(&mut self, rows: &[Row]) {
         if rows.len() < 2 || self.limits.sharing.is_given() {
             return self.decode_together(rows);
@@ -47,7 +49,8 @@ impl<D: Decoder> Worker<'_, D> {
         let regime = Regime::of(&lengths);
         match self.verdicts.on(regime) {
             Verdict::Proved => self.decode_together(rows),
-            // Normally the scheduler sends one slot a call here; several arrive only in the call that refuted sharing.
+            // Normally the scheduler sends one slot per call here; several arrive only in the call
+            // that refuted sharing.
             Verdict::Refuted => rows.iter().for_each(|row| self.decode_together(std::slice::from_ref(row))),
             Verdict::Open => self.decode_both_ways(rows, regime),
         }
@@ -76,7 +79,8 @@ impl<D: Decoder> Worker<'_, D> {
         self.take_tokens(&taken.collect::<Vec<_>>());
     }
 
-    /// Evaluates all rows in one call, takes them back, and evaluates them one by one. The latter results count.
+    /// Evaluates all rows in one call, undoes them, and evaluates them one by one. The latter
+    /// results count.
     fn decode_both_ways(&mut self, rows: &[Row], regime: Regime) {
         rows.iter().for_each(|row| self.decoder.mark(row.sequence));
         let shared: Option<Vec<Vec<f32>>> = match self.decoder.decode(rows, &|| false) {
@@ -115,12 +119,12 @@ impl<D: Decoder> Worker<'_, D> {
         let take = |(index, one, logits): (usize, &mut Occupied, &[f32])| {
             Some((index, one.take_token(vocabulary, context, logits)?))
         };
-        // On a processor llama.cpp's threads still spin on the cores when a call has ended.
+        // On a CPU, llama.cpp's threads still spin on the cores when a call has ended.
         let is_serial = taken.len() < PARALLEL_MIN || self.limits.sharing != Sharing::Wanted;
         let ended: Vec<(usize, Ended)> = if is_serial {
             jobs.filter_map(take).collect()
         } else {
-            // Gathered first, because only this thread may ask the decoder.
+            // Collected first, because only this thread may ask the decoder.
             jobs.collect::<Vec<_>>().into_par_iter().filter_map(take).collect()
         };
         for (index, ended) in ended {
@@ -137,7 +141,7 @@ impl<D: Decoder> Worker<'_, D> {
 }
 
 impl Occupied {
-    /// Chooses the next token from `logits` and sends it out; returns how the job ends, if it does.
+    /// Chooses the next token from `logits` and sends it; returns how the job ends, if it does.
     fn take_token(&mut self, vocabulary: &dyn Vocabulary, context: usize, logits: &[f32]) -> Option<Ended> {
         let held = self.slot.tokens.len();
         let active = self.active.as_mut()?;
@@ -170,7 +174,7 @@ impl Occupied {
         let aside = thought.as_ref().map_or(0, |thought| thought.aside());
         // A benchmark (`ignore_end`) generates all its tokens, even repeated ones.
         let mut is_circle = !request.ignore_end && repetition.push(generated);
-        // A thought that goes round in circles is closed, and the answer goes on.
+        // A thought that repeats itself is closed, and the answer goes on.
         if is_circle && thought.is_some_and(Thought::close) {
             (*repetition, is_circle) = (Repetition::default(), false);
         }

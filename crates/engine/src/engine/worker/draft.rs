@@ -1,22 +1,24 @@
-//! Verifies guessed tokens: evaluates several tokens of one slot in a call and keeps those that the model chooses.
+//! Verifies guessed tokens: evaluates several of a slot's tokens in one call and keeps those that the model chooses.
 
 use super::decode::Taken;
 use super::{Decoder, Progress, Task, Worker};
 use crate::engine::decoder::{DecodeError, Row, Token};
 use crate::engine::lookup::{GUESSED_MIN, Lookup};
 
-/// Maximum number of rows of a verifying call: on processors a row costs half as much in a call of 16 rows as in one of eight.
+/// Maximum number of rows in a verifying call: on CPUs a row costs half as much in a call of 16
+/// rows as in one of eight.
 const ROWS: usize = 16;
 
 impl<D: Decoder> Worker<'_, D> {
-    /// The source of guesses for a job with `prompt`, if its request allows them and rejected rows can be removed.
+    /// The source of guesses for a job with `prompt`, if its request allows them and rejected rows
+    /// can be undone.
     pub(super) fn lookup(&self, task: &Task, prompt: &[Token]) -> Option<Lookup> {
         let asks = matches!(task, Task::Generate { request, .. } if request.lookup);
         (asks && self.limits.undo >= GUESSED_MIN).then(|| Lookup::new(prompt))
     }
 
-    /// Evaluates the last token of slot `index` and a guess after it, and takes the next tokens up to the first wrong
-    /// guess. False if there was no guess.
+    /// Evaluates the last token of slot `index` and a guess after it, and takes the next tokens up
+    /// to the first wrong guess. False if there was no guess.
     pub(super) fn verify(&mut self, index: usize) -> bool {
         let Some(rows) = self.guess_rows(index) else { return false };
         let held = self.slots[index].slot.tokens.len();
@@ -55,8 +57,8 @@ impl<D: Decoder> Worker<'_, D> {
         }
     }
 
-    /// Rows for the last token of slot `index` and a guess after it, as many as the call, the context and the request
-    /// allow; `None` without a guess.
+    /// Rows for the last token of slot `index` and a guess after it, as many as the call, the
+    /// context and the request allow; `None` without a guess.
     fn guess_rows(&self, index: usize) -> Option<Vec<Row>> {
         let occupied = &self.slots[index];
         let active = occupied.active.as_ref()?;
@@ -67,7 +69,7 @@ impl<D: Decoder> Worker<'_, D> {
         };
         let held = occupied.slot.tokens.len();
         let rows = self.limits.undo.saturating_add(1).min(self.limits.outputs).min(ROWS);
-        // A thought may take more than the answer; what is too much is taken back.
+        // A thought may take more than the answer; the excess is undone.
         let left = match thought {
             Some(thought) if thought.is_open() => rows,
             Some(thought) => (request.max_tokens + thought.aside()).saturating_sub(generated.len()),

@@ -1,16 +1,17 @@
-//! Moves jobs to neighbouring slots, where generated tokens share a call.
+//! Moves jobs to neighbouring slots, so that their tokens share a call.
 
 use std::cmp::Reverse;
 
 use super::{Decoder, Worker};
 use crate::engine::decoder::Sharing;
 
-/// How often in a row tokens are generated in several calls before jobs are moved: the next job may come soon and fill the gap,
-/// and a move takes as long as a few tokens.
+/// Number of consecutive times that tokens are generated in several calls before jobs are moved:
+/// the next job may soon fill the gap, and a move takes as long as a few tokens.
 const APART_MAX: usize = 8;
 
 impl<D: Decoder> Worker<'_, D> {
-    /// Moves jobs next to each other if their tokens were generated in several calls for some time.
+    /// Moves jobs next to each other if their tokens have been generated in several calls for some
+    /// time.
     pub(super) fn gather(&mut self) {
         if self.limits.sharing != Sharing::Wanted || self.apart < APART_MAX {
             return;
@@ -27,7 +28,7 @@ impl<D: Decoder> Worker<'_, D> {
     }
 }
 
-/// The fewest moves, each from a busy slot to a free one, after which the busy slots are neighbours.
+/// The fewest moves, each from a busy slot to a free one, that make the busy slots neighbours.
 fn moves(busy: &[bool]) -> Vec<(usize, usize)> {
     let jobs = busy.iter().filter(|busy| **busy).count();
     let held = |from: usize| busy[from..from + jobs].iter().filter(|busy| **busy).count();

@@ -19,7 +19,7 @@ use crate::engine::slot::Reuse;
 use crate::engine::thought::Thought;
 
 pub struct Job {
-    /// All prompt tokens; of a score its prefix.
+    /// All prompt tokens; for scoring, the prefix.
     pub prompt: Vec<Token>,
     pub priority: Priority,
     pub task: Task,
@@ -60,7 +60,7 @@ pub struct Inbox {
     pub prefixes: Option<Prefixes>,
     /// Verdicts on slots that share a call.
     pub verdicts: Verdicts,
-    /// Verdicts on prefill calls that are made in two parts.
+    /// Verdicts on prefill calls made in two parts.
     pub splits: Verdicts,
 }
 
@@ -68,15 +68,16 @@ pub struct Inbox {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy {
     pub priority: Priority,
-    /// Tokens of the prompt.
+    /// Number of tokens in the prompt.
     pub prompt: usize,
-    /// Tokens that were generated; `None` while the prompt is read, or while texts are scored.
+    /// Number of generated tokens; `None` while the prompt is read or texts are scored.
     pub generated: Option<usize>,
     /// When the job first got a slot.
     pub since: Instant,
 }
 
-/// How many jobs wait for a slot, by priority, and what the slots do. Written by handles and the worker, read during calls.
+/// The number of jobs waiting for a slot, by priority, and the work of the slots. Written by
+/// handles and the worker, read during calls.
 #[derive(Debug, Default)]
 pub struct Pressure {
     levels: [AtomicUsize; 3],
@@ -109,7 +110,7 @@ impl Pressure {
         *lock(&self.slots) = slots;
     }
 
-    /// Whether a job of a higher priority than `priority` waits.
+    /// Whether a job of a higher priority than `priority` is waiting.
     pub fn above(&self, priority: Priority) -> bool {
         self.levels[priority as usize + 1..].iter().any(|level| level.load(Ordering::Relaxed) > 0)
     }
@@ -127,7 +128,7 @@ impl Job {
         }
     }
 
-    /// Tokens at the start of the prompt that are the same in every run.
+    /// Number of tokens at the start of the prompt that are the same in every run.
     pub fn fixed(&self) -> usize {
         match &self.task {
             Task::Generate { request, .. } => request.fixed,
@@ -141,7 +142,7 @@ impl Job {
     }
 
     pub fn fail(&self, error: EngineError) {
-        // Sending fails only if the receiver was dropped, and then nobody needs the error.
+        // Sending fails only if the receiver was dropped, and then the error is not needed.
         let _ = self.updates.send(Update::Failed(error));
     }
 }

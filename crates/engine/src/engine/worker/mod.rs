@@ -1,4 +1,4 @@
-//! The thread that owns a model: takes jobs, gives them slots, makes one call after another and sends tokens out.
+//! The thread that owns a model: takes jobs, assigns slots, makes one call after another and sends tokens.
 
 mod choose;
 mod decode;
@@ -69,16 +69,16 @@ struct Active {
     /// The calls in which the prompt is evaluated.
     prefill: Prefill,
     started: Instant,
-    /// When the whole prompt was evaluated.
+    /// When the whole prompt had been evaluated.
     prompted: Option<Instant>,
-    /// Prompt tokens that were reused.
+    /// Number of prompt tokens that were reused.
     cached: usize,
     /// When it last got a call, by the worker's clock and as time.
     served: u64,
     served_at: Instant,
-    /// How urgent it was when it got its slot.
+    /// Its urgency when it got its slot.
     urgency: u64,
-    /// How often it had to give its slot up.
+    /// How often it had to give up its slot.
     parked: u8,
     /// How often its current chunk was stopped for a more urgent job.
     stopped: u8,
@@ -86,11 +86,11 @@ struct Active {
 }
 
 enum Progress {
-    /// Prompt tokens are being evaluated; `Slot::tokens` holds those that are done.
+    /// Prompt tokens are being evaluated; `Slot::tokens` has the finished ones.
     Prompt,
     /// Tokens are being generated; the last one is not in the slot yet.
     Decode { generated: Vec<Token>, random: fastrand::Rng, repetition: Repetition, lookup: Option<Lookup> },
-    /// Continuations are being scored; `after` are the logits at the end of the prefix.
+    /// Continuations are being scored; `after` has the logits at the end of the prefix.
     Score { after: Vec<f32>, sums: Vec<f64> },
 }
 
@@ -103,16 +103,18 @@ struct Worker<'v, D> {
     prefixes: Option<Prefixes>,
     /// Verdicts on slots that share a call.
     verdicts: Verdicts,
-    /// Verdicts on prefill calls that are split, by the length at their end.
+    /// Verdicts on split prefill calls, by the length at their end.
     splits: Verdicts,
     slots: Vec<Occupied>,
     waiting: VecDeque<Waiter>,
     scheduler: Scheduler,
-    /// How often in a row tokens were generated in several calls because the slots are not neighbours.
+    /// Number of consecutive times that tokens were generated in several calls because the slots
+    /// are not neighbours.
     apart: usize,
     /// Counts calls and admissions; orders slots and jobs by age.
     clock: u64,
-    /// Moving average of the time a job holds a slot, for the expected wait; 0 before the first.
+    /// Moving average of the time that a job holds a slot, for the expected wait; 0 before the
+    /// first.
     service_ms: f64,
 }
 
@@ -163,7 +165,8 @@ impl<D: Decoder> Worker<'_, D> {
         let pressure = &self.pressure;
         self.waiting.retain(|waiter| {
             let job = waiter.job();
-            // Checked once: a stream dropped between two checks would leave the queue without leaving `pressure`.
+            // Checked once: a stream dropped between two checks would leave the queue without
+            // leaving `pressure`.
             let over = job.is_over();
             if over {
                 job.fail(EngineError::Deadline(job.deadline));
@@ -212,13 +215,14 @@ impl<D: Decoder> Worker<'_, D> {
             let held_ms = active.started.elapsed().as_millis() as f64;
             self.service_ms = if self.service_ms == 0.0 { held_ms } else { 0.8 * self.service_ms + 0.2 * held_ms };
             let tally = active.tally();
-            // Whoever has the answer finds the slot free.
+            // Whoever receives the answer must find the slot free.
             self.show();
             let _ = active.job.updates.send(Update::Finished { finish, tally });
         }
     }
 
-    /// Ends the jobs of a failed call with its error and clears their sequences; all other jobs go on.
+    /// Ends the jobs of a failed call with its error and clears their sequences; all other jobs
+    /// continue.
     fn abort(&mut self, indices: &[usize], error: &DecodeError) {
         for &index in indices {
             if let Some(active) = self.slots[index].active.take() {
@@ -237,7 +241,7 @@ impl<D: Decoder> Worker<'_, D> {
 }
 
 impl Occupied {
-    /// `shares_prompts`: whether its next chunk may share a call with those of other prompts.
+    /// `shares_prompts`: whether its next chunk may share a call with other prompts.
     fn view(&self, shares_prompts: bool) -> View {
         let phase = match self.progress() {
             None => Phase::Idle,
@@ -250,7 +254,7 @@ impl Occupied {
         View { phase, priority: self.priority(), served, waited_ms, rows }
     }
 
-    /// Rows of the next chunk of its prompt; 0 if no prompt is being read.
+    /// Rows of its prompt's next chunk; 0 if no prompt is being read.
     fn prompt_rows(&self) -> usize {
         match &self.active {
             Some(active) if matches!(active.progress, Progress::Prompt) => {

@@ -1,4 +1,4 @@
-//! Gives slots to waiting jobs: which job is next, which slot it gets, whom it preempts, and which prefix it reuses.
+//! Assigns slots to waiting jobs: which job is next, its slot, the job it preempts, and the prefix it reuses.
 
 use std::cmp::Reverse;
 use std::sync::atomic::Ordering;
@@ -12,7 +12,7 @@ use crate::engine::request::EngineError;
 use crate::engine::scheduler::{self, Running, Waiting};
 use crate::engine::slot::{self, Held, Prefill, Reuse, Slot};
 
-/// How often a job may have to give its slot up.
+/// How often a job may have to give up its slot.
 const PARKED_MAX: u8 = 3;
 
 /// A job without a slot.
@@ -25,13 +25,13 @@ pub(super) enum Waiter {
 pub(super) struct Parked {
     active: Active,
     slot: Slot,
-    /// `None` if nothing was computed yet.
+    /// `None` if nothing has been computed yet.
     saved: Option<Saved>,
     _lease: Option<Lease>,
 }
 
 impl Parked {
-    /// As when it got its slot.
+    /// The same as when it got its slot.
     pub fn urgency(&self) -> u64 {
         self.active.urgency
     }
@@ -47,7 +47,8 @@ impl Waiter {
 }
 
 impl<D: Decoder> Worker<'_, D> {
-    /// Gives slots to waiting jobs while it can, and updates the queue position and expected wait of the others.
+    /// Assigns slots to waiting jobs while possible, and updates the queue position and expected
+    /// wait of the others.
     pub(super) fn admit(&mut self) {
         while let Some((next, urgency)) = self.next_waiting() {
             let prompt = &self.waiting[next].job().prompt;
@@ -88,7 +89,8 @@ impl<D: Decoder> Worker<'_, D> {
         }
     }
 
-    /// Whether a running prompt of at least the same priority is still computing a prefix that `job` could then copy.
+    /// Whether a running prompt of at least the same priority is computing a prefix that `job`
+    /// could then copy.
     fn follows(&self, job: &Job) -> bool {
         let prefill = self.prefill_of(job);
         let usable = |tokens: &[Token], held: Held<'_>| {
@@ -115,9 +117,10 @@ impl<D: Decoder> Worker<'_, D> {
         Prefill::new(job.prompt.len(), job.fixed(), self.limits.chunk)
     }
 
-    /// The idle slot to use: one that holds a prefix of `prompt` and little else; otherwise the least recently used, so that prefixes
-    /// in frequent use stay in their slots, and of those never used one next to a busy one, because such slots can share a call.
-    /// Where bits may change, so that all calls are shared, one between busy ones or next to one comes before any other.
+    /// The idle slot to use: one that holds a prefix of `prompt` and little else; otherwise the
+    /// least recently used, so that frequently used prefixes stay in their slots, and among unused
+    /// ones a slot next to a busy one, because neighbours can share a call. If bits may change, so
+    /// that all calls are shared, a slot between or next to busy ones comes first.
     fn free_slot(&self, prompt: &[Token]) -> Option<usize> {
         let idle =
             || self.slots.iter().enumerate().filter(|(_, one)| one.active.is_none()).map(|(i, one)| (i, &one.slot));
@@ -137,8 +140,8 @@ impl<D: Decoder> Worker<'_, D> {
         in_place.or_else(|| idle().min_by_key(age).map(|(index, _)| index))
     }
 
-    /// Parks the least urgent job and returns its slot. `None` if no job is less urgent, memory is short, or what the
-    /// job computed cannot be copied.
+    /// Parks the least urgent job and returns its slot. `None` if no job is less urgent, memory is
+    /// short, or the job's sequence cannot be copied.
     fn preempted_slot(&mut self, urgency: u64) -> Option<usize> {
         let running: Vec<Running> = self
             .slots
@@ -159,7 +162,8 @@ impl<D: Decoder> Worker<'_, D> {
         Some(index)
     }
 
-    /// Takes the job of slot `index` out of it with a copy of what it computed. `None` if memory is short, or that cannot be copied.
+    /// Removes the job from slot `index` with a copy of its sequence. `None` if memory is short or
+    /// the sequence cannot be copied.
     pub(super) fn park(&mut self, index: usize) -> Option<Parked> {
         let saved = self.decoder.save(index);
         if saved.is_none() && !self.slots[index].slot.tokens.is_empty() {
@@ -229,12 +233,13 @@ impl<D: Decoder> Worker<'_, D> {
         self.slots[index].active = Some(active);
     }
 
-    /// Restores the longest known prefix of `prompt` into slot `index`, from another slot or the prefix store, if it
-    /// saves at least [`TOKENS_MIN`] tokens over what the slot holds.
+    /// Restores the longest known prefix of `prompt` into slot `index`, from another slot or the
+    /// prefix store, if it saves at least [`TOKENS_MIN`] tokens compared with the slot's present
+    /// contents.
     fn fetch_prefix(&mut self, index: usize, prompt: &[Token], prefill: Prefill, reuse: Reuse) {
         let usable = |tokens: &[Token], held: Held<'_>| {
             let most = prefill.reusable(slot::shared(tokens, prompt), held, reuse, |end| self.may_split(end));
-            // Layers that cannot be cut go back to where a call ended.
+            // Layers that cannot be cut return to the end of a call.
             if self.limits.cuts_anywhere || most == tokens.len() { most } else { held.last_cut(most) }
         };
         let of = |one: &super::Occupied| usable(&one.slot.tokens, one.slot.held());
@@ -264,7 +269,8 @@ impl<D: Decoder> Worker<'_, D> {
         self.slots[index].slot = if restored { slot } else { Slot::default() };
     }
 
-    /// Copies what a slot holds to the prefix store before it is overwritten, if it is long enough and was generated.
+    /// Copies a slot's contents to the prefix store before they are overwritten, if they are long
+    /// enough and were generated.
     fn leave_copy(&mut self, index: usize) {
         let Some(prefixes) = &self.prefixes else { return };
         let Slot { tokens, cuts, generated, .. } = &self.slots[index].slot;
@@ -276,7 +282,8 @@ impl<D: Decoder> Worker<'_, D> {
         }
     }
 
-    /// Copies all slots to the prefix store before the model is unloaded, for when it is loaded again.
+    /// Copies all slots to the prefix store before the model is unloaded, for when it is loaded
+    /// again.
     pub(super) fn leave_copies(&mut self) {
         (0..self.slots.len()).for_each(|index| self.leave_copy(index));
     }

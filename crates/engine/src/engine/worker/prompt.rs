@@ -1,4 +1,4 @@
-//! Evaluates prompts: one chunk per call, or as many rows of each of several prompts.
+//! Evaluates prompts: one chunk per call, or the same number of rows of several prompts.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -11,11 +11,11 @@ use crate::engine::repetition::Repetition;
 use crate::engine::scheduler;
 use crate::engine::slot::Prefill;
 
-/// How often one chunk may be stopped for a more urgent job before it runs to its end. What a stopped call computed is
-/// lost, so this bounds how long a prompt can be delayed.
+/// How often one chunk may be stopped for a more urgent job before it runs to its end. The results
+/// of a stopped call are lost, so this bounds how long a prompt can be delayed.
 const STOPPED_MAX: u8 = 3;
 
-/// Positions of the prompt of slot `index` that are evaluated in one call.
+/// Positions in the prompt of slot `index` that are evaluated in one call.
 pub(super) struct Part {
     pub index: usize,
     pub positions: Range<usize>,
@@ -42,7 +42,7 @@ impl<D: Decoder> Worker<'_, D> {
                 }
             }
             Err(DecodeError::Stopped) => parts.iter().for_each(|part| self.stopped(part.index, part.positions.start)),
-            // Each alone, so that the prompt that cannot be computed ends no other.
+            // Each separately, so that a prompt that cannot be computed does not end the others.
             Err(error) => {
                 for Part { index, positions } in parts {
                     if self.cut_back(index, positions.start) == positions.start {
@@ -55,7 +55,8 @@ impl<D: Decoder> Worker<'_, D> {
         }
     }
 
-    /// Evaluates the next chunk of a prompt, or a part of it; after the last one it takes the first generated token.
+    /// Evaluates the next chunk of a prompt, or part of it; after the last one, takes the first
+    /// generated token.
     fn chunk(&mut self, index: usize) {
         let Occupied { slot, active: Some(active) } = &self.slots[index] else { return };
         let (from, end) = (slot.tokens.len(), active.prefill.end(slot));
@@ -71,7 +72,7 @@ impl<D: Decoder> Worker<'_, D> {
         if let Some(part) = proof {
             match self.prove_split(index, from, part, to) {
                 Ok(true) => rows = to - part,
-                // A prompt computed in two parts differs from that of a cold run.
+                // A prompt computed in two parts would differ from a cold run.
                 Ok(false) => return self.stopped(index, from),
                 Err(error) => return self.abort(&[index], &error),
             }
@@ -79,8 +80,8 @@ impl<D: Decoder> Worker<'_, D> {
         self.read(&whole, to == end, rows - 1);
     }
 
-    /// Takes over what was computed of a prompt. `ends` is false for the first part of a call; `row` is the last row of `part` in the call
-    /// made last.
+    /// Records the computed part of a prompt. `ends` is false for the first part of a call; `row`
+    /// is the last row of `part` in the latest call.
     fn read(&mut self, part: &Part, ends: bool, row: usize) {
         let (index, to) = (part.index, part.positions.end);
         let Occupied { slot, active: Some(active) } = &mut self.slots[index] else { return };
@@ -94,8 +95,9 @@ impl<D: Decoder> Worker<'_, D> {
         }
     }
 
-    /// Evaluates these parts of prompts in one call, which stops early for a job more urgent than all of theirs. Logits are computed
-    /// after the last position of a prompt, and of each part if they are `wanted`.
+    /// Evaluates these parts of prompts in one call, which stops early for a job more urgent than
+    /// all of theirs. Logits are computed after the last position of a prompt, and of each part if
+    /// they are `wanted`.
     pub(super) fn evaluate(&mut self, parts: &[Part], wanted: bool) -> Result<(), DecodeError> {
         let (mut rows, mut jobs, mut must_finish) = (Vec::new(), Vec::new(), false);
         for Part { index, positions } in parts {
@@ -120,7 +122,7 @@ impl<D: Decoder> Worker<'_, D> {
         self.decoder.decode(&rows, &stop)
     }
 
-    /// Discards the result of a call: cuts the sequence back to what it was before.
+    /// Discards the result of a call: cuts the sequence back to its previous state.
     fn stopped(&mut self, index: usize, from: usize) {
         self.cut_back(index, from);
         if let Some(active) = &mut self.slots[index].active {
@@ -128,8 +130,9 @@ impl<D: Decoder> Worker<'_, D> {
         }
     }
 
-    /// Whether the call that ends at `end` is made in parts: because a job of at least the same priority generates
-    /// in the meantime and would wait for its end, or because it was stopped before, and stopping a part loses less.
+    /// Whether the call that ends at `end` is made in parts: because a job of at least the same
+    /// priority is generating and would wait for its end, or because it was stopped before, and
+    /// stopping a part loses less.
     fn goes_in_parts(&self, index: usize, end: usize) -> bool {
         let Occupied { slot, active: Some(active) } = &self.slots[index] else { return false };
         let priority = active.job.priority;

@@ -1,9 +1,10 @@
-//! Finds out, by comparing logits, whether a prefill call may be made in two parts without changing a bit.
+//! Determines, by comparing logits, whether a prefill call may be made in two parts without changing a bit.
 //!
-//! If it may, a prompt that shares a prefix with an earlier one is computed from where they differ instead of from the
-//! last whole call before that, and calls can be short while another job waits. It depends on the kernels: it holds for
-//! dense models whose sums for a row do not depend on the other rows, and not for mixtures of experts, whose experts
-//! get other rows. So it is measured, as for slots that share calls (see `sharing`).
+//! If so, a prompt that shares a prefix with an earlier one is computed from where they differ
+//! instead of from the last whole call before that, and calls can be short while another job waits.
+//! It depends on the kernels: it holds for dense models whose sums for a row do not depend on the
+//! other rows, and not for mixtures of experts, whose experts get other rows. So it is measured, as
+//! for slots that share calls (see `sharing`).
 
 use super::decode::same_bits;
 use super::prompt::Part;
@@ -13,26 +14,28 @@ use crate::engine::sharing::{Regime, Verdict};
 use crate::engine::slot::SPLIT;
 
 impl<D: Decoder> Worker<'_, D> {
-    /// Whether the prefill call that ends at position `end` may be made in two parts (see [`SPLIT`]): always where bits may change.
+    /// Whether the prefill call that ends at position `end` may be made in two parts (see
+    /// [`SPLIT`]); always true if bits may change.
     pub(super) fn may_split(&self, end: usize) -> bool {
         let allowed = || self.limits.sharing == Sharing::Wanted || self.splits.on(regime(end)) == Verdict::Proved;
         self.limits.sharing == Sharing::Always || self.limits.cuts_anywhere && allowed()
     }
 
-    /// Where to split the call of slot `index` that ends at `end` to find out; `None` if that is known or this call cannot
-    /// show it.
+    /// Where to split the call of slot `index` that ends at `end` as a test; `None` if the result
+    /// is known or this call cannot show it.
     pub(super) fn proof_of_splits(&self, index: usize, end: usize) -> Option<usize> {
         let slot = &self.slots[index].slot;
         let from = slot.tokens.len();
         let is_whole = slot.is_exact() && slot.cuts.last().copied().unwrap_or(0) == from;
         let is_open = !self.may_split(end) && self.splits.on(regime(end)) == Verdict::Open;
-        // The shortest second part is the one most likely to differ.
+        // The shortest second part is the most likely to differ.
         let part = from + end.saturating_sub(from + SPLIT) / SPLIT * SPLIT;
         (self.limits.cuts_anywhere && is_open && is_whole && part > from).then_some(part)
     }
 
-    /// Computes positions from `part` to `end` again in a call of their own, and returns whether the logits are those
-    /// of the whole call, which must be the last one made. If false, or if stopped, cut back to `from`.
+    /// Recomputes positions `part` to `end` in a separate call, and returns whether the logits
+    /// equal those of the whole call, which must be the latest one. If they do not, or if stopped,
+    /// cut back to `from`.
     pub(super) fn prove_split(
         &mut self,
         index: usize,
@@ -56,7 +59,7 @@ impl<D: Decoder> Worker<'_, D> {
     }
 }
 
-/// Kernels are chosen by the number of rows of a call and by the context length.
+/// Kernels are chosen by a call's number of rows and by the context length.
 fn regime(end: usize) -> Regime {
     Regime { rows: SPLIT, ..Regime::of(&[end]) }
 }

@@ -1,4 +1,4 @@
-//! A conversation as it is given to a dialect: messages, calls and their results, and the tools that may be called.
+//! A conversation as the input of a dialect: messages, calls and their results, and the tools that may be called.
 
 use serde_json::{Map, Value, json};
 
@@ -10,14 +10,14 @@ pub enum Speaker {
     Tool,
 }
 
-/// One message. The results of the calls of a message follow it, in the order of its calls.
+/// One message. The results of a message's calls follow it, in the order of the calls.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
     pub speaker: Speaker,
     pub content: String,
-    /// The assistant's thoughts before its words.
+    /// The assistant's thoughts before its text.
     pub thinking: String,
-    /// The assistant's calls, besides its words.
+    /// The assistant's calls, in addition to its text.
     pub calls: Vec<RawCall>,
 }
 
@@ -38,7 +38,7 @@ impl Message {
         Message::of(Speaker::Assistant, content)
     }
 
-    /// Words of the assistant, which may be none, and its calls.
+    /// The assistant's text, which may be empty, and its calls.
     pub fn calling(content: impl Into<String>, calls: Vec<RawCall>) -> Message {
         Message { calls, ..Message::assistant(content) }
     }
@@ -49,7 +49,7 @@ impl Message {
     }
 }
 
-/// A call as a model wrote it, before it is checked against any schema.
+/// A call as written by a model, not yet checked against a schema.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RawCall {
     pub name: String,
@@ -66,7 +66,8 @@ pub struct ToolText {
 }
 
 impl ToolText {
-    /// The tool in OpenAI's form. A tool without parameters has a schema without properties, which templates look for.
+    /// The tool in OpenAI's format. A tool without parameters has a schema without properties,
+    /// because templates look for one.
     pub fn json(&self) -> Value {
         let mut parameters = self.parameters.clone();
         match &mut parameters {

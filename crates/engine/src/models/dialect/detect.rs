@@ -1,4 +1,4 @@
-//! Makes the dialect of a model file from its chat template, or from a built-in one where the file has none.
+//! Creates the dialect of a model file from its chat template, or from a built-in one if the file has none.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ fn builtin(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The calls of one of [`FORMATS`](super::FORMATS).
+/// The call notation of one of [`FORMATS`](super::FORMATS).
 fn format(name: &str) -> Option<Calls> {
     match name {
         "native_json" => Some(named::hermes()),
@@ -37,8 +37,9 @@ fn format(name: &str) -> Option<Calls> {
     }
 }
 
-/// The dialect that `configured` names, or for `auto` (and any name not in [`DIALECTS`]) that of the file's template.
-/// If `call_format` is one of [`FORMATS`](super::FORMATS), it overrides how calls are written and read.
+/// The dialect named by `configured`; for `auto` (and any name not in [`DIALECTS`]) that of the
+/// file's template. If `call_format` is one of [`FORMATS`](super::FORMATS), it overrides how calls
+/// are written and read.
 pub fn choose(header: &Header, configured: &str, call_format: Option<&str>) -> Arc<Dialect> {
     let format = call_format.and_then(format);
     if let Some(source) = builtin(configured) {
@@ -52,31 +53,32 @@ pub fn choose(header: &Header, configured: &str, call_format: Option<&str>) -> A
     })
 }
 
-/// The dialect of a built-in template without a model file: for scripted models. `None` for `auto` and for names not in
-/// [`DIALECTS`].
+/// The dialect of a built-in template without a model file, for scripted models. `None` for `auto`
+/// and for names not in [`DIALECTS`].
 pub fn by_name(name: &str) -> Option<Arc<Dialect>> {
     builtin(name).map(|source| Arc::new(of_builtin(source, None, None)))
 }
 
-/// A ChatML dialect with calls as in a template with `signs`, to test that notation.
+/// A ChatML dialect with the call notation of a template with `signs`, for testing that notation.
 pub fn in_notation_of(signs: &str) -> Arc<Dialect> {
     let calls = if signs.contains("<tool_call>") { Some(named::hermes()) } else { named::find(signs) };
     with_calls(calls.or_else(|| named::untold(signs)).unwrap_or_default())
 }
 
-/// The same with JSON in `<tool_call>` tags, in messages with these headers behind `<|start|>assistant`.
+/// The same with JSON in `<tool_call>` tags, in messages with these headers after
+/// `<|start|>assistant`.
 pub fn with_headers(headers: super::notation::Headers) -> Arc<Dialect> {
     let mut dialect = of_builtin(include_str!("builtin/chatml.jinja"), None, Some(named::hermes()));
     (dialect.notation.headers, dialect.notation.begun) = (Some(headers), "<|start|>assistant".to_owned());
     Arc::new(dialect)
 }
 
-/// A ChatML dialect with these calls.
+/// A ChatML dialect with this call notation.
 pub fn with_calls(calls: Calls) -> Arc<Dialect> {
     Arc::new(of_builtin(include_str!("builtin/chatml.jinja"), None, Some(calls)))
 }
 
-/// `None` if the template shows no message of the user.
+/// `None` if the template does not render the user's messages.
 fn of_template(header: &Header, source: &str, template: Template, format: Option<Calls>) -> Option<Dialect> {
     let with_tools = header.chat_template_tools.as_deref();
     let with_tools = with_tools.and_then(|source| Some((source, Template::compile(source).ok()?)));
@@ -100,7 +102,7 @@ fn of_builtin(source: &str, header: Option<&Header>, format: Option<Calls>) -> D
     Dialect { form, with_tools: None, marks, notation, refused: Notice::default() }
 }
 
-/// The notation that a template shows, with `format` in place of its calls.
+/// The notation derived from a template, with `format` replacing its calls.
 fn notation(source: &str, template: &Template, (begin, end): (&str, &str), format: Option<&Calls>) -> Notation {
     let mut notation = Notation::derive(source, &|input| {
         let mut input = input.clone();
@@ -113,7 +115,7 @@ fn notation(source: &str, template: &Template, (begin, end): (&str, &str), forma
     notation
 }
 
-/// The built-in template nearest to a file without a template that can be used; the log says so.
+/// The built-in template nearest to a file without a usable template; the log says so.
 fn stand_in(header: &Header, format: Option<Calls>, why: &str) -> Dialect {
     let has = |token: &str| header.special.control.iter().any(|name| name == token);
     let name = match header.architecture.as_str() {
@@ -128,8 +130,9 @@ fn stand_in(header: &Header, format: Option<Calls>, why: &str) -> Dialect {
     of_builtin(source, Some(header), format)
 }
 
-/// Names that outside text must not form: the control tokens of the file, the tokens that its maker added and that the template
-/// or the calls use, and without a vocabulary what looks like a mark in these.
+/// Names that text from outside must not form: the file's control tokens, the tokens added by its
+/// maker that the template or the calls use, and without a vocabulary anything there that looks
+/// like a mark.
 fn names(header: Option<&Header>, source: &str, notation: &Notation) -> Vec<String> {
     let used = format!("{source}{}", notation.calls.marks().collect::<String>());
     let special = header.map(|header| &header.special).filter(|special| !special.control.is_empty());

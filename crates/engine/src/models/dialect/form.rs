@@ -1,4 +1,4 @@
-//! A template together with the ways in which it takes a conversation, which are found out by rendering.
+//! A template, and the ways in which it accepts a conversation, which are determined by rendering.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,13 +13,14 @@ use super::template::{self, Template};
 #[derive(Debug)]
 pub struct Form {
     template: Template,
-    /// Names of the begin- and the end-of-text token; empty if there is none.
+    /// Names of the begin- and end-of-text tokens; empty if there is none.
     begin: String,
     end: String,
     ways: Ways,
-    /// A list of tools in the system message says how to write a call.
+    /// Whether a list of tools in the system message explains how to write a call.
     told: bool,
-    /// For the repairs that may help a conversation: those with which the template took one of that kind.
+    /// For each set of repairs that may help a conversation: the ones with which the template last
+    /// accepted such a conversation.
     taken: Mutex<HashMap<Ways, Ways>>,
 }
 
@@ -27,25 +28,26 @@ pub struct Form {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted {
     pub thinks: Option<bool>,
-    /// Whether the prompt ends where the assistant begins; else it ends with the last message.
+    /// Whether the prompt ends where the assistant begins; otherwise it ends with the last message.
     pub opened: bool,
 }
 
 impl Form {
-    /// `own_notation`: calls are written as `calls` whatever the template does, and the model is told so. `None` if
-    /// the template shows no message of the user.
+    /// `own_notation`: calls are written as `calls` whatever the template does, and the model is
+    /// told so. `None` if the template does not render the user's messages.
     pub fn of(template: Template, begin: &str, end: &str, calls: &Calls, own_notation: bool) -> Option<Form> {
         let (begin, end) = (begin.to_owned(), end.to_owned());
-        // Models without a notation of their own write calls in brackets.
+        // Models without a call notation write calls in brackets.
         let told = own_notation || *calls != Calls::default();
         let mut form = Form { template, begin, end, ways: Ways::default(), told, taken: Mutex::default() };
         form.find_out(calls, own_notation).then_some(form)
     }
 
-    /// The text of a conversation, with as few repairs as the template takes it with; `None` if it takes it with none.
+    /// The text of a conversation, with the fewest repairs with which the template accepts it;
+    /// `None` if it never does.
     pub fn text(&self, messages: &[Message], tools: &[ToolText], wanted: Wanted, calls: &Calls) -> Option<String> {
         let kind = self.ways.helped(messages, tools);
-        // A template refuses and takes the same forms every time.
+        // A template accepts and refuses the same forms every time.
         let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner).get(&kind).copied();
         let all = [self.ways].into_iter().chain(taken).chain(self.ways.repaired(kind));
         for ways in all {
@@ -92,7 +94,8 @@ impl Form {
         input.into()
     }
 
-    /// Finds the ways by which messages of every kind stand in the rendered text; false if not even the user's do.
+    /// Finds the ways in which messages of every kind appear in the rendered text; false if not
+    /// even the user's do.
     fn find_out(&mut self, calls: &Calls, own_notation: bool) -> bool {
         let user = [Message::user(USER)];
         if !self.shows(&user, &[], self.ways, calls, &[USER]) {
@@ -142,7 +145,8 @@ impl Form {
         true
     }
 
-    /// Whether all `marks` stand in the rendered text, and no map as Python prints it, or text of JSON within a text of JSON.
+    /// Whether all `marks` appear in the rendered text, without a map in Python's notation or JSON
+    /// text nested in JSON text.
     fn shows(&self, messages: &[Message], tools: &[ToolText], ways: Ways, calls: &Calls, marks: &[&str]) -> bool {
         let wanted =
             Wanted { thinks: None, opened: messages.last().is_none_or(|last| last.speaker != Speaker::Assistant) };
@@ -153,7 +157,7 @@ impl Form {
     }
 }
 
-/// Words that stand in no template.
+/// Words that occur in no template.
 const USER: &str = "zquser";
 const SYSTEM: &str = "zqsystem";
 const TOOL: &str = "zqoffered";

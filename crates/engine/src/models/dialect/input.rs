@@ -1,4 +1,4 @@
-//! Writes a conversation as the input of a template, in the forms and the order that the template takes.
+//! Writes a conversation as the input of a template, in the forms and the order that the template accepts.
 
 use std::mem::take;
 
@@ -8,29 +8,29 @@ use super::chat::{Message, RawCall, Speaker, ToolText};
 use super::list;
 use super::notation::Calls;
 
-/// In which ways a conversation differs from OpenAI's form, because a template takes it only so.
+/// The ways in which a conversation differs from OpenAI's format because a template requires it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Ways(u16);
 
 /// Contents are lists of parts.
 pub const CONTENT_IN_PARTS: Ways = Ways(1);
-/// The arguments of a call are a text of JSON.
+/// The arguments of a call are JSON text.
 pub const ARGUMENTS_AS_TEXT: Ways = Ways(1 << 1);
-/// A message with calls and without words has no content.
+/// A message with calls but without text has no content.
 pub const NO_EMPTY_CONTENT: Ways = Ways(1 << 2);
-/// A message has one call, which its result follows.
+/// A message has one call, followed by its result.
 pub const ONE_CALL: Ways = Ways(1 << 3);
-/// There is one system message, the first.
+/// There is only one system message, the first.
 pub const SYSTEM_FIRST: Ways = Ways(1 << 4);
 /// Thoughts are left out.
 pub const NO_THOUGHTS: Ways = Ways(1 << 5);
-/// Speakers alternate, and the user begins.
+/// Speakers alternate, beginning with the user.
 pub const ALTERNATING: Ways = Ways(1 << 6);
 /// The system message is the beginning of the user's first message.
 pub const SYSTEM_IN_USER: Ways = Ways(1 << 7);
-/// Results are messages of the user.
+/// Results are messages from the user.
 pub const RESULTS_BY_USER: Ways = Ways(1 << 8);
-/// Calls are written out in the assistant's words.
+/// Calls are written out in the assistant's text.
 pub const CALLS_IN_WORDS: Ways = Ways(1 << 9);
 /// The tools are listed in the system message.
 pub const TOOLS_IN_SYSTEM: Ways = Ways(1 << 10);
@@ -38,7 +38,8 @@ pub const TOOLS_IN_SYSTEM: Ways = Ways(1 << 10);
 /// Whether a repair may help a conversation and its tools.
 type Applies = fn(&[Message], &[ToolText]) -> bool;
 
-/// Repairs that are tried in turn, alone and together, on a template that refuses a conversation. Those without an effect on it are skipped.
+/// Repairs tried in turn, alone and combined, when a template refuses a conversation. Those without
+/// an effect on it are skipped.
 const REPAIRS: [(Ways, Applies); 7] = [
     (ONE_CALL, |messages, _| messages.iter().any(|message| message.calls.len() > 1)),
     (SYSTEM_FIRST, |messages, _| messages.iter().skip(1).any(|message| message.speaker == Speaker::System)),
@@ -60,13 +61,13 @@ impl Ways {
         self.0 & other.0 == other.0
     }
 
-    /// All repairs of what a template may refuse that have an effect on this conversation.
+    /// All repairs that have an effect on this conversation and may make a template accept it.
     pub fn helped(self, messages: &[Message], tools: &[ToolText]) -> Ways {
         let apply = REPAIRS.iter().filter(|(way, applies)| !self.has(*way) && applies(messages, tools));
         apply.fold(Ways::default(), |all, (way, _)| all.and(*way))
     }
 
-    /// These ways with some of the repairs in `helped`: fewer first.
+    /// These ways with some of the repairs in `helped`, fewer first.
     pub fn repaired(self, helped: Ways) -> impl Iterator<Item = Ways> {
         let repairs: Vec<Ways> = REPAIRS.iter().map(|(way, _)| *way).filter(|way| helped.has(*way)).collect();
         let mut sets: Vec<u32> = (1..1 << repairs.len()).collect();
@@ -78,8 +79,8 @@ impl Ways {
     }
 }
 
-/// `messages` and `tools` of a template's input. Calls in words are written in the notation of the model; `told` adds how to
-/// write them to a list of tools in the system message.
+/// `messages` and `tools` for a template's input. Calls in text use the model's notation; `told`
+/// adds instructions for calls to a list of tools in the system message.
 pub fn input(messages: Vec<Message>, tools: &[ToolText], ways: Ways, calls: &Calls, told: bool) -> Map<String, Value> {
     let mut messages = messages;
     let mut given = Map::new();
@@ -113,7 +114,7 @@ pub fn input(messages: Vec<Message>, tools: &[ToolText], ways: Ways, calls: &Cal
     given
 }
 
-/// The text that lists `tools` in a system message.
+/// A list of `tools` for a system message.
 fn listed(tools: &[ToolText], calls: &Calls, told: bool) -> String {
     let list = list::numbered(tools);
     let arguments = Map::from_iter([("ARGUMENT".to_owned(), Value::from("value"))]);
@@ -131,14 +132,14 @@ fn in_system(messages: &mut Vec<Message>, text: &str) {
     }
 }
 
-/// Writes the calls of a message into its content.
+/// Writes a message's calls into its content.
 fn in_words(message: &mut Message, calls: &Calls) {
     let words = Some(take(&mut message.content)).filter(|words| !words.is_empty());
     let written = take(&mut message.calls).into_iter().map(|call| calls.write(&call.name, &call.arguments));
     message.content = words.into_iter().chain(written).collect::<Vec<_>>().join("\n");
 }
 
-/// Each further call of a message becomes a message of its own behind the result of the call before it.
+/// Moves each further call of a message into a separate message after the previous call's result.
 fn one_call_a_message(messages: Vec<Message>) -> Vec<Message> {
     let alone = |call: RawCall| Message::calling("", vec![call]);
     let (mut out, mut further, mut answered) = (Vec::new(), Vec::new().into_iter(), false);
@@ -160,7 +161,8 @@ fn one_call_a_message(messages: Vec<Message>) -> Vec<Message> {
     out
 }
 
-/// All system messages as one, the first message, or the beginning of the user's first message.
+/// Merges all system messages into the first message, or into the beginning of the user's first
+/// message.
 fn system_first(messages: Vec<Message>, in_user: bool) -> Vec<Message> {
     let (system, mut others): (Vec<_>, Vec<_>) =
         messages.into_iter().partition(|message| message.speaker == Speaker::System);
@@ -177,7 +179,7 @@ fn system_first(messages: Vec<Message>, in_user: bool) -> Vec<Message> {
     others
 }
 
-/// Neighbours of one speaker as one message, and a user's message before an assistant that begins.
+/// Merges neighbouring messages of one speaker, and adds a user message if the assistant begins.
 fn alternating(messages: Vec<Message>) -> Vec<Message> {
     let mut out: Vec<Message> = Vec::new();
     for message in messages {
@@ -196,8 +198,9 @@ fn alternating(messages: Vec<Message>) -> Vec<Message> {
     out
 }
 
-/// The messages in OpenAI's form. Calls get identifiers of nine letters and digits, which Mistral's templates demand; they follow
-/// from the place of the call, so that a conversation that has become longer begins like the shorter one.
+/// The messages in OpenAI's format. Calls get identifiers of nine letters and digits, which
+/// Mistral's templates require; they are derived from the call's position, so that a longer
+/// conversation begins like the shorter one.
 fn json_of(messages: Vec<Message>, ways: Ways) -> Vec<Value> {
     let (mut calls, mut waiting) = (0, Vec::new().into_iter());
     let mut next = || {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::chat::ToolText;
 
-/// Maximum number of choices of a parameter that are listed; with more, only its type is named.
+/// Maximum number of a parameter's choices to list; with more, only its type is named.
 const CHOICES_MAX: usize = 12;
 
 /// `1. read_file(path: string, limit?: integer): Reads a file.`, one line per tool.
@@ -31,7 +31,8 @@ fn kind(about: &Value) -> String {
     choices(about).unwrap_or_else(|| named(about).to_owned())
 }
 
-/// The choices of a parameter, as `"line"|"byte"`; `None` if it has none or more than [`CHOICES_MAX`].
+/// The choices of a parameter in the form `"line"|"byte"`; `None` if it has none or more than
+/// [`CHOICES_MAX`].
 fn choices(about: &Value) -> Option<String> {
     let choices = about.get("enum")?.as_array().filter(|all| all.len() <= CHOICES_MAX)?;
     Some(choices.iter().map(Value::to_string).collect::<Vec<_>>().join("|"))

@@ -1,13 +1,13 @@
-//! Reads one value in JSON, Python or loose notation: `{"a": 1}`, `{'a': True,}`, `{a: 1}`, `[1, "x"]`, `None`.
+//! Reads one value in JSON, Python or a lenient notation: `{"a": 1}`, `{'a': True,}`, `{a: 1}`, `[1, "x"]`, `None`.
 
 use serde_json::{Number, Value};
 
 /// Deepest nesting of a value.
 const DEPTH_MAX: usize = 24;
-/// Maximum number of characters that one reader consumes, so that malicious text takes bounded time.
+/// Maximum number of characters consumed by one reader, so that malicious text takes bounded time.
 pub const FUEL: usize = 2_000_000;
 
-/// A position in a text, and how many characters may still be read.
+/// A position in a text, and the number of characters that may still be read.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     pub text: &'a str,
@@ -44,12 +44,12 @@ impl<'a> Reader<'a> {
         found && self.next().is_some()
     }
 
-    /// The longest word of letters, digits, `_`, `-` and `.` from here on.
+    /// The longest word of letters, digits, `_`, `-` and `.` at this position.
     pub fn word(&mut self) -> &'a str {
         self.word_with("_-.")
     }
 
-    /// The longest word of letters, digits and some `marks` from here on.
+    /// The longest word of letters, digits and the given `marks` at this position.
     pub fn word_with(&mut self, marks: &str) -> &'a str {
         let start = self.at;
         while self.peek().is_some_and(|c| c.is_alphanumeric() || marks.contains(c)) && self.next().is_some() {}
@@ -75,7 +75,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Comma-separated items up to `close`, whose opening mark was read; a comma may follow the last one.
+    /// Comma-separated items up to `close`, after the opening bracket; a comma may follow the last
+    /// item.
     pub fn separated<T>(&mut self, close: char, mut item: impl FnMut(&mut Reader<'a>) -> Option<T>) -> Option<Vec<T>> {
         let mut items = Vec::new();
         loop {
@@ -113,7 +114,7 @@ impl<'a> Reader<'a> {
         Some(Value::Object(fields.into_iter().collect()))
     }
 
-    /// Whether a text and no colon stands here, as in Python's sets.
+    /// Whether a string without a following colon is here, as in Python's sets.
     fn is_set(&self) -> bool {
         let mut probe = self.clone();
         probe.skip_blank();
@@ -122,7 +123,8 @@ impl<'a> Reader<'a> {
         is_text && matches!(probe.peek(), Some(',' | '}'))
     }
 
-    /// A string in single, double or triple quotes; all but triple-quoted ones with the escapes of JSON. It may span lines.
+    /// A string in single, double or triple quotes, with JSON escapes except in triple quotes. It
+    /// may span lines.
     pub fn string(&mut self) -> Option<String> {
         let triple = ["\"\"\"", "'''"].into_iter().find(|quotes| self.rest().starts_with(quotes));
         if let Some(quotes) = triple {

@@ -1,8 +1,9 @@
-//! Keeps control tokens out of text that comes from outside: from users, files, tools and models.
+//! Keeps control tokens out of text from outside: from users, files, tools and models.
 //!
-//! Before a template is rendered, a private character is put into every name of a control token that outside text contains, behind its
-//! first character. In the rendered text these characters show where the pieces of the prompt end, so that such a name is in no piece as a
-//! whole. Text without such names is rendered as it is, in one piece with the template's own.
+//! Before a template is rendered, every control token name in outside text gets a private character
+//! after its first character. In the rendered text these characters show where to split the prompt,
+//! so that no piece contains a whole name. Text without such names is rendered unchanged, in one
+//! piece with the template's own.
 
 use std::collections::HashSet;
 
@@ -15,20 +16,20 @@ use super::prompt::{Piece, Prompt};
 const BREAK: char = '\u{10fffd}';
 /// Before the user's first text.
 const FIRST: char = '\u{10fffc}';
-/// Behind the beginning of an answer that is to go on.
+/// After the beginning of an answer that the model continues.
 pub const END: char = '\u{10fffb}';
 
 /// The names of the control tokens of a vocabulary.
 #[derive(Clone, Debug, Default)]
 pub struct Marks {
     names: HashSet<String>,
-    /// First characters of the names, and their lengths in bytes.
+    /// First characters of the names, and the names' lengths in bytes.
     firsts: HashSet<char>,
     lengths: Vec<usize>,
 }
 
 impl Marks {
-    /// A name of one character cannot be broken; vocabularies have none.
+    /// A name of one character cannot be broken; no vocabulary has one.
     pub fn new(names: impl IntoIterator<Item = String>) -> Marks {
         let names: HashSet<String> = names.into_iter().filter(|name| name.chars().nth(1).is_some()).collect();
         let firsts = names.iter().filter_map(|name| name.chars().next()).collect();
@@ -100,7 +101,7 @@ impl Marks {
     }
 }
 
-/// `content` with a mark where its text begins. Templates trim the blanks before it.
+/// `content` with a mark where its text begins. Templates trim leading blanks.
 pub fn first(content: &str) -> String {
     let text = content.trim_start();
     if text.is_empty() {

@@ -1,6 +1,7 @@
-//! Writes conversations as a model's chat template has them, and reads the calls of its replies.
+//! Writes conversations in a model's chat template, and reads the calls in its replies.
 //!
-//! The template comes from the model file. What it cannot take is found out by rendering, once, and put into a form that it takes.
+//! The template comes from the model file. Rendering reveals, once, which inputs it does not
+//! accept; these are converted to a form that it does.
 
 pub mod chat;
 mod detect;
@@ -29,10 +30,10 @@ use marks::Marks;
 use notation::{Calls, Notation, Piece as Part};
 use template::Template;
 
-/// The names of how models write calls, for a setting that overrides what a template says.
+/// The notations of calls that a setting can choose instead of the template's.
 pub const FORMATS: [&str; 3] = ["native_json", "pythonic", "bracket"];
 
-/// The chat format of a model, with its tool list and calls.
+/// The chat format of a model, including its tool list and calls.
 #[derive(Debug)]
 pub struct Dialect {
     form: Form,
@@ -44,7 +45,7 @@ pub struct Dialect {
 }
 
 impl Dialect {
-    /// The whole conversation, ending where the assistant has to continue.
+    /// The whole conversation, ending where the assistant must continue.
     pub fn render<'a>(&self, chat: impl Into<Chat<'a>>) -> Prompt {
         let chat = chat.into();
         let mut messages: Vec<Message> = chat.messages.iter().map(|message| self.marks.message(message)).collect();
@@ -59,7 +60,7 @@ impl Dialect {
         self.marks.prompt(&text)
     }
 
-    /// The text up to the end of the assistant's last message, which begins like this.
+    /// The text up to the end of the assistant's last message, which begins with the given text.
     fn text_begun(&self, mut messages: Vec<Message>, tools: &[ToolText], thinks: Option<bool>, begun: &str) -> String {
         let begun = self.marks.guarded(begun);
         let opened = |messages: &[Message]| self.text(messages, tools, Wanted { thinks, opened: true }) + &begun;
@@ -90,12 +91,12 @@ impl Dialect {
         })
     }
 
-    /// How the model writes calls, thoughts and words.
+    /// How the model writes calls, thoughts and text.
     pub fn notation(&self) -> &Notation {
         &self.notation
     }
 
-    /// The calls in the words of a reply, with whether each is certain.
+    /// The calls in the text of a reply, each with whether it is certain.
     pub fn read(&self, text: &str, tools: &[ToolText]) -> Vec<(RawCall, bool)> {
         let mut reader = self.notation.reader(tools, false);
         let mut parts = reader.push(text);
@@ -107,8 +108,8 @@ impl Dialect {
         parts.into_iter().filter_map(call).collect()
     }
 
-    /// The message of a reply in which these calls were read: its words and the calls, or the whole text if the calls are not `certain`,
-    /// written as the model writes them.
+    /// The message for a reply in which these calls were found: its text and the calls, or the
+    /// whole text if the calls are not `certain`.
     pub fn replied(&self, text: &str, calls: &[RawCall], certain: bool) -> Message {
         let mark = self.notation.calls.mark().lines().next().unwrap_or_default();
         let begun = text.find(mark).filter(|_| certain && !calls.is_empty() && !mark.is_empty());
@@ -119,8 +120,9 @@ impl Dialect {
     }
 }
 
-/// `messages` and `tools` as an OpenAI-compatible API takes them from servers of every kind: one system message, then speakers who take
-/// turns. Without `fields` for calls, tools are described and calls are written out in the messages. Thoughts are left out unless `thoughts`.
+/// `messages` and `tools` as servers of every kind accept them over an OpenAI-compatible API: one
+/// system message, then alternating speakers. Without `fields` for calls, tools are described and
+/// calls are written out in the messages. Thoughts are left out unless `thoughts` is set.
 pub fn for_api(messages: &[Message], tools: &[ToolText], fields: bool, thoughts: bool) -> Map<String, Value> {
     use input::{ALTERNATING, ARGUMENTS_AS_TEXT, CALLS_IN_WORDS, NO_EMPTY_CONTENT, NO_THOUGHTS};
     use input::{RESULTS_BY_USER, SYSTEM_FIRST, TOOLS_IN_SYSTEM};

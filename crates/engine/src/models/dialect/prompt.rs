@@ -1,11 +1,12 @@
-//! Text for a model, in pieces that say which of it may become control tokens.
+//! Text for a model, in pieces that record which of it may become control tokens.
 
-/// Only [`Piece::Special`] may become control tokens; a user's or a tool's text that happens to contain `<|im_end|>` stays
-/// ordinary text.
+/// Only [`Piece::Special`] may become control tokens; text from a user or a tool that happens to
+/// contain `<|im_end|>` stays ordinary text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prompt {
     pub pieces: Vec<Piece>,
-    /// Bytes at the start of the flat text that are the same in every prompt of this kind: the system message.
+    /// Bytes at the start of the flat text that are the same in every prompt of this kind: the
+    /// system message.
     pub(super) fixed: usize,
 }
 
@@ -52,7 +53,8 @@ impl Prompt {
         self
     }
 
-    /// The part of the prompt that is the same in every prompt of its kind. Its last token may be another than there, where text follows.
+    /// The part of the prompt that is the same in every prompt of its kind. Its last token may
+    /// differ from that of the whole prompt, where text follows.
     pub fn fixed_part(&self) -> Prompt {
         let (mut pieces, mut left) = (Vec::new(), self.fixed);
         for piece in &self.pieces {

@@ -1,13 +1,13 @@
-//! Writes JSON as Python's `json.dumps` does: blanks behind commas and colons, floats as Python prints them.
+//! Writes JSON like Python's `json.dumps`: blanks after commas and colons, floats in Python's format.
 
 use serde_json::{Number, Value};
 
 /// The arguments of `json.dumps`.
 #[derive(Clone, Debug)]
 pub struct Style {
-    /// Characters beyond ASCII become `\uXXXX`.
+    /// Characters outside ASCII become `\uXXXX`.
     pub ascii: bool,
-    /// Written once a level before each item, which gets a line of its own.
+    /// Written once per level before each item, which gets its own line.
     pub indent: Option<String>,
     pub comma: String,
     pub colon: String,
@@ -20,7 +20,7 @@ impl Default for Style {
     }
 }
 
-/// `value` in this style. The depth is that of `value`, which serde_json and minijinja bound.
+/// `value` in this style. Recurses to the depth of `value`, which serde_json and minijinja bound.
 pub fn write(value: &Value, style: &Style) -> String {
     let mut out = String::new();
     style.value(value, 0, &mut out);
@@ -93,7 +93,7 @@ impl Style {
     }
 }
 
-/// Python writes exponents for floats below 0.0001 and from 1e16 on, with a sign and two digits.
+/// Python uses exponents for floats below 0.0001 and from 1e16 on, with a sign and two digits.
 fn number(number: &Number) -> String {
     let Some(float) = number.as_f64().filter(|_| number.is_f64()) else { return number.to_string() };
     let size = float.abs();

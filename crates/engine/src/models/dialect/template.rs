@@ -1,4 +1,4 @@
-//! Renders the chat template of a model file, as Transformers does: Jinja with Python's methods on texts, lists and maps.
+//! Renders a model file's chat template as Transformers does: Jinja with Python's methods on strings, lists and maps.
 
 use jiff::Zoned;
 use jiff::fmt::strtime;
@@ -12,13 +12,14 @@ use crate::base::pattern::static_regex;
 
 /// Largest template, in bytes; the largest known has 17,000.
 const BYTES_MAX: usize = 512 * 1024;
-/// Maximum cost of a rendering: 1 a step, and 1 for every 64 bytes of any text made on the way, so that time and memory are bounded.
-/// A conversation of 1,000 messages with 500 tools costs a tenth of it.
+/// Maximum cost of a rendering: 1 per step, and 1 for every 64 bytes of any intermediate text, so
+/// that time and memory are bounded. A conversation of 1,000 messages with 500 tools costs a tenth
+/// of it.
 const FUEL: u64 = 8_000_000;
-/// The name of the template in its environment; an ending would turn on escapes for HTML.
+/// The name of the template in its environment; a file extension would turn on HTML escaping.
 const NAME: &str = "chat";
 
-/// A compiled chat template. It reads no file, and nothing but its input and the time.
+/// A compiled chat template. It reads no files and nothing but its input and the time.
 #[derive(Clone, Debug)]
 pub struct Template {
     environment: Environment<'static>,
@@ -26,7 +27,7 @@ pub struct Template {
 
 impl Template {
     /// # Errors
-    /// The text is too long, or not a template.
+    /// If the text is too long, or not a template.
     pub fn compile(source: &str) -> Result<Template, Error> {
         if source.len() > BYTES_MAX {
             let text = format!("it has {} bytes, at most {BYTES_MAX} are read", source.len());
@@ -44,17 +45,18 @@ impl Template {
         Ok(Template { environment })
     }
 
-    /// `input`: `messages`, `tools`, `add_generation_prompt`, `bos_token` and whatever else the template reads.
+    /// `input`: `messages`, `tools`, `add_generation_prompt`, `bos_token` and anything else the
+    /// template reads.
     ///
     /// # Errors
-    /// The template refuses the input, or costs too much.
+    /// If the template refuses the input, or costs too much.
     pub fn render(&self, input: &Json) -> Result<String, Error> {
         self.environment.get_template(NAME)?.render(Value::from(Serde(input)))
     }
 }
 
-/// The source with what minijinja reads otherwise than Jinja2: line ends, the line break behind `{% raw %}`, and the tags for
-/// training around what the assistant wrote, which only open a scope.
+/// The source adapted to minijinja's differences from Jinja2: line ends, the line break after
+/// `{% raw %}`, and the training tags around the assistant's text, which only open a scope.
 fn as_jinja2(source: &str) -> String {
     static_regex!(GENERATION = r"\{%([-+]?)\s*(end)?generation\s*([-+]?)%\}");
     static_regex!(RAW = r"(\{%[-+]?\s*raw\s*%\})\n");
@@ -65,7 +67,8 @@ fn as_jinja2(source: &str) -> String {
 /// Why a template did not render an input.
 pub type Refusal = Error;
 
-/// Whether the rendering was stopped because of what it cost, so that another try would cost as much.
+/// Whether the rendering was stopped because of its cost, so that another attempt would cost as
+/// much.
 pub fn costs_too_much(why: &Refusal) -> bool {
     why.kind() == ErrorKind::OutOfFuel
 }
@@ -74,17 +77,17 @@ fn raise_exception(why: String) -> Result<Value, Error> {
     Err(Error::new(ErrorKind::InvalidOperation, why))
 }
 
-/// Nothing can be iterated over `none`, which minijinja allows.
+/// `none` is not iterable, although minijinja allows it.
 fn is_iterable(value: &Value) -> bool {
     !value.is_none() && value.try_iter().is_ok()
 }
 
-/// The time now, as C's `strftime` writes it.
+/// The current time in the format of C's `strftime`.
 fn strftime_now(format: &str) -> Result<String, Error> {
     strtime::format(format, &Zoned::now()).map_err(|why| Error::new(ErrorKind::InvalidOperation, why.to_string()))
 }
 
-/// JSON as Transformers has it, without the escapes for HTML of Jinja's own filter.
+/// JSON as in Transformers, without the HTML escaping of Jinja's own filter.
 fn tojson(value: Value, options: Kwargs) -> Result<String, Error> {
     let bad = |why: String| Error::new(ErrorKind::BadSerialization, why);
     if value.is_undefined() {
@@ -112,7 +115,7 @@ fn tojson(value: Value, options: Kwargs) -> Result<String, Error> {
     Ok(python_json::write(&json, &style))
 }
 
-/// Largest indent of JSON, in blanks a level.
+/// Largest indent of JSON, in blanks per level.
 const INDENT_MAX: usize = 16;
 
 #[cfg(test)]

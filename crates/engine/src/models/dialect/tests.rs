@@ -1,11 +1,11 @@
-//! Tests of dialects: prompts of conversations, what outside text can become, and prefixes from turn to turn.
+//! Tests of dialects: prompts of conversations, tokens from outside text, and common prefixes between turns.
 
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
 
-/// A template of a kind of our own: one speaker a line, tools and calls as JSON.
+/// A template of our own: one line per speaker, tools and calls as JSON.
 const LINES: &str = "{% if tools %}[TOOLS]{{ tools | tojson }}[/TOOLS]\n{% endif %}{% for m in messages %}<{{ m.role }}>\
     {{- m.content | trim }}{% for c in m.tool_calls or [] %}<call>{{ c.function.name }} {{ c.function.arguments | tojson }}\
     </call>{% endfor %}</{{ m.role }}>\n{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}";
@@ -28,7 +28,8 @@ fn call(zone: &str) -> RawCall {
     RawCall { name: "now".into(), arguments: json!({ "zone": zone }).as_object().unwrap().clone() }
 }
 
-/// A system message, a question, words with two calls, their results, the answer and a second message of the user.
+/// A system message, a question, text with two calls, their results, the answer and a second
+/// message from the user.
 fn conversation() -> Vec<Message> {
     vec![
         Message::system("Help."),
@@ -284,7 +285,8 @@ fn a_longer_conversation_begins_like_the_shorter_one() {
     }
 }
 
-/// Checks that a template which begins with this text, before [`LINES`], gets a conversation as expected.
+/// Checks the rendering of a conversation by a template that begins with this text, followed by
+/// [`LINES`].
 fn check(before: &str, messages: &[Message], expected: &str) {
     let dialect = of(&format!("{before}{LINES}"));
     let text = flat(&dialect, messages, &[]);

@@ -1,7 +1,8 @@
-//! Checks what llama.cpp takes for granted: on a header that breaks these rules it ends the process instead of refusing the file.
+//! Checks what llama.cpp takes for granted: a header that breaks these rules makes it abort instead of refusing.
 //!
-//! The rules are those of `llama_model_base::load_hparams`, `llama_vocab::impl::load` and `gguf_init_from_reader`, as bound by
-//! llama-cpp-2 0.1.160. A flaw that no rule here covers is found by `engine::trial`, in a process of its own.
+//! The rules are those of `llama_model_base::load_hparams`, `llama_vocab::impl::load` and
+//! `gguf_init_from_reader`, as bound by llama-cpp-2 0.1.160. Flaws not covered here are found by
+//! `engine::trial`, in a separate process.
 
 use std::collections::HashSet;
 
@@ -14,10 +15,11 @@ use super::{Header, map, parse};
 const EXPERTS_MAX: u32 = 1024;
 /// `GGML_MAX_NAME` of ggml.h.
 const NAME_BYTES_MAX: usize = 64;
-/// Weights that are mapped from the file have to begin at a multiple of this (`TENSOR_ALIGNMENT` of ggml-impl.h).
+/// Weights that are mapped from the file must begin at a multiple of this (`TENSOR_ALIGNMENT` in
+/// ggml-impl.h).
 const MAPPED_AT: u64 = 32;
 
-/// The tensors lie in the file one after another, each under a name of its own, and the file is long enough for them.
+/// Tensors must be consecutive in the file, have distinct names, and fit into the file.
 pub(super) fn tensors(parsed: &Parsed<'_>, file_bytes: u64) -> Result<(), Flaw> {
     let mut names = HashSet::new();
     let mut next = parsed.data_start;
@@ -50,7 +52,7 @@ pub(super) fn tensors(parsed: &Parsed<'_>, file_bytes: u64) -> Result<(), Flaw> 
     Ok(())
 }
 
-/// Numbers of a model that writes text. A key that is missing is left to [`before_load`].
+/// Numbers of a model that writes text. Missing keys are left to [`before_load`].
 pub(super) fn numbers(parsed: &Parsed<'_>, architecture: &str) -> Result<(), Flaw> {
     let own = |key: &str| format!("{architecture}.{key}");
     let number = |key: &str| parsed.number(&own(key));
@@ -73,7 +75,7 @@ pub(super) fn numbers(parsed: &Parsed<'_>, architecture: &str) -> Result<(), Fla
             return wrong(key, format!("is {value}; a norm takes a number from 0 to 1"));
         }
     }
-    // Layers with a window may have heads of their own.
+    // Layers with a window may have different heads.
     for (key, length) in
         [("rope.dimension_count", "attention.key_length"), ("rope.dimension_count_swa", "attention.key_length_swa")]
     {
@@ -124,7 +126,8 @@ fn experts(parsed: &Parsed<'_>, architecture: &str) -> Result<(), Flaw> {
 /// Numbers without which llama.cpp loads no model of any architecture.
 const REQUIRED: [&str; 3] = ["block_count", "embedding_length", "context_length"];
 
-/// Checks, before a model is loaded, what takes too long for a look at every file: its vocabulary.
+/// Checks, before a model is loaded, the part that would take too long for every listed file: its
+/// vocabulary.
 pub fn before_load(header: &Header) -> Result<(), GgufError> {
     let fail = |flaw| GgufError { path: header.path.clone(), flaw };
     let bytes = map(&header.path).map_err(fail)?;
@@ -137,10 +140,11 @@ pub fn before_load(header: &Header) -> Result<(), GgufError> {
     vocabulary(&parsed).map_err(fail)
 }
 
-/// Ends of the names of tensors with rows that ggml takes number by number.
+/// Endings of the names of tensors whose rows ggml processes number by number.
 const CONVOLVED: [&str; 4] = ["conv1d.weight", "shortconv.conv.weight", ".ssm_a", ".ssm_d"];
 
-/// Norms, biases and convolutions are 32-bit floats: ggml supports no other type there, and aborts only while it computes.
+/// Norms, biases and convolutions must be 32-bit floats: ggml supports no other type there, and
+/// aborts only during computation.
 fn floats(header: &Header) -> Result<(), Flaw> {
     for tensor in header.used_tensors().filter(|tensor| tensor.kind.name != "F32") {
         let is_matrix = tensor.name.ends_with("ffn_gate_inp_shexp.weight");
@@ -193,7 +197,8 @@ mod tests {
     use super::super::{TensorType, inspect};
     use super::*;
 
-    /// The result of reading and checking a small header with `change`; the base has every key that is required.
+    /// The result of reading and checking a small header with `change`; the base header has every
+    /// required key.
     fn said(change: impl Fn(HeaderWriter) -> HeaderWriter, left_out: &str) -> Result<(), String> {
         let mut writer = HeaderWriter::new("llama");
         for (key, value) in [("block_count", 2), ("embedding_length", 64), ("context_length", 512)] {

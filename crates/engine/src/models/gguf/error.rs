@@ -1,4 +1,4 @@
-//! Defines what can be wrong with a GGUF file; messages say what to do about it.
+//! The flaws of a GGUF file; each message says what to do about it.
 
 use std::io;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ pub enum Flaw {
     Empty,
     #[error("is not a GGUF file: it looks like {looks_like}; give a file whose first four bytes are GGUF")]
     NotGguf { looks_like: &'static str },
-    #[error("has GGUF version {0}, versions 2 and 3 can be read; convert it with a recent llama.cpp")]
+    #[error("has GGUF version {0}, but only versions 2 and 3 can be read; convert it with a recent llama.cpp")]
     Version(u32),
     #[error("ends inside its header, at byte {at} while reading {reading}: the download was cut short; fetch it again")]
     HeaderTruncated { at: u64, reading: String },
@@ -54,12 +54,12 @@ impl Flaw {
     }
 }
 
-/// Guesses from its first bytes what a file is that is not GGUF.
+/// Guesses from its first bytes what a non-GGUF file is.
 pub(super) fn guess(bytes: &[u8]) -> &'static str {
     let text = bytes.iter().take(64).all(|&byte| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e));
     let start = bytes.trim_ascii_start();
     match bytes {
-        // A safetensors file opens with the length of its JSON header as u64.
+        // A safetensors file begins with the length of its JSON header as u64.
         [_, _, _, _, _, 0, 0, 0, b'{', ..] => "safetensors",
         [b'P', b'K', 3, 4, ..] => "a zip archive (or a PyTorch checkpoint)",
         [0x1f, 0x8b, ..] => "a gzip archive",

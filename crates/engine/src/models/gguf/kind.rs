@@ -1,4 +1,4 @@
-//! Tells by the header what a GGUF file is: a model that writes text, or a file that does other work or belongs to a model.
+//! Determines from the header what a GGUF file is: a model that writes text, or a file for another purpose.
 
 use serde::Serialize;
 
@@ -16,21 +16,22 @@ pub enum Kind {
     Base,
     /// Turns images or sound into vectors for a chat model (`mmproj`).
     Projector,
-    /// Guesses tokens for one chat model: MTP heads, EAGLE, DFlash.
+    /// Drafts tokens for one chat model: MTP heads, EAGLE, DFlash.
     Draft,
     /// Turns text into vectors.
     Embedding,
     /// Scores how well a text answers a question.
     Reranker,
-    /// A LoRA adapter, laid over a model.
+    /// A LoRA adapter for a model.
     Adapter,
-    /// A vocabulary, an importance matrix: no weights of a model.
+    /// A vocabulary or an importance matrix, without model weights.
     Data,
-    /// Speech, diffusion and what else writes no text token by token.
+    /// Speech, diffusion and anything else that does not write text token by token.
     Other,
 }
 
-/// `enum llama_pooling_type` of llama.h: the value of a model that ranks; 1 to 3 make one vector of a text.
+/// `enum llama_pooling_type` in llama.h: the value for models that rank; 1 to 3 make one vector per
+/// text.
 const POOLING_RANK: u32 = 4;
 
 impl Kind {
@@ -51,7 +52,8 @@ impl Kind {
             Some(Work::Other) => return Kind::Other,
             _ => {}
         }
-        // Predicting heads in a file of their own: they say which layer of their model they follow, and lack its first.
+        // Prediction heads in a separate file: they name the layer of their model that they follow,
+        // and lack its first layer.
         if has(&|tensor| tensor.contains(".nextn.")) && !has(&|tensor| tensor.starts_with("blk.0.")) {
             return Kind::Draft;
         }
@@ -72,7 +74,7 @@ impl Kind {
         matches!(self, Kind::Chat | Kind::Base)
     }
 
-    /// In words, as they follow "is".
+    /// In words, to follow "is".
     pub fn name(self) -> &'static str {
         match self {
             Kind::Chat => "a chat model",

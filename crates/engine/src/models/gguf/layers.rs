@@ -1,4 +1,4 @@
-//! Reads what each layer keeps of a sequence: keys and values, of all tokens or of a window, and recurrent states.
+//! Reads the memory that each layer keeps for a sequence: keys and values, of all tokens or a window, and states.
 //!
 //! The rules per architecture are those of llama.cpp (`llama-hparams.cpp`, `llama_model::create_memory`, `src/models/`).
 
@@ -7,20 +7,22 @@ use serde::Serialize;
 use super::error::Flaw;
 use super::parse::Parsed;
 
-/// `LLAMA_MAX_LAYERS` of llama-hparams.h; a malicious header must not make us allocate gigabytes.
+/// `LLAMA_MAX_LAYERS` in llama-hparams.h; a malicious header must not make us allocate gigabytes.
 pub(super) const LAYERS_MAX: u32 = 512;
 
-/// The memory of one layer. A layer may keep keys and values as well as a state (Falcon-H1), or nothing (layers without attention,
-/// layers that use the keys of an earlier one).
+/// The memory of one layer. A layer may keep both keys/values and a state (Falcon-H1), or nothing
+/// (layers without attention, layers that use the keys of an earlier one).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Layer {
-    /// Numbers in the keys of one token, all heads together. With latent attention (MLA) they are the values too.
+    /// Numbers in one token's keys, over all heads. With latent attention (MLA) they are also the
+    /// values.
     pub key: u32,
-    /// Numbers in the values of one token.
+    /// Numbers in one token's values.
     pub value: u32,
-    /// Whether only the tokens of the sliding window are attended to.
+    /// Whether it attends only to the tokens of the sliding window.
     pub slides: bool,
-    /// Numbers in the recurrent state of one sequence: the last columns of its convolution, and the state itself. In f32.
+    /// Numbers in the recurrent state of one sequence: the last columns of its convolution, and the
+    /// state itself. In f32.
     pub state: u32,
 }
 
@@ -30,7 +32,7 @@ impl Layer {
     }
 }
 
-/// The numbers that distinguish layers.
+/// The numbers in which layers may differ.
 pub(super) struct Sizes {
     pub layers: u32,
     pub embedding: u32,
@@ -40,7 +42,8 @@ pub(super) struct Sizes {
     pub value: u32,
 }
 
-/// Key/value heads per layer. The file has one number for all layers, one per layer, or none (then as many as query heads).
+/// Key/value heads per layer. The file has one number for all layers, one per layer, or none (then
+/// as many as query heads).
 pub(super) fn kv_heads(parsed: &Parsed<'_>, key: &str, layers: u32, heads: u32) -> Result<Vec<u32>, Flaw> {
     if layers > LAYERS_MAX {
         return Err(Flaw::Malformed(format!("{layers} layers; llama.cpp takes at most {LAYERS_MAX}")));
@@ -54,7 +57,8 @@ pub(super) fn kv_heads(parsed: &Parsed<'_>, key: &str, layers: u32, heads: u32) 
     }
 }
 
-/// The memory of every layer. The last `unused` blocks predict further tokens (MTP) and are not loaded.
+/// The memory of every layer. The last `unused` blocks predict further tokens (MTP) and are not
+/// loaded.
 pub(super) fn kept(parsed: &Parsed<'_>, architecture: &str, sizes: &Sizes, unused: u32) -> Vec<Layer> {
     let own = |key: &str| format!("{architecture}.{key}");
     let number = |key: &str| parsed.number(&own(key)).unwrap_or(0);
@@ -78,12 +82,13 @@ pub(super) fn kept(parsed: &Parsed<'_>, architecture: &str, sizes: &Sizes, unuse
         let heads = sizes.kv_heads[at];
         let slides = slides.get(at).copied().unwrap_or(false);
         let (attends, recurs) = match architecture {
-            // A gated delta net in all layers but every fourth; the number of heads is given for all.
+            // A gated delta net in three of every four layers; the number of heads is given for all
+            // layers.
             _ if is_delta_net(architecture) => {
                 let recurs = marked.get(at).map_or(!(index + 1).is_multiple_of(interval), |&mark| mark != 0);
                 (!recurs, recurs)
             }
-            // Each layer is one of attention, Mamba and feed-forward.
+            // Each layer is either attention, Mamba or feed-forward.
             "nemotron_h" | "nemotron_h_moe" => {
                 let is_plain = feed_forward.get(at).or(feed_forward.first()).is_some_and(|&length| length > 0);
                 (heads > 0 && !is_plain, heads == 0 && !is_plain)
@@ -100,7 +105,8 @@ pub(super) fn kept(parsed: &Parsed<'_>, architecture: &str, sizes: &Sizes, unuse
     (0..sizes.layers).map(|index| if index < used { layer(index) } else { Layer::default() }).collect()
 }
 
-/// Numbers in the state of one recurrent layer: of a short convolution (LFM2), or of a convolution and a state space.
+/// Numbers in the state of one recurrent layer: of a short convolution (LFM2), or of a convolution
+/// and a state space.
 fn state(parsed: &Parsed<'_>, architecture: &str, embedding: u32) -> u32 {
     let number = |key: &str| parsed.number(&format!("{architecture}.{key}")).unwrap_or(0);
     let conv = number("shortconv.l_cache");
@@ -113,9 +119,9 @@ fn state(parsed: &Parsed<'_>, architecture: &str, embedding: u32) -> u32 {
     columns.saturating_mul(inner.saturating_add(groups)).saturating_add(state.saturating_mul(inner))
 }
 
-/// Numbers of one token that a recurrent layer works on at the same time: channels of its convolution before and after, and
-/// vectors as wide as its state. 0 for short convolutions. Counted in llama.cpp's graphs (`delta-net-base.cpp`,
-/// `mamba-base.cpp`).
+/// Numbers per token in a recurrent layer's working memory: its convolution's channels before and
+/// after, and vectors as wide as its state. 0 for short convolutions. Counted in llama.cpp's graphs
+/// (`delta-net-base.cpp`, `mamba-base.cpp`).
 pub(super) fn recurrent_work(parsed: &Parsed<'_>, architecture: &str) -> u32 {
     let number = |key: &str| parsed.number(&format!("{architecture}.{key}")).unwrap_or(0);
     let inner = number("ssm.inner_size");
@@ -130,8 +136,9 @@ pub(super) fn is_delta_net(architecture: &str) -> bool {
     ["qwen3next", "qwen35", "qwen35moe", "qwen4exp"].contains(&architecture)
 }
 
-/// How layers with a sliding window alternate with others: all but every n-th layer has one; with `first`, the others are the
-/// first of each group instead of the last. `window` is the size where the header gives none.
+/// How layers with a sliding window alternate with others: all but every n-th layer have one; with
+/// `first`, the others are the first in each group instead of the last. `window` is the size if the
+/// header gives none.
 struct Alternation {
     architecture: &'static str,
     every: u32,
@@ -143,7 +150,8 @@ const fn alternation(architecture: &'static str, every: u32, first: bool, window
     Alternation { architecture, every, first, window }
 }
 
-/// The architectures whose windows llama.cpp applies; it ignores the key `attention.sliding_window` of all others.
+/// The architectures whose windows llama.cpp applies; for all others it ignores the key
+/// `attention.sliding_window`.
 const ALTERNATIONS: [Alternation; 24] = [
     alternation("afmoe", 4, false, 0),
     alternation("cohere2", 4, false, 0),
@@ -171,11 +179,12 @@ const ALTERNATIONS: [Alternation; 24] = [
     alternation("step35", 1, false, 0),
 ];
 
-/// The size of the sliding window, and for each of `layers` layers whether it has one; `None` if no layer has.
+/// The size of the sliding window, and for each of `layers` layers whether it has one; `None` if no
+/// layer has.
 pub(super) fn window(parsed: &Parsed<'_>, architecture: &str, layers: u32) -> Option<(u32, Vec<bool>)> {
     let own = |key: &str| format!("{architecture}.{key}");
     let rule = ALTERNATIONS.iter().find(|one| one.architecture == architecture)?;
-    // Only the 32B of EXAONE 4 has windows.
+    // Only EXAONE 4 32B has windows.
     if architecture == "exaone4" && layers != 64 {
         return None;
     }
@@ -215,7 +224,8 @@ mod tests {
             .u32(&key("attention.head_count_kv"), 2)
     }
 
-    /// A convolution of 4 columns over 16 + 2 · 1 · 8 channels, and a state of 8 · 16: 96 + 128 numbers.
+    /// A convolution of 4 columns over 16 + 2 · 1 · 8 channels, and a state of 8 · 16: 96 + 128
+    /// numbers.
     fn with_state(writer: HeaderWriter, architecture: &str) -> HeaderWriter {
         let sizes = [("conv_kernel", 4), ("inner_size", 16), ("state_size", 8), ("group_count", 1)];
         sizes.iter().fold(writer, |writer, (name, size)| writer.u32(&format!("{architecture}.ssm.{name}"), *size))

@@ -7,22 +7,23 @@ use super::error::{Flaw, guess};
 use super::types::TensorType;
 use crate::base::Bytes;
 
-/// Limits on a header. Real files have some 50 keys, 1,500 tensors, 300,000 tokens and 4 dimensions.
+/// Limits on a header. Real files have about 50 keys, 1,500 tensors, 300,000 tokens and 4
+/// dimensions.
 const KEYS_MAX: u64 = 1 << 16;
 const TENSORS_MAX: u64 = 1 << 18;
 const TEXTS_MAX: u64 = 1 << 23;
 const DIMENSIONS_MAX: u32 = 4;
 const NAME_BYTES_MAX: u64 = 1 << 16;
 
-/// Where tensors begin if the header does not say.
+/// Alignment of tensors if the header does not say.
 const ALIGNMENT: u64 = 32;
 const ALIGNMENT_KEY: &str = "general.alignment";
 
-/// Everything a header holds, borrowed from the file.
+/// The contents of a header, borrowed from the file.
 pub(super) struct Parsed<'a> {
     keys: Keys<'a>,
     pub tensors: Vec<Tensor>,
-    /// Position in the file of the first weight.
+    /// Position of the first weight in the file.
     pub data_start: u64,
     /// Each tensor begins at a multiple of this many bytes.
     pub alignment: u64,
@@ -37,7 +38,7 @@ enum Value<'a> {
     Real(f64),
 }
 
-/// The value of each key, with its type as a number of `enum gguf_type`.
+/// The value of each key, with its type number in `enum gguf_type`.
 type Keys<'a> = HashMap<String, (u32, Value<'a>)>;
 
 impl<'a> Parsed<'a> {
@@ -68,8 +69,8 @@ impl<'a> Parsed<'a> {
         }
     }
 
-    /// The numbers of an array, with 1 for true and 0 for false, or the one number of a scalar; empty if the key is missing or
-    /// of another type.
+    /// The numbers of an array, with 1 for true and 0 for false, or a scalar's single number; empty
+    /// if the key is missing or of another type.
     pub fn numbers(&self, key: &str) -> Vec<u32> {
         match self.value(key) {
             Some(Value::Whole(number)) => u32::try_from(*number).into_iter().collect(),
@@ -122,7 +123,7 @@ impl<'a> Parsed<'a> {
         self.keys.contains_key(key)
     }
 
-    /// Whether the key's value is of this type of `enum gguf_type`.
+    /// Whether the key's value has this type in `enum gguf_type`.
     pub fn has_type(&self, key: &str, kind: u32) -> bool {
         self.keys.get(key).is_some_and(|(found, _)| *found == kind)
     }
@@ -191,7 +192,7 @@ fn keys<'a>(cursor: &mut Cursor<'a>, count: u64) -> Result<Keys<'a>, Flaw> {
     Ok(keys)
 }
 
-/// The record of a tensor, its offset still counted from the first weight.
+/// The record of a tensor, with its offset still relative to the first weight.
 fn tensor(cursor: &mut Cursor<'_>, index: u64) -> Result<Tensor, Flaw> {
     let reading = format!("the name of tensor {}", index + 1);
     let name = String::from_utf8_lossy(cursor.text(&reading, NAME_BYTES_MAX)?).into_owned();
@@ -232,7 +233,7 @@ fn fixed_width(kind: u32) -> Option<u64> {
     }
 }
 
-/// Reads little-endian values one after another; `reading` names the value in errors.
+/// Reads little-endian values in sequence; `reading` names the value for errors.
 struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -310,7 +311,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// A name from the file, cut to 80 characters for messages.
+/// A name from the file, truncated to 80 characters for messages.
 fn shorten(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(80).collect()
 }

@@ -1,23 +1,23 @@
-//! Reads how the maker wants a model to be sampled, where the header says so (`general.sampling.*`, llama-arch.cpp).
+//! Reads the maker's sampling values from the header (`general.sampling.*`, llama-arch.cpp).
 
 use serde::Serialize;
 
 use super::parse::Parsed;
 
-/// The maker's values; what the file does not say, or says with a number that makes no sense, is `None`.
+/// The maker's values; a missing or invalid value is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Sampling {
     /// 0 means greedy.
     pub temperature: Option<f32>,
-    /// Tokens to choose from; 0 means all.
+    /// Number of tokens to choose from; 0 means all.
     pub top_k: Option<u32>,
     /// Share of the probability to choose from, above 0 and at most 1.
     pub top_p: Option<f32>,
-    /// Least probability of a choice, as a share of the best one's.
+    /// Minimum probability of a choice, relative to the best one.
     pub min_p: Option<f32>,
-    /// Factor against tokens that were there already; 1 changes nothing.
+    /// Penalty factor for tokens that occurred before; 1 has no effect.
     pub penalty_repeat: Option<f32>,
-    /// How many tokens back that factor looks; 0 turns it off.
+    /// How many tokens back that penalty looks; 0 turns it off.
     pub penalty_last_n: Option<u32>,
 }
 
@@ -38,7 +38,7 @@ impl Sampling {
         }
     }
 
-    /// Whether the file says nothing about sampling.
+    /// Whether the file has no sampling values.
     pub fn is_silent(&self) -> bool {
         *self == Sampling::default()
     }

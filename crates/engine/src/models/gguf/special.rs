@@ -1,23 +1,24 @@
-//! Reads the names of tokens that stand for more than their text: control tokens, and those that a maker added.
+//! Reads the names of tokens with a special meaning: control tokens, and those added by the maker.
 
 use super::parse::Parsed;
 
-/// Of `enum llama_token_type`.
+/// From `enum llama_token_type`.
 const UNKNOWN: u32 = 2;
 const CONTROL: u32 = 3;
 const USER_DEFINED: u32 = 4;
 /// Longest name, in bytes.
 const NAME_BYTES_MAX: usize = 128;
 
-/// Names of tokens of a vocabulary.
+/// Names of special tokens in a vocabulary.
 #[derive(Clone, Debug, Default)]
 pub struct Special {
-    /// The begin- and the end-of-text token.
+    /// The begin- and end-of-text tokens.
     pub begin: Option<String>,
     pub end: Option<String>,
-    /// Tokens that no text becomes unless it is said to be special. llama.cpp takes some for it by their look.
+    /// Tokens that text becomes only if it is marked as special. llama.cpp recognises some by their
+    /// form.
     pub control: Vec<String>,
-    /// Marks that the maker added, such as `<tool_call>`, which any text with this name becomes.
+    /// Marks added by the maker, such as `<tool_call>`, which any text with this name becomes.
     pub defined: Vec<String>,
 }
 
@@ -48,7 +49,7 @@ fn token(parsed: &Parsed<'_>, key: &str) -> Option<String> {
     parsed.text_at("tokenizer.ggml.tokens", parsed.number(key)?)
 }
 
-/// Whether a name looks like `<this>` or `[THIS]`; vocabularies also have blanks and words of their own.
+/// Whether a name looks like `<this>` or `[THIS]`; vocabularies also add blanks and ordinary words.
 fn is_mark(name: &[u8]) -> bool {
     let ends = name.first().zip(name.last());
     ends.is_some_and(|(first, last)| first.is_ascii_punctuation() && last.is_ascii_punctuation() && first != last)

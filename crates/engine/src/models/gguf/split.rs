@@ -1,6 +1,7 @@
 //! Joins the parts of a split model, which `llama-gguf-split` names `NAME-00001-of-00003.gguf`.
 //!
-//! The first part has the keys, every part has tensors of its own. llama.cpp is given the first and finds the others by name.
+//! The first part has the keys; every part has tensors. llama.cpp gets the first part and finds the
+//! others by name.
 
 use std::path::{Path, PathBuf};
 
@@ -34,19 +35,20 @@ impl Numbered {
         format!("{}-{number:05}-of-{:05}.gguf", self.stem, self.of).into()
     }
 
-    /// The fields that all parts of one model have in common.
+    /// The fields that all parts of one model share.
     pub fn of_model(&self) -> (String, u32) {
         (self.stem.clone(), self.of)
     }
 
-    /// All parts by their names, whether they are there or not.
+    /// All parts by name, whether or not they exist.
     pub fn all(&self) -> impl Iterator<Item = PathBuf> {
         (1..=self.of.min(PARTS_MAX)).map(|number| self.part(number))
     }
 }
 
-/// The files of the model that the file at `path` with these keys belongs to, the first part first; one for a model that is
-/// not split. Fails if a part is missing, or if the names are not those by which llama.cpp finds the parts.
+/// The files of the model to which the file at `path` with these keys belongs, first part first; a
+/// single file if the model is not split. Fails if a part is missing, or if the names are not those
+/// by which llama.cpp finds the parts.
 pub(super) fn files(path: &Path, parsed: &Parsed<'_>) -> Result<Vec<PathBuf>, Flaw> {
     let count = parsed.number("split.count").unwrap_or(1);
     if count <= 1 {
@@ -64,7 +66,7 @@ pub(super) fn files(path: &Path, parsed: &Parsed<'_>) -> Result<Vec<PathBuf>, Fl
     }
 }
 
-/// `split.no`, counted from 0. llama.cpp ends the process if it has another type than a whole number of 16 bits.
+/// `split.no`, counted from 0. llama.cpp ends the process if it is not a 16-bit integer.
 pub(super) fn index(parsed: &Parsed<'_>) -> Result<u32, Flaw> {
     let number = parsed.number("split.no").filter(|_| parsed.has_type("split.no", UINT16));
     number.ok_or_else(|| Flaw::key("split.no", "is missing, or is not a whole number of 16 bits"))

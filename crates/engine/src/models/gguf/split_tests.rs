@@ -1,4 +1,4 @@
-//! Tests that split models are read as one, and that files other than chat models are told apart.
+//! Tests that split models are read as one, and that files other than chat models are recognised.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::write::HeaderWriter;
 use super::*;
 
-/// The parts of a model of one tensor each, with 64 × (index + 1) values of f32.
+/// The parts of a model, each with one tensor of 64 × (index + 1) f32 values.
 fn parts(dir: &Path, count: u16) -> Vec<PathBuf> {
     let one = |index: u16| {
         let writer = match index {

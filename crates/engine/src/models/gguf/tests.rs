@@ -1,4 +1,4 @@
-//! Tests that the header reader reads good files, names what is wrong with bad ones, and never panics.
+//! Tests that the header reader reads good files, reports the flaw of bad ones, and never panics.
 
 use proptest::prelude::*;
 

@@ -38,8 +38,8 @@ const fn kind(id: u32, name: &'static str, block: u64, block_bytes: u64) -> Tens
     TensorType { id, name, block, block_bytes }
 }
 
-/// `enum ggml_type` of ggml.h with the block structures of ggml-common.h (llama.cpp as bound by llama-cpp-2 0.1.160).
-/// Numbers that are missing were removed from ggml.
+/// `enum ggml_type` of ggml.h with the block structures of ggml-common.h (llama.cpp as bound by
+/// llama-cpp-2 0.1.160). Missing numbers were removed from ggml.
 static TYPES: [TensorType; 35] = [
     kind(0, "F32", 1, 4),
     kind(1, "F16", 1, 2),

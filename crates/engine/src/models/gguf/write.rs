@@ -1,9 +1,9 @@
-//! Builds the header of a GGUF file (version 3, little-endian). The weights follow it in the order of the `tensor` calls.
+//! Builds the header of a GGUF file (version 3, little-endian). Weights follow in the order of the `tensor` calls.
 
 use super::types::TensorType;
 use crate::base::OrBug;
 
-/// Weights start, and each tensor starts, at a multiple of this many bytes.
+/// The weights, and each tensor, start at a multiple of this many bytes.
 pub const ALIGNMENT: u64 = 32;
 
 /// A header under construction.
@@ -70,7 +70,8 @@ impl HeaderWriter {
         self
     }
 
-    /// Adds a tensor after the ones before it. `shape` has the fastest dimension first and must be whole blocks.
+    /// Adds a tensor after the previous ones. `shape` has the fastest dimension first and must
+    /// consist of whole blocks.
     pub fn tensor(&mut self, name: &str, shape: &[u64], kind: &TensorType) {
         let bytes = kind.bytes(shape.iter().product()).or_bug("a tensor has rows of whole blocks");
         put_text(&mut self.tensors, name);
@@ -99,7 +100,7 @@ impl HeaderWriter {
         out
     }
 
-    /// The whole file, with weights of zeros.
+    /// The whole file, with all weights zero.
     #[cfg(test)]
     pub fn finish_with_zeros(self) -> Vec<u8> {
         let data = self.data_bytes as usize;

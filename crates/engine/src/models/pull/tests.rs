@@ -1,4 +1,4 @@
-//! Tests downloads from a local server that fails or sends wrong bytes; tests/it/pull.rs has one that breaks off.
+//! Tests downloads from a local server that fails or sends wrong bytes; tests/it/pull.rs has one that disconnects.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use super::*;
 /// sha256 of `abc`, from FIPS 180-2.
 const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
-/// The listener's treatment of one request.
+/// How the listener treats one request.
 #[derive(Clone, Copy)]
 enum Answer {
     Status(&'static str),

@@ -1,4 +1,4 @@
-//! Chooses the model of each role: a file named in models.toml, a built-in candidate, one by size or name, one in the hub's cache.
+//! Chooses each role's model: named in models.toml, a built-in candidate, by size or name, or in the hub's cache.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(super) struct Resolver<'a> {
     pub files: &'a [Found],
 }
 
-/// A file chosen for a role, with the checksum that its candidate demands.
+/// A file chosen for a role, with the checksum required by its candidate.
 pub(super) struct Choice {
     pub path: PathBuf,
     pub header: Arc<Header>,
@@ -39,13 +39,14 @@ impl Resolver<'_> {
         })
     }
 
-    /// The model of a role that is played only if models.toml sets it; `None` if it does not, or nothing that it lists is here.
+    /// The model of a role that exists only if models.toml sets it; `None` if it does not, or none
+    /// of the listed files is here.
     pub fn extra(&self, role: Role) -> Option<Result<ModelSpec, ModelsError>> {
         let choice = self.named(role).transpose().or_else(|| self.preferred(role).map(Ok))?;
         Some(choice.and_then(|choice| settled(role, choice, self.manifest, self.config, self.dir)))
     }
 
-    /// The file that the user names, else the one that `first` finds, else the biggest model that is there.
+    /// The file named by the user, else the one found by `first`, else the biggest model present.
     fn chosen(&self, role: Role, first: impl Fn() -> Option<Choice>) -> Result<ModelSpec, ModelsError> {
         let choice = match self.named(role)? {
             Some(choice) => choice,
@@ -79,7 +80,8 @@ impl Resolver<'_> {
         Ok(Some(choice_of(&Arc::new(header), candidate.sha256.clone())))
     }
 
-    /// The first candidate, fallbacks excluded, in the model folder; in the hub's cache too if the user named no folder.
+    /// The first candidate, without fallbacks, in the model folder; also in the hub's cache if the
+    /// user named no folder.
     fn preferred(&self, role: Role) -> Option<Choice> {
         let candidates = self.manifest.candidates(role);
         let here = candidates.iter().filter(|candidate| !candidate.fallback).find_map(|candidate| {
@@ -113,8 +115,9 @@ impl Resolver<'_> {
         readable.filter(|header| header.kind.writes_text() && architectures::can_generate(&header.architecture).is_ok())
     }
 
-    /// The chat model with most parameters; a base model only if there is no other. If the user named no folder, fallbacks
-    /// in the hub's cache are included, so that a pulled one is preferred to a smaller one in the folder.
+    /// The chat model with the most parameters; a base model only if there is no other. If the user
+    /// named no folder, fallbacks in the hub's cache are included, so that a pulled one is
+    /// preferred to a smaller one in the folder.
     fn biggest(&self, role: Role) -> Option<Choice> {
         let everywhere = self.config.model_dir.is_none();
         let fallbacks = self.manifest.candidates(role).into_iter().filter(|one| everywhere && one.fallback);
@@ -123,8 +126,9 @@ impl Resolver<'_> {
         pulled.chain(here).max_by_key(|choice| (choice.header.is_chat(), choice.header.parameters))
     }
 
-    /// A chat model whose name says router, else the smallest one if it is far smaller than the planner. Fallback planners
-    /// are excluded: SmolLM2 chooses tools worse than the planner next to it.
+    /// A chat model whose name contains "router", else the smallest one if it is far smaller than
+    /// the planner. Fallback planners are excluded: SmolLM2 chooses tools worse than the planner
+    /// does.
     fn small_beside(&self, planner: Option<&ModelSpec>) -> Option<Choice> {
         let fallbacks: Vec<Candidate> =
             self.manifest.candidates(Role::Planner).into_iter().filter(|candidate| candidate.fallback).collect();
@@ -143,7 +147,8 @@ impl Resolver<'_> {
         Some(choice_of(small, None))
     }
 
-    /// The error for a role without a model: the flaw of the first unusable file, else the places that were searched.
+    /// The error for a role without a model: the flaw of the first unusable file, else the places
+    /// that were searched.
     fn nothing(&self, role: Role) -> ModelsError {
         let unusable = self.files.iter().find_map(|file| match &file.header {
             Err(error) => Some(ModelsError::Broken(error.clone(), role)),
@@ -156,8 +161,8 @@ impl Resolver<'_> {
         })
     }
 
-    /// The embedding model from the model folder, the folders next to it, the user's folder or the hub's cache, in this order;
-    /// and these places.
+    /// The embedding model from the model folder, the folders next to it, the user's folder or the
+    /// hub's cache, in this order; and these places.
     pub fn embedder(&self, here: &[PathBuf]) -> (Option<EmbedderSpec>, Vec<PathBuf>) {
         let candidates = self.manifest.candidates(Role::Embedder);
         let best = |folders: &[PathBuf]| -> Option<PathBuf> {
@@ -233,7 +238,7 @@ pub(super) fn settled(
     })
 }
 
-/// How many times smaller than the planner a model must be to be worth loading next to it as router.
+/// How many times smaller than the planner a model must be to be worth loading as router.
 const SMALLER: u64 = 4;
 
 fn choice_of(header: &Arc<Header>, sha256: Option<String>) -> Choice {

@@ -1,4 +1,4 @@
-//! Tests which file plays which role in various folders, and the errors if none can.
+//! Tests which file takes which role in various folders, and the errors if none can.
 
 use std::fs;
 

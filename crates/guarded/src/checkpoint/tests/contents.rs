@@ -1,4 +1,4 @@
-//! Tests what checkpoints store: whole, in time, for the owner alone, or not at all.
+//! Tests which contents checkpoints store, when, and who may read them.
 
 use super::*;
 
@@ -43,7 +43,7 @@ fn what_is_not_covered_is_listed() {
     assert_eq!(fs::read_to_string(project.join("a")).unwrap(), "a\n");
 }
 
-/// A line of the shell that makes a file of 33 MiB.
+/// A shell command line that creates a file of 33 MiB.
 fn large(path: &str) -> String {
     format!("truncate -s 33M {path}")
 }
@@ -96,7 +96,7 @@ fn owner_attributes_and_links_come_back_with_a_file() {
     let project = folder.path();
     let [tool, other] = ["tool", "src/other"].map(|name| project.join(name));
     fs::write(&tool, "1\n").unwrap();
-    // Only root may give files away; not every file system keeps attributes.
+    // Only root may give files away; not every file system supports attributes.
     let _ = chown(&tool, Some(1234), Some(2345));
     let _ = chown(project.join("empty"), Some(1234), Some(2345));
     let _ = xattr::set(&tool, "user.monobloc.test", b"value");

@@ -12,10 +12,10 @@ use super::mark;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Bit in the numbers of x32 calls of an x86-64 kernel, which have to be filtered as well.
+/// Bit in the numbers of an x86-64 kernel's x32 calls, which must be filtered as well.
 const X32: i64 = 0x4000_0000;
 
-/// The filters, to be applied one after the other; each returns its own error.
+/// The filters, to be applied in order; each returns its own error.
 pub fn programs(network: bool) -> io::Result<Vec<BpfProgram>> {
     let mut all = vec![
         // On ENOSYS the C library falls back to `clone`, whose flags a filter can read.
@@ -28,9 +28,10 @@ pub fn programs(network: bool) -> io::Result<Vec<BpfProgram>> {
     Ok(all)
 }
 
-/// The error of a filter that cannot be made, as on a machine that the library does not know.
+/// The error for a filter that cannot be built, for example on an architecture that the library
+/// does not support.
 pub fn failed(error: BackendError) -> io::Error {
-    io::Error::other(format!("no system call filter can be made here: {error}"))
+    io::Error::other(format!("system call filters cannot be created here: {error}"))
 }
 
 fn program(mut rules: Rules, error: i32) -> Result<BpfProgram, BackendError> {
@@ -46,12 +47,14 @@ fn argument(index: u8, is: SeccompCmpOp, value: u64) -> Result<SeccompCondition,
     SeccompCondition::new(index, SeccompCmpArgLen::Dword, is, value)
 }
 
-/// Allows local stream sockets within the command, and netlink for the names of devices. Refuses other families,
-/// `connect`, and sockets that send without connecting: some local services do anything for every program that can reach them.
+/// Allows local stream sockets within the command, and netlink for names of devices. Refuses other
+/// families, `connect`, and sockets that send without connecting: some local services obey every
+/// program that can reach them.
 fn sockets() -> Result<Rules, BackendError> {
     let family = |family: i32| argument(0, SeccompCmpOp::Ne, family as u64);
     let outside = SeccompRule::new(vec![family(libc::AF_UNIX)?, family(libc::AF_NETLINK)?])?;
-    // SOCK_DGRAM and SOCK_RAW, which is the same here, have this bit; SOCK_STREAM and SOCK_SEQPACKET have not.
+    // This bit is set in SOCK_DGRAM, and in SOCK_RAW, which is treated the same here, but not in
+    // SOCK_STREAM and SOCK_SEQPACKET.
     let datagrams = libc::SOCK_DGRAM as u64;
     let unaddressed = SeccompRule::new(vec![
         argument(0, SeccompCmpOp::Eq, libc::AF_UNIX as u64)?,
@@ -66,8 +69,8 @@ fn sockets() -> Result<Rules, BackendError> {
     ]))
 }
 
-/// Refuses namespaces, hiding (`PR_SET_DUMPABLE`), changes of the mark and of other processes' limits, and the user's keys in
-/// the kernel.
+/// Refuses namespaces, hiding (`PR_SET_DUMPABLE`), changes to the mark and to other processes'
+/// limits, and the user's keys in the kernel.
 fn spaces() -> Result<Rules, BackendError> {
     let with = |flag: u64| SeccompRule::new(vec![argument(0, SeccompCmpOp::MaskedEq(flag), flag)?]);
     let flags = [libc::CLONE_NEWNS as u64, libc::CLONE_NEWUSER as u64];

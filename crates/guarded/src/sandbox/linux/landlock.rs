@@ -1,4 +1,4 @@
-//! Landlock: which files a process may open, by the folders above them.
+//! Landlock: restricts which files a process may open, by folder.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -23,11 +23,12 @@ mod right {
     pub const FIRST: u64 = (1 << 13) - 1;
     /// Moving between folders.
     pub const REFER: u64 = 1 << 13;
-    /// Those that apply to a file that is not a folder.
+    /// The rights that apply to a file that is not a folder.
     pub const OF_FILE: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV;
 }
 
-/// Signals and abstract Unix sockets reach only the command's own processes, since the version below.
+/// Signals and abstract Unix sockets reach only the command's own processes, from the version below
+/// on.
 const SCOPED: u64 = 0b11;
 const VERSION_SCOPED: i64 = 6;
 /// The first version that covers truncating a file: Linux 6.2.
@@ -57,11 +58,11 @@ pub struct Ruleset {
 
 /// The kernel's Landlock version; 0 if it has none.
 pub fn version() -> i64 {
-    // SAFETY: with this flag the call takes no structure and gives a number.
+    // SAFETY: with this flag the call takes no structure and returns a number.
     unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, 0, 0, CREATE_VERSION) }.max(0)
 }
 
-/// Whether a command can send signals to its own processes only.
+/// Whether a command can be kept from sending signals to processes other than its own.
 pub fn scopes_signals() -> bool {
     version() >= VERSION_SCOPED
 }
@@ -70,14 +71,15 @@ pub fn usable() -> Result<(), String> {
     match version() {
         0 => Err("files cannot be confined: this kernel has no Landlock, or it is off (lsm=landlock,…)".to_owned()),
         old if old < VERSION_LEAST => Err(format!(
-            "files are not wholly confined: this kernel's Landlock is version {old}, {VERSION_LEAST} is needed (Linux 6.2)"
+            "files are not fully confined: this kernel's Landlock is version {old}, {VERSION_LEAST} is needed (Linux 6.2)"
         )),
         _ => Ok(()),
     }
 }
 
 impl Ruleset {
-    /// Rules for the paths in `open`, and for `entries` that may be changed unless they are links.
+    /// Rules for the paths in `open`, and for `entries`, which may be changed unless they are
+    /// links.
     pub fn new(open: &[(PathBuf, May)], entries: impl Iterator<Item = PathBuf>) -> io::Result<Ruleset> {
         let name = |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other);
         let version = version();
@@ -91,7 +93,7 @@ impl Ruleset {
         // SAFETY: the kernel reads `size` bytes of a structure that lives here.
         let made = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, &attr, size, 0) };
         check(made)?;
-        // SAFETY: the call has just opened it, and nobody else owns it.
+        // SAFETY: the call has just opened it, and nothing else owns it.
         let ruleset = Ruleset { rules: unsafe { OwnedFd::from_raw_fd(made as i32) }, shared: 0 };
         for (path, may) in open {
             ruleset.allow(&name(path)?, 0, rights(*may) & known)?;
@@ -102,17 +104,18 @@ impl Ruleset {
         Ok(Ruleset { shared: rights(May::Write) & known, ..ruleset })
     }
 
-    /// Adds a rule; a path that cannot be opened, or that is a link and `flags` say not to follow it, is skipped. Allocates
-    /// nothing.
+    /// Adds a rule. Skips a path that cannot be opened, and a link if `flags` forbid following it.
+    /// Allocates nothing.
     fn allow(&self, name: &CStr, flags: libc::c_int, rights: u64) -> io::Result<()> {
-        // SAFETY: the name ends in a zero byte and lives until the call has returned.
+        // SAFETY: the name ends in a zero byte and outlives the call.
         let opened = unsafe { libc::open(name.as_ptr(), libc::O_PATH | libc::O_CLOEXEC | flags) };
         if opened < 0 {
             return Ok(());
         }
-        // SAFETY: the call has just opened it, and nobody else owns it.
+        // SAFETY: the call has just opened it, and nothing else owns it.
         let parent = unsafe { OwnedFd::from_raw_fd(opened) };
-        // SAFETY: a structure of numbers, all of which may be zero; the call writes one of this kind.
+        // SAFETY: the structure consists of numbers, all of which may be zero; the call writes one
+        // such structure.
         let (mut about, ruleset) = (unsafe { std::mem::zeroed::<libc::stat>() }, self.rules.as_raw_fd());
         // SAFETY: as above.
         check(unsafe { libc::fstat(parent.as_raw_fd(), &mut about) }.into())?;
@@ -122,7 +125,7 @@ impl Ruleset {
             _ => right::OF_FILE,
         };
         let rule = PathBeneath { allowed: rights & of_its_kind, parent: parent.as_raw_fd() };
-        // SAFETY: the kernel reads one structure of this kind, which lives here.
+        // SAFETY: the kernel reads one structure of this type, which lives here.
         check(unsafe { libc::syscall(libc::SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &rule, 0) })
     }
 
@@ -131,9 +134,9 @@ impl Ruleset {
         self.allow(name, 0, self.shared)
     }
 
-    /// Restricts this process and everything it starts, for good.
+    /// Restricts this process and everything it starts, permanently.
     pub fn enter(&self) -> io::Result<()> {
-        // SAFETY: the call takes integers only.
+        // SAFETY: the call takes only integers.
         check(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, self.rules.as_raw_fd(), 0) })
     }
 }

@@ -1,5 +1,5 @@
-//! The sandbox on Linux: Landlock for files, seccomp for sockets, and for protected places inside the project a mount namespace or,
-//! where the system makes none, a supervisor.
+//! The sandbox on Linux: Landlock for files, seccomp for sockets, and for protected places inside the project a mount
+//! namespace or, where the system does not allow one, a supervisor.
 
 mod filter;
 mod landlock;
@@ -29,11 +29,11 @@ use mount_namespace::Spaces;
 use notices::Listener;
 use supervisor::{Spares, Supervisor};
 
-/// The way out where a system makes no namespaces for ordinary programs.
+/// The remedy where a system allows no namespaces for ordinary programs.
 const ALLOW_NAMESPACES: &str =
     "allow them: sysctl kernel.apparmor_restrict_unprivileged_userns=0, or a higher user.max_user_namespaces";
 
-/// Which of the three means are used.
+/// Which of the three mechanisms are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Means {
     files: bool,
@@ -51,7 +51,8 @@ const APART: Means = Means { spaces: false, ..ALL };
 pub struct Jail {
     mark: Option<Mark>,
     spaces: Option<Spaces>,
-    /// `None` if no capabilities are dropped. Else whether root keeps the one to read files whose permissions forbid it.
+    /// `None` if no capabilities are dropped. Otherwise whether root keeps the capability to read
+    /// files whose permissions forbid it.
     drops: Option<bool>,
     files: Option<Ruleset>,
     filters: Vec<BpfProgram>,
@@ -72,7 +73,7 @@ pub struct Held {
 
 pub fn jail(confines: &Confines<'_>, means: Means, _: &mut Command) -> io::Result<(Jail, Held)> {
     let places = places::of(confines);
-    // SAFETY: the call takes nothing and cannot fail.
+    // SAFETY: the call takes no arguments and cannot fail.
     let is_root = unsafe { libc::geteuid() } == 0;
     let mark = means.sockets.then(Mark::next);
     let filters = if means.sockets { filter::programs(confines.network)? } else { Vec::new() };
@@ -87,7 +88,7 @@ pub fn jail(confines: &Confines<'_>, means: Means, _: &mut Command) -> io::Resul
         let mut apart = places.apart();
         let closed = places.closed_on_disk.as_deref().filter(|_| !apart.shared.is_empty());
         let (spares, folder) = closed.and_then(Spares::new).unzip();
-        // The command may make entries next to the folder of the spares, but not move it.
+        // The command may create entries next to the folder of spares, but not move it.
         apart.stays.extend(folder.iter().map(|folder| folder.path().to_owned()));
         let of_spares = spares.iter().flat_map(Spares::paths);
         jail.files = Some(Ruleset::new(&apart.open, apart.entries.iter().cloned().chain(of_spares))?);
@@ -106,13 +107,13 @@ pub fn jail(confines: &Confines<'_>, means: Means, _: &mut Command) -> io::Resul
 impl Jail {
     /// Runs between fork and exec. Mounts come first, because they are not allowed afterwards.
     pub fn enter(&mut self, sender: RawFd, limit_processes: &dyn Fn() -> io::Result<()>) -> io::Result<()> {
-        // The command must not inherit files that this program or one of its libraries has left open.
+        // The command must not inherit files that monobloc or one of its libraries has left open.
         // SAFETY: the call takes three integers; the files stay open until the exec.
         check(unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) })?;
         mount_namespace::first_to_die();
         if let Some(spaces) = &self.spaces {
             spaces.enter()?;
-            // In a namespace of its own its processes are counted apart from the user's others.
+            // In its own namespace its processes are counted apart from the user's others.
             limit_processes()?;
         }
         if let Some(overrides) = self.drops {
@@ -121,7 +122,7 @@ impl Jail {
         if let Some(mark) = self.mark {
             mark.put()?;
         }
-        // SAFETY: the call takes integers only.
+        // SAFETY: the call takes only integers.
         check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }.into())?;
         if let Some(files) = &self.files {
             if self.spaces.is_some() {
@@ -139,16 +140,17 @@ impl Jail {
 }
 
 impl Held {
-    /// Starts the supervisor, if there is one. Call it once the command has started and this process has closed its copy
-    /// of the connection's other end.
+    /// Starts the supervisor, if there is one. Call this once the command has started and this
+    /// process has closed its copy of the connection's other end.
     pub fn started(&mut self, receiver: &UnixStream) {
         let Some(supervisor) = self.supervisor.take() else { return };
-        // Without an answer the command would wait until its deadline; when the connection is closed its calls fail.
+        // Without an answer the command would wait until its deadline; once the connection is
+        // closed, its calls fail.
         let Some(listener) = send_fd::receive(receiver.as_raw_fd()) else { return };
         let listener = Listener::new(OwnedFd::from(listener));
         let thread = std::thread::Builder::new().name("supervisor".to_owned());
         if let Err(why) = thread.spawn(move || supervisor.serve(&listener)) {
-            tracing::warn!("a command can make nothing in the project's root: no thread can be started: {why}");
+            tracing::warn!("a command cannot create anything in the project's root: no thread can be started: {why}");
         }
     }
 }
@@ -162,13 +164,13 @@ impl Drop for Held {
 /// How far this machine can confine a command.
 struct Probed {
     means: Means,
-    /// Why that is not enough.
+    /// Why confinement is insufficient.
     missing: Option<String>,
     /// The differences from the full sandbox, where commands are confined without namespaces.
     reduced: Option<String>,
 }
 
-/// Probed once.
+/// Probed only once.
 fn probed() -> &'static Probed {
     static PROBED: OnceLock<Probed> = OnceLock::new();
     PROBED.get_or_init(|| {
@@ -184,7 +186,7 @@ fn probed() -> &'static Probed {
     })
 }
 
-/// The differences from the full sandbox that the lack of a mount namespace makes.
+/// The differences from the full sandbox that result from the lack of a mount namespace.
 fn lacks() -> String {
     let signals = if landlock::scopes_signals() { "" } else { ", and it can send signals to your other programs" };
     format!(
@@ -193,7 +195,7 @@ fn lacks() -> String {
     )
 }
 
-/// The means that work one by one, and why others do not.
+/// The mechanisms that work individually, and why others do not.
 fn parts(usable: Result<(), String>) -> (Means, Vec<String>) {
     let (mut means, mut missing) = (ALL, Vec::new());
     if let Err(why) = usable {
@@ -240,8 +242,8 @@ pub fn reduced() -> Option<&'static str> {
     probed().reduced.as_deref()
 }
 
-/// Whether a command under these means can make a file and fill a folder in a project, and whether all of them together keep
-/// it from changing a protected folder there.
+/// Whether a command under these mechanisms can create a file and fill a folder in a project, and
+/// all of them together keep it from changing a protected folder there.
 fn works(means: Means) -> bool {
     let Ok(folder) = tempfile::tempdir() else { return false };
     let Ok(project) = folder.path().canonicalize().map(|folder| folder.join("project")) else { return false };
@@ -277,7 +279,7 @@ fn works(means: Means) -> bool {
     succeeded && (is_protected || !protects) && project.join("folder/made").exists()
 }
 
-/// Whether the command ends in time and without an error.
+/// Whether the command ends in time and successfully.
 fn succeeds(child: &mut Child) -> bool {
     let until = Instant::now() + PROBE_MAX;
     loop {
@@ -289,9 +291,9 @@ fn succeeds(child: &mut Child) -> bool {
     }
 }
 
-/// Deadline of a probe, from which the limit of its processor time follows.
+/// Deadline of a probe, which also determines its CPU time limit.
 const PROBE_S: u64 = 1;
-/// Maximum time that a probe is waited for. It takes 4 ms; the rest is for a machine that is busy.
+/// Maximum wait for a probe. It takes 4 ms; the rest is for a busy machine.
 const PROBE_MAX: Duration = Duration::from_secs(10);
 const PROBE_EVERY: Duration = Duration::from_millis(1);
 const PROBE: &str = "(: > .monobloc/made) 2>/dev/null; mkdir folder && : > made && : > folder/made";

@@ -1,19 +1,19 @@
-//! Puts back the permissions of protected files that a command has changed, because Landlock does not cover permissions.
+//! Restores permissions of protected files that a command changed, because Landlock does not cover permissions.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-/// Maximum number of files and folders whose permissions are noted.
+/// Maximum number of files and folders whose permissions are recorded.
 const NOTED_MAX: usize = 4_000;
 
 #[derive(Default)]
 pub struct Modes(Vec<(PathBuf, u32)>);
 
 impl Modes {
-    /// Those of the files and folders at and below these paths. A folder comes before its entries, and what lies deepest is left
-    /// out if there are too many. Links have none.
+    /// The permissions of the files and folders at and below these paths. A folder comes before its
+    /// entries; if there are too many, the deepest are left out. Links have none.
     pub fn of(paths: &BTreeSet<PathBuf>) -> Modes {
         let (mut modes, mut next) = (Vec::new(), paths.iter().cloned().collect::<VecDeque<_>>());
         while let Some(path) = next.pop_front().filter(|_| modes.len() < NOTED_MAX) {
@@ -30,13 +30,14 @@ impl Modes {
         Modes(modes)
     }
 
-    /// To be called when every process of the command has ended. Folders come before their entries, which can only then be reached.
+    /// Call this when every process of the command has ended. Folders come before their entries,
+    /// which can only then be reached.
     pub fn put_back(&self) {
         for (path, mode) in &self.0 {
             let changed =
                 path.symlink_metadata().is_ok_and(|now| !now.is_symlink() && now.permissions().mode() != *mode);
             if changed && let Err(why) = fs::set_permissions(path, Permissions::from_mode(*mode)) {
-                tracing::warn!("the permissions of {} cannot be put back: {why}", path.display());
+                tracing::warn!("the permissions of {} cannot be restored: {why}", path.display());
             }
         }
     }

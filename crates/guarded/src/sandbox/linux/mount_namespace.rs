@@ -1,4 +1,4 @@
-//! Gives a command its own mount namespace, in which some places of the project are read-only and others cannot be read.
+//! Gives a command its own mount namespace, in which parts of the project are read-only or unreadable.
 
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt;
@@ -16,34 +16,35 @@ pub const SHARED_AT: &CStr = c"/dev/shm";
 const SHARED: &CStr = c"size=1g,mode=1777";
 /// Mount flags of the empty folder that covers a hidden one.
 const MASK: libc::c_ulong = libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-/// Capabilities that root keeps in a command: CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID. It loses those
-/// to mount, load modules, set up networks, look into other processes, …
+/// Capabilities that root keeps in a command: CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID,
+/// SETUID. It loses those for mounting, loading modules, configuring networks, inspecting other
+/// processes and so on.
 const CAPABILITIES_KEPT: [libc::c_ulong; 7] = [0, 1, 3, 4, 5, 6, 7];
 const DAC_OVERRIDE: libc::c_ulong = 1;
 const CAPABILITIES_MAX: libc::c_ulong = 63;
 
 pub struct Spaces {
-    /// Writable, but they cannot be moved or replaced.
+    /// Writable, but cannot be moved or replaced.
     pinned: Vec<CString>,
     /// Read-only.
     kept: Vec<CString>,
-    /// The program's own folder, and the one that is put over it.
+    /// The program's own folder, and the folder that is mounted over it.
     own: Option<[CString; 2]>,
     /// Folders and files that cannot be read.
     masked_folders: Vec<CString>,
     masked_files: Vec<CString>,
-    /// An empty file that nobody may read, which is put over a file.
+    /// An empty file that nobody may read, mounted over a hidden file.
     blank: CString,
-    /// Root keeps the right to read what its mode does not let it read.
+    /// Root keeps the right to read files whose mode forbids it.
     pub overrides: bool,
-    /// Contents of `uid_map` and `gid_map`; `None` for root, who needs no user namespace.
+    /// Contents of `uid_map` and `gid_map`; `None` for root, which needs no user namespace.
     ids: Option<[CString; 2]>,
 }
 
 impl Spaces {
     pub fn new(places: &Places, confines: &Confines<'_>) -> io::Result<Spaces> {
         let names = |paths: &[PathBuf]| paths.iter().map(|path| name(path)).collect::<io::Result<Vec<_>>>();
-        // SAFETY: both calls take nothing and cannot fail.
+        // SAFETY: both calls take no arguments and cannot fail.
         let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
         let map = |id: u32| CString::new(format!("{id} {id} 1\n")).map_err(io::Error::other);
         let ids = if user == 0 { None } else { Some([map(user)?, map(group)?]) };
@@ -76,7 +77,7 @@ impl Spaces {
             write(c"/proc/self/uid_map", user.as_bytes())?;
             write(c"/proc/self/gid_map", group.as_bytes())?;
         }
-        // Mounts made from here on are not seen outside.
+        // Mounts made from here on are invisible outside.
         mount(c"none", c"/", c"", libc::MS_REC | libc::MS_PRIVATE, c"")?;
         self.pinned.iter().try_for_each(|path| mount(path, path, c"", libc::MS_BIND | libc::MS_REC, c""))?;
         self.kept.iter().try_for_each(|path| keep(path, path))?;
@@ -89,7 +90,7 @@ impl Spaces {
     }
 }
 
-/// If memory runs out, the system kills the command before this program.
+/// If memory runs out, the system kills the command before monobloc.
 pub fn first_to_die() {
     let _ = write(c"/proc/self/oom_score_adj", b"1000");
 }
@@ -99,11 +100,11 @@ fn name(path: &Path) -> io::Result<CString> {
 }
 
 fn mount(from: &CStr, to: &CStr, kind: &CStr, flags: libc::c_ulong, data: &CStr) -> io::Result<()> {
-    // SAFETY: every pointer is to a text that ends in a zero byte and outlives the call.
+    // SAFETY: every pointer is to a string that ends in a zero byte and outlives the call.
     check(unsafe { libc::mount(from.as_ptr(), to.as_ptr(), kind.as_ptr(), flags, data.as_ptr().cast()) }.into())
 }
 
-/// A folder with copies of the files in `own` that people write.
+/// A folder with copies of the files in `own` that users write.
 fn of_people(own: &Path, temp: &Path) -> io::Result<PathBuf> {
     let shown = temp.join(".own");
     fs::create_dir_all(&shown)?;
@@ -113,7 +114,7 @@ fn of_people(own: &Path, temp: &Path) -> io::Result<PathBuf> {
     Ok(shown)
 }
 
-/// Shows `from` at `path`, read-only with everything that is mounted below it.
+/// Mounts `from` at `path`, read-only, including everything mounted below it.
 fn keep(from: &CStr, path: &CStr) -> io::Result<()> {
     mount(from, path, c"", libc::MS_BIND | libc::MS_REC, c"")?;
     let read_only = libc::mount_attr { attr_set: libc::MOUNT_ATTR_RDONLY, attr_clr: 0, propagation: 0, userns_fd: 0 };
@@ -124,17 +125,19 @@ fn keep(from: &CStr, path: &CStr) -> io::Result<()> {
     })
 }
 
-/// Takes capabilities from root. Numbers that the kernel does not have, or that are dropped already, are ignored.
+/// Drops capabilities of root. Ignores numbers that the kernel does not have or that are already
+/// dropped.
 pub fn drop_capabilities(overrides: bool) {
     let kept = |one: &libc::c_ulong| CAPABILITIES_KEPT.contains(one) && (overrides || *one != DAC_OVERRIDE);
     for capability in (0..=CAPABILITIES_MAX).filter(|one| !kept(one)) {
-        // SAFETY: the call takes integers only.
+        // SAFETY: the call takes only integers.
         unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
     }
 }
 
 fn write(path: &CStr, bytes: &[u8]) -> io::Result<()> {
-    // SAFETY: the path ends in a zero byte, and as many bytes are read as there are; the file is closed again.
+    // SAFETY: the path ends in a zero byte, and no more bytes are read than it has; the file is
+    // closed again.
     unsafe {
         let file = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
         check(file.into())?;

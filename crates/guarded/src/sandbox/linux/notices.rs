@@ -1,4 +1,5 @@
-//! System calls of a command that the kernel reports to this program and that wait for its answer (seccomp user notification).
+//! System calls of a command that the kernel reports to monobloc and holds until its reply (seccomp user
+//! notification).
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,17 +16,18 @@ use seccompiler::{SeccompFilter, SeccompRule};
 use super::check;
 use super::filter::failed;
 
-/// Longest path that the kernel takes, with its zero byte.
+/// Longest path that the kernel accepts, including its zero byte.
 const PATH_MAX: usize = libc::PATH_MAX as usize;
-/// Size of a page. A read of another process's memory ends with its page, because the next one may not be mapped.
+/// Size of a page. A read of another process's memory ends at a page boundary, because the next
+/// page may not be mapped.
 const PAGE: usize = 4096;
 
-/// Return value of a filter: ask the program that listens.
+/// Return value of a filter: ask the listening program.
 const ASK: u32 = libc::SECCOMP_RET_USER_NOTIF;
 /// Instruction that returns a constant.
 const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
 
-/// The name of an entry, as a system call gives it.
+/// The name of an entry, as passed to a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At {
     folder: RawFd,
@@ -33,7 +35,7 @@ pub struct At {
     path: u64,
 }
 
-/// A system call that makes, opens for writing, moves or deletes an entry of a folder.
+/// A system call that creates, opens for writing, moves or deletes an entry of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
     Open { at: At, flags: OFlags, mode: u32 },
@@ -47,11 +49,11 @@ pub enum Wish {
 
 /// The answer to a reported call.
 pub enum Answer {
-    /// The kernel carries the call out itself, within the rights of the process.
+    /// The kernel carries out the call itself, within the rights of the process.
     Continue,
     Done,
     Failed(Errno),
-    /// The process gets this open file.
+    /// The process receives this open file.
     File {
         file: OwnedFd,
         close_on_exec: bool,
@@ -69,13 +71,13 @@ pub struct Notice {
 /// The end of the connection over which the kernel reports calls.
 pub struct Listener(OwnedFd);
 
-/// A filter that reports the calls of [`Wish`]. Landlock refuses those that it misses.
+/// A filter that reports the calls of [`Wish`]. Landlock refuses any that it misses.
 pub fn program() -> io::Result<BpfProgram> {
     rules().and_then(reporting).map_err(failed)
 }
 
 fn reporting(rules: BTreeMap<i64, Vec<SeccompRule>>) -> Result<BpfProgram, BackendError> {
-    // The library has no name for reports, so another action stands for them first.
+    // The library cannot express notifications, so another action stands in for them first.
     let stand_in = SeccompAction::Trace(0);
     let machine = std::env::consts::ARCH.try_into()?;
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, stand_in.clone(), machine)?;
@@ -116,7 +118,7 @@ fn rules() -> Result<BTreeMap<i64, Vec<SeccompRule>>, BackendError> {
     Ok(rules)
 }
 
-/// Opening with these flags makes a file or may change one.
+/// Opening with these flags creates a file or may change one.
 fn for_writing(flags: u8) -> Result<Vec<SeccompRule>, BackendError> {
     let among = |mask: i32, value: i32| {
         let is = SeccompCmpOp::MaskedEq(mask as u64);
@@ -129,15 +131,16 @@ fn for_writing(flags: u8) -> Result<Vec<SeccompRule>, BackendError> {
     ])
 }
 
-/// Installs the filter in this process, for good, and returns the connection's end. Allocates nothing: it is used between
-/// fork and exec.
+/// Installs the filter in this process permanently, and returns the connection's end. Allocates
+/// nothing, because it runs between fork and exec.
 pub fn listen(program: &BpfProgram) -> io::Result<OwnedFd> {
     let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
     let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr() as *mut libc::sock_filter };
-    // SAFETY: the kernel reads the instructions, which have the layout of its own and live until the call has returned.
+    // SAFETY: the kernel reads the instructions, which have the layout it expects and outlive the
+    // call.
     let made = unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &filter) };
     check(made)?;
-    // SAFETY: the call has just opened it, and nobody else owns it.
+    // SAFETY: the call has just opened it, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(made as RawFd) })
 }
 
@@ -146,9 +149,11 @@ impl Listener {
         Listener(listener)
     }
 
-    /// Waits for a call; `None` when no process is left that could make one, or when reports cannot be received.
+    /// Waits for a call; `None` when no process is left that could make one, or when notifications
+    /// cannot be received.
     pub fn next(&self) -> Option<Notice> {
-        // Each round waits for the kernel, and goes on only for an interruption or for a call that was withdrawn.
+        // Each round waits for the kernel, and repeats only after an interruption or a withdrawn
+        // call.
         loop {
             let mut ready = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
             // SAFETY: the call gets one structure, which lives here.
@@ -159,22 +164,23 @@ impl Listener {
             if ready.revents & libc::POLLIN == 0 {
                 return None;
             }
-            // SAFETY: a structure of numbers, all of which may be zero, as the kernel demands.
+            // SAFETY: the structure consists of numbers, which may all be zero and must be, as the
+            // kernel demands.
             let mut got: libc::seccomp_notif = unsafe { std::mem::zeroed() };
-            // SAFETY: the kernel writes one structure of this kind, which lives here.
+            // SAFETY: the kernel writes one structure of this type, which lives here.
             let done = unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &mut got) };
             match check(done.into()) {
                 Ok(()) => return Some(Notice { id: got.id, thread: got.pid, call: got.data }),
-                // ENOENT: the process was killed in the meantime.
+                // ENOENT: the process was killed meanwhile.
                 Err(why) if matches!(why.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => {}
                 Err(_) => return None,
             }
         }
     }
 
-    /// Whether the process still waits. If it does not, another process may have its number by now.
+    /// Whether the process still waits. If not, another process may have its ID by now.
     pub fn waits(&self, notice: &Notice) -> bool {
-        // SAFETY: the kernel reads a number, which lives here.
+        // SAFETY: the kernel reads one number, which outlives the call.
         unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &notice.id) == 0 }
     }
 
@@ -189,13 +195,14 @@ impl Listener {
                 Err(why) => reply.error = -why.raw_os_error().unwrap_or(libc::EIO),
             },
         }
-        // It fails if the process was killed in the meantime, which is fine.
-        // SAFETY: the kernel reads one structure of this kind, which lives here.
+        // This fails if the process was killed meanwhile, which is fine. SAFETY: the kernel reads
+        // one structure of this type, which lives here.
         unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &reply) };
     }
 
-    /// Opens `file` in the process too and returns its number there. The file is closed here before the process goes on, because
-    /// the process could not run it as a program while this one has it open for writing.
+    /// Opens `file` in the process too and returns its descriptor there. The file is closed here
+    /// before the process continues, because the process could not execute it while monobloc has it
+    /// open for writing.
     fn hand_over(&self, notice: &Notice, file: OwnedFd, close_on_exec: bool) -> io::Result<libc::c_int> {
         let file_there = libc::seccomp_notif_addfd {
             id: notice.id,
@@ -204,7 +211,7 @@ impl Listener {
             newfd: 0,
             newfd_flags: if close_on_exec { libc::O_CLOEXEC as u32 } else { 0 },
         };
-        // SAFETY: the kernel reads one structure of this kind, which lives here.
+        // SAFETY: the kernel reads one structure of this type, which lives here.
         let number = unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ADDFD, &file_there) };
         check(number.into())?;
         Ok(number)
@@ -256,7 +263,8 @@ impl Notice {
             let length = (PAGE - from % PAGE).min(PATH_MAX - bytes.len());
             let here = libc::iovec { iov_base: part.as_mut_ptr().cast(), iov_len: length };
             let there = libc::iovec { iov_base: from as *mut libc::c_void, iov_len: length };
-            // SAFETY: the kernel writes at most `length` bytes into a buffer that has as many and lives here.
+            // SAFETY: the kernel writes at most `length` bytes into a buffer of that size, which
+            // lives here.
             let read = unsafe { libc::process_vm_readv(self.thread as libc::pid_t, &here, 1, &there, 1, 0) };
             let part = part.get(..usize::try_from(read).ok().filter(|read| *read > 0)?)?;
             if let Some(end) = part.iter().position(|byte| *byte == 0) {
@@ -268,11 +276,11 @@ impl Notice {
         None
     }
 
-    /// Opens the folder of an entry as the process would, and returns the entry's name. `None` for `.`, `..` and `/`, and
-    /// for a folder that cannot be opened this way.
+    /// Opens the folder of an entry as the process would, and returns the entry's name. `None` for
+    /// `.`, `..` and `/`, and for a folder that cannot be opened this way.
     pub fn place(&self, at: At) -> Option<(OwnedFd, OsString)> {
         let path = PathBuf::from(self.text(at.path)?);
-        // `file_name` drops `.` at the end, with which the kernel refuses these calls.
+        // `file_name` drops a final `.`, with which the kernel refuses these calls.
         let ends_in_dot = path.as_os_str().as_encoded_bytes().rsplit(|byte| *byte == b'/').next() == Some(b".");
         let name = path.file_name().filter(|_| !ends_in_dot)?.to_owned();
         let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(".".as_ref());
@@ -283,12 +291,12 @@ impl Notice {
             open => format!("/proc/{}/fd/{open}", self.thread),
         };
         let base = openat(CWD, base, folder, Mode::empty()).ok()?;
-        // Links of /proc would lead to folders of this program.
+        // Links of /proc would lead to folders of monobloc.
         let opened = openat2(base, above, folder, Mode::empty(), ResolveFlags::NO_MAGICLINKS);
         Some((opened.ok()?, name))
     }
 
-    /// The permissions that the process takes away from what it makes.
+    /// The permissions that the process removes from what it creates.
     pub fn umask(&self) -> Option<u32> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.thread)).ok()?;
         let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;

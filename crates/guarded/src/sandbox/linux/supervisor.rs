@@ -1,9 +1,10 @@
-//! Makes, opens, moves and deletes for a command the entries of folders that also hold protected places.
+//! Creates, opens, moves and deletes entries for a command in folders that also hold protected places.
 //!
-//! Landlock grants rights over a folder with all that is in it, so a command gets none over these folders. The kernel reports
-//! its calls instead, and this program carries out those that name an entry which is not protected. It leaves every other call
-//! to the kernel, which refuses what no rule grants. It reads a path once, opens its folder once and acts in that folder, so a
-//! command gains nothing by changing the path or the folders meanwhile.
+//! Landlock grants rights over a folder with everything in it, so a command gets none over these
+//! folders. The kernel reports its calls instead, and monobloc carries out those that name an
+//! unprotected entry. It leaves every other call to the kernel, which refuses what no rule grants.
+//! It reads a path once, opens its folder once and acts in that folder, so a command gains nothing
+//! by changing the path or the folders meanwhile.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -22,53 +23,57 @@ use tempfile::TempDir;
 use super::super::places::Apart;
 use super::notices::{Answer, At, Listener, Notice, Wish};
 
-/// Maximum number of folders that one command can make in shared folders and fill.
+/// Maximum number of folders that one command can create in shared folders and fill.
 const SPARE_MAX: usize = 32;
-/// The flags that this program takes over when it opens a file for a command.
+/// The flags of a command's call that are kept when its file is opened here.
 const FLAGS_TAKEN: OFlags = OFlags::RWMODE
     .union(OFlags::APPEND)
     .union(OFlags::DSYNC)
     .union(OFlags::SYNC)
     .union(OFlags::NONBLOCK)
     .union(OFlags::from_bits_retain(libc::O_DIRECT as u32));
-/// The flags that it adds, to follow no link and wait for no pipe.
+/// The flags added here, to follow no link and not to wait on pipes.
 const FLAGS_ADDED: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NOCTTY).union(OFlags::NONBLOCK);
-/// The flags with which this program opens a folder.
+/// The flags for opening a folder.
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 pub struct Supervisor {
     places: Apart,
     shared: Vec<Shared>,
-    /// Device and inode of the protected files and folders, because on some disks a name has several spellings.
+    /// Device and inode of the protected files and folders, because on some disks a name has
+    /// several spellings.
     protected: Vec<(u64, u64)>,
     spares: Option<Spares>,
 }
 
-/// A folder in which protected places lie next to what may be changed. It is held open, so that no other gets its inode number.
+/// A folder with both protected and changeable entries. It is held open, so that no other gets its
+/// inode number.
 struct Shared {
     path: PathBuf,
     folder: OwnedFd,
     id: (u64, u64),
 }
 
-/// Empty folders in which the command may change everything. One takes the place of each folder that it makes in a shared
-/// one, because no rule can be added once it runs.
+/// Empty folders in which the command may change everything. One replaces each folder that the
+/// command creates in a shared one, because no rule can be added once the command runs.
 pub struct Spares {
-    /// Held open, because a path to it could lead elsewhere after a command has moved a folder or made a link.
+    /// Held open, because a path to it could lead elsewhere after a command has moved a folder or
+    /// created a link.
     folder: OwnedFd,
     left: usize,
 }
 
-/// An entry that a call names.
+/// An entry named in a call.
 struct Place {
     folder: OwnedFd,
     name: OsString,
-    /// Which shared folder it lies in.
+    /// The shared folder that it lies in, if any.
     shared: Option<usize>,
 }
 
 impl Spares {
-    /// The folders, and the one in `closed` that holds them and is removed when it is dropped; `None` where they cannot be made.
+    /// The folders, and the folder in `closed` that holds them and is removed when dropped; `None`
+    /// where they cannot be created.
     pub fn new(closed: &Path) -> Option<(Spares, TempDir)> {
         remove_left(closed);
         let prefix = format!("spare-{}-", std::process::id());
@@ -85,7 +90,8 @@ impl Spares {
         (0..SPARE_MAX).map(move |number| folder.join(number.to_string()))
     }
 
-    /// Moves the next one to `place` and returns it open; `None` if none is left, or if it cannot be moved there.
+    /// Moves the next one to `place` and returns it open; `None` if none is left or it cannot be
+    /// moved there.
     fn move_to(&mut self, place: &Place) -> Option<OwnedFd> {
         self.left = self.left.checked_sub(1)?;
         let name = self.left.to_string();
@@ -95,7 +101,7 @@ impl Spares {
     }
 }
 
-/// Removes the spare folders that killed processes have left behind.
+/// Removes spare folders left behind by killed processes.
 fn remove_left(closed: &Path) {
     for entry in fs::read_dir(closed).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -120,8 +126,8 @@ impl Supervisor {
         Ok(Supervisor { shared, protected, spares, places })
     }
 
-    /// Answers calls, one at a time, until every process of the command has ended. A thread that calls waits for its answer, so
-    /// at most as many calls wait as the command has threads.
+    /// Answers calls, one at a time, until every process of the command has ended. A calling thread
+    /// waits for its answer, so at most as many calls wait as the command has threads.
     pub fn serve(mut self, listener: &Listener) {
         while let Some(notice) = listener.next() {
             let answer = match self.obey(listener, &notice) {
@@ -133,7 +139,7 @@ impl Supervisor {
         }
     }
 
-    /// Carries a call out; `None` if the kernel is to decide.
+    /// Carries out a call; `None` leaves it to the kernel.
     fn obey(&mut self, listener: &Listener, notice: &Notice) -> Option<Result<Answer, Errno>> {
         let wish = notice.wish()?;
         match wish {
@@ -148,7 +154,7 @@ impl Supervisor {
             Wish::Special { at, mode } => {
                 let (place, mask) = self.shared_place(listener, notice, at)?;
                 let kind = FileType::from_raw_mode(mode & libc::S_IFMT);
-                // A call without a kind makes a file.
+                // A call without a file type creates a regular file.
                 let kind = if mode & libc::S_IFMT == 0 { FileType::RegularFile } else { kind };
                 let may = matches!(kind, FileType::Fifo | FileType::RegularFile);
                 may.then(|| self.make_special(&place, kind, mode & !mask).map(|()| Answer::Done))
@@ -170,7 +176,7 @@ impl Supervisor {
                 let rename = || renameat_with(&from.folder, &from.name, &to.folder, &to.name, flags);
                 Some(both.and_then(|()| done(rename())))
             }
-            // A link that is to be followed, or an open file: the kernel decides.
+            // For a link that is to be followed, or an open file, the kernel decides.
             Wish::HardLink { flags, .. } if flags != 0 => None,
             Wish::HardLink { from, to, .. } => {
                 let [from, to] = self.two(listener, notice, [from, to])?;
@@ -181,15 +187,16 @@ impl Supervisor {
         }
     }
 
-    /// The entry that a call names, and the permissions that are taken away; `None` if it lies in no shared folder.
+    /// The entry named in a call, and the permissions to remove; `None` if it lies in no shared
+    /// folder.
     fn shared_place(&self, listener: &Listener, notice: &Notice, at: At) -> Option<(Place, u32)> {
         let place = self.place(notice, at).filter(|place| place.shared.is_some())?;
         let mask = notice.umask()?;
-        // Only if the process still waits was all this read from it and not from another one with its number.
+        // The data is from this process only if it still waits; otherwise another may have its ID.
         listener.waits(notice).then_some((place, mask))
     }
 
-    /// The two entries that a call names, of which one lies in a shared folder and the other where it may be changed.
+    /// The two entries named in a call, one in a shared folder and the other in a changeable one.
     fn two(&self, listener: &Listener, notice: &Notice, [from, to]: [At; 2]) -> Option<[Place; 2]> {
         let both = [self.place(notice, from)?, self.place(notice, to)?];
         let is_ours =
@@ -223,13 +230,14 @@ impl Supervisor {
         self.protected.contains(&id) || self.shared.iter().any(|one| one.id == id)
     }
 
-    /// Whether the name is protected, in any case of its letters: some disks do not distinguish them.
+    /// Whether the name is protected, ignoring case: some disks do not distinguish it.
     fn stays(&self, folder: &Path, name: &OsStr) -> bool {
         let of_folder = self.places.stays.iter().filter(|path| path.parent() == Some(folder));
         of_folder.filter_map(|path| path.file_name()).any(|stays| stays.eq_ignore_ascii_case(name))
     }
 
-    /// Opens a file, which may be new; `None` for anything else, and for a file that is missing and not to be made.
+    /// Opens a file, which may be new; `None` for anything else, and for a missing file that the
+    /// flags do not create.
     fn open(&self, place: &Place, flags: OFlags, mode: u32) -> Option<Result<Answer, Errno>> {
         if flags.intersects(OFlags::PATH | OFlags::DIRECTORY) {
             return None;
@@ -255,7 +263,7 @@ impl Supervisor {
 
     fn open_again(&self, place: &Place, flags: OFlags) -> Result<OwnedFd, Errno> {
         let file = openat(&place.folder, &place.name, flags & FLAGS_TAKEN | FLAGS_ADDED, Mode::empty())?;
-        // Another entry may have taken the place.
+        // Another entry may have taken its place.
         let about = fstat(&file)?;
         if !is_file(&about) || self.is_protected(&about) {
             return Err(Errno::ACCESS);
@@ -266,8 +274,8 @@ impl Supervisor {
         Ok(file)
     }
 
-    /// Puts a spare folder there. If none is left, or none is on this disk, it makes a folder in which the command may change
-    /// nothing.
+    /// Puts a spare folder there. If none is left, or none is on this disk, creates a folder in
+    /// which the command may change nothing.
     fn make_folder(&mut self, place: &Place, mode: u32) -> Result<(), Errno> {
         self.free(place)?;
         if statat(&place.folder, &place.name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
@@ -290,7 +298,7 @@ fn make(place: &Place, flags: OFlags, mode: u32) -> Result<OwnedFd, Errno> {
     let mode = Mode::from_raw_mode(mode & 0o777);
     let new = flags & FLAGS_TAKEN | FLAGS_ADDED | OFlags::CREATE | OFlags::EXCL;
     let file = openat(&place.folder, &place.name, new, mode)?;
-    // This program's own mask may have taken permissions away.
+    // This process's own umask may have removed permissions.
     fchmod(&file, mode)?;
     Ok(file)
 }

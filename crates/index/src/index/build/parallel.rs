@@ -1,4 +1,4 @@
-//! Processes a list on several threads and hands the results to one writer in batches, because SQLite takes one writer.
+//! Processes a list on several threads and hands the results in batches to one writer, because SQLite allows only one.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -8,12 +8,13 @@ use super::stop;
 use crate::base::Cancel;
 use crate::index::IndexError;
 
-/// Results per thread that may wait to be written: enough to bridge a large file, few enough to bound memory.
+/// Results per thread that may wait to be written: enough to bridge one large file, few enough to
+/// bound memory.
 const WAITING: usize = 32;
 
-/// Calls `read` once per item on at most `threads` threads, each with its own state from `start`, and `write` with batches of at
-/// most `batch` results, in no particular order. Ends early when `write` fails or `cancel` is set; results not written by then
-/// are lost.
+/// Calls `read` once per item on at most `threads` threads, each with its own state from `start`,
+/// and `write` with batches of at most `batch` results, in no particular order. Ends early when
+/// `write` fails or `cancel` is set; unwritten results are then lost.
 pub fn read<'a, I: Sync, T: Send, S>(
     items: &'a [I],
     threads: usize,

@@ -19,7 +19,7 @@ fn refresh(index: &Index) -> Report {
     index.refresh_lexical(&mut |_| {}, &Cancel::new()).unwrap()
 }
 
-/// Everything that can be read from an index, as text.
+/// All data of an index, as text.
 fn contents(index: &Index) -> String {
     let paths = index.paths().unwrap();
     let chunks = paths.iter().flat_map(|p| index.chunks_of_file(p).unwrap());
@@ -46,7 +46,7 @@ enum Edit {
     Write(usize, Vec<(usize, usize)>),
     Delete(usize),
     Rename(usize, usize),
-    /// Back to how all files were some refreshes ago: a revert, or a switch to another branch.
+    /// Return to the state of some refreshes ago: a revert, or a switch to another branch.
     Switch(usize),
 }
 
@@ -71,7 +71,7 @@ fn line(form: usize, name: &str) -> String {
     }
 }
 
-/// The text of every file there is.
+/// The text of each existing file.
 type State = Vec<Option<String>>;
 
 fn state(folder: &Path) -> State {
@@ -92,7 +92,7 @@ fn apply(folder: &Path, edit: &Edit, past: &[State]) {
         Edit::Write(file, lines) => {
             write(folder, FILES[*file], &lines.iter().map(|(form, name)| line(*form, NAMES[*name])).collect::<String>())
         }
-        // Deleting or renaming a file that is not there changes nothing.
+        // Deleting or renaming a missing file changes nothing.
         Edit::Delete(file) => drop(fs::remove_file(folder.join(FILES[*file]))),
         Edit::Rename(from, to) => {
             fs::create_dir_all(folder.join(FILES[*to]).parent().unwrap()).unwrap();
@@ -102,7 +102,7 @@ fn apply(folder: &Path, edit: &Edit, past: &[State]) {
     }
 }
 
-/// Keys of the contents that an index holds now.
+/// Keys of the contents in an index.
 fn vector_keys(index: &Index) -> Vec<i64> {
     let paths = index.paths().unwrap();
     paths.iter().flat_map(|p| index.chunks_of_file(p).unwrap()).map(|chunk| chunk.vector_key).collect()
@@ -125,7 +125,8 @@ proptest! {
             let fresh = Index::open(clean.path()).unwrap();
             refresh(&fresh);
             prop_assert_eq!(contents(&index), contents(&fresh));
-            // No content is embedded twice, wherever it moves and whenever it comes back; and none is left out.
+            // No content is embedded twice, wherever it moves and whenever it returns; and none is
+            // left out.
             met.extend(vector_keys(&index));
             prop_assert_eq!(embed(&index, &mut embedded), chunks);
             prop_assert_eq!(embedded, met.len());
@@ -232,7 +233,7 @@ fn the_most_referenced_file_is_embedded_first() {
     assert!(first.is_some_and(|text| text.contains("zulu")), "the last file by name is the one all others call");
 }
 
-/// A vector of four numbers that depends on the text's letters.
+/// A vector of four numbers derived from the text's letters.
 fn letters(text: &str) -> Vec<f32> {
     let mut counts = [1.0f32; 4];
     text.bytes().for_each(|b| counts[b as usize % 4] += 1.0);
@@ -294,7 +295,7 @@ fn content_written_under_the_same_size_and_time_is_read_again() {
     let index = Index::open(folder.path()).unwrap();
     refresh(&index);
     std::thread::sleep(Duration::from_millis(50));
-    // The stamps of files that had just been written are stored now.
+    // The stamps of recently written files are stored by now.
     assert_eq!(refresh(&index).parsed, 0);
     let time = fs::metadata(folder.path().join("a.py")).unwrap().modified().unwrap();
     let set_back = || {
@@ -305,14 +306,14 @@ fn content_written_under_the_same_size_and_time_is_read_again() {
     set_back();
     assert_eq!(index.status(None).unwrap().changed, ["a.py"]);
     assert_eq!(refresh(&index).parsed, 1);
-    // Another file takes the place of one, as editors and `mv` do it.
+    // Another file replaces one, as with editors and `mv`.
     write(folder.path(), "new", "def third():\n    pass\n");
     fs::rename(folder.path().join("new"), folder.path().join("a.py")).unwrap();
     set_back();
     refresh(&index);
     let names: Vec<String> = index.file_symbols("a.py").unwrap().into_iter().map(|symbol| symbol.name).collect();
     assert!(names.contains(&"third".to_owned()), "{names:?}");
-    // A touched file with the old content is not behind.
+    // A file that was touched but has its old content is not outdated.
     set_back();
     assert_eq!(index.status(None).unwrap().changed, Vec::<String>::new());
 }

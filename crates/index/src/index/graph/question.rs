@@ -1,4 +1,4 @@
-//! Answers what people ask about a symbol: which one they mean, whom it reaches, and what is not known about it.
+//! Answers questions about a symbol: which one is meant, which symbols it reaches, and what is unknown about it.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ pub enum View {
     Callers,
     /// Definitions that it calls.
     Callees,
-    /// Definitions that a change of it may break.
+    /// Definitions that changing it may break.
     Impact,
 }
 
@@ -33,7 +33,7 @@ pub enum Unclear {
     Ambiguous {
         symbol: String,
         count: usize,
-        /// The first of them: how to name it, and what and where it is.
+        /// The first candidates: an unambiguous name, and the kind and place.
         candidates: Vec<(String, String)>,
     },
 }
@@ -59,7 +59,7 @@ pub struct Unresolved {
 }
 
 impl Unresolved {
-    /// The reference as fronts print it in JSON.
+    /// The reference as front ends print it in JSON.
     pub fn row(&self) -> Value {
         json!({ "name": self.name, "path": self.path, "line": self.line, "unknown": self.reason })
     }
@@ -98,7 +98,7 @@ impl Graph {
         }
     }
 
-    /// A neighbour as fronts print it in JSON.
+    /// A neighbour as front ends print it in JSON.
     pub fn row(&self, near: &Neighbour, steps: usize, confidence: f64) -> Value {
         let node = &near.node;
         json!({
@@ -115,10 +115,10 @@ impl Graph {
 }
 
 impl Index {
-    /// Calls of the symbol's name whose target is not known: each may be another caller.
+    /// Calls of the symbol's name whose target is unknown: each may be another caller.
     pub fn perhaps_called(&self, graph: &Graph, symbol: &str) -> Result<Vec<Unresolved>, IndexError> {
         let Some(name) = graph.named(symbol).first().map(|node| node.name.clone()) else { return Ok(Vec::new()) };
-        // Calls that are known to lead out of the project cannot be callers.
+        // Calls that leave the project cannot be callers.
         let open = |reason: &str| {
             !["outside the project", "not declared in the project"].iter().any(|out| reason.contains(out))
         };
@@ -126,7 +126,7 @@ impl Index {
         Ok(unknown.map(|(path, line, reason)| Unresolved { name: name.clone(), path, line, reason }).collect())
     }
 
-    /// Calls made by the symbol whose target is not known.
+    /// Calls made by the symbol whose target is unknown.
     pub fn calls_nowhere(&self, graph: &Graph, symbol: &str) -> Result<Vec<Unresolved>, IndexError> {
         let sources: Vec<i64> = graph.named(symbol).into_iter().map(|node| node.id).collect();
         let unknown = self.unresolved_from(&sources)?.into_iter();

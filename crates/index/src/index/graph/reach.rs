@@ -1,4 +1,4 @@
-//! Searches the graph over several steps: the impact of a change, the path between two symbols, nearby chunks.
+//! Searches the graph over several steps: impact of a change, path between two symbols, nearby chunks.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -9,13 +9,13 @@ use petgraph::visit::EdgeRef;
 use super::{Graph, Neighbour};
 use crate::index::resolve::EdgeKind;
 
-/// Edges that carry the impact of a change, and that a path may follow.
+/// Edges along which a change has impact, and which a path may follow.
 const USES: &[EdgeKind] = &[EdgeKind::Calls, EdgeKind::References, EdgeKind::Extends, EdgeKind::Imports];
 
-/// A symbol found some steps away.
+/// A symbol reached in one or more steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reached {
-    /// The symbol, with the edge that led to it.
+    /// The symbol, and the edge that led to it.
     pub near: Neighbour,
     pub steps: usize,
     /// Product of the confidences along the path.
@@ -67,7 +67,8 @@ impl Graph {
         found
     }
 
-    /// Symbols one step beyond `at`, which is `steps` steps from the start and reached with `confidence`; most certain first.
+    /// Symbols one step beyond `at`, which is `steps` steps from the start and was reached with
+    /// `confidence`; most certain first.
     fn onward(
         &self,
         (at, steps, confidence): (NodeIndex, usize, f64),
@@ -92,8 +93,8 @@ impl Graph {
         next
     }
 
-    /// The shortest path from one symbol to another: over calls if there is one, else also over references, bases and imports.
-    /// Empty if there is none.
+    /// The shortest path from one symbol to another: along calls if possible, else also along
+    /// references, bases and imports. Empty if there is none.
     pub fn path(&self, from: &str, to: &str, steps_max: usize) -> Vec<Reached> {
         let ends: HashSet<i64> = self.named(to).into_iter().map(|node| node.id).collect();
         let calls = self.shortest(from, &ends, &[EdgeKind::Calls], steps_max);
@@ -104,7 +105,7 @@ impl Graph {
         let reach = Reach { steps_max, count_max: usize::MAX };
         let reached = self.within(from, Direction::Outgoing, kinds, reach);
         let end = reached.iter().find(|one| ends.contains(&one.near.node.id));
-        // Every symbol is reached once, from one that is a step nearer to the start.
+        // Every symbol is reached once, from one that is a step closer to the start.
         let back = |later: &&Reached| reached.iter().find(|one| one.near.node.id == later.by_id);
         let mut path: Vec<Reached> = std::iter::successors(end, back).cloned().collect();
         path.reverse();
@@ -141,9 +142,11 @@ impl Graph {
         found
     }
 
-    /// Chunks of the symbols one step away, by id. Modules are left out, because a file is near everything in it.
+    /// Chunks of the symbols one step away, by id. Modules are left out, because a file is near
+    /// everything in it.
     fn linked_chunks(&self, at: NodeIndex) -> Vec<i64> {
-        /// A symbol with more links than this (a logger, a base type) is near everything, so its links say nothing.
+        /// A symbol with more links than this (a logger, a base type) is near everything, so its
+        /// links carry no information.
         const LINKS_MAX: usize = 64;
         let links: Vec<NodeIndex> = self.graph.neighbors_undirected(at).take(LINKS_MAX + 1).collect();
         if links.len() > LINKS_MAX {

@@ -9,8 +9,8 @@ use super::{Graph, Node};
 use crate::index::resolve::EdgeKind;
 
 impl Graph {
-    /// Symbols that `symbol` refers to: a name, `Container.name` or `Container::name`; `path::name` and `path:line` select by
-    /// file, a path alone is the file's module.
+    /// Symbols that `symbol` refers to: a name, `Container.name` or `Container::name`; `path::name`
+    /// and `path:line` select by file; a path alone is the file's module.
     pub fn named(&self, symbol: &str) -> Vec<&Node> {
         self.indices(symbol).into_iter().map(|at| &self.graph[at]).collect()
     }
@@ -58,8 +58,8 @@ impl Graph {
         self.graph.node_indices().filter(around).min_by_key(|at| self.graph[*at].end - self.graph[*at].start)
     }
 
-    /// Symbols that a name may refer to, each with its handle; overloads, and a type and a value of one name, are one entry.
-    /// With at most one entry the name is unambiguous.
+    /// Symbols that a name may refer to, each with its handle. Overloads, and a type and a value of
+    /// the same name, are one entry. With at most one entry the name is unambiguous.
     pub fn candidates(&self, symbol: &str) -> Vec<(String, &Node)> {
         let mut found: Vec<(String, &Node)> = Vec::new();
         for node in self.named(symbol) {
@@ -95,8 +95,8 @@ impl Graph {
     }
 }
 
-/// Distance of two names: edits, or 1 plus a quarter of the difference in length if one contains the other (0 if they are
-/// equal); `None` if they are not similar.
+/// Distance of two names: edits, or 1 plus a quarter of the difference in length if one contains
+/// the other (0 if equal); `None` if they are not similar.
 fn distance(name: &str, wanted: &str) -> Option<usize> {
     let longer = name.len().abs_diff(wanted.len());
     if wanted.len() >= 3 && (name.contains(wanted) || (name.len() >= 3 && wanted.contains(name))) {

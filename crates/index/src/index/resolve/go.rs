@@ -1,11 +1,12 @@
-//! Resolves Go packages: a folder is a package, found by the path of its module, and its files share their names.
+//! Resolves Go packages: a folder is a package, found by its module path, and its files share their names.
 
 use super::names::Meaning;
 use super::project::Project;
 use crate::index::paths::{folder_of, join};
 use crate::index::syntax::{Definition, Kind};
 
-/// Methods of the standard library: a call by such a name on an unknown receiver seldom means a method of the project.
+/// Methods of the standard library: a call to such a name on an unknown receiver rarely means a
+/// method of the project.
 pub(super) const COMMON_METHODS: &str = "\
     Add Close Done Error Errorf Fatal Fatalf Format Get Helper Len Less Load Lock Log Logf Next Parse Print Printf \
     Println RLock RUnlock Read Run Scan Set Store String Swap Unlock Wait Write WriteString";
@@ -24,7 +25,8 @@ pub(super) fn module(path: &str, text: &str) -> Option<(String, String)> {
 }
 
 impl Project<'_> {
-    /// The files of the package that an import names, by path; tests last, since others cannot see them.
+    /// The files of the imported package, by path; tests last, because other packages cannot see
+    /// them.
     pub(super) fn go_package(&self, source: &str) -> &[usize] {
         // Modules may be nested: the one with the longest path contains the package.
         let inside = self.go_modules.iter().filter_map(|(folder, path)| {
@@ -45,7 +47,7 @@ impl Project<'_> {
         self.go_folders.get(folder_of(&self.files[file].path)).map_or(&[], Vec::as_slice)
     }
 
-    /// A definition at the top of any file of the same package.
+    /// A top-level definition in any file of the same package.
     pub(super) fn go_name(&self, file: usize, name: &str) -> Option<Meaning> {
         self.in_package(file, name, |definition| definition.kind != Kind::Method)
     }

@@ -22,7 +22,8 @@ use super::syntax::{Outline, ReferenceKind};
 
 /// Confidence of a name found in the same file, by scope.
 const IN_SCOPE: f64 = 1.0;
-/// Confidence of a name found through an import and its re-exports, or of a member of a known class.
+/// Confidence of a name found through an import and its re-exports, or of a member of a known
+/// class.
 const BY_IMPORT: f64 = 0.95;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -68,7 +69,7 @@ pub struct Edge {
     pub at_load: bool,
 }
 
-/// A reference whose target is not known, kept so that "no callers" is never confused with "unknown".
+/// A reference whose target is unknown, kept so that "no callers" is never confused with "unknown".
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unresolved {
     pub source: i64,
@@ -92,7 +93,7 @@ impl Resolution {
     }
 
     fn edge(&mut self, source: i64, target: i64, kind: EdgeKind, confidence: f64, reason: &'static str, line: usize) {
-        // A function may call itself; no other edge leads from a symbol to itself.
+        // A function may call itself; no other edge connects a symbol with itself.
         if source != target || kind == EdgeKind::Calls {
             self.edges.push(Edge { source, target, kind, confidence, reason, line, at_load: false });
         }
@@ -103,8 +104,8 @@ impl Resolution {
     }
 }
 
-/// Hash of everything in a file that edges of other files may depend on: definitions, values of local names, bases, exports
-/// and imports. For a manifest it is `content`, the hash of its text.
+/// Hash of everything in a file on which other files' edges may depend: definitions, values of
+/// local names, bases, exports and imports. For a manifest it is `content`, the hash of its text.
 pub fn interface(path: &str, outline: &Outline, content: i64) -> i64 {
     if is_manifest(path) {
         return content;
@@ -113,8 +114,9 @@ pub fn interface(path: &str, outline: &Outline, content: i64) -> i64 {
     for (definition, id) in outline.definitions.iter().zip(ids::symbols(path, outline)) {
         text.push_str(&format!("{id} {} {:?} {:?};", definition.exported, definition.container, definition.typing));
     }
-    // The values of local names decide what functions without a written type return. Their lines shift with every edit, so only
-    // two facts of them count: whether a name is still bound at the end of its definition, and which of two is the inner one.
+    // The values of local names decide what functions without a declared return type return. Their
+    // lines shift with every edit, so only two facts count: whether a name is still bound at the
+    // end of its definition, and which of two is the inner one.
     let mut counts: HashMap<(Option<usize>, &str), usize> = HashMap::new();
     outline.bindings.iter().for_each(|b| *counts.entry((b.inside, b.name.as_str())).or_default() += 1);
     for binding in &outline.bindings {

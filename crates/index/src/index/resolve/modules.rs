@@ -28,7 +28,7 @@ impl Project<'_> {
         }
     }
 
-    /// The file of the module that an import source names: `./x`, `crate::a::b`.
+    /// The file of the module named by an import source: `./x`, `crate::a::b`.
     pub fn module(&self, file: usize, source: &str) -> Option<usize> {
         match self.files[file].language.as_str() {
             "python" => return self.python_module(file, source),
@@ -75,8 +75,8 @@ impl Project<'_> {
         let path = &self.files[file].path;
         let below = path.strip_suffix(".rs")?;
         let (beside, stem) = below.rsplit_once('/').unwrap_or(("", below));
-        // `mod.rs`, `lib.rs` and `main.rs` have their children next to them, all others in a folder of their name; the other place is
-        // tried second.
+        // `mod.rs`, `lib.rs` and `main.rs` have their children next to them, other files in a
+        // folder of the same name; the other place is tried second.
         let folders = if matches!(stem, "mod" | "lib" | "main") { [beside, below] } else { [below, beside] };
         let candidates = folders.into_iter().flat_map(|f| ["", "/mod"].map(|end| join(f, &format!("{name}{end}.rs"))));
         candidates.filter_map(|path| self.by_path.get(path.as_str()).copied()).find(|child| *child != file)
@@ -84,7 +84,7 @@ impl Project<'_> {
 
     /// The root file of the crate a Rust file belongs to.
     pub(super) fn crate_root(&self, file: usize) -> usize {
-        /// Modules nest a few levels.
+        /// Modules rarely nest deeper than a few levels.
         const DEPTH_MAX: usize = 64;
         let up = std::iter::successors(Some(file), |at| self.parents.get(at).copied());
         up.take(DEPTH_MAX).last().unwrap_or(file)

@@ -1,11 +1,12 @@
-//! Resolves names: by scope, through imports and re-exports, and as members of types.
+//! Resolves names by scope, through imports and re-exports, and as members of types.
 
 use std::borrow::Cow;
 
 use super::project::{Memo, Project};
 use crate::index::syntax::{Import, Kind, ReferenceKind};
 
-/// A definition: position of its file in the project, and its position in that file's `Outline::definitions`.
+/// A definition: the position of its file in the project, and its position in that file's
+/// `Outline::definitions`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Symbol {
     pub file: usize,
@@ -15,7 +16,7 @@ pub struct Symbol {
 /// The target of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Meaning {
-    /// The module that is this file.
+    /// The module of this file.
     File(usize),
     Symbol(Symbol),
 }
@@ -30,8 +31,8 @@ impl Meaning {
 const CHAIN_MAX: usize = 32;
 
 impl Project<'_> {
-    /// Looks a name up in `from` and in the definitions around it, up to the top of the file.
-    /// An error if a parameter or local variable of that name hides outer definitions.
+    /// Looks a name up in `from` and the definitions around it, up to the top of the file. Fails if
+    /// a parameter or local variable of that name hides outer definitions.
     pub(super) fn scoped(&self, file: usize, from: Option<usize>, name: &str) -> Result<Option<Meaning>, String> {
         for scope in self.around(file, from) {
             if let Some(found) = self.declared_in(file, scope, name) {
@@ -44,7 +45,7 @@ impl Project<'_> {
         Ok(None)
     }
 
-    /// Like `scoped`, without looking at local names.
+    /// Like `scoped`, ignoring local names.
     pub(super) fn declared_around(&self, file: usize, from: Option<usize>, name: &str) -> Option<Meaning> {
         self.around(file, from).find_map(|scope| self.declared_in(file, scope, name))
     }
@@ -63,7 +64,7 @@ impl Project<'_> {
         best.map(|d| Meaning::symbol(file, *d))
     }
 
-    /// A name that an import of the file binds.
+    /// A name bound by an import of the file.
     pub(super) fn imported_as(&self, file: usize, name: &str) -> Option<Meaning> {
         self.once(false, file, name, |project| {
             let imports = &project.files[file].outline.imports;
@@ -113,7 +114,7 @@ impl Project<'_> {
             let everything =
                 exports.iter().filter(|e| e.name == "*").filter_map(|e| project.holder(file, e.source.as_deref()?));
             let target = everything.filter(|_| name != "default").find_map(|holder| project.inside(holder, name));
-            // `require` of a file that assigns to `exports` gives the whole module.
+            // `require` of a file that assigns to `exports` returns the whole module.
             target
                 .or_else(|| (name == "default" && !rust && !exports.is_empty()).then_some(Meaning::File(file)))
                 .or_else(|| project.imported_as(file, name).filter(|_| rust))
@@ -142,7 +143,8 @@ impl Project<'_> {
         }
     }
 
-    /// The source of a Rust import as seen from the top of its file: `self` for `super` in an inline `mod tests`.
+    /// The source of a Rust import as seen from the top of its file: `self` for `super` in an
+    /// inline `mod tests`.
     pub(super) fn path_from_top<'i>(&self, file: usize, import: &'i Import) -> Cow<'i, str> {
         let supers = import.source.split("::").take_while(|piece| *piece == "super").count();
         let definitions = self.files[file].outline.definitions.iter();
@@ -156,7 +158,8 @@ impl Project<'_> {
         }
     }
 
-    /// The target of an import source: a module, or in Rust also an enum whose variants are imported.
+    /// The target of an import source: a module, or in Rust also an enum whose variants are
+    /// imported.
     fn holder(&self, file: usize, source: &str) -> Option<Meaning> {
         if self.is_rust(file) { self.rust_path(file, source) } else { self.module(file, source).map(Meaning::File) }
     }
@@ -201,7 +204,7 @@ impl Project<'_> {
         found.or_else(|| self.type_called(file, name).filter(|_| self.is_queried(file)))
     }
 
-    /// The class, impl or object that `this` or `self` means inside `from`.
+    /// The class, impl or object that `this` or `self` refers to inside `from`.
     pub(super) fn holder_of_self(&self, file: usize, from: Option<usize>) -> Option<Meaning> {
         self.around(file, from).flatten().find_map(|at| {
             let definition = &self.files[file].outline.definitions[at];
@@ -213,15 +216,16 @@ impl Project<'_> {
         })
     }
 
-    /// A member of a definition or of its bases, in order of distance; true if it was inherited. `of_bases` leaves out the
-    /// definition itself.
+    /// A member of a definition or of its bases, nearest first; true if it was inherited.
+    /// `of_bases` leaves out the definition itself.
     pub(super) fn member_of(&self, holder: Meaning, name: &str, of_bases: bool) -> Option<(Meaning, bool)> {
         let mut waiting = vec![holder];
         for step in 0..CHAIN_MAX {
             let Meaning::Symbol(Symbol { file, at }) = *waiting.get(step)? else { continue };
             let definitions = &self.files[file].outline.definitions;
             let own = &definitions[at];
-            // A Rust type has its members in impl blocks of its name, here or in another file of the crate.
+            // A Rust type has its members in impl blocks with its name, here or in another file of
+            // the crate.
             let blocks: Vec<(usize, usize)> = if self.is_rust(file) && own.kind.has_members() {
                 let same_name = self.called(&own.name).into_iter();
                 let same_crate = same_name.filter(|(f, _)| self.crate_root(*f) == self.crate_root(file));
@@ -248,7 +252,8 @@ impl Project<'_> {
                     let target = match base.receiver.as_deref().filter(|_| !self.is_rust(f)) {
                         Some(receiver) => match self.by_bare_name(f, receiver) {
                             Some(Meaning::File(module)) => self.exported(module, &base.name),
-                            // Not `member_of`, which would look into its bases and come back to this one.
+                            // Not `member_of`, which would look into its bases and return to this
+                            // one.
                             Some(Meaning::Symbol(Symbol { file: f, at: d })) => {
                                 self.members.get(&(f, Some(d), &base.name)).map(|m| Meaning::symbol(f, m[0]))
                             }
@@ -263,7 +268,8 @@ impl Project<'_> {
         None
     }
 
-    /// Runs a look-up and stores its result. `None` if the same look-up is running already or has failed in this query.
+    /// Runs a lookup and caches its result. `None` if the same lookup is already running or has
+    /// failed in this query.
     fn once(
         &self,
         exported: bool,

@@ -1,4 +1,4 @@
-//! Holds the outlines of all files and the tables in which names are looked up.
+//! The outlines of all files, and the tables for looking up names.
 
 use std::cell::RefCell;
 
@@ -20,7 +20,8 @@ pub struct Facts {
     pub outline: Outline,
 }
 
-/// All files of a project. Positions in `files` name them; positions in `Outline::definitions` name definitions.
+/// All files of a project. Positions in `files` identify files; positions in `Outline::definitions`
+/// identify definitions.
 pub struct Project<'a> {
     pub files: &'a [Facts],
     pub(super) by_path: HashMap<&'a str, usize>,
@@ -32,7 +33,7 @@ pub struct Project<'a> {
     pub(super) imports: HashMap<(usize, &'a str), Vec<usize>>,
     /// Positions in `Outline::exports`, by (file, exported name).
     pub(super) exports: HashMap<(usize, &'a str), Vec<usize>>,
-    /// Parameters and local variables: (file, definition around it, name).
+    /// Parameters and local variables, by (file, definition around it, name).
     pub(super) locals: HashSet<(usize, usize, &'a str)>,
     bindings: HashMap<(usize, &'a str), Vec<usize>>,
     /// For a Rust file, the file whose `mod name;` includes it.
@@ -61,7 +62,8 @@ fn crate_name(path: &str, text: &str) -> Option<(String, String)> {
     Some((folder.trim_end_matches('/').to_owned(), name.as_str()?.to_owned()))
 }
 
-/// Names being looked up and names found, for `once`: barrels may import each other in circles.
+/// Names being looked up and names found, for `once`: index files may re-export each other in
+/// cycles.
 #[derive(Default)]
 pub(super) struct Memo {
     pub found: HashMap<(bool, usize, String), Meaning>,
@@ -179,31 +181,34 @@ impl<'a> Project<'a> {
             || self.files[one].language == self.files[other].language
     }
 
-    /// The definitions of that name, at most 256: among more, the right one cannot be found, and searching them is slow.
+    /// The definitions of that name, at most 256: among more, the right one cannot be determined,
+    /// and searching them is slow.
     pub(super) fn called(&self, name: &str) -> Vec<(usize, usize)> {
         const CANDIDATES_MAX: usize = 256;
         let all = self.by_name.get(name).map(Vec::as_slice).unwrap_or_default();
         all.iter().copied().take(CANDIDATES_MAX).collect()
     }
 
-    /// A definition and those around it, innermost first; last the file (`None`).
+    /// A definition and those around it, innermost first, ending with the file (`None`).
     pub(super) fn around(&self, file: usize, from: Option<usize>) -> impl Iterator<Item = Option<usize>> {
         let definitions = &self.files[file].outline.definitions;
         std::iter::successors(Some(from), move |scope| scope.map(|at| definitions[at].container))
     }
 
-    /// The binding of a local name on a line inside a definition: the innermost one that covers the line.
+    /// The binding of a local name on a line inside a definition: the innermost one that covers the
+    /// line.
     pub(super) fn binding(&self, file: usize, from: Option<usize>, name: &str, line: usize) -> Option<&'a Binding> {
         let outline = &self.files[file].outline;
         let known = self.bindings.get(&(file, name))?;
         for scope in self.around(file, from) {
             let here = known.iter().rev().map(|at| &outline.bindings[*at]);
             let covers = here.filter(|b| b.inside == scope && (b.start..=b.end).contains(&line));
-            // Of nested blocks the inner one is shorter; of two bindings of one block the later one counts.
+            // Of nested blocks the inner one is shorter; of two bindings in one block the later one
+            // counts.
             if let Some(found) = covers.min_by_key(|b| b.end.saturating_sub(b.start)) {
                 return Some(found);
             }
-            // A definition of that name further in hides what is bound outside it.
+            // A definition of that name further in hides an outer binding.
             if self.members.contains_key(&(file, scope, name)) {
                 return None;
             }
@@ -211,7 +216,8 @@ impl<'a> Project<'a> {
         None
     }
 
-    /// The target, inside a definition, of a name declared or imported in a file; ignores parameters and local variables.
+    /// The target, inside a definition, of a name declared or imported in a file; ignores
+    /// parameters and local variables.
     pub fn in_scope(&self, file: usize, from: Option<usize>, name: &str) -> Option<Meaning> {
         self.declared_around(file, from, name).or_else(|| self.imported_as(file, name))
     }
@@ -220,12 +226,12 @@ impl<'a> Project<'a> {
         self.imports.contains_key(&(file, name))
     }
 
-    /// The definition of the same name that is a value: a type and a value may share a name.
+    /// The value definition of the same name: a type and a value may share a name.
     pub(super) fn as_value(&self, target: Meaning) -> Meaning {
         self.sibling(target, |kind| !matches!(kind, Kind::Interface | Kind::Type))
     }
 
-    /// The definition of the same name that is a type: a type and a value may share a name.
+    /// The type definition of the same name: a type and a value may share a name.
     pub(super) fn as_type(&self, target: Meaning) -> Meaning {
         self.sibling(target, |kind| {
             matches!(kind, Kind::Interface | Kind::Type | Kind::Class | Kind::Enum | Kind::Module)
@@ -242,7 +248,7 @@ impl<'a> Project<'a> {
         other.map_or(target, |d| Meaning::symbol(file, *d))
     }
 
-    /// The definitions of the same name in the same container, itself included.
+    /// The definitions of the same name in the same container, including itself.
     fn same_named(&self, file: usize, at: usize) -> &[usize] {
         let own = &self.files[file].outline.definitions[at];
         self.members.get(&(file, own.container, own.name.as_str())).map_or(&[], Vec::as_slice)

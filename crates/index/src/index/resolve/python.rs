@@ -1,4 +1,4 @@
-//! Resolves Python imports: which file a module name means, and what a module exports.
+//! Resolves Python imports: the file of a module name, and the names that a module exports.
 
 use super::names::Meaning;
 use super::project::Project;
@@ -7,7 +7,8 @@ use crate::index::syntax::Import;
 
 /// Longest chain of parts in `a.b.c.d` that is followed.
 const PARTS_MAX: usize = 16;
-/// Methods of built-in types: a call by such a name on an unknown receiver seldom means a method of the project.
+/// Methods of built-in types: a call to such a name on an unknown receiver rarely means a method of
+/// the project.
 pub(super) const COMMON_METHODS: &str = "\
     as_posix copy count debug decode difference discard encode endswith error exception exists findall finditer format \
     fullmatch group groups index info intersection is_dir is_file isdigit issubset items lower lstrip mkdir partition \
@@ -25,8 +26,8 @@ impl Project<'_> {
             let folder = (1..dots).try_fold(own, |folder, _| (!folder.is_empty()).then(|| folder_of(folder)))?;
             return self.python_file(folder, &below);
         }
-        // First the folder that contains the file's package (for a script its own folder), then the root and `src`, then all folders
-        // that contain packages.
+        // First the folder that contains the file's package (for a script its own folder), then the
+        // root and `src`, then all folders with packages.
         let begin = self.package_root(own);
         let everywhere = self.python_roots.iter().map(String::as_str);
         let roots = [begin, "", "src"].into_iter().chain(everywhere);
@@ -43,7 +44,7 @@ impl Project<'_> {
         package.or_else(|| module().filter(|_| !below.is_empty()))
     }
 
-    /// The folder above the outermost package around `folder`.
+    /// The parent folder of the outermost package around `folder`.
     fn package_root<'p>(&self, folder: &'p str) -> &'p str {
         let is_package = |folder: &str| self.by_path.contains_key(format!("{folder}/__init__.py").as_str());
         let mut at = folder;
@@ -62,7 +63,8 @@ impl Project<'_> {
         self.python_roots = roots;
     }
 
-    /// The target of a name for importers of the module: a definition, an import of the module, or a submodule of the package.
+    /// The target of a name for importers of the module: a definition, an import of the module, or
+    /// a submodule of the package.
     pub(super) fn python_exported(&self, file: usize, name: &str) -> Option<Meaning> {
         self.by_bare_name(file, name).or_else(|| self.python_submodule(file, name))
     }
@@ -80,12 +82,12 @@ impl Project<'_> {
             return module.map(Meaning::File);
         }
         let named = module.and_then(|module| self.exported(module, &import.name));
-        // A folder without `__init__` is a package too.
+        // A folder without `__init__` is also a package.
         let dot = if import.source.ends_with('.') { "" } else { "." };
         named.or_else(|| self.python_module(file, &format!("{}{dot}{}", import.source, import.name)).map(Meaning::File))
     }
 
-    /// Resolves `a.b.c` inside `from`: each part is looked up in what the part before it means.
+    /// Resolves `a.b.c` inside `from`, looking up each part in the target of the previous one.
     pub(super) fn dotted(&self, file: usize, from: Option<usize>, path: &str) -> Option<Meaning> {
         let mut parts = path.split('.').take(PARTS_MAX);
         let first = parts.next()?;

@@ -1,4 +1,4 @@
-//! Answers single questions about names, for callers that follow one name instead of building all edges.
+//! Answers single queries about names, for callers that follow one name instead of building all edges.
 
 use super::names::{Meaning, Symbol};
 use super::project::Project;
@@ -6,14 +6,15 @@ use super::references;
 use crate::index::syntax::{Reference, ReferenceKind};
 
 impl Project<'_> {
-    /// The target of a name that its own file does not declare: a name of the same Go package, or an imported one.
+    /// The target of a name that its own file does not declare: a name in the same Go package, or
+    /// an imported name.
     pub fn free(&self, file: usize, name: &str) -> Option<Meaning> {
         let package = if self.is_go(file) { self.go_name(file, name) } else { None };
         package.or_else(|| self.imported_as(file, name))
     }
 
-    /// The possible meanings of `receiver.name`: the target, then the alias that leads to it. The type of the receiver is known only if
-    /// the outline has the reference.
+    /// The possible meanings of `receiver.name`: the target, then the alias that leads to it. The
+    /// receiver's type is known only if the outline has the reference.
     pub fn member(
         &self,
         file: usize,
@@ -27,7 +28,8 @@ impl Project<'_> {
         let own = |r: &&Reference| r.name == name && r.from == from && r.receiver.is_some();
         let alike = |r: &&Reference| own(r) && r.receiver.as_ref() == Some(receiver) && r.line <= line;
         let here = |r: &&Reference| own(r) && r.line == line && r.kind == ReferenceKind::Call;
-        // The outline has equal references once, at their first line; calls are preferred to other uses.
+        // The outline has equal references once, at their first line; calls are preferred to other
+        // uses.
         let known = all.iter().filter(alike).max_by_key(|r| (r.kind == ReferenceKind::Call, r.line));
         let known = known.or_else(|| all.iter().find(here).filter(|_| all.iter().filter(here).count() == 1));
         if let Some(known) = known {
@@ -45,8 +47,8 @@ impl Project<'_> {
         Ok(vec![references::untyped_meaning(self, file, &reference)?])
     }
 
-    /// Replaces the method's own receiver name at the beginning of a receiver by `self`, as the outline does: `self.store` for
-    /// `s.store`.
+    /// Replaces the method's own receiver name at the beginning of a receiver with `self`, as the
+    /// outline does: `self.store` for `s.store`.
     fn as_self(&self, file: usize, from: Option<usize>, receiver: &str) -> String {
         let definition = from.map(|at| &self.files[file].outline.definitions[at]);
         let own = match self.files[file].language.as_str() {
@@ -64,7 +66,7 @@ impl Project<'_> {
         }
     }
 
-    /// Whether types of the language's standard library have methods of that name.
+    /// Whether the language's standard library has methods of that name.
     pub fn is_common(&self, file: usize, name: &str) -> bool {
         references::is_common(&self.files[file].language, name)
     }
@@ -85,7 +87,8 @@ impl Project<'_> {
         all
     }
 
-    /// A base of the member's type that is not in the project, if there is one: it may prescribe the name of the member.
+    /// A base of the member's type outside the project, if any: it may prescribe the name of the
+    /// member.
     pub fn foreign_base(&self, symbol: Symbol) -> Option<String> {
         let outline = &self.files[symbol.file].outline;
         let container = outline.definitions[symbol.at].container?;

@@ -34,7 +34,7 @@ pub(super) fn refer<'a>(project: &Project<'a>, file: usize, reference: &'a Refer
                 out.edge(source, project.target_id(by), EdgeKind::References, confidence, "alias", reference.line);
             }
         }
-        // An unresolved use is a parameter, a keyword or a property, which nobody looks for.
+        // An unresolved use is a parameter, a keyword or a property, which no query asks for.
         Err(_) if reference.kind == ReferenceKind::Use => {}
         Err(reason) => out.lost(source, &reference.name, kind, reference.line, reason),
     }
@@ -63,7 +63,7 @@ pub(super) fn meanings<'a>(
     Ok([Some(found.target), found.by].into_iter().flatten().collect())
 }
 
-/// The possible meaning of `receiver.name`, for a reference whose receiver is known only as text.
+/// The possible meaning of `receiver.name` when the receiver is known only as text.
 pub(super) fn untyped_meaning(project: &Project, file: usize, reference: &Reference) -> Result<Meaning, String> {
     Ok(member(project, file, reference, reference.receiver.as_deref().unwrap_or_default())?.target)
 }
@@ -152,7 +152,8 @@ fn member(project: &Project, file: usize, reference: &Reference, receiver: &str)
     }
 }
 
-/// Methods of built-in types: a call by such a name on an unknown receiver seldom means a method of the project.
+/// Methods of built-in types: a call to such a name on an unknown receiver rarely means a method of
+/// the project.
 const COMMON_METHODS: &str = "\
     add all and_then any append apply as_ref as_str at bind call catch chars clear clone close collect concat contains \
     delete end entries entry eq err exec expect extend filter finally find first flat flush fmt forEach from get has \

@@ -12,22 +12,22 @@ use super::project::Project;
 use crate::index::syntax::types::{Binding, Callable, Field, Generic, Type, Typing, Value};
 use crate::index::syntax::{Definition, Kind};
 
-/// Deepest nesting of types that is followed; deeper ones come from generics that refer to themselves.
+/// Deepest nesting of types that is followed; deeper nesting comes from self-referential generics.
 const DEPTH_MAX: usize = 40;
-/// Maximum number of steps spent on one query: some types of libraries are programs.
+/// Maximum number of steps for one query: some library types are programs in themselves.
 const STEPS_MAX: usize = 4_000;
-/// Parts of a union that are looked at.
+/// Maximum number of union members considered.
 const PARTS_MAX: usize = 24;
 
 /// The type of a value.
 #[derive(Clone, Debug)]
 pub(super) enum Ty<'a> {
     Unknown,
-    /// Text, numbers, types of other packages: none of its members is in the project.
+    /// Text, numbers, other packages' types: none of its members is in the project.
     Outside,
     /// A class or interface, with its type arguments.
     Instance(usize, usize, Rc<[Ty<'a>]>),
-    /// The thing itself: a module, class, function, enum.
+    /// The thing itself: a module, class, function or enum.
     Itself(Meaning),
     /// An object type as written.
     Shape(&'a [Field], Rc<Scope<'a>>),
@@ -35,16 +35,17 @@ pub(super) enum Ty<'a> {
     Literal(&'a [(String, Value)], Rc<Scope<'a>>),
     Function(&'a Callable, Rc<Scope<'a>>),
     List(Rc<Ty<'a>>),
-    /// A built-in method of a list, table or promise: how it computes its result, and from what type.
+    /// A built-in method of a list, table or promise: how its result is computed, and from which
+    /// type.
     Builtin(&'static str, Rc<Ty<'a>>),
     Promise(Rc<Ty<'a>>),
-    /// `Map`, `Record`: the type of their values.
+    /// `Map`, `Record`: the type of the values.
     Table(Rc<Ty<'a>>),
     /// A union or an intersection.
     Many(Rc<[Ty<'a>]>),
 }
 
-/// A place in a file where names are read, with the values of type parameters and `this` there.
+/// A place in a file where names are resolved, with the type parameters and `this` in effect there.
 #[derive(Clone, Debug)]
 pub(super) struct Scope<'a> {
     pub file: usize,
@@ -54,7 +55,7 @@ pub(super) struct Scope<'a> {
     pub this: Option<Ty<'a>>,
 }
 
-/// A member that was found.
+/// The result of a member lookup.
 #[derive(Clone, Debug)]
 pub(super) struct Member<'a> {
     /// Its declaration.
@@ -66,7 +67,7 @@ pub(super) struct Member<'a> {
 #[derive(Clone, Debug)]
 pub(super) enum Look<'a> {
     Found(Member<'a>),
-    /// The type is known, and it is outside the project or has no such member.
+    /// The type is known, and is outside the project or has no such member.
     Outside,
     Unknown,
 }
@@ -81,7 +82,7 @@ impl<'a> Look<'a> {
     }
 }
 
-/// Answers one query within `DEPTH_MAX` and `STEPS_MAX`; make a new one for each query.
+/// Answers one query within `DEPTH_MAX` and `STEPS_MAX`; create a new one for each query.
 pub(super) struct Types<'p, 'a> {
     pub project: &'p Project<'a>,
     depth: Cell<usize>,
@@ -93,7 +94,7 @@ impl<'p, 'a> Types<'p, 'a> {
         Types { project, depth: Cell::new(0), steps: Cell::new(0) }
     }
 
-    /// Runs one step; returns `otherwise` if the query has become too deep or too long.
+    /// Runs one step; returns `otherwise` if the query is too deep or too long.
     fn step<T>(&self, otherwise: T, run: impl FnOnce() -> T) -> T {
         if self.depth.get() >= DEPTH_MAX || self.steps.get() >= STEPS_MAX {
             return otherwise;
@@ -113,7 +114,7 @@ impl<'p, 'a> Types<'p, 'a> {
         self.definition(file, at).typing.as_deref()
     }
 
-    /// The scope inside a definition, with its own type parameters not set.
+    /// The scope inside a definition, with its own type parameters unset.
     fn inside(&self, file: usize, at: usize) -> Scope<'a> {
         Scope { file, from: Some(at), line: self.definition(file, at).end, generics: Vec::new(), this: None }
     }
@@ -145,7 +146,7 @@ impl<'p, 'a> Types<'p, 'a> {
         })
     }
 
-    /// The type of what a bare name holds.
+    /// The type of the value of a bare name.
     fn name(&self, name: &str, scope: &Scope<'a>) -> Ty<'a> {
         if name == "undefined" {
             return Ty::Outside;
@@ -161,14 +162,15 @@ impl<'p, 'a> Types<'p, 'a> {
         }
     }
 
-    /// The type of what a local name holds.
+    /// The type of the value of a local name.
     pub fn bound(&self, binding: &'a Binding, scope: &Scope<'a>) -> Ty<'a> {
-        // The value is read at the beginning of the lines of its binding, not where the name is used.
+        // The value is evaluated at the beginning of its binding's lines, not where the name is
+        // used.
         let scope = Scope { from: binding.inside, line: binding.start, ..scope.clone() };
         self.value(&binding.value, &Rc::new(scope))
     }
 
-    /// The type of what a definition holds when it is read.
+    /// The type of a definition's value.
     pub fn held(&self, target: Meaning) -> Ty<'a> {
         let Meaning::Symbol(Symbol { file, at }) = target else { return Ty::Itself(target) };
         self.step(Ty::Unknown, || {
@@ -193,7 +195,8 @@ impl<'p, 'a> Types<'p, 'a> {
 
     /// The type of `this` at a place: the class or object around it.
     fn own(&self, file: usize, from: Option<usize>) -> Ty<'a> {
-        // Inside a class `this` is taken for its instance, since callbacks in methods are nearly always arrow functions.
+        // Inside a class, `this` is taken to be an instance, because callbacks in methods are
+        // nearly always arrow functions.
         let mut around = self.project.around(file, from).flatten();
         if let Some(at) = around.find(|at| self.definition(file, *at).kind == Kind::Class) {
             return self.instance(file, at, Vec::new());
@@ -239,7 +242,7 @@ impl<'p, 'a> Types<'p, 'a> {
         }
     }
 
-    /// The definition that a dotted name of a type means.
+    /// The definition that a dotted type name refers to.
     fn type_target(&self, name: &str, scope: &Scope<'a>) -> Option<Meaning> {
         let mut pieces = name.split('.');
         let mut target = self.project.in_scope(scope.file, scope.from, pieces.next()?)?;
@@ -261,7 +264,7 @@ impl<'p, 'a> Types<'p, 'a> {
         })
     }
 
-    /// The type that a declaration names; an alias is replaced by what it stands for.
+    /// The type that a declaration names; an alias is replaced by its target.
     fn instance(&self, file: usize, at: usize, arguments: Vec<Ty<'a>>) -> Ty<'a> {
         let definition = self.definition(file, at);
         let typing = definition.typing.as_deref();
@@ -273,7 +276,7 @@ impl<'p, 'a> Types<'p, 'a> {
             }
             Kind::Class | Kind::Interface => Ty::Instance(file, at, arguments.into()),
             Kind::Enum => Ty::Outside,
-            // A function used as a constructor, or a value that stands for its type.
+            // A function used as a constructor, or a value that represents its type.
             _ => Ty::Unknown,
         }
     }
@@ -286,7 +289,7 @@ impl<'p, 'a> Types<'p, 'a> {
         scope
     }
 
-    /// Sets type parameters to what is given, else to their defaults, else to their bounds.
+    /// Sets type parameters to the given types, else to their defaults, else to their bounds.
     fn set(&self, scope: &mut Scope<'a>, generics: &'a [Generic], given: &[Ty<'a>]) {
         for (at, generic) in generics.iter().enumerate() {
             let known = given.get(at).filter(|ty| !matches!(ty, Ty::Unknown)).cloned();
@@ -325,7 +328,7 @@ pub(super) fn found(ty: Ty<'_>) -> Look<'_> {
     Look::Found(Member { target: None, ty })
 }
 
-/// The union of several types, without unknown types and types outside the project.
+/// The union of several types, without unknown and outside types.
 pub(super) fn many<'a>(parts: impl Iterator<Item = Ty<'a>>) -> Ty<'a> {
     let mut all: Vec<Ty<'a>> = Vec::new();
     let mut unknown = false;

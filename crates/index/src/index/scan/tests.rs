@@ -11,7 +11,7 @@ fn write(folder: &Path, path: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// `path: reason` of what is skipped, up to the colon in the reason, by path.
+/// `path: reason` of the skipped files, sorted by path, each reason up to its colon.
 fn skipped(scan: &Scan) -> Vec<String> {
     let sort = |s: &Skipped| format!("{}: {}", s.path, s.reason.split(':').next().unwrap_or_default());
     let mut lines: Vec<String> = scan.skipped.iter().map(sort).collect();
@@ -73,7 +73,7 @@ fn links_pipes_sockets_and_names_that_are_not_utf8_are_skipped_without_waiting()
             "\u{fffd}.ts: its name is not UTF-8"
         ]
     );
-    // Nobody writes into the pipe, so a plain read would wait for ever.
+    // No process writes into the pipe, so a plain read would block forever.
     assert!(read(folder.path(), "pipe").is_err_and(|why| may_pass(&why) && why.contains("no longer a plain file")));
     assert!(read(folder.path(), "loop").is_err_and(|why| may_pass(&why)));
     assert!(read(folder.path(), "gone.ts").is_err_and(|why| may_pass(&why)));
@@ -138,7 +138,8 @@ fn a_file_that_changes_while_it_is_read_is_read_again_the_next_time() {
     let refresh = |change: bool| {
         let mut edit = |p: crate::index::Progress| {
             if change && p.stage == Stage::Scan {
-                // The first report comes before the scan: a thread makes the change while the files are read.
+                // The first report comes before the scan: a thread makes the change while the files
+                // are being read.
                 let folder = folder.path().to_owned();
                 let writer = std::thread::spawn(move || {
                     for round in 0..50 {

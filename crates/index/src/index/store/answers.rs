@@ -1,4 +1,4 @@
-//! Keeps the answers of searches, for every process, until the index changes.
+//! Keeps the answers of searches, for all processes, until the index changes.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use rusqlite::{Connection, params};
 use super::{BUSY_MS, Store};
 use crate::index::{Index, IndexError};
 
-/// Maximum number of kept answers, each of about a kilobyte; the oldest is dropped first.
+/// Maximum number of kept answers, each about a kilobyte; the oldest is dropped first.
 const KEPT_MAX: i64 = 64;
 const GENERATION: &str = "(SELECT CAST(value AS INTEGER) FROM index_meta WHERE name = 'generation')";
 
@@ -19,19 +19,20 @@ pub struct Answer {
     pub question: String,
     /// Number of hits asked for.
     pub most: usize,
-    /// Of the question; empty without one.
+    /// The question's vector; empty without one.
     pub vector: Vec<f32>,
     pub found: Vec<u8>,
 }
 
 impl Index {
-    /// A number that changes with everything that a search may find, in this process or another.
+    /// A number that changes whenever the results of a search may change, in this process or
+    /// another.
     pub fn generation(&self) -> Result<i64, IndexError> {
         let store = self.reader();
         store.db.query_row(&format!("SELECT {GENERATION}"), [], |r| r.get(0)).map_err(|e| store.error(e))
     }
 
-    /// The kept answers of this generation that were found in this way.
+    /// The kept answers of this generation that were found by this kind of search.
     pub fn answers(&self, kind: &str) -> Result<Vec<Answer>, IndexError> {
         let store = self.reader();
         let kind = store.by_rules(kind)?;
@@ -45,7 +46,8 @@ impl Index {
         })
     }
 
-    /// Keeps an answer that was found in `generation`. It is dropped while somebody else writes to the index: waiting would cost more than another search.
+    /// Keeps an answer that was found in `generation`. It is dropped while another process writes
+    /// to the index: waiting would cost more than another search.
     pub fn keep_answer(&self, generation: i64, kind: &str, answer: &Answer) -> Result<(), IndexError> {
         let kind = self.reader().by_rules(kind)?;
         let Ok(writer) = self.writer.try_lock() else { return Ok(()) };
@@ -70,7 +72,7 @@ fn keep(db: &Connection, generation: i64, kind: &str, answer: &Answer) -> rusqli
 }
 
 impl Store {
-    /// `kind` under the rules of this connection, which decide what a search may find.
+    /// `kind` combined with the rules of this connection, which decide what a search may find.
     fn by_rules(&self, kind: &str) -> Result<String, IndexError> {
         if !self.hides {
             return Ok(kind.to_owned());
@@ -108,12 +110,12 @@ mod tests {
         let other = Index::open(folder.path()).unwrap();
         assert_eq!(other.answers("words").unwrap(), [answer("where is a")]);
         assert_eq!(other.answers("vectors").unwrap(), []);
-        // A refresh without a change leaves them.
+        // A refresh without changes keeps them.
         refreshed(&other, "a.ts", "export function a() {}\n");
         refreshed(&other, "b.ts", "export function b() {}\n");
         assert_eq!(index.answers("words").unwrap(), []);
         assert!(index.generation().unwrap() > generation);
-        // An answer from before the change is not kept after it.
+        // An answer found before a change is not kept after it.
         index.keep_answer(generation, "words", &answer("where is b")).unwrap();
         assert_eq!(index.answers("words").unwrap(), []);
     }

@@ -1,4 +1,4 @@
-//! Opens the index database (SQLite): rebuilds it when its form has changed, sets it aside when it is damaged.
+//! Opens the index database (SQLite): rebuilds it when its schema has changed, sets it aside when it is damaged.
 
 mod answers;
 mod names;
@@ -22,28 +22,30 @@ use super::IndexError;
 use crate::base::storage::Trouble;
 use crate::base::{Bytes, Hidden};
 
-/// Raise it whenever the schema or the data written into it changes; an index of another version is built again.
+/// Raise this whenever the schema or the stored data changes; an index of another version is
+/// rebuilt.
 const VERSION: &str = "8";
 /// Page cache of a connection.
 const CACHE_KIB: i64 = 32_000;
-/// How long a statement waits for another process that is writing.
+/// How long a statement waits for another process's write.
 const BUSY_MS: u64 = 5_000;
 const TABLES: &[&str] =
     &["files", "outlines", "chunks", "chunks_text", "symbols", "names", "edges", "unresolved", "answers", "embeddings"];
 
-/// Tables without a column for the file.
+/// Tables without a path column.
 const WITHOUT_PATH: &[&str] = &["chunks_text", "answers", "embeddings"];
 
 /// One connection to `.monobloc/monobloc.db`.
 pub struct Store {
     db: Connection,
     path: PathBuf,
-    /// It does not see all files.
+    /// Some files are hidden from it.
     hides: bool,
 }
 
 impl Store {
-    /// Opens or creates the database in `folder`. The second value says what was discarded, if anything.
+    /// Opens or creates the database in `folder`. The second value describes what was discarded, if
+    /// anything.
     pub fn open(folder: &Path) -> Result<(Store, Option<String>), IndexError> {
         let unwritable = |source| IndexError::Folder { path: folder.to_owned(), source };
         fs::create_dir_all(folder).map_err(unwritable)?;
@@ -80,7 +82,8 @@ impl Store {
         let mut db = Connection::open(path)?;
         db.busy_timeout(Duration::from_millis(BUSY_MS))?;
         db.pragma_update(None, "journal_mode", "WAL")?;
-        // A crash of the machine may lose the last batch, never the database; the files are still there to read again.
+        // A crash of the machine may lose the last batch but never the database; the files can be
+        // read again.
         db.pragma_update(None, "synchronous", "NORMAL")?;
         // A negative number counts KiB instead of pages.
         db.pragma_update(None, "cache_size", -CACHE_KIB)?;
@@ -99,14 +102,15 @@ impl Store {
             change.execute_batch(include_str!("schema.sql"))?;
             change.execute("INSERT OR REPLACE INTO index_meta VALUES ('version', ?1)", [VERSION])?;
             change.execute("INSERT OR IGNORE INTO index_meta VALUES ('generation', '0')", [])?;
-            note = version.map(|v| format!("the index had form {v}, this program writes {VERSION}; it is built again"));
+            note = version
+                .map(|v| format!("the index had format {v}, but this program writes {VERSION}; it is built again"));
         }
         change.commit()?;
         Ok((Store { db, path: path.to_owned(), hides: false }, note))
     }
 
-    /// Hides files from this connection from now on: views without their rows are before the
-    /// tables. The full text stays whole, but all it gives are numbers of chunks.
+    /// Hides files from this connection from now on, by views that shadow the tables and leave out
+    /// their rows. The full-text index stays complete, but it returns only numbers of chunks.
     pub fn hide(&mut self, hidden: Hidden) -> Result<(), IndexError> {
         self.hides = true;
         let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
@@ -119,7 +123,7 @@ impl Store {
         hides.and_then(|()| self.db.execute_batch(&views)).map_err(|e| self.error(e))
     }
 
-    /// How many indexed files are hidden.
+    /// The number of hidden indexed files.
     pub fn hidden(&self) -> Result<usize, IndexError> {
         if !self.hides {
             return Ok(0);
@@ -152,8 +156,8 @@ pub fn trouble(error: &rusqlite::Error, file: &Path) -> Trouble {
     Trouble::of_database(error.sqlite_error().map(|error| error.extended_code), file)
 }
 
-/// Renames a damaged database and its log files to the first of `….damaged`, `….damaged-2`, … that is free. Returns the new
-/// path.
+/// Renames a damaged database and its log files to the first free name of `….damaged`,
+/// `….damaged-2`, … Returns the new path.
 fn set_aside(path: &Path) -> std::io::Result<PathBuf> {
     let with = |path: &Path, suffix: &str| {
         let mut path = path.as_os_str().to_owned();

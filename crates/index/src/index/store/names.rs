@@ -22,7 +22,8 @@ pub struct Named {
 pub type HandedOnName = (String, String, i64);
 
 impl Index {
-    /// Definitions whose names have these keys ([`words::key`]), in no order; modules left out.
+    /// Definitions whose names have these keys ([`words::key`]), in no particular order, without
+    /// modules.
     pub fn symbols_keyed(&self, keys: &[String]) -> Result<Vec<Named>, IndexError> {
         let sql = "SELECT key, name, path, kind, chunk FROM names WHERE kind IS NOT NULL AND key IN ({})";
         self.reader().rows_among(sql, keys, |r| {
@@ -47,8 +48,8 @@ impl Index {
     }
 }
 
-/// Stores the names of one file: of its definitions (or what seems to be declared, in a language without a grammar), and of
-/// exports that it does not define.
+/// Stores the names of one file: of its definitions (or, in a language without a grammar, its
+/// apparent declarations), and of exports that it does not define.
 pub fn put(db: &Transaction, record: &FileRecord) -> rusqlite::Result<()> {
     let outline = &record.outline;
     let mut insert =

@@ -8,7 +8,7 @@ use crate::base::stamp::Stamp;
 use crate::index::resolve::Facts;
 use crate::index::{Index, IndexError};
 
-/// The row that the store keeps of a file between runs.
+/// A file's row in the store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileRow {
     pub path: String,
@@ -16,11 +16,11 @@ pub struct FileRow {
     pub hash: i64,
     /// Why it is not indexed; `None` for an indexed file.
     pub skipped: Option<String>,
-    /// Why a part of it could not be parsed.
+    /// Why part of it could not be parsed.
     pub note: Option<String>,
     /// See [`crate::index::resolve::interface`].
     pub interface: i64,
-    /// Hash of its edges; 0 if it was not resolved yet.
+    /// Hash of its edges; 0 if not resolved yet.
     pub resolution: i64,
 }
 
@@ -41,7 +41,7 @@ pub struct ChunkRow {
     pub vector_key: i64,
 }
 
-/// Path and symbol of a chunk: what ranking needs of it.
+/// Path and symbol of a chunk, for ranking.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChunkPlace {
     pub id: i64,
@@ -69,7 +69,7 @@ pub struct SymbolRow {
 /// An edge as stored: source, target, kind, confidence, reason, line, whether it runs when the file is loaded.
 pub type EdgeRow = (i64, i64, String, f64, String, usize, bool);
 
-/// A text to embed, with the key of the chunk content that it stands for.
+/// A text to embed, with the key of the chunk content it represents.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unembedded {
     pub vector_key: i64,
@@ -89,12 +89,13 @@ impl Store {
         run().map_err(|e| self.error(e))
     }
 
-    /// The number that a `SELECT COUNT(…)` gives.
+    /// The number that a `SELECT COUNT(…)` returns.
     pub(super) fn count(&self, sql: &str, values: &[&dyn ToSql]) -> Result<usize, IndexError> {
         Ok(self.rows(sql, values, |r| r.get::<_, i64>(0))?.first().map_or(0, |n| *n as usize))
     }
 
-    /// Runs `sql` with `{}` replaced by a query of `keys`, so that one cached statement serves any number of keys.
+    /// Runs `sql` with `{}` replaced by a query of `keys`, so that one cached statement serves any
+    /// number of keys.
     pub(super) fn rows_among<T>(
         &self,
         sql: &str,
@@ -105,7 +106,7 @@ impl Store {
         self.rows(&sql.replace("{}", "SELECT value FROM json_each(?1)"), &[&keys], read)
     }
 
-    /// Every file known, by path.
+    /// All known files, by path.
     pub fn files(&self) -> Result<Vec<FileRow>, IndexError> {
         let sql = "SELECT path, size, mtime_ns, ctime_ns, inode, hash, skipped, note, interface, resolution
                    FROM files ORDER BY path";
@@ -127,7 +128,7 @@ impl Store {
         })
     }
 
-    /// The indexed files by path, with what [`crate::index::copies::sketch`] kept of them.
+    /// The indexed files by path, with their [`crate::index::copies::sketch`].
     pub fn sketches(&self) -> Result<Vec<(String, Vec<u32>)>, IndexError> {
         let sql = "SELECT path, sketch FROM files WHERE skipped IS NULL ORDER BY path";
         self.rows(sql, &[], |r| {
@@ -136,8 +137,8 @@ impl Store {
         })
     }
 
-    /// The files that edges are resolved from, by path, each with the hash of its stored edges (0 if it was not resolved yet). An
-    /// outline that cannot be decoded is empty.
+    /// The files whose edges are resolved, by path, each with the hash of its stored edges (0 if
+    /// not resolved yet). An outline that cannot be decoded is empty.
     pub fn outlines(&self) -> Result<Vec<(Facts, i64)>, IndexError> {
         let sql = "SELECT f.path, f.language, o.outline, f.resolution FROM files f JOIN outlines o ON o.path = f.path ORDER BY f.path";
         self.rows(sql, &[], |r| {
@@ -174,7 +175,7 @@ impl Store {
         })
     }
 
-    /// Rows in each of: chunks, symbols, edges, unresolved.
+    /// Number of rows in each of: chunks, symbols, edges, unresolved.
     pub fn counts(&self) -> Result<[usize; 4], IndexError> {
         let sql = "SELECT (SELECT COUNT(*) FROM chunks), (SELECT COUNT(*) FROM symbols), (SELECT COUNT(*) FROM edges),
                    (SELECT COUNT(*) FROM unresolved)";
@@ -183,7 +184,7 @@ impl Store {
         Ok(all.first().copied().unwrap_or_default())
     }
 
-    /// How many chunks have a vector of this model.
+    /// The number of chunks with a vector of this model.
     pub fn chunks_with_vector(&self, model: &str) -> Result<usize, IndexError> {
         let sql = "SELECT COUNT(*) FROM chunks c WHERE EXISTS
                      (SELECT 1 FROM embeddings e WHERE e.model = ?1 AND e.vector_key = c.vector_key)";
@@ -197,7 +198,7 @@ impl Store {
         })
     }
 
-    /// Texts of chunks that have no vector of this model yet, each key once, by path.
+    /// Texts of chunks without a vector of this model, each key once, by path.
     pub fn without_embedding(&self, model: &str) -> Result<Vec<Unembedded>, IndexError> {
         let sql = "SELECT vector_key, path, summary FROM chunks c WHERE NOT EXISTS
                      (SELECT 1 FROM embeddings e WHERE e.model = ?1 AND e.vector_key = c.vector_key)
@@ -205,7 +206,7 @@ impl Store {
         self.rows(sql, &[&model], |r| Ok(Unembedded { vector_key: r.get(0)?, path: r.get(1)?, text: r.get(2)? }))
     }
 
-    /// Size of the database in bytes, with free pages, without its log.
+    /// Size of the database in bytes, including free pages but not its log.
     pub fn bytes(&self) -> Result<u64, IndexError> {
         let sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
         Ok(self.count(sql, &[])? as u64)
@@ -225,13 +226,13 @@ impl Store {
 }
 
 impl Index {
-    /// Chunks that contain any of the words: (id, BM25 score, higher is better), best first. `weights`: name, path, signature, doc,
-    /// body.
+    /// Chunks that contain any of the words, best first: (id, BM25 score, higher is better).
+    /// `weights`: name, path, signature, doc, body.
     pub fn by_words(&self, words: &[String], weights: [f64; 5], limit: usize) -> Result<Vec<(i64, f64)>, IndexError> {
         if words.is_empty() {
             return Ok(Vec::new());
         }
-        // Words hold letters and digits only; quotes keep AND, OR and NOT from being operators.
+        // Words contain only letters and digits; quotes keep AND, OR and NOT from being operators.
         let query = words.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(" OR ");
         let [name, path, signature, doc, body] = weights;
         let sql = "SELECT rowid, -bm25(chunks_text, ?2, ?3, ?4, ?5, ?6) AS score FROM chunks_text
@@ -256,7 +257,7 @@ impl Index {
         self.reader().rows(&format!("{SELECT_CHUNK} WHERE path = ?1 ORDER BY number"), &[&path], chunk_row)
     }
 
-    /// Definitions of these names, letter case ignored; modules left out.
+    /// Definitions with these names, ignoring case, without modules.
     pub fn symbols_named(&self, names: &[String]) -> Result<Vec<SymbolRow>, IndexError> {
         let sql =
             format!("{SELECT_SYMBOL} WHERE name COLLATE NOCASE IN ({{}}) AND kind != 'module' ORDER BY path, start");
@@ -269,19 +270,20 @@ impl Index {
         self.reader().rows(&format!("{SELECT_SYMBOL} WHERE path = ?1 ORDER BY start, id"), &[&path], symbol_row)
     }
 
-    /// References to `name` whose target is not known: (path, line, reason).
+    /// References to `name` whose target is unknown: (path, line, reason).
     pub fn unresolved(&self, name: &str) -> Result<Vec<(String, usize, String)>, IndexError> {
         let sql = "SELECT path, line, reason FROM unresolved WHERE name = ?1 ORDER BY path, line LIMIT 1000";
         self.reader().rows(sql, &[&name], |r| Ok((r.get(0)?, r.get::<_, i64>(1)? as usize, r.get(2)?)))
     }
 
-    /// Calls in these symbols whose target is not known: (name, path, line, reason), by path and line.
+    /// Calls in these symbols whose target is unknown: (name, path, line, reason), by path and
+    /// line.
     pub fn unresolved_from(&self, sources: &[i64]) -> Result<Vec<(String, String, usize, String)>, IndexError> {
         let sql = "SELECT name, path, line, reason FROM unresolved WHERE kind = 'calls' AND source IN ({}) ORDER BY path, line, name";
         self.reader().rows_among(sql, sources, |r| Ok((r.get(0)?, r.get(1)?, r.get::<_, i64>(2)? as usize, r.get(3)?)))
     }
 
-    /// The number of different chunk contents that have no vector of this model yet.
+    /// The number of distinct chunk contents without a vector of this model.
     pub fn vectors_missing(&self, model: &str) -> Result<usize, IndexError> {
         let sql = "SELECT COUNT(DISTINCT vector_key) FROM chunks c WHERE NOT EXISTS
                      (SELECT 1 FROM embeddings e WHERE e.model = ?1 AND e.vector_key = c.vector_key)";

@@ -10,7 +10,7 @@ use crate::index::resolve::{Edge, Resolution};
 use crate::index::syntax::{Definition, Kind, Outline};
 use crate::index::{IndexError, ids, words};
 
-/// Everything known about one file after it was read.
+/// Everything known about a file after reading it.
 #[derive(Debug)]
 pub struct FileRecord {
     pub path: String,
@@ -26,7 +26,7 @@ pub struct FileRecord {
 }
 
 impl FileRecord {
-    /// The id of the chunk that has a line.
+    /// The id of the chunk that contains a line.
     pub(super) fn chunk_at(&self, line: usize) -> Option<i64> {
         let chunk = self.chunks.iter().find(|c| (c.start..=c.end).contains(&line))?;
         Some(ids::chunk(&self.path, chunk.number))
@@ -44,7 +44,8 @@ impl Store {
         run().map_err(|source| IndexError::Store { path, source })
     }
 
-    /// Replaces the stored data of these files, in one transaction. Their old edges stay until `put_edges`.
+    /// Replaces the stored data of these files in one transaction. Their old edges stay until
+    /// `put_edges`.
     pub fn put_files(&mut self, records: &[FileRecord]) -> Result<(), IndexError> {
         self.change(|db| {
             for record in records {
@@ -89,7 +90,7 @@ impl Store {
         })
     }
 
-    /// Stores vectors of one model by the keys of the contents they stand for.
+    /// Stores vectors of one model, keyed by the contents they represent.
     pub fn put_embeddings(&mut self, model: &str, vectors: &[(i64, Vec<f32>)]) -> Result<(), IndexError> {
         self.change(|db| {
             let mut put =
@@ -102,7 +103,8 @@ impl Store {
         })
     }
 
-    /// Deletes the oldest embeddings that no chunk uses, except `spare` of them, which save work when branches are switched.
+    /// Deletes the oldest embeddings that no chunk uses, except `spare` of them, which save work
+    /// when branches are switched.
     pub fn prune_embeddings(&mut self, spare: usize) -> Result<(), IndexError> {
         self.change(|db| {
             db.execute(
@@ -148,7 +150,7 @@ fn put_file(db: &Transaction, record: &FileRecord) -> rusqlite::Result<()> {
         record.interface
     ])?;
     if record.skipped.is_none() {
-        // Plain data cannot fail to be encoded; an empty outline would be stored in that case.
+        // Encoding plain data cannot fail; if it did, an empty outline would be stored.
         let outline = postcard::to_stdvec(&record.outline).unwrap_or_default();
         db.prepare_cached("INSERT INTO outlines VALUES (?1, ?2)")?.execute(params![record.path, outline])?;
     }

@@ -1,4 +1,4 @@
-//! Reads TypeScript, TSX, JavaScript and JSX files into outlines; their grammars share their node names.
+//! Reads TypeScript, TSX, JavaScript and JSX files into outlines; their grammars share node names.
 
 mod modules;
 mod names;
@@ -58,7 +58,8 @@ fn child_of_kind<'t>(node: Node<'t>, kind: &str) -> Option<Node<'t>> {
     children(node).find(|c| c.kind() == kind)
 }
 
-/// The whole statement of a declaration (with `export default`, `declare`, `const`), and whether it exports it.
+/// The whole statement of a declaration (with `export default`, `declare`, `const`), and whether it
+/// exports the declaration.
 fn whole_statement(node: Node) -> (Node, bool) {
     match node.parent() {
         Some(parent) if parent.kind() == "export_statement" => (parent, true),
@@ -96,7 +97,7 @@ fn declare<'t>(node: Node<'t>, reader: &mut Reader<'t>, kind: Kind) {
     }
 }
 
-/// `function name() {}` as a value: the name is known inside it.
+/// `function name() {}` as a value: the name is visible inside it.
 fn function<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     if let Some(name) = reader.field(node, "name").filter(|name| !reader.is_called(name))
         && reader.define(node, node, name, Kind::Function, false)
@@ -116,7 +117,7 @@ fn member<'t>(node: Node<'t>, reader: &mut Reader<'t>, kind: Kind) {
         let getter = all_children(node).take(4).any(|c| c.kind() == "get");
         let mut typing = called(node, reader);
         if getter {
-            // A getter is read like a field.
+            // A getter is treated like a field.
             typing.ty = typing.call.take().and_then(|call| call.returns);
         }
         reader.typed(typing);
@@ -126,7 +127,7 @@ fn member<'t>(node: Node<'t>, reader: &mut Reader<'t>, kind: Kind) {
 
 /// `name: (x: X) => Y` in an interface: a method.
 fn property<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
-    // Types nest a few levels: deeper ones are `Unknown`.
+    // Types nest a few levels; deeper ones become `Unknown`.
     fn is_called(ty: &Type) -> bool {
         matches!(ty, Type::Function(_)) || matches!(ty, Type::Many(parts) if parts.iter().any(is_called))
     }
@@ -140,7 +141,7 @@ pub(super) fn is_function(node: Node) -> bool {
     matches!(node.kind(), "arrow_function" | "function_expression" | "generator_function" | "function")
 }
 
-/// A value without the parentheses, `as T` and the like around it.
+/// A value without surrounding parentheses, `as T` and the like.
 fn bare(node: Node<'_>) -> Node<'_> {
     let wraps = ["parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression"];
     unwrapped(node, |node| node.named_child(0).filter(|_| wraps.contains(&node.kind())))
@@ -182,7 +183,8 @@ fn pair<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     }
 }
 
-/// `const name = value`: a definition at the top of a file or when it holds a function, else a local name.
+/// `const name = value`: a definition at the top of a file or if it is a function, else a local
+/// name.
 fn variable<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let Some(pattern) = node.child_by_field_name("name") else { return };
     let value = node.child_by_field_name("value");
@@ -261,7 +263,7 @@ fn call<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     expect_arguments(node, reader);
 }
 
-/// Notes a reference to `name` or `receiver.name`.
+/// Records a reference to `name` or `receiver.name`.
 fn name_of<'t>(node: Option<Node<'t>>, reader: &mut Reader<'t>, kind: ReferenceKind) {
     let Some(node) = node else { return };
     let wraps = |node: &Node<'t>| {

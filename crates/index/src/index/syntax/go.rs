@@ -18,7 +18,7 @@ pub(super) fn visit<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
         "var_spec" => variables(node, reader, Kind::Variable),
         "import_spec" => import(node, reader),
         "call_expression" => name_of(node.child_by_field_name("function"), reader, ReferenceKind::Call),
-        // The grammar reads `F[int](x)` as a conversion to a type.
+        // The grammar parses `F[int](x)` as a type conversion.
         "type_conversion_expression" => name_of(node.child_by_field_name("type"), reader, ReferenceKind::Call),
         "qualified_type" | "selector_expression" => name_of(Some(node), reader, ReferenceKind::Use),
         "type_identifier" | "identifier" if !reader.in_field("name") => {
@@ -39,22 +39,22 @@ pub(super) fn visit<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     }
 }
 
-/// The named children in one field.
+/// The named children in a field.
 fn names<'t>(node: Node<'t>, field: &'static str) -> impl Iterator<Item = Node<'t>> {
     let all = 0..node.child_count();
     let named = all.filter(move |i| node.field_name_for_child(*i) == Some(field));
     named.filter_map(move |i| node.child(i)).filter(|name| name.is_named())
 }
 
-/// The declaration around a single specification (`type A struct …`), since its keyword belongs to the signature and its comment
-/// is the doc comment; else the specification itself.
+/// The declaration around a single specification (`type A struct …`), because its keyword belongs
+/// to the signature and its comment is the doc comment; else the specification itself.
 fn statement(spec: Node<'_>) -> Node<'_> {
     let alone =
         |parent: &Node| parent.kind().ends_with("_declaration") && parent.child(1).is_none_or(|c| c.kind() != "(");
     spec.parent().filter(alone).filter(|parent| parent.named_child_count() == 1).unwrap_or(spec)
 }
 
-/// Names that begin with a capital letter are exported.
+/// Whether a name is exported: it begins with a capital letter.
 fn is_exported(name: &str) -> bool {
     name.starts_with(char::is_uppercase)
 }
@@ -122,7 +122,7 @@ fn import<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     }
 }
 
-/// A struct has the members of its embedded types, so these count as bases.
+/// A struct has the members of its embedded types, so these count as its bases.
 fn embedded<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     name_of(node.child_by_field_name("type"), reader, ReferenceKind::Extends);
 }
@@ -137,7 +137,7 @@ fn plain(node: Node<'_>) -> Node<'_> {
     })
 }
 
-/// Notes a reference to `name` or `receiver.name`.
+/// Records a reference to `name` or `receiver.name`.
 fn name_of<'t>(node: Option<Node<'t>>, reader: &mut Reader<'t>, kind: ReferenceKind) {
     let Some(node) = node.map(plain) else { return };
     match node.kind() {
@@ -149,7 +149,7 @@ fn name_of<'t>(node: Option<Node<'t>>, reader: &mut Reader<'t>, kind: ReferenceK
         "selector_expression" => {
             let Some(operand) = node.child_by_field_name("operand") else { return };
             let name = reader.field(node, "field").unwrap_or_default();
-            // A use counts only if its receiver is a name: of a package, a type.
+            // A use counts only if its receiver is the name of a package or type.
             if kind != ReferenceKind::Use || operand.kind() == "identifier" {
                 reader.refer(node, name, Some(reader.text(operand)), kind);
             }

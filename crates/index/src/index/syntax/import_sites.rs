@@ -1,4 +1,4 @@
-//! Finds the byte ranges of the import statements of a text, so that they can be rewritten.
+//! Finds the byte ranges of import statements in a text, so that they can be rewritten.
 
 use std::ops::Range;
 
@@ -14,10 +14,10 @@ const CALLS: &str = "\
     import jest.doMock jest.mock jest.requireActual jest.requireMock jest.unmock require require.resolve vi.doMock \
     vi.importActual vi.importMock vi.mock vi.unmock";
 
-/// One place that names a module.
+/// A place that names a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportSite {
-    /// The whole statement; of a call only the argument.
+    /// The whole statement; for a call only the argument.
     pub statement: Range<usize>,
     pub form: ImportForm,
     /// The module as written, without quotes.
@@ -33,7 +33,7 @@ pub struct ImportSite {
 pub enum ImportForm {
     /// `import … from 'source'`, `export … from 'source'`, `require('source')` and other calls.
     Script,
-    /// `require(expression)`: the module is known only at run time. `source` is the expression.
+    /// `require(expression)`: the module is determined at run time. `source` is the expression.
     Computed,
     /// `from source import …`.
     From,
@@ -41,7 +41,7 @@ pub enum ImportForm {
     Module,
 }
 
-/// The import statements of scripts and of Python, in order; `None` for other languages.
+/// The import statements of scripts and Python, in order; `None` for other languages.
 pub fn import_sites(language: &str, source: &str) -> Option<Vec<ImportSite>> {
     let python = language == "python";
     if !python && !matches!(language, "typescript" | "tsx" | "javascript" | "jsx") {

@@ -1,4 +1,4 @@
-//! Divides a definition into ranges of whole lines, so that some of them can be rewritten without the rest.
+//! Divides a definition into ranges of whole lines, so that some can be rewritten without the rest.
 
 use std::ops::Range;
 
@@ -9,14 +9,15 @@ use super::syntax_nodes;
 pub struct LineRange {
     /// Its bytes, without the last line break.
     pub bytes: Range<usize>,
-    /// Its first line, without white space around it.
+    /// Its first line, without surrounding white space.
     pub title: String,
     /// White space before its first line.
     pub indent: String,
 }
 
-/// For each line of `within` on which a syntax node other than a comment begins: the largest such node of at most `longest`
-/// lines, else the line alone. Ranges may nest. Empty where the language has no grammar.
+/// For each line of `within` on which a syntax node other than a comment begins: the largest such
+/// node of at most `longest` lines, else the line alone. Ranges may nest. Empty for a language
+/// without a grammar.
 pub fn stretches(path: &str, text: &str, within: Range<usize>, longest: usize) -> Vec<LineRange> {
     let nodes = syntax_nodes(path, text, &within);
     let mut found = Vec::new();

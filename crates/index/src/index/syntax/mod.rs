@@ -1,4 +1,4 @@
-//! Reads one source file into an outline: what it defines, imports, exports and refers to.
+//! Reads one source file into an outline: its definitions, imports, exports and references.
 
 mod ecmascript;
 mod go;
@@ -29,16 +29,19 @@ pub use outline::{Definition, Export, Import, Kind, Outline, Reference, Referenc
 use queried::Queried;
 use reader::{ITEMS_MAX, Reader};
 
-/// Longest time one file may be parsed. A header of 5 MB took another indexer 170 s; this one stops and reports it.
+/// Longest parsing time per file. A header of 5 MB took another indexer 170 s; this one stops and
+/// reports it.
 const PARSE_TIME_MAX: Duration = Duration::from_secs(5);
-/// Deepest syntax nesting that is visited. Generated expressions nest thousands deep and define nothing there.
+/// Deepest syntax nesting that is visited. Generated expressions nest thousands of levels deep and
+/// define nothing there.
 const DEPTH_MAX: usize = 200;
 
-/// Looks at one node, in source order, and notes in `reader` what it declares, imports, exports or refers to.
+/// Visits one node, in source order, and records in `reader` what it declares, imports, exports or
+/// refers to.
 type Visit = for<'t> fn(Node<'t>, &mut Reader<'t>);
 
-/// The node inside wrappers (parentheses, type arguments), as deep as people nest them. `inner` gives the content of a wrapper,
-/// `None` for any other node.
+/// The node inside wrappers (parentheses, type arguments), to the depth that occurs in hand-written
+/// code. `inner` returns the content of a wrapper, `None` for any other node.
 fn unwrapped<'t>(node: Node<'t>, inner: impl Fn(Node<'t>) -> Option<Node<'t>>) -> Node<'t> {
     const LAYERS_MAX: usize = 32;
     std::iter::successors(Some(node), |node| inner(*node)).take(LAYERS_MAX).last().unwrap_or(node)
@@ -164,11 +167,12 @@ pub fn is_queried(language: &str) -> bool {
     queried::of(language).is_some()
 }
 
-/// The outline of `source`; empty for a language without grammar. Never fails: `Outline::incomplete` says what is missing.
+/// The outline of `source`; empty for a language without a grammar. Never fails:
+/// `Outline::incomplete` says what is missing.
 pub fn outline(language: &str, source: &str) -> Outline {
     let Some((parser, reading)) = grammar_of(language) else { return Outline::default() };
     let until = Instant::now() + PARSE_TIME_MAX;
-    let too_long = || Some(format!("syntax was not read within {} s", PARSE_TIME_MAX.as_secs()));
+    let too_long = || Some(format!("its syntax could not be read within {} s", PARSE_TIME_MAX.as_secs()));
     let Some(tree) = parse(&parser, source, until) else {
         return Outline { incomplete: too_long(), ..Outline::default() };
     };
@@ -182,7 +186,7 @@ pub fn outline(language: &str, source: &str) -> Outline {
             Some(format!("only its first {ITEMS_MAX} definitions, references or local names were kept"))
         }
         Walked::All => None,
-        Walked::TooDeep => Some(format!("nesting deeper than {DEPTH_MAX} was not looked at")),
+        Walked::TooDeep => Some(format!("nesting deeper than {DEPTH_MAX} was skipped")),
         Walked::TooLong => too_long(),
     };
     Outline { incomplete, ..reader.finish() }
@@ -197,12 +201,12 @@ fn parse(language: &tree_sitter::Language, source: &str, until: Instant) -> Opti
     parser.parse_with_options(&mut read, None, Some(ParseOptions::new().progress_callback(&mut on_progress)))
 }
 
-/// The syntax tree of `text`; `None` where the language has no grammar or the text was not read in time.
+/// The syntax tree of `text`; `None` if the language has no grammar or parsing timed out.
 fn tree_of(language: &str, text: &str) -> Option<Tree> {
     parse(&grammar_of(language)?.0, text, Instant::now() + PARSE_TIME_MAX)
 }
 
-/// The children of a node, with punctuation and keywords.
+/// The children of a node, including punctuation and keywords.
 fn all_children(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     let mut cursor = node.walk();
     let mut is_at_child = cursor.goto_first_child();
@@ -222,19 +226,19 @@ fn content<'t>(node: Node, text: &'t str) -> &'t str {
     text.get(node.byte_range()).unwrap_or_default()
 }
 
-/// The text of a field of a node; empty if it has none of that name.
+/// The text of a node's field; empty if it has no such field.
 fn field<'t>(node: Node, name: &str, text: &'t str) -> &'t str {
     node.child_by_field_name(name).map_or("", |node| content(node, text))
 }
 
-/// The bytes between the brackets or quotes that a node begins and ends with.
+/// The bytes between the first and last character of a node, its brackets or quotes.
 fn interior(node: Node) -> Range<usize> {
     let start = node.start_byte() + 1;
     start..node.end_byte().saturating_sub(1).max(start)
 }
 
-/// Calls `look` with a node and those inside it, in source order and without recursion; children of a node for which it says
-/// `false` are left out.
+/// Calls `look` with a node and its descendants, in source order and without recursion; skips the
+/// children of a node for which it returns `false`.
 fn descend<'t>(root: Node<'t>, mut look: impl FnMut(Node<'t>) -> bool) {
     let mut cursor = root.walk();
     loop {
@@ -258,7 +262,7 @@ enum Walked {
 
 /// Visits every named node in source order without recursion.
 fn walk<'t>(visit: Visit, tree: &'t Tree, reader: &mut Reader<'t>, until: Instant) -> Walked {
-    /// Nodes between two checks of the time.
+    /// Nodes visited between two checks of the time.
     const NODES: usize = 4_096;
     let mut cursor = tree.walk();
     let (mut depth, mut visited, mut walked) = (0, 0, Walked::All);

@@ -1,4 +1,4 @@
-//! Finds every place of one name in a text, and the role that the name has there.
+//! Finds every occurrence of a name in a text, and its role there.
 
 mod ecmascript;
 mod go;
@@ -12,21 +12,22 @@ use tree_sitter::{Node, Tree};
 use super::{Outline, Reading, grammar_of, outline, tree_of};
 use crate::base::is_listed;
 
-/// Maximum number of places of one name read in one file.
+/// Maximum number of occurrences of one name read in one file.
 const PLACES_MAX: usize = 20_000;
-/// Maximum number of ancestors visited to decide the role of a name.
+/// Maximum number of ancestors visited to determine the role of a name.
 const CLIMB_MAX: usize = 200;
 
-/// The role of a name at one place.
+/// The role of a name in one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// A function, class, constant, method, … gets this name here.
+    /// This defines a function, class, constant, method or the like with this name.
     Definition,
     /// A parameter or a local variable.
     Local {
         parameter: bool,
     },
-    /// A name imported from another module. `source` is that module as written; in Rust the path before the name.
+    /// A name imported from another module. `source` is that module as written; in Rust, the path
+    /// before the name.
     Import {
         source: String,
     },
@@ -39,17 +40,17 @@ pub enum Role {
     /// `export { other as NAME }`.
     ExportedAs,
     Reference,
-    /// `{ NAME }` reads a variable and makes a property of that name.
+    /// `{ NAME }` reads a variable and creates a property of the same name.
     Shorthand,
-    /// `{ NAME } = value` reads a property into a variable of that name.
+    /// `{ NAME } = value` reads a property into a variable of the same name.
     ShorthandLocal,
-    /// Behind a dot or `::`; `receiver` is the text before it.
+    /// After a dot or `::`; `receiver` is the text before it.
     Member {
         receiver: String,
     },
     /// A key, a field or a label that has no definition in the outline.
     Property,
-    /// `call(NAME=value)`; `call` is what is called, as written.
+    /// `call(NAME=value)`; `call` is the callee as written.
     Keyword {
         call: String,
     },
@@ -59,14 +60,14 @@ pub enum Role {
     Global,
     String,
     Comment,
-    /// The text around it has a syntax error.
+    /// The surrounding text has a syntax error.
     Unclear,
 }
 
 const LOCAL: Role = Role::Local { parameter: false };
 const PARAMETER: Role = Role::Local { parameter: true };
 
-/// One place of a name.
+/// One occurrence of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Occurrence {
     pub bytes: Range<usize>,
@@ -75,16 +76,17 @@ pub struct Occurrence {
     pub role: Role,
     /// The bytes in which the name is visible, if it is bound here.
     pub scope: Option<Range<usize>>,
-    /// Position, in the list of occurrences, of the one that binds the name for this place; its own if it binds it. Of several
-    /// that bind one variable it is the first.
+    /// Position, in the list of occurrences, of the one that binds the name here; its own if it
+    /// binds it. If several bind one variable, it is the first.
     pub binder: Option<usize>,
-    /// Position in `Outline::definitions` of the definition that is named here.
+    /// Position in `Outline::definitions` of the definition named here.
     pub defines: Option<usize>,
-    /// Position in `Outline::definitions` of the innermost definition around it; of itself, where it defines one.
+    /// Position in `Outline::definitions` of the innermost definition around it, or of the
+    /// definition that it names.
     pub inside: Option<usize>,
 }
 
-/// Role and binding of one place, by its syntax alone.
+/// Role and binding of one occurrence, from its syntax alone.
 pub(super) struct Place {
     role: Role,
     bind: Option<Bind>,
@@ -94,11 +96,11 @@ pub(super) struct Place {
 
 /// The binding of a name.
 struct Bind {
-    /// The bytes in which it is visible.
+    /// The bytes in which the name is visible.
     seen: Range<usize>,
-    /// First byte of the scope: two bindings of a name in one scope are one variable.
+    /// First byte of the scope: two bindings of a name in one scope are the same variable.
     home: usize,
-    /// The body of a class: functions inside it do not see the name.
+    /// The scope is a class body: functions inside it do not see the name.
     class: bool,
 }
 
@@ -111,13 +113,13 @@ impl Place {
         Place { role: Role::Reference, bind: None, qualifier: true }
     }
 
-    /// A binding that is visible in all of `scope`.
+    /// A binding that is visible in the whole of `scope`.
     fn bound(role: Role, scope: Node) -> Place {
         let bind = Bind { seen: scope.byte_range(), home: scope.start_byte(), class: false };
         Place { role, bind: Some(bind), qualifier: false }
     }
 
-    /// Behind the receiver in this field of `node`.
+    /// A member whose receiver is in this field of `node`.
     fn behind(node: Node, field: &str, source: &str) -> Place {
         Place::member(text_of(node.child_by_field_name(field), source))
     }
@@ -150,7 +152,7 @@ pub fn names(language: &str, source: &str, name: &str) -> Option<Result<(Vec<Occ
     Some(Ok((linked(language, &tree, name, found, &outline), outline)))
 }
 
-/// Whether the text has no syntax error; `None` for a language without grammar.
+/// Whether the text has no syntax errors; `None` for a language without a grammar.
 pub fn is_understood(language: &str, source: &str) -> Option<bool> {
     grammar_of(language)?;
     Some(tree_of(language, source).is_some_and(|tree| !tree.root_node().has_error()))
@@ -204,7 +206,7 @@ fn ancestors<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
     std::iter::successors(Some(node), Node::parent).take(CLIMB_MAX)
 }
 
-/// The nearest ancestor of one of these kinds; else the outermost one.
+/// The nearest ancestor of one of these kinds; else the outermost ancestor.
 fn enclosing<'t>(node: Node<'t>, kinds: &str) -> Node<'t> {
     let mut last = node;
     for outer in ancestors(node).skip(1) {
@@ -216,7 +218,7 @@ fn enclosing<'t>(node: Node<'t>, kinds: &str) -> Node<'t> {
     last
 }
 
-/// The parent of a node, and the name of the field that the node is in.
+/// The parent of a node, and the name of the field with the node.
 fn parent<'t>(node: Node<'t>) -> Option<(Node<'t>, &'t str)> {
     let parent = node.parent()?;
     let at = (0..parent.child_count()).find(|at| parent.child(*at) == Some(node));
@@ -230,7 +232,7 @@ fn text_of<'s>(node: Option<Node>, source: &'s str) -> &'s str {
 
 type Found = (Range<usize>, usize, Place);
 
-/// Adds to every place what binds the name there and what it defines.
+/// Adds to every occurrence the binding of the name there and the definition it names.
 fn linked(language: &str, tree: &Tree, name: &str, mut found: Vec<Found>, outline: &Outline) -> Vec<Occurrence> {
     if language == "python" {
         python::declared_outside(tree, &mut found);
@@ -258,7 +260,7 @@ fn linked(language: &str, tree: &Tree, name: &str, mut found: Vec<Found>, outlin
     all
 }
 
-/// Position of the place that binds the name for the place at position `at`.
+/// Position of the occurrence that binds the name for the one at position `at`.
 fn bound_by(tree: &Tree, found: &[Found], at: usize) -> Option<usize> {
     let (bytes, _, place) = &found[at];
     let first_of = |bind: &Bind| {

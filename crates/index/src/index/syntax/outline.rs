@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::types::{Binding, Typing, Value};
 
-/// The declarations of one file and its references to others. Stored in postcard's form, which has no field names: raise `VERSION`
-/// of the store when fields change.
+/// The declarations of one file and its references to others. Stored with postcard, which has no
+/// field names: raise `VERSION` of the store when fields change.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outline {
     /// In source order; a container comes before what it contains.
@@ -16,9 +16,10 @@ pub struct Outline {
     pub exports: Vec<Export>,
     /// Each (from, name, receiver, kind) once, at its first line.
     pub references: Vec<Reference>,
-    /// Parameters and local variables, by the definition around them; there they hide imports and outer definitions.
+    /// Parameters and local variables, by the definition around them; within it they hide imports
+    /// and outer definitions.
     pub locals: Vec<(usize, String)>,
-    /// Local names again, with their values and lines, in languages whose types are inferred.
+    /// Local names with their values and lines, in languages whose types are inferred.
     pub bindings: Vec<Binding>,
     /// Why part of the file is missing from the outline.
     pub incomplete: Option<String>,
@@ -86,17 +87,18 @@ pub struct Definition {
     /// Its bytes, without the doc comment. Not stored.
     #[serde(skip)]
     pub bytes: Range<usize>,
-    /// Text up to the body, on one line. Not stored here: the store keeps it with the symbol.
+    /// Text up to the body, on one line. Not stored here, because the store keeps it with the
+    /// symbol.
     #[serde(skip)]
     pub signature: String,
-    /// The comment above it, without its marks. Not stored here either.
+    /// The comment above it, without comment markers. Not stored here either.
     #[serde(skip)]
     pub doc: String,
     pub exported: bool,
     /// Position in `definitions` of the definition around it.
     pub container: Option<usize>,
     pub typing: Option<Box<Typing>>,
-    /// The type it is a member of, where a receiver names it instead of nesting (Go).
+    /// The type it is a member of, if a receiver names that type instead of nesting (Go).
     pub member_of: Option<String>,
 }
 
@@ -104,7 +106,8 @@ pub struct Definition {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Import {
     pub source: String,
-    /// Name in the other module; `default`, `*` for all of it, empty for an import for its effects only.
+    /// Name in the other module; `default`; `*` for everything; empty for an import for side
+    /// effects only.
     pub name: String,
     /// Name in this file; empty if it binds none.
     pub local: String,
@@ -114,9 +117,10 @@ pub struct Import {
 /// One exported name: `export {local as name} from 'source'`, `pub use source::local as name`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Export {
-    /// Name others import; `default`; `*` for everything `source` exports.
+    /// Name for importers; `default`; `*` for everything `source` exports.
     pub name: String,
-    /// Name in this file or, with a source, in the source; `*` for all of the source as one namespace.
+    /// Name in this file or, with a source, in the source; `*` for the whole source as one
+    /// namespace.
     pub local: String,
     pub source: Option<String>,
     pub line: usize,

@@ -1,4 +1,4 @@
-//! Divides a text into its statements and members, each with the comments and attributes above it, so that one of them can be replaced.
+//! Divides a text into statements and members, with their comments and attributes, so that each can be replaced.
 
 pub(super) mod ecmascript;
 pub(super) mod go;
@@ -19,7 +19,8 @@ const DEPTH_MAX: usize = 8;
 /// Maximum number of syntax errors reported.
 const FAULTS_MAX: usize = 100;
 
-/// The variant of a class-like part whose members are not methods: a module, a namespace, a group of tests.
+/// The variant of a class-like part whose members are not methods: a module, a namespace, a group
+/// of tests.
 pub const MODULE: &str = "module";
 
 /// The kinds of part that edits distinguish.
@@ -46,17 +47,17 @@ pub struct Part {
     pub sort: Sort,
     /// Empty if it has none.
     pub name: String,
-    /// Distinguishes parts of one name: `get`, `set`, `impl Display`, `overload`.
+    /// Distinguishes parts of the same name: `get`, `set`, `impl Display`, `overload`.
     pub variant: String,
     /// Comments directly above it, each without its line end.
     pub comments: Vec<Range<usize>>,
     /// Decorators or attributes.
     pub attributes: Vec<Range<usize>>,
-    /// Without comments and attributes, with `export`, `pub`, `async`.
+    /// The part without comments and attributes, including `export`, `pub`, `async`.
     pub core: Range<usize>,
-    /// Its end with the comma or semicolon that separates it from the next member.
+    /// Its end, including the comma or semicolon that separates it from the next member.
     pub end: usize,
-    /// The function itself, where it is the value of an assignment or entry.
+    /// The function itself, if it is the value of an assignment or entry.
     pub value: Option<Range<usize>>,
     /// The inside of its body.
     pub body: Option<Range<usize>>,
@@ -64,14 +65,15 @@ pub struct Part {
     pub signature: Signature,
     /// Members of a container, or functions and classes inside a function or statement.
     pub members: Vec<Part>,
-    /// It has a receiver: `self`, `cls`, `&self`.
+    /// Whether it has a receiver: `self`, `cls`, `&self`.
     pub has_receiver: bool,
-    /// The type it belongs to, if it is written outside it: a Go method, `A.prototype.f = …`.
+    /// The type it belongs to, if it is written outside that type: a Go method,
+    /// `A.prototype.f = …`.
     pub owner: Option<String>,
     pub imports: Vec<Imported>,
-    /// Members are separated by commas.
+    /// Whether members are separated by commas.
     pub listed: bool,
-    /// It is a test.
+    /// Whether it is a test.
     pub is_test: bool,
 }
 
@@ -82,9 +84,9 @@ pub struct Imported {
     pub name: String,
     /// The name in this file; empty if it binds none.
     pub local: String,
-    /// Bytes of the name with its alias.
+    /// Bytes of the name and its alias.
     pub bytes: Range<usize>,
-    /// Other names can be added next to it.
+    /// Whether other names can be added next to it.
     pub open: bool,
 }
 
@@ -99,13 +101,13 @@ impl Part {
         Part { sort, name: name.to_owned(), core, end, ..Part::default() }
     }
 
-    /// First byte, with comments and attributes.
+    /// First byte, including comments and attributes.
     pub fn start(&self) -> usize {
         let above = self.comments.iter().chain(&self.attributes).map(|range| range.start);
         above.min().map_or(self.core.start, |start| start.min(self.core.start))
     }
 
-    /// Its bytes with comments, attributes and separator.
+    /// Its bytes, including comments, attributes and separator.
     pub fn whole(&self) -> Range<usize> {
         self.start()..self.end.max(self.core.end)
     }
@@ -114,7 +116,7 @@ impl Part {
         !self.name.is_empty() && !matches!(self.sort, Sort::Import | Sort::Statement)
     }
 
-    /// Calls `look` with each part below this one and the parts around that part, in source order.
+    /// Calls `look` with each part below this one and the parts around it, in source order.
     pub fn walk<'p>(&'p self, around: &mut Vec<&'p Part>, look: &mut dyn FnMut(&'p Part, &[&'p Part])) {
         around.push(self);
         for member in &self.members {
@@ -131,7 +133,7 @@ pub struct Parts {
     pub items: Vec<Part>,
     /// Lines with a syntax error, counted from 1.
     pub faults: Vec<usize>,
-    /// Strings of several lines, whose indentation may not change.
+    /// Multi-line strings, whose indentation must not change.
     pub texts: Vec<Range<usize>>,
 }
 
@@ -143,7 +145,7 @@ pub struct Span {
     pub variant: String,
     /// Names of the definitions around it, outermost first.
     pub container: Vec<String>,
-    /// With doc comment, decorators, attributes and `export`.
+    /// Includes doc comment, decorators, attributes and `export`.
     pub bytes: Range<usize>,
     /// First and last line of `bytes`, counted from 1.
     pub lines: (usize, usize),
@@ -155,11 +157,11 @@ pub struct Span {
     pub is_test: bool,
 }
 
-/// How the syntax nodes of a language become parts.
+/// How a language's syntax nodes become parts.
 struct Division {
-    /// Node kind of attributes that are siblings of what they belong to; empty if there is none.
+    /// Node kind of attributes that are siblings of their item; empty if there is none.
     attribute: &'static str,
-    /// The part of one node, with this many more levels of containers.
+    /// The part for one node, with this many more levels of containers.
     part: fn(Node, &str, usize) -> Part,
 }
 
@@ -180,7 +182,7 @@ pub fn parts(path: &str, text: &str) -> Option<Parts> {
     Some(Parts { items: siblings(division, all_children(tree.root_node()), text, DEPTH_MAX), faults, texts })
 }
 
-/// Lines of `text` with a syntax error; empty where the language has no grammar.
+/// Lines of `text` with a syntax error; empty if the language has no grammar.
 pub fn faults(path: &str, text: &str) -> Vec<usize> {
     tree_of(language_of(path), text).map(|tree| faults_and_texts(&tree, text).0).unwrap_or_default()
 }
@@ -220,7 +222,7 @@ pub fn definitions(path: &str, text: &str) -> Vec<Span> {
     found
 }
 
-/// Lines with a syntax error, and the strings of several lines except docstrings.
+/// Lines with a syntax error, and multi-line strings except docstrings.
 fn faults_and_texts(tree: &Tree, text: &str) -> (Vec<usize>, Vec<Range<usize>>) {
     const TEXTS: &[&str] =
         &["string", "template_string", "raw_string_literal", "string_literal", "interpreted_string_literal"];
@@ -241,7 +243,7 @@ fn faults_and_texts(tree: &Tree, text: &str) -> (Vec<usize>, Vec<Range<usize>>) 
     (faults, texts)
 }
 
-/// Where `node` ends without white space at its end (comments of Rust hold their line end).
+/// The range of `node` without trailing white space (Rust's comments include their line end).
 fn trimmed(node: Node, text: &str) -> Range<usize> {
     node.start_byte()..node.start_byte() + content(node, text).trim_end().len()
 }
@@ -270,13 +272,14 @@ fn siblings<'t>(division: &Division, nodes: impl Iterator<Item = Node<'t>>, text
     parts
 }
 
-/// Those of `comments` that belong to `part`: on lines of their own, in its column, with nothing but attributes between.
+/// The `comments` that belong to `part`: on lines of their own, in its column, with only attributes
+/// in between.
 fn above(part: &Part, comments: Vec<Range<usize>>, text: &str) -> Vec<Range<usize>> {
     let mut kept: Vec<Range<usize>> = Vec::new();
     let mut attributes: Vec<&Range<usize>> = part.attributes.iter().collect();
     let column = |at: usize| at - text[..at].rfind('\n').map_or(0, |line| line + 1);
     for comment in comments.into_iter().rev() {
-        // A comment may also be between attributes.
+        // A comment may also stand between attributes.
         let below = attributes.iter().map(|a| a.start).filter(|start| *start >= comment.end).min();
         let next = below.map_or(part.core.start, |start| start.min(part.core.start));
         let next = kept.last().map_or(next, |k: &Range<usize>| next.min(k.start));
@@ -296,7 +299,8 @@ fn above(part: &Part, comments: Vec<Range<usize>>, text: &str) -> Vec<Range<usiz
     kept
 }
 
-/// Whether a comment at the beginning of a file is about the file: a shebang, licence, or settings of tools.
+/// Whether a comment at the beginning of a file is about the file: a shebang, a licence, or
+/// settings of tools.
 fn is_header(comment: &str) -> bool {
     let lower = comment.to_lowercase();
     let words = ["#!", "//!", "copyright", "licen", "@file", "-*-", "eslint", "@ts-", "go:build", "+build"];

@@ -10,7 +10,7 @@ use super::{children, unwrapped};
 /// Base classes that make a class an enum or an interface.
 const ENUM_BASES: &[&str] = &["Enum", "Flag", "IntEnum", "IntFlag", "StrEnum"];
 const INTERFACE_BASES: &[&str] = &["ABC", "Protocol"];
-/// Calls that make a type.
+/// Calls that create a type.
 const TYPE_MAKERS: &[&str] = &["NewType", "ParamSpec", "TypeVar", "TypeVarTuple"];
 
 pub(super) fn visit<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
@@ -57,8 +57,8 @@ fn string_content(string: Node<'_>) -> Option<Node<'_>> {
     children(string).find(|c| c.kind() == "string_content")
 }
 
-/// Notes a definition. Without `__all__`, names that do not begin with an underscore are exported.
-/// False if it was not added, see [`Reader::define`].
+/// Records a definition. Without `__all__`, names that do not begin with an underscore are
+/// exported. False if it was not added, see [`Reader::define`].
 fn define<'t>(node: Node<'t>, reader: &mut Reader<'t>, name: &'t str, kind: Kind) -> bool {
     let at_top = reader.inside().is_none();
     let special = name.starts_with("__") && name.ends_with("__");
@@ -112,7 +112,7 @@ fn plain(node: Node<'_>) -> Node<'_> {
     })
 }
 
-/// Takes the docstring, the first statement of a body, as the doc of the latest definition.
+/// Uses the docstring, the first statement of a body, as the doc of the latest definition.
 fn document<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let first = node.child_by_field_name("body").and_then(|body| children(body).find(|c| c.kind() != "comment"));
     let string = first.filter(|f| f.kind() == "expression_statement").and_then(|f| f.named_child(0));
@@ -152,7 +152,8 @@ fn assignment<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     define(node, reader, name, kind);
 }
 
-/// `import a.b` imports `a` and, under the name by which it is used, `a.b`. `from a import b as b` re-exports `b` (PEP 484).
+/// `import a.b` imports `a` and, under the name in use, `a.b`. `from a import b as b` re-exports
+/// `b` (PEP 484).
 fn import<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     for one in imports(node, reader.source) {
         let (source, local) = (one.source.as_str(), one.local.as_str());
@@ -175,7 +176,7 @@ fn import<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     }
 }
 
-/// Notes a reference to `name` or `receiver.name`.
+/// Records a reference to `name` or `receiver.name`.
 fn name_of<'t>(node: Option<Node<'t>>, reader: &mut Reader<'t>, kind: ReferenceKind) {
     let Some(node) = node.map(plain) else { return };
     match node.kind() {
@@ -185,7 +186,7 @@ fn name_of<'t>(node: Option<Node<'t>>, reader: &mut Reader<'t>, kind: ReferenceK
             let name = reader.field(node, "attribute").unwrap_or_default();
             let parent = object.kind() == "call" && reader.field(object, "function") == Some("super");
             let receiver = if parent { "super" } else { reader.text(object) };
-            // A use counts only if its receiver is a name: of a module, a class, an enum.
+            // A use counts only if its receiver is the name of a module, class or enum.
             if kind != ReferenceKind::Use || matches!(object.kind(), "identifier" | "attribute") {
                 reader.refer(node, name, Some(receiver), kind);
             }
@@ -202,9 +203,9 @@ fn parameter<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     }
 }
 
-/// Notes the names a pattern binds inside a function: `x`, `a, *b`, `(c, d)`.
+/// Records the names that a pattern binds inside a function: `x`, `a, *b`, `(c, d)`.
 fn bind<'t>(pattern: Option<Node<'t>>, reader: &mut Reader<'t>) {
-    /// Maximum number of nodes visited of one pattern; people write smaller ones.
+    /// Maximum number of nodes visited in one pattern; hand-written ones are smaller.
     const NODES_MAX: usize = 500;
     if !reader.in_function() {
         return;

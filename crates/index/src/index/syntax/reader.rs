@@ -12,11 +12,12 @@ use super::types::{Binding, Typing, Value};
 const SIGNATURE_CHARS_MAX: usize = 300;
 /// Longest doc comment kept, in characters.
 const DOC_CHARS_MAX: usize = 1_200;
-/// Maximum number of definitions of one file that are kept, and of references and of local names; files up to the size
-/// limit rarely have more.
+/// Maximum number of definitions kept per file, and of references and local names; files up to the
+/// size limit rarely have more.
 pub(super) const ITEMS_MAX: usize = 200_000;
 
-/// Collects an outline during the walk over the tree, and keeps the definitions around the current node.
+/// Collects an outline during the walk over the tree, and tracks the definitions around the current
+/// node.
 #[derive(Default)]
 pub(super) struct Reader<'t> {
     pub source: &'t str,
@@ -27,7 +28,8 @@ pub(super) struct Reader<'t> {
     field: Option<&'t str>,
     /// Whether [`ITEMS_MAX`] was reached.
     pub is_full: bool,
-    /// The file lists its exports (`__all__` of Python): definitions that follow export nothing by their names.
+    /// The file lists its exports (Python's `__all__`): later definitions export nothing by their
+    /// names.
     pub lists_exports: bool,
     /// Uses of names that this file does not declare are kept: the language finds names of other files without imports.
     pub keeps_uses: bool,
@@ -42,7 +44,8 @@ pub(super) struct Reader<'t> {
     expected: HashMap<usize, Value>,
 }
 
-/// A reference that was noted: the definition around it, its name, receiver, kind, and the binding of its first name.
+/// A recorded reference: the definition around it, its name, receiver, kind, and the binding of its
+/// first name.
 type Seen = (Option<usize>, String, Option<String>, ReferenceKind, Option<usize>);
 
 /// A definition around the current node.
@@ -50,7 +53,7 @@ struct Open<'t> {
     end_byte: usize,
     /// Position in `Outline::definitions`.
     at: usize,
-    /// Name of the method's receiver, where the method chooses it: `s` in `func (s *Store)`.
+    /// The method's receiver name, if the method chooses it: `s` in `func (s *Store)`.
     own_value: Option<&'t str>,
 }
 
@@ -59,7 +62,7 @@ impl<'t> Reader<'t> {
         Reader { source, ..Reader::default() }
     }
 
-    /// The walk reaches a node that begins at `byte`, in this field of its parent.
+    /// Called when the walk reaches a node that begins at `byte`, in this field of its parent.
     pub fn enter(&mut self, byte: usize, field: Option<&'t str>) {
         self.leave_before(byte);
         self.field = field;
@@ -105,29 +108,32 @@ impl<'t> Reader<'t> {
         kinds.into_iter().any(|kind| matches!(kind, Kind::Function | Kind::Method))
     }
 
-    /// Whether a recent definition in the same container has that name: Python defines by assignment, often more than once.
+    /// Whether a recent definition in the same container has that name: Python defines by
+    /// assignment, often more than once.
     pub fn defined_here(&self, name: &str) -> bool {
-        /// Definitions looked at; beyond them a second assignment makes a second definition, which does no harm.
+        /// Number of definitions checked; beyond them a second assignment creates a second
+        /// definition, which is harmless.
         const LATELY: usize = 500;
         let latest = self.outline.definitions.iter().rev().take(LATELY);
         latest.into_iter().any(|d| d.container == self.inside() && d.name == name)
     }
 
-    /// Sets the doc of the latest definition, where it is inside it (a docstring).
+    /// Sets the doc of the latest definition, if it is inside it (a docstring).
     pub fn document(&mut self, doc: &str) {
         if let Some(definition) = self.outline.definitions.last_mut().filter(|_| !doc.is_empty()) {
             definition.doc = doc.chars().take(DOC_CHARS_MAX).collect();
         }
     }
 
-    /// Makes the latest definition a member of a type that is declared elsewhere.
+    /// Makes the latest definition a member of a type declared elsewhere.
     pub fn member_of(&mut self, name: &str) {
         if let Some(definition) = self.outline.definitions.last_mut() {
             definition.member_of = Some(name.to_owned());
         }
     }
 
-    /// Sets the receiver name of the latest definition; references to its members get the receiver `self`.
+    /// Sets the receiver name of the latest definition; references to its members get the receiver
+    /// `self`.
     pub fn own_value(&mut self, name: &'t str) {
         if let Some(open) = self.open.last_mut() {
             open.own_value = Some(name);
@@ -138,8 +144,9 @@ impl<'t> Reader<'t> {
         self.outline.exports.iter().any(|e| e.name == name)
     }
 
-    /// Notes a definition. `whole` spans it with its modifiers (`export`, `const`); its doc comment is above `whole`.
-    /// False if it was not added: it has no name, or the file has too many definitions.
+    /// Records a definition. `whole` spans it with its modifiers (`export`, `const`); its doc
+    /// comment is above `whole`. False if it was not added: it has no name, or the file has too
+    /// many definitions.
     pub fn define(&mut self, whole: Node, node: Node, name: &str, kind: Kind, exported: bool) -> bool {
         if name.is_empty() || !self.has_room(self.outline.definitions.len()) {
             return false;
@@ -167,7 +174,7 @@ impl<'t> Reader<'t> {
         true
     }
 
-    /// Whether one more than `count` things of a kind are kept.
+    /// Whether a kind with `count` items may have one more.
     fn has_room(&mut self, count: usize) -> bool {
         self.is_full |= count >= ITEMS_MAX;
         count < ITEMS_MAX
@@ -180,7 +187,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The walk enters a block, which is a scope of local names.
+    /// Called when the walk enters a block, which is a scope of local names.
     pub fn block(&mut self, node: Node) {
         while self.blocks.last().is_some_and(|(end, ..)| *end <= node.start_byte()) {
             self.blocks.pop();
@@ -188,7 +195,7 @@ impl<'t> Reader<'t> {
         self.blocks.push((node.end_byte(), node.start_position().row + 1, node.end_position().row + 1));
     }
 
-    /// The walk enters a function.
+    /// Called when the walk enters a function.
     pub fn function(&mut self, node: Node) {
         self.block(node);
         self.function_end = self.function_end.max(node.end_byte());
@@ -202,7 +209,7 @@ impl<'t> Reader<'t> {
         self.blocks.last().map_or((1, usize::MAX), |(_, start, end)| (*start, *end))
     }
 
-    /// Notes a local name and its value on these lines.
+    /// Records a local name and its value on these lines.
     pub fn bind(&mut self, name: &str, value: Value, (start, end): (usize, usize)) {
         if !name.is_empty() && self.has_room(self.outline.bindings.len()) {
             self.bindings.entry(name.to_owned()).or_default().push(self.outline.bindings.len());
@@ -210,7 +217,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Notes what the function or object at `node` is expected to be, before the walk reaches it.
+    /// Records the type expected of the function or object at `node`, before the walk reaches it.
     pub fn expect(&mut self, node: Node, value: Value) {
         self.expected.insert(node.id(), value);
     }
@@ -221,7 +228,7 @@ impl<'t> Reader<'t> {
 
     pub fn import(&mut self, node: Node, source: &str, name: &str, local: &str) {
         let line = node.start_position().row + 1;
-        // `const x = require('y')` was noted as a whole before its call is visited.
+        // `const x = require('y')` was recorded as a whole before its call is visited.
         if name.is_empty() && self.outline.imports.iter().rev().take(32).any(|i| i.source == source && i.line == line) {
             return;
         }
@@ -247,7 +254,7 @@ impl<'t> Reader<'t> {
         value: Option<Value>,
         kind: ReferenceKind,
     ) {
-        /// A longer receiver is an expression, not a name.
+        /// A longer receiver is an expression rather than a name.
         const RECEIVER_CHARS_MAX: usize = 60;
         if name.is_empty() || !self.has_room(self.outline.references.len()) {
             return;
@@ -258,7 +265,7 @@ impl<'t> Reader<'t> {
             Some(rest) => format!("self{rest}"),
             None => r.to_owned(),
         });
-        // The same text refers to something else where its first name is bound anew.
+        // The same text refers to something else if its first name has been rebound.
         let head = receiver.as_deref().unwrap_or(name).split(['.', '(', '[', '?', '!']).next().unwrap_or_default();
         let covers = |at: &usize| (self.outline.bindings[*at].start..=self.outline.bindings[*at].end).contains(&line);
         let binding = self.bindings.get(head).and_then(|all| all.iter().copied().rev().find(covers));
@@ -271,13 +278,14 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The rest of a receiver behind the method's own receiver name: empty for `s`, `.store` for `s.store`.
+    /// The rest of a receiver after the method's own receiver name: empty for `s`, `.store` for
+    /// `s.store`.
     fn after_own_value<'r>(&self, receiver: &'r str) -> Option<&'r str> {
         let own = self.open.iter().rev().find_map(|open| open.own_value)?;
         receiver.strip_prefix(own).filter(|rest| rest.is_empty() || rest.starts_with('.'))
     }
 
-    /// Notes a parameter or local variable of the innermost definition.
+    /// Records a parameter or local variable of the innermost definition.
     pub fn local(&mut self, name: &str) {
         let room = self.has_room(self.outline.locals.len());
         if let Some(inside) = self.inside().filter(|_| room) {
@@ -285,7 +293,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The outline, without uses of names that this file neither declares nor imports (they are locals and keywords).
+    /// The outline, without uses of names that this file neither declares nor imports (they are
+    /// locals and keywords).
     pub fn finish(self) -> Outline {
         let (mut outline, keeps_uses) = (self.outline, self.keeps_uses);
         let defined = outline.definitions.iter().map(|d| d.name.clone());
@@ -304,7 +313,7 @@ impl<'t> Reader<'t> {
 
 fn last_line(node: Node) -> usize {
     let end = node.end_position();
-    // A node that ends at column 0 ends with the line break of the line before.
+    // A node that ends at column 0 ends with the line break of the previous line.
     let row = if end.column == 0 && end.row > node.start_position().row { end.row - 1 } else { end.row };
     row + 1
 }
@@ -326,7 +335,8 @@ fn signature(source: &str, whole: Node, body: Option<Node>) -> String {
     line.trim_end_matches(['{', '=', ':', ' ']).to_owned()
 }
 
-/// The comments and attributes directly above a node: their text, and the line they begin on (counted from 1).
+/// The comments and attributes directly above a node: their text, and the line on which they begin
+/// (counted from 1).
 fn doc_above(source: &str, node: Node) -> (String, usize) {
     /// Maximum number of comment nodes read; in Rust each line of a doc comment is one.
     const LINES_MAX: usize = 200;
@@ -339,7 +349,8 @@ fn doc_above(source: &str, node: Node) -> (String, usize) {
         if !is_comment && !matches!(comment.kind(), "attribute_item" | "decorator") {
             break;
         }
-        // A comment followed by a blank line, or behind code on its line, belongs to something else.
+        // A comment followed by a blank line, or after code on the same line, belongs to something
+        // else.
         let line_start = source[..comment.start_byte()].rfind('\n').map_or(0, |n| n + 1);
         let alone = source[line_start..comment.start_byte()].trim().is_empty();
         if last_line(comment) < start || !alone {

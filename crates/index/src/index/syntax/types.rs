@@ -1,4 +1,4 @@
-//! Types and values as written in a source file, as far as looking up members needs them.
+//! Types and values as written in a source file, as far as member lookup needs them.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,14 +11,14 @@ pub enum Type {
     List(Box<Type>),
     Object(Vec<Field>),
     Function(Box<Callable>),
-    /// A union or an intersection: members are looked for in each part.
+    /// A union or an intersection: members are looked up in each part.
     Many(Vec<Type>),
     /// `T["x"]`.
     Field(Box<Type>, String),
-    /// `typeof x`, or the type of a value where none is written.
+    /// `typeof x`, or the type of a value without a declared type.
     Of(Box<Value>),
     This,
-    /// `string`, `5`, …: its members are not in the project.
+    /// `string`, `5` and so on: its members are not in the project.
     Basic,
     Unknown,
 }
@@ -31,8 +31,8 @@ pub struct Field {
     pub line: Line,
 }
 
-/// A line, counted from 1. `Debug` prints it without the number: `resolve::interface` hashes printed types to see whether a
-/// change affects other files, and a change of lines alone does not.
+/// A line, counted from 1. `Debug` prints it without the number: `resolve::interface` hashes
+/// printed types to see whether a change affects other files, and a change of lines alone does not.
 #[derive(Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Line(pub usize);
 
@@ -70,7 +70,7 @@ pub enum Value {
     /// An item of a list: `x[0]`, `for (… of x)`.
     Item(Box<Value>),
     Awaited(Box<Value>),
-    /// A value whose type is written (`x as T`) or evident (`"text"`).
+    /// A value whose type is declared (`x as T`) or evident (`"text"`).
     Is(Type),
     Object(Vec<(String, Value)>),
     /// `[a, b]`: its first elements.
@@ -78,14 +78,15 @@ pub enum Value {
     /// `a ?? b`, `c ? a : b`.
     Either(Vec<Value>),
     Function(Box<Callable>),
-    /// The type of one argument of a call: (the call, number of the argument, expected type of the call's result).
+    /// The type of one argument of a call: (the call, number of the argument, expected type of the
+    /// call's result).
     Argument(Box<Value>, usize, Option<Type>),
     /// A parameter of a function: (the function, number of the parameter).
     Parameter(Box<Value>, usize),
     Unknown,
 }
 
-/// The field name that stands for `...x` in an object literal.
+/// The field name for `...x` in an object literal.
 pub const SPREAD: &str = "...";
 
 /// Facts about a definition's type.
@@ -93,11 +94,11 @@ pub const SPREAD: &str = "...";
 pub struct Typing {
     pub generics: Vec<Generic>,
     pub bases: Vec<Type>,
-    /// Of an interface or class its fields, of an alias what it stands for, of a variable its type.
+    /// For an interface or class its fields, for an alias its target, for a variable its type.
     pub ty: Option<Type>,
-    /// Of a function or method.
+    /// For a function or method.
     pub call: Option<Callable>,
-    /// Of a variable, its initial value.
+    /// For a variable, its initial value.
     pub value: Option<Value>,
 }
 

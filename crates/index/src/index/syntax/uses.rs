@@ -1,7 +1,7 @@
-//! Finds names that a text uses and does not bind, and attributes that its classes use and do not set.
+//! Finds names that a text uses but does not bind, and attributes that its classes use but do not set.
 //!
-//! For Python, JavaScript and TypeScript. It prefers missing a name to reporting a bound one: where a text may bind names that
-//! are not visible in it (`from x import *`), it reports nothing.
+//! For Python, JavaScript and TypeScript. A missed name is better than a false report, so
+//! nothing is reported for a text that may bind names invisibly (`from x import *`).
 
 mod ecmascript;
 mod members;
@@ -17,7 +17,7 @@ pub use members::{Members, members};
 use super::{children, content, descend, language_of, tree_of};
 use crate::base::is_listed;
 
-/// Maximum number of nodes visited of one pattern; people write smaller ones.
+/// Maximum number of nodes visited in one pattern; hand-written ones are smaller.
 const PATTERN_NODES_MAX: usize = 2_000;
 /// Patterns that bind all names in them.
 const PATTERNS: &str = "\
@@ -45,7 +45,7 @@ impl Scope {
     }
 }
 
-/// Collects what a text binds and uses.
+/// Collects the names that a text binds and uses.
 struct Names<'t> {
     text: &'t str,
     /// Outer before inner; the first is the whole text.
@@ -53,7 +53,7 @@ struct Names<'t> {
     /// Names and the scope that they are bound in.
     bound: Vec<(&'t str, usize)>,
     used: Vec<Node<'t>>,
-    /// Ids of identifiers that are not uses: names that are bound, keys, attributes.
+    /// Ids of identifiers that are not uses: bound names, keys, attributes.
     silent: HashSet<usize>,
     /// The text may bind names that are not visible in it.
     is_open: bool,
@@ -69,7 +69,7 @@ impl<'t> Names<'t> {
         self.scopes.len() - 1
     }
 
-    /// The innermost scope around a node, of those opened so far.
+    /// The innermost scope around a node, among those opened so far.
     fn scope_of(&self, node: Node) -> usize {
         self.scopes.iter().rposition(|scope| scope.holds(&node.byte_range())).unwrap_or(0)
     }
@@ -78,7 +78,8 @@ impl<'t> Names<'t> {
         self.silent.extend(node.map(|node| node.id()));
     }
 
-    /// Binds the names of a pattern in the innermost scope around it. What it reads (defaults, `a` in `a[i] = …`) stays a use.
+    /// Binds the names of a pattern in the innermost scope around it. Names that it reads
+    /// (defaults, `a` in `a[i] = …`) stay uses.
     fn bind(&mut self, pattern: Option<Node<'t>>) {
         pattern.into_iter().for_each(|pattern| self.bind_in(pattern, self.scope_of(pattern)));
     }
@@ -132,11 +133,12 @@ impl<'t> Names<'t> {
     }
 }
 
-/// Notes the names that a node binds, before its children are visited. False if they must not be visited.
+/// Records the names that a node binds, before its children are visited. False if they must not be
+/// visited.
 type Visit = for<'t> fn(Node<'t>, &mut Names<'t>) -> bool;
 
-/// Names that `text` uses and does not bind, in order. `None` for other languages, for a text with syntax errors, and where
-/// names may be bound that are not visible.
+/// Names that `text` uses but does not bind, in order. `None` for other languages, for a text with
+/// syntax errors, and where names may be bound invisibly.
 pub fn unbound(path: &str, text: &str) -> Option<Vec<Use>> {
     let language = language_of(path);
     let (visit, is_built_in): (Visit, fn(&str) -> bool) = match language {

@@ -1,4 +1,4 @@
-//! Calls in braces with bare keys: `call:f{path:<|"|>a<|"|>,n:1}`, as Gemma 4 and FunctionGemma write them.
+//! Calls in braces with bare keys: `call:f{path:<|"|>a<|"|>,n:1}`, as in Gemma 4 and FunctionGemma.
 
 use serde_json::{Map, Value};
 
@@ -15,7 +15,8 @@ struct Braces<'a> {
     is_exact: bool,
 }
 
-/// A call after its opening mark, without its closing mark, and whether it is written as the notation demands.
+/// A call after its opening mark, without its closing mark, and whether it follows the notation
+/// exactly.
 pub fn call(cursor: &mut Cursor<'_>, quote: &str, close: &str, tools: &[ToolText]) -> Read<(RawCall, bool)> {
     let (end, _) = match cursor.find(&["{"]) {
         Err(Stop::More) if cursor.rest().len() > 400 => return Err(Stop::Not),
@@ -110,7 +111,8 @@ impl Braces<'_> {
         }
     }
 
-    /// A number or another word; a text without its marks up to the next key or the end of the call.
+    /// A number or another word; a string without its marks extends to the next key or the end of
+    /// the call.
     fn bare(&mut self, cursor: &mut Cursor<'_>, in_object: bool) -> Read<Value> {
         let rest = cursor.rest();
         for (at, c) in rest.char_indices() {
@@ -141,7 +143,7 @@ impl Braces<'_> {
         Err(cursor.end())
     }
 
-    /// Whether `,key:` stands here.
+    /// Whether `,key:` comes next.
     fn is_key(&self, mut cursor: Cursor<'_>) -> Read<bool> {
         cursor.expect(",")?;
         cursor.skip_blank();
@@ -154,7 +156,7 @@ impl Braces<'_> {
         }
     }
 
-    /// A text whose closing mark never comes: up to the end of the call.
+    /// A string without its closing mark: extends to the end of the call.
     fn unclosed(&mut self, cursor: &mut Cursor<'_>) -> Read<Value> {
         self.is_exact = false;
         let rest = cursor.rest();

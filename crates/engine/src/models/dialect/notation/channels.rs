@@ -1,5 +1,6 @@
-//! Messages with a header that names channel and recipient: `<|channel|>analysis<|message|>…<|end|>` of gpt-oss, and
-//! ` to=self<|message|>…<|eom|>` of Muse.
+//! Messages with a header that names channel and recipient, as in gpt-oss and Muse.
+//!
+//! `<|channel|>analysis<|message|>…<|end|>` in gpt-oss, ` to=self<|message|>…<|eom|>` in Muse.
 
 use serde_json::Value;
 
@@ -25,9 +26,9 @@ const PEOPLE: [&str; 4] = ["user", "assistant", "self", "all"];
 pub enum Channel {
     Words,
     Thought,
-    /// A call of the tool that the header names, which is read again with the body.
+    /// A call of the tool named in the header, which is parsed again with the body.
     Call,
-    /// A message to no tool that was offered.
+    /// A message to a tool that was not offered.
     Noise,
 }
 
@@ -36,7 +37,7 @@ pub fn head(notation: &Notation) -> Option<&str> {
     Some(notation.begun.as_str()).filter(|begun| begun.starts_with("<|start|>"))
 }
 
-/// The length of the header here, and what its body is. Of a call the header stays.
+/// The length of the header here, and the kind of its body. The header of a call is kept.
 pub fn header(notation: &Notation, text: &str, last: bool) -> Read<(usize, Channel)> {
     let cursor = Cursor::new(text, 0, last);
     let mut start = cursor;
@@ -75,7 +76,7 @@ fn is_channels(notation: &Notation) -> bool {
     notation.calls.form == Form::Channels || notation.calls == Calls::default()
 }
 
-/// The recipient and the last channel that a header names.
+/// The recipient and the last channel named in a header.
 fn parts(header: &str) -> (Option<&str>, Option<&str>) {
     let word = |rest: &str| rest.find(|c: char| c.is_whitespace() || c == '<').unwrap_or(rest.len());
     let recipient = header.rsplit_once("to=").map(|(_, rest)| &rest[..word(rest)]);
@@ -83,7 +84,7 @@ fn parts(header: &str) -> (Option<&str>, Option<&str>) {
     (recipient, channel)
 }
 
-/// The call of a message whose header stands here: its length, the call, and whether it is certain.
+/// The call of a message whose header begins here: its length, the call, and whether it is certain.
 pub fn call(notation: &Notation, tools: &[ToolText], text: &str, last: bool) -> Read<(usize, RawCall, bool)> {
     let mut cursor = Cursor::new(text, 0, last);
     let (end, _) = cursor.find(&[BODY])?;
@@ -111,7 +112,7 @@ pub fn call(notation: &Notation, tools: &[ToolText], text: &str, last: bool) -> 
 }
 
 impl Reader<'_> {
-    /// The header of a message, which says what its body is.
+    /// The header of a message, which determines the kind of its body.
     pub(super) fn header(&mut self, last: bool) -> Step {
         match header(self.notation, &self.held, last) {
             Err(_) => Step::Wait,

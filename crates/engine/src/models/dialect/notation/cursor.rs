@@ -1,9 +1,9 @@
-//! A position in a text that may go on: whatever is read says whether more text could change it.
+//! A position in a text that may go on: every read reports whether more text could change its result.
 
 /// Why nothing was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The text so far may be the beginning.
+    /// The text so far may be the beginning of it.
     More,
     /// It is something else.
     Not,
@@ -11,7 +11,7 @@ pub enum Stop {
 
 pub type Read<T> = Result<T, Stop>;
 
-/// The parts of a mark between which blanks may stand or not.
+/// The parts of a mark, between which blanks are optional.
 pub fn words(mark: &str) -> impl Iterator<Item = &str> {
     mark.split_whitespace().flat_map(|word| {
         let mut rest = word;
@@ -28,9 +28,9 @@ pub fn words(mark: &str) -> impl Iterator<Item = &str> {
 pub struct Cursor<'a> {
     pub text: &'a str,
     pub at: usize,
-    /// Nothing follows the text.
+    /// Whether nothing follows the text.
     pub last: bool,
-    /// Whether the text before ended a line.
+    /// Whether the preceding text ended a line.
     pub at_line: bool,
 }
 
@@ -47,7 +47,7 @@ impl<'a> Cursor<'a> {
         self.rest().is_empty()
     }
 
-    /// The meaning of an end of the text here.
+    /// What the end of the text means here.
     pub fn end(&self) -> Stop {
         if self.last { Stop::Not } else { Stop::More }
     }
@@ -65,7 +65,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Skips `mark` if it stands here, whatever blanks are before it and inside it. An empty mark stands everywhere.
+    /// Skips `mark` if it is here, ignoring blanks before and inside it. An empty mark always
+    /// matches.
     pub fn eat(&mut self, mark: &str) -> Read<bool> {
         let mut probe = *self;
         for word in words(mark) {
@@ -84,7 +85,8 @@ impl<'a> Cursor<'a> {
         if self.eat(mark)? { Ok(()) } else { Err(Stop::Not) }
     }
 
-    /// Where one of `marks` begins first, from here on, and its number. Blanks in a mark are as in [`Cursor::eat`].
+    /// The first position of any of `marks` from here on, and its number. Blanks in a mark are
+    /// treated as in [`Cursor::eat`].
     pub fn find(&self, marks: &[&str]) -> Read<(usize, usize)> {
         let mut from = self.at;
         loop {
@@ -93,7 +95,8 @@ impl<'a> Cursor<'a> {
                 Some((from + self.text[from..].find(word)?, number))
             });
             let Some((at, number)) = found.min() else { return Err(self.end()) };
-            // A mark that could begin before it, but is not whole, comes later than this one: the text after it is there.
+            // A mark that begins before it but is incomplete cannot match: the text after it is
+            // known.
             let mut probe = Cursor { at, ..*self };
             if probe.eat(marks[number])? {
                 return Ok((at, number));
@@ -102,7 +105,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Where `mark` begins first without being whole yet.
+    /// The first position at which `mark` begins without being complete yet.
     pub fn begun(&self, mark: &str) -> Option<usize> {
         let word = words(mark).next()?;
         let mut places = self.rest().match_indices(word).map(|(at, _)| self.at + at);

@@ -1,4 +1,4 @@
-//! Reads the notation off a template: renders turns whose names, keys and values are markers, and looks where they come out.
+//! Derives the notation from a template: renders turns with markers as names, keys and values, and locates them.
 
 use serde_json::{Value, json};
 
@@ -13,18 +13,18 @@ pub(super) const NAMES: [&str; 2] = ["toolmarka", "toolmarkb"];
 pub(super) const KEYS: [&str; 2] = ["keymarka", "keymarkb"];
 pub(super) const TEXT: &str = "valuemark";
 pub(super) const NUMBER: &str = "7137";
-/// Mistral's templates take ids of nine characters only.
+/// Mistral's templates accept only ids of nine characters.
 pub(super) const IDS: [&str; 2] = ["idmark001", "idmark002"];
 
 type Render<'a> = &'a dyn Fn(&Value) -> Option<String>;
 
-/// The text that a template writes behind the user's message.
+/// The text that a template writes after the user's message.
 struct Probe<'a> {
     render: Render<'a>,
-    /// With thinking on and off: the generation prompt.
+    /// The generation prompt, with thinking on and off.
     on: String,
     off: String,
-    /// An answer of words alone.
+    /// An answer without calls.
     words: Option<String>,
 }
 
@@ -60,7 +60,7 @@ pub fn derive(source: &str, render: Render<'_>) -> Notation {
     notation
 }
 
-/// The text that the template writes behind the user's message, with these turns behind it.
+/// The text that the template writes after the user's message, followed by these turns.
 fn tail(render: Render<'_>, turns: &[Value], prompt: bool, thinks: bool) -> Option<String> {
     let parameters = json!({ "type": "object", "required": KEYS, "properties": {
         KEYS[0]: { "type": "string", "description": "A text." }, KEYS[1]: { "type": "integer", "description": "A number." } } });
@@ -74,19 +74,20 @@ fn tail(render: Render<'_>, turns: &[Value], prompt: bool, thinks: bool) -> Opti
     Some(text[start..].to_owned())
 }
 
-/// A turn with one call of one argument.
+/// A turn with one call that has one argument.
 fn one_call() -> Value {
     let function = json!({ "name": NAMES[0], "arguments": { KEYS[0]: TEXT } });
     json!({ "role": "assistant", "content": "", "tool_calls": [{ "id": IDS[0], "type": "function", "function": function }] })
 }
 
 impl Probe<'_> {
-    /// The length of what `text` has in common with a generation prompt, whole marks only.
+    /// The length of the common prefix of `text` and a generation prompt, in whole marks.
     fn head(&self, text: &str) -> usize {
         [&self.on, &self.off].map(|prompt| whole(common_start(text, prompt)).len()).into_iter().max().unwrap_or(0)
     }
 
-    /// Reads the headers between the generation prompt and the bodies of a call and of words, if that of a call names the tool.
+    /// Reads the headers between the generation prompt and the bodies of a call and of text, if
+    /// that of a call names the tool.
     fn headers(&self) -> Option<Headers> {
         let header = |text: &str| {
             let own = text.strip_prefix(&self.on)?;
@@ -97,7 +98,8 @@ impl Probe<'_> {
         Some(Headers { call: Marks::new(before, after), words: header(self.words.as_deref()?)? })
     }
 
-    /// The marks around a result that cannot be words: plain tags may be what a text is about, and other turns have marks too.
+    /// The marks around a result that cannot be part of an answer: plain tags may be what a text is
+    /// about, and other turns have marks too.
     fn results(&self) -> Marks {
         let result = json!({ "role": "tool", "name": NAMES[0], "tool_call_id": IDS[0], "content": RESULT });
         let text = tail(self.render, &[one_call(), result], false, true).unwrap_or_default();
@@ -135,7 +137,7 @@ impl Probe<'_> {
         Some(Thoughts { open, close, ..Thoughts::default() })
     }
 
-    /// `thoughts` with what the generation prompt does to them.
+    /// `thoughts` with the effect of the generation prompt.
     fn switched(&self, thoughts: Thoughts) -> Thoughts {
         let opened_by_prompt = self.on.trim_end().ends_with(thoughts.open.trim());
         let head = if opened_by_prompt {
@@ -150,7 +152,7 @@ impl Probe<'_> {
         Thoughts { opened_by_prompt, off: off.filter(|off| self.off != self.on && !off.trim().is_empty()), ..thoughts }
     }
 
-    /// The marks around words that are not those of the turn.
+    /// The marks around the text that do not belong to the turn.
     fn around_words(&self, thoughts: &Option<Thoughts>) -> Marks {
         let Some((before, after)) = self.words.as_deref().and_then(|words| words.split_once(WORDS)) else {
             return Marks::default();
@@ -181,7 +183,8 @@ impl Probe<'_> {
         Shape { one: rest(&one), two: two.map(|two| rest(&two)), head: one.len().min(self.head(&one)) }.calls()
     }
 
-    /// A turn with calls of these arguments, with the argument objects as the template takes them.
+    /// A turn with calls with these arguments, in the form of argument objects that the template
+    /// accepts.
     fn called(&self, calls: &[&[(usize, bool)]], notation: &Notation) -> Option<String> {
         let written = |as_text: bool| -> Vec<Value> {
             let one = |(index, fields): (usize, &&[(usize, bool)])| {
@@ -203,7 +206,7 @@ impl Probe<'_> {
         let rendered = shapes.iter().filter_map(|(as_text, content)| {
             let turn = json!({ "role": "assistant", "content": content, "tool_calls": written(*as_text) });
             let text = tail(self.render, &[turn], false, true)?;
-            // A text in a text, or Python's notation, is not what the model writes where JSON stands.
+            // Nested text, or Python's notation, is not what the model writes in place of JSON.
             let is_foreign = text.contains("\\\"") || text.contains(&format!("'{}':", KEYS[0]));
             let all = calls.iter().enumerate().all(|(index, _)| text.contains(NAMES[index])) && text.contains(KEYS[0]);
             all.then_some((is_foreign, text))
@@ -223,7 +226,7 @@ impl Probe<'_> {
     }
 }
 
-/// The marks of a text, as `<a>`, `[A]` or `<|a|>word<|b|>`.
+/// The marks in a text, such as `<a>`, `[A]` or `<|a|>word<|b|>`.
 pub fn groups(text: &str) -> Vec<&str> {
     let mut all: Vec<&str> = Vec::new();
     let mut at = 0;
@@ -233,7 +236,7 @@ pub fn groups(text: &str) -> Vec<&str> {
             b'[' => text[start..].find(']').map(|end| start + end + 1),
             _ => Some(text.len() - text[start..].trim_start_matches('`').len()),
         };
-        // A mark whose end the name or key brings: `<function=`.
+        // A mark that ends with the name or key: `<function=`.
         let mut end = close.unwrap_or(text.len());
         let word = text[end..].find(|c: char| !c.is_alphanumeric() && c != '_').map_or(text.len(), |at| end + at);
         if word > end && text[word..].starts_with("<|") && text[start..].starts_with("<|") {
@@ -262,14 +265,14 @@ pub(super) fn common_end<'a>(one: &'a str, other: &str) -> &'a str {
     &one[one.len() - same.map(|(a, _)| a.len_utf8()).sum::<usize>()..]
 }
 
-/// Without half a mark at the end.
+/// Without a partial mark at the end.
 pub(super) fn whole(text: &str) -> &str {
     let open = |from: char, to: char| text.rfind(from).filter(|at| !text[*at..].contains(to));
     let cut = open('<', '>').into_iter().chain(open('[', ']')).min();
     &text[..cut.unwrap_or(text.len())]
 }
 
-/// Without half a mark at the start.
+/// Without a partial mark at the start.
 pub(super) fn whole_end(text: &str) -> &str {
     match (text.find('>'), text.find('<')) {
         (Some(close), Some(open)) if close < open => &text[close + 1..],
@@ -277,11 +280,11 @@ pub(super) fn whole_end(text: &str) -> &str {
     }
 }
 
-/// `text` without the end of the turn, as it stands behind the words in `words`.
+/// `text` without the end of the turn, which is whatever follows the text in `words`.
 fn without_end(text: &str, words: &str) -> String {
     let after = words.split_once(WORDS).map_or("", |(_, after)| after);
     let end = whole_end(common_end(text, after));
-    // The end of the turn begins behind a whole mark.
+    // The end of the turn begins after a whole mark.
     let in_mark = text[..text.len() - end.len()].ends_with(char::is_alphanumeric) && end.starts_with("<|");
     let end = end.find('>').filter(|_| in_mark).map_or(end, |at| &end[at + 1..]);
     let end = if end.trim().is_empty() || !end.trim_start().starts_with(['<', '[']) { "" } else { end };

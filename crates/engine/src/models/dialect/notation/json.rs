@@ -11,7 +11,7 @@ use super::values;
 const NAMES: [&str; 3] = ["name", "tool_name", "function"];
 const ARGUMENTS: [&str; 3] = ["arguments", "parameters", "args"];
 
-/// A value of JSON here, and whether it is JSON to the letter.
+/// A JSON value, and whether it is strict JSON.
 pub fn value(cursor: &mut Cursor<'_>) -> Read<(Value, bool)> {
     cursor.skip_blank();
     let rest = cursor.rest();
@@ -37,7 +37,7 @@ pub fn value(cursor: &mut Cursor<'_>) -> Read<(Value, bool)> {
     }
 }
 
-/// The calls that a value is.
+/// The calls that a value represents.
 pub fn calls(value: &Value, keys: Option<&Keys>) -> Vec<RawCall> {
     match value {
         Value::Array(all) => all.iter().filter_map(|one| call(one.as_object()?, keys)).collect(),
@@ -70,7 +70,8 @@ fn call(fields: &Map<String, Value>, keys: Option<&Keys>) -> Option<RawCall> {
     }
 }
 
-/// Whether an object that begins here can be a call: its first key is one of a call's. Other text is recognised early by it.
+/// Whether an object that begins here can be a call: its first key is one of a call's. This rejects
+/// other text early.
 pub fn may_be_call(cursor: &Cursor<'_>) -> Read<()> {
     let mut cursor = *cursor;
     cursor.eat("[")?;

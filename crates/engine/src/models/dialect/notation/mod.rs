@@ -1,4 +1,5 @@
-//! How a model writes its calls, its thoughts and its words: one description, read off the chat template, for reader and writer.
+//! How a model writes calls, thoughts and text: one description, derived from the chat template, for reading and
+//! writing.
 
 mod braces;
 mod channels;
@@ -33,24 +34,25 @@ impl Marks {
     }
 }
 
-/// The marks around the thoughts of a model.
+/// The marks around a model's thoughts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thoughts {
-    /// The mark that begins a thought, as `<think>`.
+    /// The mark that begins a thought, such as `<think>`.
     pub open: String,
-    /// The mark that ends it, as `</think>`.
+    /// The mark that ends it, such as `</think>`.
     pub close: String,
-    /// A word behind the opening mark that does not belong to the thought, as `thought` of Gemma 4.
+    /// A word after the opening mark that is not part of the thought, such as `thought` in Gemma 4.
     pub label: String,
-    /// The generation prompt opens a thought unless thinking is switched off.
+    /// Whether the generation prompt opens a thought unless thinking is switched off.
     pub opened_by_prompt: bool,
-    /// The text that the generation prompt writes behind its head if thinking is switched off, as `<think>\n\n</think>\n\n`; `None` if
-    /// the template has no such switch.
+    /// The text that the generation prompt adds if thinking is switched off, such as
+    /// `<think>\n\n</think>\n\n`; `None` if the template has no such switch.
     pub off: Option<String>,
 }
 
 impl Thoughts {
-    /// Whether a mark opens thoughts, and not a sentence, as `Here are my reasoning steps:`.
+    /// Whether thoughts are opened by a mark rather than a sentence such as
+    /// `Here are my reasoning steps:`.
     pub fn is_marked(&self) -> bool {
         self.open.contains(['<', '[', '|', '>'])
     }
@@ -59,7 +61,7 @@ impl Thoughts {
 /// How calls are written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calls {
-    /// Around all calls of a reply, or around each: whatever stands outside a call's own marks.
+    /// Around all calls of a reply, or around each one: whatever is outside a call's own marks.
     pub section: Marks,
     /// Around one call, inside the section.
     pub call: Marks,
@@ -77,7 +79,7 @@ pub enum Form {
     Tagged(Tagged),
     /// `NAME(KEY=VALUE, …)`.
     Python { list: bool },
-    /// `call:NAME{KEY:VALUE, …}` with a mark of its own around texts.
+    /// `call:NAME{KEY:VALUE, …}` with a special mark around strings.
     Braces { quote: String },
     /// Messages with a header that names channel and recipient.
     Channels,
@@ -93,11 +95,11 @@ pub struct Keys {
 /// The name before arguments in JSON: `PREFIX NAME SUFFIX MARK {…}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Named {
-    /// Words of the notation before the name, as `functions.`; they may be missing.
+    /// Words of the notation before the name, such as `functions.`; optional when reading.
     pub prefix: String,
-    /// Words behind the name that end in a number, as `:0`.
+    /// Words after the name that end in a number, such as `:0`.
     pub suffix: String,
-    /// The mark before an id, as `[CALL_ID]`; it may be missing.
+    /// The mark before an id, such as `[CALL_ID]`; optional when reading.
     pub id: String,
     pub mark: String,
 }
@@ -109,56 +111,60 @@ pub struct Tagged {
     pub name_end: String,
     /// Before a key.
     pub key: String,
-    /// Between key and value if the value is a text, and if it is not.
+    /// Between key and value, for strings and for other values.
     pub text: String,
     pub other: String,
-    /// Ends a value; `\u{1}` stands for its key.
+    /// Ends a value; `\u{1}` is a placeholder for its key.
     pub close: String,
-    /// Around a text that holds marks.
+    /// Around a string that contains marks.
     pub raw: Option<Marks>,
 }
 
-/// How a model writes: everything but the turns around its replies.
+/// How a model writes everything except the turns around its replies.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Notation {
     pub thoughts: Option<Thoughts>,
     pub calls: Calls,
-    /// Around the words of a reply.
+    /// Around the text of a reply.
     pub words: Marks,
     /// The end of the turn, which may follow a reply.
     pub ends: Vec<String>,
-    /// The part that the generation prompt has written already of the marks that a reply begins with, as `>>>`.
+    /// The part of a reply's opening marks that the generation prompt has already written, such as
+    /// `>>>`.
     pub begun: String,
-    /// The headers behind `begun` of a family whose calls have a notation of their own, as of Muse.
+    /// The headers after `begun` in a family whose calls have a separate notation, such as Muse.
     pub headers: Option<Headers>,
-    /// The marks around a tool's result, if no words can be meant by them: models that make up results write them.
+    /// The marks around a tool's result, if they cannot be part of an answer; models write them
+    /// when they invent results.
     pub results: Marks,
 }
 
 /// The headers of messages: ` to=NAME<|message|>`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headers {
-    /// Around the name of the tool that is called.
+    /// Around the name of the called tool.
     pub call: Marks,
     /// Before words.
     pub words: String,
 }
 
 impl Notation {
-    /// Reads the notation off a template, which `render` renders with whatever input it is given; `source` is its text.
+    /// Derives the notation from a template with the text `source`; `render` renders it with any
+    /// input.
     pub fn derive(source: &str, render: &dyn Fn(&serde_json::Value) -> Option<String>) -> Notation {
         derive::derive(source, render)
     }
 
-    /// The notation of most models, for replies of which no template is known: `<tool_call>{"name": …, "arguments": …}</tool_call>`, and
-    /// thoughts in `<think>`. The reader takes the other usual marks too.
+    /// The notation of most models, for replies whose template is unknown:
+    /// `<tool_call>{"name": …, "arguments": …}</tool_call>`, and thoughts in `<think>`. The reader
+    /// also accepts the other usual marks.
     pub fn usual() -> Notation {
         let thoughts = Thoughts { open: "<think>".to_owned(), close: "</think>".to_owned(), ..Thoughts::default() };
         Notation { thoughts: Some(thoughts), calls: named::hermes(), ..Notation::default() }
     }
 
-    /// Whether every reply begins inside a thought, whatever it is: the prompt opens one, and the answer behind it has a mark of its own,
-    /// or words without a mark open the thought.
+    /// Whether every reply begins inside a thought: the prompt opens one, and the answer has its
+    /// own mark, or unmarked text opens the thought.
     pub fn begins_in_thought(&self) -> bool {
         self.thoughts.as_ref().is_some_and(|thoughts| {
             let always = thoughts.off.is_none() && !thoughts.is_marked();
@@ -166,7 +172,7 @@ impl Notation {
         })
     }
 
-    /// Whether a control token of this name is in a mark by which calls are read, or one of a channel.
+    /// Whether a control token of this name is part of a call mark or a channel mark.
     pub fn is_of_calls(&self, name: &str) -> bool {
         let calls = self.calls.marks().chain(parse::usual());
         let channels = channels::MARKS.into_iter().filter(|_| self.has_channels());
@@ -174,7 +180,7 @@ impl Notation {
     }
 }
 
-/// Calls in brackets, for models whose template says nothing of calls.
+/// Calls in brackets, for models whose template has no calls.
 impl Default for Calls {
     fn default() -> Calls {
         Calls { section: Marks::default(), call: Marks::default(), form: Form::Python { list: true } }

@@ -1,4 +1,4 @@
-//! Notations that no rendering shows: chosen by signs in the template's text.
+//! Notations that no rendering reveals: recognised by signs in the template's text.
 
 use super::{Calls, Form, Keys, Marks, Named, Notation, Tagged, Thoughts};
 
@@ -15,17 +15,18 @@ pub fn lfm2() -> Calls {
     calls(("<|tool_call_start|>", "<|tool_call_end|>"), ("", ""), Form::Python { list: true })
 }
 
-/// Channels, as of gpt-oss.
+/// Channels, as in gpt-oss.
 pub fn harmony() -> Calls {
     calls(("", ""), ("", ""), Form::Channels)
 }
 
-/// JSON in `<tool_call>` tags, as most families write it.
+/// JSON in `<tool_call>` tags, as in most families.
 pub fn hermes() -> Calls {
     calls(("<tool_call>\n", "\n</tool_call>"), ("", ""), Form::Json { keys: keys("name", "arguments"), list: false })
 }
 
-/// The calls of templates that write none, by the marks of their turns: what the family was trained with.
+/// The calls for templates that write none, by the marks of their turns: the notation that the
+/// family was trained with.
 pub fn untold(source: &str) -> Option<Calls> {
     if source.contains("<start_of_turn>") {
         return Some(calls(("```tool_code\n", "\n```"), ("", ""), Form::Python { list: false }));
@@ -34,7 +35,7 @@ pub fn untold(source: &str) -> Option<Calls> {
     source.contains("<|start_header_id|>").then(|| calls(("", ""), ("", ""), llama3))
 }
 
-/// Kimi K2: the name with a number behind it, then JSON.
+/// Kimi K2: the name followed by a number, then JSON.
 fn kimi() -> Calls {
     let mark = "<|tool_call_argument_begin|>".to_owned();
     let form = Named { prefix: "functions.".to_owned(), suffix: ":0".to_owned(), mark, ..Named::default() };
@@ -42,7 +43,7 @@ fn kimi() -> Calls {
     calls(section, ("<|tool_call_begin|>", "<|tool_call_end|>"), Form::Named(form))
 }
 
-/// MiniMax M3: tags named as the parameters, each behind a mark that no text contains.
+/// MiniMax M3: tags named after the parameters, each after a mark that occurs in no text.
 fn minimax() -> Calls {
     let at = |tag: &str| format!("]<]minimax[>[{tag}");
     let tag = || ">".to_owned();
@@ -77,7 +78,7 @@ pub fn find(source: &str) -> Option<Calls> {
     if has("]<]minimax[>[") {
         return Some(minimax());
     }
-    // Granite 3 writes a list behind a mark without an end.
+    // Granite 3 writes a list after a mark without an end.
     if has("<|tool_call|>") && has("<|start_of_role|>") {
         return Some(calls(("<|tool_call|> [", "]"), ("", ""), list()));
     }
@@ -94,21 +95,21 @@ pub fn thoughts(source: &str) -> Option<Thoughts> {
     } else if source.contains("<|START_THINKING|>") {
         marks("<|START_THINKING|>", "<|END_THINKING|>")
     } else {
-        // Reasoning models write these whether or not their template has them.
+        // Reasoning models write these even if their template does not have them.
         marks("<think>", "</think>")
     })
 }
 
-/// Facts of families that no rendering shows.
+/// Properties of families that no rendering reveals.
 pub fn adjust(source: &str, notation: &mut Notation) {
     if let Some(thoughts) = &mut notation.thoughts
         && let Some((mark, label)) =
             thoughts.open.split_once('>').filter(|(mark, label)| mark.starts_with("<|") && !label.contains('<'))
     {
-        // The label behind `<|channel>` may be missing.
+        // The label after `<|channel>` may be missing.
         (thoughts.label, thoughts.open) = (label.trim().to_owned(), format!("{mark}>"));
     }
-    // Hunyuan's answers stand in marks that its template does not write.
+    // Hunyuan puts answers in marks that its template does not write.
     if source.contains("<|extra_0|>") {
         notation.words = Marks::new("<answer>", "</answer>");
     }

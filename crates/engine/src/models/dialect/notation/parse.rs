@@ -1,10 +1,10 @@
-//! Finds what may begin a call in a text, and reads the calls there.
+//! Finds text that may begin a call, and reads the calls there.
 
 use super::cursor::{Cursor, Read, Stop};
 use super::{Calls, Form, Marks, braces, json, python, tagged};
 use crate::models::dialect::{RawCall, ToolText};
 
-/// Marks that models write though their own notation has none, or their template none at all.
+/// Marks that models write although their own notation, or their template, has none.
 const USUAL: [(&str, &str); 12] = [
     ("<tool_call>", "</tool_call>"),
     ("<tools>", "</tools>"),
@@ -23,25 +23,25 @@ const USUAL: [(&str, &str); 12] = [
 /// The marks that may begin calls.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Opener {
-    /// The mark of the notation around calls, or around one.
+    /// The notation's own mark around calls, or around one.
     Own,
-    /// A call without the mark that belongs around it.
+    /// A call without the mark that should surround it.
     Inner,
-    /// Usual marks in place of none.
+    /// Usual marks, if the notation has none.
     Usual(Marks),
     /// A bare object or list.
     Bare,
 }
 
-/// Calls with whether each is closed and written as the notation demands.
+/// Calls, each with whether it is closed and follows the notation exactly.
 #[derive(Debug)]
 pub struct Found {
     pub calls: Vec<(RawCall, bool)>,
-    /// More calls may follow before the section's closing mark.
+    /// Whether more calls may follow before the section's closing mark.
     pub in_section: bool,
 }
 
-/// Each text that may begin calls.
+/// All texts that may begin calls.
 pub fn openers(calls: &Calls) -> Vec<(String, Opener)> {
     let mut all = Vec::new();
     let own = |mark: &str| [&calls.section.open, &calls.call.open].iter().any(|own| own.contains(mark));
@@ -58,15 +58,15 @@ pub fn openers(calls: &Calls) -> Vec<(String, Opener)> {
     all
 }
 
-/// The usual marks, which are control tokens of some vocabularies.
+/// The usual marks, which are control tokens in some vocabularies.
 pub fn usual<'n>() -> impl Iterator<Item = &'n str> {
     USUAL.into_iter().flat_map(|(open, close)| [open, close])
 }
 
-/// Reads what `opener` begins here; `first`: no words stand before it.
+/// Reads what `opener` begins here; `first`: no text precedes it.
 pub fn begin(cursor: &mut Cursor<'_>, calls: &Calls, opener: &Opener, tools: &[ToolText], first: bool) -> Read<Found> {
     let is_known = |name: &str| tools.iter().any(|tool| tool.name == name);
-    // Models leave out the marks around JSON, or fence it, though their template demands them.
+    // Models omit the marks around JSON, or fence it, even if their template requires the marks.
     let is_meant = !calls.is_marked() || first && matches!(calls.form, Form::Json { .. });
     match opener {
         Opener::Own => {
@@ -101,7 +101,7 @@ pub fn begin(cursor: &mut Cursor<'_>, calls: &Calls, opener: &Opener, tools: &[T
     }
 }
 
-/// Calls of known tools, as JSON or Python; exact if the notation writes them so.
+/// Calls of known tools, as JSON or Python; exact if the notation uses that form.
 fn bare(cursor: &mut Cursor<'_>, calls: &Calls, tools: &[ToolText]) -> Read<Found> {
     let (found, is_exact) = match json::may_be_call(cursor) {
         Ok(()) => {
@@ -122,7 +122,8 @@ fn bare(cursor: &mut Cursor<'_>, calls: &Calls, tools: &[ToolText]) -> Read<Foun
     Ok(Found { calls: found.into_iter().map(|call| (call, is_exact)).collect(), in_section: false })
 }
 
-/// The next call of a section, or all of a list, with the section's closing mark if it follows.
+/// The next call of a section, or all calls of a list, and the section's closing mark if it
+/// follows.
 pub fn next(cursor: &mut Cursor<'_>, calls: &Calls, tools: &[ToolText]) -> Read<Found> {
     let one = |(call, is_exact): (RawCall, bool)| vec![(call, is_exact)];
     let mut read = match &calls.form {
@@ -170,7 +171,8 @@ pub fn next(cursor: &mut Cursor<'_>, calls: &Calls, tools: &[ToolText]) -> Read<
     let mut in_section = false;
     if !calls.section.close.trim().is_empty() && !cursor.eat(&calls.section.close)? {
         in_section = true;
-        // The last call of a section that is not closed is not certain, unless it has a mark of its own or the reply ends with it.
+        // The last call of an unclosed section is not certain, unless it has its own mark or the
+        // reply ends with it.
         let rest = cursor.rest().trim_start();
         let goes_on = rest.is_empty() || !calls.call.close.is_empty() || rest.starts_with(['{', ',']);
         if !goes_on && let Some((_, is_exact)) = read.last_mut() {

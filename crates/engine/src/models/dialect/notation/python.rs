@@ -1,4 +1,4 @@
-//! Calls as in Python: `f(a="x", n=1)`, alone, in a list or one a line.
+//! Calls in Python's notation: `f(a="x", n=1)`, alone, in a list or one per line.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ use super::values;
 /// Characters that a name may contain besides letters and digits.
 const NAME: &str = "_-./:";
 
-/// The text between the parentheses of a call, with strings as in JSON, which are valid in Python too.
+/// The text between a call's parentheses, with JSON strings, which are also valid in Python.
 pub fn written(arguments: &Map<String, Value>) -> String {
     let arguments: Vec<String> = arguments.iter().map(|(key, value)| format!("{key}={}", literal(value))).collect();
     arguments.join(", ")
@@ -31,7 +31,7 @@ fn literal(value: &Value) -> String {
     }
 }
 
-/// One or more calls with or without brackets around them, and whether they are written as Python has it.
+/// One or more calls with or without brackets around them, and whether they are valid Python.
 pub fn calls(cursor: &mut Cursor<'_>, tools: &[ToolText]) -> Read<(Vec<RawCall>, bool)> {
     let is_list = cursor.eat("[")?;
     let (mut all, mut is_exact) = (Vec::new(), true);
@@ -67,7 +67,7 @@ fn word<'a>(cursor: &mut Cursor<'a>, marks: &str) -> Read<&'a str> {
     Ok(&rest[..end])
 }
 
-/// A call, which may stand in `print(…)`.
+/// A call, which may be inside `print(…)`.
 fn call(cursor: &mut Cursor<'_>, tools: &[ToolText]) -> Read<(RawCall, bool)> {
     let is_known = |name: &str| tools.iter().any(|tool| tool.name == name);
     let mut prints = 0;
@@ -133,7 +133,8 @@ fn key(cursor: &mut Cursor<'_>) -> Read<Option<String>> {
     Ok(Some(key.to_owned()))
 }
 
-/// A value, and whether it is one of Python or JSON; else the text up to where the next argument or the end must be.
+/// A value, and whether it is valid Python or JSON; otherwise the text up to the next argument or
+/// the end.
 fn value(cursor: &mut Cursor<'_>) -> Read<(Value, bool)> {
     cursor.skip_blank();
     let mut reader = literal::Reader::new(cursor.rest());
@@ -162,14 +163,14 @@ fn value(cursor: &mut Cursor<'_>) -> Read<(Value, bool)> {
     Err(cursor.end())
 }
 
-/// Whether another argument, or the end of the call and of what is around it, stands here.
+/// Whether another argument, or the end of the call and its surroundings, comes next.
 fn goes_on(cursor: &Cursor<'_>) -> Read<bool> {
     let mut probe = *cursor;
     if probe.eat(",")? {
         if probe.peek()? == Some(')') {
             return Ok(true);
         }
-        // A text may go on with a comma too: only a key begins the next argument.
+        // A string may also continue after a comma: only a key begins the next argument.
         let mut named = probe;
         return Ok(
             matches!(probe.peek()?, Some('"' | '\'' | '{' | '[' | '0'..='9' | '-')) || key(&mut named)?.is_some()

@@ -1,6 +1,7 @@
-//! Reads a reply as it comes: words, thoughts and calls, separated by the marks of the notation.
+//! Reads a reply as it streams in: text, thoughts and calls, separated by the notation's marks.
 //!
-//! The result of a reader depends on the text alone, not on where it was cut: it decides only where more text cannot change the decision.
+//! The result depends on the text alone, not on how it is split: the reader decides only when more
+//! text cannot change the decision.
 
 use super::channels::Channel;
 use super::cursor::{Cursor, Read, Stop, words};
@@ -14,7 +15,8 @@ use crate::models::dialect::{RawCall, ToolText};
 pub enum Piece {
     Content(String),
     Thinking(String),
-    /// `is_certain`: closed and written as the notation demands. Other calls are a guess at what was meant.
+    /// `is_certain`: closed and exactly in the notation. Other calls are a guess at the intended
+    /// one.
     Call {
         call: RawCall,
         is_certain: bool,
@@ -23,16 +25,16 @@ pub enum Piece {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum State {
-    /// Behind the mark that opens a thought.
+    /// After the mark that opens a thought.
     Opened,
     Thinking,
     Words,
-    /// Behind a call, where separators of calls do not count as text.
+    /// After a call, where separators between calls do not count as text.
     AfterCall {
         in_section: bool,
         is_exact: bool,
     },
-    /// In the header or the body of a message of a family that writes in channels.
+    /// In the header or the body of a message of a family that uses channels.
     Header,
     Body(Channel),
 }
@@ -45,12 +47,12 @@ pub struct Reader<'n> {
     pub(super) openers: Vec<(String, Opener)>,
     pub(super) state: State,
     pub(super) held: String,
-    /// Nothing is tried again before so much text is held.
+    /// Nothing is tried again until this much text is held.
     retry_at: usize,
-    /// Words came already, or a thought.
+    /// Whether text or a thought came already.
     has_words: bool,
     pub(super) has_thought: bool,
-    /// The words so far end with a line break, or there are none.
+    /// Whether the text so far is empty or ends with a line break.
     at_line: bool,
     pub(super) pieces: Vec<Piece>,
 }
@@ -75,7 +77,7 @@ impl Notation {
             false => State::Words,
         };
         let held = self.begun.clone();
-        // Words that the prompt has written of a thought belong to it.
+        // Text of a thought that the prompt has already written belongs to the thought.
         let begun = self.thoughts.as_ref().filter(|thoughts| opened && !thoughts.is_marked());
         let begun = begun.map(|thoughts| Piece::Thinking(format!("{}\n", thoughts.open)));
         Reader {
@@ -125,7 +127,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Waits for more text; a long call is not read again for each token of it.
+    /// Waits for more text, so that a long call is not parsed again for each of its tokens.
     pub(super) fn wait(&mut self) -> Step {
         self.retry_at = if self.held.len() < 512 { 0 } else { self.held.len() + self.held.len() / 16 };
         Step::Wait
@@ -143,7 +145,7 @@ impl Reader<'_> {
     }
 
     fn give_calls(&mut self, found: Found, end: usize) {
-        // Without marks of its own a call among words may be an example.
+        // Without its own marks, a call within text may be an example.
         let may = self.notation.calls.is_marked() || !self.has_words;
         let is_exact = found.calls.iter().all(|(_, is_exact)| *is_exact);
         let calls = found.calls.into_iter();
@@ -164,10 +166,10 @@ impl Reader<'_> {
         marks.extend([&notation.words, &notation.results].into_iter().flat_map(|marks| [&*marks.open, &marks.close]));
         let ends = marks.len();
         marks.extend(notation.ends.iter().map(String::as_str));
-        // Blanks before a thought are not words, so they wait for what follows.
+        // Blanks before a thought are not text, so they wait for what follows.
         let spoken = |text: &str| if thoughts.is_some() { text.trim_end().len() } else { text.len() };
         let mut from = 0;
-        // The next place of each mark, which is looked for again only once the reading is there.
+        // The next position of each mark, searched for again only once the reader has reached it.
         let mut places = vec![Some(0); marks.len()];
         loop {
             for (mark, place) in marks.iter().zip(&mut places).filter(|(_, place)| place.is_some_and(|at| at <= from)) {
@@ -197,7 +199,8 @@ impl Reader<'_> {
                                 self.give(at, Piece::Content);
                                 return self.wait();
                             }
-                            // The end of the text may be inside this call: what looks like calls there is none.
+                            // The text may end inside this call, so nothing in it counts as another
+                            // call.
                             Err(Stop::Not) if last => {
                                 let mut cursor = Cursor { at, last: false, ..cursor };
                                 let read = parse::begin(&mut cursor, &notation.calls, &opener, self.tools, first);
@@ -210,7 +213,7 @@ impl Reader<'_> {
                         }
                     }
                     Ok(true) if number == calls => {
-                        // A plain tag among words is one that they are about.
+                        // A plain tag within text is probably its subject.
                         let is_plain = !marks[number].starts_with(['[', '|']) && !marks[number].starts_with("<|");
                         let is_first = !self.has_words && !self.has_thought && self.held[..at].trim().is_empty();
                         if is_plain && !is_first {
@@ -222,7 +225,8 @@ impl Reader<'_> {
                         self.state = State::Opened;
                         return Step::Go;
                     }
-                    // The end of a thought that was never opened, or one too many, is text behind the first word.
+                    // After the first word, the end of a thought that was never opened, or a
+                    // superfluous one, is text.
                     Ok(true) if number < own && (self.has_words || !self.held[..at].trim().is_empty()) => {}
                     Ok(true) if number < own => {
                         self.held.drain(..cursor.at);
@@ -234,7 +238,7 @@ impl Reader<'_> {
                         self.held.drain(..end);
                         return Step::Go;
                     }
-                    // The end of the turn: nothing but other ends may follow.
+                    // The end of the turn: only other ends may follow.
                     Ok(true) => match self.only_ends(cursor) {
                         Err(_) => {
                             self.give(at, Piece::Content);
@@ -258,7 +262,7 @@ impl Reader<'_> {
         self.wait()
     }
 
-    /// Whether nothing but ends of turns follows.
+    /// Whether only ends of turns follow.
     fn only_ends(&self, mut cursor: Cursor<'_>) -> Read<bool> {
         loop {
             cursor.skip_blank();
@@ -275,7 +279,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Skips what separates calls and what closes their section; other text is words again.
+    /// Skips separators between calls and the end of their section; anything else is text again.
     fn after_call(&mut self, in_section: bool, is_exact: bool, last: bool) -> Step {
         let calls = &self.notation.calls;
         let mut cursor = Cursor::new(&self.held, 0, last);
@@ -328,7 +332,7 @@ impl Reader<'_> {
     }
 }
 
-/// How much of the end of `text` may be the beginning of `mark`.
+/// The length of the longest suffix of `text` that may be the beginning of `mark`.
 pub(super) fn half(text: &str, mark: &str) -> usize {
     words(mark).next().map_or(0, |word| half_of(text, word))
 }

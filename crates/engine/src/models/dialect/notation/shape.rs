@@ -1,11 +1,12 @@
-//! The notation of calls, from where names, keys and values come out in rendered turns.
+//! Derives the notation of calls from the positions of names, keys and values in rendered turns.
 
 use serde_json::Value;
 
 use super::derive::{IDS, KEYS, NAMES, NUMBER, TEXT, common_end, common_start, first_group, groups, whole, whole_end};
 use super::{Calls, Form, Keys, Marks, Named, Tagged, channels};
 
-/// Turns with one and two calls, without the end of the turn; `head`: the length of what the prompt writes of the first.
+/// Turns with one and two calls, without the end of the turn; `head`: the length of the part of the
+/// first that the prompt writes.
 pub struct Shape {
     pub one: String,
     pub two: Option<String>,
@@ -52,7 +53,7 @@ impl Shape {
             Some((before, between, after)) if !list => {
                 let close = whole(common_start(between, after));
                 let open = whole_end(common_end(before, &between[close.len()..]));
-                // Before the first call stands more than the prompt's end.
+                // More than the end of the prompt precedes the first call.
                 let own = self.before(start);
                 Marks::new(if open.trim().len() >= own.trim().len() { own } else { open }, close)
             }
@@ -96,7 +97,7 @@ impl Shape {
         let (section, mut call) = self.split(&self.one[..name], &self.one[end..], two);
         let prefix = call.open.rfind(['>', ']']).map_or(0, |at| at + 1);
         let prefix = call.open.split_off(prefix).trim().to_owned();
-        // A prefix that is the whole mark is not a word before the name.
+        // A prefix that is the whole mark does not count as a word before the name.
         let prefix = if call.open.trim().is_empty() {
             call.open.push_str(&prefix);
             String::new()
@@ -108,7 +109,8 @@ impl Shape {
         Some(Calls { section, call, form })
     }
 
-    /// Marks of the section and of a call, from what stands before and after it and between two.
+    /// The marks of the section and of a call, from the text before and after it and between two
+    /// calls.
     fn split(&self, before: &str, after: &str, two: Option<(&str, &str)>) -> (Marks, Marks) {
         let own = self.before(before.len());
         let Some((between, last)) = two else {
@@ -125,7 +127,7 @@ impl Shape {
     fn tagged(&self, name: usize) -> Option<Calls> {
         let one = KEYS.iter().fold(self.one.clone(), |text, key| text.replace(key, "\u{1}"));
         let parts: Vec<&str> = one[name + NAMES[0].len()..].split('\u{1}').collect();
-        // The key may come again in the mark that closes its value.
+        // The key may be repeated in the mark that closes its value.
         let twice = parts.len() == 5;
         let (first, text_part, after_text, number_part) = match (parts.as_slice(), twice) {
             ([first, text, number], false) => (*first, *text, "", *number),
@@ -140,7 +142,7 @@ impl Shape {
         } else {
             let close = whole(common_start(between, after));
             let key = whole_end(common_end(first, &between[close.len()..]));
-            // Blanks before a key that only some calls have belong to no mark.
+            // Blanks before a key that occur in only some calls belong to no mark.
             (close.to_owned(), key)
         };
         let name_end = first[..first.len() - key.len()].to_owned();
@@ -179,7 +181,7 @@ fn number_tail<'a>(one: &'a str, close: &str) -> &'a str {
     after.strip_prefix(close).unwrap_or("")
 }
 
-/// `name_end` with a place for a number, if the second call has another number there.
+/// `name_end` with a placeholder for a number, if the second call has another number there.
 fn numbered(two: &str, name_end: &str) -> Option<String> {
     let digit = name_end.find(|c: char| c.is_ascii_digit())?;
     let (head, tail) = (&name_end[..digit], name_end[digit..].trim_start_matches(|c: char| c.is_ascii_digit()));

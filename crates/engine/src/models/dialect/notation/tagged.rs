@@ -1,4 +1,4 @@
-//! Calls in tags: `<function=f>`, then each parameter between marks of its own.
+//! Calls in tags: `<function=f>`, then each parameter between its own marks.
 
 use serde_json::{Map, Value};
 
@@ -12,7 +12,8 @@ const NAME_MAX: usize = 200;
 /// Deepest nesting of tags in a value.
 const DEPTH_MAX: usize = 16;
 
-/// A call, after its opening mark, up to and with its closing mark; whether it is written as the notation demands.
+/// A call after its opening mark, up to and including its closing mark; and whether it follows the
+/// notation exactly.
 pub fn call(cursor: &mut Cursor<'_>, calls: &Calls, tags: &Tagged, tools: &[ToolText]) -> Read<(RawCall, bool)> {
     let name = name(cursor, calls, tags, tools)?;
     let (mut arguments, mut is_exact) = (Map::new(), true);
@@ -33,8 +34,8 @@ pub fn call(cursor: &mut Cursor<'_>, calls: &Calls, tags: &Tagged, tools: &[Tool
     }
 }
 
-/// The name up to the mark that ends it, or to the first parameter or the end of the call, which are left there. `\u{2}` stands
-/// for a number in the mark.
+/// The name, up to the mark that ends it, or to the first parameter or the end of the call, which
+/// are not consumed. `\u{2}` is a placeholder for a number in the mark.
 fn name(cursor: &mut Cursor<'_>, calls: &Calls, tags: &Tagged, tools: &[ToolText]) -> Read<String> {
     let (head, tail) = tags.name_end.split_once('\u{2}').unwrap_or((&tags.name_end, ""));
     let (end, number) = match cursor.find(&[head, &tags.key, &calls.call.close]) {
@@ -69,7 +70,8 @@ fn parameter(
     tool: &str,
     tools: &[ToolText],
 ) -> Read<(String, Value, bool)> {
-    // `KEY" string="true">`: what differs between texts and other values stands between two fixed parts.
+    // `KEY" string="true">`: the part that differs between strings and other values is between two
+    // fixed parts.
     let head = common_start(&tags.text, &tags.other);
     let tail = common_end(&tags.text[head.len()..], &tags.other[head.len()..]);
     let (key_end, value_start) = if head.trim().is_empty() { (tags.text.as_str(), "") } else { (head, tail) };
@@ -108,7 +110,8 @@ fn parameter(
     Ok((key, value, is_whole && is_begun))
 }
 
-/// A value up to the closing mark that something of the call follows. One that other text follows belongs to the value.
+/// A value up to a closing mark that is followed by another part of the call. A closing mark
+/// followed by other text belongs to the value.
 fn text(cursor: &mut Cursor<'_>, calls: &Calls, tags: &Tagged, key: &str) -> Read<(String, bool)> {
     let close = tags.close.replace('\u{1}', key);
     let mut probe = *cursor;
@@ -129,7 +132,7 @@ fn text(cursor: &mut Cursor<'_>, calls: &Calls, tags: &Tagged, key: &str) -> Rea
                 after.expect(&close)?;
                 (end, after, true)
             }
-            // The closing mark is missing: the call's own ends the value too.
+            // The closing mark is missing: the call's own mark ends the value too.
             Err(Stop::Not) if cursor.last => match cursor.find(&[&calls.call.close]) {
                 Ok((end, _)) => (end, Cursor { at: end, ..*cursor }, false),
                 Err(stop) => return Err(stop),
@@ -202,13 +205,14 @@ fn nested(cursor: &mut Cursor<'_>, tags: &Tagged, schema: Option<&Value>, depth:
     Ok(if is_list { Value::Array(items) } else { Value::Object(fields) })
 }
 
-/// A call whose name stands before arguments in JSON, after its opening mark, up to and with its closing mark.
+/// A call whose name precedes arguments in JSON, after its opening mark, up to and including its
+/// closing mark.
 pub fn named(cursor: &mut Cursor<'_>, calls: &Calls, form: &Named) -> Read<(RawCall, bool)> {
     let mut stops: Vec<&str> = vec![&form.mark];
     if !form.id.is_empty() {
         stops.push(&form.id);
     }
-    // Without a closing mark the arguments may follow the name at once.
+    // Without a closing mark, the arguments may follow the name directly.
     if calls.call.close.is_empty() {
         stops.push("{");
     }

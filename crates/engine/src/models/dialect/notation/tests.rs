@@ -1,4 +1,4 @@
-//! Tests of the notation: derived from small templates, its writer and its reader agree, however the text is cut.
+//! Tests of the notation derived from small templates: writer and reader agree, however the text is split.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -7,7 +7,8 @@ use super::{Form, Notation, Piece};
 use crate::models::dialect::template::Template;
 use crate::models::dialect::{RawCall, ToolText};
 
-/// A template of turns `<|turn|>role: …<|over|>` whose calls are written by `call`, for each call `c`, after `thought`.
+/// A template of turns `<|turn|>role: …<|over|>` whose calls are written by `call`, for each call
+/// `c`, after `thought`.
 fn template(thought: &str, before: &str, call: &str, after: &str) -> String {
     format!(
         "{{% for m in messages %}}<|turn|>{{{{ m.role }}}}:\n{{% if m.role == 'assistant' %}}{thought}{{% endif %}}{{{{ m.content or '' }}}}\
@@ -205,7 +206,7 @@ fn where_words_have_a_mark_what_stands_before_it_is_a_thought_that_the_prompt_op
     assert!(notation.begins_in_thought(), "{notation:?}");
     let (words, thoughts, _) = read(&notation, true, &["why<|out|>think<|is|><|in|>reply<|is|>so<|out|>reply<|is|>"]);
     assert_eq!((words.as_str(), thoughts.as_str()), ("so", "why"));
-    // The program that splits thoughts off by their tokens asks for the words alone.
+    // The code that separates thoughts by their tokens only needs the text.
     assert_eq!(read(&notation, false, &["so"]).0, "so");
 }
 
@@ -323,7 +324,8 @@ fn content() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// A text is read the same whole, cut anywhere and character by character; no beginning of a call is a certain call.
+    /// A text gives the same result whole, split anywhere and character by character; no prefix of
+    /// a call is a certain call.
     #[test]
     fn where_a_text_is_cut_changes_nothing(content in content(), keep in 0.0..1.0f64) {
         for (kind, notation) in families() {

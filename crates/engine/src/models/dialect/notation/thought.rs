@@ -1,4 +1,4 @@
-//! Reads a thought up to the mark, the words or the call that ends it.
+//! Reads a thought up to the mark, the text or the call that ends it.
 
 use super::cursor::{Cursor, Stop};
 use super::parse::{self, Opener};
@@ -6,11 +6,11 @@ use super::reader::{Piece, Reader, State, Step, half};
 use crate::base::OrBug;
 
 impl Reader<'_> {
-    /// Drops the word behind the mark that opens a thought.
+    /// Drops the word after the mark that opens a thought.
     pub(super) fn label(&mut self, last: bool) -> Step {
         let thoughts = self.notation.thoughts.as_ref().or_bug("only a notation with thoughts gets here");
         let mut cursor = Cursor::new(&self.held, 0, last);
-        // Behind a prompt that has opened the thought, such a family may write the mark again.
+        // After a prompt that has opened the thought, such a family may write the mark again.
         let may_come_again = !thoughts.label.is_empty() || !self.notation.words.open.trim().is_empty();
         let again = if !may_come_again { Ok(false) } else { cursor.eat(&thoughts.open) };
         match again.and_then(|_| cursor.eat(&thoughts.label)) {
@@ -75,7 +75,7 @@ impl Reader<'_> {
             Err(_) => {
                 let all = || ends.iter().chain(&marks);
                 let half = all().map(|mark| half(&self.held, mark)).max().unwrap_or(0);
-                // A mark of several words may have begun further back.
+                // A mark of several words may have begun earlier.
                 let begun = all().filter_map(|mark| cursor.begun(mark)).min();
                 self.give(begun.unwrap_or(usize::MAX).min(self.held.len() - half), Piece::Thinking);
                 Step::Wait

@@ -6,12 +6,12 @@ use super::super::python_json::{self, Style};
 use super::{Calls, Form, Tagged, python};
 
 impl Calls {
-    /// Whether calls stand in marks of their own, which no words contain.
+    /// Whether calls have their own marks, which no text contains.
     pub fn is_marked(&self) -> bool {
         !self.mark().is_empty()
     }
 
-    /// The mark that separates calls from words; empty if there is none.
+    /// The mark that separates calls from text; empty if there is none.
     pub fn mark(&self) -> &str {
         let own = [&self.section.open, &self.call.open].into_iter().map(|mark| mark.trim());
         match self.form {
@@ -20,7 +20,7 @@ impl Calls {
         }
     }
 
-    /// The text before and after a call that stands alone, up to its name and behind its arguments.
+    /// The text before and after a lone call, up to its name and after its arguments.
     pub fn around(&self) -> (String, String) {
         let (first, last) = match &self.form {
             Form::Json { list: true, .. } | Form::Python { list: true } => ("[", "]"),

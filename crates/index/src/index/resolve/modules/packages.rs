@@ -9,18 +9,19 @@ use serde_json::Value;
 
 use crate::index::paths::{folder_of, join};
 
-/// Extensions tried in this order for an import without one, as TypeScript's compiler and bundlers do.
+/// Extensions tried in this order for an import without one, as by TypeScript's compiler and
+/// bundlers.
 const EXTENSIONS: &[&str] = &[".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs"];
-/// An import may name the compiled file: its extension, and those of the source to try instead.
+/// An import may name a compiled file: its extension, and those of the source to try instead.
 const COMPILED: &[(&str, &[&str])] = &[
     (".js", &[".ts", ".tsx", ".d.ts", ".js", ".jsx"]),
     (".jsx", &[".tsx", ".jsx"]),
     (".mjs", &[".mts", ".d.mts", ".mjs"]),
     (".cjs", &[".cts", ".d.cts", ".cjs"]),
 ];
-/// Folders that compilers write to; the sources of their files are in `src`.
+/// Output folders of compilers; the sources of their files are in `src`.
 const BUILT: &[&str] = &["dist", "lib", "build", "out", "esm", "cjs", "es", "types", "mjs"];
-/// Conditions that are accepted in a package's `exports`; the order in the package decides, not this one.
+/// Conditions accepted in a package's `exports`; the order in the package decides, not this one.
 const CONDITIONS: &[&str] =
     &["source", "development", "types", "import", "module", "require", "node", "browser", "default"];
 /// Maximum number of targets read from one package's `exports`.
@@ -37,14 +38,16 @@ pub(in crate::index::resolve) struct Packages {
 }
 
 impl Packages {
-    /// `paths` of all indexed files; `manifests`: path and text of every `package.json` and `tsconfig.json`.
+    /// `paths` of all indexed files; `manifests`: path and text of every `package.json` and
+    /// `tsconfig.json`.
     pub fn new<'a>(paths: impl Iterator<Item = &'a str>, manifests: &[(String, String)]) -> Packages {
         let mut own: HashMap<String, (String, Value)> = HashMap::new();
         for (path, text) in manifests.iter().filter(|(path, _)| is_package(path)) {
             let Ok(package) = serde_json::from_str::<Value>(text) else { continue };
             let Some(name) = package.get("name").and_then(Value::as_str).map(str::to_owned) else { continue };
             let folder = folder_of(path).to_owned();
-            // Fixtures and examples may have the name of the real package, which is nested less deeply.
+            // Fixtures and examples may have the same name as the real package, which is less
+            // deeply nested.
             let depth = |folder: &str| (folder.matches('/').count(), folder.len());
             if own.get(&name).is_none_or(|(known, _)| depth(&folder) < depth(known)) {
                 own.insert(name, (folder, package));
@@ -83,7 +86,8 @@ impl Packages {
         found.and_then(|found| self.tree.relative(found.path())).or_else(|| self.in_own_package(source))
     }
 
-    /// Finds the source for an import of a project package that is not built: its `exports` name files that do not exist yet.
+    /// Finds the source for an import of an unbuilt package of the project: its `exports` name
+    /// files that do not exist yet.
     fn in_own_package(&self, source: &str) -> Option<String> {
         let at = source.char_indices().filter(|(_, c)| *c == '/').nth(usize::from(source.starts_with('@')));
         let (name, inside) = at.map_or((source, ""), |(at, _)| (&source[..at], &source[at + 1..]));
@@ -108,7 +112,8 @@ impl Packages {
     }
 }
 
-/// Whether a file configures how imports of other files resolve: `package.json`, `tsconfig.json`, `Cargo.toml`, `go.mod`, ….
+/// Whether a file configures how other files' imports resolve: `package.json`, `tsconfig.json`,
+/// `Cargo.toml`, `go.mod` and so on.
 pub fn is_manifest(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let settings =
@@ -143,7 +148,7 @@ struct Tree {
     files: std::sync::Arc<HashSet<PathBuf>>,
     folders: std::sync::Arc<HashSet<PathBuf>>,
     texts: std::sync::Arc<HashMap<PathBuf, String>>,
-    /// `/node_modules/name` and the folder of the package that it stands for.
+    /// `/node_modules/name` and the package folder it represents.
     links: std::sync::Arc<Vec<(PathBuf, PathBuf)>>,
 }
 
@@ -181,7 +186,7 @@ impl Tree {
         self.files.contains(&real).then(|| inside.to_owned())
     }
 
-    /// The indexed source of a file that a package names, which may be a file that a compiler would write.
+    /// The indexed source of a file that a package names, even if a compiler would write that file.
     fn source_of(&self, folder: &str, target: &str) -> Option<String> {
         let target = target.trim_start_matches("./");
         let exact = |path: &str| self.relative(&absolute(&join(folder, path)));
@@ -197,8 +202,8 @@ impl Tree {
     }
 }
 
-/// Whether a path is a base configuration inside an installed package. These are not indexed and read
-/// as `{}`, so that the rest of the `tsconfig.json` counts.
+/// Whether a path is a base configuration inside an installed package. Such files are not indexed;
+/// they read as `{}`, so that the rest of the `tsconfig.json` still applies.
 fn is_foreign_settings(path: &Path) -> bool {
     let settings =
         path.extension().is_some_and(|e| e == "json") && path.file_name().is_some_and(|n| n != "package.json");
@@ -227,7 +232,8 @@ impl FileSystem for Tree {
         if self.files.contains(&real) || self.texts.contains_key(&real) || is_foreign_settings(path) {
             return Ok(FileMetadata::new(true, false, false));
         }
-        // Any folder of an installed package counts as existing, so that settings are looked for in it.
+        // Every folder of an installed package counts as existing, so that settings are looked for
+        // in it.
         let installed = path.starts_with("/node_modules") && path.extension().is_none();
         if installed || self.folders.contains(&real) {
             Ok(FileMetadata::new(false, true, false))

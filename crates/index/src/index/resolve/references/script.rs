@@ -42,7 +42,7 @@ pub(super) fn bare<'a>(project: &Project<'a>, file: usize, reference: &'a Refere
 
 pub(super) fn member<'a>(project: &Project<'a>, file: usize, reference: &'a Reference, receiver: &str) -> Search {
     let Some(value) = &reference.value else { return super::member(project, file, reference, receiver) };
-    // Call chains span several lines, a reason is one line.
+    // A call chain may span several lines; a reason is a single line.
     let receiver = &receiver.split_whitespace().collect::<String>();
     let types = Types::new(project);
     let of = types.value(value, &scope(file, reference));
@@ -62,13 +62,13 @@ pub(super) fn member<'a>(project: &Project<'a>, file: usize, reference: &'a Refe
             },
         },
         Look::Outside => Err(format!("`{receiver}` is of a type outside the project")),
-        // In TypeScript, the only method of that name is the wrong one in two of three cases.
+        // In TypeScript, the only method of that name is wrong in two of three cases.
         Look::Unknown if project.is_typed(file) => Err(format!("type of `{receiver}` is not known")),
         Look::Unknown => only_method(project, file, &reference.name, receiver),
     }
 }
 
-/// The search result for a target; an alias is replaced by what it stands for.
+/// The search result for a target; an alias is replaced by its target.
 fn through(types: &Types, target: Meaning, confidence: f64, reason: &'static str) -> Search {
     let behind = types.behind(target);
     let mut search = found(behind, confidence, reason)?;

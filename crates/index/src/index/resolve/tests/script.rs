@@ -135,7 +135,8 @@ fn super_calls_the_base_class_and_this_in_a_callback_is_the_class() {
     );
 }
 
-/// Asserts that these functions of `source` call the `sail` of a `Boat`, which a kite has as well.
+/// Asserts that these functions of `source` call the `sail` of a `Boat`, although kites have one
+/// too.
 fn sails(source: &str, callers: &str) {
     let boat = "export class Boat { sail() {} crew: Boat[]; by: Map<string, Boat>; twin(): this { return this; } }\n\
                 export class Raft extends Boat { drift() {} }\n";

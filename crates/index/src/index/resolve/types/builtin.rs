@@ -5,12 +5,12 @@ use std::rc::Rc;
 use super::{Look, Ty, found};
 use crate::base::is_listed;
 
-/// Types that hold items of one type.
+/// Types that contain items of one type.
 const LISTS: &str = "\
     Array ReadonlyArray Set ReadonlySet Iterable IterableIterator Generator AsyncIterable AsyncGenerator \
     AsyncIterableIterator Iterator AsyncIterator";
 
-/// A type by a name that the project does not declare.
+/// The type for a name that the project does not declare.
 pub(super) fn named<'a>(name: &str, arguments: &[Ty<'a>]) -> Ty<'a> {
     let argument = |at: usize| arguments.get(at).cloned().unwrap_or(Ty::Unknown);
     match name {
@@ -35,7 +35,7 @@ pub(super) fn global<'a>(name: &str) -> Option<Ty<'a>> {
     is_listed(KNOWN, name).then_some(Ty::Outside)
 }
 
-/// A member of a list or table of such items.
+/// A member of a list or table with such items.
 pub(super) fn method<'a>(name: &str, item: Rc<Ty<'a>>, of: &Ty<'a>) -> Look<'a> {
     match name {
         "find" | "findLast" | "pop" | "shift" | "at" | "get" => found(Ty::Builtin("item", item)),
@@ -49,7 +49,7 @@ pub(super) fn method<'a>(name: &str, item: Rc<Ty<'a>>, of: &Ty<'a>) -> Look<'a> 
         "reduce" | "reduceRight" => found(Ty::Builtin("reduce", item)),
         "entries" | "keys" => Look::Unknown,
         _ => match of {
-            // `Record<string, T>` is read by any name.
+            // Any name can be read from a `Record<string, T>`.
             Ty::Table(item) if !matches!(name, "has" | "delete" | "clear" | "size") => found((**item).clone()),
             _ => Look::Outside,
         },

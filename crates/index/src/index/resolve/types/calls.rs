@@ -1,4 +1,4 @@
-//! Infers results and parameters of calls in TypeScript and JavaScript, with the type parameters of the callee set.
+//! Infers results and parameters of calls in TypeScript and JavaScript, with the callee's type parameters set.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use crate::index::resolve::names::{Meaning, Symbol};
 use crate::index::syntax::Kind;
 use crate::index::syntax::types::{Callable, Generic, Type, Typing, Value};
 
-/// Type parameters by name, with what they stand for.
+/// Type parameters by name, with the types they represent.
 type Known<'a> = Vec<(&'a str, Ty<'a>)>;
 
 /// The type of each of the type parameters.
@@ -40,7 +40,7 @@ impl<'a> Types<'_, 'a> {
         }
     }
 
-    /// The type of the result of a call. `wanted` is the type that the context expects of it.
+    /// The result type of a call. `wanted` is the type that the context expects.
     pub fn called(
         &self,
         callee: &Ty<'a>,
@@ -80,7 +80,7 @@ impl<'a> Types<'_, 'a> {
         }
     }
 
-    /// The type of the result of `new`.
+    /// The result type of `new`.
     pub fn constructed(
         &self,
         callee: &Ty<'a>,
@@ -116,7 +116,8 @@ impl<'a> Types<'_, 'a> {
         }
     }
 
-    /// The type that a call takes as its argument number `at`, inferred from its other arguments and its expected result `wanted`.
+    /// The type of argument number `at` of a call, inferred from its other arguments and its
+    /// expected result `wanted`.
     pub fn argument(&self, call: &'a Value, at: usize, wanted: Option<&'a Type>, scope: &Rc<Scope<'a>>) -> Ty<'a> {
         let (Value::Call(callee, arguments, types) | Value::New(callee, arguments, types)) = call else {
             return Ty::Unknown;
@@ -151,8 +152,8 @@ impl<'a> Types<'_, 'a> {
         callable.params.get(at).and_then(Option::as_ref).map_or(Ty::Unknown, |ty| self.ty(ty, &Rc::new(inner)))
     }
 
-    /// The scope inside a function for one call: its type parameters set by the type arguments, or else inferred from the
-    /// expected result and the arguments.
+    /// The scope inside a function for one call: its type parameters set from the type arguments,
+    /// or else inferred from the expected result and the arguments.
     fn inferred(
         &self,
         callable: &'a Callable,
@@ -187,7 +188,8 @@ impl<'a> Types<'_, 'a> {
         known: &mut Known<'a>,
     ) {
         for (param, argument) in callable.params.iter().zip(arguments) {
-            // A function argument adds nothing yet: the types of its parameters depend on this call.
+            // A function argument adds nothing yet: the types of its parameters depend on this
+            // call.
             if let (Some(param), false) = (param, matches!(argument, Value::Function(_) | Value::Unknown)) {
                 let ty = self.value(argument, scope);
                 self.unify(param, &ty, known);
@@ -195,7 +197,7 @@ impl<'a> Types<'_, 'a> {
         }
     }
 
-    /// Compares `pattern` with `ty` and adds to `known` what its type parameters stand for.
+    /// Matches `pattern` against `ty` and adds the types of its type parameters to `known`.
     fn unify(&self, pattern: &'a Type, ty: &Ty<'a>, known: &mut Known<'a>) {
         self.step((), || match (pattern, ty) {
             (_, Ty::Unknown) => {}
@@ -252,7 +254,7 @@ impl<'a> Types<'_, 'a> {
         of
     }
 
-    /// The function, method or class of the project that a type stands for, if any.
+    /// The function, method or class of the project that a type represents, if any.
     pub fn code(&self, ty: &Ty<'a>) -> Option<Meaning> {
         match ty {
             Ty::Itself(target @ Meaning::Symbol(Symbol { file, at })) => {
@@ -279,7 +281,7 @@ impl<'a> Types<'_, 'a> {
         }
         let scope = Scope { from: definition.container, line: definition.start, ..self.inside(file, at) };
         match value {
-            // An alias of a variable that is not an alias itself is that variable.
+            // An alias of a variable that is not itself an alias is that variable.
             Value::Name(name) => match self.project.in_scope(file, definition.container, name) {
                 Some(next) if next != target => self.step(target, || self.behind(self.project.as_value(next))),
                 _ => target,

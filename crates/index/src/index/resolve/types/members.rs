@@ -8,7 +8,7 @@ use crate::index::syntax::Kind;
 use crate::index::syntax::types::{Field, SPREAD, Type, Typing, Value};
 
 impl<'a> Types<'_, 'a> {
-    /// Looks a member up in a type.
+    /// Looks up a member of a type.
     pub fn member(&self, of: &Ty<'a>, name: &str) -> Look<'a> {
         self.step(Look::Unknown, || match of {
             Ty::Unknown => Look::Unknown,
@@ -73,7 +73,8 @@ impl<'a> Types<'_, 'a> {
     fn member_of_instance(&self, file: usize, at: usize, arguments: &[Ty<'a>], name: &str, this: &Ty<'a>) -> Look<'a> {
         let scope = Rc::new(Scope { this: Some(this.clone()), ..self.with_arguments(file, at, arguments) });
         let mut unknown = false;
-        // Interfaces of one name, and a class and an interface of one name, are one type.
+        // Interfaces of the same name are one type, as are a class and an interface of the same
+        // name.
         for sibling in self.project.type_siblings(file, at) {
             let sibling_scope = if sibling == at {
                 scope.clone()
@@ -100,7 +101,7 @@ impl<'a> Types<'_, 'a> {
         if unknown { Look::Unknown } else { Look::Outside }
     }
 
-    /// A field or method that is a definition, as seen through an instance.
+    /// A field or method with a definition, as seen through an instance.
     fn declared_member(&self, file: usize, at: usize, scope: &Rc<Scope<'a>>) -> Member<'a> {
         let target = Meaning::symbol(file, at);
         let definition = self.definition(file, at);

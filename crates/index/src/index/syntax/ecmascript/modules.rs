@@ -1,4 +1,4 @@
-//! Reads imports and exports of TypeScript and JavaScript, of ES modules and of CommonJS.
+//! Reads imports and exports of TypeScript and JavaScript, both ES modules and CommonJS.
 
 use tree_sitter::Node;
 
@@ -15,7 +15,7 @@ pub(super) fn import<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     note(node, imports(node, reader.source), reader);
 }
 
-/// Notes the names that a statement imports.
+/// Records the names that a statement imports.
 pub(super) fn note<'t>(node: Node<'t>, imports: Vec<Imported>, reader: &mut Reader<'t>) {
     imports.iter().for_each(|one| reader.import(node, &one.source, &one.name, &one.local));
 }
@@ -71,7 +71,7 @@ fn declared_names<'t>(declaration: Node<'t>, reader: &Reader<'t>) -> Vec<&'t str
     }
 }
 
-/// `module.exports = { parse, scan: scanAll }` exports each name, as well as the object.
+/// `module.exports = { parse, scan: scanAll }` exports each name as well as the object.
 pub(super) fn export_properties<'t>(node: Node<'t>, object: Node<'t>, reader: &mut Reader<'t>) {
     for property in children(object).filter(|_| object.kind() == "object") {
         let value = property.child_by_field_name("value").filter(|value| value.kind() == "identifier");

@@ -1,4 +1,4 @@
-//! Notes parameters and local variables of TypeScript and JavaScript, with their values.
+//! Records parameters and local variables of TypeScript and JavaScript, with their values.
 
 use tree_sitter::Node;
 
@@ -13,9 +13,9 @@ fn lines(node: Node) -> (usize, usize) {
     (node.start_position().row + 1, node.end_position().row + 1)
 }
 
-/// Notes the names a pattern binds on some lines: `x`, `{a, b: c}`, `[d, ...e]`, `f = 1`.
+/// Records the names that a pattern binds on some lines: `x`, `{a, b: c}`, `[d, ...e]`, `f = 1`.
 pub(super) fn bind<'t>(pattern: Node<'t>, value: Value, lines: (usize, usize), reader: &mut Reader<'t>) {
-    /// Maximum number of nodes visited of one pattern; people write smaller ones.
+    /// Maximum number of nodes visited in one pattern; hand-written ones are smaller.
     const NODES_MAX: usize = 500;
     let mut waiting: Vec<(Node, Value)> = vec![(pattern, value)];
     for _ in 0..NODES_MAX {
@@ -54,12 +54,13 @@ pub(super) fn bind<'t>(pattern: Node<'t>, value: Value, lines: (usize, usize), r
     }
 }
 
-/// Notes the parameters of a function, with types from their annotations or from what the function is expected to be.
+/// Records the parameters of a function, with types from their annotations or from the type
+/// expected of the function.
 pub(super) fn parameters<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let expected = reader.expected(node);
     reader.function(node);
     let lines = lines(node);
-    // `(a) => (b) => …`: the inner function is what the outer one is expected to return.
+    // `(a) => (b) => …`: the inner function has the return type expected of the outer one.
     if let (Some(expected), Some(body)) = (&expected, node.child_by_field_name("body").filter(|b| is_function(*b))) {
         reader.expect(body, Value::Call(Box::new(expected.clone()), Vec::new(), Vec::new()));
     }
@@ -82,7 +83,8 @@ pub(super) fn parameters<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     }
 }
 
-/// Notes that functions and objects among the arguments of a call are expected to be what the callee takes there.
+/// Records the types expected of functions and objects that are arguments of a call, from the
+/// callee's parameters.
 pub(super) fn expect_arguments<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let arguments =
         node.child_by_field_name("arguments").into_iter().flat_map(children).filter(|a| a.kind() != "comment");
@@ -101,7 +103,7 @@ pub(super) fn expect_arguments<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     }
 }
 
-/// Notes that a value with an annotation is expected to be of that type.
+/// Records that a value with an annotation is expected to have that type.
 pub(super) fn expect_value<'t>(value: Node<'t>, ty: Option<&Type>, reader: &mut Reader<'t>) {
     let Some(ty) = ty else { return };
     let value = bare(value);
@@ -110,7 +112,8 @@ pub(super) fn expect_value<'t>(value: Node<'t>, ty: Option<&Type>, reader: &mut 
     }
 }
 
-/// Notes that functions and objects in an object literal are expected to be what its type has under their names.
+/// Records the types expected of functions and objects in an object literal, from the fields of its
+/// type.
 pub(super) fn expect_pairs<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let Some(expected) = reader.expected(node) else { return };
     for pair in children(node) {

@@ -12,13 +12,13 @@ use crate::index::syntax::{all_children, children};
 const DEPTH_MAX: usize = 14;
 /// Maximum number of parts read of one type or object.
 const PARTS_MAX: usize = 400;
-/// Maximum number of arguments read of one call or type; of parameters twice as many.
+/// Maximum number of arguments read in one call or type; of parameters, twice as many.
 const ARGUMENTS_MAX: usize = 6;
 /// Maximum number of nodes visited for the `return`s of one function, and of `return`s read.
 const RETURN_NODES_MAX: usize = 2_000;
 const RETURNS_MAX: usize = 4;
 
-/// Node kinds besides statements that may hold a `return`.
+/// Node kinds besides statements that may contain a `return`.
 const BRANCHES: &str = "else_clause switch_body switch_case switch_default catch_clause finally_clause";
 
 /// The type in an annotation `: T`, or the node itself.
@@ -145,7 +145,7 @@ pub(super) fn callable(node: Node, reader: &Reader, depth: usize) -> Callable {
     Callable { generics: generics(node, reader, depth), params, returns }
 }
 
-/// The type that a function without a written result returns, from its `return` statements.
+/// The return type of a function without a declared one, from its `return` statements.
 fn returned(node: Node, reader: &Reader, depth: usize) -> Option<Type> {
     if depth > DEPTH_MAX / 2 {
         return None;
@@ -294,7 +294,8 @@ pub(super) fn declared(node: Node, reader: &Reader) -> Typing {
     typing
 }
 
-/// Fields that a class has without declaring them: `constructor(private x: X)`, `this.x = new X()` in the constructor.
+/// Fields that a class has without declaring them: `constructor(private x: X)`, `this.x = new X()`
+/// in the constructor.
 fn undeclared_fields(body: Node, reader: &Reader) -> Vec<Field> {
     let mut fields = Vec::new();
     let constructor =

@@ -1,4 +1,4 @@
-//! Decides the role of a name at one place of TypeScript or JavaScript.
+//! Determines the role of a name at one place in TypeScript or JavaScript.
 
 use tree_sitter::Node;
 
@@ -7,16 +7,16 @@ use crate::base::is_listed;
 use crate::index::syntax::all_children;
 use crate::index::syntax::ecmascript::unquoted;
 
-/// Node kinds that are scopes of a `let`.
+/// Node kinds that are scopes of `let`.
 const SCOPES: &str = "\
     program statement_block function_declaration function_expression generator_function \
     generator_function_declaration arrow_function method_definition for_statement for_in_statement catch_clause \
     switch_body class_static_block";
-/// Node kinds that are scopes of a `var`.
+/// Node kinds that are scopes of `var`.
 const FUNCTIONS: &str = "\
     program function_declaration function_expression generator_function generator_function_declaration \
     arrow_function method_definition class_static_block";
-/// Declarations whose `name` is bound in the block around them.
+/// Declarations whose `name` is bound in the surrounding block.
 const DECLARATIONS: &str = "\
     function_declaration generator_function_declaration function_signature class_declaration \
     abstract_class_declaration interface_declaration type_alias_declaration enum_declaration internal_module module";
@@ -40,7 +40,7 @@ pub(super) fn place(node: Node, source: &str) -> Place {
     }
 }
 
-/// Whether an object is assigned to `module.exports`, so that others import its properties.
+/// Whether an object is assigned to `module.exports`, so that other files import its properties.
 fn exports(object: Node, source: &str) -> bool {
     let assignment = object.parent().filter(|p| p.kind() == "assignment_expression");
     assignment.is_some_and(|a| text_of(a.child_by_field_name("left"), source) == "module.exports")
@@ -63,7 +63,8 @@ fn property(node: Node, around: Node, field: &str, source: &str) -> Place {
     }
 }
 
-/// The source of `const { NAME } = require('source')`, if the pattern around the node is assigned from it.
+/// The source of `const { NAME } = require('source')`, if the pattern around the node is assigned
+/// from it.
 fn required(node: Node, source: &str) -> Option<String> {
     let declarator = ancestors(node).skip(1).find(|n| !is_listed(PATTERNS, n.kind()))?;
     let value = declarator.child_by_field_name("value").filter(|_| declarator.kind() == "variable_declarator")?;
@@ -127,7 +128,7 @@ fn exported(around: Node, field: &str, source: &str) -> Place {
     })
 }
 
-/// The place of a name in a pattern, by the statement that the whole pattern belongs to.
+/// The role of a name in a pattern, by the statement that the whole pattern belongs to.
 fn pattern(node: Node, is_shorthand: bool, source: &str) -> Place {
     if is_shorthand && let Some(source) = required(node, source) {
         return Place::bound(Role::Import { source }, enclosing(node, SCOPES));

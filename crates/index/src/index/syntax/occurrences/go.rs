@@ -1,4 +1,4 @@
-//! Decides the role of a name at one place of Go.
+//! Determines the role of a name at one place in Go.
 
 use tree_sitter::Node;
 
@@ -40,7 +40,8 @@ pub(super) fn place(node: Node, source: &str) -> Place {
     }
 }
 
-/// A declared name: at the top of the file visible in all of it, in a function from the end of the statement on.
+/// A declared name: at the top level visible in the whole file, in a function from the end of the
+/// statement on.
 fn from_here(statement: Node) -> Place {
     let scope = enclosing(statement, SCOPES);
     if scope.kind() == "source_file" {

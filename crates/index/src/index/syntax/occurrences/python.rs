@@ -1,4 +1,4 @@
-//! Decides the role of a name at one place of Python.
+//! Determines the role of a name at one place in Python.
 
 use tree_sitter::{Node, Tree};
 
@@ -10,11 +10,12 @@ use super::{Bind, Found, LOCAL, PARAMETER, Place, Role, ancestors, enclosing, pa
 const SCOPES: &str = "\
     module function_definition lambda class_definition list_comprehension set_comprehension dictionary_comprehension \
     generator_expression";
-/// Node kinds in which an assignment binds: comprehensions are left out.
+/// Node kinds in which an assignment binds a name, without comprehensions.
 const BODIES: &str = "module function_definition lambda class_definition";
 const PATTERNS: &str = "pattern_list tuple_pattern list_pattern list_splat_pattern as_pattern_target";
 
-/// The role of a name inside a string or comment; in `__all__` and in quoted annotations it refers to a definition.
+/// The role of a name inside a string or comment; in `__all__` and in quoted annotations it refers
+/// to a definition.
 pub(super) fn within(node: Node, source: &str) -> Place {
     let word = matches!(node.kind(), "string_content" | "string");
     let Some(string) = ancestors(node).find(|n| n.kind() == "string").filter(|_| word) else { return text(node) };
@@ -145,7 +146,7 @@ pub(super) fn declared_outside(tree: &Tree, found: &mut [Found]) {
         let Some(node) = root.descendant_for_byte_range(found[at].0.start, found[at].0.end) else { continue };
         let function = enclosing(node, BODIES);
         for (_, _, place) in found.iter_mut() {
-            // A module may begin where its first function does.
+            // A module may begin at the same byte as its first function.
             let is_inside = |bind: &Bind| bind.class || bind.seen.start > function.start_byte();
             let own = |bind: &Bind| bind.home == function.start_byte() && is_inside(bind);
             if place.bind.as_ref().is_some_and(own) {
@@ -156,7 +157,8 @@ pub(super) fn declared_outside(tree: &Tree, found: &mut [Found]) {
     }
 }
 
-/// Whether a byte is in a function inside the class that begins at `class`: functions do not see the names of their class.
+/// Whether a byte is in a function inside the class that begins at `class`: functions do not see
+/// the names of their class.
 pub(super) fn in_function_inside(tree: &Tree, byte: usize, class: usize) -> bool {
     let Some(node) = tree.root_node().descendant_for_byte_range(byte, byte) else { return false };
     let inner = ancestors(node).take_while(|n| !(n.kind() == "class_definition" && n.start_byte() == class));

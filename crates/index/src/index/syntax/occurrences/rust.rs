@@ -1,4 +1,4 @@
-//! Decides the role of a name at one place of Rust.
+//! Determines the role of a name at one place in Rust.
 
 use std::ops::Range;
 
@@ -55,7 +55,7 @@ pub(super) fn place(node: Node, source: &str) -> Place {
     }
 }
 
-/// Items of traits and impl blocks are members; others are visible in their whole block.
+/// Items of traits and impl blocks are members; others are visible in the whole block around them.
 fn item(node: Node) -> Place {
     let scope = enclosing(node, ITEMS);
     let member = scope.parent().is_some_and(|p| matches!(p.kind(), "impl_item" | "trait_item"));
@@ -78,7 +78,7 @@ fn token(node: Node, source: &str) -> Place {
         "::" => {
             let mut start = mark.start_byte();
             let mut at = before(&mark);
-            // `a::b::NAME` is read back to its first name.
+            // Reads `a::b::NAME` backwards to its first name.
             while let Some(part) = at.filter(|p| matches!(p.kind(), "identifier" | "crate" | "self" | "super" | "::")) {
                 start = part.start_byte();
                 at = before(&part);
@@ -98,7 +98,7 @@ fn used(node: Node, around: Node, field: &str, source: &str) -> Place {
         ("scoped_use_list", "path") => return list_prefix(around, before, scope),
         _ => {}
     }
-    // `a::b` may be the path of a longer path or list.
+    // `a::b` may be the prefix of a longer path or list.
     let whole = if field == "name" && around.kind().starts_with("scoped") { around } else { node };
     match parent(whole) {
         Some((outer, "path")) if outer.kind() == "scoped_use_list" => list_prefix(outer, before, scope),
@@ -120,7 +120,7 @@ fn list_prefix(list: Node, before: String, scope: Node) -> Place {
     if own { Place::bound(Role::Import { source: before }, scope) } else { segment(before) }
 }
 
-/// The path before a name in a `use`, with the path before the braces around it.
+/// The path before a name in a `use`, including the path before enclosing braces.
 fn prefix(node: Node, source: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     let mut at = node;
@@ -133,7 +133,8 @@ fn prefix(node: Node, source: &str) -> String {
     parts.join("::")
 }
 
-/// A name that a pattern binds, or one that is read: names of constants and variants begin with a capital letter.
+/// A name that a pattern binds, or one that it reads: names of constants and variants begin with a
+/// capital letter.
 fn pattern(node: Node, is_shorthand: bool, source: &str) -> Place {
     let own = text_of(Some(node), source);
     let read = Place::plain(Role::Reference);

@@ -75,7 +75,7 @@ fn method(name: &str, node: Node, text: &str, depth: usize) -> Part {
     part
 }
 
-/// Moves the beginning of the core behind the decorators that are inside the node.
+/// Moves the beginning of the core past the decorators inside the node.
 fn undecorated(part: &mut Part, text: &str) {
     if let Some(last) = part.attributes.iter().map(|a| a.end).max().filter(|end| *end > part.core.start) {
         let rest = &text[last..part.core.end];
@@ -92,7 +92,7 @@ fn container(mut part: Part, node: Node, text: &str, depth: usize) -> Part {
     part
 }
 
-/// `name = value`, `name: value`: a function, a class or an object where the value is one.
+/// `name = value`, `name: value`: a function, class or object if the value is one.
 fn valued(name: &str, value: Option<Node>, whole: Node, text: &str, depth: usize) -> Part {
     let Some(value) = value else { return Part::new(Sort::Value, name, whole) };
     let mut part = match value.kind() {
@@ -123,7 +123,8 @@ fn variables(node: Node, text: &str, depth: usize) -> Part {
     }
 }
 
-/// The names that `const a = require('x')` or `const { a, b: c } = require('x')` imports; `None` for another declaration.
+/// The names that `const a = require('x')` or `const { a, b: c } = require('x')` imports; `None`
+/// for another declaration.
 pub fn required(declarator: Node, text: &str) -> Option<Vec<Imported>> {
     let value = declarator.child_by_field_name("value").filter(|value| value.kind() == "call_expression")?;
     let argument = value.child_by_field_name("arguments")?.named_child(0)?;
@@ -204,7 +205,8 @@ fn export(node: Node, text: &str, depth: usize) -> Part {
     part
 }
 
-/// `export { a, b }` is a list to which names are added; `export … from` and `export default x` are plain statements.
+/// `export { a, b }` is a list that can be extended; `export … from` and `export default x` are
+/// plain statements.
 fn listed(node: Node, children: &[Node], text: &str) -> Part {
     let clause = children.iter().find(|child| child.kind() == "export_clause");
     let Some(clause) = clause.filter(|_| node.child_by_field_name("source").is_none()) else {
@@ -239,7 +241,8 @@ fn expression(node: Node, text: &str, depth: usize) -> Part {
     }
 }
 
-/// `exports.name = function …`, `Type.prototype.name = function …`: its name is the last one, its owner the rest.
+/// `exports.name = function …`, `Type.prototype.name = function …`: the last segment is its name,
+/// the rest its owner.
 fn assigned(name: &str, value: Option<Node>, node: Node, text: &str, depth: usize) -> Part {
     let mut part = valued(name, value, node, text, depth);
     if let Some((owner, last)) = name.rsplit_once('.').filter(|(_, last)| *last != "exports" && *last != "prototype")
@@ -268,7 +271,7 @@ fn call(node: Node, call: Node, text: &str, depth: usize) -> Part {
         Sort::Statement
     };
     let mut part = Part::new(sort, if sort == Sort::Statement { "" } else { title }, node);
-    // `(function () { … })()` may hold the definitions of a whole file.
+    // `(function () { … })()` may contain all definitions of a file.
     let whole = call.child_by_field_name("function").filter(|f| f.kind() == "parenthesized_expression");
     let body = match whole.and_then(|whole| whole.named_child(0)).filter(|inner| is_function(*inner)) {
         Some(inner) => Some(inner),

@@ -70,7 +70,8 @@ fn class(node: Node, text: &str, depth: usize) -> Part {
     part
 }
 
-/// Sets body, members and docstring. The body begins behind the colon; comments at its beginning are outside the block node.
+/// Sets body, members and docstring. The body begins after the colon, because comments at its
+/// beginning are outside the block node.
 fn add_body(part: &mut Part, node: Node, text: &str, depth: usize) {
     let children: Vec<Node> = all_children(node).collect();
     let Some(colon) = children.iter().rposition(|child| child.kind() == ":") else { return };

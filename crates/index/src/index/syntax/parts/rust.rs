@@ -36,7 +36,7 @@ fn function(node: Node, text: &str, depth: usize) -> Part {
     part.has_receiver = first.is_some_and(|first| {
         first.kind() == "self_parameter" || content(first, text).trim_start_matches("mut ").starts_with("self:")
     });
-    // The attribute is not part of the node but above it.
+    // The attribute is not part of the node but stands above it.
     let before = text[..node.start_byte()].trim_end();
     let line = before.rsplit('\n').next().unwrap_or_default().trim();
     part.is_test = line.starts_with("#[") && line.contains("test");
@@ -53,7 +53,7 @@ fn container(mut part: Part, node: Node, text: &str, depth: usize) -> Part {
     part
 }
 
-/// The part's name is the type without its type arguments, its variant `impl` or `impl Trait`.
+/// The part's name is the type without type arguments; its variant is `impl` or `impl Trait`.
 fn implementation(node: Node, text: &str, depth: usize) -> Part {
     let plain = |words: &str| words.split('<').next().unwrap_or_default().trim().to_owned();
     let of = plain(field(node, "type", text));

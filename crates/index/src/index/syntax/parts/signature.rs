@@ -1,4 +1,4 @@
-//! Divides the head of a function: its parameters with annotations and defaults, and its return type.
+//! Divides a function head into its parameters, with annotations and defaults, and its return type.
 
 use std::ops::Range;
 
@@ -9,21 +9,21 @@ use crate::index::syntax::{children, content};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Signature {
     pub parameters: Vec<Parameter>,
-    /// Bytes of the return type, with the mark before it: ` -> int`, `: string`.
+    /// Bytes of the return type, including the token before it: ` -> int`, `: string`.
     pub returns: Option<Range<usize>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Without `*`, `...`, `&` and `mut`; empty for a pattern, a mark like `/` and a type alone.
+    /// Without `*`, `...`, `&` and `mut`; empty for a pattern, a marker like `/` and a type alone.
     pub name: String,
-    /// Bytes of the type; with the colon where there is one.
+    /// Bytes of the type, including the colon if there is one.
     pub annotation: Option<Range<usize>>,
     /// Bytes of the value, without the equals sign.
     pub default: Option<Range<usize>>,
 }
 
-/// The signature of a node that is a function; the field names are those of all its languages.
+/// The signature of a function node; the field names are those of all languages with functions.
 pub(super) fn signature(node: Node, text: &str) -> Signature {
     if let Some(alone) = node.child_by_field_name("parameter") {
         return Signature { parameters: parameters(alone, text), returns: None };
@@ -37,13 +37,13 @@ pub(super) fn signature(node: Node, text: &str) -> Signature {
     }
 }
 
-/// The parameters of one node of the list; `a, b int` of Go are two.
+/// The parameters in one node of the list; Go's `a, b int` is two.
 fn parameters(node: Node, text: &str) -> Vec<Parameter> {
     let field = |names: [&str; 2]| names.into_iter().find_map(|name| node.child_by_field_name(name));
     let (ty, default) = (node.child_by_field_name("type"), field(["value", "right"]));
     let mut patterns: Vec<Node> = node.children_by_field_name("name", &mut node.walk()).collect();
     if patterns.is_empty() {
-        // `a: int` of Python has no field for the name.
+        // Python's `a: int` has no field for the name.
         let first = || node.named_child(0).filter(|first| ty.is_some_and(|ty| ty != *first));
         patterns.extend(field(["pattern", "left"]).or_else(first).or(ty.is_none().then_some(node)));
     }

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Compares each definition as `container>name first-last`; the lines include comments and decorators above it.
+/// Compares each definition as `container>name first-last`; the lines include comments and
+/// decorators above it.
 fn check(path: &str, text: &str, expected: &[&str]) {
     let found = definitions(path, text).into_iter().map(|span| {
         let variant = if span.variant.is_empty() { String::new() } else { format!(" ({})", span.variant) };

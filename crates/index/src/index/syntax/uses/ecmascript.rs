@@ -1,4 +1,4 @@
-//! Finds the names that JavaScript and TypeScript bind and use, types left out.
+//! Finds the names that JavaScript and TypeScript bind and use, ignoring types.
 
 use tree_sitter::Node;
 
@@ -6,8 +6,8 @@ use super::Names;
 use crate::base::is_listed;
 use crate::index::syntax::children;
 
-/// Globals of browsers, Node, Deno, Bun and test frameworks. A name too many here hides an error, one too few is a false
-/// alarm.
+/// Globals of browsers, Node, Deno, Bun and test frameworks. A superfluous name hides an error; a
+/// missing one gives a false alarm.
 const BUILT_IN: &str = " AbortController AbortSignal AggregateError Array ArrayBuffer Atomics Audio BigInt BigInt64Array \
     BigUint64Array Blob Boolean BroadcastChannel Buffer Bun CSS Cache CompressionStream Crypto CryptoKey DOMException \
     DOMParser DOMRect DataView Date DecompressionStream Deno Document DocumentFragment Element Error EvalError File FileList \
@@ -52,7 +52,7 @@ pub(super) fn visit<'t>(node: Node<'t>, names: &mut Names<'t>) -> bool {
     match node.kind() {
         kind if is_listed(SILENT, kind) => return false,
         kind if is_listed(FUNCTIONS, kind) => {
-            // The name of a declaration is bound outside, that of an expression inside the function.
+            // The name of a declaration is bound outside, that of a function expression inside.
             let is_declared = kind.ends_with("declaration") || kind == "function_signature";
             let own = field("name").filter(|name| name.kind() == "identifier");
             names.bind(own.filter(|_| is_declared));
@@ -67,7 +67,7 @@ pub(super) fn visit<'t>(node: Node<'t>, names: &mut Names<'t>) -> bool {
             let inner = names.open(body.map_or(0..0, |body| body.byte_range()), false, false);
             let scope = if kind == "class" { inner } else { outer };
             field("name").into_iter().for_each(|name| names.bind_all(name, scope));
-            // Values of later entries of an enum may use earlier ones.
+            // Values of later enum entries may use earlier entries.
             for entry in body.into_iter().filter(|body| body.kind() == "enum_body").flat_map(children) {
                 names.bind_in(entry.child_by_field_name("name").unwrap_or(entry), inner);
             }

@@ -12,13 +12,14 @@ use crate::index::syntax::{children, content, descend, field, language_of, tree_
 #[derive(Clone, Debug)]
 pub struct Members {
     pub name: String,
-    /// It may have attributes that the text does not show, by a base class, a decorator or `setattr`.
+    /// It may have attributes that the text does not show, through a base class, a decorator or
+    /// `setattr`.
     pub is_open: bool,
     pub defined: HashSet<String>,
     pub used: Vec<Use>,
 }
 
-/// How a language writes the attributes of an object inside its class.
+/// How a language writes an object's attributes inside its class.
 struct Words {
     /// The object itself.
     own: &'static str,
@@ -104,7 +105,7 @@ fn class(node: Node, text: &str, words: &Words) -> Members {
     all
 }
 
-/// Whether a base class or a decorator may give the class attributes.
+/// Whether a base class or decorator may add attributes to the class.
 fn is_extended(class: Node, text: &str) -> bool {
     let mut bases = class.child_by_field_name("superclasses").into_iter().flat_map(children);
     let around = class.parent().filter(|parent| parent.kind() == "decorated_definition");
@@ -125,7 +126,7 @@ const UNCLEAR: &str = "\
     for_statement with_statement if_statement try_statement match_statement import_statement import_from_statement \
     index_signature";
 
-/// The names that a member of a class body defines; `None` where the text does not show them.
+/// The names defined by a member of a class body; `None` if the text does not show them.
 fn defined_by<'t>(member: Node, text: &'t str) -> Option<Vec<&'t str>> {
     match member.kind() {
         kind if is_listed(UNCLEAR, kind) => None,
@@ -146,7 +147,7 @@ fn defined_by<'t>(member: Node, text: &'t str) -> Option<Vec<&'t str>> {
     }
 }
 
-/// Notes the attributes that a member sets or uses.
+/// Records the attributes that a member sets or uses.
 fn note_uses(member: Node, text: &str, words: &Words, all: &mut Members) {
     descend(member, |node| {
         let kind = node.kind();

@@ -29,7 +29,7 @@ pub(super) fn is_built_in(name: &str) -> bool {
 pub(super) fn visit<'t>(node: Node<'t>, names: &mut Names<'t>) -> bool {
     let field = |name: &str| node.child_by_field_name(name);
     match node.kind() {
-        // Defaults, types, bases and decorators are read outside the body.
+        // Defaults, types, bases and decorators are evaluated outside the body.
         "function_definition" | "lambda" => {
             names.bind(field("name"));
             let inner = names.open(field("body").map_or(0..0, |body| body.byte_range()), false, true);
@@ -53,7 +53,7 @@ pub(super) fn visit<'t>(node: Node<'t>, names: &mut Names<'t>) -> bool {
         "as_pattern_target" => children(node).for_each(|child| names.bind(Some(child))),
         "named_expression" => {
             names.bind(field("name"));
-            // In a comprehension it binds in a scope further out, here taken to be the whole file.
+            // In a comprehension it binds in an outer scope, taken here to be the whole file.
             if let Some(name) = field("name").filter(|_| !names.scopes[names.scope_of(node)].is_function) {
                 names.bind_in(name, 0);
             }
@@ -70,7 +70,8 @@ pub(super) fn visit<'t>(node: Node<'t>, names: &mut Names<'t>) -> bool {
             names.bind_all(node, names.scope_of(node));
             return false;
         }
-        // Methods of a class see its type parameters, and any function may set the name at the top of the file.
+        // Methods see the type parameters of their class, and any function may set a name at the
+        // top of the file.
         "type_parameter" | "global_statement" | "nonlocal_statement" => {
             names.bind_all(node, 0);
             return false;
@@ -86,7 +87,7 @@ pub(super) fn visit<'t>(node: Node<'t>, names: &mut Names<'t>) -> bool {
 
 fn import<'t>(node: Node<'t>, scope: usize, names: &mut Names<'t>) {
     let from = node.child_by_field_name("module_name");
-    // `from .part import x` in a package's own file makes `part` one of its names.
+    // `from .part import x` in a package's `__init__` makes `part` one of its names.
     let part = from.and_then(|from| names.content(from).strip_prefix('.'));
     names.bound.extend(part.filter(|part| !part.is_empty()).map(|part| (part, 0)));
     for child in children(node).filter(|child| Some(*child) != from) {
