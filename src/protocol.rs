@@ -55,6 +55,8 @@ pub struct Ask {
     pub given: Vec<Given>,
     /// Whether the user is asked after every stage of the turn and before every call.
     pub inspects: bool,
+    /// Another program wrote it, perhaps by a model: it fetches nothing of MCP servers.
+    pub of_program: bool,
 }
 
 /// The rights of a request.

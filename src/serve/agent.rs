@@ -53,7 +53,7 @@ impl Agent {
         let session = self.session().await?.of("monobloc serve");
         session.recall(earlier);
         let cancel = Cancel::new();
-        let request = protocol::Ask { text, ..protocol::Ask::default() };
+        let request = protocol::Ask { text, of_program: true, ..protocol::Ask::default() };
         let messages = self.app.ask(&Arc::new(session), request, cancel.clone());
         Ok(TurnReply { messages, over: false, _left: CancelOnDrop(cancel), _turn: turn })
     }

@@ -245,15 +245,20 @@ impl Session {
 async fn carried_out(op: Op, mut toolkit: Toolkit, host: &SessionHost) -> Result<Option<TurnFinished>, TurnError> {
     match op {
         Op::Plan(ask) => {
-            let request = agent::fetched(&mut toolkit, ask.text, host).await?;
+            let request = requested(ask, &mut toolkit, host).await?;
             agent::plan_turn(&toolkit, &request, host).await.map(|()| None)
         }
         Op::Ask(ask) => {
-            let request = agent::fetched(&mut toolkit, ask.text, host).await?;
+            let request = requested(ask, &mut toolkit, host).await?;
             agent::run_turn(&toolkit, &request, host).await.map(Some)
         }
         Op::Models(op) => models::carry_out(&toolkit, op, host).await.map(|()| None),
     }
+}
+
+/// The request that is carried out, once what it names of servers is fetched.
+async fn requested(ask: Ask, toolkit: &mut Toolkit, host: &SessionHost) -> Result<String, TurnError> {
+    if ask.of_program { Ok(ask.text) } else { agent::fetched(toolkit, ask.text, host).await }
 }
 
 /// The last line of the answer of a turn that changed something.

@@ -11,6 +11,7 @@ use seccompiler::{
 use crate::away;
 use crate::boxed;
 use crate::cli::{Project, Run};
+use crate::mcp::far::Far;
 use crate::turn::Turn;
 
 /// A filter that kills the process when it opens a socket for IPv4 or IPv6, or uses io_uring.
@@ -66,7 +67,24 @@ fn the_filter_kills_a_process_that_opens_an_internet_socket() {
     assert_eq!(ended.signal, Some(libc::SIGSYS), "{ended:#?}");
 }
 
-/// The one exception beside `models pull`. Without consent, and with `--offline`, it is none.
+/// The URL is in the settings of the user, who has not allowed it yet.
+#[test]
+fn a_server_of_mcp_behind_a_url_opens_no_socket_before_it_is_allowed() {
+    let project = Project::todo();
+    let far = Far::new("");
+    let folder = project.folder("config/monobloc");
+    std::fs::write(folder.join("config.toml"), format!("[mcp.far]\nurl = {:?}\n", far.url)).expect("a configuration");
+    let request = "Read src/retry.ts and tell me how many times a request is tried";
+    let asked = confined(&project, &["ask", request, "--json"]).end().succeeded();
+    assert!(asked.err.contains("`monobloc mcp allow") || asked.out.contains("`monobloc mcp allow"), "{asked:#?}");
+    confined(&project, &["mcp", "allow", "far", "--yes"]).end().succeeded();
+    confined(&project, &["ask", request, "--json", "--offline"]).end().succeeded();
+    assert!(far.log().is_empty(), "{:#?}", far.log());
+    let opens = confined(&project, &["mcp", "test", "far"]).end();
+    assert_eq!(opens.signal, Some(libc::SIGSYS), "{opens:#?}");
+}
+
+/// An exception beside `models pull`. Without consent, and with `--offline`, it is none.
 #[test]
 fn only_a_url_with_consent_opens_a_socket() {
     let (server, _) = away::saying(&[]);

@@ -88,7 +88,7 @@ impl Client {
         for (name, value) in more {
             let value = value.map(HeaderValue::try_from).transpose();
             let value = value.map_err(|_| Fault(format!("it gave a {name} that no header can hold")))?;
-            headers.extend(value.map(|value| (HeaderName::from_static(*name), value)));
+            headers.extend(value.map(|value| (HeaderName::from_static(name), value)));
         }
         let sent = http::send(Sent { url: self.0.address.url(), way, headers, silence });
         sent.await.map_err(|failure| match failure {

@@ -118,7 +118,7 @@ impl ServerHandler for Server {
         }
         let told = match tools::read(&name, Value::Object(arguments.unwrap_or_default())) {
             Ok(Call::Ask { request, mode, wait_s }) => {
-                let ask = Ask { text: request, mode, ..Ask::default() };
+                let ask = Ask { text: request, mode, of_program: true, ..Ask::default() };
                 self.asks.ask(ask, tools::wait(wait_s), &context).await
             }
             Ok(Call::AskResult { handle, wait_s }) => self.asks.result(&handle, tools::wait(wait_s), &context).await,

@@ -19,13 +19,18 @@ use crate::scripted::toolkit;
 
 /// A turn whose model says what the memo says if its prompt contains that; returns its end, or its failure, and the notices.
 async fn turn(servers: &Servers, request: &str) -> (Result<TurnFinished, String>, Vec<String>) {
+    let text = request.to_owned();
+    turn_of(servers, Ask { text, ..Ask::default() }).await
+}
+
+async fn turn_of(servers: &Servers, ask: Ask) -> (Result<TurnFinished, String>, Vec<String>) {
     let script = Script::saying("I cannot say.").on("It carries 40 lamps", "The ship carries 40 lamps.");
     let plain = toolkit(&Project::todo(), script, Script::saying(""));
     let mut context = plain.context.clone().expect("a context");
     context.servers = Some(servers.clone());
     let toolkit = Toolkit { orchestrate: false, context: Some(context), ..plain };
     let session = Arc::new(Session::open(toolkit, None, Policy::of(ApproveMode::Never)).expect("a session"));
-    let mut messages = session.submit(Op::Ask(Ask { text: request.to_owned(), ..Ask::default() }));
+    let mut messages = session.submit(Op::Ask(ask));
     let (mut ended, mut notices) = (Err("no end".to_owned()), Vec::new());
     while let Some(message) = messages.recv().await {
         match message {
@@ -76,6 +81,17 @@ async fn a_prompt_of_a_server_becomes_the_request() {
     let finished = ended.expect("an end");
     assert_eq!(finished.request, "Say where the blue lamp hangs.");
     assert!(notices.iter().any(|note| note.contains("the request is the prompt /h:where")), "{notices:?}");
+}
+
+#[tokio::test]
+async fn a_request_of_another_program_fetches_nothing() {
+    let far = Far::new("");
+    for text in ["/h:where the blue lamp", "How many lamps does the ship carry, by @h:memo://monday?"] {
+        let ask = Ask { text: text.to_owned(), of_program: true, ..Ask::default() };
+        let (ended, _) = turn_of(&world(&far, "").servers, ask).await;
+        assert!(ended.as_ref().is_ok_and(|finished| finished.request == text), "{ended:?}");
+    }
+    assert!(far.log().is_empty(), "{:#?}", far.log());
 }
 
 #[tokio::test]
