@@ -66,8 +66,9 @@ pub fn language_of(path: &str) -> &'static str {
         "css" | "scss" | "less" => "css",
         "sh" | "bash" | "zsh" | "fish" | "ksh" | "bats" => "shell",
         "sql" => "sql",
-        "c" | "h" | "y" | "l" => "c",
-        "cc" | "cpp" | "cxx" | "c++" | "hh" | "hpp" | "hxx" | "h++" | "inl" | "ipp" | "tpp" | "txx" | "ixx"
+        "c" | "y" | "l" => "c",
+        // The grammar of C++ reads headers of C too.
+        "h" | "cc" | "cpp" | "cxx" | "c++" | "hh" | "hpp" | "hxx" | "h++" | "inl" | "ipp" | "tpp" | "txx" | "ixx"
         | "cppm" | "cu" | "cuh" | "ino" | "yy" | "ll" => "cpp",
         "java" => "java",
         "cs" | "csx" => "csharp",

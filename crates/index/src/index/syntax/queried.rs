@@ -219,7 +219,9 @@ pub(super) fn read<'t>(language: &Queried, tree: &'t Tree, reader: &mut Reader<'
             What::Reference(kind) => {
                 let name = found.named();
                 let receiver = found.text(Role::Receiver, source).map(receiver);
-                reader.refer(name, last_name(content(name, source)), receiver, kind);
+                let name_text = content(name, source);
+                let name_text = if language.name == "ruby" { name_text } else { last_name(name_text) };
+                reader.refer(name, name_text, receiver, kind);
             }
         }
     }
@@ -237,7 +239,8 @@ fn define<'t>(language: &str, found: &Found<'t>, kind: Kind, reader: &mut Reader
     let kind = if kind == Kind::Function && is_member { Kind::Method } else { kind };
     let named = found.named();
     let name = content(named, source).trim_start_matches(':');
-    let name = if kind == Kind::Module { name } else { last_name(name) };
+    // Names of Ruby end in `?`, `=` and the like.
+    let name = if kind == Kind::Module || language == "ruby" { name } else { last_name(name) };
     let head = source.get(found.whole.start_byte()..named.start_byte()).unwrap_or_default();
     let is_hidden = |word: &str| {
         is_listed("private fileprivate local", word)

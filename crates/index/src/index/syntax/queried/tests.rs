@@ -169,7 +169,7 @@ fn ruby_php_and_lua_have_their_own_ways_to_load() {
     check(
         "ruby",
         "require 'json'\nrequire_relative './clay'\nmodule Pottery\n  # Fires.\n  class Kiln < Base::Oven\n    include Hot\n    MAX = 3\n    attr_reader :cone, :lid\n\
-         \x20   def initialize(cone)\n      @cone = cone\n    end\n    def self.open(x) = new(x)\n    def fire(clay)\n      dry(clay)\n    end\n  end\nend\ndef top(a) puts a end\n",
+         \x20   def initialize(cone)\n      @cone = cone\n    end\n    def self.open(x) = new(x)\n    def fire(clay)\n      dry(clay)\n    end\n    def hot?; end\n    def lid=(x); end\n  end\nend\ndef top(a) puts a end\n",
         &[
             "module Pottery",
             "class Pottery.Kiln",
@@ -179,6 +179,8 @@ fn ruby_php_and_lua_have_their_own_ways_to_load() {
             "method Pottery.Kiln.initialize",
             "method Pottery.Kiln.open",
             "method Pottery.Kiln.fire",
+            "method Pottery.Kiln.hot?",
+            "method Pottery.Kiln.lid=",
             "function top",
             "import  <-  of json",
             "import  <-  of ./clay",
