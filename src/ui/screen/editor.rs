@@ -46,6 +46,6 @@ mod tests {
     #[test]
     fn the_text_comes_back_as_the_editor_leaves_it() {
         assert_eq!(edited_with("printf b >", "a", ".md"), Ok("b".to_owned()));
-        assert!(edited_with("false", "a", ".md").unwrap_err().contains("the text is as it was"));
+        assert!(edited_with("false", "a", ".md").unwrap_err().contains("the text is unchanged"));
     }
 }
