@@ -99,21 +99,31 @@ impl fmt::Debug for Address {
 /// The headers of a server, by name. In a value `${NAME}` stands for an environment variable.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "BTreeMap<String, String>")]
-pub struct Headers(BTreeMap<String, String>);
+pub struct Headers {
+    values: BTreeMap<String, String>,
+    /// `$` has no meaning in the values: they come from another program and not from a file of the user.
+    is_literal: bool,
+}
 
 impl Headers {
+    /// The same headers, in whose values no variable is replaced.
+    pub fn literal(self) -> Headers {
+        Headers { is_literal: true, ..self }
+    }
+
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
+        self.values.keys().map(String::as_str)
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.values.is_empty()
     }
 
     /// Names and values, with each variable replaced by `value_of` it. The error names the variable that is missing.
     pub fn filled(&self, value_of: impl Fn(&str) -> Option<String>) -> Result<Vec<(&str, String)>, String> {
-        let filled = self.0.iter().map(|(name, text)| {
-            let value = filled(text, &value_of).map_err(|variable| {
+        let filled = self.values.iter().map(|(name, text)| {
+            let value = if self.is_literal { Ok(text.clone()) } else { filled(text, &value_of) };
+            let value = value.map_err(|variable| {
                 format!("its header {name} needs the environment variable {variable}, which is not set; set it")
             })?;
             if is_value(&value) {
@@ -145,7 +155,7 @@ impl TryFrom<BTreeMap<String, String>> for Headers {
                 return Err(format!("the value of the header {name} is not printable ASCII"));
             }
         }
-        Ok(Headers(all))
+        Ok(Headers { values: all, is_literal: false })
     }
 }
 

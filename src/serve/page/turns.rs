@@ -198,7 +198,7 @@ mod tests {
         let (reply, mut answer) = oneshot::channel();
         turn.ask(Proposal { asks: Asks::Values(vec!["to".to_owned()]), ..proposal(None) }, reply);
         let problem = turn.decide(2, Decision::Yes).expect_err("a yes gives no value");
-        assert!(problem.message.contains("`to` is asked for"), "{}", problem.message);
+        assert!(problem.message.contains("`to` is missing"), "{}", problem.message);
         let arguments = Map::from_iter([("to".to_owned(), json!("ada"))]);
         turn.decide(2, Decision::Modify { arguments: arguments.clone() }).unwrap();
         assert_eq!(answer.try_recv(), Ok(protocol::Decision::Modify(arguments)));

@@ -61,6 +61,8 @@ pub struct Connection {
     flow: Arc<Flow>,
     /// `None` for a server behind a URL.
     process: Option<Process>,
+    /// `None` for a server that is started here.
+    client: Option<Client>,
     /// The connection failed, so the next call begins another.
     broken: AtomicBool,
 }
@@ -96,12 +98,14 @@ impl Connection {
         let (flow, listener) = (Arc::new(Flow::default()), Listener::default());
         let client = Client::new(config, address, &flow)?;
         let settings = client.settings();
-        let transport = StreamableHttpClientTransport::with_client(client, settings);
+        let transport = StreamableHttpClientTransport::with_client(client.clone(), settings);
         match listener.clone().serve(transport).await {
-            Ok(service) => Ok(Connection::of(config, (service, listener), flow, None)),
+            Ok(service) => {
+                Ok(Connection { client: Some(client), ..Connection::of(config, (service, listener), flow, None) })
+            }
             Err(ClientInitializeError::TransportError { error, .. }) => Err(of_http(error.error.as_ref())),
             Err(ClientInitializeError::JsonRpcError(error)) => {
-                Err(format!("it did not shake hands: {}", clean(&short(&error.message))))
+                Err(format!("it did not shake hands: {}", clean(&short(&client.without_values(&error.message)))))
             }
             Err(ClientInitializeError::ConnectionClosed(_)) => Err(flow.verdict().unwrap_or_else(|| {
                 "its answer to the handshake broke off or is not one; the url must be that of an MCP server".to_owned()
@@ -118,7 +122,7 @@ impl Connection {
     ) -> Connection {
         let (config, peer) = (config.clone(), service.peer().clone());
         let service = Mutex::new(Some(service));
-        Connection { config, service, listener, peer, flow, process, broken: AtomicBool::new(false) }
+        Connection { config, service, listener, peer, flow, process, client: None, broken: AtomicBool::new(false) }
     }
 
     /// Whether the server has announced a changed tool list since the last call of this function.
@@ -250,7 +254,8 @@ impl Connection {
         }
         if let ServiceError::McpError(error) = error {
             let what = if error.code == ErrorCode::INVALID_PARAMS { REFUSED_ARGUMENTS } else { "it refused: " };
-            return format!("{what}{}", clean(&short(&error.message)));
+            let said = self.client.as_ref().map_or(error.message.to_string(), |c| c.without_values(&error.message));
+            return format!("{what}{}", clean(&short(&said)));
         }
         self.broken.store(self.process.is_none(), Ordering::Relaxed);
         if let Some(process) = &self.process

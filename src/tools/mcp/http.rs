@@ -64,6 +64,17 @@ impl Client {
         Ok(Client(Arc::new(Inner { address: address.clone(), headers, silence, flow: flow.clone() })))
     }
 
+    /// A server's text without the values of the headers that it was sent, each as a whole and without its scheme (`Bearer`).
+    pub fn without_values(&self, text: &str) -> String {
+        /// Shorter ones are parts of ordinary words.
+        const VALUE_MIN: usize = 6;
+        let values = self.0.headers.values().filter_map(|value| value.to_str().ok());
+        let secrets = values.flat_map(|value| [value, value.rsplit(' ').next().unwrap_or_default()]);
+        secrets
+            .filter(|secret| secret.len() >= VALUE_MIN)
+            .fold(text.to_owned(), |text, secret| text.replace(secret, "[header]"))
+    }
+
     /// How rmcp uses this client.
     pub fn settings(&self) -> StreamableHttpClientTransportConfig {
         let mut retries = ExponentialBackoff::default();
@@ -119,7 +130,7 @@ impl Client {
         let (status, address) = (answer.status(), &self.0.address);
         let location = answer.header("location").to_owned();
         let says = |text: &str| {
-            let line = clean(text).split_whitespace().collect::<Vec<_>>().join(" ");
+            let line = clean(&self.without_values(text)).split_whitespace().collect::<Vec<_>>().join(" ");
             visible(&line.chars().take(SAID_MAX).collect::<String>())
         };
         Fault(match status {
@@ -190,7 +201,7 @@ impl StreamableHttpClient for Client {
                 if let Some(error) = error_of(&text, &message) {
                     return Ok(Posted::Json(error, None));
                 }
-                let said = visible(&clean(&text).chars().take(SAID_MAX).collect::<String>());
+                let said = visible(&clean(&self.without_values(&text)).chars().take(SAID_MAX).collect::<String>());
                 return Err(HttpError::Client(Fault(format!("it answers with status {status}: {said}"))));
             }
             200..=299 => {}
@@ -259,6 +270,18 @@ impl StreamableHttpClient for Client {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_that_repeats_a_header_does_not_show_its_value() {
+        let headers = HeaderMap::from_iter([(
+            HeaderName::from_static("authorization"),
+            HeaderValue::from_static("Bearer kiln-4711"),
+        )]);
+        let address = Address::new("https://clay.example/mcp").unwrap();
+        let client = Client(Arc::new(Inner { address, headers, silence: Duration::ZERO, flow: Arc::default() }));
+        let said = client.without_values("no access with Bearer kiln-4711 or kiln-4711; ask again");
+        assert_eq!(said, "no access with [header] or [header]; ask again");
+    }
 
     #[test]
     fn an_error_counts_only_for_the_request_that_it_is_about() {

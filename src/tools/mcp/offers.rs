@@ -9,6 +9,8 @@ use super::describe::{block_text, clean, decoded_size, line};
 /// Maximum number of resources, and of prompts, of one server; nobody looks through more.
 pub const OFFERS_MAX: usize = 1_000;
 const ABOUT_MAX_CHARS: usize = 200;
+/// Longest name of an argument that is offered, in characters.
+const NAME_MAX_CHARS: usize = 64;
 /// Longest URI or name that is listed.
 const NAME_MAX_BYTES: usize = 1_000;
 
@@ -102,7 +104,11 @@ impl Resource {
 impl Argument {
     fn of(one: model::PromptArgument) -> Argument {
         let about = one.description.or(one.title).unwrap_or_default();
-        Argument { name: one.name, about: line(&about, ABOUT_MAX_CHARS), required: one.required == Some(true) }
+        Argument {
+            name: line(&one.name, NAME_MAX_CHARS),
+            about: line(&about, ABOUT_MAX_CHARS),
+            required: one.required == Some(true),
+        }
     }
 }
 

@@ -157,6 +157,6 @@ mod tests {
         let blob = json!({ "type": "resource", "resource": { "uri": "file:///x", "blob": "" } });
         check(json!([blob]), Err("prompt[0] is an embedded file that is not text"));
         let long = "x".repeat(65_537);
-        check(json!([{ "type": "text", "text": long }]), Err("longer than the 65536 bytes"));
+        check(json!([{ "type": "text", "text": long }]), Err("longer than 65536 bytes"));
     }
 }

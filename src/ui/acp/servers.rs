@@ -28,7 +28,9 @@ pub fn add(config: &mut Config, passed: Vec<McpServer>, file: &Path) -> Vec<Stri
                 let headers =
                     one.headers.into_iter().map(|header| (header.name, header.value)).collect::<BTreeMap<_, _>>();
                 match (Address::new(&one.url), Headers::try_from(headers)) {
-                    (Ok(url), Ok(headers)) => Server { url: Some(url), headers, ..Server::passed(place, &one.name) },
+                    (Ok(url), Ok(headers)) => {
+                        Server { url: Some(url), headers: headers.literal(), ..Server::passed(place, &one.name) }
+                    }
                     (Err(why), _) => {
                         notes.push(format!("the server `{}` was left out because of its URL: {why}", one.name));
                         continue;

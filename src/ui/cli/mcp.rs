@@ -116,7 +116,9 @@ fn list(app: &App, json: bool) -> Result<()> {
 }
 
 fn allow(app: &App, name: &str, yes: bool, json: bool) -> Result<()> {
-    let known = app.config.servers.iter().find(|server| server.name == name);
+    let is_it =
+        |server: &&Server| server.name == name || server.url.as_ref().is_some_and(|url| url.to_string() == name);
+    let known = app.config.servers.iter().find(is_it);
     let (url, headers) = match known {
         Some(Server { url: Some(url), headers, .. }) => (url.clone(), headers.names().collect::<Vec<_>>().join(", ")),
         Some(server) => bail!("`{name}` is started here by `{}`; it needs no consent to be sent to", server.line()),

@@ -70,7 +70,7 @@ mod tests {
         check(b"", &[]);
         check(b"a\nb", &[Ok("a"), Ok("b")]);
         check(b"12345678\nok\n", &[Ok("12345678"), Ok("ok")]);
-        check(b"123456789\nok\n", &[Err("longer than the 8 bytes"), Ok("ok")]);
+        check(b"123456789\nok\n", &[Err("longer than 8 bytes"), Ok("ok")]);
         check(b"123456789", &[Err("longer")]);
         check(b"\xff\nok\n", &[Err("not UTF-8"), Ok("ok")]);
     }

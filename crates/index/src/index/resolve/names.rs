@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::project::{Memo, Project};
-use crate::index::syntax::{Import, Kind, ReferenceKind};
+use crate::index::syntax::{Import, Kind};
 
 /// A definition: the position of its file in the project, and its position in that file's
 /// `Outline::definitions`.
@@ -243,12 +243,8 @@ impl Project<'_> {
                 return Some((found, step > 0));
             }
             for (f, d) in blocks {
-                let bases = self.files[f]
-                    .outline
-                    .references
-                    .iter()
-                    .filter(|r| r.kind == ReferenceKind::Extends && r.from == Some(d));
-                for base in bases {
+                let bases = self.bases.get(&(f, d)).into_iter().flatten();
+                for base in bases.map(|at| &self.files[f].outline.references[*at]) {
                     let target = match base.receiver.as_deref().filter(|_| !self.is_rust(f)) {
                         Some(receiver) => match self.by_bare_name(f, receiver) {
                             Some(Meaning::File(module)) => self.exported(module, &base.name),

@@ -10,7 +10,7 @@ use super::names::{Meaning, Symbol};
 use crate::index::ids;
 use crate::index::paths::join;
 use crate::index::syntax::types::Binding;
-use crate::index::syntax::{Kind, Outline, is_queried};
+use crate::index::syntax::{Kind, Outline, ReferenceKind, is_queried};
 
 /// Path, language and outline of one file.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +35,9 @@ pub struct Project<'a> {
     pub(super) exports: HashMap<(usize, &'a str), Vec<usize>>,
     /// Parameters and local variables, by (file, definition around it, name).
     pub(super) locals: HashSet<(usize, usize, &'a str)>,
-    bindings: HashMap<(usize, &'a str), Vec<usize>>,
+    bindings: HashMap<(usize, Option<usize>, &'a str), Vec<usize>>,
+    /// Positions in `Outline::references` of the bases of a definition, by (file, definition).
+    pub(super) bases: HashMap<(usize, usize), Vec<usize>>,
     /// For a Rust file, the file whose `mod name;` includes it.
     pub(super) parents: HashMap<usize, usize>,
     /// Root file of each Rust crate of the project, by its name in code.
@@ -50,7 +52,7 @@ pub struct Project<'a> {
     pub(super) packages: Packages,
     /// Files of queried languages, by their names without folder and extension.
     pub(super) by_stem: HashMap<&'a str, Vec<usize>>,
-    /// Results of script imports, by (folder of the importing file, import source).
+    /// Results of imports of scripts and queried languages, by (folder of the importing file, import source).
     pub(super) sources: RefCell<HashMap<(String, String), Option<usize>>>,
 }
 
@@ -84,6 +86,7 @@ impl<'a> Project<'a> {
             exports: HashMap::default(),
             locals: HashSet::default(),
             bindings: HashMap::default(),
+            bases: HashMap::default(),
             parents: HashMap::default(),
             crates: HashMap::default(),
             python_roots: Vec::new(),
@@ -127,7 +130,12 @@ impl<'a> Project<'a> {
             self.exports.entry((file, &export.name)).or_default().push(at);
         }
         for (at, binding) in outline.bindings.iter().enumerate() {
-            self.bindings.entry((file, &binding.name)).or_default().push(at);
+            self.bindings.entry((file, binding.inside, &binding.name)).or_default().push(at);
+        }
+        for (at, reference) in outline.references.iter().enumerate() {
+            if let Some(from) = reference.from.filter(|_| reference.kind == ReferenceKind::Extends) {
+                self.bases.entry((file, from)).or_default().push(at);
+            }
         }
         self.locals.extend(outline.locals.iter().map(|(inside, name)| (file, *inside, name.as_str())));
     }
@@ -199,10 +207,10 @@ impl<'a> Project<'a> {
     /// line.
     pub(super) fn binding(&self, file: usize, from: Option<usize>, name: &str, line: usize) -> Option<&'a Binding> {
         let outline = &self.files[file].outline;
-        let known = self.bindings.get(&(file, name))?;
         for scope in self.around(file, from) {
+            let known = self.bindings.get(&(file, scope, name)).map(Vec::as_slice).unwrap_or_default();
             let here = known.iter().rev().map(|at| &outline.bindings[*at]);
-            let covers = here.filter(|b| b.inside == scope && (b.start..=b.end).contains(&line));
+            let covers = here.filter(|b| (b.start..=b.end).contains(&line));
             // Of nested blocks the inner one is shorter; of two bindings in one block the later one
             // counts.
             if let Some(found) = covers.min_by_key(|b| b.end.saturating_sub(b.start)) {

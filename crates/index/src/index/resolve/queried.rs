@@ -14,6 +14,8 @@ use crate::index::syntax::{Kind, Reference, ReferenceKind};
 /// Confidence of the only definition of that name in the same folder, where other folders have others.
 const NEAREST_NAME: f64 = 0.6;
 
+/// Files of one stem that an import is compared with.
+const CANDIDATES_MAX: usize = 256;
 /// The longest receiver that is followed, `a.b.c.d`.
 const SEGMENTS_MAX: usize = 4;
 
@@ -139,7 +141,9 @@ impl Project<'_> {
     fn own_member(&self, file: usize, from: Option<usize>, name: &str) -> Option<(Meaning, bool)> {
         let definitions = &self.files[file].outline.definitions;
         let around = self.around(file, from).flatten();
-        let of_around = around.filter(|at| is_type(definitions[*at].kind)).map(|at| Meaning::symbol(file, at));
+        let of_around = around
+            .filter(|at| is_type(definitions[*at].kind) && definitions[*at].kind != Kind::Module)
+            .map(|at| Meaning::symbol(file, at));
         let holders: Vec<Meaning> = of_around.chain(self.holder_of_self(file, from)).collect();
         holders.into_iter().find_map(|holder| self.member_of(holder, name, false))
     }
@@ -224,6 +228,16 @@ impl Project<'_> {
 
     /// The file of the same language that an import names: relative to its own folder, else the one whose path ends most like it.
     pub(super) fn queried_module(&self, file: usize, source: &str) -> Option<usize> {
+        let key = (folder_of(&self.files[file].path).to_owned(), source.to_owned());
+        if let Some(known) = self.sources.borrow().get(&key) {
+            return *known;
+        }
+        let found = self.module_named(file, source);
+        self.sources.borrow_mut().insert(key, found);
+        found
+    }
+
+    fn module_named(&self, file: usize, source: &str) -> Option<usize> {
         let loads_paths = matches!(self.files[file].language.as_str(), "c" | "cpp" | "ruby" | "shell");
         let is_path = loads_paths || source.contains('/');
         let path = if is_path { source.to_owned() } else { source.replace(['.', '\\'], "/").replace("::", "/") };
@@ -243,7 +257,7 @@ impl Project<'_> {
             let alike = without(own).iter().rev().zip(wanted.iter().rev()).take_while(|(a, b)| a == b).count();
             (is_beside, alike)
         };
-        let candidates = self.by_stem.get(stem)?.iter().copied();
+        let candidates = self.by_stem.get(stem)?.iter().copied().take(CANDIDATES_MAX);
         let fits = |other: &usize| {
             let own = &self.files[*other].path;
             *other != file

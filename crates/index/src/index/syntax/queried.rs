@@ -22,11 +22,14 @@ use tree_sitter::{Language, Node, Query, QueryCursor, QueryCursorOptions, QueryC
 use super::outline::{Kind, ReferenceKind};
 use super::reader::Reader;
 use super::types::{Type, Typing, Value};
-use super::{Walked, content};
+use super::{DEPTH_MAX, Walked, content, walk};
 use crate::base::is_listed;
 
 /// Matches of one file that are open at once; a query that needs more loses the oldest.
 const OPEN_MATCHES_MAX: u32 = 4_096;
+
+/// Longest name, type or path in bytes that is kept: longer ones are not written by people, and each is stored many times.
+const NAME_BYTES_MAX: usize = 1_000;
 
 /// A language with its grammar and its query.
 pub(super) struct Queried {
@@ -145,7 +148,8 @@ impl<'t> Found<'t> {
     }
 
     fn text(&self, role: Role, source: &'t str) -> Option<&'t str> {
-        self.node(role).map(|node| content(node, source))
+        let node = self.node(role).filter(|node| role == Role::Source || node.byte_range().len() <= NAME_BYTES_MAX);
+        node.map(|node| content(node, source))
     }
 
     /// The node that only one match may speak of: its name, of an import its source.
@@ -171,6 +175,7 @@ impl<'t> Found<'t> {
 fn matches<'t>(compiled: &Compiled, tree: &'t Tree, source: &'t str, until: Instant) -> (Vec<Found<'t>>, bool) {
     let mut cursor = QueryCursor::new();
     cursor.set_match_limit(OPEN_MATCHES_MAX);
+    cursor.set_max_start_depth(Some(DEPTH_MAX as u32));
     let mut is_late = false;
     let mut on_progress = |_: &QueryCursorState| {
         is_late = Instant::now() >= until;
@@ -191,7 +196,8 @@ fn matches<'t>(compiled: &Compiled, tree: &'t Tree, source: &'t str, until: Inst
     let is_use = |found: &Found| found.what == What::Reference(ReferenceKind::Use);
     found.sort_by_key(|found| (is_use(found), found.pattern));
     let mut seen = HashSet::new();
-    found.retain(|found| seen.insert((found.named().id(), found.what == What::Import)));
+    let is_short = |found: &Found| found.what == What::Import || found.named().byte_range().len() <= NAME_BYTES_MAX;
+    found.retain(|found| is_short(found) && seen.insert((found.named().id(), found.what == What::Import)));
     found.sort_by_key(Found::order);
     (found, is_late)
 }
@@ -200,10 +206,17 @@ fn matches<'t>(compiled: &Compiled, tree: &'t Tree, source: &'t str, until: Inst
 pub(super) fn read<'t>(language: &Queried, tree: &'t Tree, reader: &mut Reader<'t>, until: Instant) -> Walked {
     let Some(compiled) = language.compiled() else { return Walked::All };
     reader.keeps_uses = true;
+    // The query does not say how deep the tree is.
+    let walked = walk(|_, _| {}, tree, reader, until);
     let source = reader.source;
-    let (all, is_late) = matches(compiled, tree, source, until);
+    let (all, mut is_late) = matches(compiled, tree, source, until);
     let mut last = None;
     for found in all {
+        // Some of what follows looks through all siblings of a node.
+        is_late |= Instant::now() >= until;
+        if is_late {
+            break;
+        }
         reader.enter(found.whole.start_byte(), None);
         match found.what {
             What::Definition(kind) => {
@@ -225,7 +238,7 @@ pub(super) fn read<'t>(language: &Queried, tree: &'t Tree, reader: &mut Reader<'
             }
         }
     }
-    if is_late { Walked::TooLong } else { Walked::All }
+    if is_late { Walked::TooLong } else { walked }
 }
 
 fn define<'t>(language: &str, found: &Found<'t>, kind: Kind, reader: &mut Reader<'t>) {
@@ -313,6 +326,9 @@ fn import<'t>(language: &str, found: &Found<'t>, reader: &mut Reader<'t>) {
         return reader.import(found.whole, text.trim_end_matches(['_', '*', '.']), "*", "*");
     }
     if let Some((path, list)) = text.split_once('{') {
+        if path.len() > NAME_BYTES_MAX {
+            return;
+        }
         for selected in list.trim_end_matches('}').split(',') {
             let (name, local) =
                 selected.split_once("=>").or(selected.split_once(" as ")).unwrap_or((selected, selected));
