@@ -155,7 +155,7 @@ impl App {
     /// one.
     pub fn check_model(&self, header: &Header, here: bool) -> Result<()> {
         if here && let Err(error) = sandbox::limit_self(TRIAL_BYTES_MAX, TRIAL_CPU_MAX) {
-            tracing::debug!("the trial of {} has no limits: {error}", header.path.display());
+            tracing::debug!("the trial of {} is not limited: {error}", header.path.display());
         }
         Ok(match self.trial.as_ref().filter(|_| !here) {
             Some(trial) => trial.again(header, &mut || !self.cancel.is_cancelled()),
@@ -334,9 +334,7 @@ impl App {
         if trial::is_left(&project)
             && let Ok(Ok(_lock)) = Lock::try_take(&project, "monobloc")
         {
-            let told = |path: &PathBuf| {
-                format!("{} was restored to its state before a change that was only tried", path.display())
-            };
+            let told = |path: &PathBuf| format!("{} is as it was before a change that was only tried", path.display());
             notes.extend(trial::take_back(&project).iter().map(told));
         }
         notes.extend(session::recover(&project, &database(&project), &journal(&project))?);

@@ -31,7 +31,7 @@ impl App {
             if !consent::given(&consent::store(), endpoint.url()) {
                 let url = endpoint.url();
                 return Err(without(format!(
-                    "nothing is sent to {url} until you consent with `monobloc models add {url} --role embedder`"
+                    "nothing is sent to {url} before you consent by `monobloc models add {url} --role embedder`"
                 )));
             }
             let away = remote::Away::open(endpoint, &remote::folder(), &self.cancel);

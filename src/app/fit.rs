@@ -53,7 +53,8 @@ pub fn machine_of(config: &Config, device: Option<&str>) -> Result<Machine> {
         (Some(device), ..) => device.machine(),
         (None, _, accelerator) => here(accelerator),
     };
-    let machine = machine.context("the memory of this system is unknown; set it, for example --device cpu:16GiB")?;
+    let machine =
+        machine.context("this system does not say how much memory it has; set it, for example --device cpu:16GiB")?;
     Ok(config.budget.map_or(machine, |budget| machine.limited_to(budget)))
 }
 
@@ -74,7 +75,7 @@ fn with_or_without_embedder(asked: &[Asked], given: &fit::Given, machine: &Machi
 
 /// What does the work of an omitted part.
 pub fn instead(left_out: &str) -> &'static str {
-    if left_out == EMBEDDER { "search uses words only" } else { "the planner does its work" }
+    if left_out == EMBEDDER { "search uses words only" } else { "the planner plays it" }
 }
 
 impl App {

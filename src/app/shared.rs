@@ -77,7 +77,7 @@ impl App {
         let mut notes = self.recover().unwrap_or_else(|why| vec![why.to_string()]);
         notes.extend(
             self.read_only()
-                .map(|why| format!("nothing can be changed here: {why}; you can still search it and ask about it")),
+                .map(|why| format!("nothing can be changed here: {why}; it can be searched and asked about")),
         );
         notes.extend(self.less_confined());
         notes.extend(models.notes.iter().chain(&self.catalog().1).cloned());
@@ -114,7 +114,7 @@ impl App {
             });
             match refreshed.await {
                 Ok(Ok(Some((catalog, prefilter)))) => session.offer(catalog, prefilter),
-                Ok(Err(error)) => tracing::warn!(%error, "index and tools were not refreshed"),
+                Ok(Err(error)) => tracing::warn!(%error, "index and tools are as they were before"),
                 _ => {}
             }
             let mut turn = session.submit_with(Op::Ask(ask), cancel);
@@ -130,7 +130,7 @@ impl App {
 
 /// The note for the user if `missing` texts have no vector.
 pub fn without_vectors(missing: usize) -> Option<String> {
-    (missing > 0).then(|| format!("{missing} places can be found by words only; `monobloc index` adds their meaning"))
+    (missing > 0).then(|| format!("{missing} places are found by words only; `monobloc index` adds their meaning"))
 }
 
 /// The servers of a configuration; starts none.

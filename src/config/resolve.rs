@@ -214,7 +214,7 @@ fn servers(
 fn why_left_out(setting: &Setting) -> &'static str {
     match setting.project {
         Trust::Lower => " (it would not lower it)",
-        Trust::Stricter => " (it would not make things stricter)",
+        Trust::Stricter => " (it would not be stricter)",
         _ => "",
     }
 }

@@ -89,7 +89,7 @@ pub(super) fn read(source: &Source<'_>, value: &Value<'_>) -> Result<Rule, Confi
     let table: Table = source.typed(value)?;
     let wrong = |why: String| source.wrong(value.span(), why);
     if table.matches.is_empty() {
-        let way = "write a call that it applies to: matches = [{ path = \"src/main.rs\" }], say";
+        let way = "write a call that it is for: matches = [{ path = \"src/main.rs\" }], say";
         return Err(wrong(format!("this rule has no example; {way}")));
     }
     let patterns = |key: &str, texts: Texts| {

@@ -182,7 +182,7 @@ pub(super) fn read(
     if called.is_empty() || called.len() > NAME_MAX_BYTES || !called.chars().all(is_plain) {
         return Err(source.wrong(
             name.span(),
-            format!("a server's name has 1 to {NAME_MAX_BYTES} letters, digits, _ or -; `{called}` is not such a name"),
+            format!("a server's name has 1 to {NAME_MAX_BYTES} letters, digits, _ or -; `{called}` does not"),
         ));
     }
     let mut server: Server = source.typed(value)?;

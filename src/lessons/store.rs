@@ -39,7 +39,7 @@ pub enum LessonsError {
     Folder { file: PathBuf, source: std::io::Error },
     #[error("{}", trouble(source, file).told("the store of lessons", file, source))]
     Database { file: PathBuf, source: rusqlite::Error },
-    #[error("a vector of {0} numbers is too long for a lesson; the limit is {VECTOR_MAX}")]
+    #[error("a vector of {0} numbers is too long for a lesson; the most is {VECTOR_MAX}")]
     Vector(usize),
 }
 

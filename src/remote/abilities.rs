@@ -127,13 +127,13 @@ impl Abilities {
                 all.push(what);
             }
         };
-        say(self.tools != Tools::Structured, "structured calls (calls are parsed from its text)");
-        say(self.tools != Tools::AsText && !self.must_call, "a forced call (it is asked for in words)");
-        say(!self.schema, "answers in a JSON schema (it is described in words, and checked)");
+        say(self.tools != Tools::Structured, "structured calls (calls are read out of its text)");
+        say(self.tools != Tools::AsText && !self.must_call, "a demand for a call (it is asked for in words)");
+        say(!self.schema, "answers by a JSON schema (it is asked for in words, and checked)");
         say(!self.logprobs, "log-probabilities");
         say(self.thinking == Switch::Unknown, "a switch for thinking");
         say(!self.progress, "progress while it reads a prompt");
-        say(!self.counts, "token counts (they are estimated)");
+        say(!self.counts, "counts of tokens (they are estimated)");
         all
     }
 }

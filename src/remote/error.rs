@@ -15,7 +15,7 @@ pub struct RemoteError {
 pub enum Why {
     #[error("{0}")]
     Key(String),
-    #[error("no connection within {} tries ({last}); check that the server runs and that the address is right", tries)]
+    #[error("no connection within {} tries ({last}); see that the server runs and that the address is right", tries)]
     Unreachable { tries: u32, last: String },
     #[error(
         "its certificate is not accepted ({0}); install its authority among the system's, or use a tunnel and http://localhost"
@@ -63,7 +63,7 @@ pub enum Why {
     #[error("it failed {failures} times, the last time: {last}. It is tried again in {} s", again.as_secs())]
     Resting { failures: u32, last: String, again: Duration },
     #[error(
-        "its vectors are not those of the model that was added ({got} numbers, {expected} before); add it again with `monobloc models add URL --role embedder`"
+        "its vectors are not those of the model that was added ({got} numbers, {expected} before); add it anew with `monobloc models add URL --role embedder`"
     )]
     OtherVectors { got: usize, expected: usize },
     #[error("the request was cancelled")]

@@ -59,7 +59,7 @@ async fn find(remote: &mut Remote, folder: &Path, model: Listed) -> Result<Abili
     can.logprobs = logprobs(remote, &can).await?;
     (can.context, can.context_from) = server::context(remote, &model).await;
     if let Err(error) = file::replace_json(&place(remote, folder, &model.name), &can) {
-        tracing::warn!(%error, "the server's abilities cannot be stored and are probed again next time");
+        tracing::warn!(%error, "what the server can do cannot be kept, and is found out anew the next time");
     }
     Ok(can)
 }
@@ -69,7 +69,7 @@ async fn talks(remote: &mut Remote, can: &mut Abilities) -> Result<Whole, Why> {
     let ask = || Ask::new(vec![Message::user("Say hello.")], FEW);
     match asked(remote, can, ask()).await {
         Err(Why::Status { status: 400 | 422, said }) => {
-            tracing::debug!(said, "asked again without the fields that some servers reject");
+            tracing::debug!(said, "asked again without the fields that not every server takes");
             (can.counts, can.progress) = (false, false);
             asked(remote, can, ask()).await
         }

@@ -226,8 +226,8 @@ fn cut(finish: Finish, reason: &str) -> String {
     match finish {
         Finish::Length => "the answer was cut at its limit of tokens".to_owned(),
         Finish::Filtered => "the server filtered the rest of the answer".to_owned(),
-        _ if reason.is_empty() => "the server does not say why the answer ended, so it may be cut off".to_owned(),
-        _ => format!("the answer ended with the unknown reason `{reason}`, so it may be cut off"),
+        _ if reason.is_empty() => "the server does not say why the answer ended, so it may be cut".to_owned(),
+        _ => format!("the answer ended by `{reason}`, which is not known, so it may be cut"),
     }
 }
 

@@ -28,7 +28,7 @@ impl Sample {
 
     pub(super) fn keep(&self, endpoint: &Endpoint, folder: &Path) {
         if let Err(error) = file::replace_json(&place(endpoint, folder), self) {
-            tracing::warn!(%error, "the length of a server's vectors cannot be stored and is requested again next time");
+            tracing::warn!(%error, "the length of a server's vectors cannot be kept, and is asked for the next time");
         }
     }
 }

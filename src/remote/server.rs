@@ -123,7 +123,7 @@ pub async fn context(remote: &Remote, model: &Listed) -> (usize, String) {
     {
         return (
             trained.min(CONTEXT_GUESSED),
-            "a guess, because /api/show only gives the context the model was trained for".to_owned(),
+            "a guess, because /api/show only says what the model was trained for".to_owned(),
         );
     }
     (CONTEXT_GUESSED, "a guess, because the server does not say it: set `context` in models.toml".to_owned())

@@ -25,10 +25,10 @@ pub struct Counts {
 
 /// The names and meanings of the numbers in [`Counts`].
 const COUNTED: [(&str, &str); 4] = [
-    ("monobloc_answers_total", "Completed answers of planner and router."),
-    ("monobloc_prompt_tokens_total", "Prompt tokens of these answers."),
-    ("monobloc_cached_tokens_total", "Prompt tokens found in the cache."),
-    ("monobloc_generated_tokens_total", "Generated tokens."),
+    ("monobloc_answers_total", "Answers of planner and router that came to an end."),
+    ("monobloc_prompt_tokens_total", "Tokens of their prompts."),
+    ("monobloc_cached_tokens_total", "Those of the prompt tokens that were in the cache."),
+    ("monobloc_generated_tokens_total", "Tokens that were generated."),
 ];
 
 impl Counts {
@@ -45,7 +45,7 @@ pub async fn health() -> Json<Value> {
 }
 
 pub async fn unknown(uri: Uri) -> Problem {
-    Problem::new(Kind::NotFound, format!("there is nothing at {}; docs/serve.md lists the paths", uri.path()))
+    Problem::new(Kind::NotFound, format!("there is nothing at {}; docs/serve.md lists what there is", uri.path()))
 }
 
 pub async fn models(State(server): State<Server>) -> Json<Value> {
@@ -134,14 +134,14 @@ pub async fn metrics(State(server): State<Server>) -> Response {
         let roles = active.iter().flat_map(|one| one.roles.iter().map(move |role| (role, count(one))));
         roles.map(|(role, count)| (format!("{{role=\"{role}\"}}"), count as u64)).collect()
     };
-    gauge("monobloc_waiting", "Requests waiting for a slot of a model.", by_role(|one| one.waiting));
+    gauge("monobloc_waiting", "Requests that wait for a slot of a model.", by_role(|one| one.waiting));
     let busy = by_role(|one| one.busy.iter().flatten().count());
-    gauge("monobloc_busy_slots", "Busy slots of a model.", busy);
+    gauge("monobloc_busy_slots", "Slots of a model that work.", busy);
     let held = active.iter().map(|one| {
         let file = one.path.file_name().unwrap_or_default().to_string_lossy().replace(['"', '\\', '\n'], "_");
         (format!("{{file=\"{file}\"}}"), one.bytes().0)
     });
     gauge("monobloc_model_bytes", "Memory of each model.", held.collect());
-    gauge("monobloc_free_bytes", "Memory left within the budget.", vec![(String::new(), ledger.main_free().0)]);
+    gauge("monobloc_free_bytes", "Memory that is left within the budget.", vec![(String::new(), ledger.main_free().0)]);
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
 }

@@ -44,9 +44,7 @@ impl Agent {
     pub async fn reply(&self, ask: &Ask) -> Result<TurnReply, Problem> {
         takes(ask)?;
         let (text, earlier) = conversation(&ask.turns)?;
-        let busy = || {
-            Problem::new(Kind::Busy, format!("{TURNS_MAX} turns are running and {WAITING_MAX} are waiting; try later"))
-        };
+        let busy = || Problem::new(Kind::Busy, format!("{TURNS_MAX} turns run and {WAITING_MAX} wait; try later"));
         let waits = self.waiting.clone().try_acquire_owned().map_err(|_| busy())?;
         let turn = self.running.clone().acquire_owned().await.map_err(Problem::failed)?;
         drop(waits);
@@ -88,10 +86,10 @@ impl Agent {
 /// much as from a model.
 fn takes(ask: &Ask) -> Result<(), Problem> {
     for (is_asked, field, what) in [
-        (!ask.tools.is_empty(), "tools", "has its own tools and accepts no others"),
+        (!ask.tools.is_empty(), "tools", "has its own tools and takes none"),
         (ask.forces_a_call(), "tool_choice", "has its own tools and chooses among them itself"),
         (ask.format != Format::Text, "response_format", "answers in words"),
-        (!ask.stop.is_empty(), "stop", "ends only when its work is done"),
+        (!ask.stop.is_empty(), "stop", "ends where its work ends"),
         (ask.logprobs.is_some(), "logprobs", "gives no log-probabilities"),
     ] {
         if is_asked {
@@ -117,10 +115,8 @@ fn conversation(turns: &[Turn]) -> Result<(String, Vec<Exchange>), Problem> {
     let request = request.filter(|text| !text.trim().is_empty());
     let request = request.ok_or_else(|| Problem::invalid("messages", "the last message is not from the user"))?;
     if request.len() > REQUEST_BYTES_MAX {
-        let text = format!(
-            "the request has {} bytes, but at most {REQUEST_BYTES_MAX} are accepted; name a file instead",
-            request.len()
-        );
+        let text =
+            format!("the request has {} bytes, {REQUEST_BYTES_MAX} are taken; name a file instead", request.len());
         return Err(Problem::invalid("messages", text));
     }
     Ok((request, earlier))
@@ -142,8 +138,7 @@ impl TurnReply {
             Some(Message::Record(record)) => Ok(Some(self.delta(record.event))),
             Some(Message::Approve { proposal, reply }) => {
                 // This fails if the turn has ended meanwhile, which then needs no decision.
-                let _ = reply
-                    .send(Decision::NotAsked("nobody can be asked through this API; rules can allow it".to_owned()));
+                let _ = reply.send(Decision::NotAsked("this API has nobody to ask; rules can allow it".to_owned()));
                 let (tool, need, reason) = (&proposal.tool, proposal.need(), &proposal.reason);
                 let why = format!("{tool} needs {need} ({reason}), which nobody can give here: not done.\n");
                 Ok(Some(Delta::Thinking(why)))

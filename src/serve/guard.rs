@@ -144,7 +144,7 @@ impl Guard {
             })
         };
         if headers.contains_key(ORIGIN) && !only(headers, ORIGIN).is_some_and(is_here) {
-            return Err(Problem::new(Kind::Forbidden, "pages of other sites may not use this server"));
+            return Err(Problem::new(Kind::Forbidden, "pages of other sites may not ask this server"));
         }
         Ok(())
     }
@@ -157,7 +157,7 @@ impl Guard {
         if bearer.or(only(headers, "x-api-key")).is_some_and(|given| self.token.is(given.trim())) {
             return Ok(());
         }
-        let text = "the token is missing or wrong; send `Authorization: Bearer` with the content of the token file";
+        let text = "the token is missing or wrong; send `Authorization: Bearer` with what the token file holds";
         Err(Problem::new(Kind::Unauthorized, text))
     }
 
@@ -183,7 +183,7 @@ impl Guard {
 }
 
 fn not_entered() -> Problem {
-    let text = "this browser has no access yet; open the address that `monobloc serve --open` prints";
+    let text = "this browser has not entered; open the address that `monobloc serve --open` prints";
     Problem::new(Kind::Unauthorized, text)
 }
 
@@ -217,7 +217,7 @@ fn is_of_the_page(headers: &HeaderMap) -> Result<(), Problem> {
     if !headers.contains_key(FETCH_SITE) || only(headers, FETCH_SITE) == Some("same-origin") {
         return Ok(());
     }
-    Err(Problem::new(Kind::Forbidden, "only this server's own page may send this"))
+    Err(Problem::new(Kind::Forbidden, "only this server's own page may ask here"))
 }
 
 /// Refuses requests that the guard does not admit, reads the body within its limits, and adds the

@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub async fn listen(address: SocketAddr) -> Result<TcpListener> {
     if !address.ip().is_loopback() {
         bail!(
-            "{address} can be reached from other machines; listen on 127.0.0.1 or [::1], and reach it through ssh -L or a tunnel"
+            "{address} can be reached from other machines; listen on 127.0.0.1 or [::1], and let ssh -L or a tunnel lead there"
         );
     }
     TcpListener::bind(address)

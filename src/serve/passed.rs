@@ -100,7 +100,8 @@ impl Passed {
     /// still take over.
     pub async fn start(ask: &Ask, away: &Away, counts: Counts) -> Result<Passed, Failed> {
         if ask.logprobs.is_some() {
-            let text = format!("{} is a server's model, whose log-probabilities are not passed on", away.name);
+            let text =
+                format!("{} is a model of a server, the log-probabilities of which are not passed on", away.name);
             return Err(Failed::Problem(Problem::invalid("logprobs", text)));
         }
         let (request, prompt) = request(ask, away);

@@ -33,7 +33,7 @@ impl Token {
         let about = opened.metadata().with_context(unread)?;
         if about.mode() & 0o077 != 0 {
             bail!(
-                "others can read the token file {name} (its mode is {:o}); `chmod 600 {name}` fixes that",
+                "others can read the token file {name} (its mode is {:o}); `chmod 600 {name}` closes it",
                 about.permissions().mode() & 0o777
             );
         }
@@ -42,7 +42,7 @@ impl Token {
         let token = text.trim();
         if !(LENGTH_MIN..=LENGTH_MAX).contains(&token.len()) || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             bail!(
-                "the token in {name} must be {LENGTH_MIN} or more letters, digits and signs without blanks, at most {LENGTH_MAX}; remove the file to get a new one"
+                "the token in {name} must be {LENGTH_MIN} or more letters, digits and signs without blanks, at most {LENGTH_MAX}; remove the file, and one is made"
             );
         }
         Ok(Token(token.to_owned()))
@@ -51,7 +51,7 @@ impl Token {
     /// A new token that is not stored.
     pub fn fresh() -> Result<Token> {
         let mut bytes = [0; BYTES];
-        getrandom::fill(&mut bytes).context("the system provides no random bytes")?;
+        getrandom::fill(&mut bytes).context("the system gives no random bytes")?;
         Ok(Token(crate::base::hex(&bytes)))
     }
 
@@ -60,11 +60,11 @@ impl Token {
         let token = Token::fresh()?;
         if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             fs::create_dir_all(folder)
-                .with_context(|| format!("the folder of the token file {name} cannot be created"))?;
+                .with_context(|| format!("the folder of the token file {name} cannot be made"))?;
         }
         // `create_new` never writes through a link or to a file that has appeared meanwhile.
         let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
-        let mut made = made.with_context(|| format!("the token file {name} cannot be created"))?;
+        let mut made = made.with_context(|| format!("the token file {name} cannot be made"))?;
         writeln!(made, "{}", token.0).with_context(|| format!("the token file {name} cannot be written"))?;
         Ok(token)
     }

@@ -30,7 +30,7 @@ pub fn verify(journal: impl BufRead, project: Option<&Path>) -> Result<Result<Li
         while let Some(checkpoint) = remembered.next_if(|checkpoint| checkpoint.anchor.seq <= link.seq) {
             let anchor = &checkpoint.anchor;
             if wrong.is_none() && anchor.seq == link.seq && anchor.hash != link.hash {
-                let why = format!("checkpoint c{} recorded another one; the journal was rewritten", checkpoint.id);
+                let why = format!("checkpoint c{} remembers another one; the journal was written anew", checkpoint.id);
                 wrong = Some(Damage { record: link.seq, why });
             }
         }

@@ -53,7 +53,7 @@ pub fn read<'a>(line: &'a [u8], before: &Link) -> Result<(&'a str, Link), String
     }
     let body = &line[..line.len() - BEFORE.len() - DIGITS - AFTER.len()];
     if hash(&before.hash, body) != link.hash {
-        return Err("its hash does not match its text and the records before it".to_owned());
+        return Err("its hash does not fit its text and the records before it".to_owned());
     }
     Ok((record, link))
 }
@@ -92,7 +92,9 @@ pub fn follow(mut lines: impl BufRead, mut take: impl FnMut(&Link, &str, &[u8]))
         }
         let damage = |why: String| Ok(Err(Damage { record: link.seq + 1, why }));
         let Some(body) = line.strip_suffix(b"\n") else {
-            return damage("its line has no end; the program was killed while writing, or somebody cut it".to_owned());
+            return damage(
+                "its line does not end; the program was killed while it wrote, or somebody cut it".to_owned(),
+            );
         };
         match read(body, &link) {
             Ok((record, next)) => {

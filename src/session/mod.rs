@@ -345,7 +345,7 @@ impl SessionHost {
             }
             Ok(Ok(None)) => {}
             Ok(Err(error)) => {
-                let text = format!("not all changes of this turn were recorded: {error}");
+                let text = format!("what this turn changed was not all noted: {error}");
                 self.emit(Event::Notice { text });
             }
             Err(panic) => tracing::error!(%panic, "a checkpoint was not finished"),

@@ -62,7 +62,7 @@ pub enum ReplayError {
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
     #[error(
-        "the turn has no checkpoint: it ran nothing that could change something, so there is no state to replay it on"
+        "the turn has no checkpoint: it ran nothing that could change something, so there is no state to run it on"
     )]
     NoCheckpoint,
     #[error("the copy cannot be used: {0}")]
@@ -121,7 +121,7 @@ async fn replay_call(call: &StepReport, catalog: &Catalog, context: &Context, co
     }
     let is_command = call.tool == "run_command";
     if is_command && !commands {
-        return not_run("a command may act outside the copy; --commands runs it");
+        return not_run("a command may do things outside the copy; --commands runs it");
     }
     if !is_command && !REPLAYABLE.contains(&call.tool.as_str()) {
         return not_run("its answer depends on more than the project's files");

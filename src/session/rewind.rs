@@ -20,7 +20,7 @@ pub enum RewindError {
     Journal(#[from] JournalError),
     #[error(transparent)]
     Lessons(#[from] LessonsError),
-    #[error("there is nothing to undo: no turn left to undo has changed a file")]
+    #[error("there is nothing to undo: no turn that counts has changed a file")]
     Nothing,
 }
 
@@ -107,13 +107,14 @@ impl Rewinder {
 
     fn clean_up(&mut self) -> Result<(), RewindError> {
         for checkpoint in checkpoint::recover(&mut self.store, &self.project)? {
-            self.notes
-                .push(format!("a turn was interrupted; `monobloc rewind c{checkpoint}` takes back its changes so far"));
+            self.notes.push(format!(
+                "a turn was interrupted; `monobloc rewind c{checkpoint}` takes back what it had changed by then"
+            ));
         }
         if let Some(pending) = self.store.pending()? {
             let rewound = self.carry_on(&pending)?;
             self.store.look(&self.project)?;
-            self.notes.push(format!("going back to {} was interrupted and is finished now", rewound.checkpoint));
+            self.notes.push(format!("going back to {}, which was interrupted, is finished now", rewound.checkpoint));
         }
         Ok(())
     }

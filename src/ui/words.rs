@@ -70,18 +70,18 @@ fn not_covered(left: &[(String, String)]) -> Option<String> {
 pub fn stall(detection: &Detection) -> String {
     let stall = match detection.stall {
         Stall::ReadOnlyLoop => "only reading",
-        Stall::SameBatch => "asking for the same thing again",
-        Stall::SameText => "saying the same thing again",
+        Stall::SameBatch => "asking for the same again",
+        Stall::SameText => "saying the same again",
         Stall::Deflection => "no tool was called",
         Stall::NothingExecuted => "nothing was executed",
-        Stall::UnreadableCall => "a call that cannot be parsed",
+        Stall::UnreadableCall => "a call that cannot be read",
         Stall::NoUsableCall => "no call that can be run",
         Stall::CategoryLockIn => "staying with the tools of one kind",
         Stall::OpenSteps => "parts of the request are open",
         Stall::OutOfIterations => "the last iteration is over",
     };
     let remedy = match detection.remedy {
-        Remedy::Nudge => "told to continue",
+        Remedy::Nudge => "told to go on",
         Remedy::ExecutingToolsOnly => "only executing tools are offered now",
         Remedy::OtherToolsOnly => "only other tools are offered now",
         Remedy::AskedAgain => "asked again",

@@ -210,7 +210,7 @@ fn yaml_that_is_there_is_not_touched() {
     let project = Project::todo();
     let file = file(&project, ".aider.conf.yml", "model: mine\n");
     let why = refused(&project, &["aider", "--write"]);
-    assert!(why.contains(".aider.conf.yml exists") && why.contains("`monobloc connect aider` prints"), "{why}");
+    assert!(why.contains(".aider.conf.yml is there") && why.contains("`monobloc connect aider` prints"), "{why}");
     assert!(out(&project, &["aider", "--undo"]).contains("nothing to remove"));
     assert_eq!(text(&file), "model: mine\n");
 }

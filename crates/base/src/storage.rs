@@ -70,7 +70,7 @@ impl Trouble {
                 format!("{what} cannot be written: {file}: {source}; make the file and its folder writable")
             }
             Trouble::Locked => {
-                format!("{what} is in use by another process: {file}: {source}; try again once that has ended")
+                format!("{what} is in use by another process: {file}: {source}; try again when it has ended")
             }
             Trouble::Damaged => format!(
                 "{what} is damaged: {file}: {source}; rename the file, so that what it holds is kept, and a new one is made"

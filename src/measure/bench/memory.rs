@@ -142,7 +142,7 @@ pub async fn fill(pool: &Pool, case: Case, cancel: &Cancel) -> Result<Row> {
         done??;
     }
     let (anon_bytes, mapped_bytes) =
-        process::anonymous_and_mapped().context("only Linux reports the memory that a process holds")?;
+        process::anonymous_and_mapped().context("this system does not say what a process holds; only Linux does")?;
     let device_bytes = match (free_before, free()) {
         (Some(before), Some(after)) if on_device > Bytes::ZERO => Some(before.saturating_sub(after)),
         _ => None,

@@ -50,7 +50,7 @@ pub fn measure(project: &Path, embedders: &[(usize, Embedder)], cancel: &Cancel)
     let edit_ms = edits(&index, folder.path(), embedder, cancel)?;
     let questions = questions(&index, QUESTIONS)?;
     if questions.is_empty() {
-        bail!("{} defines nothing to ask about; name the folder of a project with code", project.display());
+        bail!("{} defines nothing that could be asked for; name the folder of a project with code", project.display());
     }
     let mut figures = Figures::default();
     for (name, number) in [("files", report.files), ("lines", lines), ("chunks", report.chunks)] {

@@ -103,9 +103,7 @@ pub fn run(run: &Run, cases: &[Case], report: &mut Report) -> Result<Value> {
     // Fail now rather than after minutes of work.
     if let Some(case) = chosen.iter().find(|case| !root.join(&case.project).is_dir()) {
         let (id, project, root) = (&case.id, &case.project, root.display());
-        bail!(
-            "case {id} works on {project}, which is not in {root}; scripts/fetch-suites {root} downloads the projects"
-        );
+        bail!("case {id} works on {project}, which is not in {root}; scripts/fetch-suites {root} brings the projects");
     }
     if let Some(folder) = run.keep {
         std::fs::create_dir_all(folder).with_context(|| format!("--keep {} cannot be made", folder.display()))?;
@@ -223,7 +221,7 @@ impl Outcome<'_> {
     fn line(&self) -> String {
         let why = match self.harm.first() {
             Some(harm) => format!(": {harm}"),
-            None if self.timed_out => ": was stopped because it took too long or printed too much".to_owned(),
+            None if self.timed_out => ": was ended, it took too long or printed too much".to_owned(),
             None => String::new(),
         };
         let cost = self.cost.as_ref().map(|cost| {

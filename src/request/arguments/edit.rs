@@ -53,7 +53,7 @@ pub(in crate::request) fn settle(intent: &Intent, file: &str) -> Result<Edit, Un
     for (at, line) in &changed {
         lines[*at] = line;
     }
-    let unclear = || Unsettled::of("the line cannot be distinguished from others");
+    let unclear = || Unsettled::of("the line cannot be told from others");
     Edit::between(file, &lines.join("\n")).ok_or_else(unclear)
 }
 

@@ -113,7 +113,7 @@ pub fn settle_removal(step: &str, path: &str, file: &str) -> Option<Result<Edit,
             .unwrap_or_else(|| Err("it is not clear what is to be removed".to_owned()))
     };
     let edit = after.and_then(|after| {
-        Edit::between(file, &after).ok_or_else(|| "the lines to remove cannot be distinguished from others".to_owned())
+        Edit::between(file, &after).ok_or_else(|| "the lines to remove cannot be told from others".to_owned())
     });
     let otherwise = "quote the text that is to go, name the numbers of its lines, or name a definition";
     Some(edit.map_err(|reason| format!("nothing is removed from {path}: {reason}; {otherwise}")))

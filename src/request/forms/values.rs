@@ -46,7 +46,7 @@ pub struct Known<'a> {
 /// If something is missing; the error names it for the user.
 pub fn arguments(tool: Builtin, part: &Part, known: &Known<'_>) -> Result<Vec<Arguments>, String> {
     let text = part.text.to_lowercase();
-    let clause = Clause::of(&text, part, known.symbol).ok_or("the request contains no word")?;
+    let clause = Clause::of(&text, part, known.symbol).ok_or("the request has no word")?;
     let with = |values: &[(&str, Option<String>)]| -> Result<Arguments, String> {
         let value = |(name, value): &(&str, Option<String>)| match value {
             Some(value) => Ok(((*name).to_owned(), Value::String(value.clone()))),

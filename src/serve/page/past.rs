@@ -63,7 +63,7 @@ pub async fn rewind(State(server): State<Server>, body: Bytes) -> Result<Json<Va
 
 async fn go_back(server: &Server, back: Back) -> Result<Json<Value>, Problem> {
     if server.inner.page.turns.is_running() {
-        return Err(Problem::new(Kind::Busy, "a request is running; wait until it ends or cancel it"));
+        return Err(Problem::new(Kind::Busy, "a request is being carried out; wait for its end or cancel it"));
     }
     let waits = Cancel::new();
     // Closing the page ends the wait for the lock, too.

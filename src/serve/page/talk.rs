@@ -57,7 +57,8 @@ pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Json<Va
         return Err(Problem::invalid("text", "the request is empty; say what to do"));
     }
     if text.len() > REQUEST_BYTES_MAX {
-        let text = format!("the request is longer than {REQUEST_BYTES_MAX} bytes; name a file instead");
+        let text =
+            format!("the request is longer than the {REQUEST_BYTES_MAX} bytes that are taken; name a file instead");
         return Err(Problem::invalid("text", text));
     }
     let turn = server.inner.page.turns.begin(&text, mode)?;

@@ -59,7 +59,7 @@ impl Turns {
     pub fn begin(&self, text: &str, mode: Mode) -> Result<Arc<Turn>, Problem> {
         let mut kept = lock(&self.kept);
         if kept.back().is_some_and(|turn| !turn.log.is_over()) {
-            return Err(Problem::new(Kind::Busy, "a request is running; wait until it ends or cancel it"));
+            return Err(Problem::new(Kind::Busy, "a request is being carried out; wait for its end or cancel it"));
         }
         let turn = Arc::new(Turn {
             id: kept.back().map_or(1, |turn| turn.id + 1),
@@ -111,7 +111,7 @@ impl Turn {
             || Problem::new(Kind::NotFound, format!("question {number} is not open; it may have been answered"));
         let open = questions.remove(&number).ok_or_else(closed)?;
         if let (Decision::Yes | Decision::Always, Some(wants)) = (&decision, &open.wants) {
-            let text = format!("{wants} is missing; send `modify` with the arguments of the call including it");
+            let text = format!("{wants} is asked for; send `modify` with the arguments of the call and it");
             questions.insert(number, open);
             return Err(Problem::invalid("decision", text));
         }
@@ -198,7 +198,7 @@ mod tests {
         let (reply, mut answer) = oneshot::channel();
         turn.ask(Proposal { asks: Asks::Values(vec!["to".to_owned()]), ..proposal(None) }, reply);
         let problem = turn.decide(2, Decision::Yes).expect_err("a yes gives no value");
-        assert!(problem.message.contains("`to` is missing"), "{}", problem.message);
+        assert!(problem.message.contains("`to` is asked for"), "{}", problem.message);
         let arguments = Map::from_iter([("to".to_owned(), json!("ada"))]);
         turn.decide(2, Decision::Modify { arguments: arguments.clone() }).unwrap();
         assert_eq!(answer.try_recv(), Ok(protocol::Decision::Modify(arguments)));

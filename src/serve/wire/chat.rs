@@ -102,7 +102,7 @@ fn top(fields: &mut Fields) -> Result<Option<usize>, Problem> {
     let refused = |text: String| Err(Problem::invalid("top_logprobs", text));
     match (wanted, top.unwrap_or(0)) {
         (_, top) if top > TOP_LOGPROBS_MAX => {
-            refused(format!("{top} tokens are too many; at most {TOP_LOGPROBS_MAX} are returned for each"))
+            refused(format!("{top} tokens are too many; at most {TOP_LOGPROBS_MAX} are given for each"))
         }
         (Some(true), top) => Ok(Some(top)),
         (_, 0) => Ok(None),
@@ -164,7 +164,7 @@ fn turns(messages: Vec<Message>) -> Result<Vec<Turn>, Problem> {
             continue;
         }
         if message.audio.is_some() {
-            return Err(Problem::invalid("messages", "earlier answers in `audio` are not stored here; send the text"));
+            return Err(Problem::invalid("messages", "an earlier answer in `audio` is not kept here; send its text"));
         }
         let text = conversation::text("messages", &message.content)?;
         let text = if text.is_empty() { message.refusal.unwrap_or_default() } else { text };

@@ -137,7 +137,7 @@ fn kept(field: &'static str, schema: &Value) -> Result<Value, Problem> {
     let Expressible { schema, notes } =
         expressible(&standalone(schema.clone())).map_err(|why| Problem::invalid(field, why))?;
     for note in notes {
-        tracing::warn!(field, note, "a schema is enforced only in part");
+        tracing::warn!(field, note, "a schema is kept in part");
     }
     Ok(schema)
 }

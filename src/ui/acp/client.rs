@@ -105,7 +105,7 @@ impl Client {
         match answer.await {
             Ok(Ok(result)) => serde_json::from_value(result).map_err(|why| format!("the answer to {method}: {why}")),
             Ok(Err(error)) => Err(format!("the client refuses {method}: {error}")),
-            Err(_) => Err(format!("the client did not answer {method}")),
+            Err(_) => Err(format!("the client left {method} without an answer")),
         }
     }
 

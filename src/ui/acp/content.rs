@@ -57,13 +57,13 @@ fn fits(text: &str, given: &[Given]) -> Result<(), Error> {
     check(text).map_err(|why| invalid(format!("session/prompt: {why}")))?;
     if given.len() > GIVEN_MAX {
         return Err(invalid(format!(
-            "session/prompt: {} embedded texts differ from the project's files on disk, but at most {GIVEN_MAX} are accepted; save them",
+            "session/prompt: {} embedded texts are not files of the project as they are on disk, {GIVEN_MAX} are taken; save them",
             given.len()
         )));
     }
     match given.iter().find(|one| one.text.len() as u64 > GIVEN_BYTES_MAX) {
         Some(Given { name, text }) => Err(invalid(format!(
-            "session/prompt: {name} has {} bytes, but at most {GIVEN_BYTES_MAX} are accepted; pass only the part that matters",
+            "session/prompt: {name} has {} bytes, {GIVEN_BYTES_MAX} are taken; hand over the part that matters",
             text.len()
         ))),
         None => Ok(()),
@@ -157,6 +157,6 @@ mod tests {
         let blob = json!({ "type": "resource", "resource": { "uri": "file:///x", "blob": "" } });
         check(json!([blob]), Err("prompt[0] is an embedded file that is not text"));
         let long = "x".repeat(65_537);
-        check(json!([{ "type": "text", "text": long }]), Err("longer than 65536 bytes"));
+        check(json!([{ "type": "text", "text": long }]), Err("longer than the 65536 bytes"));
     }
 }

@@ -57,7 +57,7 @@ pub fn add(config: &mut Config, passed: Vec<McpServer>, file: &Path) -> Vec<Stri
             notes.push(format!("the server `{0}` is the one of [mcp.{0}] in the settings", server.name));
         } else if server.name.is_empty() || config.servers.len() >= SERVERS_MAX {
             notes.push(format!(
-                "the server `{}` was left out: a session has at most {SERVERS_MAX} named servers",
+                "the server `{}` was left out: a session has {SERVERS_MAX} named servers at most",
                 server.name
             ));
         } else {

@@ -51,7 +51,7 @@ pub fn read(line: &str) -> Result<Incoming, Box<Broken>> {
     let value =
         parsed.map_err(|why| broken(Value::Null, ErrorCode::ParseError, format!("the line is not JSON: {why}")))?;
     let Value::Object(mut message) = value else {
-        let why = "a message is one JSON object; batches are not accepted, send one message a line";
+        let why = "a message is one JSON object; batches are not taken, send one message a line";
         return Err(broken(Value::Null, ErrorCode::InvalidRequest, why));
     };
     let id = message.remove("id");

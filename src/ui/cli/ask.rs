@@ -55,7 +55,7 @@ fn given(files: &[PathBuf], app: &App) -> Result<Vec<Given>> {
         let about = std::fs::metadata(file).with_context(|| format!("--context {name} cannot be read"))?;
         if about.len() > GIVEN_BYTES_MAX {
             bail!(
-                "--context {name} has {} bytes, but at most {GIVEN_BYTES_MAX} are accepted; pass only the part that matters",
+                "--context {name} has {} bytes, {GIVEN_BYTES_MAX} are taken; hand over the part that matters",
                 about.len()
             );
         }
@@ -107,7 +107,7 @@ impl Inspect {
     pub async fn run(self, app: &App) -> Result<()> {
         if !self.yes && (self.json || !io::stdin().is_terminal()) {
             bail!(
-                "inspect asks after every stage, and there is no terminal to ask on; --yes prints the stages without asking"
+                "inspect asks after every stage, and there is no terminal to ask on; --yes prints the stages and goes on"
             );
         }
         let text = read(self.request)?;
@@ -154,7 +154,7 @@ pub(in crate::ui) fn check(text: &str) -> Result<()> {
 fn fits(bytes: usize) -> Result<()> {
     if bytes > REQUEST_BYTES_MAX {
         bail!(
-            "the request is longer than {REQUEST_BYTES_MAX} bytes; put long text into a file of the project and name the file"
+            "the request is longer than the {REQUEST_BYTES_MAX} bytes that are taken; put long text into a file of the project and name the file"
         );
     }
     Ok(())

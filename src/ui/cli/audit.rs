@@ -88,7 +88,7 @@ impl Verify {
             putln!("{}", json!({ "records": checked.as_ref().ok().map(|end| end.seq), "damage": damage }));
         }
         match checked {
-            Ok(end) if !self.json => putln!("{} records, intact; the last hash is {}", end.seq, end.hash),
+            Ok(end) if !self.json => putln!("{} records, whole; the last hash is {}", end.seq, end.hash),
             Ok(_) => {}
             Err(damage) => bail!("{}: {damage}", path.display()),
         }
@@ -138,13 +138,13 @@ impl Replay {
                 say!("    {} {outcome}", call.call.report.tool);
             }
             for path in &replayed.missing {
-                say!("    the copy lacks {path}: its content was never stored");
+                say!("    the copy lacks {path}: its content was never kept");
             }
             for (path, now, then) in &replayed.files {
                 say!("    {path} differs: {now}, was {then}");
             }
             if replayed.files_compared && replayed.files.is_empty() {
-                putln!("    every changed file is as the turn left it");
+                putln!("    every file it changed is as the turn left it");
             }
         }
         if differ > 0 || !replayed.files.is_empty() {

@@ -41,7 +41,7 @@ impl Checkpoints {
         if self.json {
             return Ok(());
         }
-        putln!("{} of contents; not covered: ignored files, .git and timestamps", Bytes(store.blob_bytes()?));
+        putln!("{} of contents; not covered: ignored files, .git and times", Bytes(store.blob_bytes()?));
         let uncovered = store.uncovered()?;
         for (path, why) in uncovered.iter().take(UNCOVERED_SHOWN) {
             say!("  not covered: {}: {why}", path.display());

@@ -113,7 +113,7 @@ fn show(app: &App, settings: &Settings) {
     say!("commands are {}", app.confinement());
     settings.unknown_variables.iter().for_each(|note| say!("note: {note}"));
     if !settings.left_out.is_empty() {
-        putln!("has no effect without your consent (`monobloc config trust`):");
+        putln!("does not count without your consent (`monobloc config trust`):");
         settings.left_out.iter().for_each(|one| say!("  {one}"));
     }
 }
@@ -152,7 +152,7 @@ fn trust(settings: &Settings, yes: bool, json: bool) -> Result<()> {
     let store = places::config_dir().join("consents");
     consent::give(&store, project(settings), &text)
         .with_context(|| format!("{} cannot be written", store.display()))?;
-    told(json, file, true, "takes effect as it is now; after a change you have to consent again");
+    told(json, file, true, "counts as it is now; after a change you have to consent again");
     Ok(())
 }
 

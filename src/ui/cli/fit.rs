@@ -148,7 +148,7 @@ fn seconds(model: &Model) -> String {
              {:.0} s and has answered after {:.0} s",
             of.prompt_tokens_per_second, of.decode_tokens_per_second, of.prompt_tokens, of.first_token_s, of.answer_s
         ),
-        None => "  not measured here yet: after a first request, this shows how long a turn takes".to_owned(),
+        None => "  not measured here yet: ask it something, then this says how long a turn takes".to_owned(),
     }
 }
 
@@ -227,7 +227,7 @@ fn print_model(model: &Model) {
     }
     let kv = &model.kv_bytes_per_token;
     putln!("  KV a token: f16 {}, q8_0 {}, q4_0 {}", megabytes(kv.f16), megabytes(kv.q8_0), megabytes(kv.q4_0));
-    putln!("  KV {kv_bytes} for {slots} × {context} tokens ({kv_type}); up to {available} possible");
+    putln!("  KV {kv_bytes} for {slots} × {context} tokens ({kv_type}); {available} could be had");
     let longest = model.longest_context.iter().map(|(slots, context)| {
         let advice = model.advice.get(slots).copied().unwrap_or_default();
         let plural = if *slots == 1 { "slot" } else { "slots" };

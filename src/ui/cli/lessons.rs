@@ -84,13 +84,13 @@ impl Lessons {
             Verb::Search { problem, limit, json } => {
                 let found = lessons.search(&problem, vector(&problem)?.as_deref(), limit)?;
                 if found.is_empty() && !json {
-                    putln!("no lesson matches that");
+                    putln!("no lesson has to do with that");
                 }
                 found.iter().for_each(|found| show(&found.stored, Some(found.score), json));
             }
             Verb::Add { problem, solution, tool, why, json } => {
                 if problem.trim().is_empty() || solution.trim().is_empty() {
-                    bail!("a lesson needs a problem and a solution; neither may be empty");
+                    bail!("a lesson needs a problem and a solution; both are texts that are not empty");
                 }
                 let solution = match tool {
                     Some(tool) => Solution { tool, wording: solution, ..Solution::default() }.to_text(),

@@ -203,7 +203,7 @@ async fn call(app: &App, tool: &str, arguments: &str, json: bool, yes: bool) -> 
     let checked = check(&raw, &outside).with_context(|| notes.join("; "))?;
     checked.repairs.iter().for_each(super::warn);
     let (call, policy) = (checked.call, app.policy());
-    let spec = catalog.get(&call.tool).context("the tool has disappeared; this is a bug in ui/cli/mcp")?;
+    let spec = catalog.get(&call.tool).context("the tool has gone; this is a bug in ui/cli/mcp")?;
     let context = Context {
         servers: Some(app.servers().clone()),
         ..Context::new(Root::open(&app.config.project)?, app.cancel.clone())

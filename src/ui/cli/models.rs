@@ -211,7 +211,7 @@ fn show(app: &App, file: Option<PathBuf>, json: bool) -> Result<()> {
 
 fn fetch(app: &App, role: Role, name: Option<&str>, json: bool) -> Result<()> {
     if app.config.offline {
-        bail!("--offline is on, so nothing can be downloaded; leave it out");
+        bail!("--offline is on, so nothing can be fetched; leave it out");
     }
     let registry = app.registry()?;
     let wanted = name.unwrap_or("").to_lowercase();
@@ -224,7 +224,7 @@ fn fetch(app: &App, role: Role, name: Option<&str>, json: bool) -> Result<()> {
     let candidate = match hubs.as_slice() {
         [] => bail!("models.toml names no hub repository like `{wanted}` for [{role}]; add hub = \"owner/name\""),
         [one] => one,
-        _ => bail!("say which: `monobloc models pull {role} NAME`, where NAME is part of one of {}", names.join(", ")),
+        _ => bail!("say which: `monobloc models pull {role} NAME`, a part of one of {}", names.join(", ")),
     };
     let bar = super::bar("{msg} {bar:30} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left");
     for download in Download::of(role, candidate) {

@@ -57,7 +57,7 @@ impl Printer {
         if !matches!(self, Printer::Text(_)) || !io::stdin().is_terminal() {
             let (tool, reason) = (visible(&proposal.tool), visible(&proposal.reason));
             let (need, way) = (proposal.need(), if wants_consent { "--yes approves" } else { "say it in the request" });
-            tell!("monobloc: `{tool}` needs {need} ({reason}), and nobody can be asked here, so it is not done; {way}");
+            tell!("monobloc: `{tool}` needs {need} ({reason}), and nobody can be asked here: not done; {way}");
             return Ok(Decision::NotAsked(format!("there is no terminal; {way}")));
         }
         if !proposal.is_stage() {

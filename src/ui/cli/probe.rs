@@ -71,12 +71,12 @@ fn show(Probed { model, said, measured }: &Probed) {
     let (capable, why) = match (said, measured.capable()) {
         (Some(said), _) => (*said, "models.toml says so"),
         (None, Some(measured)) => (measured, "measured"),
-        (None, None) => (false, "its answers so far decide nothing"),
+        (None, None) => (false, "its answers decide nothing yet"),
     };
     let verdict = if capable {
         "capable: loops of 12 iterations with every tool"
     } else {
-        "weak: steps made by code; loops of 3 iterations, index only"
+        "weak: steps that code owns; loops of 3 iterations, index only"
     };
     putln!("  grammar in the free loop: {grammar}\n  {verdict} ({why})");
     if let Some(tier) = measured.tier() {

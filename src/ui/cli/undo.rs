@@ -146,7 +146,7 @@ impl How {
         match answer.trim().to_lowercase().as_str() {
             "o" | "overwrite" => Ok(Some(Foreign::Overwrite)),
             "k" | "keep" => Ok(Some(Foreign::Keep)),
-            _ => bail!("nothing was changed; --force overwrites these files, --keep only restores the others"),
+            _ => bail!("nothing was changed; --force overwrites these files, --keep takes back only the others"),
         }
     }
 }

@@ -47,7 +47,7 @@ pub fn context(index: &Index, embedder: Option<&Embedder>, question: &str, token
         notes.push(format!("only the {PACKED_HITS} likeliest places were considered"));
     }
     if pack.items.is_empty() && !found.hits.is_empty() {
-        notes.push(format!("not a single name fits into {tokens} tokens; raise --tokens"));
+        notes.push(format!("not even one name fits into {tokens} tokens; raise --tokens"));
     }
     Ok(Packed { pack, notes })
 }

@@ -31,7 +31,7 @@ pub const KINDS: [(Kind, &str, &str); 7] = [
     (
         Kind::Impact,
         "impact",
-        "What a change to a symbol may break: everything that calls, uses, extends or imports it, directly or not",
+        "What a change of a symbol may break: all that calls, uses, extends or imports it, directly or not",
     ),
     (Kind::Path, "path", "The shortest path of calls, uses and imports from one symbol to another"),
 ];
@@ -115,7 +115,7 @@ pub fn answer(index: &Index, question: &Question) -> Result<Answer> {
             graph.only(to)?;
             let steps = graph.path(symbol, to, reach(12).steps_max);
             if steps.is_empty() {
-                bail!("no path from {symbol} to {to} within {} steps", reach(12).steps_max);
+                bail!("no way from {symbol} to {to} within {} steps", reach(12).steps_max);
             }
             reached(&graph, "way", &format!("{symbol} to {to}"), steps)
         }

@@ -55,7 +55,7 @@ fn choice(proposal: &Proposal) -> Map<String, Value> {
     let schema = json!({
         "type": "object",
         "properties": { "decision": { "type": "string", "enum": choices, "title": "Decision",
-            "description": format!("Whether to allow this{always}") } },
+            "description": format!("Whether this may be done{always}") } },
         "required": ["decision"],
     });
     let Value::Object(schema) = schema else { unreachable!("it is an object") };

@@ -70,7 +70,7 @@ pub fn all() -> Vec<Tool> {
     });
     let context = json!({
         "question": text("A question in plain words, or names"),
-        "tokens": number("Maximum tokens of code", TOKENS_DEFAULT as usize, TOKENS_MAX as usize),
+        "tokens": number("Most tokens of code", TOKENS_DEFAULT as usize, TOKENS_MAX as usize),
     });
     let wait = json!({ "type": "integer", "minimum": 0, "maximum": WAIT_MAX_S, "default": WAIT_MAX_S,
         "description": "Seconds to wait for the end; then the answer is a handle for ask_result" });
@@ -80,7 +80,7 @@ pub fn all() -> Vec<Tool> {
             "description": "agent: plan, act, answer; chat: look things up and answer, change nothing" },
         "wait_s": wait,
     });
-    let handle = json!({ "handle": text("The handle that `ask` returned"), "wait_s": wait });
+    let handle = json!({ "handle": text("The handle that `ask` has given"), "wait_s": wait });
     let mut tools = vec![
         reading("search", "Find the code of the project that answers a question or defines a name", search, &["query"]),
         reading(
@@ -103,7 +103,7 @@ pub fn all() -> Vec<Tool> {
 fn graph_tool((kind, name, about): (Kind, &'static str, &'static str)) -> Tool {
     let symbol = text("A name, Container.name, path::name, path:line, or the path of a file");
     let limit = number("Most lines", LINES_DEFAULT, LIMIT_MAX);
-    let depth = json!({ "type": "integer", "minimum": 1, "maximum": 20, "description": "Maximum steps to follow" });
+    let depth = json!({ "type": "integer", "minimum": 1, "maximum": 20, "description": "Most steps to follow" });
     let name = format!("{GRAPH}{name}");
     match kind {
         Kind::Path => {
@@ -152,7 +152,7 @@ pub fn read(name: &str, arguments: Value) -> Result<Call, String> {
     if let Some(what) = name.strip_prefix(GRAPH).and_then(graph::kind) {
         let Symbol { symbol, to, depth, limit } = serde_json::from_value(arguments).map_err(|why| why.to_string())?;
         if to.is_some() != (what == Kind::Path) {
-            return Err("`to` is where a path ends: graph_path needs it, and no other tool accepts it".to_owned());
+            return Err("`to` is where a path ends: graph_path needs it, and no other tool takes it".to_owned());
         }
         let question = Question { what, symbol, to: to.unwrap_or_default(), depth };
         return Ok(Call::Graph(question, limit.unwrap_or(LINES_DEFAULT).clamp(1, LIMIT_MAX)));

@@ -113,7 +113,7 @@ impl Question {
     pub fn edited(&mut self, text: &str) -> Option<Decision> {
         match serde_json::from_str::<Map<String, Value>>(text) {
             Ok(arguments) if arguments == self.proposal.arguments => {
-                self.wrong = Some("the arguments are unchanged".to_owned());
+                self.wrong = Some("the arguments are as they were".to_owned());
                 None
             }
             Ok(arguments) => Some(Decision::Modify(arguments)),
@@ -150,7 +150,7 @@ impl Question {
         if let Some(name) = self.proposal.wanted().get(self.values.len() - 1) {
             let value = self.values.last().map_or("", String::as_str);
             lines.extend(wrapped(&Line::from(format!("{name}: {value}▏")), width, 2));
-            lines.push(Line::styled("Enter answers · Esc skips it", theme.dim()));
+            lines.push(Line::styled("Enter answers · Esc leaves it undone", theme.dim()));
             return lines;
         }
         let key = |key: &'static str| Span::styled(key, theme.accent());

@@ -29,12 +29,12 @@ fn edited_with(editor: &str, text: &str, ending: &str) -> Result<String, String>
     let ended = Command::new("/bin/sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(file.path()).status();
     let ended = ended.map_err(failed)?;
     if !ended.success() {
-        return Err(format!("the editor `{editor}` ended with {ended}: the text is unchanged"));
+        return Err(format!("the editor `{editor}` ended with {ended}: the text is as it was"));
     }
     // Some editors replace the file, so it is read by its name.
     let about = std::fs::metadata(file.path()).map_err(failed)?;
     if about.len() > TEXT_BYTES_MAX {
-        return Err(format!("the edited text has {} bytes, but at most {TEXT_BYTES_MAX} are accepted", about.len()));
+        return Err(format!("the edited text has {} bytes, {TEXT_BYTES_MAX} are taken", about.len()));
     }
     std::fs::read_to_string(file.path()).map_err(failed)
 }
@@ -46,6 +46,6 @@ mod tests {
     #[test]
     fn the_text_comes_back_as_the_editor_leaves_it() {
         assert_eq!(edited_with("printf b >", "a", ".md"), Ok("b".to_owned()));
-        assert!(edited_with("false", "a", ".md").unwrap_err().contains("the text is unchanged"));
+        assert!(edited_with("false", "a", ".md").unwrap_err().contains("the text is as it was"));
     }
 }

@@ -7,17 +7,17 @@ pub const KEYS: [(&str, &str); 14] = [
     ("Enter", "send; Alt-Enter or Ctrl-J begins a new line"),
     ("Esc", "close a list, say no, or cancel what runs"),
     ("Ctrl-C", "cancel what runs; twice ends the program"),
-    ("Ctrl-D", "quit after pending requests"),
+    ("Ctrl-D", "end, after what was asked before"),
     ("/", "the commands"),
     ("@", "a file of the project, found by some of its letters"),
     ("!", "run a command of yours in the project: !git status"),
     ("Ctrl-R", "search earlier requests; the arrow up brings the last one"),
-    ("Ctrl-G", "write in the editor set in $VISUAL or $EDITOR"),
-    ("Ctrl-O", "unfold or fold thinking and diffs"),
+    ("Ctrl-G", "write in the editor of $VISUAL or $EDITOR"),
+    ("Ctrl-O", "unfold thinking and diffs, or fold them"),
     ("PageUp, PageDown", "scroll"),
-    ("Ctrl-U, Ctrl-W", "undo an edit, delete a word"),
-    ("Ctrl-L", "redraw the screen"),
-    ("/mouse", "let the mouse wheel scroll instead of the terminal selecting text; again to undo"),
+    ("Ctrl-U, Ctrl-W", "take back an edit, delete a word"),
+    ("Ctrl-L", "draw the screen anew"),
+    ("/mouse", "let the mouse wheel scroll, and the terminal no longer select text; again: not"),
 ];
 
 /// The action of a key outside the text of the input.

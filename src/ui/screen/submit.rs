@@ -19,13 +19,13 @@ impl Screen {
         let submitted = self.input.submitted();
         if submitted.text.len() > REQUEST_BYTES_MAX {
             self.note(&format!(
-                "the request has {} bytes, but at most {REQUEST_BYTES_MAX} are accepted: put long text into a file of the project and name the file",
+                "the request has {} bytes, {REQUEST_BYTES_MAX} are taken: put long text into a file of the project and name the file",
                 submitted.text.len()
             ));
             return Vec::new();
         }
         if self.queue.len() >= QUEUE_MAX {
-            self.note(&format!("{QUEUE_MAX} requests are waiting already; send this one when one of them is done"));
+            self.note(&format!("{QUEUE_MAX} requests wait already; send this one when one of them is done"));
             return Vec::new();
         }
         self.history.add(self.input.draft());
@@ -82,7 +82,7 @@ impl Screen {
             return Vec::new();
         }
         if self.shell_runs {
-            self.note("one command at a time; Esc ends the running one");
+            self.note("one command at a time; Esc ends the one that runs");
             return Vec::new();
         }
         self.shell_runs = true;
@@ -95,7 +95,7 @@ impl Screen {
         self.note(if self.mouse {
             "the mouse wheel scrolls; the terminal selects text with Shift held, or after /mouse again"
         } else {
-            "the terminal handles the mouse again"
+            "the mouse is the terminal's again"
         });
         vec![Effect::Mouse(self.mouse)]
     }

@@ -206,7 +206,7 @@ impl Reservation {
             let booked = measured.min(entry.bytes + free);
             if booked != measured {
                 tracing::warn!(
-                    "{} took {measured}, more than the {} reserved, and the rest is not free; memory may run short",
+                    "{} took {measured}, {} were reserved and the rest is not free; memory may run short",
                     entry.label,
                     entry.bytes
                 );

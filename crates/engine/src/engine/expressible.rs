@@ -228,14 +228,12 @@ fn relaxed(mut kept: Value, mut notes: Vec<String>) -> Result<Expressible, Strin
                 alone["$defs"] = stored.clone();
             }
             if let Err(why) = grammar::compiles(&alone) {
-                notes.push(format!(
-                    "`{name}` may be anything, because its schema cannot be turned into a grammar: {why}"
-                ));
+                notes.push(format!("`{name}` may be anything, because no grammar can be made of its schema: {why}"));
                 *one = json!({});
             }
         }
     }
-    grammar::compiles(&kept).map_err(|why| format!("the schema cannot be turned into a grammar: {why}"))?;
+    grammar::compiles(&kept).map_err(|why| format!("no grammar can be made of the schema: {why}"))?;
     Ok(Expressible { schema: kept, notes })
 }
 

@@ -22,7 +22,7 @@ pub enum EngineError {
         "the prompt has {prompt} tokens, a slot of {model} holds {context}; ask for less or raise `context` in models.toml (`complete` takes --context)"
     )]
     ContextOverflow { model: String, prompt: usize, context: usize },
-    #[error("the prompt is empty; {model} needs at least one token to continue from")]
+    #[error("the prompt is empty; {model} needs at least one token to go on from")]
     EmptyPrompt { model: String },
     #[error("{QUEUE_MAX} requests are waiting for {model} already; wait for some to finish")]
     QueueFull { model: String },

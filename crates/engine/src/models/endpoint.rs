@@ -128,7 +128,7 @@ impl Endpoint {
             return Err(format!("sets the header {name}, which monobloc sets itself (a key: key_file or key_env)"));
         }
         if value.is_empty() || !value.chars().all(|c| c == ' ' || c.is_ascii_graphic()) {
-            return Err(format!("has a value for the header {name} that is not printable ASCII"));
+            return Err(format!("has no printable ASCII text as value of the header {name}"));
         }
         if self.headers.len() >= HEADERS_MAX {
             return Err(format!("has more than {HEADERS_MAX} headers"));

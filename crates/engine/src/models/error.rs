@@ -45,12 +45,12 @@ pub enum ModelsError {
     #[error("{role}: its URL {why}")]
     Url { role: Role, why: String },
     #[error(
-        "{role}: it is behind {url}, but --offline is on; leave that out, or remove `url` from [{role}] in models.toml"
+        "{role}: it is played by {url}, but --offline is on; leave that out, or take `url` out of [{role}] in models.toml"
     )]
     Offline { role: Role, url: String },
     #[error("no model is called {name}; {} has {}", dir.display(), there.join(", "))]
     Unknown { name: String, dir: PathBuf, there: Vec<String> },
-    #[error("{name} could be any of {}; write more of the name", names.join(", "))]
+    #[error("{name} may be any of {}; write more of the name", names.join(", "))]
     Ambiguous { name: String, names: Vec<String> },
     #[error(
         "{role}: {} is a LoRA adapter, not a model; name the model it was made for, and the adapter as \

@@ -72,11 +72,9 @@ impl Default for Pull {
 pub enum PullError {
     #[error("{file}: {reason}")]
     Refused { file: String, reason: String },
-    #[error(
-        "{file}: gave up after {attempts} attempts, the last time because {reason}; run the command again to continue"
-    )]
+    #[error("{file}: gave up after {attempts} attempts, the last one because {reason}; run the command again to go on")]
     GaveUp { file: String, attempts: u32, reason: String },
-    #[error("{file}: cancelled; run the command again to continue")]
+    #[error("{file}: cancelled; run the command again to go on")]
     Cancelled { file: String },
 }
 

@@ -191,8 +191,9 @@ impl Registry {
         let mut note_cut = |dir: &Path, seen: &scan::Scan| {
             if seen.is_cut {
                 let dir = dir.display();
-                notes
-                    .push(format!("{dir} has too many entries, and some were skipped; name a folder with --model-dir"));
+                notes.push(format!(
+                    "{dir} has too many entries, some were not looked at; name a folder with --model-dir"
+                ));
             }
         };
         note_cut(&dir, &seen);
@@ -312,7 +313,7 @@ impl Registry {
         let spec = resolve::settled(Role::Planner, choice, &self.manifest, &self.config, &self.dir)?;
         if let Ok(first) = &self.planner.spec {
             self.replaced = Some(format!(
-                "{} is the planner: {} does not fit into {memory} with its companions (`monobloc fit` has the figures)",
+                "{} plans: {} does not fit into {memory} with what goes with it (`monobloc fit` has the figures)",
                 name_of(&header.path),
                 name_of(&first.path)
             ));

@@ -104,7 +104,7 @@ impl Store {
         match about.put_on(&File::open(at)?) {
             Err(error) if is_refused(&error) => {
                 fs::set_permissions(at, Permissions::from_mode(mode & 0o1777))?;
-                Ok(Some(format!("the folder was restored, but its owner or attributes were not: {error}")))
+                Ok(Some(format!("the folder is back, its owner or its attributes are not: {error}")))
             }
             done => done.map(|()| None),
         }

@@ -94,7 +94,7 @@ pub fn kill_group(leader: u32) {
 impl Drop for Group {
     fn drop(&mut self) {
         for Aside { path, now } in self.finish() {
-            tracing::warn!(path = %path.display(), ?now, "a file that misleads git was moved aside, or could not be");
+            tracing::warn!(path = %path.display(), ?now, "a file that misleads git was put aside, or could not be");
         }
     }
 }

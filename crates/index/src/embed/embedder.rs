@@ -94,7 +94,7 @@ impl Embedder {
         match self {
             Embedder::Here(local) => local.text_of(tokens),
             Embedder::Away(_) => {
-                Err(EmbedError::Failed("the embedder belongs to a server, whose tokens are not known here".to_owned()))
+                Err(EmbedError::Failed("the embedder is a server's, whose tokens are not known here".to_owned()))
             }
         }
     }

@@ -105,7 +105,7 @@ pub fn scan(project: &Path) -> Scan {
         }
         if scan.files.len() + scan.skipped.len() >= FILES_MAX {
             let reason =
-                format!("too many files: more than {FILES_MAX}; the rest was skipped; name folders in .ignore");
+                format!("too many files: more than {FILES_MAX}; the rest was not looked at; name folders in .ignore");
             scan.skipped.push(Skipped { path: String::new(), reason });
             break;
         }
@@ -123,7 +123,7 @@ fn leave_out_beyond(bytes_max: u64, scan: &mut Scan) {
         total <= bytes_max
     };
     let kept = scan.files.iter().take_while(fits).count();
-    let reason = format!("too much text: the files before it already have {}, the limit", Bytes(bytes_max));
+    let reason = format!("too much text: the files before it have {}, all that is read", Bytes(bytes_max));
     let beyond = scan.files.drain(kept..).map(|file| Skipped { path: file.path, reason: reason.clone() });
     scan.skipped.extend(beyond);
 }
@@ -172,7 +172,7 @@ fn skip_reason(path: &str, kind: Option<FileType>, about: &Metadata) -> Option<S
         return Some("a link: links are not followed".into());
     }
     if !kind.is_some_and(|k| k.is_file()) {
-        return Some("not a plain file: a pipe, a socket or a device".into());
+        return Some("no plain file: a pipe, a socket or a device".into());
     }
     if is_lock_file(path) {
         return Some("a lock file".into());

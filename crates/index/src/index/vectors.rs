@@ -21,7 +21,7 @@ const EXACT: (usize, usize, usize) = (2, 1, 1);
 pub enum VectorError {
     #[error("the vector index failed: {0}")]
     Library(String),
-    #[error("a vector has {found} dimensions, the index {expected}; the embedder was changed without notice")]
+    #[error("a vector has {found} dimensions, the index {expected}; the embedder was changed without saying so")]
     Dimensions { expected: usize, found: usize },
     #[error("the vector file {path} cannot be written: {source}")]
     File { path: PathBuf, source: std::io::Error },

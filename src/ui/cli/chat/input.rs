@@ -37,7 +37,7 @@ fn one(input: &mut impl BufRead, line_bytes_max: usize) -> Option<Read1> {
     if read > line_bytes_max && bytes.last() != Some(&b'\n') {
         input.skip_until(b'\n').ok()?;
         return Some(Err(format!(
-            "the line is longer than {line_bytes_max} bytes; put long text into a file of the project and name the file"
+            "the line is longer than the {line_bytes_max} bytes that are taken; put long text into a file of the project and name the file"
         )));
     }
     let text =
@@ -70,7 +70,7 @@ mod tests {
         check(b"", &[]);
         check(b"a\nb", &[Ok("a"), Ok("b")]);
         check(b"12345678\nok\n", &[Ok("12345678"), Ok("ok")]);
-        check(b"123456789\nok\n", &[Err("longer than 8 bytes"), Ok("ok")]);
+        check(b"123456789\nok\n", &[Err("longer than the 8 bytes"), Ok("ok")]);
         check(b"123456789", &[Err("longer")]);
         check(b"\xff\nok\n", &[Err("not UTF-8"), Ok("ok")]);
     }

@@ -20,12 +20,12 @@ pub const COMMANDS: [(&str, &str); 17] = [
         "take back the last request that changed files; /undo keep, /undo force: what others changed stays, or not",
     ),
     ("/rewind C", "go back to a checkpoint, c3 say"),
-    ("/checkpoints", "the states you can go back to"),
+    ("/checkpoints", "the states to go back to"),
     ("/think N", "tokens that models may think before an answer; /think off, /think auto"),
     ("/resume", "the conversations of this project; /resume 1 goes on with the last one"),
     ("/mcp", "the resources and prompts of MCP servers: @SERVER:URI in a request, /SERVER:PROMPT WORDS as one"),
     ("/help", "this list"),
-    ("/exit", "quit after pending requests; so does Ctrl-D"),
+    ("/exit", "end, after what was asked before; so does Ctrl-D"),
     ("/quit", "the same"),
 ];
 
@@ -33,7 +33,7 @@ pub const COMMANDS: [(&str, &str); 17] = [
 pub fn help() -> String {
     let request = ("anything else", "is a request, as with `monobloc ask`");
     let rows = [request].into_iter().chain(COMMANDS).map(|(command, what)| format!("{command:<18} {what}\n"));
-    let end = "A NAME is planner, router, a file, or a part of a file's name. Ctrl-C ends the running request or, if none runs, the conversation.";
+    let end = "A NAME is planner, router, a file, or a part of a file's name. Ctrl-C ends the running request, and without one the conversation.";
     rows.collect::<String>() + end
 }
 

@@ -26,7 +26,7 @@ pub fn memory(memory: &Memory) -> String {
         lines.push(format!("loading {}: {:.0} %", loading.file, loading.share * 100.0));
     }
     if memory.models.is_empty() && memory.loading.is_none() && memory.servers.is_empty() {
-        lines.push("no model is loaded; a request loads the ones it needs, /load NAME loads one now".into());
+        lines.push("no model is loaded; a request loads what it needs, /load NAME does it now".into());
     }
     lines.push(format!("{} of {} are free", memory.free_bytes, memory.budget_bytes));
     lines.join("\n")
@@ -83,7 +83,7 @@ pub fn files(files: &[ModelFile]) -> String {
             [roles, file.file.clone(), needs]
         })
         .collect();
-    if rows.is_empty() { "there is no model file".to_owned() } else { aligned(&rows).join("\n") }
+    if rows.is_empty() { "no model file is at hand".to_owned() } else { aligned(&rows).join("\n") }
 }
 
 /// The table of `/mcp`: resources and prompts as a request names them, and why some are missing.

@@ -96,7 +96,7 @@ fn resume(session: &Session, number: usize) -> Result<Vec<Event>> {
         bail!("there is no conversation {number}; /resume lists all {}", talks.len());
     };
     session.resume(talk)?;
-    let text = format!("continues after {} requests, the first: {}", talk.requests, talk.first);
+    let text = format!("goes on after {} requests, the first of them: {}", talk.requests, talk.first);
     Ok(vec![Event::Notice { text }])
 }
 

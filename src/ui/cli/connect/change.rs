@@ -45,14 +45,14 @@ pub fn write(client: &str, setup: &Setup, dry_run: bool) -> Result<Change> {
             let old = copies::read(file)?;
             if old.as_deref().is_some_and(|old| !old.trim().is_empty() && !is_unchanged(old)) {
                 bail!(
-                    "{} exists, and YAML is not edited in place; copy what `monobloc connect {client}` prints",
+                    "{} is there, and YAML is not edited in place; copy what `monobloc connect {client}` prints",
                     file.display()
                 );
             }
             (file, old, format!("{MARK}{}\n{text}", sum(text)))
         }
         Form::Printed { place, .. } => {
-            bail!("nothing is written for {client}; `monobloc connect {client}` prints what to put into {place}")
+            bail!("nothing is written for {client}; `monobloc connect {client}` prints what belongs into {place}")
         }
     };
     if old.as_deref() == Some(new.as_str()) {
@@ -70,8 +70,8 @@ pub fn write(client: &str, setup: &Setup, dry_run: bool) -> Result<Change> {
     let kept = old.as_deref().map(|old| copies::keep(file, old)).transpose()?;
     copies::replace(file, &new)?;
     let before =
-        kept.map_or_else(|| "it did not exist before".to_owned(), |copy| format!("the old one is {}", copy.display()));
-    let words = format!("wrote {}; {before}; `monobloc connect {client} --undo` reverts this", file.display());
+        kept.map_or_else(|| "it was not there before".to_owned(), |copy| format!("the old one is {}", copy.display()));
+    let words = format!("wrote {}; {before}; `monobloc connect {client} --undo` goes back", file.display());
     Ok(Change { changed: true, words, ..change })
 }
 
@@ -93,7 +93,7 @@ pub fn undo(client: &str, setup: &Setup, dry_run: bool) -> Result<Change> {
         Form::Printed { .. } => bail!("nothing is ever written for {client}, so there is nothing to remove"),
     };
     let Some(text) = copies::read(file)? else {
-        return Ok(Change::none(file, "does not exist; nothing to remove"));
+        return Ok(Change::none(file, "is not there; nothing to remove"));
     };
     let back = match &setup.form {
         Form::Entries { entries, .. } => back(file, &text, entries)?,
@@ -104,7 +104,7 @@ pub fn undo(client: &str, setup: &Setup, dry_run: bool) -> Result<Change> {
         _ => None,
     };
     let Some(Back { text: bare, copy }) = back else {
-        return Ok(Change::none(file, "has no entry for monobloc; nothing to remove"));
+        return Ok(Change::none(file, "has no entry of monobloc; nothing to remove"));
     };
     let change = Change {
         file: file.clone(),
@@ -123,11 +123,11 @@ pub fn undo(client: &str, setup: &Setup, dry_run: bool) -> Result<Change> {
         }
         (Some(bare), None) => {
             copies::replace(file, &bare)?;
-            format!("removed monobloc from {}; everything else in it stays", file.display())
+            format!("took monobloc out of {}; all else in it stays", file.display())
         }
         (None, _) => {
             fs::remove_file(file)?;
-            format!("removed {}, which contained only monobloc", file.display())
+            format!("removed {}, which had nothing but monobloc in it", file.display())
         }
     };
     Ok(Change { changed: true, words, ..change })

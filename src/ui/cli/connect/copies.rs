@@ -30,7 +30,7 @@ pub fn replace(file: &Path, text: &str) -> Result<()> {
         let target = match fs::canonicalize(file) {
             Ok(target) => target,
             Err(_) if fs::symlink_metadata(file).is_ok() => {
-                return Err(io::Error::other("it is a broken link; create its target first"));
+                return Err(io::Error::other("it is a link that leads nowhere; make what it leads to first"));
             }
             Err(_) => file.to_owned(),
         };

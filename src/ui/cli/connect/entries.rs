@@ -79,7 +79,7 @@ fn parsed(file: &Path, text: &str) -> Result<Vec<Keys>> {
 
 fn named(file: &Path, why: &str) -> anyhow::Error {
     anyhow!(
-        "{}: {why}; nothing was written. Fix that first, or copy what `monobloc connect CLIENT` prints",
+        "{}: {why}; nothing was written. Correct that first, or copy what `monobloc connect CLIENT` prints",
         file.display()
     )
 }

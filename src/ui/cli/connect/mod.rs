@@ -146,7 +146,7 @@ fn list(wish: &Wish, json: bool) -> Result<()> {
     for client in clients()? {
         putln!("{:<15} {:<27} {}", client.name, client.about, state(&client.setup(wish)?.form));
     }
-    putln!("`monobloc connect CLIENT` prints the configuration, `--write` writes it, `--undo` removes it again");
+    putln!("`monobloc connect CLIENT` prints the configuration, `--write` writes it, `--undo` takes it out again");
     Ok(())
 }
 
@@ -164,7 +164,7 @@ fn state(form: &Form) -> String {
         Ok(None) => "not there",
         Ok(Some(true)) => "has monobloc",
         Ok(Some(false)) => "there, without monobloc",
-        Err(_) => "exists, but cannot be read",
+        Err(_) => "there, but cannot be read",
     };
     format!("{}: {state}", file.display())
 }
@@ -175,9 +175,7 @@ fn print(client: &str, setup: &Setup, json: bool) -> Result<()> {
         Form::Entries { file, entries } => {
             (entries::put(file, "", entries)?, file.display().to_string(), "puts it there")
         }
-        Form::Whole { file, text } => {
-            (text.clone(), file.display().to_string(), "creates the file if it does not exist")
-        }
+        Form::Whole { file, text } => (text.clone(), file.display().to_string(), "makes the file if it is not there"),
         Form::Printed { place, text } => (text.clone(), place.clone(), ""),
     };
     if json {
@@ -187,9 +185,9 @@ fn print(client: &str, setup: &Setup, json: bool) -> Result<()> {
     }
     put!("{text}");
     if how.is_empty() {
-        tell!("monobloc: put this into {place}");
+        tell!("monobloc: this belongs into {place}");
     } else {
-        tell!("monobloc: put this into {place}; `monobloc connect {client} --write` {how}");
+        tell!("monobloc: this belongs into {place}; `monobloc connect {client} --write` {how}");
     }
     Ok(())
 }

@@ -139,10 +139,7 @@ impl Wish {
             ("{folder}", shell(&file.parent().unwrap_or(file).display().to_string())),
             (
                 "{serves}",
-                format!(
-                    "it answers while `{}` runs, which also creates the token file {}",
-                    self.serve, self.token_file
-                ),
+                format!("it answers while `{}` runs, which also makes the token file {}", self.serve, self.token_file),
             ),
         ];
         values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value))

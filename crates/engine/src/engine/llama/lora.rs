@@ -66,7 +66,7 @@ fn read_adapter(
     let _held = lock(model_lock);
     // SAFETY: the model is live, and nothing else changes it meanwhile; the path ends in a NUL.
     let adapter = unsafe { sys::llama_adapter_lora_init(pointer(model), path.as_ptr()) };
-    NonNull::new(adapter).ok_or_else(|| failed("its shapes do not match the model, or the file is damaged"))
+    NonNull::new(adapter).ok_or_else(|| failed("its shapes do not fit the model, or the file is damaged"))
 }
 
 impl Drop for Overlay<'_> {

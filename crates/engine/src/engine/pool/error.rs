@@ -16,7 +16,7 @@ pub enum PoolError {
     Full { model: String, max: usize, loaded: String },
     #[error("{name} is not loaded{}", held(.there))]
     NotLoaded { name: String, there: String },
-    #[error("{name} could be any of {files}; write more of the name")]
+    #[error("{name} may be any of {files}; write more of the name")]
     Several { name: String, files: String },
     #[error("{0} is in use; wait for the running request, or cancel it")]
     InUse(String),
@@ -34,9 +34,11 @@ pub enum PoolError {
     Engine(#[from] EngineError),
     #[error("kv_type = \"{0}\" in models.toml is not known; write f16, q8_0 or q4_0")]
     KvType(String),
-    #[error("{0} keys and values need flash attention; set flash_attention = \"auto\", or kv_cache_type = \"f16\"")]
+    #[error(
+        "{0} keys and values are read by flash attention alone; set flash_attention = \"auto\", or kv_cache_type = \"f16\""
+    )]
     NeedsFlash(String),
-    #[error("no model has the role {0} here")]
+    #[error("no model plays {0} here")]
     Absent(String),
 }
 

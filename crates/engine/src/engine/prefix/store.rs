@@ -175,7 +175,7 @@ impl Prefixes {
         if let Some(saved) = save()
             && let Err(error) = disk.write(&self.model, tokens, cuts, &saved)
         {
-            tracing::warn!(%error, "a preamble could not be saved to disk; the next run computes it again");
+            tracing::warn!(%error, "a preamble could not be kept on disk; the next run computes it again");
         }
     }
 }

@@ -31,7 +31,7 @@ pub fn programs(network: bool) -> io::Result<Vec<BpfProgram>> {
 /// The error for a filter that cannot be built, for example on an architecture that the library
 /// does not support.
 pub fn failed(error: BackendError) -> io::Error {
-    io::Error::other(format!("system call filters cannot be created here: {error}"))
+    io::Error::other(format!("no system call filter can be made here: {error}"))
 }
 
 fn program(mut rules: Rules, error: i32) -> Result<BpfProgram, BackendError> {

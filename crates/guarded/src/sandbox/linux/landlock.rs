@@ -71,7 +71,7 @@ pub fn usable() -> Result<(), String> {
     match version() {
         0 => Err("files cannot be confined: this kernel has no Landlock, or it is off (lsm=landlock,…)".to_owned()),
         old if old < VERSION_LEAST => Err(format!(
-            "files are not fully confined: this kernel's Landlock is version {old}, {VERSION_LEAST} is needed (Linux 6.2)"
+            "files are not wholly confined: this kernel's Landlock is version {old}, {VERSION_LEAST} is needed (Linux 6.2)"
         )),
         _ => Ok(()),
     }

@@ -150,7 +150,7 @@ impl Held {
         let listener = Listener::new(OwnedFd::from(listener));
         let thread = std::thread::Builder::new().name("supervisor".to_owned());
         if let Err(why) = thread.spawn(move || supervisor.serve(&listener)) {
-            tracing::warn!("a command cannot create anything in the project's root: no thread can be started: {why}");
+            tracing::warn!("a command can make nothing in the project's root: no thread can be started: {why}");
         }
     }
 }

@@ -37,7 +37,7 @@ impl Modes {
             let changed =
                 path.symlink_metadata().is_ok_and(|now| !now.is_symlink() && now.permissions().mode() != *mode);
             if changed && let Err(why) = fs::set_permissions(path, Permissions::from_mode(*mode)) {
-                tracing::warn!("the permissions of {} cannot be restored: {why}", path.display());
+                tracing::warn!("the permissions of {} cannot be put back: {why}", path.display());
             }
         }
     }

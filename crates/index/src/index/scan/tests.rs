@@ -68,8 +68,8 @@ fn links_pipes_sockets_and_names_that_are_not_utf8_are_skipped_without_waiting()
         [
             "broken: a link",
             "loop: a link",
-            "pipe: not a plain file",
-            "socket: not a plain file",
+            "pipe: no plain file",
+            "socket: no plain file",
             "\u{fffd}.ts: its name is not UTF-8"
         ]
     );

@@ -102,8 +102,7 @@ impl Store {
             change.execute_batch(include_str!("schema.sql"))?;
             change.execute("INSERT OR REPLACE INTO index_meta VALUES ('version', ?1)", [VERSION])?;
             change.execute("INSERT OR IGNORE INTO index_meta VALUES ('generation', '0')", [])?;
-            note = version
-                .map(|v| format!("the index had format {v}, but this program writes {VERSION}; it is built again"));
+            note = version.map(|v| format!("the index had form {v}, this program writes {VERSION}; it is built again"));
         }
         change.commit()?;
         Ok((Store { db, path: path.to_owned(), hides: false }, note))
@@ -206,7 +205,7 @@ mod tests {
         store.set_meta("version", "0").unwrap();
         drop(store);
         let (store, note) = Store::open(folder.path()).unwrap();
-        assert!(note.is_some_and(|n| n.contains("format 0")));
+        assert!(note.is_some_and(|n| n.contains("form 0")));
         assert_eq!(store.db.query_row("SELECT line FROM journal", [], |r| r.get::<_, String>(0)).unwrap(), "kept");
     }
 }

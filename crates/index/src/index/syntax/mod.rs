@@ -173,7 +173,7 @@ pub fn is_queried(language: &str) -> bool {
 pub fn outline(language: &str, source: &str) -> Outline {
     let Some((parser, reading)) = grammar_of(language) else { return Outline::default() };
     let until = Instant::now() + PARSE_TIME_MAX;
-    let too_long = || Some(format!("its syntax could not be read within {} s", PARSE_TIME_MAX.as_secs()));
+    let too_long = || Some(format!("syntax was not read within {} s", PARSE_TIME_MAX.as_secs()));
     let Some(tree) = parse(&parser, source, until) else {
         return Outline { incomplete: too_long(), ..Outline::default() };
     };
@@ -187,7 +187,7 @@ pub fn outline(language: &str, source: &str) -> Outline {
             Some(format!("only its first {ITEMS_MAX} definitions, references or local names were kept"))
         }
         Walked::All => None,
-        Walked::TooDeep => Some(format!("nesting deeper than {DEPTH_MAX} was skipped")),
+        Walked::TooDeep => Some(format!("nesting deeper than {DEPTH_MAX} was not looked at")),
         Walked::TooLong => too_long(),
     };
     Outline { incomplete, ..reader.finish() }
