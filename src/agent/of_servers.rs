@@ -3,7 +3,7 @@
 
 use super::{Host, Toolkit, TurnError};
 use crate::protocol::{GIVEN_BYTES_MAX, GIVEN_MAX, Given, REQUEST_BYTES_MAX};
-use crate::tools::mcp::offers;
+use crate::tools::mcp::offers::{self, Filled};
 
 /// The request after everything that it names is fetched; the texts are added to the toolkit. A failure ends the turn before
 /// anything is done. Only what the user wrote is looked at, not the text of a prompt.
@@ -14,28 +14,15 @@ pub async fn fetched(toolkit: &mut Toolkit, request: String, host: &dyn Host) ->
     let cancel = toolkit.cancel.clone();
     let failed = |why: String| if cancel.is_cancelled() { TurnError::Cancelled } else { TurnError::NotFetched(why) };
     let is_server = |name: &str| servers.names().any(|known| known == name);
-    let named = offers::named(&request, is_server);
-    if named.len() + toolkit.given.len() > GIVEN_MAX {
-        return Err(failed(format!(
-            "{} resources are named and {} texts handed over; {GIVEN_MAX} are taken together",
-            named.len(),
-            toolkit.given.len()
-        )));
-    }
-    for (server, uri) in named {
+    for (server, uri) in offers::named(&request, is_server) {
         let text = servers.read(server, uri, &cancel).await.map_err(failed)?;
-        let name = format!("@{server}:{uri}");
-        if text.len() as u64 > GIVEN_BYTES_MAX {
-            let size = text.len();
-            return Err(failed(format!(
-                "{name} has {size} bytes, {GIVEN_BYTES_MAX} are taken; name a smaller resource"
-            )));
-        }
-        host.notice(&format!("{name}: {} bytes are handed over with the request", text.len()));
-        toolkit.given.push(Given { name, text });
+        hand_over(toolkit, host, format!("@{server}:{uri}"), text).map_err(failed)?;
     }
     let Some((server, prompt, words)) = offers::called(&request, is_server) else { return Ok(request) };
-    let text = servers.prompt(server, prompt, words, &cancel).await.map_err(failed)?;
+    let Filled { text, resources } = servers.prompt(server, prompt, words, &cancel).await.map_err(failed)?;
+    for (uri, text) in resources {
+        hand_over(toolkit, host, format!("@{server}:{uri}"), text).map_err(failed)?;
+    }
     if text.trim().is_empty() || text.len() > REQUEST_BYTES_MAX {
         let size = text.len();
         return Err(failed(format!(
@@ -44,4 +31,17 @@ pub async fn fetched(toolkit: &mut Toolkit, request: String, host: &dyn Host) ->
     }
     host.notice(&format!("the request is the prompt /{server}:{prompt}:\n{text}"));
     Ok(text)
+}
+
+/// Adds a text to those that go along with the request; an error says which bound it exceeds.
+fn hand_over(toolkit: &mut Toolkit, host: &dyn Host, name: String, text: String) -> Result<(), String> {
+    if text.len() as u64 > GIVEN_BYTES_MAX {
+        return Err(format!("{name} has {} bytes, {GIVEN_BYTES_MAX} are taken; name a smaller resource", text.len()));
+    }
+    if toolkit.given.len() == GIVEN_MAX {
+        return Err(format!("{name} would be text {} of the request; {GIVEN_MAX} are taken together", GIVEN_MAX + 1));
+    }
+    host.notice(&format!("{name}: {} bytes are handed over with the request", text.len()));
+    toolkit.given.push(Given { name, text });
+    Ok(())
 }

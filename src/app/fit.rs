@@ -73,7 +73,7 @@ fn with_or_without_embedder(asked: &[Asked], given: &fit::Given, machine: &Machi
     (report, refused)
 }
 
-/// What does the work of an omitted part.
+/// The part that does the work of an omitted one.
 pub fn instead(left_out: &str) -> &'static str {
     if left_out == EMBEDDER { "search uses words only" } else { "the planner plays it" }
 }

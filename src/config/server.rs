@@ -74,7 +74,7 @@ pub struct Server {
     pub about: String,
 }
 
-/// What other clients write as `type`. The older transport by two connections, `sse`, is not spoken.
+/// The values that other clients write as `type`. The older transport by two connections, `sse`, is not spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -107,7 +107,7 @@ impl Server {
         }
     }
 
-    /// What is wrong about the keys together.
+    /// The reason why these keys do not go together.
     fn contradiction(&self) -> Option<String> {
         let name = &self.name;
         let is_started = !self.command.trim().is_empty();

@@ -82,7 +82,7 @@ impl Shown {
 /// The code shown to the model.
 #[derive(Clone, Debug, Default)]
 pub struct Pack {
-    /// Most important first.
+    /// In order of importance.
     pub files: Vec<Shown>,
     /// The files as they appear in the prompt, and whatever is shown after them.
     pub text: String,

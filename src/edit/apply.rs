@@ -50,7 +50,7 @@ impl<'a> Edit<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Applied {
     pub text: String,
-    /// What was tolerated, and what changed beside the named definition; a line each.
+    /// Deviations that were tolerated, and changes beside the named definition; a line each.
     pub notes: Vec<String>,
     /// The definitions that changed or are new, for [`Edit::Definition`].
     pub changed: Vec<merge::Change>,
@@ -105,7 +105,7 @@ impl From<Mismatch> for String {
 /// The text of the file `path`, which is `old` now, after `edit`.
 ///
 /// # Errors
-/// What of the edit does not fit the text, and what to give instead.
+/// The part of the edit that does not fit the text, and what to give instead.
 pub fn apply(path: &str, old: &str, edit: &Edit<'_>) -> Result<Applied, Mismatch> {
     let applied: Applied = match edit {
         Edit::Whole(text) => line_ends::kept(old, text).into(),

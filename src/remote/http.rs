@@ -43,7 +43,7 @@ pub struct Sent<'a> {
     pub silence: Duration,
 }
 
-/// What a request does there.
+/// The action of a request there.
 pub enum Way {
     Get,
     /// Posts a JSON text.

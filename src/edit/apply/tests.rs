@@ -82,7 +82,7 @@ fn function(at: usize, number: u8) -> String {
     format!("def bake_{at}(dough):\n    return dough * {number}\n")
 }
 
-/// What turns one map of entries into another.
+/// The changes that turn one map of entries into another.
 fn entries(old: &Value, new: &Value) -> Vec<Change> {
     let [old, new] = [old, new].map(|value| value.as_object().cloned().unwrap_or_default());
     let gone = old.keys().filter(|key| !new.contains_key(*key)).map(|key| Change::Remove(vec![key.clone()]));

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// What must follow a bare word for it to count as an imperative.
+/// The words that must follow a bare word for it to count as an imperative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Almost never a noun: `extract`, `delete`.

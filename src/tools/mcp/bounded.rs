@@ -72,25 +72,42 @@ impl Flow {
     }
 }
 
-/// Counts one stream of a server, and the bytes of its current line.
+/// Counts one stream of a server, and the bytes of its current message.
 pub struct Meter {
     flow: Arc<Flow>,
     what: &'static str,
+    /// The end of a message: in a stream of events an empty line, else every line end.
+    ends_by_empty_line: bool,
     line: usize,
+    message: usize,
 }
 
 impl Meter {
     /// `what` is the stream's name in messages.
-    pub fn new(flow: Arc<Flow>, what: &'static str) -> Meter {
-        Meter { flow, what, line: 0 }
+    pub fn of_lines(flow: Arc<Flow>, what: &'static str) -> Meter {
+        Meter { flow, what, ends_by_empty_line: false, line: 0, message: 0 }
+    }
+
+    /// Like `of_lines`, for a stream of server-sent events.
+    pub fn of_events(flow: Arc<Flow>, what: &'static str) -> Meter {
+        Meter { ends_by_empty_line: true, ..Meter::of_lines(flow, what) }
     }
 
     /// Counts `bytes`; true if the server is no longer read.
     pub fn add(&mut self, bytes: &[u8]) -> bool {
         let mut longest = 0;
         for byte in bytes {
-            self.line = if *byte == b'\n' { 0 } else { self.line + 1 };
-            longest = longest.max(self.line);
+            match byte {
+                b'\n' => {
+                    if !self.ends_by_empty_line || self.line == 0 {
+                        self.message = 0;
+                    }
+                    self.line = 0;
+                }
+                b'\r' => {}
+                _ => (self.line, self.message) = (self.line + 1, self.message + 1),
+            }
+            longest = longest.max(self.message);
         }
         if longest > LINE_MAX_BYTES {
             self.flow.end(format!("it sent a message of more than {} MiB", LINE_MAX_BYTES >> 20));
@@ -107,7 +124,7 @@ pub struct Bounded<R> {
 
 impl<R> Bounded<R> {
     pub fn new(inner: R, flow: Arc<Flow>) -> Bounded<R> {
-        Bounded { inner, meter: Meter::new(flow, "standard output") }
+        Bounded { inner, meter: Meter::of_lines(flow, "standard output") }
     }
 }
 
@@ -142,5 +159,17 @@ mod tests {
         Bounded::new(&input[..], flow.clone()).read_to_end(&mut read).await.unwrap();
         let verdict = flow.verdict().unwrap_or_default();
         assert!(verdict.contains("more than 32 MiB on standard output") && read.len() < input.len(), "{verdict}");
+    }
+
+    #[test]
+    fn an_event_of_many_lines_is_one_message() {
+        let line = [b"data: ".as_slice(), &vec![b'x'; LINE_MAX_BYTES / 4], b"\r\n"].concat();
+        let verdict = |input: &[u8]| {
+            let flow = Arc::new(Flow::default());
+            Meter::of_events(flow.clone(), "its streams").add(input);
+            flow.verdict().unwrap_or_default()
+        };
+        assert!(verdict(&line.repeat(5)).contains("a message of more than 4 MiB"));
+        assert_eq!(verdict(&[line.as_slice(), b"\r\n"].concat().repeat(5)), "");
     }
 }

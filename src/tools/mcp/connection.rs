@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use super::bounded::{Bounded, Flow, LINE_MAX_BYTES};
 use super::describe::{TOOLS_MAX, clean};
 use super::http::{Client, Fault, HttpError};
-use super::offers::{OFFERS_MAX, said, text_of};
+use super::offers::{Filled, OFFERS_MAX, said, text_of};
 use super::process::{LEAVE_MAX, Process};
 use crate::base::lock;
 use crate::config::{Address, Commands, Server};
@@ -222,7 +222,7 @@ impl Connection {
     }
 
     /// The text of a prompt with its arguments filled in.
-    pub async fn prompt(&self, name: &str, arguments: Map<String, Value>) -> Result<String, String> {
+    pub async fn prompt(&self, name: &str, arguments: Map<String, Value>) -> Result<Filled, String> {
         self.flow.restart();
         let request = GetPromptRequestParams::new(name).with_arguments(arguments);
         match self.peer.get_prompt_once(request).await {

@@ -112,7 +112,7 @@ impl Client {
 
     /// The events of an answer, until its end or the end of what is read of the server.
     fn events(&self, answer: Answer) -> BoxStream<'static, Result<Sse, SseError>> {
-        let meter = Meter::new(self.0.flow.clone(), "its streams");
+        let meter = Meter::of_events(self.0.flow.clone(), "its streams");
         let bytes = unfold(Some((answer, meter)), |state| async move {
             let (mut answer, mut meter) = state?;
             match answer.next().await {
@@ -158,7 +158,7 @@ impl Client {
     }
 }
 
-/// What went wrong with a connection, in words that fit an MCP server.
+/// The failure of a connection, in words that fit an MCP server.
 fn fault(why: Why) -> Fault {
     Fault(match why {
         Why::Silent(limit) => format!("no byte for {} s; if it only needs longer, raise timeout_s", limit.as_secs()),

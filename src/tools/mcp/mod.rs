@@ -28,7 +28,7 @@ use crate::tools::spec::ToolSpec;
 use crate::tools::{Outcome, ToolCall};
 
 pub use connection::REFUSED_ARGUMENTS;
-use offers::Offers;
+use offers::{Filled, Offers};
 use server::{AGE_MAX, Server};
 
 /// The configured servers. Clones share them; none is started before it is needed.
@@ -41,7 +41,7 @@ struct Inner {
     runtime: Mutex<Option<Runtime>>,
 }
 
-/// What holds for all servers of a project.
+/// The settings that all servers of a project share.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// Limits of memory, files and processes: those of commands.
@@ -181,7 +181,7 @@ impl Servers {
     }
 
     /// The text of a prompt that the server of that name has, with the arguments that a user wrote behind it.
-    pub async fn prompt(&self, server: &str, name: &str, words: &str, cancel: &Cancel) -> Result<String, String> {
+    pub async fn prompt(&self, server: &str, name: &str, words: &str, cancel: &Cancel) -> Result<Filled, String> {
         let (server, own, words) = (self.named(server)?, name.to_owned(), words.to_owned());
         let begun = self.start(async move { server.prompt(&own, &words).await.map_err(|why| server.named(&why)) })?;
         ended(begun, name, cancel).await

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 
 use super::connection::Connection;
-use super::offers::{self, Offers};
+use super::offers::{self, Filled, Offers};
 use super::{Setup, consent_line, describe, start};
 use crate::base::{file, hex, lock};
 use crate::config::{Commands, Server as Configured};
@@ -170,7 +170,7 @@ impl Server {
     }
 
     /// The text of a prompt with arguments as a user writes them behind its name.
-    pub async fn prompt(&self, name: &str, words: &str) -> Result<String, String> {
+    pub async fn prompt(&self, name: &str, words: &str) -> Result<Filled, String> {
         let connection = self.connected().await?;
         let fill = async {
             let all = Offers::of(&self.config.name, Vec::new(), Vec::new(), connection.prompts().await?).prompts;
@@ -187,7 +187,7 @@ impl Server {
         format!("the server `{}` could not do it: {why}", self.config.name)
     }
 
-    /// What becomes of it at a deadline.
+    /// Its fate at a deadline.
     fn ended(&self) -> &'static str {
         if self.config.url.is_some() { "its connection was closed" } else { "was ended" }
     }

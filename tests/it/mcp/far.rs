@@ -14,7 +14,7 @@ use futures_util::stream::{self, StreamExt as _};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-/// What the server got, a line a request: `POST tools/call session=s1 version=2025-06-18 key=- last=-`.
+/// The requests that the server got, a line each: `POST tools/call session=s1 version=2025-06-18 key=- last=-`.
 type Log = Arc<Mutex<Vec<String>>>;
 
 pub struct Far {

@@ -96,7 +96,7 @@ impl Request {
 pub struct Logprobs {
     pub token: Token,
     pub logprob: f32,
-    /// Most likely first.
+    /// In order of likelihood.
     pub top: Vec<(Token, f32)>,
 }
 

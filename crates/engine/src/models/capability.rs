@@ -17,7 +17,7 @@ const CAPABLE_PARAMETERS: u64 = 3_000_000_000;
 /// again.
 const PROBES: u32 = 2;
 
-/// What a model may do on its own: free agent loops and free reasoning. Planning by code works with
+/// The things a model may do on its own: free agent loops and free reasoning. Planning by code works with
 /// every model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ModelCapability {

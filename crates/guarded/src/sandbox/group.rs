@@ -48,7 +48,7 @@ impl Group {
     pub async fn crowded(&self, most: u64) {
         let Some(mark) = self.held.mark.filter(|_| self.held.counts) else { return std::future::pending().await };
         loop {
-            // Most commands end before they are counted.
+            // A command usually ends before it is counted.
             tokio::time::sleep(COUNT_EVERY).await;
             let counted = tokio::task::spawn_blocking(move || mark.processes().count());
             if counted.await.is_ok_and(|count| count as u64 > most) {

@@ -57,7 +57,7 @@ pub struct Progress {
     pub total: usize,
 }
 
-/// What a refresh found and did.
+/// The findings and changes of a refresh.
 #[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct Report {
     /// Files in the index.

@@ -49,7 +49,7 @@ pub enum Line {
     Wrong(String),
 }
 
-/// What a command shows.
+/// The output of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Show {
     Memory,

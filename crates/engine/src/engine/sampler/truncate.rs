@@ -9,7 +9,7 @@ pub struct Candidate {
     pub logit: f32,
 }
 
-/// Most likely first; ties go to the lower index, so that equal logits give equal draws.
+/// In order of likelihood; ties go to the lower index, so that equal logits give equal draws.
 fn by_likelihood(a: &Candidate, b: &Candidate) -> Ordering {
     b.logit.total_cmp(&a.logit).then(a.index.cmp(&b.index))
 }

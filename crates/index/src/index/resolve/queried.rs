@@ -153,7 +153,7 @@ impl Project<'_> {
         let definition = |(f, at): (usize, usize)| &self.files[f].outline.definitions[at];
         let mut all = self.called(name);
         all.retain(|(f, at)| self.same_language(file, *f) && fits(definition((*f, *at)).kind));
-        // What C declares again and what `#if` writes twice is one thing.
+        // A second declaration in C and the other branch of an `#if` name the same thing.
         let place = |one: (usize, usize)| {
             let own = definition(one);
             let container = own.container.map(|at| definition((one.0, at)).name.as_str());

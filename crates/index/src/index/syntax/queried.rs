@@ -192,7 +192,7 @@ fn matches<'t>(compiled: &Compiled, tree: &'t Tree, source: &'t str, until: Inst
         }
     }
     drop(all);
-    // A name that is declared or called is no use, and of two patterns for one name the first counts.
+    // A name that is declared or called does not count as a use; of two patterns for one name the first counts.
     let is_use = |found: &Found| found.what == What::Reference(ReferenceKind::Use);
     found.sort_by_key(|found| (is_use(found), found.pattern));
     let mut seen = HashSet::new();

@@ -47,7 +47,7 @@ impl<'a> Cursor<'a> {
         self.rest().is_empty()
     }
 
-    /// What the end of the text means here.
+    /// The meaning of the end of the text here.
     pub fn end(&self) -> Stop {
         if self.last { Stop::Not } else { Stop::More }
     }
