@@ -148,8 +148,7 @@ fn goes_on(text: &str, behind: &str) -> bool {
         || is_of_signs(text) && is_sign(last) && is_sign(next)
 }
 
-/// Whether `text` is only the end of a word after `before`: `blue` in `light-blue`, `$name`, `=` in
-/// `!=`.
+/// Whether `before` and `text` are one word together: `blue` in `light-blue`, `$name`, `=` in `!=`.
 fn goes_on_before(before: &str, text: &str) -> bool {
     let first = text.chars().next().unwrap_or(' ');
     let mut letters = before.chars().rev();

@@ -47,7 +47,7 @@ const STATEMENTS: &str = "\
     when unless assert print puts echo require include import not and or in is as go defer goto sizeof typeof raise \
     select from lock fixed";
 /// Languages that declare functions without a keyword: `int main(…) {`.
-const TYPE_FIRST: &str = "c cpp java csharp dart groovy objective-c d glsl";
+const TYPE_FIRST: &str = "dart groovy objective-c d glsl";
 /// Maximum number of lines searched above a declaration for its comments and attributes.
 const ABOVE_MAX: usize = 80;
 
@@ -133,7 +133,7 @@ fn declaration<'l>(language: &str, line: &'l str, next: &str) -> Option<(&'l str
     if first.is_empty() {
         return None;
     }
-    let c_like = is_listed("c cpp objective-c", language);
+    let c_like = language == "objective-c";
     let kind = KEYWORDS.iter().find(|(_, words)| is_listed(words, first)).map(|(kind, _)| *kind);
     let type_of_c_like = c_like && is_listed("class struct enum union typedef", first);
     let opens_body = !text.contains('(') || text.find('{') < text.find('(') && text.contains('{');
@@ -243,13 +243,9 @@ fn assigned(text: &str) -> Option<(&str, &'static str)> {
     Some((whole_path(name)?, kind))
 }
 
-/// Declarations recognised by their shape: `name() {` in a shell, `name :: Type` in Haskell.
+/// Declarations recognised by their shape: `name :: Type` in Haskell.
 fn signature<'l>(language: &str, line: &'l str) -> Option<(&'l str, &'static str)> {
-    let name = match language {
-        "shell" => line.split_once("()")?.0.trim(),
-        "haskell" => line.split_once(" :: ")?.0,
-        _ => return None,
-    };
+    let (name, _) = line.split_once(" :: ").filter(|_| language == "haskell")?;
     Some((whole_path(name)?, "function"))
 }
 
@@ -334,28 +330,28 @@ mod tests {
             "@available(iOS 13, *)\npublic extension Till {\n    mutating func add(_ coin: Int) {\n",
             "impl Till 1-2; function add 3-3",
         );
-        check("shell", "open_till() {\n  echo open (all)\n}\n", "function open_till 1-1");
+        check("haskell", "openTill :: Till -> Till\nopenTill till = till\n", "function openTill 1-1");
     }
 
     #[test]
     fn functions_whose_type_stands_first_are_told_from_calls_and_announcements() {
         check(
-            "c",
+            "objective-c",
             "#define COINS 9\nstruct till;\nstruct till *till_new(int coins) {\n  till_add(coins);\n  return f(coins);\n}\n",
             "macro COINS 1-1; function till_new 3-3",
         );
         check(
-            "c",
+            "objective-c",
             "typedef struct {\n  int coins;\n} till;\n\nint till_count(till *t);\nstatic int\ntill_open(till *t)\n{\n",
             "class till 3-3; function till_open 7-7",
         );
         check(
-            "cpp",
+            "objective-c",
             "class API till final : public drawer {\n  if (open(a) && b) {\n  }\n};\nINLINE void till::add(int coin) {\n",
             "class till 1-1; function add 5-5; function till.add 5-5",
         );
         check(
-            "java",
+            "dart",
             "/** A till. */\npublic class Till {\n    public Till(int coins) {\n    }\n    List<Coin> coins() {\n        return new Till(3);\n",
             "class Till 1-2; function Till 3-3; function coins 5-5",
         );

@@ -64,7 +64,8 @@ pub fn language_of(path: &str) -> &'static str {
         "yaml" | "yml" => "yaml",
         "html" | "htm" => "html",
         "css" | "scss" | "less" => "css",
-        "sh" | "bash" | "zsh" | "fish" | "ksh" | "bats" => "shell",
+        "sh" | "bash" | "zsh" | "ksh" | "bats" => "shell",
+        "fish" => "fish",
         "sql" => "sql",
         "c" | "y" | "l" => "c",
         // The grammar of C++ reads headers of C too.
