@@ -17,6 +17,8 @@ pub use monobloc_guarded::checkpoint;
 pub mod remote;
 pub use monobloc_engine::{budget, engine, models};
 pub use monobloc_index::embed;
+#[cfg(feature = "lab")]
+pub use monobloc_synth as synth;
 
 // The project: what its files say, where something is, changes to it.
 mod edit;

@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use crate::agent::{Toolkit, probe};
 use crate::models::{Measured, Role};
 
-use super::eval::RejectingHost;
+use super::rejecting::RejectingHost;
 
 pub struct Probed {
     pub model: String,

@@ -1,5 +1,6 @@
 //! Summarises measured values.
 
+#[cfg(feature = "lab")]
 /// The value below which `share` (0 to 1) of the values lie; 0 without values. Sorts `values`.
 pub fn percentile(values: &mut [f64], share: f64) -> f64 {
     values.sort_by(f64::total_cmp);

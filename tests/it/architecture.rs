@@ -16,6 +16,7 @@ pub const LAYERS: &[(&str, &str)] = &[
     ("models", "base"),
     ("config", "models sandbox base"),
     ("budget", "models base"),
+    ("synth", "models base"),
     ("engine", "budget models base"),
     ("embed", "budget models base"),
     ("remote", "embed models config base"),
@@ -45,7 +46,7 @@ pub const LAYERS: &[(&str, &str)] = &[
     ),
     (
         "ui",
-        "serve app session measure edit tools lessons retrieve index embed remote models checkpoint protocol config base",
+        "serve app session measure synth edit tools lessons retrieve index embed remote models checkpoint protocol config base",
     ),
     ("main", "ui"),
     ("lib", ""),
@@ -164,6 +165,17 @@ fn the_table_itself_points_down() {
             assert!(LAYERS[..row].iter().any(|(name, _)| *name == seen), "{module} sees {seen}, which is not below it");
         }
     }
+}
+
+#[test]
+fn the_page_shows_the_table() {
+    let page = include_str!("../../ARCHITECTURE.md");
+    let missing = LAYERS.iter().filter(|(_, sees)| !sees.is_empty()).filter_map(|(module, sees)| {
+        let seen: Vec<String> = sees.split_whitespace().map(|seen| format!("`{seen}`")).collect();
+        let row = format!("| `{module}` | {} |", seen.join(" "));
+        (!page.contains(&row)).then_some(row)
+    });
+    nothing(missing);
 }
 
 fn everything() -> Vec<Source> {

@@ -15,9 +15,10 @@ use monobloc::engine::prefix::{Disk, Fingerprint, PrefixStore};
 use monobloc::engine::scripted::Script;
 use monobloc::engine::slot::Reuse;
 use monobloc::engine::{Decoder, Engine, Grammar, Output, Piece, Request, Row, Thinking, Token, Vocabulary};
-use monobloc::measure::{self, Sampling, shape as synth_shape, synth as synth_write};
+use monobloc::measure::Sampling;
 use monobloc::models::dialect::Prompt;
 use monobloc::models::gguf;
+use monobloc::synth::{self, Quant, Recipe, Shape as ModelShape};
 
 use crate::models::{gemma, smollm};
 
@@ -59,14 +60,14 @@ pub fn loaded(file: &Path, loading: Loading, shape: Shape, store: Option<&Prefix
 }
 
 /// A synthetic model of `shape`: recurrent layers, random weights.
-pub fn synthetic(shape: synth_shape::Shape) -> &'static Path {
+pub fn synthetic(shape: ModelShape) -> &'static Path {
     static FILES: OnceLock<(tempfile::TempDir, Mutex<HashMap<String, &'static Path>>)> = OnceLock::new();
     let (folder, files) = FILES.get_or_init(|| (tempfile::tempdir().expect("a folder"), Mutex::default()));
     let mut files = files.lock().expect("no test panicked while it wrote a file");
     files.entry(shape.to_string()).or_insert_with(|| {
         let file = folder.path().join(format!("{shape}.gguf"));
-        let recipe = synth_write::Recipe::new(shape, measure::Quant::Q8_0, &smollm());
-        synth_write::write(&recipe, &file, &mut |_, _| (), &Cancel::new()).expect("written");
+        let recipe = Recipe::new(shape, Quant::Q8_0, &smollm());
+        synth::write(&recipe, &file, &mut |_, _| (), &Cancel::new()).expect("written");
         Box::leak(file.into_boxed_path())
     })
 }
@@ -127,21 +128,21 @@ async fn two_slots_give_the_tokens_of_solo_runs() {
 }
 
 /// One small model of each architecture.
-const SMALL: [synth_shape::Shape; 14] = [
-    synth_shape::Shape::TinyLfm2,
-    synth_shape::Shape::TinyLfm2Moe,
-    synth_shape::Shape::TinyQwen35,
-    synth_shape::Shape::TinyQwen35Moe,
-    synth_shape::Shape::TinyQwen3Next,
-    synth_shape::Shape::TinyGranite,
-    synth_shape::Shape::TinyNemotron,
-    synth_shape::Shape::TinyFalcon,
-    synth_shape::Shape::TinyGemma3n,
-    synth_shape::Shape::TinyGemma4,
-    synth_shape::Shape::TinyGptOss,
-    synth_shape::Shape::TinyMistral,
-    synth_shape::Shape::TinyGlm,
-    synth_shape::Shape::TinyMistral4,
+const SMALL: [ModelShape; 14] = [
+    ModelShape::TinyLfm2,
+    ModelShape::TinyLfm2Moe,
+    ModelShape::TinyQwen35,
+    ModelShape::TinyQwen35Moe,
+    ModelShape::TinyQwen3Next,
+    ModelShape::TinyGranite,
+    ModelShape::TinyNemotron,
+    ModelShape::TinyFalcon,
+    ModelShape::TinyGemma3n,
+    ModelShape::TinyGemma4,
+    ModelShape::TinyGptOss,
+    ModelShape::TinyMistral,
+    ModelShape::TinyGlm,
+    ModelShape::TinyMistral4,
 ];
 
 #[tokio::test]
@@ -199,7 +200,7 @@ async fn the_number_of_threads_changes_no_token_of_any_architecture() {
 /// A large file is mapped, its matrices are copied out of the mapping, and its pages are released.
 #[tokio::test]
 async fn a_mapped_file_gives_the_same_tokens_as_a_file_that_was_read() {
-    for file in [smollm(), synthetic(synth_shape::Shape::TinyLfm2Moe).to_owned()] {
+    for file in [smollm(), synthetic(ModelShape::TinyLfm2Moe).to_owned()] {
         let with = |mapped| {
             let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack: true, mapped };
             let shape = Shape {
@@ -235,10 +236,10 @@ fn sequences_of_models_without_windows_and_experts_may_share_calls() {
             };
             weights.context(&shape).expect("a context").limits().sharing
         };
-        assert_eq!(of(synthetic(synth_shape::Shape::TinyLfm2), Exact::Auto), Sharing::IfProved, "repack: {repack}");
+        assert_eq!(of(synthetic(ModelShape::TinyLfm2), Exact::Auto), Sharing::IfProved, "repack: {repack}");
         assert_eq!(of(&smollm(), Exact::Auto), Sharing::IfProved);
         assert_eq!(of(&gemma(), Exact::Auto), Sharing::Never, "sliding windows");
-        for shape in [synth_shape::Shape::TinyLfm2Moe, synth_shape::Shape::TinyQwen35Moe] {
+        for shape in [ModelShape::TinyLfm2Moe, ModelShape::TinyQwen35Moe] {
             assert_eq!(of(synthetic(shape), Exact::Auto), Sharing::Never, "experts: {shape}");
         }
         assert_eq!(of(&gemma(), Exact::Off), Sharing::Wanted);
@@ -250,10 +251,10 @@ fn sequences_of_models_without_windows_and_experts_may_share_calls() {
 #[tokio::test]
 async fn a_ternary_model_loads_and_generates() {
     let folder = tempfile::tempdir().expect("a folder");
-    for quant in [measure::Quant::Tq1_0, measure::Quant::Tq2_0] {
+    for quant in [Quant::Tq1_0, Quant::Tq2_0] {
         let file = folder.path().join(format!("{quant}.gguf"));
-        let recipe = measure::Recipe::new(measure::Shape::TinyBitnet, quant, &smollm());
-        measure::write(&recipe, &file, &mut |_, _| (), &Cancel::new()).expect("written");
+        let recipe = Recipe::new(ModelShape::TinyBitnet, quant, &smollm());
+        synth::write(&recipe, &file, &mut |_, _| (), &Cancel::new()).expect("written");
         let first = run(&engine(&file, 1, KvFormat::Q8_0), &prose(8, 40), 8).await.tokens;
         assert_eq!(first.len(), 8, "{quant}");
         assert_eq!(first, run(&engine(&file, 1, KvFormat::Q8_0), &prose(8, 40), 8).await.tokens, "{quant}");
@@ -314,7 +315,7 @@ async fn split_calls_change_no_token(file: &Path, kv: KvFormat) {
 async fn split_calls_give_the_tokens_of_whole_calls() {
     split_calls_change_no_token(&smollm(), KvFormat::F16).await;
     split_calls_change_no_token(&smollm(), KvFormat::Q8_0).await;
-    split_calls_change_no_token(synthetic(synth_shape::Shape::TinyLfm2Moe), KvFormat::Q8_0).await;
+    split_calls_change_no_token(synthetic(ModelShape::TinyLfm2Moe), KvFormat::Q8_0).await;
 }
 
 /// Both times are of one run, because other tests run beside.
@@ -408,7 +409,7 @@ async fn a_shared_preamble_is_computed_once(file: &Path) {
 #[tokio::test]
 async fn agents_with_one_preamble_share_its_computation() {
     a_shared_preamble_is_computed_once(&smollm()).await;
-    a_shared_preamble_is_computed_once(synthetic(synth_shape::Shape::TinyLfm2)).await;
+    a_shared_preamble_is_computed_once(synthetic(ModelShape::TinyLfm2)).await;
 }
 
 /// A background job gives its slot to a user's request and continues afterwards; both give the tokens of solo runs.
@@ -433,8 +434,8 @@ async fn a_parked_job_continues_with_the_same_tokens(file: &Path) {
 #[tokio::test]
 async fn a_user_does_not_wait_for_a_background_job() {
     a_parked_job_continues_with_the_same_tokens(&smollm()).await;
-    a_parked_job_continues_with_the_same_tokens(synthetic(synth_shape::Shape::TinyLfm2)).await;
-    a_parked_job_continues_with_the_same_tokens(synthetic(synth_shape::Shape::TinyGemma4)).await;
+    a_parked_job_continues_with_the_same_tokens(synthetic(ModelShape::TinyLfm2)).await;
+    a_parked_job_continues_with_the_same_tokens(synthetic(ModelShape::TinyGemma4)).await;
 }
 
 /// The second turn of a conversation reuses the first after the model was unloaded and loaded again.
@@ -491,14 +492,14 @@ pub fn engine_with_chunk(file: &Path, chunk: usize) -> Engine {
 async fn an_unloaded_model_finds_its_conversations_again() {
     sequences_survive_a_reload(&smollm()).await;
     sequences_survive_a_reload(&gemma()).await;
-    sequences_survive_a_reload(synthetic(synth_shape::Shape::TinyLfm2)).await;
-    sequences_survive_a_reload(synthetic(synth_shape::Shape::TinyGptOss)).await;
+    sequences_survive_a_reload(synthetic(ModelShape::TinyLfm2)).await;
+    sequences_survive_a_reload(synthetic(ModelShape::TinyGptOss)).await;
 }
 
 #[tokio::test]
 async fn a_fixed_preamble_is_read_from_disk_by_the_third_run() {
     let folder = tempfile::tempdir().expect("a folder");
-    let file = synthetic(synth_shape::Shape::TinyLfm2);
+    let file = synthetic(ModelShape::TinyLfm2);
     let shape = Shape {
         slots: 1,
         context: 2048,
@@ -529,7 +530,7 @@ async fn a_fixed_preamble_is_read_from_disk_by_the_third_run() {
 
 #[tokio::test]
 async fn a_prompt_edited_near_its_end_is_computed_from_there() {
-    let engine = engine_with_chunk(synthetic(synth_shape::Shape::TinyLfm2), 8);
+    let engine = engine_with_chunk(synthetic(ModelShape::TinyLfm2), 8);
     let text = prose(14, 600);
     let edited = format!("{}X{}", &text[..text.len() - 40], &text[text.len() - 39..]);
     run(&engine, &text, 4).await;
@@ -588,7 +589,7 @@ async fn guessed_tokens_do_not_depend_on_other_requests() {
 #[test]
 fn recurrent_layers_can_undo_rows_of_the_last_call() {
     let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack: true, mapped: false };
-    let weights = weights_of(synthetic(synth_shape::Shape::TinyLfm2), loading);
+    let weights = weights_of(synthetic(ModelShape::TinyLfm2), loading);
     let token = |at: usize| Token((300 + at * 37 % 5_000) as i32);
     let rows = |positions: std::ops::Range<usize>, token: &dyn Fn(usize) -> Token| -> Vec<Row> {
         positions.map(|position| Row { sequence: 0, position, token: token(position), logits: true }).collect()
@@ -629,9 +630,7 @@ fn recurrent_layers_can_undo_rows_of_the_last_call() {
 #[test]
 fn windows_go_back_to_checkpoints_and_to_generated_rows_without_changing_a_bit() {
     let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack: true, mapped: false };
-    for (shape, kv) in [synth_shape::Shape::TinyGemma4, synth_shape::Shape::TinyGptOss]
-        .into_iter()
-        .zip([KvFormat::Q8_0, KvFormat::F16])
+    for (shape, kv) in [ModelShape::TinyGemma4, ModelShape::TinyGptOss].into_iter().zip([KvFormat::Q8_0, KvFormat::F16])
     {
         let weights = weights_of(synthetic(shape), loading);
         let flash = FlashAttention::Auto;

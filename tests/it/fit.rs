@@ -5,10 +5,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use monobloc::measure::Shape;
-use monobloc::measure::shape::Fill;
 use monobloc::models::gguf::TensorType;
 use monobloc::models::gguf::write::HeaderWriter;
+use monobloc::synth::Shape;
+use monobloc::synth::shape::Fill;
 use serde_json::Value;
 
 use crate::cli::{Project, Run};

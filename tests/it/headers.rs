@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use fastrand::Rng;
 use monobloc::base::Cancel;
-use monobloc::measure::{Quant, Recipe, Shape, synth};
+use monobloc::synth::{self, Quant, Recipe, Shape};
 
 use crate::cli::{Project, Run};
 use crate::models::smollm;

@@ -125,7 +125,7 @@ proptest! {
 /// Three random loads on a model with recurrent layers; each answer is compared with a solo run.
 #[test]
 fn a_recurrent_model_under_mixed_load_gives_the_tokens_of_solo_runs() {
-    let file = crate::engine::synthetic(monobloc::measure::Shape::TinyLfm2Moe);
+    let file = crate::engine::synthetic(monobloc::synth::Shape::TinyLfm2Moe);
     let solo = crate::engine::engine_with_chunk(file, 32);
     let shared = crate::engine::engine_with_chunk(file, 32);
     let runtime = runtime();

@@ -16,9 +16,9 @@ use monobloc::config::{Exact, FlashAttention};
 use monobloc::engine::Request;
 use monobloc::engine::pool::{Active, EngineMemory, Pool, PoolOptions, Progress};
 use monobloc::engine::prefix::PrefixStore;
-use monobloc::measure::{self, Quant, Recipe, Shape};
 use monobloc::models::dialect::Prompt;
 use monobloc::models::{Registry, Role};
+use monobloc::synth::{self, Quant, Recipe, Shape};
 
 use crate::clock::eventually;
 use crate::models::smollm;
@@ -32,7 +32,7 @@ impl World {
     pub fn new(manifest: &str) -> World {
         let world = World { dir: tempfile::tempdir().expect("a temporary folder") };
         for (name, shape) in [("a.gguf", Shape::TinyLfm2), ("b.gguf", Shape::TinyLfm2Moe)] {
-            let write = measure::write(
+            let write = synth::write(
                 &Recipe::new(shape, Quant::Q8_0, &smollm()),
                 &world.file(name),
                 &mut |_, _| (),

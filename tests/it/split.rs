@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use monobloc::budget::{Estimate, LoadSettings};
-use monobloc::measure::shape::Shape;
 use monobloc::models::gguf::{self, Header, Tensor};
+use monobloc::synth::Shape;
 
 use crate::engine::{engine_with_chunk, prose, run, synthetic};
 

@@ -1,10 +1,12 @@
 //! The measurements of `monobloc bench`, one file each, and the form of their figures.
 
+#[cfg(feature = "lab")]
 pub mod ab;
 pub mod bandwidth;
 mod bare;
 pub mod latency;
 pub mod memory;
+#[cfg(feature = "lab")]
 pub mod retrieval;
 pub mod slots;
 pub mod subject;

@@ -14,18 +14,15 @@ pub mod work;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::sync::Mutex;
 
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::jsonl;
+use super::rejecting::RejectingHost;
 use super::statistics::percentile;
-use crate::agent::{Deciding, Host, Toolkit};
-use crate::base::{StepId, lock};
-use crate::protocol::{Decision, Event, Proposal, ToolChoice};
-use crate::tools::policy::Policy;
+use crate::agent::Toolkit;
 use crate::tools::{Catalog, ToolSpec};
 
 /// One case of a tool suite or a plan suite.
@@ -92,36 +89,6 @@ impl Report {
         if let Some(talk) = self.talk {
             talk(&line());
         }
-    }
-}
-
-/// Host of an evaluation: records the choices of tools, drops all other events and rejects every
-/// call.
-#[derive(Default)]
-pub(super) struct RejectingHost {
-    policy: Policy,
-    choices: Mutex<Vec<ToolChoice>>,
-}
-
-impl RejectingHost {
-    fn choices(&self) -> Vec<ToolChoice> {
-        lock(&self.choices).clone()
-    }
-}
-
-impl Host for RejectingHost {
-    fn emit(&self, event: Event) {
-        if let Event::ToolChosen(choice) = event {
-            lock(&self.choices).push(choice);
-        }
-    }
-
-    fn approve<'a>(&'a self, _: StepId, _: &'a Proposal) -> Deciding<'a> {
-        Box::pin(async { Decision::Reject })
-    }
-
-    fn policy(&self) -> &Policy {
-        &self.policy
     }
 }
 

@@ -10,6 +10,7 @@ mod complete;
 mod config;
 mod connect;
 mod context;
+#[cfg(feature = "lab")]
 mod eval;
 mod fit;
 mod graph;
@@ -23,6 +24,7 @@ mod probe;
 mod search;
 mod serve;
 mod settings;
+#[cfg(feature = "lab")]
 mod synth;
 mod telemetry;
 mod undo;
@@ -78,7 +80,9 @@ enum Command {
     Context(context::Context),
     Models(models::Models),
     Complete(complete::Complete),
+    #[cfg(feature = "lab")]
     Synth(synth::Synth),
+    #[cfg(feature = "lab")]
     Eval(eval::Eval),
     Bench(bench::Bench),
     Fit(fit::Fit),
@@ -102,8 +106,12 @@ enum Command {
 
 impl Command {
     fn runs_models(&self) -> bool {
-        use Command::{Acp, Ask, Bench, Chat, Complete, Eval, Fit, Inspect, Serve};
-        matches!(self, Acp | Ask(_) | Inspect(_) | Chat(_) | Serve(_) | Complete(_) | Bench(_) | Eval(_) | Fit(_))
+        use Command::{Acp, Ask, Bench, Chat, Complete, Fit, Inspect, Serve};
+        #[cfg(feature = "lab")]
+        if matches!(self, Command::Eval(_)) {
+            return true;
+        }
+        matches!(self, Acp | Ask(_) | Inspect(_) | Chat(_) | Serve(_) | Complete(_) | Bench(_) | Fit(_))
     }
 }
 
@@ -226,7 +234,9 @@ fn run(cli: Cli, given: Given, settings: Settings, cancel: Cancel) -> Result<()>
         Command::Context(context) => context.run(&app),
         Command::Models(models) => runtime.block_on(models.run(&app)),
         Command::Complete(complete) => runtime.block_on(complete.run(&app)),
+        #[cfg(feature = "lab")]
         Command::Synth(synth) => synth.run(&app),
+        #[cfg(feature = "lab")]
         Command::Eval(eval) => runtime.block_on(eval.run(&app, &settings)),
         Command::Fit(fit) => fit.run(&app),
         Command::Bench(bench) => runtime.block_on(bench.run(&app)),

@@ -7,8 +7,8 @@ use clap::Args;
 use serde_json::json;
 
 use crate::app::App;
-use crate::measure::{self, Quant, Recipe, Shape};
 use crate::models::Role;
+use crate::synth::{self, Quant, Recipe, Shape};
 
 /// Write a GGUF with a known model's exact shape and random weights, to measure memory and time without the real
 /// weights
@@ -47,7 +47,7 @@ impl Synth {
         };
         let recipe = Recipe { shape, quant, vocabulary_of, tokens: self.tokens, hollow: self.hollow };
         let bar = super::bar("{bar:30} {bytes}/{total_bytes} {bytes_per_sec}");
-        let written = measure::write(
+        let written = synth::write(
             &recipe,
             &self.file,
             &mut |done, total| {

@@ -18,7 +18,8 @@ pub fn upward_paths(source: &Source) -> Vec<String> {
 
 /// Whether a file is of a crate that is a layer by itself, not a row of modules of the table.
 pub fn is_flat(path: &str) -> bool {
-    ["crates/base/", "crates/kernels/"].iter().any(|place| path.starts_with(place)) || !path.contains("src/")
+    ["crates/base/", "crates/kernels/", "crates/synth/"].iter().any(|place| path.starts_with(place))
+        || !path.contains("src/")
 }
 
 /// The module path of a file: `src/agent/pool.rs` gives agent, pool, and so does `crates/NAME/src/agent/pool.rs`; `src/lib.rs`

@@ -1,8 +1,10 @@
 //! `monobloc bench`: runs one measurement; each has its own file.
 
+#[cfg(feature = "lab")]
 mod ab;
 mod latency;
 mod memory;
+#[cfg(feature = "lab")]
 mod retrieval;
 mod slots;
 
@@ -28,7 +30,9 @@ enum Command {
     Memory(memory::Memory),
     Latency(latency::Latency),
     Slots(slots::Slots),
+    #[cfg(feature = "lab")]
     Retrieval(retrieval::Retrieval),
+    #[cfg(feature = "lab")]
     Ab(ab::Ab),
     #[command(hide = true)]
     MemoryChild(memory::MemoryChild),
@@ -40,7 +44,9 @@ impl Bench {
             Command::Memory(memory) => memory.run(app).await,
             Command::Latency(latency) => latency.run(app).await,
             Command::Slots(slots) => slots.run(app).await,
+            #[cfg(feature = "lab")]
             Command::Retrieval(retrieval) => retrieval.run(app),
+            #[cfg(feature = "lab")]
             Command::Ab(ab) => ab.run(app).await,
             Command::MemoryChild(child) => child.run(app).await,
         }

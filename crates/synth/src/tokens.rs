@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::models::gguf::Vocabulary;
+use monobloc_engine::models::gguf::Vocabulary;
 
 /// `enum llama_token_type`.
 const NORMAL: i32 = 1;

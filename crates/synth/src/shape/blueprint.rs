@@ -1,8 +1,8 @@
 //! The parts of a model file determined by a shape: the header's size keys, and the tensors.
 
-use super::super::quant::{Quant, kind};
-use crate::models::gguf::TensorType;
-use crate::models::gguf::write::HeaderWriter;
+use crate::quant::{Quant, kind};
+use monobloc_engine::models::gguf::TensorType;
+use monobloc_engine::models::gguf::write::HeaderWriter;
 
 /// `LLAMA_EXPERT_GATING_FUNC_TYPE_SIGMOID`; llama.cpp refuses an lfm2moe file without the key.
 pub(super) const GATING_SIGMOID: u64 = 2;

@@ -13,7 +13,7 @@ use std::str::FromStr;
 
 pub use blueprint::{Blueprint, Fill, Planned};
 
-use super::quant::named;
+use crate::quant::{UnknownName, named};
 
 /// A model whose shape can be written. The tiny ones are for tests: a few narrow layers, with all
 /// features of their architecture.
@@ -146,17 +146,17 @@ impl fmt::Display for Shape {
 }
 
 impl FromStr for Shape {
-    type Err = anyhow::Error;
+    type Err = UnknownName;
 
-    fn from_str(text: &str) -> anyhow::Result<Shape> {
+    fn from_str(text: &str) -> Result<Shape, UnknownName> {
         named(&NAMES, text)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::quant::{QUANTS, Quant};
     use super::*;
+    use crate::quant::{QUANTS, Quant};
 
     fn parameters(shape: &str) -> u64 {
         let shape: Shape = shape.parse().unwrap();

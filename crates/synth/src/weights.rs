@@ -2,8 +2,8 @@
 
 use half::f16;
 
-use super::quant::Quant;
-use super::shape::{Fill, Planned};
+use crate::quant::Quant;
+use crate::shape::{Fill, Planned};
 
 /// Blocks in a pool: 2^18 - 5, a prime, so that no two of 262,139 consecutive rows (of 2, 4, …
 /// blocks) start at the same offset. 4.7 MB at q4_0, 8.9 at q8_0, 14.2 at tq1_0, 17.3 at tq2_0.

@@ -3,10 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use anyhow::{Context as _, Result};
-
-use crate::base::OrBug;
-use crate::models::gguf::TensorType;
+use monobloc_base::OrBug;
+use monobloc_engine::models::gguf::TensorType;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quant {
@@ -52,18 +50,28 @@ impl fmt::Display for Quant {
 }
 
 impl FromStr for Quant {
-    type Err = anyhow::Error;
+    type Err = UnknownName;
 
-    fn from_str(text: &str) -> Result<Quant> {
+    fn from_str(text: &str) -> Result<Quant, UnknownName> {
         named(&QUANTS, text)
     }
 }
 
-/// The value called `text`, ignoring case; an error lists the existing names.
-pub fn named<T: Copy>(all: &[(T, &str)], text: &str) -> Result<T> {
-    let names = || all.iter().map(|(_, name)| *name).collect::<Vec<_>>().join(", ");
+/// The name of a shape or a quantisation that does not exist, with the existing ones.
+#[derive(Debug, thiserror::Error)]
+#[error("`{name}` is not one of {known}")]
+pub struct UnknownName {
+    name: String,
+    known: String,
+}
+
+/// The value called `text`, ignoring case.
+pub(crate) fn named<T: Copy>(all: &[(T, &str)], text: &str) -> Result<T, UnknownName> {
     let found = all.iter().find(|(_, name)| name.eq_ignore_ascii_case(text)).map(|(value, _)| *value);
-    found.with_context(|| format!("`{text}` is not one of {}", names()))
+    found.ok_or_else(|| {
+        let known: Vec<&str> = all.iter().map(|(_, name)| *name).collect();
+        UnknownName { name: text.to_owned(), known: known.join(", ") }
+    })
 }
 
 #[cfg(test)]

@@ -7,13 +7,13 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::quant::Quant;
-use super::shape::{Blueprint, Shape};
-use super::tokens::{self, Laid};
-use super::weights::Weights;
-use crate::base::{Bytes, Cancel};
-use crate::models::gguf::write::ALIGNMENT;
-use crate::models::gguf::{GgufError, vocabulary};
+use crate::quant::Quant;
+use crate::shape::{Blueprint, Shape};
+use crate::tokens::{self, Laid};
+use crate::weights::Weights;
+use monobloc_base::{Bytes, Cancel};
+use monobloc_engine::models::gguf::write::ALIGNMENT;
+use monobloc_engine::models::gguf::{GgufError, vocabulary};
 
 /// The file to write.
 #[derive(Clone, Debug)]
@@ -145,11 +145,11 @@ fn header(recipe: &Recipe, plan: &Blueprint, count: u64) -> Result<(Vec<u8>, u64
 
 #[cfg(test)]
 mod tests {
-    use super::super::shape::Planned;
     use super::*;
-    use crate::models::dialect;
-    use crate::models::gguf::inspect;
-    use crate::models::gguf::write::HeaderWriter;
+    use crate::shape::Planned;
+    use monobloc_engine::models::dialect;
+    use monobloc_engine::models::gguf::inspect;
+    use monobloc_engine::models::gguf::write::HeaderWriter;
 
     /// A folder with a GGUF that has a small byte-pair vocabulary, and that file's path.
     fn vocabulary_file() -> (tempfile::TempDir, PathBuf) {

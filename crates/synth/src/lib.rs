@@ -1,0 +1,13 @@
+//! Writes model files with the shape of known models and random weights.
+#![doc = include_str!("../README.md")]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
+
+mod quant;
+pub mod shape;
+mod tokens;
+mod weights;
+mod write;
+
+pub use quant::{Quant, UnknownName};
+pub use shape::Shape;
+pub use write::{Recipe, SynthError, write};
