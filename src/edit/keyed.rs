@@ -1,13 +1,14 @@
-//! Lists and changes entries of JSON and TOML files by their keys; everything else stays as it is written.
+//! Lists and changes entries of JSON, TOML and YAML files by their keys; everything else stays as it is written.
 
-use jsonc_parser::ParseOptions;
-use jsonc_parser::cst::{CstArray, CstInputValue, CstObject, CstRootNode};
+mod json;
+mod toml;
+mod yaml;
+
 use serde_json::Value;
-use toml_edit::{Array, DocumentMut, InlineTable, Item, TableLike};
 
 use super::paths;
 
-/// The path of an entry: its keys, outermost first.
+/// The path of an entry: its keys, outermost first. An element of a list in YAML has its index, counted from 0.
 pub type Keys = Vec<String>;
 
 /// A change of one entry.
@@ -31,12 +32,36 @@ pub enum Sort {
     Value,
 }
 
-/// All entries of a file, each behind the one that contains it. `None` if it is neither JSON nor TOML, cannot be read,
-/// or is not an object.
+#[derive(Clone, Copy)]
+enum Form {
+    Json,
+    Toml,
+    Yaml,
+}
+
+impl Form {
+    fn of(path: &str) -> Option<Form> {
+        match paths::ending(path) {
+            "json" => Some(Form::Json),
+            "toml" => Some(Form::Toml),
+            "yaml" | "yml" => Some(Form::Yaml),
+            _ => None,
+        }
+    }
+}
+
+/// All entries of a file, each behind the one that contains it. `None` if it has none of the three forms, cannot be read, or
+/// is not an object.
 pub fn entries(path: &str, text: &str) -> Option<Vec<(Keys, Sort)>> {
-    let all = read(path, text).filter(Value::is_object)?;
+    let form = Form::of(path)?;
+    let all = match form {
+        Form::Json => json::read(text),
+        Form::Toml => toml::read(text),
+        Form::Yaml => yaml::read(text),
+    };
+    let all = all.filter(Value::is_object)?;
     let mut found = Vec::new();
-    walk(&all, &mut Vec::new(), &mut |keys, value| {
+    walk(&all, matches!(form, Form::Yaml), &mut Vec::new(), &mut |keys, value| {
         let sort = match value {
             Value::Object(_) => Sort::Object,
             Value::Array(_) => Sort::List,
@@ -47,20 +72,17 @@ pub fn entries(path: &str, text: &str) -> Option<Vec<(Keys, Sort)>> {
     Some(found)
 }
 
-fn read(path: &str, text: &str) -> Option<Value> {
-    match paths::ending(path) {
-        "json" => CstRootNode::parse(text, &ParseOptions::default()).ok()?.to_serde_value(),
-        "toml" => toml::from_str(text).ok(),
-        _ => None,
-    }
-}
-
-/// Calls `look` with every entry at any depth and its keys.
-fn walk(value: &Value, keys: &mut Keys, look: &mut dyn FnMut(&Keys, &Value)) {
+/// Calls `look` with every entry at any depth and its keys; with `into_lists` also with those of objects in lists.
+fn walk(value: &Value, into_lists: bool, keys: &mut Keys, look: &mut dyn FnMut(&Keys, &Value)) {
     for (key, value) in value.as_object().into_iter().flatten() {
         keys.push(key.clone());
         look(keys, value);
-        walk(value, keys, look);
+        walk(value, into_lists, keys, look);
+        keys.pop();
+    }
+    for (at, value) in value.as_array().into_iter().flatten().enumerate().filter(|_| into_lists) {
+        keys.push(at.to_string());
+        walk(value, into_lists, keys, look);
         keys.pop();
     }
 }
@@ -70,7 +92,11 @@ fn walk(value: &Value, keys: &mut Keys, look: &mut dyn FnMut(&Keys, &Value)) {
 /// # Errors
 /// If an entry is missing, or is not of the kind that the change needs; the message names it.
 pub(super) fn changed(path: &str, text: &str, changes: &[Change]) -> Result<String, String> {
-    if path.ends_with(".toml") { in_toml(text, changes) } else { in_json(text, changes) }
+    match Form::of(path) {
+        Some(Form::Toml) => toml::changed(text, changes),
+        Some(Form::Yaml) => yaml::changed(text, changes),
+        Some(Form::Json) | None => json::changed(text, changes),
+    }
 }
 
 impl Change {
@@ -103,170 +129,6 @@ const HAS_ENTRIES: &str = "has entries of its own; name the one that changes, wi
 
 fn error(key: &str, what: &str) -> String {
     format!("`{key}` {what}")
-}
-
-fn in_json(text: &str, changes: &[Change]) -> Result<String, String> {
-    let root = CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| error.to_string())?;
-    let top = root.object_value().ok_or("the file has no entries")?;
-    for change in changes {
-        let (outer, key) = change.place()?;
-        let mut object: CstObject = top.clone();
-        for outer in outer {
-            let inner =
-                if change.creates() { object.object_value_or_create(outer) } else { object.object_value(outer) };
-            object = inner.ok_or_else(|| error(outer, NO_ENTRIES))?;
-        }
-        let list = || -> Result<CstArray, String> {
-            let entry = object.get(key).ok_or_else(|| error(key, NOT_THERE))?;
-            entry.array_value().ok_or_else(|| error(key, NO_LIST))
-        };
-        match (change, object.get(key)) {
-            (Change::Set(_, value), _) => set_in_json(&object, key, value)?,
-            (Change::Add(_, value), Some(_)) => {
-                let list = list()?;
-                if !list.elements().iter().any(|one| one.to_serde_value().as_ref() == Some(value)) {
-                    list.append(json_input(value));
-                }
-            }
-            (Change::Add(_, value), None) => {
-                drop(object.append(key, CstInputValue::Array(vec![json_input(value)])));
-            }
-            (Change::Drop(_, value), _) => {
-                let elements = list()?.elements();
-                let found = elements.into_iter().find(|one| one.to_serde_value().as_ref() == Some(value));
-                found.ok_or_else(|| format!("`{key}` has no {value}"))?.remove();
-            }
-            (Change::Remove(_), known) => known.ok_or_else(|| error(key, NOT_THERE))?.remove(),
-        }
-    }
-    Ok(root.to_string())
-}
-
-fn set_in_json(object: &CstObject, key: &str, value: &Value) -> Result<(), String> {
-    match (object.get(key), object.object_value(key), value) {
-        (_, Some(known), Value::Object(entries)) => {
-            for (key, value) in entries {
-                set_in_json(&known, key, value)?;
-            }
-        }
-        (_, Some(_), _) => return Err(error(key, HAS_ENTRIES)),
-        (Some(known), None, _) => known.set_value(json_input(value)),
-        (None, None, _) => drop(object.append(key, json_input(value))),
-    }
-    Ok(())
-}
-
-fn json_input(value: &Value) -> CstInputValue {
-    match value {
-        Value::Null => CstInputValue::Null,
-        Value::Bool(truth) => CstInputValue::Bool(*truth),
-        Value::Number(number) => CstInputValue::Number(number.to_string()),
-        Value::String(text) => CstInputValue::String(text.clone()),
-        Value::Array(all) => CstInputValue::Array(all.iter().map(json_input).collect()),
-        Value::Object(map) => {
-            CstInputValue::Object(map.iter().map(|(key, value)| (key.clone(), json_input(value))).collect())
-        }
-    }
-}
-
-fn in_toml(text: &str, changes: &[Change]) -> Result<String, String> {
-    let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.message().to_owned())?;
-    for change in changes {
-        let (outer, key) = change.place()?;
-        let mut table: &mut dyn TableLike = document.as_table_mut();
-        for outer in outer {
-            if change.creates() && !table.contains_key(outer) {
-                table.insert(outer, toml_edit::table());
-            }
-            table = table.get_mut(outer).and_then(Item::as_table_like_mut).ok_or_else(|| error(outer, NO_ENTRIES))?;
-        }
-        let known = table.get_mut(key);
-        match (change, known) {
-            (Change::Set(_, value), _) => set_in_toml(table, key, value)?,
-            (Change::Add(_, value), Some(known)) => {
-                let list = known.as_array_mut().ok_or_else(|| error(key, NO_LIST))?;
-                if place_in(list, value)?.is_some() {
-                    continue;
-                }
-                // In a list with one entry a line, the new entry gets its own line.
-                let last = list.iter().last().and_then(|last| last.decor().prefix()?.as_str().map(str::to_owned));
-                match last.filter(|prefix| prefix.contains('\n')) {
-                    Some(prefix) => list.push_formatted(toml_value(value)?.decorated(prefix, "")),
-                    None => list.push(toml_value(value)?),
-                }
-            }
-            (Change::Add(_, value), None) => {
-                let list: Array = [toml_value(value)?].into_iter().collect();
-                drop(table.insert(key, Item::Value(list.into())));
-            }
-            (Change::Drop(_, value), known) => {
-                let list =
-                    known.ok_or_else(|| error(key, NOT_THERE))?.as_array_mut().ok_or_else(|| error(key, NO_LIST))?;
-                let at = place_in(list, value)?.ok_or_else(|| format!("`{key}` has no {value}"))?;
-                list.remove(at);
-            }
-            (Change::Remove(_), known) => {
-                known.ok_or_else(|| error(key, NOT_THERE))?;
-                table.remove(key);
-            }
-        }
-    }
-    Ok(document.to_string())
-}
-
-/// Sets an entry of a TOML table. The white space and comments around an old value stay.
-fn set_in_toml(table: &mut dyn TableLike, key: &str, value: &Value) -> Result<(), String> {
-    match (table.get_mut(key), value) {
-        (Some(known), Value::Object(entries)) if known.is_table_like() => {
-            let inner = known.as_table_like_mut().ok_or_else(|| error(key, NO_ENTRIES))?;
-            for (key, value) in entries {
-                set_in_toml(inner, key, value)?;
-            }
-            // The space before `}` was behind the value that was the last one.
-            if let Some(inline) = known.as_inline_table_mut() {
-                inline.fmt();
-            }
-        }
-        (Some(known), _) => {
-            let known = known.as_value_mut().filter(|known| !known.is_inline_table());
-            let known = known.ok_or_else(|| error(key, HAS_ENTRIES))?;
-            let decor = known.decor().clone();
-            *known = toml_value(value)?;
-            *known.decor_mut() = decor;
-        }
-        (None, _) => drop(table.insert(key, Item::Value(toml_value(value)?))),
-    }
-    Ok(())
-}
-
-/// The position of a value in a TOML list.
-fn place_in(list: &Array, value: &Value) -> Result<Option<usize>, String> {
-    let wanted = toml_value(value)?.to_string();
-    Ok(list.iter().position(|one| one.to_string().trim() == wanted.trim()))
-}
-
-fn toml_value(value: &Value) -> Result<toml_edit::Value, String> {
-    Ok(match value {
-        Value::Null => return Err("TOML has no null".to_owned()),
-        Value::Bool(truth) => (*truth).into(),
-        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
-            (Some(whole), _) => whole.into(),
-            (None, Some(part)) => part.into(),
-            _ => return Err(format!("{number} is too large for TOML")),
-        },
-        Value::String(text) => text.as_str().into(),
-        Value::Array(all) => {
-            let all: Result<Array, String> = all.iter().map(toml_value).collect();
-            all?.into()
-        }
-        Value::Object(map) => {
-            let mut table = InlineTable::new();
-            for (key, value) in map {
-                table.insert(key, toml_value(value)?);
-            }
-            table.into()
-        }
-    })
 }
 
 #[cfg(test)]

@@ -102,8 +102,10 @@ pub const DOORS: &[(&str, &[&str])] = &[
     ("hf_hub", &["crates/engine/src/models/"]),
     ("memmap2", &["crates/engine/src/models/gguf.rs", "crates/index/src/embed/"]),
     ("minijinja*", &["crates/engine/src/models/dialect/template.rs"]),
-    ("jsonc_parser", &["src/edit/keyed.rs"]),
-    ("toml_edit", &["src/edit/keyed.rs", "crates/engine/src/models/role_table.rs"]),
+    ("jsonc_parser", &["src/edit/keyed/json.rs"]),
+    ("yamlpat*", &["src/edit/keyed/yaml.rs"]),
+    ("yaml_serde", &["src/edit/keyed/yaml.rs"]),
+    ("toml_edit", &["src/edit/keyed/toml.rs", "crates/engine/src/models/role_table.rs"]),
 ];
 
 /// Crates that the program itself must use, not only its tests.

@@ -1,4 +1,4 @@
-//! Changes entries of JSON and TOML files: the model says which keys get which values, code writes them.
+//! Changes entries of JSON, TOML and YAML files: the model says which keys get which values, code writes them.
 
 use serde_json::{Deserializer, Value};
 
@@ -94,11 +94,11 @@ fn accepted(answer: &str, entries: &[(Keys, Sort)], request: &str) -> (Vec<Chang
     (changes, refused)
 }
 
-/// Completes the path of a change that has only its last key, if exactly one entry has that key.
+/// Completes the path of a change that has only its last keys, if exactly one entry has them.
 fn placed(mut change: Change, entries: &[(Keys, Sort)]) -> Change {
     let keys = change.keys_mut();
-    if keys.len() == 1 && !entries.iter().any(|(known, _)| known == keys) {
-        let mut same = entries.iter().filter(|(known, _)| known.last() == keys.last());
+    if !entries.iter().any(|(known, _)| known == keys) {
+        let mut same = entries.iter().filter(|(known, _)| known.ends_with(keys));
         if let (Some((known, _)), None) = (same.next(), same.next()) {
             keys.clone_from(known);
         }
