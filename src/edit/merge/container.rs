@@ -1,4 +1,5 @@
-//! Merges parts into one container (a file, a class): parts that it has are replaced, others are added.
+//! Merges parts into one container (a file, a class): existing parts are replaced, new ones are
+//! added.
 
 use super::place::{Place, same_name};
 use super::{Job, MergeError, Scope};
@@ -62,7 +63,7 @@ impl<'a> Job<'a> {
                 ([_, ..], _) if is_impl => inside(self.matching_impl(&here, news, at)),
                 ([], _) | ([_], [_]) if scope.is_none() => {
                     if again.len() > 1 && new.variant.is_empty() && new.sort != Sort::Test {
-                        // Written more than once: the last one counts.
+                        // Of several with the same name, the last one counts.
                         Target::Skip
                     } else {
                         self.meant(new)?.map_or(Target::New, Target::Old)
@@ -81,8 +82,8 @@ impl<'a> Job<'a> {
         Ok(targets.into_iter().map(|target| target.unwrap_or(Target::Skip)).collect())
     }
 
-    /// Targets of parts with one name, if the file has several or several are written. Equal parts are paired first,
-    /// the others by their order or by the hinted line.
+    /// The targets of parts with the same name, if the file has several or several are written.
+    /// Equal parts are paired first, the others by their order or by the hinted line.
     fn paired(
         &self,
         scope: Scope<'a>,
@@ -146,8 +147,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Whether old entries that the written list lacks stay: it is an export list, has a mark, has all old entries, or
-    /// the old one has functions.
+    /// Whether entries that are missing from the written list are kept: it is an export list, has a
+    /// mark, or contains all old entries, or the old list contains functions.
     fn keeps_entries(&self, old: &Part, new: &Part) -> bool {
         let body = new.body.clone().map_or("", |body| &self.new[body]);
         let has_functions = old.members.iter().any(|member| member.sort == Sort::Function);
@@ -170,7 +171,8 @@ impl<'a> Job<'a> {
         self.scope(Some(old), &old.members, &new.members)
     }
 
-    /// Replaces the head of a class only if the new one has all words of the old one and more.
+    /// Replaces the head of a class only if the new one has all words of the old one and additional
+    /// ones.
     fn header(&mut self, scope: Scope, old: &Part, new: &Part) {
         let (Some(old_body), Some(new_body)) = (&old.body, &new.body) else { return };
         let was = self.old[old.core.start..old_body.start].to_owned();
@@ -205,8 +207,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The old `impl` block that `news[at]` means: the one with the same head; of several, the one at the same position
-    /// among them.
+    /// The old `impl` block that `news[at]` stands for: the one with the same head or, of several,
+    /// the one at the same position among them.
     fn matching_impl(&self, blocks: &[&'a Part], news: &[Part], at: usize) -> &'a Part {
         let line = head(&news[at], self.new);
         let same: Vec<&'a Part> = blocks.iter().copied().filter(|block| head(block, self.old) == line).collect();
@@ -216,7 +218,8 @@ impl<'a> Job<'a> {
         same[if all == same.len() { earlier } else { 0 }]
     }
 
-    /// Merges a written `impl` into one block of its type: one that has a written member, else the hinted one.
+    /// Merges a written `impl` into one block of its type: one that has a written member, else the
+    /// hinted one.
     fn merge_impl(&mut self, place: &Place<'a>, new: &Part) -> Result<(), MergeError> {
         let beside: &'a [Part] = place.around.last().map_or(self.old_items, |part| part.members.as_slice());
         let line = head(place.part, self.old);
@@ -235,7 +238,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// The head of a part, all that is before its body, without white space.
+/// The head of a part (everything before its body) without white space.
 fn head(part: &Part, text: &str) -> String {
     let end = part.body.as_ref().map_or(part.core.end, |body| body.start);
     text[part.core.start..end].split_whitespace().collect()

@@ -6,7 +6,8 @@ use crate::edit::text::{Piece, indent_at};
 use crate::index::parts::{Imported, Part, Sort};
 
 impl<'a> Job<'a> {
-    /// Adds the imports above the written code, if the code uses them; all of them if nothing but imports was written.
+    /// Adds those imports above the written code that the code uses, or all of them if only imports
+    /// were written.
     pub fn imports(&mut self, news: &[Part]) {
         let only_imports = news.iter().all(|new| new.sort == Sort::Import);
         let code: Vec<&str> =
@@ -15,8 +16,8 @@ impl<'a> Job<'a> {
         self.import_all(None, self.old_items, news, (!only_imports).then_some(code.as_str()));
     }
 
-    /// Adds what `news` import into `scope`; if `code` is given, only what it uses. Names that join a statement come
-    /// first, since new statements are put behind it.
+    /// Adds the imports of `news` to `scope`; if `code` is given, only those that it uses. Names
+    /// that join an existing statement are added first, since new statements are put after it.
     pub fn import_all(&mut self, scope: Scope<'a>, olds: &'a [Part], news: &[Part], code: Option<&str>) {
         for joins in [true, false] {
             for new in news.iter().filter(|new| new.sort == Sort::Import) {
@@ -25,8 +26,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Adds the missing names of one import: to an existing statement if `joins`, else as new statements; nothing in
-    /// the other case.
+    /// Adds the missing names of one import. If `joins`, only those that can join an existing
+    /// statement; otherwise only those that need a new one.
     fn import(&mut self, scope: Scope<'a>, olds: &'a [Part], new: &Part, code: Option<&str>, joins: bool) {
         let missing: Vec<&Imported> = new
             .imports
@@ -58,7 +59,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Whether the file imports the same name already, or binds its local name otherwise.
+    /// Whether the file already imports the same name, or binds the local name to something else.
     fn has_import(&self, olds: &[Part], one: &Imported) -> bool {
         let same = |other: &Imported| {
             (other.source == one.source && other.name == one.name && other.local == one.local)
@@ -68,12 +69,12 @@ impl<'a> Job<'a> {
             old.is_definition() && old.name == one.local && old.owner.is_none() && !old.variant.starts_with("impl")
         });
         let imported = |parts: &[Part]| parts.iter().any(|part| part.imports.iter().any(same));
-        // `use super::*` and other star imports may be in a module inside the file.
+        // Star imports such as `use super::*` may be in a module inside the file.
         let nested = one.source.starts_with("super") || one.name == "*";
         defined || imported(olds) || (nested && !self.places(|part| part.imports.iter().any(same)).is_empty())
     }
 
-    /// Whether `code` may use an import. In Rust this is not checked: always true.
+    /// Whether `code` may use an import. Always true in Rust, where this cannot be checked by name.
     fn is_used(&self, one: &Imported, code: &str) -> bool {
         let name = one.local.split('.').next().unwrap_or_default();
         let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
@@ -102,7 +103,7 @@ impl<'a> Job<'a> {
         self.edits.push(Piece { range: last.bytes.end..last.bytes.end, new });
     }
 
-    /// A statement for one name of `new`, in the style in which `new` is written.
+    /// A statement that imports one name of `new`, in the style of `new`.
     fn statement_of(&self, new: &Part, one: &Imported) -> String {
         let (text, source) = (&self.new[one.bytes.clone()], &one.source);
         let core = &self.new[new.core.clone()];
@@ -147,7 +148,8 @@ impl<'a> Job<'a> {
         };
         let base =
             scope.map(|scope| indent_at(self.old, scope.core.start).to_owned() + &self.unit.text()).unwrap_or_default();
-        // Of several imports above the first definition, only the first is set off.
+        // Of several imports added above the first definition, only the first is preceded by empty
+        // lines.
         let gap = if self.has_new_import && matches!(anchor, Anchor::After(part) if part.sort != Sort::Import) {
             0
         } else {

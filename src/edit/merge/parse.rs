@@ -1,4 +1,5 @@
-//! Parses what a model wrote, even methods without their class and code with a brace too many.
+//! Parses code that a model wrote, including methods without their class and code with an extra
+//! closing brace.
 
 use crate::index::parts::{Part, Parts, Sort, parts};
 
@@ -7,15 +8,16 @@ use crate::edit::check::new_fault;
 use crate::edit::indent::{Unit, dedented, unit_of};
 use crate::edit::text::nth_line;
 
-/// Maximum number of lone closing braces that are left out, one at a time, to make an answer parse.
+/// Maximum number of lone closing braces that are tried without, one at a time, until an answer
+/// parses.
 const BRACES_MAX: usize = 12;
 /// The text written by the model, with its parts.
 pub struct Written {
     pub text: String,
-    /// Its lines as they were written, with all of their leading white space.
+    /// Its lines as written, with all of their leading white space.
     pub own: Vec<String>,
     pub items: Vec<Part>,
-    /// Strings of several lines, whose leading white space has a meaning.
+    /// Strings that span several lines; their leading white space is significant.
     pub texts: Vec<std::ops::Range<usize>>,
 }
 
@@ -34,7 +36,8 @@ pub fn read(path: &str, language: &str, written: &str, before: (&str, &Parts)) -
     if found.items.is_empty() { Err(MergeError::NothingChanged) } else { Ok(found) }
 }
 
-/// The text without carriage returns and common white space, and its lines before that white space was removed.
+/// The text without carriage returns and common white space, and its lines before that white space
+/// was removed.
 fn cleaned(written: &str, unit: Unit) -> (String, Vec<String>) {
     let text = written.trim_start_matches('\u{feff}').replace("\r\n", "\n");
     let text = text.trim_end();
@@ -44,10 +47,10 @@ fn cleaned(written: &str, unit: Unit) -> (String, Vec<String>) {
     (cleaned.trim_end().to_owned() + "\n", text.lines().skip(above).map(str::to_owned).collect())
 }
 
-/// Text put around methods or entries that are written without their class or object.
+/// Code put around methods or entries that are written without their class or object.
 const SHELLS: [(&str, &str); 2] = [("class Shell {\n", "\n}"), ("const shell = {\n", "\n};")];
 
-/// Parses what was written in other ways: as members of a class or object, without a brace too many.
+/// Parses the text in other ways: as members of a class or object, or without an extra brace.
 fn repaired(path: &str, language: &str, text: &str) -> Option<Written> {
     let is_script = matches!(language, "javascript" | "jsx" | "typescript" | "tsx");
     let in_shells = || SHELLS.iter().filter(|_| is_script).find_map(|shell| in_shell(path, text, shell));
@@ -59,7 +62,8 @@ fn found_in(text: String, found: Parts) -> Written {
     Written { text, own, items: found.items, texts: found.texts }
 }
 
-/// Parses methods without their class inside a made-up one; imports above them stay outside.
+/// Parses methods that are written without their class by putting a class around them; imports
+/// above them stay outside.
 fn in_shell(path: &str, text: &str, (open, close): &(&str, &str)) -> Option<Written> {
     let is_import = |line: &&str| line.starts_with("import ") || line.contains("= require(") || line.trim().is_empty();
     let imports = text.lines().take_while(is_import).map(|line| line.len() + 1).sum::<usize>().min(text.len());
@@ -73,7 +77,8 @@ fn in_shell(path: &str, text: &str, (open, close): &(&str, &str)) -> Option<Writ
     Some(found_in(text, Parts { items, ..found }))
 }
 
-/// Parses the text without one line that is only a closing brace: a class was closed early, or a brace is too many.
+/// Parses the text without one line that is only a closing brace, in case a class was closed early
+/// or there is one brace too many.
 fn without_a_brace(path: &str, text: &str, script: bool) -> Option<Written> {
     let lines: Vec<&str> = text.lines().collect();
     let lone = (0..lines.len()).rev().filter(|at| matches!(lines[*at].trim(), "}" | "};" | "})" | "});"));

@@ -1,4 +1,4 @@
-//! Finds the definition of a file that a written one is meant to replace.
+//! Finds the definition of a file that a written definition should replace.
 
 use super::{Job, MergeError};
 use crate::edit::text::line_of;
@@ -17,7 +17,7 @@ impl<'p> Place<'p> {
         self.around.iter().rev().copied().find(|part| !part.name.is_empty())
     }
 
-    /// Whether it is a member of a class or object, not of a function or of the file.
+    /// Whether it is a member of a class or object, rather than of a function or of the file.
     pub fn is_member(&self) -> bool {
         self.part.owner.as_ref().is_some_and(|owner| !owner.contains("exports"))
             || self
@@ -39,7 +39,7 @@ pub fn same_name(a: &Part, b: &Part) -> bool {
 }
 
 impl<'a> Job<'a> {
-    /// Every old part that is `wanted`, at any depth.
+    /// Every old part, at any depth, for which `wanted` is true.
     pub fn places(&self, wanted: impl Fn(&Part) -> bool) -> Vec<Place<'a>> {
         let mut found = Vec::new();
         for item in self.old_items {
@@ -55,7 +55,8 @@ impl<'a> Job<'a> {
         found
     }
 
-    /// The old part that a part written outside any class replaces; hints decide between several of one name.
+    /// The old part that is replaced by a part written outside any class; hints decide between
+    /// several of the same name.
     pub fn meant(&self, new: &Part) -> Result<Option<Place<'a>>, MergeError> {
         let mut places = self.places(|part| part.is_definition() && same_name(part, new));
         places.retain(|place| self.may_be(place, new));
@@ -78,7 +79,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Keeps only places that fulfil `keep`, if there are any.
+    /// Removes the places for which `keep` is false, unless that would remove all.
     fn narrow(&self, places: &mut Vec<Place<'a>>, keep: impl Fn(&Place<'a>) -> bool) {
         if places.iter().any(&keep) {
             places.retain(keep);
@@ -98,13 +99,13 @@ impl<'a> Job<'a> {
         let at_top = place.around.iter().all(|part| is_module(part));
         match (new.sort, place.part.sort) {
             (Sort::Class | Sort::Record | Sort::Test, _) => true,
-            // A function without receiver and a method do not replace each other.
+            // A function without a receiver and a method do not replace each other.
             (Sort::Function, Sort::Function) if explicit_receiver => place.part.has_receiver == new.has_receiver,
-            // `name = () => …` is written like a member of a class.
+            // `name = () => …` has the same form as a member of a class.
             (Sort::Function, Sort::Function) if new.value.is_some() && place.is_member() => {
                 self.new[new.core.clone()].starts_with(&new.name)
             }
-            // In JavaScript a function replaces a method only if it is written as one.
+            // In JavaScript, a function replaces a method only if it is written as a method.
             (Sort::Function, _) => new.has_receiver && !explicit_receiver || !place.is_member(),
             (Sort::Value, Sort::Value) => at_top || new.has_receiver || self.language == "python" && place.is_member(),
             _ => at_top || new.has_receiver,
