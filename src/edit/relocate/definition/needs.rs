@@ -180,8 +180,8 @@ fn bring(work: &mut Move, statement: &Statement, name: usize) -> Result<(), Move
     Ok(())
 }
 
-/// Copies Rust imports that are used without being named: traits, whose methods are called, and star
-/// imports of other crates.
+/// Copies Rust imports that are used without being named: traits, whose methods are called, and
+/// star imports of other crates.
 fn without_names(work: &mut Move, statements: &[Statement]) -> Result<(), MoveError> {
     let (view, text) = (work.view, work.old());
     for statement in statements.iter().filter(|statement| statement.is_plain) {

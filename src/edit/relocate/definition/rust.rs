@@ -87,7 +87,7 @@ pub fn paths_inside(work: &mut Move) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// Imports the definition into the old file, which still uses it: only into its inline module if all
+/// Imports the definition into the old file, which still uses it, or into its inline module if all
 /// uses are there. The root of a library re-exports a public definition.
 pub fn import_what_is_left(work: &mut Move) -> Result<(), MoveError> {
     let (view, line) = (work.view, import(work));
