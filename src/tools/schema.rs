@@ -1,9 +1,9 @@
-//! Makes a JSON schema self-contained by replacing references with the schemas that they refer to, so
-//! that it can be embedded in another text.
+//! Makes a JSON schema self-contained by replacing references with the schemas that they refer to,
+//! so that it can be embedded in another text.
 //!
 //! `{"properties": {"at": {"$ref": "#/$defs/Place"}}, "$defs": {"Place": {…}}}` becomes
-//! `{"properties": {"at": {…}}}`. A recursive schema stays a reference, `#/$defs/NAME` from the root.
-//! A reference without a target allows any value.
+//! `{"properties": {"at": {…}}}`. A recursive schema stays a reference, `#/$defs/NAME` from the
+//! root. A reference without a target allows any value.
 
 use std::collections::HashMap;
 

@@ -14,7 +14,7 @@ const SCHEMA_MAX_BYTES: usize = 64 << 10;
 pub(super) const SCHEMA_MAX_DEPTH: usize = 16;
 const PARAMETERS_MAX: usize = 128;
 
-/// Type names of programming languages, and those of JSON Schema for the same types.
+/// Type names of JSON Schema, each with the names of programming languages for the same type.
 const TYPE_NAMES: [(&str, &str); 7] = [
     ("object", "dict map hashmap"),
     ("number", "float double decimal"),

@@ -1,4 +1,4 @@
-//! Sends MCP messages to a server at a URL: rmcp's streamable HTTP on our own HTTP client, with limits.
+//! Sends MCP messages to a server at a URL: rmcp's streamable HTTP on our own HTTP client, bounded.
 //!
 //! A message is sent by POST; its answer is one JSON text, or a stream of events that ends with it.
 //! A second stream, opened by GET, carries messages that the server sends unprompted, and the rest

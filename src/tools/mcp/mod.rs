@@ -2,9 +2,9 @@
 //! configured as child processes or by URL.
 //!
 //! Servers are not trusted. Their hints about tools never spare the user a question, and their
-//! schemas, results and output are bounded. A child process runs in the sandbox like a command, with
-//! deadlines, and its process group ends with the session. Nothing is sent to a URL before the user
-//! has consented to it once, and no sandbox limits its effects.
+//! schemas, results and output are bounded. A child process runs in the sandbox like a command,
+//! with deadlines, and its process group ends with the session. Nothing is sent to a URL before the
+//! user has consented to it once, and no sandbox limits its effects.
 
 mod bounded;
 mod connection;
