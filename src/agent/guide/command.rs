@@ -120,7 +120,7 @@ fn tests_of_places(job: Job<'_>) -> Option<Result<String, String>> {
     let text = &job.step.text;
     let mut named = agent::named(job.scene.toolkit, text);
     let mut rest = named::masked(text, &named.iter().collect::<Vec<_>>());
-    // A folder of one word, such as `examples`, does not look like a path.
+    // A folder of one word, `examples`, does not look like a path.
     if let Some(found) = FOLDER.captures(text).filter(|found| named.is_empty() && job.root().join(&found[1]).is_dir()) {
         let (range, said) = (found.get(0)?.range(), found[1].to_owned());
         rest = text[..range.start].to_owned();

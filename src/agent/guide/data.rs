@@ -83,8 +83,7 @@ pub async fn change(
     }))
 }
 
-/// Splits the changes of an answer into those that the request supports and the reasons why the
-/// others are refused.
+/// The changes of an answer that have a word of the request, and why the others are refused.
 fn accepted(answer: &str, entries: &[(Keys, Sort)], request: &str) -> (Vec<Change>, Vec<String>) {
     let (mut changes, mut refused) = (Vec::new(), Vec::new());
     for change in read(answer).into_iter().map(|change| placed(change, entries)) {
@@ -108,8 +107,7 @@ fn placed(mut change: Change, entries: &[(Keys, Sort)]) -> Change {
     change
 }
 
-/// The reason why a change is refused: it has no word of the request, it removes or replaces
-/// entries that the request keeps, or it replaces a whole list.
+/// Why a change is refused: it has no word of the request, it removes or replaces what the request leaves, or it replaces a whole list.
 fn refusal(change: &Change, entries: &[(Keys, Sort)], request: &str) -> Option<String> {
     let asked = &words::content(request);
     let key = change.keys().join(BELOW);
@@ -118,7 +116,7 @@ fn refusal(change: &Change, entries: &[(Keys, Sort)], request: &str) -> Option<S
     let names_key = !words::content(last).is_disjoint(asked);
     let stays = match change {
         Change::Remove(_) | Change::Drop(..) => !kind::asks_to_remove_or_replace(request),
-        // `add X` does not change the value of an existing entry unless the entry is named.
+        // `add X` gives no existing entry another value, unless it is named.
         Change::Set(..) if is_known => !names_key,
         // A file name in the request is not a key.
         Change::Set(..) => is_file_name(last) && grounding::is_backed(request, last),

@@ -150,7 +150,7 @@ enum View {
     Unclear,
 }
 
-/// The verdict on a change, from the outputs of a program `before` and after it (`now`).
+/// The verdict on a change of the outputs of a program `before` and after it (`now`).
 fn view(is_new: bool, before: Option<&Gave>, now: Option<&Gave>, request: &str) -> View {
     const ERRORS: &str = "\
         raise raises throw throws error errors exception exceptions fail fails reject rejects refuse refuses forbid \

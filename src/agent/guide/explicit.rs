@@ -157,7 +157,7 @@ struct Wanted<'a> {
     text: &'a str,
     is_removal: bool,
     substitution: Option<Substitution>,
-    /// The edit that raises the version of the project, as a request.
+    /// The edit that raises the version of the project, in words.
     bump: Option<String>,
     /// The symbols that a removal names.
     may_go: Vec<String>,

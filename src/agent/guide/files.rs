@@ -35,7 +35,7 @@ pub struct Files {
     to_describe: Vec<String>,
     /// The request and the step.
     pub asked: Asked,
-    /// Only the step if the request has several, else both.
+    /// The step alone if the request has several, else both.
     pub told: Asked,
     /// The request asks to remove something.
     may_remove: bool,

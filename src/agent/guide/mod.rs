@@ -224,7 +224,7 @@ async fn by_kind(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
     }
     if let Some(reading) = spelled::reading(job.scene.toolkit, job.step) {
         let read = execute::called(job.scene, job.step, reading, evidence).await?;
-        // A question about an unreadable file has no answer.
+        // A question about a file that cannot be read has no answer.
         if read.failed {
             return Ok(read);
         }
@@ -248,13 +248,12 @@ async fn by_kind(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
     Ok(done)
 }
 
-/// Whether a text without a question mark says which value, text or name is replaced by which.
+/// Whether a text without a question mark says which value, text or name replaces which.
 pub fn says_what_becomes_what(text: &str) -> bool {
     !text.contains('?') && (substitution::of(text).is_some() || substitution::of_names(text).is_some())
 }
 
-/// Carries out without a model the renames, moves or edits from one value to another that the step
-/// spells out.
+/// Carries out the renames and moves, or the edit from one value to another, that the step spells out, without a model.
 pub async fn spelled_out(job: Job<'_>, evidence: &mut Evidence) -> Result<Change, TurnError> {
     let Some(steps) = renames::all(&job.step.text) else { return explicit::change(job, evidence).await };
     let mut all = Done::default();
@@ -328,7 +327,7 @@ async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Menti
     if purpose == Purpose::Change && mentions.adds_tests && !in_code_file {
         verify::add_test_file(job, &mut mentions);
     }
-    // For a question without names (`tell me who uses it`) the whole request is the query.
+    // A question that names nothing (`tell me who uses it`) is searched for with the whole request.
     let query = if is_about_request { scene.request } else { text };
     let vector = scene.toolkit.vector(query).await;
     let limits = Guided::of(Pace::of(scene.toolkit, &job.model().await?));

@@ -44,7 +44,7 @@ pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Stri
     Ok(evidence.entries().last().map(|entry| tell(job.scene.host, &told(&line, entry, job))))
 }
 
-/// Whether a question asks for the present result of tests, not when or why they would fail.
+/// Whether a question asks how tests end now, not when or why they would.
 fn asks_for_now(text: &str) -> bool {
     let has = |list: &str| kind::has_word(text, list);
     (has("many which do does are is all") || has(kind::COMMANDS)) && !has("why how's when if would warum")

@@ -289,7 +289,7 @@ pub fn doubts_tests(asked: &str) -> bool {
     DOUBTS.is_match(asked) && !keeps_tests(asked)
 }
 
-/// Whether a request says that the tests must stay as they are.
+/// Whether a request says that the tests are to stay as they are.
 pub fn keeps_tests(asked: &str) -> bool {
     static KEEPS: LazyLock<Regex> = LazyLock::new(|| {
         let change = r"(?:touch|chang|edit|modif|alter|adjust|adapt|updat|rewrit|delet|remov|weaken)\w*";

@@ -104,7 +104,7 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Ended, TurnError> {
     let lessons = lessons.unwrap_or_default();
     let files = parts.iter().map(|part| part.paths.len()).sum();
     let items = checklist.texts().count();
-    // A mere question needs no checklist.
+    // A mere question makes no checklist.
     let orders = items > 0 || kind::of(parts) != request::Kind::Ask;
     let is_large = with_checklist
         && toolkit.mode == Mode::Agent

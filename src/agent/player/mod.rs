@@ -158,7 +158,8 @@ impl Toolkit {
     }
 
     /// Asks greedily for an answer in the form of the query. If the engine cannot enforce the form,
-    /// asks for free text with the query's own sampling. Also returns whether the form was enforced.
+    /// asks for free text with the query's own sampling. Also returns whether the form was
+    /// enforced.
     pub async fn ask_inside(
         &self,
         player: &Player,

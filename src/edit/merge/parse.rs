@@ -47,7 +47,7 @@ fn cleaned(written: &str, unit: Unit) -> (String, Vec<String>) {
     (cleaned.trim_end().to_owned() + "\n", text.lines().skip(above).map(str::to_owned).collect())
 }
 
-/// Code put around methods or entries that are written without their class or object.
+/// Text put around methods or entries that are written without their class or object.
 const SHELLS: [(&str, &str); 2] = [("class Shell {\n", "\n}"), ("const shell = {\n", "\n};")];
 
 /// Parses the text in other ways: as members of a class or object, or without an extra brace.
@@ -62,8 +62,7 @@ fn found_in(text: String, found: Parts) -> Written {
     Written { text, own, items: found.items, texts: found.texts }
 }
 
-/// Parses methods that are written without their class by putting a class around them; imports
-/// above them stay outside.
+/// Parses methods without their class inside a made-up one; imports above them stay outside.
 fn in_shell(path: &str, text: &str, (open, close): &(&str, &str)) -> Option<Written> {
     let is_import = |line: &&str| line.starts_with("import ") || line.contains("= require(") || line.trim().is_empty();
     let imports = text.lines().take_while(is_import).map(|line| line.len() + 1).sum::<usize>().min(text.len());
@@ -77,8 +76,7 @@ fn in_shell(path: &str, text: &str, (open, close): &(&str, &str)) -> Option<Writ
     Some(found_in(text, Parts { items, ..found }))
 }
 
-/// Parses the text without one line that is only a closing brace, in case a class was closed early
-/// or there is one brace too many.
+/// Parses the text without one line that is only a closing brace: a class was closed early, or a brace is too many.
 fn without_a_brace(path: &str, text: &str, script: bool) -> Option<Written> {
     let lines: Vec<&str> = text.lines().collect();
     let lone = (0..lines.len()).rev().filter(|at| matches!(lines[*at].trim(), "}" | "};" | "})" | "});"));

@@ -53,7 +53,7 @@ impl Rounds<'_> {
     ) -> Result<Option<Outcome>, TurnError> {
         let wrong = verify::examples_or_calls(self.job, &mut self.files, evidence).await?;
         let Some(wrong) = wrong else { return Ok(None) };
-        // For a reported mistake, small changes have already been tried.
+        // For a reported mistake, small changes were tried before.
         let may_mend = attempt.round == 0 && !kind::is_report(&self.files.asked.text) && !wrong.is_vague;
         if may_mend
             && let Some(mended) =

@@ -89,14 +89,14 @@ pub(super) fn decided(job: Job<'_>, order: &Order<'_>, files: &Files, choices: &
     given
 }
 
-/// Maximum number of items that the model may name in the first round. For a report it is one,
-/// because a 1.5B model that may name more changes correct code.
+/// Maximum number of items that the model may name in the first round: one for a report, because a 1.5B model that may name more changes
+/// correct code.
 pub(super) fn items_max(mentions: &Mentions, asked: &Asked) -> usize {
     let is_of_one = !mentions.adds && mentions.new_names.is_empty() && mentions.symbols.len() < 2;
     if is_of_one && kind::is_report(&asked.text) { 1 } else { Guided::ITEMS }
 }
 
-/// Whether the change may belong in a list or constant that the named definitions use.
+/// Whether the change may belong into a list or constant that the named definitions use.
 pub(super) fn may_be_data(order: &Order<'_>, asked: &Asked) -> bool {
     let Order { mentions, command, .. } = order;
     command.is_none() && !kind::is_report(&asked.text) && !mentions.adds && mentions.new_names.is_empty()
