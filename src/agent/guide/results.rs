@@ -50,7 +50,7 @@ fn asks_for_now(text: &str) -> bool {
     (has("many which do does are is all") || has(kind::COMMANDS)) && !has("why how's when if would warum")
 }
 
-/// Describes the output of a command: its counts, or its last lines if it has none.
+/// The output of a command in words: its counts, or its last lines if it has none.
 fn told(line: &str, entry: &Entry, job: Job<'_>) -> String {
     let output = &entry.outcome.text;
     let line = words::shorten(line, 90);

@@ -1,5 +1,4 @@
-//! Merges parts into one container (a file, a class): existing parts are replaced, new ones are
-//! added.
+//! Merges parts into one container (a file, a class): parts that it has are replaced, others are added.
 
 use super::place::{Place, same_name};
 use super::{Job, MergeError, Scope};
@@ -63,7 +62,7 @@ impl<'a> Job<'a> {
                 ([_, ..], _) if is_impl => inside(self.matching_impl(&here, news, at)),
                 ([], _) | ([_], [_]) if scope.is_none() => {
                     if again.len() > 1 && new.variant.is_empty() && new.sort != Sort::Test {
-                        // Of several with the same name, the last one counts.
+                        // Written more than once: the last one counts.
                         Target::Skip
                     } else {
                         self.meant(new)?.map_or(Target::New, Target::Old)
@@ -82,8 +81,8 @@ impl<'a> Job<'a> {
         Ok(targets.into_iter().map(|target| target.unwrap_or(Target::Skip)).collect())
     }
 
-    /// The targets of parts with the same name, if the file has several or several are written.
-    /// Equal parts are paired first, the others by their order or by the hinted line.
+    /// Targets of parts with one name, if the file has several or several are written. Equal parts are paired first,
+    /// the others by their order or by the hinted line.
     fn paired(
         &self,
         scope: Scope<'a>,
@@ -238,7 +237,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// The head of a part (everything before its body) without white space.
+/// The head of a part, all that is before its body, without white space.
 fn head(part: &Part, text: &str) -> String {
     let end = part.body.as_ref().map_or(part.core.end, |body| body.start);
     text[part.core.start..end].split_whitespace().collect()

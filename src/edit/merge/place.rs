@@ -1,4 +1,4 @@
-//! Finds the definition of a file that a written definition should replace.
+//! Finds the definition of a file that a written one is meant to replace.
 
 use super::{Job, MergeError};
 use crate::edit::text::line_of;
@@ -17,7 +17,7 @@ impl<'p> Place<'p> {
         self.around.iter().rev().copied().find(|part| !part.name.is_empty())
     }
 
-    /// Whether it is a member of a class or object, rather than of a function or of the file.
+    /// Whether it is a member of a class or object, not of a function or of the file.
     pub fn is_member(&self) -> bool {
         self.part.owner.as_ref().is_some_and(|owner| !owner.contains("exports"))
             || self
@@ -55,8 +55,7 @@ impl<'a> Job<'a> {
         found
     }
 
-    /// The old part that is replaced by a part written outside any class; hints decide between
-    /// several of the same name.
+    /// The old part that a part written outside any class replaces; hints decide between several of one name.
     pub fn meant(&self, new: &Part) -> Result<Option<Place<'a>>, MergeError> {
         let mut places = self.places(|part| part.is_definition() && same_name(part, new));
         places.retain(|place| self.may_be(place, new));
@@ -79,7 +78,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Removes the places for which `keep` is false, unless that would remove all.
+    /// Keeps only places that fulfil `keep`, if there are any.
     fn narrow(&self, places: &mut Vec<Place<'a>>, keep: impl Fn(&Place<'a>) -> bool) {
         if places.iter().any(&keep) {
             places.retain(keep);
