@@ -36,8 +36,8 @@ impl Unit {
     }
 }
 
-/// The most frequent indentation step of lines after an opening brace, bracket or colon; `None` if
-/// there are no such lines.
+/// The most frequent step by which lines behind an opening brace, bracket or colon are indented; `None` if there are
+/// none.
 pub fn unit_of(text: &str) -> Option<Unit> {
     let mut counts: HashMap<Unit, usize> = HashMap::new();
     let mut last: Option<&str> = None;

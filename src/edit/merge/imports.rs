@@ -6,8 +6,7 @@ use crate::edit::text::{Piece, indent_at};
 use crate::index::parts::{Imported, Part, Sort};
 
 impl<'a> Job<'a> {
-    /// Adds those imports above the written code that the code uses, or all of them if only imports
-    /// were written.
+    /// Adds the imports above the written code, if the code uses them; all of them if nothing but imports was written.
     pub fn imports(&mut self, news: &[Part]) {
         let only_imports = news.iter().all(|new| new.sort == Sort::Import);
         let code: Vec<&str> =
@@ -69,12 +68,12 @@ impl<'a> Job<'a> {
             old.is_definition() && old.name == one.local && old.owner.is_none() && !old.variant.starts_with("impl")
         });
         let imported = |parts: &[Part]| parts.iter().any(|part| part.imports.iter().any(same));
-        // Star imports such as `use super::*` may be in a module inside the file.
+        // `use super::*` and other star imports may be in a module inside the file.
         let nested = one.source.starts_with("super") || one.name == "*";
         defined || imported(olds) || (nested && !self.places(|part| part.imports.iter().any(same)).is_empty())
     }
 
-    /// Whether `code` may use an import. Always true in Rust, where this cannot be checked by name.
+    /// Whether `code` may use an import. In Rust this is not checked: always true.
     fn is_used(&self, one: &Imported, code: &str) -> bool {
         let name = one.local.split('.').next().unwrap_or_default();
         let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';

@@ -214,8 +214,7 @@ pub(super) fn unknown_path(index: &Index, path: &str) -> Result<String, String> 
     Ok(format!("{path} is not in the index{near}; find_files finds paths"))
 }
 
-/// The indexed paths with the file name of `path`, nearest first, else the paths most similar to
-/// it.
+/// The indexed paths with the file name nearest to that of `path`, else the most similar paths.
 pub(in crate::tools) fn similar_paths(index: &Index, path: &str) -> Result<Vec<String>, String> {
     let paths = index.paths().map_err(said)?;
     let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
