@@ -5,10 +5,10 @@ use std::ops::Range;
 use super::text::own_lines;
 use crate::index::parts;
 
-/// Removes the only definition of that name, and the blank lines after it.
+/// `text` without the one definition of that name; the blank lines behind it go with it.
 ///
 /// # Errors
-/// No definition or several definitions have that name, or it shares a line with other code.
+/// If no definition has that name, if several have, or if it shares a line with something else.
 pub fn definition(path: &str, text: &str, name: &str) -> Result<String, String> {
     let spans = parts::definitions(path, text);
     let mut named = spans.iter().filter(|span| span.name == name);
@@ -18,14 +18,14 @@ pub fn definition(path: &str, text: &str, name: &str) -> Result<String, String> 
     }
 }
 
-/// Removes the definition named `what` or, if there is none, the statement `what`.
+/// `text` without the definition named `what` or, if there is none, without the statement `what`.
 ///
 /// # Errors
-/// Like [`definition`].
+/// As [`definition`].
 pub(super) fn definition_or_statement(path: &str, text: &str, what: &str) -> Result<String, String> {
     let is_defined = parts::definitions(path, text).iter().any(|span| span.name == what);
     let places: Vec<Range<usize>> = text.match_indices(what).map(|(at, _)| at..at + what.len()).collect();
-    // `f()` may also be part of other statements.
+    // `f()` may also be a part of other statements.
     let whole = places.iter().find(|bytes| own_lines(text, bytes).is_some());
     match whole.or(places.first()).filter(|_| !is_defined) {
         Some(bytes) => without(path, text, what, bytes),

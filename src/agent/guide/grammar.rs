@@ -37,7 +37,7 @@ pub fn of_code(item: &Item, text: &str, body: Body) -> String {
     let fence = fence_of(&item.path);
     // Lines above a head: decorators, and outside Python also attributes and comments.
     let above = if language_of(&item.path) == "python" { "@" } else { "([@#\\/]| \\*)" };
-    // Imports as the file writes them.
+    // Imports in the form that the file uses.
     let import = match language_of(&item.path) {
         "python" => "(import|from) [^\\n`]*",
         "rust" => "use [^\\n`]*",
@@ -68,7 +68,7 @@ pub fn of_code(item: &Item, text: &str, body: Body) -> String {
     )
 }
 
-/// A line of code that contains no fence, as a regular expression.
+/// A line of code without a fence in it, as a regular expression.
 const LINE: &str = "([^`\\n]|`[^`\\n]|``[^`\\n])*`{0,2}";
 
 /// Like [`LINE`], but not beginning with three quotation marks.

@@ -43,7 +43,7 @@ pub(super) fn named(file: &Shown, all_statements: bool) -> Vec<Item> {
         fits && reached
     };
     let mut found: Vec<&Span> = spans.iter().filter(is_offered).collect();
-    // Of several definitions with the same name, such as overloads, the longest is offered.
+    // Of several definitions with one name, as overloads are, the longest is offered.
     found.sort_by_key(|span| (!is_shown(span), std::cmp::Reverse(length(span))));
     found.truncate(NAMES_MAX);
     let item = |name: String, what: What| Item { path: file.path.clone(), name, what };
