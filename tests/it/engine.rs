@@ -1,5 +1,4 @@
-//! The engine with real models: slots do not affect each other's tokens, prefixes are reused,
-//! dropped streams stop.
+//! The engine with real models: independent slots, reused prefixes, dropped streams.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -80,8 +79,7 @@ pub async fn run(engine: &Engine, text: &str, tokens: usize) -> Output {
     engine.generate(request(engine, text, tokens)).expect("accepted").collect().await.expect("finishes")
 }
 
-/// A model that was not trained to think and has no marks for thoughts in its vocabulary never ends
-/// a thought that the prompt has opened.
+/// A model without training or marks for thoughts never ends a thought that the prompt opened.
 #[tokio::test]
 async fn a_real_model_thinks_as_many_tokens_as_it_may_and_then_answers() {
     let engine = engine(&smollm(), 1, KvFormat::F16);
@@ -282,9 +280,8 @@ async fn a_kept_prefix_changes_no_token() {
     reuse_is_exact(&gemma()).await;
 }
 
-/// After a few prompts the engine has determined whether calls may be split on this machine. Then
-/// it reuses longer prefixes and interrupts chunks for other requests, and every token is still
-/// that of a cold run.
+/// A few prompts show whether calls may be split on this machine. If so, longer prefixes are reused
+/// and chunks interrupted for other requests; every token is still that of a cold run.
 async fn split_calls_change_no_token(file: &Path, kv: KvFormat) {
     let shape =
         Shape { slots: 2, context: 2048, kv, flash: FlashAttention::Auto, threads: 2, chunk: 256, exact: Exact::Auto };
@@ -566,8 +563,7 @@ async fn a_dropped_prompt_ends_in_the_middle_of_a_chunk() {
     assert!(after.tally.queue_ms < 1500, "{:?}", after.tally);
 }
 
-/// Repetitive texts, parts of which are guessed, give the same tokens in every run and beside other
-/// requests.
+/// Repetitive texts, partly guessed, give the same tokens in every run and beside other requests.
 #[tokio::test]
 async fn guessed_tokens_do_not_depend_on_other_requests() {
     let file = smollm();
