@@ -18,7 +18,7 @@ use crate::remote::{self, Ask, Piece, Remote, Switch};
 
 /// Maximum number of tokens of a thought, if no setting gives one.
 const THOUGHT_MAX: usize = 4_096;
-/// The fraction of the context, as its denominator, that such a thought may fill.
+/// Such a thought may fill one part in this many of the context.
 const THOUGHT_SHARE: usize = 4;
 /// Number of tokens of the marks around a message.
 const MARKS: usize = 8;

@@ -11,9 +11,9 @@ use crate::edit::testing::quoted;
 const WRONG: &str = " gives ";
 
 /// A shell command that runs `examples` of a function in the file `path`; `None` for other
-/// languages. It prints one line for each example with a wrong result, and then fails. A result
-/// equal to the present one that the request states also counts as wrong, even if it is written
-/// like the expected one, as `'1'` and `1` are.
+/// languages. It prints one line for each example with a wrong result, and then fails. If the
+/// request states the present result, that result counts as wrong even if it prints like the
+/// expected one, as `'1'` and `1` do.
 pub fn command(path: &str, examples: &[Example]) -> Option<String> {
     match ending(path) {
         "py" => Some(format!("PYTHONPATH=.:src python3 -c {}", quoted(&python(path, examples)?))),

@@ -45,7 +45,8 @@ pub(crate) fn split<'t>(files: &[&'t str]) -> Vec<(&'t str, &'t str)> {
     files.iter().map(|file| file.split_once(": ").unwrap()).collect()
 }
 
-/// A text before or after a change: `«a|b»` stands for `a` before and `b` after it, `«a»` for `a` and for `to`.
+/// A text before or after a change: `«a|b»` is `a` before and `b` after it; `«a»` is `a` before and
+/// `to` after it.
 pub(crate) fn version(marked: &str, is_after: bool, to: &str) -> String {
     let mut parts = marked.split('«');
     let begin = parts.next().unwrap_or_default().to_owned();

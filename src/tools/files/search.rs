@@ -29,7 +29,7 @@ const LINE_MAX_CHARS: usize = 300;
 const NAMED_MAX: usize = 40;
 /// Minimum number of lines shown of a file before the next file.
 const LINES_EACH_MIN: usize = 3;
-/// The fraction of the result, as its denominator, that is reserved for counts and notes.
+/// One part in this many of a result is reserved for counts and notes.
 const NOTES_SHARE: usize = 4;
 const NOTES_BYTES_MIN: usize = 300;
 
