@@ -198,7 +198,7 @@ fn beside(mut written: Map<String, Value>, inner: Value) -> Value {
     }
 }
 
-/// Merges the parts of `allOf` into the schema, unless a key occurs twice with different values.
+/// Merges the parts of `allOf` into the schema, unless two values of a key may conflict.
 fn merged(schema: Map<String, Value>) -> Value {
     let Some(Value::Array(all)) = schema.get("allOf") else { return Value::Object(schema) };
     let mut whole = schema.clone();

@@ -21,7 +21,7 @@ const PHASES: &str = include_str!("../prompts/phases.md");
 const RECOVERY: &str = include_str!("../prompts/recovery.md");
 const NUDGE: &str = "Context gathering complete. Now proceed with execution using write_file or replace_in_file.";
 const NUDGE_QUESTION: &str = "Context gathering complete. Now answer the question from what was found.";
-/// Added to a result when the model has only read twice in a row.
+/// Added to a result after two consecutive iterations in which the model only read.
 pub const HINT: &str = "You've gathered context. Consider proceeding to execution.";
 /// The advice to the model after a call that was cut.
 pub const IN_PARTS: &str =

@@ -1,5 +1,5 @@
-//! Makes changes that a request spells out, without a model: replacing values, texts and names,
-//! removals, exports.
+//! Makes changes that a request spells out, without a model: replacements of values, texts and
+//! names, removals, exports.
 
 mod rewrite;
 

@@ -113,7 +113,7 @@ fn missing_folders(file: &Inside) -> Vec<PathBuf> {
     above.take_while(|folder| fs::symlink_metadata(folder).is_err()).map(PathBuf::from).collect()
 }
 
-/// Removes those of these folders that are empty.
+/// Removes these folders in order, up to the first one that is not empty.
 fn remove_empty(folders: &[PathBuf]) {
     let _ = folders.iter().try_for_each(fs::remove_dir);
 }

@@ -29,7 +29,7 @@ use crate::tools::spec::ToolSpec;
 const STARTS_MAX: usize = 4;
 const WINDOW: Duration = Duration::from_secs(600);
 
-/// Maximum number of times that the timeout of a call is extended if the server reports progress.
+/// Maximum number of timeouts that a call may last, if the server reports progress in each.
 const PROGRESS_MAX: u32 = 10;
 
 /// Maximum age of a tool list; an older one is requested again before planning.
