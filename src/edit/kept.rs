@@ -175,8 +175,8 @@ fn other_error(was: &str, now: &str, asked: &Asked) -> Option<String> {
     (!asked.contains(&[&come.to_lowercase()])).then(|| format!("raises `{come}` instead of `{gone}`"))
 }
 
-/// Unlike [`super::is_comment`], which is used to rank places, this does not take code like `*count
-/// += 1` for a comment.
+/// Unlike [`super::is_comment`], which is used to rank places, this does not take code like
+/// `*count += 1` for a comment.
 fn is_comment(line: &str) -> bool {
     let bare = line.trim_start();
     ["#", "//", "/*", "*/", "* "].iter().any(|mark| bare.starts_with(mark)) && !bare.starts_with("#[")

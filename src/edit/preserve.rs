@@ -13,8 +13,8 @@ const KEPT_LINES_MIN: usize = 10;
 const LESS: &[&str] =
     &["simpl", "refactor", "short", "rewrit", "reduc", "instead", "replac", "verein", "kürz", "réécri", "упрост"];
 
-/// Returns `new` with all names of the export or import list `old`, such as `export { a, b } from
-/// './c'`, unless names may be removed.
+/// Returns `new` with all names of the export or import list `old`, such as
+/// `export { a, b } from './c'`, unless names may be removed.
 pub fn with_names(old: &str, new: &str, may_remove: bool) -> String {
     static_regex!(LIST = r"^((?:export|import)\s+(?:type\s+)?)\{([^}]*)\}(.*)$");
     let (Some(was), Some(is)) = (LIST.captures(old.trim()), LIST.captures(new.trim())) else { return new.to_owned() };

@@ -108,8 +108,8 @@ pub fn clearly_meant(all: &[&str], task: &str) -> Option<usize> {
     }
 }
 
-/// The passage that `task` names by its heading: `in the install section`, `under "Usage"`, `the
-/// section on limits`.
+/// The passage that `task` names by its heading: `in the install section`, `under "Usage"`,
+/// `the section on limits`.
 pub fn called(all: &[Passage], task: &str) -> Option<usize> {
     const BEFORE: &[&str] = &["section", "under", "heading", "abschnitt", "unter", "sección", "rubrique"];
     const BETWEEN: &[&str] =

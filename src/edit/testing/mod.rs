@@ -60,8 +60,9 @@ pub fn of(root: &Path) -> Checks {
     of_files(root, crate::index::files_of(root), &python::imports_pytest)
 }
 
-/// Like [`of`], for known `paths`, which must be all files of the project. `imports_pytest(root,
-/// python)` says whether that Python has pytest; it is called only if tests need pytest.
+/// Like [`of`], for known `paths`, which must be all files of the project.
+/// `imports_pytest(root, python)` says whether that Python has pytest; it is called only if tests
+/// need pytest.
 pub fn of_files(root: &Path, paths: Vec<String>, imports_pytest: &dyn Fn(&Path, &str) -> bool) -> Checks {
     let files = Files { root, paths };
     let mut notes = Vec::new();

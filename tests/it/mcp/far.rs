@@ -14,8 +14,8 @@ use futures_util::stream::{self, StreamExt as _};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-/// The requests that the server received, one per line: `POST tools/call session=s1
-/// version=2025-06-18 key=- last=-`.
+/// The requests that the server received, one per line:
+/// `POST tools/call session=s1 version=2025-06-18 key=- last=-`.
 type Log = Arc<Mutex<Vec<String>>>;
 
 pub struct Far {

@@ -47,8 +47,8 @@ pub(super) async fn change(
     write(job, target, evidence).await.map(Some)
 }
 
-/// The definition whose docstring a text mentions: `the docstring of Store`, `Store.add's
-/// docstring`.
+/// The definition whose docstring a text mentions: `the docstring of Store`,
+/// `Store.add's docstring`.
 fn owner(text: &str) -> Option<&str> {
     static OWNER: LazyLock<Regex> = LazyLock::new(|| {
         let (docs, kinds) =

@@ -74,9 +74,9 @@ fn swapped(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
 }
 
 /// `the text 'a' should be 'b'`, `'b' instead of 'a'`: replaces a string literal in the named
-/// files, else in those that define the named symbols, else in all. A template (`'${flag}' not
-/// given`) is found by the line with the most words of the old text. Empty if the step asks for no
-/// such change, or if too many places contain the text.
+/// files, else in those that define the named symbols, else in all. A template
+/// (`'${flag}' not given`) is found by the line with the most words of the old text. Empty if the
+/// step asks for no such change, or if too many places contain the text.
 fn reworded(job: Job<'_>, mentions: &Mentions) -> Vec<Rewrite> {
     let Some(wanted) = substitution::of(&job.step.text).filter(|one| one.is_quoted) else { return Vec::new() };
     let paths = paths_meant(job, mentions);
