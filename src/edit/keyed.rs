@@ -1,4 +1,4 @@
-//! Lists and changes entries of JSON and TOML files by their keys; everything else stays as it is written.
+//! Lists and changes entries of JSON and TOML files by their keys; all other text stays unchanged.
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstObject, CstRootNode};
@@ -13,11 +13,12 @@ pub type Keys = Vec<String>;
 /// A change of one entry.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// Sets the entry. An object is merged into one that is there.
+    /// Sets the entry. An object is merged into an existing one.
     Set(Keys, Value),
-    /// Adds the value at the end of a list that does not have it; a missing list is created.
+    /// Adds the value to the end of a list unless the list already has it; a missing list is
+    /// created.
     Add(Keys, Value),
-    /// Takes the value out of a list.
+    /// Removes the value from a list.
     Drop(Keys, Value),
     Remove(Keys),
 }
@@ -31,8 +32,8 @@ pub enum Sort {
     Value,
 }
 
-/// All entries of a file, each behind the one that contains it. `None` if it is neither JSON nor TOML, cannot be read,
-/// or is not an object.
+/// All entries of a file, each after the one that contains it. `None` if the file is neither JSON
+/// nor TOML, does not parse, or is not an object.
 pub fn entries(path: &str, text: &str) -> Option<Vec<(Keys, Sort)>> {
     let all = read(path, text).filter(Value::is_object)?;
     let mut found = Vec::new();
@@ -65,10 +66,10 @@ fn walk(value: &Value, keys: &mut Keys, look: &mut dyn FnMut(&Keys, &Value)) {
     }
 }
 
-/// `text` after these changes, made one after the other.
+/// Makes the changes one after the other and returns the new text.
 ///
 /// # Errors
-/// If an entry is missing, or is not of the kind that the change needs; the message names it.
+/// An entry is missing, or is not of the kind that the change needs; the message names it.
 pub(super) fn changed(path: &str, text: &str, changes: &[Change]) -> Result<String, String> {
     if path.ends_with(".toml") { in_toml(text, changes) } else { in_json(text, changes) }
 }
@@ -222,7 +223,7 @@ fn set_in_toml(table: &mut dyn TableLike, key: &str, value: &Value) -> Result<()
             for (key, value) in entries {
                 set_in_toml(inner, key, value)?;
             }
-            // The space before `}` was behind the value that was the last one.
+            // The space before `}` belonged to the value that used to be last.
             if let Some(inline) = known.as_inline_table_mut() {
                 inline.fmt();
             }

@@ -52,8 +52,8 @@ pub const LAYERS: &[(&str, &str)] = &[
     ("lib", ""),
 ];
 
-/// The files, or folders if they end in `/`, in which an outside crate may be used. A `*` stands for any ending of a
-/// name.
+/// The files, or folders if they end in `/`, in which an outside crate may be used. A `*` stands
+/// for the rest of a name.
 pub const DOORS: &[(&str, &[&str])] = &[
     ("llama_cpp_*", &["crates/engine/src/engine/llama.rs", "crates/engine/src/engine/llama/"]),
     ("rayon", &["crates/engine/src/engine/worker/"]),

@@ -1,4 +1,4 @@
-//! Tests of the module above: each kind of edit, and what holds of all.
+//! Tests of each kind of edit, and of laws that hold for all of them.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -53,8 +53,8 @@ fn every_kind_of_edit_gives_the_new_text_or_says_what_does_not_fit() {
     assert!(matches!(apply("a", "", &Edit::Whole(&large)), Err(Mismatch::TooLarge { .. })));
 }
 
-/// The shortest passages of whole lines of `old` and `new` outside of which these are equal, such that the first is in
-/// `old` once; `None` if there are none.
+/// The shortest passages of whole lines that contain all differences between `old` and `new`, such
+/// that the first occurs once in `old`; `None` if there are none.
 fn difference(old: &str, new: &str) -> Option<(String, String)> {
     let [was, is] = [old, new].map(|text| text.split_inclusive('\n').collect::<Vec<_>>());
     let first = was.iter().zip(&is).take_while(|(a, b)| a == b).count();
