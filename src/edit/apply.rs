@@ -1,4 +1,5 @@
-//! The one way to change the text of a file: an [`Edit`] and the old text give the new text, or a [`Mismatch`] that says what to give instead.
+//! Changes the text of a file: [`apply`] makes the new text from an [`Edit`] and the old text, or
+//! returns a [`Mismatch`] that says how to correct the edit.
 
 mod indents;
 mod nearest;
@@ -14,45 +15,48 @@ use crate::index::parts;
 pub use nearest::Nearest;
 pub use passage::Several;
 
-/// Largest text of a file that is changed, in bytes.
+/// Maximum size, in bytes, of a file whose text may be changed.
 pub const WRITE_MAX_BYTES: usize = 1 << 20;
 /// Maximum number of names that a message lists.
 const NAMED_MAX: usize = 12;
 
-/// A change of the text of one file. White space at the ends of lines, line ends and the byte order mark of what an edit does not name stay.
+/// A change to the text of one file. Text that the edit does not name keeps its trailing white
+/// space, line ends and byte order mark.
 #[derive(Clone, Debug)]
 pub enum Edit<'a> {
-    /// The file gets this text, whether it is there yet or not.
+    /// Gives the file this text, whether or not it exists yet.
     Whole(&'a str),
-    /// Passages become others: pairs of the old and the new one, all found in the text as it is, and replaced together.
+    /// Replaces passages, given as pairs of old and new text. All are looked up in the unchanged
+    /// text and then replaced together.
     Replace { passages: Vec<(&'a str, &'a str)>, several: Several },
-    /// A statement becomes another one: the only one on lines of its own, or the only passage with its text.
+    /// Replaces one statement: the only match on lines of its own, or else the only match.
     Statement { old: &'a str, new: &'a str },
-    /// Definitions, imports and statements become those of `code` that have the same names; new ones go next to their siblings. If `name` is
-    /// given (`f`, `Class.f`), the code has to define it.
+    /// Replaces the definitions, imports and statements that have the same names as those in
+    /// `code`, and adds new ones next to their siblings. If `name` is given (`f`, `Class.f`),
+    /// `code` must define it.
     Definition { name: Option<&'a str>, code: &'a str, hints: Hints },
-    /// The definition of this name goes, or the statement with this text.
+    /// Removes the definition with this name, or the statement with this text.
     Remove(&'a str),
-    /// Entries of a JSON or TOML file change by their keys, one after the other.
+    /// Changes entries of a JSON or TOML file by their keys, in this order.
     Entries(&'a [keyed::Change]),
-    /// A definition of the file `from` is exported, in the form that the file already uses.
+    /// Exports a definition of the file `from`, in the form that the file already uses.
     Export { name: &'a str, from: &'a str },
 }
 
 impl<'a> Edit<'a> {
-    /// A passage that is in the text once becomes another one.
+    /// Replaces a passage that occurs exactly once.
     pub fn replace(old: &'a str, new: &'a str) -> Edit<'a> {
         Edit::Replace { passages: vec![(old, new)], several: Several::Never }
     }
 }
 
-/// The text after an edit.
+/// The result of an edit.
 #[derive(Clone, Debug, Default)]
 pub struct Applied {
     pub text: String,
-    /// Deviations that were tolerated, and changes beside the named definition; a line each.
+    /// Tolerated deviations, and changes outside the named definition, one per line.
     pub notes: Vec<String>,
-    /// The definitions that changed or are new, for [`Edit::Definition`].
+    /// For [`Edit::Definition`]: the definitions that were changed or added.
     pub changed: Vec<merge::Change>,
 }
 
@@ -62,15 +66,16 @@ impl From<String> for Applied {
     }
 }
 
-/// Why an edit does not fit a text; nothing changes then. The message is for the model that made the edit.
+/// The reason why an edit does not fit a text, which then stays unchanged. The message is for the
+/// model that made the edit.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Mismatch {
     #[error("`old` is blank; give the passage that is to be replaced, as it stands in the file")]
     Blank,
-    /// The old passage is not there. The nearest lines are those that share most words with it.
+    /// The old passage was not found. `nearest` are the lines that share the most words with it.
     #[error("{}", nearest::said(path, nearest.as_ref()))]
     Missing { path: String, nearest: Option<Nearest> },
-    /// The old passage is in several places, which begin on these lines.
+    /// The old passage occurs several times, starting on these lines.
     #[error("{}", passage::said(path, lines, *is_offered))]
     Several { path: String, lines: Vec<usize>, is_offered: bool },
     #[error("`old` begins or ends inside a number at line {line} of {path}; give the whole number")]
@@ -91,7 +96,7 @@ pub enum Mismatch {
     NoExport { path: String, name: String },
     #[error(transparent)]
     Merge(#[from] MergeError),
-    /// An entry or a definition is not there, or not of the kind that the edit needs.
+    /// An entry or definition does not exist, or is not of the kind that the edit needs.
     #[error("{0}")]
     Unclear(String),
 }
@@ -102,10 +107,10 @@ impl From<Mismatch> for String {
     }
 }
 
-/// The text of the file `path`, which is `old` now, after `edit`.
+/// Applies `edit` to `old`, the current text of the file `path`.
 ///
 /// # Errors
-/// The part of the edit that does not fit the text, and what to give instead.
+/// The part of the edit that does not fit the text, and how to correct it.
 pub fn apply(path: &str, old: &str, edit: &Edit<'_>) -> Result<Applied, Mismatch> {
     let applied: Applied = match edit {
         Edit::Whole(text) => line_ends::kept(old, text).into(),
@@ -151,7 +156,7 @@ fn replaced(path: &str, old: &str, passages: &[(&str, &str)], several: Several) 
     Ok(Applied { text, notes, ..Applied::default() })
 }
 
-/// The text with the new passages, each with the number of its edit, in their places.
+/// Puts the new passages, each with the number of its edit, into the text.
 fn joined(path: &str, source: &Source<'_>, mut places: Vec<(usize, Piece)>) -> Result<String, Mismatch> {
     places.sort_by_key(|(_, place)| (place.range.start, place.range.end));
     places.dedup_by(|(_, a), (_, b)| a == b);

@@ -1,7 +1,8 @@
-//! Finds problems of a changed file: syntax errors, lost or duplicate definitions, unfinished code, undefined names.
+//! Finds problems of a changed file: syntax errors, lost or duplicate definitions, unfinished code,
+//! undefined names.
 //!
-//! Each problem is worded for the model that wrote the change. A false alarm costs more than a miss, so unsure cases
-//! are not reported.
+//! Each message is written for the model that made the change. A false alarm costs more than a
+//! miss, so doubtful cases are not reported.
 
 mod lost;
 mod undefined;
@@ -27,8 +28,8 @@ struct Pair<'a> {
     after_parts: Vec<Part>,
 }
 
-/// Problems of `after` that `before` did not have, at most `PROBLEMS_MAX`. `asked` are names that the request allows to
-/// vanish; `known` says whether the project defines a name anywhere.
+/// The problems of `after` that `before` did not have, at most `PROBLEMS_MAX`. The request allows
+/// the names in `asked` to vanish; `known` says whether the project defines a name.
 pub fn problems(path: &str, before: &str, after: &str, asked: &[String], known: &dyn Fn(&str) -> bool) -> Vec<String> {
     let (before, after) = (Source::new(before).text, Source::new(after).text);
     if let Some(found) = unreadable(path, &before, &after) {
@@ -57,8 +58,8 @@ pub fn problems(path: &str, before: &str, after: &str, asked: &[String], known: 
     found
 }
 
-/// The parse error of a JSON or TOML file. `None` if it parses, if the old text did not parse either, or for other
-/// files.
+/// The parse error of a JSON or TOML file. `None` if it parses, if the old text did not parse
+/// either, or if the file is of another type.
 fn unreadable(path: &str, before: &str, after: &str) -> Option<String> {
     let read = |text: &str| -> Result<(), (usize, String)> {
         match ending(path) {

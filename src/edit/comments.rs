@@ -2,23 +2,23 @@
 
 use crate::language::Asked;
 
-/// Whether code has `value` outside of comments and docstrings.
+/// Whether code contains `value` outside comments and docstrings.
 pub fn has_in_code(code: &str, value: &str) -> bool {
     code_lines(code).any(|line| line.contains(value))
 }
 
-/// Whether code has the name `name` outside of comments and docstrings.
+/// Whether code contains the name `name` outside comments and docstrings.
 pub fn has_word_in_code(code: &str, name: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     code_lines(code).any(|line| line.split(|c| !is_word(c)).any(|word| word == name))
 }
 
-/// The words of code without comments and docstrings.
+/// The words of the code, without those of comments and docstrings.
 pub fn without_words(code: &str) -> Vec<&str> {
     code_lines(code).flat_map(str::split_whitespace).collect()
 }
 
-/// Whether a request is about comments or documentation, so that these may be all that changes.
+/// Whether a request is about comments or documentation, so that a change may be limited to these.
 pub fn speaks_of_words(asked: &Asked) -> bool {
     asked.contains(&[
         "doc",

@@ -23,9 +23,11 @@ pub struct Example {
     pub call: String,
     /// The result as the request writes it: a literal, a bare word, or the name of an error.
     pub expected: String,
-    /// `expected` is the wrong result that the call returns now; any other result is right.
+    /// Whether `expected` is the wrong result that the call returns now; then any other result is
+    /// right.
     pub is_wrong: bool,
-    /// The result that the request says the call has now, where another one is expected.
+    /// The result that the call returns now according to the request, if a different one is
+    /// expected.
     pub now: Option<String>,
 }
 
@@ -33,21 +35,22 @@ pub struct Example {
 const IMPOSSIBLE: &str = "nothing-gives-this";
 /// Maximum number of examples read from one request.
 const EXAMPLES_MAX: usize = 8;
-/// Longest call, in bytes.
+/// Maximum length of a call, in bytes.
 const CALL_BYTES_MAX: usize = 160;
 
-/// The examples that `text` gives. `new` are functions that it names and that do not exist yet; `is_new` says whether a
-/// function is one. Of an existing function the stated result may be the bug, so only what it should return counts.
+/// The examples in `text`. `new` lists functions that it names and that do not exist yet; `is_new`
+/// says whether a function is one of them. For an existing function a stated result may be the bug,
+/// so only the result that it should return counts.
 pub fn of(text: &str, new: &[String], is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
     let calls = calls(text);
     let mut found = Vec::new();
     let mut pending: Vec<&(Range<usize>, String)> = Vec::new();
-    // Results that the request calls wrong without saying which ones would be right.
+    // Results that the request calls wrong without giving the right ones.
     let mut wrong = Vec::new();
     for (at, call) in calls.iter().enumerate() {
         let end = calls.get(at + 1).map_or(text.len(), |next| next.0.start);
         let claim = Claim::of(&text[call.0.end..end], first_text(&text[call.0.clone()]));
-        // `so f(1) is 2` says what is wanted, not what is returned now.
+        // `so f(1) is 2` states the wanted result, not the present one.
         let before = text[..call.0.start].trim_end_matches(['`', ' ']).to_lowercase();
         let is_goal =
             [" so", ",so", "so that", "such that", "sodass", "damit"].iter().any(|words| before.ends_with(words));
@@ -79,8 +82,9 @@ pub fn of(text: &str, new: &[String], is_new: &dyn Fn(&str) -> bool) -> Vec<Exam
     found
 }
 
-/// The calls in `text` of existing functions, as examples that expect an impossible result: running them prints what
-/// they return now, which has to change. Empty if something is to stay, or an error is to be raised.
+/// Calls in `text` of existing functions, as examples with an impossible expected result: running
+/// them prints their present results, which have to change. Empty if the request asks to keep
+/// something or to raise an error.
 pub fn called(text: &str, is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
     if wants_to_keep(text) || has_word(text, "raise raises throw throws") {
         return Vec::new();
@@ -96,7 +100,7 @@ pub fn called(text: &str, is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
     found
 }
 
-/// Whether a request speaks of something that is right as it is, or has to stay so.
+/// Whether a request says that something is right as it is or has to stay the same.
 pub fn speaks_of_what_is_right(text: &str) -> bool {
     wants_to_keep(text) || claim::FINE.iter().any(|word| has_word(text, word))
 }
@@ -109,7 +113,8 @@ fn has_word(text: &str, list: &str) -> bool {
     text.split(|c: char| !c.is_alphanumeric()).any(|word| is_listed(list, &word.to_lowercase()))
 }
 
-/// The string that is the first argument of a call: `goose` of `plural('goose')`. Empty if there is none.
+/// The string that is the first argument of a call: `goose` in `plural('goose')`. Empty if there is
+/// none.
 fn first_text(call: &str) -> &str {
     let inside = call.split_once('(').map_or("", |(_, inside)| inside);
     inside.strip_prefix(['\'', '"']).and_then(|rest| rest.split(['\'', '"']).next()).unwrap_or_default()
@@ -159,7 +164,8 @@ fn calls(text: &str) -> Vec<(Range<usize>, String)> {
     found
 }
 
-/// Whether a text ends with something of what follows, `the label of`, so that what is said behind the call is not said of the call itself.
+/// Whether a text ends with a phrase such as `the label of`: the result stated behind the call then
+/// belongs to the label and not to the call.
 fn is_of_something(before: &str) -> bool {
     const ITSELF: &str = "result value output outcome return call example case instead";
     let mut words = before.trim_end_matches(['`', ' ']).rsplit(' ');
@@ -192,7 +198,7 @@ pub(in crate::edit) fn closed(text: &str, open: usize) -> Option<usize> {
 /// Names of values in the languages that examples can be run in.
 const CONSTANTS: &[&str] = &["True", "False", "None", "true", "false", "null", "undefined"];
 
-/// Whether all arguments are literals; false if there are none.
+/// Whether all arguments are literals; false if there are no arguments.
 fn is_literal(arguments: &str) -> bool {
     let mut quote: Option<char> = None;
     let mut outside = String::new();
@@ -274,7 +280,7 @@ mod tests {
         let found = of(text, &[], &|_| false);
         assert!(found.len() == 1 && found[0].is_wrong && found[0].expected == "'hel...'", "{found:?}");
         check("call run(x) first", true, &[]);
-        // A result that is said to be wrong is never the expected one, not even for a new function.
+        // A result that is called wrong is never the expected one, not even for a new function.
         check("ready(0) returns false, but nothing is left to do then", true, &[]);
         check("ready(0) returns false, however it is ready", true, &[]);
         check("size('x') must never be 0", true, &[]);

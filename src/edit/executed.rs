@@ -1,4 +1,5 @@
-//! Records which lines a failing check executes, in Python and JavaScript: the mistake is in one of them, so no others need a trial.
+//! Records which lines a failing check executes, in Python and JavaScript. The mistake is in one of
+//! them, so only these are tried.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -29,17 +30,19 @@ threading.settrace(call)
 sys.settrace(call)
 ";
 
-/// Executed lines by file; of other files nothing is known.
+/// Executed lines by file. A file without an entry was not recorded.
 #[derive(Debug, Default)]
 pub struct Executed(HashMap<String, HashSet<usize>>);
 
 impl Executed {
-    /// Whether a mistake may be in a line, counted from 1: it or the line before it was executed, or nothing is known of the file.
+    /// Whether a line, counted from 1, may contain the mistake: it or the line before it was
+    /// executed, or the file was not recorded.
     pub fn may_be_wrong(&self, path: &str, line: usize) -> bool {
         self.0.get(path).is_none_or(|lines| lines.contains(&line) || line > 1 && lines.contains(&(line - 1)))
     }
 
-    /// Whether a line of a definition after its first was executed, or nothing is known of the file.
+    /// Whether a line below the first line of a definition was executed, or the file was not
+    /// recorded.
     pub fn has_run(&self, path: &str, (first, last): (usize, usize)) -> bool {
         self.0.get(path).is_none_or(|lines| (first.min(last - 1) + 1..=last).any(|line| lines.contains(&line)))
     }
@@ -74,7 +77,8 @@ impl Executed {
         }
     }
 
-    /// Adds a coverage report of V8: functions with nested ranges of the text in UTF-16 units, each with how often it was executed.
+    /// Adds a coverage report of V8: for each function, nested ranges of the text in UTF-16 units
+    /// with the number of executions.
     fn add_script(&mut self, root: &Path, text: &str) {
         let report: Value = serde_json::from_str(text).unwrap_or_default();
         for script in report["result"].as_array().into_iter().flatten() {
@@ -90,7 +94,8 @@ impl Executed {
             let ranges: Vec<[u64; 3]> = ranges
                 .map(|range| ["startOffset", "endOffset", "count"].map(|key| range[key].as_u64().unwrap_or_default()))
                 .collect();
-            // Code that was compiled to other code before the run has other offsets.
+            // The ranges do not cover the file: the code was compiled before the run, so offsets do
+            // not fit.
             if !ranges.iter().any(|[from, to, _]| *from == 0 && *to == length) {
                 continue;
             }
@@ -113,7 +118,7 @@ pub fn is_known(path: &str) -> bool {
     [".py", ".js", ".mjs", ".cjs"].iter().any(|ending| path.ends_with(ending))
 }
 
-/// Prepares a recorded run in `root`; returns the shell command that runs `line` so.
+/// Prepares a recorded run in `root` and returns the shell command that runs `line` with recording.
 pub fn noted(root: &Path, line: &str) -> Option<String> {
     let folder = root.join(FOLDER);
     fs::create_dir_all(&folder).ok()?;

@@ -3,8 +3,9 @@
 use crate::base::pattern::{pattern, static_regex};
 use crate::index::language_of;
 
-/// `text`, the file at `path`, with `name` exported, which the file at `from` defines, and imported if that is another
-/// file. `None` if it is exported already, or the file exports nothing in a known form.
+/// Returns `text`, the file at `path`, with `name` exported. The file at `from` defines `name`; if
+/// that is a different file, the name is imported too. `None` if it is exported already, or if the
+/// file exports nothing in a known form.
 pub(super) fn exported(path: &str, text: &str, name: &str, from: &str) -> Option<String> {
     let brought_in = brought_in(path, text, name, from);
     let after = match add(path, &brought_in, name, from) {
@@ -14,7 +15,7 @@ pub(super) fn exported(path: &str, text: &str, name: &str, from: &str) -> Option
     Some(super::imports::brought_in(path, text, &after, &|used| (used == name).then(|| from.to_owned())))
 }
 
-/// As [`exported`], without the import.
+/// Like [`exported`], but without the import.
 pub(super) fn add(path: &str, text: &str, name: &str, from: &str) -> Option<String> {
     if text.contains('\r') {
         let is_even = text.matches('\n').count() == text.matches("\r\n").count();
@@ -38,7 +39,8 @@ pub(super) fn add(path: &str, text: &str, name: &str, from: &str) -> Option<Stri
     }
 }
 
-/// `text`, the `__init__.py` at `path`, with an import of `name` from `from`, another file of the package; any other text as it is.
+/// If `path` is the `__init__.py` of a package with the file `from`, adds an import of `name` from
+/// that file; otherwise returns `text` unchanged.
 fn brought_in(path: &str, text: &str, name: &str, from: &str) -> String {
     let folder = path.strip_suffix("__init__.py").filter(|folder| from != path && from.starts_with(folder));
     let is_there = || crate::language::grounding::is_backed(text, name);
@@ -61,7 +63,7 @@ fn script(path: &str, text: &str, name: &str, from: &str) -> Option<String> {
     if exported.is_match(text) {
         return None;
     }
-    // `export { a } from './b'` exports definitions of another file and gets no new names.
+    // `export { a } from './b'` exports definitions of another file, so no names are added to it.
     let lists = OBJECT.find_iter(text).map(|found| found.end() - 1);
     let own = lists.filter(|open| {
         closing(text, *open).is_some_and(|close| !text[close + 1..].trim_start_matches(' ').starts_with("from"))
@@ -92,8 +94,8 @@ fn rust(text: &str, name: &str, from: &str) -> Option<String> {
     Some(format!("{}\n{}{name};{}", &text[..end], &text[line..begin], &text[end..]))
 }
 
-/// The text with `entry` added to the list that opens at `open`, in the list's own layout. `None` if the entry is there
-/// already or the list does not end.
+/// Adds `entry` to the list that opens at `open`, in the list's own layout. `None` if the list
+/// already has the entry or is not closed.
 fn in_list(text: &str, open: usize, entry: &str) -> Option<String> {
     let close = closing(text, open)?;
     let inside = &text[open + 1..close];
@@ -117,8 +119,8 @@ fn in_list(text: &str, open: usize, entry: &str) -> Option<String> {
     Some(format!("{}{body}{comma}{gap}{entry}{end}{tail}{}", &text[..open + 1], &text[close..]))
 }
 
-/// Offset of the bracket that closes the one at `open`. Brackets in strings and comments count too; there they come in
-/// pairs.
+/// The offset of the bracket that closes the one at `open`. Brackets in strings and comments are
+/// counted too, on the assumption that they come in pairs.
 fn closing(text: &str, open: usize) -> Option<usize> {
     let mut depth = 0usize;
     for (at, letter) in text[open..].char_indices() {

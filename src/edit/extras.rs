@@ -1,4 +1,5 @@
-//! Takes out of a change what nobody asked for and nothing needs: annotations, other words in docstrings, examples in new ones, unused imports.
+//! Removes unrequested and unneeded parts of a change: annotations, rewording in docstrings,
+//! examples in new docstrings, unused imports.
 
 use std::ops::Range;
 
@@ -10,20 +11,21 @@ use crate::index::language_of;
 use crate::index::parts::{self, Imported, Part, Sort, Span};
 use crate::language::{Asked, grounding};
 
-/// Words of a request that is about annotations, and of one that is about docstrings.
+/// Words of requests about annotations, and of requests about docstrings.
 const TYPES: &str = "type types typed typing annotate annotated annotation annotations hint hints typen typhinweise";
 const DOCS: &str = "\
     doc docs docstring docstrings document documented documentation comment comments describe described explain mention typo typos spelling \
     wording doctest doctests example examples kommentar kommentare dokumentiere";
 
-/// `after` without annotations that signatures have gained, with the docstrings of `before`, and without examples in
-/// new docstrings, unless the request `asked` mentions them. Nothing is taken out if the text would no longer parse.
+/// Returns `after` without annotations added to signatures, with the docstrings of `before`, and
+/// without examples in new docstrings, unless the request `asked` mentions them. Nothing is removed
+/// if the text would no longer parse.
 pub fn without_extras(path: &str, before: &str, after: &str, asked: &Asked) -> String {
     let language = language_of(path);
     let has_types = matches!(language, "python" | "typescript" | "tsx");
     let (old, new) = (functions(path, before), functions(path, after));
     let mut text = after.to_owned();
-    // From the end on, so that the places of earlier functions stay right.
+    // From the end backwards, so that the positions of earlier functions stay valid.
     for now in new.iter().rev() {
         let edits: Vec<Piece> = match earlier((&old, before), (&new, after), now) {
             Earlier::Same => continue,
@@ -52,7 +54,8 @@ pub fn without_extras(path: &str, before: &str, after: &str, asked: &Asked) -> S
     text
 }
 
-/// Takes out the annotations that the head of `now` has and that of `was` has not, in their order in `text`.
+/// Removes the annotations that the head of `now` has and the head of `was` does not, in their
+/// order in `text`.
 fn annotations(now: &Span, was: &Span, text: &str, language: &str) -> Vec<Piece> {
     let olds = &was.signature.parameters;
     let has_any = olds.iter().any(|one| one.annotation.is_some());
@@ -69,7 +72,7 @@ fn annotations(now: &Span, was: &Span, text: &str, language: &str) -> Vec<Piece>
     }
     let returns = now.signature.returns.clone().filter(|_| was.signature.returns.is_none());
     edits.extend(returns.map(|range| Piece { range, new: String::new() }));
-    // A comment within it would go too.
+    // A comment inside the edited range would be removed too.
     edits.retain(|edit| !text[edit.range.clone()].contains('#'));
     edits
 }
@@ -79,8 +82,8 @@ fn docstring<'t>(of: &Span, text: &'t str) -> Option<&'t str> {
     text.get(of.docstring.clone()?)
 }
 
-/// Takes the examples out of the docstring of a new function: nothing has run them, and a model often gets their
-/// results wrong. A docstring that `before` has already stays.
+/// Removes the examples from the docstring of a new function: nothing has run them, and models
+/// often get the results wrong. Docstrings that `before` already has are kept.
 fn without_examples(now: &Span, before: &str, after: &str) -> Option<Piece> {
     static_regex!(TITLE = r"(?i)^\s*(?:(?:examples?|usage|doctests?|for example)\s*:*|`{3}\w*)\s*$");
     static_regex!(DOCS = r#"(?s)^(\w*)("{3}|'{3})(.*)("{3}|'{3})$"#);
@@ -102,7 +105,7 @@ fn without_examples(now: &Span, before: &str, after: &str) -> Option<Piece> {
         lines.pop();
     }
     if lines.concat().trim().is_empty() {
-        // Nothing but examples. Without them the function still needs a body.
+        // The docstring has only examples. Without it the function still needs a body.
         let own = text::own_lines(after, &range)?;
         let rest = after[body.start..range.start].trim().is_empty() && after[range.end..body.end].trim().is_empty();
         return (!rest).then_some(Piece { range: own, new: String::new() });
@@ -114,8 +117,8 @@ fn without_examples(now: &Span, before: &str, after: &str) -> Option<Piece> {
     Some(Piece { range, new: format!("{}{}{shown}{end}{}", &found[1], &found[2], &found[4]) })
 }
 
-/// `after` without imports that `before` lacks and that nothing uses, unless the request `asked` is about importing
-/// them. In a file that hands names on, the project's own imports stay.
+/// Returns `after` without imports that are new and unused, unless the request `asked` is about
+/// importing them. In a file that re-exports names, imports from the project itself stay.
 pub fn without_unused_imports(path: &str, before: &str, after: &str, asked: &Asked) -> String {
     let is_known = matches!(language_of(path), "python" | "javascript" | "jsx" | "typescript" | "tsx");
     let imports = |text: &str| -> Vec<Part> {
@@ -130,7 +133,7 @@ pub fn without_unused_imports(path: &str, before: &str, after: &str, asked: &Ask
     };
     let is_wanted = |one: &Imported| {
         let is_asked = asked.contains(&["import"]) && grounding::is_backed(&asked.text, &one.local);
-        // These work without being named: elements of JSX need React.
+        // These work without being named: JSX elements need React.
         is_asked || one.source == "__future__" || one.source == "react" && one.local == "React"
     };
     let key = |one: &Imported| (one.source.clone(), one.name.clone(), one.local.clone());
@@ -149,7 +152,7 @@ pub fn without_unused_imports(path: &str, before: &str, after: &str, asked: &Ask
             continue;
         }
         if unused.len() == part.imports.len() {
-            // A comment that was there may be about the next line.
+            // An existing comment may be about the next line.
             let is_new = !part.comments.iter().any(|one| before.contains(&text[one.clone()]));
             let start = if is_new { whole.start } else { part.core.start };
             if let Some(own) = text::own_lines(&text, &(start..part.core.end)) {

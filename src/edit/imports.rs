@@ -13,8 +13,8 @@ const MODULES: &str = "\
     tempfile unittest inspect operator statistics textwrap warnings threading types typing csv hashlib heapq \
     bisect contextlib asyncio io uuid urllib unicodedata traceback";
 
-/// `after` with the imports that its new names need. `place` gives the file that defines a name outside of any class;
-/// `None` if there is none, or more than one.
+/// Returns `after` with the imports that its new names need. `place` returns the file that defines
+/// a name outside any class, or `None` if there is none or more than one.
 pub fn brought_in(path: &str, before: &str, after: &str, place: &dyn Fn(&str) -> Option<String>) -> String {
     let known: Vec<String> = unbound(path, before).unwrap_or_default().into_iter().map(|one| one.name).collect();
     let mut names: Vec<String> = unbound(path, after).unwrap_or_default().into_iter().map(|one| one.name).collect();
@@ -41,7 +41,8 @@ fn python(from: &str, name: &str) -> Option<String> {
     Some(format!("from {} import {name}", module_of(from)?))
 }
 
-/// The dotted name by which a Python file is imported: without `src/`, and a package by its folder.
+/// The dotted name under which a Python file is imported: without `src/`, and for an `__init__.py`
+/// the name of its folder.
 pub fn module_of(path: &str) -> Option<String> {
     let module = path.strip_prefix("src/").unwrap_or(path).strip_suffix(".py")?;
     Some(module.strip_suffix("/__init__").unwrap_or(module).replace('/', "."))

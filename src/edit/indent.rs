@@ -20,7 +20,7 @@ impl Unit {
 
     fn width(self) -> usize {
         match self {
-            // Any width will do, as long as reading and writing use the same one.
+            // Any width works, as long as reading and writing use the same one.
             Unit::Tab => 4,
             Unit::Spaces(count) => count,
         }
@@ -68,7 +68,7 @@ fn columns(line: &str, unit: Unit) -> usize {
     indent(line).chars().map(|c| if c == '\t' { unit.width() } else { 1 }).sum()
 }
 
-/// From which indentation to which a piece of code is moved.
+/// The old and the new indentation of a piece of code.
 #[derive(Clone, Debug)]
 pub struct Move<'a> {
     pub from: Unit,
@@ -76,11 +76,13 @@ pub struct Move<'a> {
     /// White space before the piece's first line, in its old and in its new place.
     pub from_base: &'a str,
     pub to_base: &'a str,
-    /// Lines of the piece that begin inside a string, by number from 0, with the text they keep.
+    /// Lines of the piece that begin inside a string, numbered from 0, with the text that they
+    /// keep.
     pub frozen: HashMap<usize, String>,
 }
 
-/// Re-indents `piece`, which begins behind the white space of its first line; so does the result.
+/// Re-indents `piece`. Neither `piece` nor the result includes the white space before its first
+/// line.
 pub fn moved(piece: &str, how: &Move) -> String {
     if how.from == how.to && how.from_base == how.to_base && how.frozen.is_empty() {
         return piece.to_owned();
@@ -108,8 +110,8 @@ pub fn moved(piece: &str, how: &Move) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Whether two pieces are equal but for blank lines and white space around lines; in Python the white space before a
-/// line counts.
+/// Whether two pieces are equal except for blank lines and white space around lines; in Python the
+/// white space before a line counts.
 pub fn is_same_code(a: &str, b: &str, language: &str) -> bool {
     fn lines(text: &str, is_python: bool) -> impl Iterator<Item = &str> {
         let trimmed = text.lines().map(move |line| if is_python { line.trim_end() } else { line.trim() });
@@ -119,8 +121,8 @@ pub fn is_same_code(a: &str, b: &str, language: &str) -> bool {
     lines(a, is_python).eq(lines(b, is_python))
 }
 
-/// Removes the white space that all lines begin with. A first line that lost its own gets it back first; `unit` is the
-/// indentation step of the file that the text is for.
+/// Removes the white space that all lines begin with. If only the first line lost its white space,
+/// it is restored before. `unit` is the indentation step of the file that the text goes into.
 pub fn dedented(text: &str, unit: Unit) -> String {
     let filled = |line: &&str| !line.trim().is_empty();
     let first = text.lines().position(|line| filled(&line)).unwrap_or(0);
@@ -129,13 +131,14 @@ pub fn dedented(text: &str, unit: Unit) -> String {
     let first_line = text.lines().nth(first).unwrap_or_default();
     let step = unit.text().len();
     if !indent(first_line).is_empty() || margin == 0 {
-        // Lines with less white space, as those of a string may be, lose only what they have.
+        // Lines with less white space, such as those inside strings, lose only what they have.
         return without_margin(text, indent(first_line).len());
     }
     let lost = if lost_its_own(text, first, margin) {
         margin
     } else if opens_block(first_line) && margin > step && margin % step == 0 {
-        // The body is two steps or more behind its `def`, so the `def` may have lost all steps but one.
+        // The body is indented two steps or more below its `def`, so the `def` may have lost all
+        // steps but one.
         match unit_of(&rest.join("\n")) {
             Some(own) if own != unit => 0,
             None if step < 4 && unit != Unit::Tab => 0,
@@ -158,8 +161,8 @@ fn opens_block(line: &str) -> bool {
     ["def ", "class ", "async def ", "@"].iter().any(|opener| line.starts_with(opener))
 }
 
-/// Whether the first line was copied without its white space. The other lines with the least white space (`margin`)
-/// then close it, or are definitions next to it.
+/// Whether the first line was copied without its white space. Then the lines with the least white
+/// space (`margin`) either close its block or are definitions beside it.
 fn lost_its_own(text: &str, first: usize, margin: usize) -> bool {
     const OPENERS: &[&str] = &["def ", "class ", "async def ", "@", "}", "fn ", "pub ", "function ", "/*", "//", "#"];
     let opens = text.lines().nth(first).unwrap_or_default();
@@ -171,12 +174,12 @@ fn lost_its_own(text: &str, first: usize, margin: usize) -> bool {
         return beside.iter().any(is_opener);
     }
     let is_closed = opens.trim_end().ends_with('(') && beside.iter().any(|line| line.starts_with(')'));
-    // With a statement among them, they are the body of the block and not next to it.
+    // If there is a statement among them, they are the body of the block and not beside it.
     is_closed || beside.iter().all(is_opener) && !beside.iter().all(is_comment)
 }
 
-/// Removes white space of at most `margin` bytes from the beginning of each line; a character that is wider than one
-/// byte stays if the margin ends inside it.
+/// Removes up to `margin` bytes of white space from the beginning of each line; a character of
+/// several bytes stays if the margin ends inside it.
 fn without_margin(text: &str, margin: usize) -> String {
     if margin == 0 {
         return text.to_owned();

@@ -1,4 +1,5 @@
-//! Keeps what a rewritten function must not lose unasked: comments and decorators, parameters with their defaults, return and error types, lines.
+//! Keeps the parts of a rewritten function that the request does not mention: comments, decorators,
+//! parameters with their defaults, return and error types, lines.
 
 use similar::{DiffTag, TextDiff};
 
@@ -8,27 +9,28 @@ use crate::index;
 use crate::index::parts::{self, Sort, Span};
 use crate::language::{Asked, words};
 
-/// `after` with the comments back that rewritten functions have lost; `before` is the text of the file before the change, `asked` the request.
-/// Lines of code may go if `may_shorten`.
+/// Returns `after` with the comments restored that rewritten functions have lost. `before` is the
+/// file before the change, `asked` the request. Lines of code may be lost if `may_shorten`.
 ///
 /// # Errors
-/// A function has lost something else that the request does not mention; the text names it, for the model that wrote the change.
+/// A function has lost something else that the request does not mention. The error names it, for
+/// the model that made the change.
 pub fn kept(path: &str, before: &str, after: &str, asked: &Asked, may_shorten: bool) -> Result<String, String> {
     let (old, new) = (functions(path, before), functions(path, after));
     let mut text = after.to_owned();
-    // From the end on, so that the places of earlier functions stay right.
+    // From the end backwards, so that the positions of earlier functions stay valid.
     for now in new.iter().rev() {
         let Earlier::Changed(was) = earlier((&old, before), (&new, after), now) else { continue };
         let (was_code, now_code) = (&before[was.bytes.clone()], &after[now.bytes.clone()]);
         let (old_span, was, now_head) = (was, Head::of(was, before), Head::of(now, after));
-        // A default may be all that changes.
+        // A changed default may be the whole change.
         let body = |span: &Span, text: &str| span.body.clone().and_then(|body| text.get(body).map(str::to_owned));
         let same_body = body(old_span, before) == body(now, after);
         let lost = was.lost(&now_head, asked, same_body);
         if let Some(lost) = lost.or_else(|| other_error(was_code, now_code, asked)) {
             return Err(format!("`{}` of {path} {lost}, which nobody asked for", now.name));
         }
-        // The text of a file that cannot be read whole has to do.
+        // `None` if the file does not parse: then the form of a line alone decides.
         let known = parts::faults(path, before).is_empty().then(|| index::comments(path, before));
         let is_comment_at = |at: usize| {
             known.as_ref().is_none_or(|all| all.iter().any(|range| range.contains(&(old_span.bytes.start + at))))
@@ -48,14 +50,14 @@ pub fn kept(path: &str, before: &str, after: &str, asked: &Asked, may_shorten: b
     Ok(text)
 }
 
-/// The first line of a text that `now` lacks though no line like it has taken its place.
+/// The first line of a text that `now` lacks, if no similar line has replaced it.
 pub fn lost_text(was: &str, now: &str) -> Option<String> {
     let new: Vec<&str> = now.lines().map(str::trim).collect();
     let is_gone = |line: &&str| line.chars().any(char::is_alphanumeric) && !new.contains(line);
     let is_like = |line: &str| {
         let own = words::content(line);
         let shared = |other: &&str| own.intersection(&words::content(other)).count();
-        // It shares half of its words.
+        // A line is similar if it has at least half of the words.
         new.iter().map(shared).max().is_some_and(|most| 2 * most >= own.len())
     };
     was.lines().map(str::trim).filter(is_gone).find(|line| !is_like(line)).map(str::to_owned)
@@ -77,11 +79,12 @@ pub(super) fn functions(path: &str, text: &str) -> Vec<Span> {
 pub(super) enum Earlier<'a> {
     New,
     Changed(&'a Span),
-    /// It has not changed, or several have its name, so that it is not clear which one it is.
+    /// It has not changed, or several functions have its name, so that its old version is unclear.
     Same,
 }
 
-/// The place in `old`, the functions of `before`, of `now`, which is one of `new`, the functions of `after`.
+/// Finds the old version of `now`. `old` are the functions of the text `before`; `new` are those of
+/// `after`, of which `now` is one.
 pub(super) fn earlier<'a>((old, before): (&'a [Span], &str), (new, after): (&[Span], &str), now: &Span) -> Earlier<'a> {
     let is_same = |one: &Span| one.container == now.container && one.name == now.name && one.variant == now.variant;
     let same: Vec<&Span> = old.iter().filter(|one| is_same(one)).collect();
@@ -92,7 +95,7 @@ pub(super) fn earlier<'a>((old, before): (&'a [Span], &str), (new, after): (&[Sp
         |was: &Span| new.iter().any(|one| is_same(one) && before[was.bytes.clone()] == after[one.bytes.clone()]);
     match same.as_slice() {
         [] => Earlier::New,
-        // A further function of that name.
+        // The old function still exists unchanged, so this is another one of the same name.
         [was] if is_there(was) => Earlier::New,
         [was] => Earlier::Changed(was),
         _ => Earlier::Same,
@@ -123,7 +126,8 @@ impl Head {
         }
     }
 
-    /// The loss of `now` against this head, unless the request mentions it. If the body is the same, another default is the change itself.
+    /// Describes what `now` has lost compared with this head, unless the request mentions it. If
+    /// the body is the same, a different default is the change that was asked for.
     fn lost(&self, now: &Head, asked: &Asked, same_body: bool) -> Option<String> {
         if let Some(gone) = self.decorators.iter().find(|one| !now.decorators.contains(one)) {
             let name = gone.trim_start_matches(['@', '#', '[']).split(['(', ']']).next().unwrap_or_default();
@@ -134,7 +138,7 @@ impl Head {
         }
         for (name, default) in &self.parameters {
             let Some((_, new)) = now.parameters.iter().find(|(other, _)| other == name) else {
-                // A parameter that is taken apart or renamed is another one.
+                // A parameter that is destructured or renamed counts as a different one.
                 return (!asked.has_all_of(name)).then(|| format!("has lost the parameter `{name}`"));
             };
             let is_asked = || {
@@ -158,7 +162,7 @@ impl Head {
     }
 }
 
-/// Another type of error that is raised in place of one that was raised before, unless the request names it.
+/// Describes an error type that replaces another one, unless the request names the new type.
 fn other_error(was: &str, now: &str, asked: &Asked) -> Option<String> {
     static_regex!(RAISED = r"\b(?:raise|throw(?:\s+new)?)\s+([A-Z][\w.]*)");
     let raised = |text: &str| -> Vec<String> {
@@ -171,14 +175,15 @@ fn other_error(was: &str, now: &str, asked: &Asked) -> Option<String> {
     (!asked.contains(&[&come.to_lowercase()])).then(|| format!("raises `{come}` instead of `{gone}`"))
 }
 
-/// Unlike [`super::is_comment`], which looks for places, this does not take code like `*count += 1` for a comment.
+/// Unlike [`super::is_comment`], which is used to rank places, this does not take code like
+/// `*count += 1` for a comment.
 fn is_comment(line: &str) -> bool {
     let bare = line.trim_start();
     ["#", "//", "/*", "*/", "* "].iter().any(|mark| bare.starts_with(mark)) && !bare.starts_with("#[")
 }
 
-/// `now` with the comment lines of `was` back that it has lost, in their places. `is_comment_at` says whether a byte of
-/// `was` is in a comment, and not in a string or in code that looks like one.
+/// Puts comment lines of `was` that `now` has lost back in their places. `is_comment_at` says
+/// whether a byte of `was` is in a comment, and not in a string or in code that looks like one.
 fn with_comments(was: &str, now: &str, asked: &Asked, is_comment_at: &dyn Fn(usize) -> bool) -> String {
     if asked.contains(&["comment"]) {
         return now.to_owned();
@@ -207,7 +212,8 @@ fn with_comments(was: &str, now: &str, asked: &Asked, is_comment_at: &dyn Fn(usi
     format!("{}{}", lines.join(end), if now.ends_with('\n') { end } else { "" })
 }
 
-/// The first line of code that `now` has lost: fewer lines took the place of the old ones, and none of them is like it.
+/// The first line of code that `now` has lost: fewer lines replaced the old ones, and none of them
+/// is similar to it.
 fn lost_line(was: &str, now: &str) -> Option<String> {
     let (old, new): (Vec<&str>, Vec<&str>) =
         (was.lines().map(str::trim).collect(), now.lines().map(str::trim).collect());
@@ -231,7 +237,7 @@ fn lost_line(was: &str, now: &str) -> Option<String> {
     None
 }
 
-/// Whether two lines of code share half of the words of each.
+/// Whether two lines share at least half of the words of each.
 fn is_like(one: &str, other: &str) -> bool {
     let (one, other) = (words::split(one), words::split(other));
     let shared = one.iter().filter(|word| other.contains(word)).count();

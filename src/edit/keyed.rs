@@ -14,11 +14,12 @@ pub type Keys = Vec<String>;
 /// A change of one entry.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// Sets the entry. An object is merged into one that is there.
+    /// Sets the entry. An object is merged into an existing one.
     Set(Keys, Value),
-    /// Adds the value at the end of a list that does not have it; a missing list is created.
+    /// Adds the value to the end of a list unless the list already has it; a missing list is
+    /// created.
     Add(Keys, Value),
-    /// Takes the value out of a list.
+    /// Removes the value from a list.
     Drop(Keys, Value),
     Remove(Keys),
 }
@@ -54,12 +55,7 @@ impl Form {
 /// is not an object.
 pub fn entries(path: &str, text: &str) -> Option<Vec<(Keys, Sort)>> {
     let form = Form::of(path)?;
-    let all = match form {
-        Form::Json => json::read(text),
-        Form::Toml => toml::read(text),
-        Form::Yaml => yaml::read(text),
-    };
-    let all = all.filter(Value::is_object)?;
+    let all = read(path, text).filter(Value::is_object)?;
     let mut found = Vec::new();
     walk(&all, matches!(form, Form::Yaml), &mut Vec::new(), &mut |keys, value| {
         let sort = match value {
@@ -70,6 +66,15 @@ pub fn entries(path: &str, text: &str) -> Option<Vec<(Keys, Sort)>> {
         found.push((keys.clone(), sort));
     });
     Some(found)
+}
+
+/// The values of a file in one of the three forms.
+pub(super) fn read(path: &str, text: &str) -> Option<Value> {
+    match Form::of(path)? {
+        Form::Json => json::read(text),
+        Form::Toml => toml::read(text),
+        Form::Yaml => yaml::read(text),
+    }
 }
 
 /// Calls `look` with every entry at any depth and its keys; with `into_lists` also with those of objects in lists.
@@ -87,10 +92,10 @@ fn walk(value: &Value, into_lists: bool, keys: &mut Keys, look: &mut dyn FnMut(&
     }
 }
 
-/// `text` after these changes, made one after the other.
+/// Makes the changes one after the other and returns the new text.
 ///
 /// # Errors
-/// If an entry is missing, or is not of the kind that the change needs; the message names it.
+/// An entry is missing, or is not of the kind that the change needs; the message names it.
 pub(super) fn changed(path: &str, text: &str, changes: &[Change]) -> Result<String, String> {
     match Form::of(path) {
         Some(Form::Toml) => toml::changed(text, changes),

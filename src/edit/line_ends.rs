@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 
 const BOM: &str = "\u{feff}";
-/// Maximum time of the search for unchanged lines; the remaining lines then count as changed.
+/// Maximum time to search for unchanged lines; after it, the remaining lines count as changed.
 const DIFF_TIME_MAX: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl<'t> Lines<'t> {
         self.ends.last().copied().unwrap_or(End::Nothing)
     }
 
-    /// The kind of its line ends; `None` if there are several kinds, or no line end.
+    /// The kind of the line ends; `None` if the text mixes several kinds or has no line end.
     fn kind(&self) -> Option<End> {
         let mut ends = self.ends.iter().filter(|end| **end != End::Nothing);
         let first = ends.next()?;
@@ -67,22 +67,22 @@ pub fn plain(text: &str) -> String {
     text.strip_prefix(BOM).unwrap_or(text).replace("\r\n", "\n")
 }
 
-/// `after`, meant as a replacement for the whole text `before`, with adjusted line ends: an
-/// unchanged line keeps its own, a changed line has that of the line it replaces, and a new one
-/// that of the line above. If only line ends differ, changing them is the purpose, and `after` is
-/// returned unchanged.
+/// Returns `after`, a replacement for the whole text `before`, with adjusted line ends: an
+/// unchanged line keeps its own, a changed line gets that of the line it replaces, and a new line
+/// that of the line above. If the texts differ only in line ends, they were changed on purpose,
+/// and `after` is returned unchanged.
 pub fn kept(before: &str, after: &str) -> String {
     let [old, new] = [before, after].map(|text| Lines::of(text.strip_prefix(BOM).unwrap_or(text)));
     if before.is_empty() || old.bodies == new.bodies { after.to_owned() } else { aligned(before, after) }
 }
 
-/// Like [`kept`], for an `after` derived from [`plain`] text: only its last line end, or its
-/// absence, counts.
+/// Like [`kept`], for an `after` made from [`plain`] text: of its line ends, only the presence of
+/// the last one counts.
 pub fn aligned(before: &str, after: &str) -> String {
     let mark = if before.starts_with(BOM) { BOM } else { "" };
     let [old, new] = [before, after].map(|text| Lines::of(text.strip_prefix(BOM).unwrap_or(text)));
     let Some(&usual) = old.ends.first().filter(|end| **end != End::Nothing) else {
-        // A single line without a line end has none to keep.
+        // A single line without a line end stays without one, unless only the line end was changed.
         let is_last_alone = new.last() != End::Nothing && !old.bodies.is_empty() && new.bodies != old.bodies;
         let body = after.strip_prefix(BOM).unwrap_or(after);
         let cut = if is_last_alone { body.trim_end_matches('\n').trim_end_matches('\r') } else { body };

@@ -30,9 +30,9 @@ use crate::index::parts::{Part, parts};
 /// Hints in a request about the place of a change.
 #[derive(Clone, Debug, Default)]
 pub struct Hints {
-    /// The class, `impl`, module or object that it names.
+    /// The class, `impl`, module or object that the request names.
     pub container: Option<String>,
-    /// A line of the file, counted from 1, that it names or that a search found.
+    /// A line of the file, counted from 1, that the request names or that a search found.
     pub line: Option<usize>,
     /// The definition next to which new ones go.
     pub after: Option<String>,
@@ -110,7 +110,7 @@ pub fn merge(path: &str, before: &str, written: &str, hints: &Hints) -> Result<M
     job.finish(&source)
 }
 
-/// Whether definitions of a file can be merged by name: there is a grammar for its language.
+/// Whether definitions of a file can be merged by name, which needs a grammar for its language.
 pub fn has_grammar(path: &str) -> bool {
     parts(path, "").is_some()
 }
@@ -133,22 +133,24 @@ struct Job<'a> {
     new: &'a str,
     /// Strings of several lines in `new`; their lines keep their white space.
     frozen: &'a [std::ops::Range<usize>],
-    /// Lines of `new` as they were written, before common white space was removed.
+    /// The lines of `new` as written, before common white space was removed.
     own: &'a [String],
     hints: &'a Hints,
     /// One step of indentation in `old`; `new_unit` is that of `new`.
     unit: Unit,
     new_unit: Unit,
     edits: Vec<Piece>,
-    /// Edits that come behind all others at the same place: they give the end of a one-line body its own line.
+    /// Edits that follow all others at the same place: they put the end of a one-line body on a
+    /// line of its own.
     closers: Vec<Piece>,
     /// Each change, with the index of its edit.
     changed: Vec<(usize, Change)>,
-    /// An import statement was added.
+    /// Whether an import statement was added.
     has_new_import: bool,
-    /// How many parts were added behind an old part, by the offset of that part.
+    /// How many parts were added after an old part, by the offset of that old part.
     after: HashMap<usize, usize>,
-    /// Offsets of bodies whose end got its own line; an offset plus 1 stands for a body that got a part at its top.
+    /// Offsets of bodies whose end was put on a line of its own. An offset plus 1 stands for a body
+    /// to which a part was added at the top.
     closed: HashSet<usize>,
 }
 
@@ -156,7 +158,7 @@ struct Job<'a> {
 type Scope<'p> = Option<&'p Part>;
 
 impl<'a> Job<'a> {
-    /// Replaces `range` of the old text by `new`; false if the code is the same already.
+    /// Replaces `range` of the old text by `new`; returns false if the code is already the same.
     fn edit(&mut self, range: std::ops::Range<usize>, new: String) -> bool {
         if is_same_code(&self.old[range.clone()], &new, self.language) {
             return false;
@@ -175,7 +177,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// A piece of the new text, re-indented for a place behind the white space `base` of the old one.
+    /// A piece of the new text, re-indented for a place after the white space `base` in the old
+    /// text.
     fn piece(&self, range: std::ops::Range<usize>, base: &str) -> String {
         let piece = &self.new[range.clone()];
         let first = line_of(self.new, range.start);

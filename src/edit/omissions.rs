@@ -1,14 +1,16 @@
-//! Recognizes the marks with which a model leaves code out (`# ... existing code`), and replaces them by the old lines.
+//! Recognizes the marks with which a model leaves code out (`# ... existing code`) and replaces
+//! them by the old lines.
 
 use crate::language::clauses::words::entries;
 
-/// Longest line that can be a mark, in bytes.
+/// Maximum length, in bytes, of a line that can be a mark.
 const MARK_BYTES_MAX: usize = 120;
 /// Maximum number of words of a mark.
 const WORDS_MAX: usize = 14;
-/// Maximum number of spaces between the comment sign and a mark; text further behind is an example in a comment.
+/// Maximum number of spaces between the comment sign and a mark; text that is further to the right
+/// is an example in a comment.
 const SPACES_MAX: usize = 2;
-/// Share of common words from which two lines are taken for versions of one line.
+/// Minimum share of common words, from 0 to 1, for two lines to count as versions of the same line.
 const ALIKE_MIN: f32 = 0.6;
 
 /// Words that make a comment a mark if it begins with dots: `... existing code`.
@@ -28,7 +30,8 @@ const BEGINNINGS: &str = "\
     no change here, code omitted, omitted for brevity, your existing, keep existing, keep the existing, \
     keep the rest";
 
-/// Whether a line is nothing but a mark for omitted code. A line that `before` has too is the file's own comment.
+/// Whether a line is only a mark for omitted code. A line that `before` contains too is the file's
+/// own comment.
 pub fn is_mark(line: &str, before: &str) -> bool {
     let line = line.trim();
     let is_doc = ["///", "//!", "/**"].iter().any(|sign| line.starts_with(sign));
@@ -48,8 +51,8 @@ pub fn is_mark(line: &str, before: &str) -> bool {
     says && spaces <= SPACES_MAX && words <= WORDS_MAX && !before.lines().any(|old| old.trim() == line)
 }
 
-/// The text of a comment line behind its sign, also behind code that does nothing (`pass  # …`). `None` for other
-/// lines.
+/// The text of a comment after its sign, for a comment on its own line or after code that does
+/// nothing (`pass # …`). `None` for other lines.
 pub fn comment_of(line: &str) -> Option<&str> {
     let idle = ["pass", "..."].iter().find_map(|idle| line.strip_prefix(idle));
     let line = idle.map(str::trim_start).filter(|rest| rest.starts_with('#')).unwrap_or(line);
@@ -59,7 +62,7 @@ pub fn comment_of(line: &str) -> Option<&str> {
     Some(comment.trim_end_matches("-->").trim_end_matches("*/"))
 }
 
-/// Whether a body was left out: it has nothing but marks, `...` and `pass`.
+/// Whether a body was left out: it contains only marks, `...` and `pass`.
 pub fn is_left_out(body: &str, before: &str) -> bool {
     let body = body.trim().trim_start_matches('{').trim_end_matches('}');
     let mut lines = body.lines().map(str::trim).filter(|line| !line.is_empty()).peekable();
@@ -76,8 +79,8 @@ pub struct Body<'a> {
     pub head: usize,
 }
 
-/// The lines of `new` with each mark replaced by old lines. Lines next to a mark that `old` has too show where those
-/// begin and end. `None` if that is not certain.
+/// The lines of `new` with each mark replaced by old lines. Lines that are next to a mark and also
+/// in `old` show where the omitted lines begin and end. `None` if that is ambiguous.
 pub fn splice(old: &Body, new: &Body, before: &str) -> Option<Vec<String>> {
     let mut segments: Vec<Vec<&str>> = vec![Vec::new()];
     for (at, line) in new.lines.iter().enumerate() {
@@ -129,16 +132,16 @@ pub fn splice(old: &Body, new: &Body, before: &str) -> Option<Vec<String>> {
     Some(out)
 }
 
-/// Whether more of the old text than of the new one follows the last line that both have.
+/// Whether, after the last line that both have, more of the old text follows than of the new one.
 fn drops_an_end(old: &[&str], segment: &[&str]) -> bool {
     let Found::At(new_line, old_line) = last_anchor(old, segment) else { return false };
     let strong = |lines: &[&str]| lines.iter().filter(|line| !is_weak(line)).count();
     strong(&old[old_line + 1..]) > strong(&segment[new_line + 1..])
 }
 
-/// Where a line of the new text is in the old one.
+/// Where a line of the new text occurs in the old one.
 enum Found {
-    /// Line of the segment, and the equal line of the old text.
+    /// Index of the line in the segment, and of the equal line in the old text.
     At(usize, usize),
     Nothing,
     Unsure,
@@ -154,7 +157,7 @@ fn is_weak(line: &str) -> bool {
         )
 }
 
-/// The last line of `segment` that `old` has, moved down over equal lines below it.
+/// The last line of `segment` that occurs in `old`, moved down over equal lines below it.
 fn last_anchor(old: &[&str], segment: &[&str]) -> Found {
     for at in (0..segment.len()).rev().filter(|at| !is_weak(segment[*at])) {
         match place(old, segment, at) {
@@ -174,7 +177,7 @@ fn last_anchor(old: &[&str], segment: &[&str]) -> Found {
     Found::Nothing
 }
 
-/// The first line of `segment` that `old` has, moved up over equal lines above it.
+/// The first line of `segment` that occurs in `old`, moved up over equal lines above it.
 fn first_anchor(old: &[&str], segment: &[&str]) -> Found {
     for at in (0..segment.len()).filter(|at| !is_weak(segment[*at])) {
         match place(old, segment, at) {
@@ -191,7 +194,8 @@ fn first_anchor(old: &[&str], segment: &[&str]) -> Found {
     Found::Nothing
 }
 
-/// Where line `at` of `segment` is in `old`; of several places, the one with an equal line next to it.
+/// Where line `at` of `segment` occurs in `old`; of several places, the one with an equal line next
+/// to it.
 fn place(old: &[&str], segment: &[&str], at: usize) -> Found {
     let same = |a: Option<&&str>, b: Option<&&str>| matches!((a, b), (Some(a), Some(b)) if a.trim() == b.trim());
     let places: Vec<usize> = (0..old.len()).filter(|line| old[*line].trim() == segment[at].trim()).collect();
@@ -210,14 +214,15 @@ fn place(old: &[&str], segment: &[&str], at: usize) -> Found {
     }
 }
 
-/// Whether a new line next to a mark looks like another version of an old line that the mark would keep.
+/// Whether a new line next to a mark looks like a new version of an old line that the mark would
+/// keep.
 fn replaces<'a>(new: &[&str], kept: impl Iterator<Item = &'a str>) -> bool {
     let near: Vec<&str> = kept.filter(|line| !line.trim().is_empty()).take(new.len() + 1).collect();
     new.iter().filter(|line| !is_weak(line)).any(|line| near.iter().any(|old| is_version(line.trim(), old.trim())))
 }
 
-/// Whether two lines look like versions of one line: both leave the function, both set the same variable, or they share
-/// most words.
+/// Whether two lines look like versions of the same line: both leave the function, both set the
+/// same variable, or they share most of their words.
 fn is_version(new: &str, old: &str) -> bool {
     let target = |line: &str| {
         let (left, _) = line.split_once('=')?;
@@ -230,7 +235,7 @@ fn is_version(new: &str, old: &str) -> bool {
     both_leave || same_target || alike(new, old) >= ALIKE_MIN
 }
 
-/// Share of names and numbers that two lines have in common, from 0 to 1 (Dice coefficient).
+/// The share of names and numbers that two lines have in common, from 0 to 1 (Dice coefficient).
 fn alike(a: &str, b: &str) -> f32 {
     let words = |line: &str| -> Vec<String> {
         let words = line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());

@@ -2,28 +2,28 @@
 
 pub use crate::index::paths::{folder_of as folder, join};
 
-/// Endings of files of code; those that end with another one come first.
+/// Extensions of code files. An extension that ends with another one is listed before it.
 const ENDINGS: &[&str] = &[
     ".d.mts", ".d.cts", ".d.ts", ".tsx", ".mts", ".cts", ".jsx", ".mjs", ".cjs", ".pyi", ".pyw", ".ts", ".js", ".py",
     ".rs",
 ];
 
-/// The last part of a path.
+/// The last component of a path.
 pub fn name(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
-/// The last part of a path up to its last dot: `a.d` of `src/a.d.ts`.
+/// The last component of a path up to its last dot: `a.d` for `src/a.d.ts`.
 pub fn stem(path: &str) -> &str {
     name(path).rsplit_once('.').map_or(name(path), |(stem, _)| stem)
 }
 
-/// The text after the last dot in the last part of a path; empty without a dot.
+/// The text after the last dot of the last component; empty without a dot.
 pub fn ending(path: &str) -> &str {
     name(path).rsplit_once('.').map_or("", |(_, ending)| ending)
 }
 
-/// The ending of a file of code, with its dot and whole: `.d.ts`. Empty for other files.
+/// The whole extension of a code file with its dot: `.d.ts`. Empty for other files.
 pub fn extension(path: &str) -> &str {
     ENDINGS.iter().find(|ending| path.ends_with(**ending)).copied().unwrap_or("")
 }
@@ -32,7 +32,7 @@ pub fn without_extension(path: &str) -> &str {
     path.strip_suffix(extension(path)).unwrap_or(path)
 }
 
-/// The path that `./b` or `../c/d` means from a folder; `None` if it is outside the project.
+/// The path that `./b` or `../c/d` leads to from a folder; `None` if it is outside the project.
 pub fn resolve(folder: &str, relative: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in relative.split('/') {

@@ -1,4 +1,5 @@
-//! Finds and restores what a model's rewrite must not lose (exports, tests, most lines), and removes a wrong `self`.
+//! Keeps code that a model's rewrite must not lose (exports, tests, most lines of a definition),
+//! and removes a wrong `self`.
 
 use super::comments::code_lines;
 use crate::base::pattern::static_regex;
@@ -6,13 +7,14 @@ use crate::index::language_of;
 use crate::index::parts::{self, Sort, Span};
 use crate::language::Asked;
 
-/// Shortest definition, in lines, that is checked for lost lines.
+/// Minimum length, in lines, of a definition that is checked for lost lines.
 const KEPT_LINES_MIN: usize = 10;
 /// Stems of words that may ask for less code.
 const LESS: &[&str] =
     &["simpl", "refactor", "short", "rewrit", "reduc", "instead", "replac", "verein", "kürz", "réécri", "упрост"];
 
-/// `new` with all names of the export or import list `old`, unless names may be removed: `export { a, b } from './c'`.
+/// Returns `new` with all names of the export or import list `old`, such as
+/// `export { a, b } from './c'`, unless names may be removed.
 pub fn with_names(old: &str, new: &str, may_remove: bool) -> String {
     static_regex!(LIST = r"^((?:export|import)\s+(?:type\s+)?)\{([^}]*)\}(.*)$");
     let (Some(was), Some(is)) = (LIST.captures(old.trim()), LIST.captures(new.trim())) else { return new.to_owned() };
@@ -27,7 +29,8 @@ pub fn with_names(old: &str, new: &str, may_remove: bool) -> String {
     format!("{}{{ {} }}{}", &is[1], all.join(", "), &is[3])
 }
 
-/// `code` with a new name for each test that would replace one in `text` and lose lines of it: `test_a` becomes `test_a_2`.
+/// Returns `code` with each test renamed (`test_a` to `test_a_2`) that would replace a test in
+/// `text` and lose lines of it.
 pub fn beside(path: &str, text: &str, code: &str) -> String {
     let functions = |text: &str| parts::definitions(path, text).into_iter().filter(|one| one.sort == Sort::Function);
     let olds: Vec<Span> = functions(text).collect();
@@ -43,7 +46,7 @@ pub fn beside(path: &str, text: &str, code: &str) -> String {
     beside
 }
 
-/// Whether `new` lacks a line of `old`; its first line does not count.
+/// Whether `new` lacks a line of `old`, other than the first one.
 fn is_less(old: &str, new: &str) -> bool {
     let lines = |text: &str| -> Vec<String> {
         let plain = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -53,7 +56,8 @@ fn is_less(old: &str, new: &str) -> bool {
     lines(old).iter().skip(1).any(|line| !new.contains(line))
 }
 
-/// Whether more than two thirds of a long definition are gone, though the request does not ask for less code.
+/// Whether more than two thirds of a long definition are gone although the request does not ask for
+/// less code.
 pub fn is_gutted(old: &str, new: &str, asked: &Asked) -> bool {
     let lines = |text: &str| code_lines(text).filter(|line| line.chars().any(char::is_alphanumeric)).count();
     lines(old) >= KEPT_LINES_MIN && 3 * lines(new) < lines(old) && !asked.contains(LESS)
@@ -69,9 +73,9 @@ pub fn without_receiver(path: &str, code: &str) -> String {
     }
 }
 
-/// Whether a text already has some code, white space and imports before the code aside.
+/// Whether a text already contains some code, ignoring white space and the imports before the code.
 pub fn has_code(text: &str, code: &str) -> bool {
-    // A semicolon at the end of a line is a matter of style.
+    // A semicolon at the end of a line is only a matter of style.
     let plain = |text: &str| {
         let lines = text.lines().map(|line| line.trim_end().trim_end_matches(';'));
         lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")

@@ -1,4 +1,5 @@
-//! Builds the command that runs a short program against a module of the project, and reads what the program printed.
+//! Builds the command that runs a short program against a module of the project, and reads the
+//! output of the program.
 
 use serde_json::Value;
 
@@ -7,7 +8,8 @@ use super::paths::ending;
 use super::testing::quoted;
 use crate::base::pattern::static_regex;
 
-/// Marks before what the program printed, and before an error that ended it: inside the function in question, or elsewhere.
+/// Marks in the output: before printed text, before an error inside the function in question,
+/// before an error elsewhere.
 const PRINTED: &str = "gives: ";
 const INSIDE: &str = "fails inside: ";
 const OUTSIDE: &str = "fails: ";
@@ -21,7 +23,7 @@ pub enum Gave {
     Printed(Vec<String>),
     Failed {
         said: String,
-        /// The error came out of the function that the program is about.
+        /// Whether the error arose inside the function that the program is about.
         is_inside: bool,
     },
 }
@@ -50,8 +52,8 @@ impl Gave {
     }
 }
 
-/// A shell command that runs `code` with the names of the module `path`; `name` is the function that it is about.
-/// `None` for languages other than Python and JavaScript.
+/// A shell command that runs `code` with the names of the module `path` in scope; `name` is the
+/// function that the program is about. `None` for languages other than Python and JavaScript.
 pub fn command(path: &str, name: &str, code: &str) -> Option<String> {
     let text = |value: &str| Value::String(value.to_owned()).to_string();
     match ending(path) {
@@ -99,13 +101,15 @@ pub fn command(path: &str, name: &str, code: &str) -> Option<String> {
     }
 }
 
-/// Code without import statements, which are at the top of modules only: the names of the module are there already.
+/// Removes import statements, which are allowed only at the top of a module; the names of the
+/// module are in scope anyway.
 fn without_imports(code: &str) -> String {
     static_regex!(IMPORT = r"^\s*(?:import\b|(?:const|let|var)\s[^=]*=\s*(?:await import|require)\()");
     code.lines().filter(|line| !IMPORT.is_match(line)).collect::<Vec<_>>().join("\n")
 }
 
-/// Whether a program only computes and prints: it names nothing that reaches files, other programs, the network or the interpreter.
+/// Whether a program only computes and prints: it uses no name that gives access to files, other
+/// programs, the network or the interpreter.
 pub fn is_harmless(code: &str) -> bool {
     static_regex!(
         REACHES = r"(?i)\b(?:open|eval|exec|compile|input|exit|os|sys|io|subprocess|shutil|pathlib|path|socket|urllib|requests|http|https|fs|net|child_process|process|fetch|globalthis|require|importlib|ctypes|threading|unlink|remove_?file|write_?file|writefilesync|rmsync|mkdir|rmdir|system|popen|deno|bun|worker|while|import)\b|__"

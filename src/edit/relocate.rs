@@ -1,4 +1,5 @@
-//! Plans the move of a file, or of one definition, with all imports that lead to it, or says why it cannot be moved.
+//! Plans the move of a file or of one definition, with all imports that lead to it, or returns the
+//! reason why it cannot be moved.
 
 mod definition;
 mod python;
@@ -16,7 +17,7 @@ use crate::index::{Definition, Export, Import, Index, IndexError, Kind, Names, S
 
 pub use definition::definition;
 
-/// Languages without imports; scripts may import their files.
+/// Languages without imports. Scripts may import files of these languages.
 const PROSE: &[&str] = &["markdown", "json", "toml", "yaml"];
 
 /// Why a file or a definition cannot be moved.
@@ -86,8 +87,8 @@ impl View<'_> {
     }
 }
 
-/// Plans the move of one file: its own relative imports and the imports of all files that lead to it. The new text of
-/// the moved file, if it changes, is listed under `to`.
+/// Plans the move of one file: changes its own relative imports, and the imports of all files that
+/// lead to it. If the text of the moved file changes, the plan lists it under `to`.
 pub fn file(index: &Index, read: &Read, from: &str, to: &str) -> Result<Plan, MoveError> {
     let (from, to) = (inside(from)?, inside(to)?);
     let language = same_family(from, to)?;
@@ -127,7 +128,7 @@ pub fn file(index: &Index, read: &Read, from: &str, to: &str) -> Result<Plan, Mo
     Ok(mention(&view, &others, plan))
 }
 
-/// The path as the index has it; an error if it is not inside the project.
+/// The path in the form that the index uses; fails if it is not inside the project.
 fn inside(path: &str) -> Result<&str, MoveError> {
     let clean = path.trim().trim_start_matches("./");
     let parts_fit = clean.split('/').all(|part| !matches!(part, "" | "." | ".."));
@@ -137,7 +138,7 @@ fn inside(path: &str) -> Result<&str, MoveError> {
     Err(MoveError::Outside { path: path.to_owned() })
 }
 
-/// The language of a file, with one name for those that import each other's files.
+/// The language of a file, with one common name for languages whose files can import each other.
 fn family(path: &str) -> &'static str {
     match language_of(path) {
         "typescript" | "tsx" | "javascript" | "jsx" => "script",
@@ -145,7 +146,7 @@ fn family(path: &str) -> &'static str {
     }
 }
 
-/// The family of the language of both files; an error if they are of two.
+/// The family that both files belong to; fails if they differ.
 fn same_family(from: &str, to: &str) -> Result<&'static str, MoveError> {
     let language = family(from);
     if language == family(to) {
@@ -155,7 +156,7 @@ fn same_family(from: &str, to: &str) -> Result<&'static str, MoveError> {
     Err(MoveError::OtherLanguage { from: from.to_owned(), to: to.to_owned(), from_language, to_language })
 }
 
-/// Whether a file exists, even one that is not text.
+/// Whether a file exists, including files that are not text.
 fn is_there(read: &Read, path: &str) -> Result<bool, MoveError> {
     match read(path) {
         Ok(_) => Ok(true),
@@ -165,8 +166,8 @@ fn is_there(read: &Read, path: &str) -> Result<bool, MoveError> {
     }
 }
 
-/// Path and text of the indexed files. It is an error if `from` is not among them, or if a file of its language cannot
-/// be read.
+/// Paths and texts of the indexed files. Fails if `from` is not among them, or if a file of its
+/// language cannot be read.
 fn texts(index: &Index, read: &Read, language: &str, from: &str) -> Result<Vec<(String, String)>, MoveError> {
     let mut found = Vec::new();
     for path in index.paths()? {
@@ -183,7 +184,8 @@ fn texts(index: &Index, read: &Read, language: &str, from: &str) -> Result<Vec<(
     }
 }
 
-/// An error unless every import of every file leads to the same file as before, wherever that is now.
+/// Fails unless every import of every file leads to the same file as before, including the moved
+/// one.
 fn leads_where_it_led(view: &View, plan: &Plan) -> Result<(), MoveError> {
     let mut after = view.snapshot.clone();
     after.move_file(view.from, view.to);
@@ -194,7 +196,8 @@ fn leads_where_it_led(view: &View, plan: &Plan) -> Result<(), MoveError> {
         let (Some(old), Some(new)) = (view.names.file(path), names.file(&place(path))) else { continue };
         let before: BTreeSet<String> = imported(view.names, old).into_iter().map(place).collect();
         let later: BTreeSet<String> = imported(&names, new).into_iter().map(str::to_owned).collect();
-        // An `__init__.py` may drop out, since an import can name the module itself now; no other file may.
+        // An `__init__.py` may drop out, because an import can now name the module itself; no other
+        // file may.
         if before.difference(&later).any(|one| !one.ends_with("__init__.py")) {
             return Err(MoveError::Astray { path: path.clone() });
         }
@@ -202,15 +205,15 @@ fn leads_where_it_led(view: &View, plan: &Plan) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// The files that a file imports or exports again. Imports by `super` in an inline module are left out, since they
-/// begin at the file itself.
+/// The files that a file imports or re-exports. Imports through `super` in an inline module are
+/// left out, since their path starts in the same file.
 fn imported<'n>(names: &Names<'n>, file: usize) -> BTreeSet<&'n str> {
     let outline = names.outline(file);
     let in_inline_module = |line: usize| {
         let around = |d: &Definition| d.kind == Kind::Module && d.start < d.end && (d.start..=d.end).contains(&line);
         outline.definitions.iter().any(around)
     };
-    // `mod name;` is left out, since the module may have another parent now.
+    // `mod name;` is left out, since the module may now have a different parent.
     let declares = |import: &Import| import.local != "*" && import.source == format!("self::{}", import.local);
     let own = outline.imports.iter().filter(|import| !declares(import));
     let own = own.filter(|import| !(import.source.starts_with("super") && in_inline_module(import.line)));
@@ -221,8 +224,8 @@ fn imported<'n>(names: &Names<'n>, file: usize) -> BTreeSet<&'n str> {
     imports.chain(exports).map(|module| names.path(module)).collect()
 }
 
-/// Adds to a plan the lines that still contain the old path, with or without its ending, or the old name of a Python
-/// module.
+/// Adds to a plan the lines that still contain the old path, with or without its extension, or the
+/// old name of a Python module.
 fn mention(view: &View, others: &[(String, String)], plan: Plan) -> Plan {
     let mut edits = Edits::of(plan);
     let stem = paths::without_extension(view.from);
@@ -255,8 +258,8 @@ fn has_whole(line: &str, needle: &str) -> bool {
     found.any(|(at, _)| !goes_on(line[..at].chars().next_back()) && !goes_on(line[at + needle.len()..].chars().next()))
 }
 
-/// Lists lines of the moved file with one of `words` as doubtful if its folder changes: their meaning may depend on
-/// that.
+/// If the moved file changes its folder, lists its lines with one of `words` as doubtful, because
+/// their meaning may depend on the folder.
 fn doubt_folder(view: &View, words: &[&str], edits: &mut Edits) {
     for (number, line) in view.text(view.from).lines().enumerate().filter(|_| view.changes_folder()) {
         if words.iter().any(|word| line.contains(word)) {
@@ -267,8 +270,8 @@ fn doubt_folder(view: &View, words: &[&str], edits: &mut Edits) {
     }
 }
 
-/// The bytes to remove for a statement: its whole lines if nothing else is on them, and one of two empty lines around
-/// it.
+/// The bytes to remove for a statement: its whole lines if they contain nothing else, and one of
+/// two empty lines around it.
 fn whole_lines(text: &str, statement: &Range<usize>) -> Range<usize> {
     let Some(lines) = own_lines(text, statement) else { return statement.clone() };
     let blank_before = lines.start == 0 || text[..lines.start].ends_with("\n\n");

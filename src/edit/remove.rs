@@ -39,7 +39,8 @@ fn without(path: &str, text: &str, what: &str, bytes: &Range<usize>) -> Result<S
     Ok(format!("{}{}", &text[..gone.start], &text[gone.end..]))
 }
 
-/// The lines of a definition and the blank ones behind it, if one is before it too; `None` if something else is on its lines.
+/// The lines of a definition, with the blank lines after it if a blank line is also before it;
+/// `None` if its lines contain other code.
 pub(super) fn with_blank_lines(text: &str, bytes: &Range<usize>) -> Option<Range<usize>> {
     let lines = own_lines(text, bytes)?;
     let (before, mut behind) = (&text[..lines.start], &text[lines.end..]);

@@ -1,4 +1,5 @@
-//! Plans the renaming of a definition wherever it is used, or says why it cannot be renamed.
+//! Plans the renaming of a definition and all its uses, or returns the reason why it cannot be
+//! renamed.
 
 mod clash;
 mod local;
@@ -24,13 +25,13 @@ use target::Wanted;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
     pub name: String,
-    /// The file it is defined in, or the end of its path.
+    /// The file that defines it, or the end of its path.
     pub file: Option<String>,
     /// The class, type or function that contains it.
     pub container: Option<String>,
 }
 
-/// Reads a file of the project as it is now, by its path in the project.
+/// Reads the current text of a file, given by its path in the project.
 pub type Read<'a> = dyn Fn(&str) -> io::Result<String> + 'a;
 
 /// Why a definition cannot be renamed.
@@ -62,8 +63,9 @@ fn nearby(names: &[String]) -> String {
     if names.is_empty() { String::new() } else { format!(" (near: {})", names.join(", ")) }
 }
 
-/// Plans the renaming of `from` to `to`. Places that certainly mean the definition change, all of them or none. Strings
-/// and comments are listed as mentions, places that may mean it as doubtful.
+/// Plans the renaming of `from` to `to`. Either all places that certainly mean the definition
+/// change, or none. Strings and comments are listed as mentions, places that may mean it as
+/// doubtful.
 pub fn plan(index: &Index, files: &Read, from: &Target, to: &str) -> Result<Plan, RenameError> {
     let texts = texts_with(index, files, &from.name)?;
     let snapshot = index.snapshot(&texts)?;
@@ -76,7 +78,7 @@ pub fn plan(index: &Index, files: &Read, from: &Target, to: &str) -> Result<Plan
     }
     clash::check(&names, &sheets, &edits, to)?;
     let plan = edits.finish(&texts, &from.name)?;
-    // Only project-wide names are looked up again: a local name has been checked by its scope.
+    // Only project-wide names are resolved again: a local name has been checked within its scope.
     if let Wanted::Symbols(symbols) = &wanted {
         means_the_same(index, &texts, &plan, symbols, (&from.name, to))?;
     }
@@ -113,8 +115,9 @@ fn symbol(
     }
 }
 
-/// An error unless the new name means the definition at as many places of each file as the old one did. Uses behind a
-/// dot are not counted, since they depend on how many methods have the name.
+/// Fails unless the new name means the definition at as many places of each file as the old one
+/// did. Uses after a dot are not counted, since their meaning depends on how many methods have the
+/// name.
 fn means_the_same(
     index: &Index,
     before: &[(String, String)],

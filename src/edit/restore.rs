@@ -1,12 +1,14 @@
-//! Restores what a model left out of definitions that it only repeated along with the change it was asked for.
+//! Restores code that a model left out of definitions that it repeated beside the change it was
+//! asked for.
 
 use crate::index::parts::{self, Sort, Span};
 
-/// `after`, with each definition as it was in `before` if it only lost lines, and with the entries of lists that were
-/// repeated in part. `may_lose` says whether the request asks to remove something from a definition.
+/// Restores in `after` each definition of `before` that only lost lines, and the entries of lists
+/// that were repeated only in part. `may_lose` says whether the request asks to remove something
+/// from a definition.
 ///
 /// # Errors
-/// If nothing would change then.
+/// Nothing would change after the restoration.
 pub fn taken_back(path: &str, before: &str, after: &str, may_lose: &dyn Fn(&str) -> bool) -> Result<String, String> {
     let (old, new) = (parts::definitions(path, before), parts::definitions(path, after));
     let same = |one: &Span| old.iter().find(|other| key(other) == key(one));
@@ -48,11 +50,11 @@ pub fn taken_back(path: &str, before: &str, after: &str, may_lose: &dyn Fn(&str)
     Ok(text)
 }
 
-/// Lines by which a list may get shorter without being restored.
+/// Number of lines that a list may lose without being restored.
 const ENTRIES_LOST_MAX: usize = 2;
 
-/// A list that was repeated only in part: the old entries, with the new ones where they were written. `None` if it did
-/// not get much shorter.
+/// A list that was repeated only in part: the old entries, with the new ones at the places where
+/// they were written. `None` if it did not get much shorter.
 fn with_entries(was: &str, now: &str) -> Option<String> {
     let (old, new): (Vec<&str>, Vec<&str>) = (was.lines().collect(), now.lines().collect());
     if new.len() + ENTRIES_LOST_MAX >= old.len() {
@@ -67,7 +69,7 @@ fn key(span: &Span) -> (&[String], &str, &str) {
     (&span.container, &span.name, &span.variant)
 }
 
-/// Whether `now` is `was` with some of its lines missing.
+/// Whether `now` equals `was` except for missing lines.
 fn only_loses(was: &str, now: &str) -> bool {
     let lines = |text: &str| -> Vec<String> {
         text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()

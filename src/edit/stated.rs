@@ -1,17 +1,19 @@
-//! Reads which results a short program states in comments behind its prints, and finds the first one that a run contradicts.
+//! Reads the results that a short program states in comments after its prints, and finds the first
+//! one that a run contradicts.
 
 use crate::base::pattern::static_regex;
 
-/// A print whose stated result is not what it gave.
+/// A print whose stated result differs from the printed one.
 #[derive(Debug, PartialEq)]
 pub struct Contradiction {
-    /// The code up to this print, without comments and without the prints before it.
+    /// The code up to this print, without comments and without earlier prints.
     pub code: String,
     pub stated: String,
     pub printed: String,
 }
 
-/// The first print of `code` that states another result than it `printed`. `None` if the printed lines do not belong to the prints one by one.
+/// The first print of `code` whose stated result differs from the line in `printed`. `None` if the
+/// lines cannot be matched to the prints one by one.
 pub fn contradicted(code: &str, printed: &[String]) -> Option<Contradiction> {
     let is_print = |line: &str| line.starts_with("print(") || line.starts_with("console.log(");
     let lines: Vec<&str> = code.lines().map(str::trim).collect();
@@ -29,7 +31,7 @@ pub fn contradicted(code: &str, printed: &[String]) -> Option<Contradiction> {
     })
 }
 
-/// A line without its comment, and the comment.
+/// Splits a line into its code and its comment.
 fn commented(line: &str) -> Option<(&str, &str)> {
     let mut quote: Option<char> = None;
     for (at, letter) in line.char_indices() {
@@ -45,7 +47,8 @@ fn commented(line: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// The value that a comment states, without words before and behind it; `None` for prose, and for a value that is shortened.
+/// The value that a comment states, without the words around it; `None` for prose and for shortened
+/// values.
 fn value(comment: &str) -> Option<&str> {
     static_regex!(
         LEAD = r"(?i)^(?:(?:this\s+|it\s+)?(?:(?:should|must|will|expected|expect)\s+)*(?:be|give|gives|print|prints|output|outputs|returns?|result|expected)\b(?:\s+(?:output|result))?\s*:?|[-=]+>|→)\s*"
@@ -67,7 +70,8 @@ fn value(comment: &str) -> Option<&str> {
     (BEHIND.is_match(rest) && is_whole).then_some(stated)
 }
 
-/// Whether two texts show the same value. White space, quotation marks and brackets differ between notations, and mappings and sets have no order.
+/// Whether two texts show the same value. White space, quotation marks and brackets are ignored
+/// because notations differ, and so is the order of mappings and sets.
 fn is_same(stated: &str, printed: &str) -> bool {
     let (stated, printed) = (core(stated), core(printed));
     if let Some(text) = unquoted(stated) {
@@ -81,7 +85,8 @@ fn is_same(stated: &str, printed: &str) -> bool {
     left.len() == right.len() && left.iter().zip(&right).all(|(left, right)| is_same_word(left, right))
 }
 
-/// The first value inside the name of a type, `{'a': 1}` of `Box({'a': 1}, size=2)`, else the text itself.
+/// The first value inside a named type, `{'a': 1}` in `Box({'a': 1}, size=2)`, else the text
+/// itself.
 fn core(text: &str) -> &str {
     static_regex!(OF_TYPE = r"^[A-Za-z_]\w*(?:\(\d+\))?\s*\(?\s*([\[{(])");
     let text = text.trim();
@@ -90,7 +95,7 @@ fn core(text: &str) -> &str {
     inner.unwrap_or(text)
 }
 
-/// The text between quotation marks that enclose all of it.
+/// The text between quotation marks, if they enclose all of it.
 fn unquoted(text: &str) -> Option<&str> {
     ['\'', '"']
         .iter()
@@ -123,7 +128,8 @@ mod tests {
         };
         let moved = "box.move('a', 'd')\nprint(box)  # Box({'d': 1, 'b': 2})";
         check(moved, "Box({'a': 1, 'b': 2, 'd': 1})", true);
-        // Keys have no order, a type may show more, and JavaScript writes values with more white space.
+        // Keys have no order, a type may show additional values, and JavaScript writes values with
+        // more white space.
         check(moved, "Box({'b': 2, 'd': 1}, size=4)", false);
         check("print(box)  # {'a': 1}", "Box({'a': 1})", false);
         check("console.log(f([2, 1]));  // [1, 2]", "[ 1, 2 ]", false);
@@ -135,7 +141,7 @@ mod tests {
         check("print(is_odd(3))  # True, because 3 is", "False", true);
         check("print('# 1')", "2", false);
         check("print(f(1))  # 1\nprint(f(2))  # 3", "1\n2", true);
-        // Prose and shortened values state nothing, and lines that cannot be told apart say nothing.
+        // Prose and shortened values state no result, and ambiguous lines are ignored.
         check("print(f(1))  # the first one", "2", false);
         check("print(f(1))  # (the first one)", "2", false);
         check("print(f(1))  # 2 and then some", "3", false);

@@ -1,4 +1,4 @@
-//! Applies edits to a text and finds its lines; its line endings, its byte order mark and all else stay as they are.
+//! Applies edits to a text, keeping its line ends and byte order mark, and finds its lines.
 
 use std::ops::Range;
 
@@ -11,7 +11,8 @@ pub struct Source<'a> {
     pub text: String,
 }
 
-/// Bytes of a text and what they become. An empty range is an insertion; of two at one place the earlier one comes first.
+/// A range of bytes and its replacement. An empty range is an insertion; of two insertions at the
+/// same place, the earlier one in the list comes first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     pub range: Range<usize>,
@@ -23,8 +24,9 @@ impl<'a> Source<'a> {
         Source { original, text: line_ends::plain(original) }
     }
 
-    /// The original with `pieces` of the text changed, and for each of them the line, counted from 1, on which it now
-    /// begins. Those that overlap an earlier one are left out, with line 0.
+    /// Applies `pieces` to the original and returns the new text, with the line, counted from 1, on
+    /// which each piece now begins. A piece that overlaps an earlier one is skipped and gets line
+    /// 0.
     pub fn apply(&self, pieces: &[Piece]) -> (String, Vec<usize>) {
         let mut order: Vec<usize> = (0..pieces.len()).collect();
         order.sort_by_key(|at| (pieces[*at].range.start, pieces[*at].range.end, *at));
@@ -48,7 +50,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// `text` with the pieces, which are in the order of their places, put in; `None` if two overlap.
+/// Puts the pieces, which must be sorted by position, into `text`; `None` if two overlap.
 pub fn spliced<'p>(text: &str, pieces: impl IntoIterator<Item = &'p Piece>) -> Option<String> {
     let (mut after, mut done) = (String::with_capacity(text.len()), 0);
     for Piece { range, new } in pieces {
@@ -79,12 +81,12 @@ pub fn line_of(text: &str, byte: usize) -> usize {
     text[..byte.min(text.len())].matches('\n').count() + 1
 }
 
-/// The line of that number, counted from 1; empty if there is none.
+/// The line with that number, counted from 1; empty if there is none.
 pub fn nth_line(text: &str, number: usize) -> &str {
     text.lines().nth(number.saturating_sub(1)).unwrap_or_default()
 }
 
-/// The whole lines of `range`, with the last line feed. `None` if something else is on them.
+/// The whole lines of `range`, with the last line feed. `None` if they contain other text.
 pub fn own_lines(text: &str, range: &Range<usize>) -> Option<Range<usize>> {
     let lines = line_start(text, range.start)..text.len().min(line_end(text, range.end) + 1);
     let is_own = text[lines.start..range.start].trim().is_empty() && text[range.end..lines.end].trim().is_empty();
@@ -97,7 +99,8 @@ pub fn indent_at(text: &str, at: usize) -> &str {
     &line[..line.len() - line.trim_start().len()]
 }
 
-/// Whether a line looks like a comment in some language. Good enough to rank by, not to delete by.
+/// Whether a line looks like a comment in some language. Reliable enough for ranking, not for
+/// deleting.
 pub fn is_comment(line: &str) -> bool {
     let start = line.trim_start();
     ["//", "#", "/*", "*", "--", "<!--", "\"\"\"", ";"].iter().any(|mark| start.starts_with(mark))

@@ -1,4 +1,5 @@
-//! Finds what a change adds, alters or loses although the request does not mention it: lines, parameters, arguments, indices, definitions, statements.
+//! Finds unrequested effects of a change: added, altered or lost lines, parameters, arguments,
+//! indices, definitions, statements.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -12,24 +13,27 @@ use crate::base::pattern::static_regex;
 use crate::index::parts::{self, Sort, Span};
 use crate::language::{Asked, grounding, words};
 
-/// Facts about a change that the request does not say.
+/// Facts about a change that the text of the request does not contain.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Basis {
-    /// Every change to existing lines has to be one that the request mentions; false where a failing check decides.
+    /// Whether the request must mention every change to existing lines; false if a failing check
+    /// decides.
     pub by_words: bool,
-    /// Code without a name was to be added or rewritten, so it may be outside of definitions.
+    /// Whether code without a name was to be added or rewritten, so that it may be outside
+    /// definitions.
     pub may_state: bool,
 }
 
-/// Words of requests that leave the name of a new parameter open, and stems of words of a language that say nothing
-/// about what a line is for.
+/// Words of requests that leave the name of a new parameter open, and stems of keywords, which do
+/// not say what a line is for.
 const OPEN: &str =
     "parameter parameters argument arguments option options flag flags keyword signature setting settings";
 const KEYWORDS: &str = "\
     return rais throw els elif whil def self thi function const let var try catch except class import new await async yield pass break continu \
     lambda not fn pub mut impl match func nil then";
 
-/// Describes an effect of `after` on `before` that the request `asked` does not mention, in words for the model that wrote it.
+/// Describes an effect of the change from `before` to `after` that the request `asked` does not
+/// mention, as a message for the model that made it.
 pub fn found(path: &str, before: &str, after: &str, asked: &Asked, basis: Basis) -> Option<String> {
     if testing::is_test(path) || before.trim().is_empty() {
         return None;
@@ -41,7 +45,7 @@ pub fn found(path: &str, before: &str, after: &str, asked: &Asked, basis: Basis)
         .or_else(|| line((before, &old), (after, &new), asked).filter(|_| basis.by_words))
 }
 
-/// Whether the request has a word of these tokens of code.
+/// Whether the request contains a word of these tokens of code.
 fn speaks_of<'t>(asked: &Asked, tokens: impl IntoIterator<Item = &'t str>) -> bool {
     tokens.into_iter().any(|token| {
         let escape = match token {
@@ -54,7 +58,7 @@ fn speaks_of<'t>(asked: &Asked, tokens: impl IntoIterator<Item = &'t str>) -> bo
     })
 }
 
-/// A parameter that an existing function has gained.
+/// A new parameter of an existing function.
 fn parameter(path: &str, (before, after): (&str, &str), asked: &Asked) -> Option<String> {
     if asked.has(OPEN) {
         return None;
@@ -77,7 +81,7 @@ fn parameter(path: &str, (before, after): (&str, &str), asked: &Asked) -> Option
     None
 }
 
-/// A new definition that the request does not name and that nothing uses.
+/// A new definition that the request does not name and nothing uses.
 fn definition((old, new): (&[Span], &[Span]), after: &str, asked: &Asked) -> Option<String> {
     let is_old = |one: &Span| old.iter().any(|other| (&other.container, &other.name) == (&one.container, &one.name));
     let is_inside = |one: &Span| new.iter().any(|other| !is_old(other) && one.container.contains(&other.name));
@@ -86,14 +90,14 @@ fn definition((old, new): (&[Span], &[Span]), after: &str, asked: &Asked) -> Opt
     let of_function = |one: &&Span| matches!(one.sort, Sort::Function | Sort::Class | Sort::Record);
     let mut added = new.iter().filter(of_function).filter(|one| !is_old(one) && !is_inside(one));
     let extra = added.find(|one| !is_special(one) && !is_used(one) && !speaks_of(asked, [one.name.as_str()]))?;
-    // The only new definition is the one that was asked for in other words.
+    // The only new definition is the requested one, which the request describes in other words.
     let count = new.iter().filter(of_function).filter(|one| !is_old(one) && !is_inside(one)).count();
     (count > 1).then(|| {
         format!("`{}` is new, nobody asked for it and nothing uses it; write only what was asked for", extra.name)
     })
 }
 
-/// A new call that is outside of definitions.
+/// A new call outside definitions.
 fn statement(path: &str, before: &str, after: &str) -> Option<String> {
     let all = |text: &str| -> Vec<String> {
         let items = parts::parts(path, text).map(|parts| parts.items).unwrap_or_default();
@@ -107,22 +111,22 @@ fn statement(path: &str, before: &str, after: &str) -> Option<String> {
     Some(format!("`{first}` is outside every definition, which nobody asked for; write only definitions"))
 }
 
-/// A stretch of lines that differ.
+/// A run of lines that differ.
 struct Hunk<'a> {
-    /// The tokens that only the old or only the new lines have.
+    /// The tokens that only the old lines have; `come` are those that only the new lines have.
     gone: Vec<&'a str>,
     come: Vec<&'a str>,
-    /// The first of these lines that is code, as the user reads it.
+    /// The first of these lines that is code, as shown to the user.
     shown: &'a str,
-    /// The head of a function is among them.
+    /// Whether the head of a function is among them.
     is_head: bool,
     /// The innermost definition around it.
     owner: String,
-    /// An argument that a call has gained, or an index that was lost, though no word of it is in the request.
+    /// A new argument of a call, or a lost index, if no word of it is in the request.
     detail: Option<String>,
 }
 
-/// An existing line that was changed, though the request mentions neither the difference nor code that needs it.
+/// A changed line, if the request mentions neither the difference nor code that needs it.
 fn line((before, old): (&str, &[Span]), (after, new): (&str, &[Span]), asked: &Asked) -> Option<String> {
     let (hunks, added) = hunks((before, old), (after, new), asked);
     let is_name = |token: &&str| token.chars().next().is_some_and(|first| first.is_alphabetic() || first == '_');
@@ -132,12 +136,12 @@ fn line((before, old): (&str, &[Span]), (after, new): (&str, &[Span]), asked: &A
         hunks.iter().partition(|hunk| speaks_of(asked, hunk.gone.iter().chain(&hunk.come).copied()));
     let mut needed: HashSet<&str> = added.into_iter().filter(is_new).collect();
     if asked.has(OPEN) {
-        // The name of the parameter that is asked for is not said.
+        // The request does not give the name of the new parameter.
         let heads = hunks.iter().filter(|hunk| hunk.is_head);
         needed.extend(heads.flat_map(|hunk| &hunk.come).copied().filter(is_new));
     }
     let has_related = !related.is_empty() || !needed.is_empty();
-    // A wanted line also makes the new names that it uses wanted.
+    // If a line is wanted, the new names that it uses are wanted too.
     loop {
         needed.extend(related.iter().flat_map(|hunk| &hunk.come).copied().filter(is_new));
         let (more, rest): (Vec<&Hunk>, Vec<&Hunk>) =
@@ -152,7 +156,7 @@ fn line((before, old): (&str, &[Span]), (after, new): (&str, &[Span]), asked: &A
         return Some(detail.clone());
     }
     let [first, ..] = others.as_slice() else { return None };
-    // The request names what has to change and says in other words how.
+    // The request names the code that has to change and describes the change in other words.
     let is_named = others.len() == 1 && !has_related && asked.names(last_of(&first.owner));
     if is_named {
         return first.detail.clone();
@@ -165,7 +169,8 @@ fn last_of(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
 
-/// The stretches of code that differ outside of new definitions, and the tokens of new definitions and imports.
+/// The runs of code that differ outside new definitions, and the tokens of new definitions and
+/// imports.
 fn hunks<'a>(
     (before, old): (&'a str, &[Span]),
     (after, new): (&'a str, &[Span]),
@@ -201,7 +206,7 @@ fn hunks<'a>(
         let is_head =
             new.iter().any(|one| one.sort == Sort::Function && change.new_range().contains(&(one.lines.0 - 1)));
         let owner = owner(old, &change.old_range()).or_else(|| owner(new, &change.new_range()));
-        // A parameter is not an argument.
+        // A parameter does not count as an argument.
         let detail = detail.filter(|_| !is_head);
         let detail =
             detail.map(|said| format!("{said} in `{shown}`, which nobody asked for; keep the rest of the line"));
@@ -210,7 +215,7 @@ fn hunks<'a>(
     (found, added)
 }
 
-/// The name of the innermost definition with the first of these lines, counted from 0.
+/// The name of the innermost definition around the first of these lines, counted from 0.
 fn owner(spans: &[Span], lines: &Range<usize>) -> Option<String> {
     let around = spans.iter().filter(|one| one.lines.0 <= lines.start + 1 && lines.start < one.lines.1);
     let inner = around.min_by_key(|one| one.lines.1 - one.lines.0)?;
@@ -232,7 +237,8 @@ fn all_tokens<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     lines.iter().flat_map(|line| tokens(line)).collect()
 }
 
-/// The tokens that only `old` and only `new` have, and an argument or index among them that the request does not mention.
+/// The tokens that only `old` and that only `new` have, and an argument or index among them that
+/// the request does not mention.
 fn differing<'a>(old: &[&'a str], new: &[&'a str], asked: &Asked) -> (Vec<&'a str>, Vec<&'a str>, Option<String>) {
     let (mut gone, mut come, mut detail) = (Vec::new(), Vec::new(), None);
     for change in TextDiff::from_slices(old, new).ops() {
@@ -258,7 +264,7 @@ fn is_index(tokens: &[&str]) -> bool {
     tokens.len() > 2 && tokens[0] == "[" && tokens[tokens.len() - 1] == "]"
 }
 
-/// Whether tokens are a further argument with its name: `, flags=re.MULTILINE`.
+/// Whether tokens are an additional named argument: `, flags=re.MULTILINE`.
 fn is_argument(tokens: &[&str]) -> bool {
     let is_name = |token: &str| token.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
     matches!(tokens, [",", name, "=", value, ..] if is_name(name) && *value != "=")

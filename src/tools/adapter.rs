@@ -1,24 +1,27 @@
-//! Adapts embeddings for tool retrieval: two trained matrices, valid for one embedder, bring a step nearer to its tool.
+//! Adapts embeddings for tool retrieval: two trained matrices, valid for one embedder, move a step
+//! closer to the tool that it needs.
 
 use std::sync::LazyLock;
 
 use half::bf16;
 
-/// Little-endian bfloat16: the embedding of [`PROBE`], the matrix for steps and the matrix for tools, both by columns.
-/// Trained by `scripts/train-head adapter` on public data sets. On held-out requests the right one of 4,076 tools ranks
-/// first in 78 % instead of 73 %; on suites that were not used for training it gains 1 to 5 points.
+/// Little-endian bfloat16: the embedding of [`PROBE`], the matrix for steps and the matrix for
+/// tools, both by columns. Trained by `scripts/train-head adapter` on public data sets. On held-out
+/// requests the right one of 4,076 tools ranks first in 78 % of cases instead of 73 %; on suites
+/// that were not used for training the gain is 1 to 5 points.
 static DATA: &[u8] = include_bytes!("adapter.bin");
-/// Sentence whose embedding identifies the embedder that the matrices were trained for.
+/// A sentence whose embedding identifies the embedder that the matrices were trained for.
 pub const PROBE: &str = "Which of these tools fits the request?";
 /// Dimension of that embedder's vectors.
 const WIDTH: usize = 384;
-/// Least cosine of two probe embeddings of the same embedder: rounding differs a little between machines.
+/// Minimum cosine of two probe embeddings of the same embedder: rounding differs slightly between
+/// machines.
 const SAME_FROM: f32 = 0.99;
 
 static VALUES: LazyLock<Vec<f32>> =
     LazyLock::new(|| DATA.as_chunks::<2>().0.iter().map(|bytes| bf16::from_le_bytes(*bytes).to_f32()).collect());
 
-/// Whether the matrices were trained for the embedder whose vector of [`PROBE`] this is.
+/// Whether the matrices were trained for the embedder that maps [`PROBE`] to the vector `probe`.
 pub fn belongs_to(probe: &[f32]) -> bool {
     let own = VALUES.get(..WIDTH).filter(|_| probe.len() == WIDTH);
     own.is_some_and(|own| kernels::cosine(probe, own)[0] >= SAME_FROM)

@@ -1,4 +1,5 @@
-//! Reads the typed arguments of a call. A tool checks their types itself and does not rely on its caller.
+//! Reads the typed arguments of a call. Each tool checks their types itself and does not rely on
+//! its caller.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +11,7 @@ impl<'a> Arguments<'a> {
         self.optional_text(name)?.ok_or_else(|| format!("argument `{name}` is missing; give a text"))
     }
 
-    /// `None` when the argument is absent or null, as for [`Arguments::optional_count`].
+    /// `None` if the argument is absent or null, like [`Arguments::optional_count`].
     pub fn optional_text(&self, name: &str) -> Result<Option<&'a str>, String> {
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(None),
@@ -29,7 +30,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// False when the argument is absent or null.
+    /// False if the argument is absent or null.
     pub fn flag(&self, name: &str) -> Result<bool, String> {
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(false),

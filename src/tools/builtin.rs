@@ -1,4 +1,4 @@
-//! The built-in tools: name, description and parameters of each.
+//! The built-in tools, each with its name, description and parameters.
 
 mod lead;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::tools::spec::ToolSpec;
 
-/// One built-in tool; `tools::execute` runs it.
+/// A built-in tool; `tools::execute` runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Builtin {
     ReadFile,
@@ -34,7 +34,8 @@ pub enum Builtin {
     Plan,
 }
 
-/// The tools offered to a model that leads a turn, in this order for every request, so that the beginnings of its prompts are the same.
+/// The tools offered to a model that leads a turn. The order is the same for every request, so that
+/// its prompts begin with the same text.
 pub const LEAD: [Builtin; 12] = [
     Builtin::ReadFile,
     Builtin::FindFiles,
@@ -51,7 +52,7 @@ pub const LEAD: [Builtin; 12] = [
 ];
 
 impl Builtin {
-    /// The tools that forms and retrieval choose among, each for one thing, with words of its own.
+    /// The tools that forms and retrieval choose from. Each has one purpose and distinct wording.
     pub const CHOSEN: [Builtin; 19] = [
         Builtin::ReadFile,
         Builtin::ListDir,
@@ -106,7 +107,8 @@ impl Builtin {
         }
     }
 
-    /// Names of tools that do a part of what it does: a rule for one of them holds for it too.
+    /// Names of narrower tools whose work this tool includes: a rule for one of them also applies
+    /// to this tool.
     pub fn parts(self) -> &'static [&'static str] {
         match self {
             Builtin::Edit => &["replace_in_file"],
@@ -116,17 +118,18 @@ impl Builtin {
         }
     }
 
-    /// Whether it can change something.
+    /// Whether the tool can change something.
     pub fn mutates(self) -> bool {
         self == Builtin::RunCommand || self.changes_files()
     }
 
-    /// Whether it only looks.
+    /// Whether the tool only reads.
     pub fn reads(self) -> bool {
         !self.mutates()
     }
 
-    /// Whether it only changes files, so that the content that each file gets is known beforehand.
+    /// Whether the tool only changes files, so that the new content of each file is known before
+    /// the call.
     pub fn changes_files(self) -> bool {
         matches!(
             self,
@@ -204,7 +207,7 @@ impl Builtin {
         }
     }
 
-    /// Each parameter: name, type, description, whether it is required.
+    /// Name, type and description of each parameter, and whether it is required.
     fn parameters(self) -> &'static [(&'static str, &'static str, &'static str, bool)] {
         const PATH: (&str, &str, &str, bool) = ("path", "string", "File, relative to the project", true);
         match self {
@@ -258,7 +261,7 @@ impl Builtin {
         }
     }
 
-    /// Its description for a model that is shown only the tools chosen for a step.
+    /// The description for a model that is shown only the tools chosen for a step.
     pub fn spec(self) -> ToolSpec {
         let parameters = match self {
             Builtin::Outline | Builtin::Graph | Builtin::Edit | Builtin::Plan => lead::parameters(self),
@@ -267,7 +270,7 @@ impl Builtin {
         self.described(self.description(), parameters)
     }
 
-    /// Its description for a model that is shown [`LEAD`]: it names no tool besides those.
+    /// The description for a model that is shown [`LEAD`]; it names no other tools.
     pub fn lead_spec(self) -> ToolSpec {
         self.described(lead::description(self), lead::parameters(self))
     }

@@ -1,23 +1,25 @@
-//! The catalogue of tools: built-in ones and those of MCP servers, or those of an evaluation.
+//! The catalogue of tools: the built-in tools and those of MCP servers, or the tools of an
+//! evaluation.
 
 use crate::tools::builtin::{Builtin, LEAD};
 use crate::tools::outcome::cut_line;
 use crate::tools::schema::standalone;
 use crate::tools::spec::{self, ToolSpec};
 
-/// Maximum number of tools of one catalogue; beyond a few hundred, retrieval is the limit rather than the catalogue.
+/// Maximum number of tools in one catalogue; beyond a few hundred, retrieval becomes the limiting
+/// factor.
 const TOOLS_MAX: usize = 5_000;
 
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     specs: Vec<ToolSpec>,
-    /// Number of built-in tools; they are the first of `specs`.
+    /// Number of built-in tools, which come first in `specs`.
     builtins: usize,
-    /// The tools offered to a model that leads; empty without built-in tools.
+    /// The tools offered to a model that leads; empty if there are no built-in tools.
     lead: Vec<ToolSpec>,
 }
 
-/// Why a tool is not taken.
+/// The reason why a tool is refused.
 #[derive(Debug, thiserror::Error)]
 #[error("tool `{name}` cannot be taken: {why}")]
 pub struct CatalogError {
@@ -40,7 +42,8 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// Adds a tool that is not built in; refuses an invalid description, a name in use, or a tool too many.
+    /// Adds a tool that is not built in. Fails if its description is invalid, its name is in use,
+    /// or the catalogue is full.
     pub fn add(&mut self, mut spec: ToolSpec) -> Result<(), CatalogError> {
         spec.parameters = standalone(std::mem::take(&mut spec.parameters));
         let refused = |why: String| Err(CatalogError { name: cut_line(&spec.name, 100), why });
@@ -57,7 +60,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// The tools that retrieval ranks, in the order they were added; [`crate::tools::Ranked::index`] is an index into this.
+    /// The tools that retrieval ranks, in the order in which they were added;
+    /// [`crate::tools::Ranked::index`] is an index into this list.
     pub fn specs(&self) -> &[ToolSpec] {
         &self.specs
     }

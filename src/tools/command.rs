@@ -1,4 +1,5 @@
-//! `run_command`: runs a shell command in the project, bounded in time and output; it ends when its call is dropped.
+//! `run_command`: runs a shell command in the project with limits on time and output. Dropping the
+//! call ends the command.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -15,13 +16,14 @@ use crate::tools::sandbox::{self, Aside, Confines};
 use crate::tools::shell;
 
 pub const TIMEOUT_MAX_S: usize = 600;
-/// Bytes kept of the beginning and of the end of standard output, and of standard error.
+/// Bytes kept from the beginning and from the end of standard output, and of standard error.
 const KEPT_HALF_BYTES: usize = 16 << 10;
-/// Room for the notes around the output.
+/// Bytes reserved for the notes around the output.
 const NOTES_BYTES: usize = 200;
-/// Longest command that is repeated above its output, in characters.
+/// Maximum length, in characters, of the command as repeated above its output.
 const LINE_CHARS_MAX: usize = 200;
-/// Longest wait for output after the command has ended: a process that left the group may hold the pipe open.
+/// Maximum wait for output after the command has ended: a process that left the group may keep the
+/// pipe open.
 const DRAIN_MAX: Duration = Duration::from_secs(2);
 /// Environment variables that a command inherits besides those of every sandboxed program.
 const INHERITED: [&str; 4] = ["LC_CTYPE", "CARGO_HOME", "RUSTUP_HOME", "JAVA_HOME"];
@@ -33,7 +35,8 @@ const WATCHED: &str = "exec 3<&0 </dev/null
 exec 3<&-
 exec sh -c \"$1\"";
 
-/// Dropping the future kills the command and everything it has started. `network`: a rule grants it the network.
+/// Runs the command. Dropping the future kills it and everything it started. `network` says whether
+/// a rule grants it the network.
 pub(in crate::tools) async fn run(
     arguments: Arguments<'_>,
     network: bool,
@@ -57,7 +60,7 @@ pub(in crate::tools) async fn run(
         seconds: Some(seconds as u64),
         commands: settings,
     };
-    // The writing end stays open while this program lives and waits; see WATCHED.
+    // The writing end stays open as long as this program lives and waits; see [`WATCHED`].
     let (watched, _alive) = std::io::pipe().map_err(failed)?;
     let (mut command, mut group) = sandbox::shell(&confines).map_err(failed)?;
     set_up(&mut command, line, &confines);
@@ -79,16 +82,16 @@ pub(in crate::tools) async fn run(
             seconds_so_far(), settings.processes
         )),
     };
-    // Processes that the command left in the background are killed, which closes its pipes.
+    // This kills background processes of the command, which closes its pipes.
     let moved: String = group.end().iter().map(|aside| described(aside, confines.project)).collect();
     let (out, err) = (drained(out).await, drained(err).await);
     let outcome = outcome(line, (ok, how), [&out, &err], &confines, context.text_max_bytes);
-    // A command that tried to redirect git has failed, whatever its exit status.
+    // A command that tried to redirect git counts as failed, whatever its exit status.
     Ok(if moved.is_empty() { outcome } else { Outcome::error(moved + &outcome.text) })
 }
 
-/// Whether nothing of the failed command `line` ran, by its result: it is one command whose program, or the module or script that it names, is not
-/// there.
+/// Whether the failed command `line` ran nothing, judging by its result: it is a single command,
+/// and its program, or the module or script that it names, does not exist.
 pub fn did_not_start(line: &str, outcome: &Outcome) -> bool {
     static_regex!(NO_PROGRAM = r"(?m)(?:^|: )([^\s:]+): (?:command )?not found$");
     static_regex!(NO_MODULE = r"(?m)^\S*python[\d.]*: No module named (\S+)$");
@@ -102,8 +105,9 @@ pub fn did_not_start(line: &str, outcome: &Outcome) -> bool {
     is_alone && (names_of(NO_PROGRAM.captures(text)) || names_of(NO_MODULE.captures(text)) || NO_SCRIPT.is_match(text))
 }
 
-/// Git's words on the branch and the changed files, without asking anybody: it changes nothing, and runs confined as
-/// every command does. `None` outside of repositories, and without git.
+/// The output of `git status` on the branch and the changed files, without asking for consent: it
+/// changes nothing, and runs in the sandbox like every command. `None` outside repositories and
+/// without git.
 pub async fn git_status(context: &Context) -> Option<String> {
     const LINE: &str =
         "git --no-optional-locks -c core.fsmonitor=false status --short --branch --untracked-files=normal";
@@ -111,7 +115,7 @@ pub async fn git_status(context: &Context) -> Option<String> {
     context.root.path().ancestors().find(|folder| folder.join(".git").exists())?;
     let arguments = serde_json::json!({ "command": LINE, "timeout_s": TIMEOUT_S });
     let outcome = run(Arguments(arguments.as_object()?), false, context).await.ok().filter(Outcome::is_ok)?;
-    // The first two lines are the command and how it ended.
+    // The first two lines are the command and its exit status.
     let output = outcome.text.lines().skip(2).collect::<Vec<_>>().join("\n");
     Some(output).filter(|output| output.starts_with("## "))
 }
@@ -154,15 +158,15 @@ fn outcome(
     confines: &Confines<'_>,
     bytes_max: usize,
 ) -> Outcome {
-    // The caller has the command; a script in it can be longer than its output.
+    // The caller already has the command, and a script in it can be longer than its output.
     let (first, is_longer) = line.split_once('\n').map_or((line, ""), |(first, _)| (first, " …"));
     let mut report = format!("$ {}{is_longer}\n[{how}]\n", cut_line(first, LINE_CHARS_MAX.min(bytes_max / 4)));
-    // The bytes that one stream does not need are the other's.
+    // Bytes that one stream does not need are available to the other.
     let room = bytes_max.saturating_sub(report.len() + NOTES_BYTES);
     let of_err = err.total.min((room / 2).max(room.saturating_sub(out.total)));
     let output = out.shown("", room - of_err) + &err.shown("[stderr]\n", of_err);
     report.push_str(&output);
-    // A pipe or `; true` hides the exit status of what was refused.
+    // A pipe or `; true` hides the exit status of the refused command.
     let may_hide = || line.contains(['|', ';', '&', '\n']);
     if confines.commands.confined && (!ok || may_hide()) && sandbox::tells_of_refusal(&output) {
         let bounds = sandbox::bounds("the project", "programs and tool chains", confines.network);
@@ -177,7 +181,7 @@ fn outcome(
     if ok { Outcome::ok(report) } else { Outcome::error(report) }
 }
 
-/// The beginning and the end of a stream, and its length in bytes and in ended lines.
+/// The beginning and the end of a stream, its length in bytes, and its number of complete lines.
 #[derive(Default)]
 struct Kept {
     head: Vec<u8>,
@@ -198,7 +202,8 @@ impl Kept {
         }
     }
 
-    /// The stream if it fits into `bytes_max`, else whole lines of its beginning and its end, and how many are left out between them.
+    /// The whole stream if it fits into `bytes_max`, else whole lines of its beginning and end,
+    /// with the number of lines omitted between them.
     fn shown(&self, title: &str, bytes_max: usize) -> String {
         if self.total == 0 {
             return String::new();
@@ -213,7 +218,7 @@ impl Kept {
             let (head, tail) = (head_of(&head, half), tail_of(&tail, half));
             let bytes = self.total.saturating_sub(head.len() + tail.len());
             let shown = |part: &str| part.matches('\n').count();
-            // A last line without an end counts as one.
+            // An unterminated last line counts as a line.
             let ended = self.lines + usize::from(!whole.ends_with(b"\n"));
             let tail_lines = shown(tail) + usize::from(!tail.ends_with('\n'));
             let is_whole = head.ends_with('\n') && tail.len() < half;
@@ -259,7 +264,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_command_runs_in_the_project_and_its_status_counts() {
-        // Cargo sets this variable for every test; it is none of those that are inherited.
+        // Cargo sets this variable for every test, and it is not among the inherited ones.
         assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
         let project = Project::with(&[("a.txt", "here\n")]);
         for (command, ok, expected) in [

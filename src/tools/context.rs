@@ -15,22 +15,23 @@ use crate::tools::outcome::TEXT_MAX_BYTES;
 /// Shared services for tool calls. Cheap to clone.
 #[derive(Clone)]
 pub struct Context {
-    /// The folder no tool can leave.
+    /// The folder that no tool can leave.
     pub root: Root,
-    /// Ends long work early.
+    /// Cancels long work.
     pub cancel: Cancel,
     /// The settings and limits of commands.
     pub commands: Arc<Commands>,
-    /// Queried by the `index_…` tools; without one they return an error.
+    /// Used by the `index_…` tools; without an index they return an error.
     pub index: Option<Arc<Index>>,
-    /// Embeds questions; without one, search uses words alone.
+    /// Embeds questions; without it, search uses only words.
     pub embedder: Option<Embedder>,
     pub lessons: Option<Arc<Lessons>>,
     /// MCP servers; without them their tools cannot be run.
     pub servers: Option<Servers>,
     /// Makes checkpoints before calls that change something; without one nothing can be undone.
     pub turn: Option<Arc<Turn>>,
-    /// Maximum bytes of one result. Tools keep to it by whole lines, and say how the rest is got.
+    /// Maximum size of one result in bytes. Tools shorten their results by whole lines and say how
+    /// to get the rest.
     pub text_max_bytes: usize,
 }
 

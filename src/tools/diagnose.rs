@@ -1,4 +1,5 @@
-//! Tells a model what its change may have broken: syntax, names, definitions that are gone, callers of a changed signature.
+//! Lists damage that a change may have done: syntax errors, unknown names, removed definitions,
+//! callers of a changed signature.
 
 use std::collections::HashMap;
 
@@ -13,15 +14,16 @@ use crate::tools::confine::Access;
 use crate::tools::files::change::text_of;
 use crate::tools::outcome::cut_line;
 
-/// Maximum number of lines of all changes together; later ones usually follow from the first.
+/// Maximum number of reported lines for all changes together; later problems usually follow from
+/// the first.
 const SAID_MAX: usize = 12;
-/// Maximum number of places named in one line, and the length of their code.
+/// Maximum number of places per line, and of characters of their code.
 const PLACES_MAX: usize = 6;
 const CODE_CHARS: usize = 80;
 
-/// The damage that `changes`, which are made, may have done, one line each, the surest first. A definition that is gone
-/// or takes other parameters is followed by the places that use it, as the index has them; places that no longer have
-/// its name are left out.
+/// The possible damage by `changes`, which have already been made: one line each, most certain
+/// first. A definition that was removed or has other parameters is followed by the places that use
+/// it according to the index, except for places that no longer contain its name.
 pub fn diagnose(context: &Context, changes: &[FileChange]) -> Vec<String> {
     let graph = context.index.as_ref().and_then(|index| index.graph().ok());
     let look = Look { context, graph: graph.as_deref(), changes };
@@ -40,7 +42,7 @@ struct Look<'a> {
     changes: &'a [FileChange],
 }
 
-/// A definition by the definitions around it and its own name.
+/// Identifies a definition: the names of the definitions around it, and its own name.
 type Key<'s> = (&'s [String], &'s str);
 
 impl Look<'_> {
@@ -48,7 +50,7 @@ impl Look<'_> {
         let (path, old) = (change.path.as_str(), change.old.as_deref().unwrap_or_default());
         let Some(new) = change.new.as_deref() else { return self.without_file(path) };
         let before = definitions(path, old);
-        // Removed definitions are reported with their uses, below.
+        // Removed definitions are reported below with their uses.
         let names: Vec<String> = before.iter().map(|span| span.name.clone()).collect();
         let known = |name: &str| self.knows(name);
         let mut said: Vec<String> =
@@ -62,7 +64,7 @@ impl Look<'_> {
         said
     }
 
-    /// Whether anything in the project has that name.
+    /// Whether the project defines that name anywhere.
     fn knows(&self, name: &str) -> bool {
         let is_new = |change: &FileChange| {
             let text = change.new.as_deref().unwrap_or_default();
@@ -71,7 +73,7 @@ impl Look<'_> {
         self.graph.is_some_and(|graph| !graph.named(name).is_empty()) || self.changes.iter().any(is_new)
     }
 
-    /// The files that import a file that is gone.
+    /// The files that import a removed file.
     fn without_file(&self, path: &str) -> Vec<String> {
         let found = self.graph.map(|graph| graph.dependents(path)).unwrap_or_default();
         let gone = |path: &str| self.changes.iter().any(|change| change.path == path && change.new.is_none());
@@ -81,12 +83,13 @@ impl Look<'_> {
         if still.is_empty() { Vec::new() } else { vec![format!("{path} is gone but imported: {}", listed(&still))] }
     }
 
-    /// Definitions that the new text lacks.
+    /// Definitions that are missing from the new text.
     fn gone(&self, path: &str, (before, after): (&[Span], &[Span]), new: &str) -> Vec<String> {
         let now: Vec<Key> = after.iter().map(key).collect();
         let outside = |span: &&Span| !is_inner(span, before) && span.sort != Sort::Test;
         let gone: Vec<&Span> = before.iter().filter(outside).filter(|span| !now.contains(&key(span))).collect();
-        // A member of a container that is gone goes with it; one that has the same name in another container has moved.
+        // Members of a removed container are not reported; a member of the same name in another
+        // container means that it has moved.
         let with_container = |span: &Span| gone.iter().any(|other| span.container.last() == Some(&other.name));
         let moved = |span: &Span| after.iter().any(|other| other.name == span.name);
         let (mut said, mut unused): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
@@ -99,7 +102,7 @@ impl Look<'_> {
             }
         }
         unused.dedup();
-        // Of a name that is used, an alias (`exports.name`) is reported with it.
+        // An alias (`exports.name`) of a reported name is not listed separately.
         unused.retain(|one| !said.iter().any(|of| of.starts_with(&format!("`{}` is gone", last_name(one)))));
         if !unused.is_empty() {
             let more = if unused.len() > SAID_MAX { ", …" } else { "" };
@@ -109,7 +112,8 @@ impl Look<'_> {
         said
     }
 
-    /// Functions whose parameters or result differ so that calls may be wrong now, with their callers.
+    /// Functions whose parameters or result have changed so that calls may now be wrong, with their
+    /// callers.
     fn called_otherwise(
         &self,
         path: &str,
@@ -135,7 +139,8 @@ impl Look<'_> {
         said
     }
 
-    /// Where a definition of `path` is used: in the new text of that file next to its own head, and in other files as the index has them.
+    /// The uses of a definition of `path`: in the new text of that file outside its own head, and
+    /// in other files according to the index.
     fn uses(&self, path: &str, span: &Span, new: &str) -> Vec<Use> {
         let name = span.name.as_str();
         let handle = match span.container.last() {
@@ -150,7 +155,7 @@ impl Look<'_> {
             .flat_map(|head| edit::line_of(new, head.start)..=edit::line_of(new, head.end))
             .collect();
         let here = new.lines().enumerate().filter(|(at, line)| {
-            // A member's name alone says little: many things have it.
+            // The name of a member alone is weak evidence, since many definitions share it.
             let is_use = word.is_match(line) && !edit::is_comment(line.trim());
             is_use && !own.contains(&(at + 1)) && (span.container.is_empty() || is_called(line, name))
         });
@@ -159,7 +164,8 @@ impl Look<'_> {
         let callers = graph.callers(&handle).into_iter().chain(graph.dependents(&handle));
         let mut places: Vec<(String, usize)> = callers.map(|near| (near.node.path, near.line)).collect();
         if graph.named(&handle).is_empty() && span.container.is_empty() {
-            // If the index has the change already, the uses are references whose target is unknown.
+            // If the index already contains the change, the uses are references with an unknown
+            // target.
             let around: Vec<String> = graph.dependents(path).into_iter().map(|near| near.node.path).collect();
             let unknown = self.context.index.as_ref().and_then(|index| index.unresolved(name).ok()).unwrap_or_default();
             places.extend(unknown.into_iter().filter(|(of, ..)| around.contains(of)).map(|(of, line, _)| (of, line)));
@@ -169,7 +175,7 @@ impl Look<'_> {
         uses
     }
 
-    /// The places whose line has the name on the disk now.
+    /// The places whose line still contains the name on disk.
     fn still(&self, mut places: Vec<(String, usize)>, name: &str) -> Vec<Use> {
         places.sort();
         places.dedup();
@@ -214,7 +220,7 @@ fn listed(uses: &[Use]) -> String {
     format!("{}{more}", shown.collect::<Vec<_>>().join(", "))
 }
 
-/// `why` with the file it is about.
+/// Prefixes `why` with the file that it is about.
 fn within(path: &str, why: &str) -> String {
     if why.contains(path) { why.to_owned() } else { format!("{path}: {why}") }
 }
@@ -227,13 +233,13 @@ fn shown(span: &Span) -> String {
     span.container.last().map_or_else(|| span.name.clone(), |container| format!("{container}.{}", span.name))
 }
 
-/// The last name of a path of names in backticks.
+/// The last name of a dotted path in backticks.
 fn last_name(name: &str) -> &str {
     let name = name.trim_matches('`');
     name.rsplit('.').next().unwrap_or(name)
 }
 
-/// Whether a definition is in a function, where nothing else can use it.
+/// Whether a definition is inside a function, where no other code can use it.
 fn is_inner(span: &Span, all: &[Span]) -> bool {
     let is_around = |other: &&Span| other.bytes.start < span.bytes.start && span.bytes.end <= other.bytes.end;
     all.iter().filter(is_around).any(|other| matches!(other.sort, Sort::Function | Sort::Value | Sort::Test))
@@ -251,7 +257,7 @@ fn is_called(line: &str, name: &str) -> bool {
 
 /// The parameters and the result of a function.
 struct Head {
-    /// Name, type and whether it may be left out.
+    /// Name and type of each parameter, and whether it is optional.
     parameters: Vec<(String, Option<String>, bool)>,
     result: Option<String>,
 }
@@ -276,7 +282,7 @@ impl Head {
             .signature
             .parameters
             .iter()
-            // A mark between parameters (`*`, `/`) has no name and no type.
+            // A separator between parameters (`*`, `/`) has neither a name nor a type.
             .filter(|one| !one.name.is_empty() || one.annotation.is_some())
             .map(|one| (one.name.clone(), one.annotation.clone().map(plain), one.default.is_some()));
         let result = span.signature.returns.clone().map(|range| format!(" {}", plain(range)));
@@ -290,7 +296,7 @@ impl Head {
         let other_type = |a: &Option<String>, b: &Option<String>| a.is_some() && b.is_some() && a != b;
         let changed = |(at, (name, ty, _)): (usize, &(String, Option<String>, bool))| match place(name) {
             Some(there) => there != at || other_type(ty, &now.parameters[there].1),
-            // Only Python's callers give the names of parameters.
+            // Only Python callers name parameters.
             None => language == "python" || other_type(ty, &now.parameters[at].1),
         };
         now.parameters.len() < self.parameters.len()
@@ -313,7 +319,8 @@ mod tests {
         "def total(prices):\n    return sum(prices)\n\n\ndef tax(price, rate):\n    return price * rate\n";
     const SHOP: &str = "from till import tax, total\n\n\ndef sell(prices):\n    return tax(total(prices), 0.2)\n";
 
-    /// The warnings about a change of `path` in a small shop; `is_known`: the index was refreshed after it.
+    /// Checks the warnings about a change of `path` in a small shop. `is_known` says whether the
+    /// index was refreshed after the change.
     fn check_in(is_known: bool, path: &str, new: Option<&str>, expected: &[&str]) {
         let mut project = Project::with(&[("till.py", TILL), ("shop.py", SHOP)]);
         let index = Index::open(project.dir.path()).unwrap();

@@ -1,4 +1,4 @@
-//! Runs an approved call. There is no other way to run a tool.
+//! Runs an approved call. No other code runs tools.
 
 use crate::checkpoint::{CheckpointError, Reach};
 use crate::tools::arguments::Arguments;
@@ -10,12 +10,12 @@ use crate::tools::planned::Planned;
 use crate::tools::policy::Approved;
 use crate::tools::{command, files, search};
 
-/// Runs the call to its end; every failure becomes an error outcome. Tools for files run on a blocking thread, commands
-/// as processes; both stop on `context.cancel`.
+/// Runs the call to its end; every failure becomes an error outcome. File tools run on a blocking
+/// thread, commands as processes; both stop on `context.cancel`.
 pub async fn execute(approved: Approved<ToolCall>, context: &Context) -> Outcome {
     let (call, network) = approved.into_parts();
     if let Some(servers) = context.servers.as_ref().filter(|servers| servers.has(&call.tool)) {
-        // A server's own claim that a tool only reads is not trusted: the call may change anything.
+        // A server's claim that a tool only reads is not trusted: the call may change anything.
         let work = servers.call(call.clone(), &context.cancel);
         let outcome = with_checkpoint(&call, context, work).await.unwrap_or_else(Outcome::error);
         return bounded(outcome, context, Keep::HeadTail);
@@ -44,7 +44,7 @@ pub async fn execute(approved: Approved<ToolCall>, context: &Context) -> Outcome
     bounded(result.unwrap_or_else(Outcome::error), context, keep)
 }
 
-/// With as much text as one result may have.
+/// Shortens the outcome to the maximum size of one result.
 fn bounded(outcome: Outcome, context: &Context, keep: Keep) -> Outcome {
     Outcome { text: fitted(&outcome.text, context.text_max_bytes, keep), ..outcome }
 }
@@ -54,7 +54,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + 
     done.unwrap_or_else(|panic| Err(format!("the tool failed: {panic}; this is a bug in tools")))
 }
 
-/// Makes all file changes of approved calls, or none, if they are still as `planned`.
+/// Makes all file changes of approved calls or none, provided that they are still as `planned`.
 pub async fn execute_planned(
     approved: Vec<Approved<ToolCall>>,
     planned: Planned,
@@ -71,7 +71,7 @@ pub async fn execute_planned(
 
 fn changing_files(calls: &[ToolCall], planned: Planned, context: &Context) -> Result<Vec<Outcome>, String> {
     let paths = planned.paths();
-    // Planned again under the project's lock, because another process may have changed files in the meantime.
+    // Plan again under the project's lock, because another process may have changed files since.
     let work = || {
         let now = Planned::of(calls, context)?.ok_or("the calls do more than change files; this is a bug in tools")?;
         match planned.differs_from(&now) {
@@ -82,11 +82,12 @@ fn changing_files(calls: &[ToolCall], planned: Planned, context: &Context) -> Re
     let Some((turn, first)) = context.turn.as_ref().zip(calls.first()) else { return work() };
     let begun = turn.during(&first.tool, &Reach::Paths(paths), &|| lessons(context), work);
     let (outcomes, checkpoint) = begun.map_err(|error| not_run(first, &error))?;
-    // A failed call may have changed something as well.
+    // A failed call may have changed something too.
     outcomes.map(|all| all.into_iter().map(|one| Outcome { checkpoint: Some(checkpoint), ..one }).collect())
 }
 
-/// With the changed lines as they are now, if the call gave only parts of the file: the next edit is made of these.
+/// Adds the changed lines in their current form if the call gave only parts of the file, because
+/// the next edit builds on them.
 fn shown(outcome: Outcome, call: &ToolCall) -> Outcome {
     if Builtin::by_name(&call.tool) != Some(Builtin::Edit) {
         return outcome;
@@ -95,8 +96,8 @@ fn shown(outcome: Outcome, call: &ToolCall) -> Outcome {
     Outcome { text: format!("{}\n{lines}", outcome.text), ..outcome }
 }
 
-/// Runs `work`, which may change anything in the project: makes a checkpoint before it and records its changes after
-/// it. When the future is dropped, the end of the turn records them.
+/// Runs `work`, which may change anything in the project, with a checkpoint before it, and records
+/// its changes afterwards. If the future is dropped, the end of the turn records them.
 async fn with_checkpoint(
     call: &ToolCall,
     context: &Context,

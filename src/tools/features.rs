@@ -1,4 +1,5 @@
-//! Computes the ranking features of a step and each tool, and weighs them: which tool fits best, and whether it fits at all.
+//! Computes the ranking features of a step and each tool, and weighs them to decide which tool fits
+//! best and whether any fits at all.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,20 +10,22 @@ use crate::tools::thesaurus::{self, terms};
 /// Parameters of BM25 (Robertson and Zaragoza, 2009) at their usual values.
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
-/// Weight of a word by its field. A name is short and chosen with care, so its words count most.
+/// Weights of a word by field. A name is short and chosen carefully, so its words count most.
 const NAME_WEIGHT: f32 = 2.0;
 const DESCRIPTION_WEIGHT: f32 = 1.0;
 const PARAMETER_WEIGHT: f32 = 0.5;
 const SERVER_WEIGHT: f32 = 0.5;
-/// Terms taken from the first sentence of a description, which says what the tool does.
+/// Number of terms taken from the first sentence of a description, which states the purpose of the
+/// tool.
 const OPENING_TERMS: usize = 8;
 
 pub const COUNT: usize = 9;
 /// Name, weight in [`score`] and weight in [`fits`] of each feature.
 ///
-/// The weights of `score` were set by hand, then adjusted in small steps while the suites of six catalogues gained
-/// together. Those of `fits` are rounded from a logistic regression on requests with one to four tools of which half
-/// included the right one; they are right for 88 of 100 (`scripts/train-head presence` prints such weights).
+/// The weights of `score` were set by hand, then adjusted in small steps as long as the suites of
+/// six catalogues gained together. Those of `fits` are rounded from a logistic regression on
+/// requests with one to four tools, half of which included the right one; they classify 88 of 100
+/// correctly (`scripts/train-head presence` prints such weights).
 pub const FEATURES: [(&str, f32, f32); COUNT] = [
     ("bm25_z", 0.5, 0.0),
     ("dense_z", 1.0, 0.0),
@@ -41,13 +44,14 @@ pub const DENSE: usize = 2;
 /// The features of one step and one tool, see [`FEATURES`].
 pub type Features = [f32; COUNT];
 
-/// Log-likelihood that a tool is the right one, up to a constant per step.
+/// Log-likelihood that a tool is the right one, up to a constant that depends on the step.
 pub fn score(row: &Features) -> f32 {
     row.iter().zip(FEATURES).map(|(value, (_, weight, _))| value * weight).sum()
 }
 
-/// Log-odds that the best of `tools` tools is the one the step needs, before its arguments are known. `ln(tools)` is
-/// the prior that the right tool is among them at all: even odds for one tool, near certainty for many.
+/// Log-odds that the best of `tools` tools is the one that the step needs, before its arguments are
+/// known. `ln(tools)` is the prior that the right tool is among them: even odds for one tool, near
+/// certainty for many.
 pub fn fits(row: &Features, tools: usize) -> f32 {
     let weighed: f32 = row.iter().zip(FEATURES).map(|(value, (_, _, weight))| value * weight).sum();
     weighed + FITS_BIAS + (tools.max(1) as f32).ln()
@@ -87,8 +91,8 @@ impl Lexicon {
         Lexicon { tools, in_tools, mean_length }
     }
 
-    /// One row per tool, in the order of the catalogue. `dense`: cosines of the step to every tool; empty without an
-    /// embedder.
+    /// One row per tool, in the order of the catalogue. `dense` has the cosine of the step to every
+    /// tool, or is empty without an embedder.
     pub fn features(&self, step: &str, dense: &[f32]) -> Vec<Features> {
         let query = thesaurus::expand(step);
         let verb = terms(step).first().map(|verb| thesaurus::expand(verb)).unwrap_or_default();
@@ -142,7 +146,8 @@ impl Tool {
         };
         add(&spec.name, NAME_WEIGHT);
         add(&spec.description, DESCRIPTION_WEIGHT);
-        // Each word of the server's name counts once, because it says little about a single tool.
+        // Each word of the server's name counts once, because it says little about the individual
+        // tool.
         let server: HashSet<String> = words::parts(&spec.server).into_iter().collect();
         server.iter().for_each(|word| add(word, SERVER_WEIGHT));
         let parameters = spec.parameters();
@@ -162,7 +167,7 @@ impl Tool {
     }
 }
 
-/// The part of a description that says what the tool does: its first sentence.
+/// The first sentence of a description, which states the purpose of the tool.
 fn opening(description: &str) -> &str {
     let line = description.trim_start().lines().next().unwrap_or("");
     match line.match_indices(['.', ';']).find(|(at, _)| line[at + 1..].starts_with(' ')) {
@@ -171,14 +176,14 @@ fn opening(description: &str) -> &str {
     }
 }
 
-/// Share of `terms` that occur in the step, each with its weight, synonyms counting in part.
+/// The weighted share of `terms` that occur in the step; synonyms count in part.
 fn share_found(terms: &[String], query: &HashMap<String, f32>, weight: impl Fn(&str) -> f32) -> f32 {
     let total: f32 = terms.iter().map(|term| weight(term)).sum();
     let found: f32 = terms.iter().map(|term| query.get(term).copied().unwrap_or(0.0) * weight(term)).sum();
     if total > 0.0 { found / total } else { 0.0 }
 }
 
-/// Distance from the mean in standard deviations; all 0 when the values are all equal.
+/// Distances from the mean in standard deviations; all 0 if all values are equal.
 fn z_scores(values: Vec<f32>) -> Vec<f32> {
     let count = values.len().max(1) as f32;
     let mean = values.iter().sum::<f32>() / count;

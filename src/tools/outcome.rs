@@ -1,4 +1,5 @@
-//! The result of a tool call: text for the model, findings that an answer can cite, and what was changed.
+//! The result of a tool call: text for the model, findings that an answer can cite, and changed
+//! files.
 
 pub use crate::base::cut_line;
 use crate::base::hex;
@@ -10,11 +11,12 @@ use sha2::{Digest, Sha256};
 
 use crate::protocol::FileChange;
 
-/// Maximum size of the text of one outcome: what `read_file` may return, and the bound for every other tool.
+/// Maximum size of the text of one outcome: the most that `read_file` may return, and the limit of
+/// every other tool.
 pub const TEXT_MAX_BYTES: usize = 256 << 10;
-/// Maximum number of findings of one outcome; the evidence of a turn keeps them all in memory.
+/// Maximum number of findings of one outcome; all findings of a turn are kept in memory.
 pub const FINDINGS_MAX: usize = 5_000;
-/// Longest diff; a longer one is cut in the middle.
+/// Maximum size of a diff; a longer one is cut in the middle.
 pub const DIFF_MAX_BYTES: usize = 64 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,15 +50,15 @@ impl Finding {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     pub status: Status,
-    /// The text for the model, at most [`TEXT_MAX_BYTES`] and a note about what was cut.
+    /// The text for the model: at most [`TEXT_MAX_BYTES`], plus a note if something was cut.
     pub text: String,
     pub findings: Vec<Finding>,
-    /// A unified diff, when the call changed a file.
+    /// A unified diff, if the call changed a file.
     pub diff: Option<String>,
-    /// The changed files with their full texts, where they are text.
+    /// The changed files that are text, with their full texts.
     #[serde(skip)]
     pub changes: Vec<FileChange>,
-    /// Files that were written, relative to the project.
+    /// Written files, relative to the project.
     #[serde(serialize_with = "crate::base::all_lossy")]
     pub changed: Vec<PathBuf>,
     /// Number of the checkpoint that was made before the call, or earlier in its turn.
@@ -87,7 +89,8 @@ impl Outcome {
         self
     }
 
-    /// Hexadecimal SHA-256 of the text without a command's duration: equal for equal calls on an unchanged project.
+    /// Hexadecimal SHA-256 of the text without a command's duration, so that equal calls on an
+    /// unchanged project have equal fingerprints.
     pub fn fingerprint(&self) -> String {
         static_regex!(TIMES = r"(?m)^(\[.*) after \d+\.\d s(.*\])$");
         let text = TIMES.replace(&self.text, "$1$2");
@@ -99,16 +102,16 @@ impl Outcome {
     }
 }
 
-/// Which part of a text is kept when it is too long.
+/// The part of a text that is kept if it is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     Head,
-    /// As much of the beginning as of the end.
+    /// Equal parts of the beginning and the end.
     HeadTail,
 }
 
-/// `text` when it fits into `bytes_max`, else whole lines of it and a note that says how many are left out. Only a line
-/// that is longer than all that may be kept on its side is cut, and the note says so.
+/// Returns `text` if it fits into `bytes_max`, else whole lines of it and a note with the number of
+/// omitted lines. A line is cut only if it is longer than the space on its side; the note says so.
 pub fn fitted(text: &str, bytes_max: usize, keep: Keep) -> String {
     if text.len() <= bytes_max {
         return text.to_owned();
@@ -122,10 +125,11 @@ pub fn fitted(text: &str, bytes_max: usize, keep: Keep) -> String {
     joined(head, (lines, middle.len()), tail)
 }
 
-/// Room for the note between head and tail.
+/// Bytes reserved for the note between head and tail.
 const NOTE_BYTES: usize = 64;
 
-/// Head and tail of a text, with a note of what is missing between them: so many whole lines, else so many bytes.
+/// Joins head and tail of a text with a note on the omitted part between them: a number of whole
+/// lines if known, else of bytes.
 pub fn joined(head: &str, (lines, bytes): (Option<usize>, usize), tail: &str) -> String {
     let left = match lines {
         Some(1) => format!("[… 1 line of {bytes} bytes left out …]"),
@@ -136,13 +140,15 @@ pub fn joined(head: &str, (lines, bytes): (Option<usize>, usize), tail: &str) ->
     format!("{head}{end}{left}\n{tail}")
 }
 
-/// The whole lines at the beginning of `text` that fit into `bytes_max`; of a first line that does not fit, its beginning.
+/// The whole lines at the beginning of `text` that fit into `bytes_max`, or the beginning of a
+/// first line that does not fit.
 pub fn head_of(text: &str, bytes_max: usize) -> &str {
     let head = &text[..text.floor_char_boundary(bytes_max)];
     if head.len() == text.len() { head } else { head.rfind('\n').map_or(head, |end| &head[..=end]) }
 }
 
-/// The whole lines at the end of `text` that fit into `bytes_max`; of a last line that does not fit, its end.
+/// The whole lines at the end of `text` that fit into `bytes_max`, or the end of a last line that
+/// does not fit.
 pub fn tail_of(text: &str, bytes_max: usize) -> &str {
     let start = text.ceil_char_boundary(text.len().saturating_sub(bytes_max));
     let tail = &text[start..];

@@ -1,4 +1,4 @@
-//! Works out what calls that belong together do to files, and makes all of it or none.
+//! Plans the file changes of calls that belong together, and makes all of them or none.
 
 use std::path::PathBuf;
 
@@ -12,14 +12,15 @@ use crate::tools::files::change::{Change, text_of};
 use crate::tools::outcome::Outcome;
 use crate::tools::preview::Preview;
 
-/// The changes by calls, with the content of the files that they were planned for. Two are equal if they do the same to the same content:
-/// changes that were shown are made only as long as they are still the same.
+/// The changes that calls would make, with the content of the files that they were planned for. Two
+/// plans are equal if they make the same changes to the same content; changes shown to the user are
+/// made only if a new plan equals the shown one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Planned(Vec<Change>);
 
 impl Planned {
-    /// Works out the changes by `calls`, one after the other; `None` if one of them does more than change files, as a
-    /// command does. Returns the error of the first call that would fail.
+    /// Plans the changes of `calls`, one after the other; `None` if a call does more than change
+    /// files, as a command does. Returns the error of the first call that would fail.
     pub fn of(calls: &[ToolCall], context: &Context) -> Result<Option<Planned>, String> {
         let mut changes: Vec<Change> = Vec::new();
         for call in calls {
@@ -40,8 +41,8 @@ impl Planned {
         paths
     }
 
-    /// The path of the first of `basis` whose text differs from the one that the changes were worked out from. `basis` has paths with their
-    /// texts, `None` for a file that did not exist.
+    /// The first path of `basis` whose text differs from the one that the changes were planned for.
+    /// `basis` lists paths with their texts, `None` for a file that did not exist.
     pub fn other_than<'b>(&self, basis: &'b [(String, Option<String>)]) -> Option<&'b str> {
         let is_other = |(path, text): &&(String, Option<String>)| {
             self.0.iter().any(|change| change.is_of(path, text.as_deref()) == Some(false))
@@ -60,7 +61,7 @@ impl Planned {
         self.0.first().map(Change::path).unwrap_or_default()
     }
 
-    /// The text for the user before they are made.
+    /// The text shown to the user before the changes are made.
     pub fn preview(&self) -> Preview {
         let mut whole = Preview::from(String::new());
         for preview in self.0.iter().map(Change::preview) {
@@ -70,7 +71,8 @@ impl Planned {
         whole
     }
 
-    /// Makes the changes in their order and returns the outcome of each. If one fails, those before it are taken back.
+    /// Makes the changes in order and returns the outcome of each. If one fails, the earlier ones
+    /// are reverted.
     pub(super) fn make(self) -> Result<Vec<Outcome>, String> {
         let count = self.0.len();
         if count > 1 {
@@ -91,7 +93,7 @@ impl Planned {
     }
 }
 
-/// `change` as it is after the changes `before` it: a moved file has its text at its new place.
+/// Adjusts `change` to the changes `before` it: a moved file has its text at its new path.
 fn after_move(before: &[Change], change: Change) -> Result<Change, String> {
     let Change::Text { file, before: None, after, notes, .. } = &change else { return Ok(change) };
     let moved = before.iter().find_map(|earlier| match earlier {
@@ -104,7 +106,7 @@ fn after_move(before: &[Change], change: Change) -> Result<Change, String> {
     Ok(Change::Text { file: file.clone(), before: Some(text), after: applied.text, notes: notes.clone(), names })
 }
 
-/// Takes changes back, the last one first, and says whether that succeeded.
+/// Reverts changes, last one first, and says whether that succeeded.
 fn taken_back(made: Vec<Back>) -> String {
     let mut left = Vec::new();
     for back in made.into_iter().rev() {
@@ -118,7 +120,7 @@ fn taken_back(made: Vec<Back>) -> String {
     }
 }
 
-/// Takes a change back once it was made; an error says what stays as it is now.
+/// Reverts a change that was made; the error says which part of it remains.
 pub(super) type Back = Box<dyn FnOnce() -> Result<(), String> + Send>;
 
 #[cfg(test)]
@@ -158,7 +160,7 @@ mod tests {
             write("c.txt", "C\n"),
         ];
         let plan = planned(&project, &calls);
-        // Somebody else writes the last file after it was worked out.
+        // Another program writes the last file after the planning.
         fs::write(root.join("c.txt"), "theirs\n").unwrap();
         let why = plan.make().unwrap_err();
         assert_eq!(why, "c.txt was changed meanwhile; nothing was changed");
@@ -176,7 +178,7 @@ mod tests {
         let project = Project::with(&[("a.txt", "a\n"), ("b.txt", "b\n")]);
         let calls = [write("a.txt", "A\n"), call("delete_file", json!({ "path": "b.txt" })), write("c.txt", "c\n")];
         let plan = planned(&project, &calls);
-        // Its content cannot be kept, because it is gone.
+        // Its content cannot be kept, because the file is gone.
         fs::remove_file(project.dir.path().join("b.txt")).unwrap();
         let why = plan.make().unwrap_err();
         assert!(why.starts_with("b.txt: ") && why.ends_with("; nothing was changed"), "{why}");

@@ -9,36 +9,37 @@ use crate::tools::adapter;
 use crate::tools::features::{self, Features, Lexicon};
 use crate::tools::spec::ToolSpec;
 
-/// One place in this many of a selection is filled by cosine alone.
+/// One in this many places of a selection is filled by cosine alone.
 const BY_MEANING: usize = 5;
-/// Bytes of a step that are read; the rest is ignored.
+/// Maximum number of bytes of a step that are read; the rest is ignored.
 const STEP_MAX_BYTES: usize = 8 << 10;
 
 /// The retriever: the terms and embeddings of a catalogue, computed once.
 #[derive(Clone, Debug)]
 pub struct Prefilter {
     lexicon: Lexicon,
-    /// Names of the tools, which [`Prefilter::without_values`] keeps.
+    /// Names of the tools, which [`Prefilter::without_values`] leaves in place.
     names: HashSet<String>,
     /// One vector per tool, concatenated.
     vectors: Option<Vec<f32>>,
-    /// The adapter was applied to `vectors` and has to be applied to steps.
+    /// Whether the adapter was applied to `vectors`, so that it must be applied to steps too.
     adapted: bool,
 }
 
 /// A tool ranked for a step. Scores are log-likelihoods in nats, up to a constant per step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ranked {
-    /// Index into the specs the prefilter was built from.
+    /// Index into the specs from which the prefilter was built.
     pub index: usize,
     pub score: f32,
     /// Cosine of step and tool; 0 without vectors.
     pub dense: f32,
-    /// Log-odds that the step needs this tool if it is the best one; infinite (unknown) without vectors.
+    /// Log-odds that the step needs this tool, if it is the best one; infinite (unknown) without
+    /// vectors.
     pub fits: f32,
 }
 
-/// The text embedded for a tool: its name as words, and its description.
+/// The text that is embedded for a tool: its name as words, and its description.
 pub fn text_for_embedding(spec: &ToolSpec) -> String {
     format!("{}: {}", words::parts(&spec.name).join(" "), spec.description)
 }
@@ -66,16 +67,17 @@ impl Prefilter {
         Ok(Prefilter { adapted, ..Prefilter::new(specs, Some(vectors)) })
     }
 
-    /// `vectors`: one per tool, in the order of `specs`.
+    /// `vectors` has one vector per tool, in the order of `specs`.
     pub fn new(specs: &[ToolSpec], vectors: Option<Vec<Vec<f32>>>) -> Prefilter {
         let names = specs.iter().map(|spec| spec.name.clone()).collect();
         let vectors = vectors.filter(|all| !all.is_empty()).map(|all| all.concat());
         Prefilter { lexicon: Lexicon::new(specs), names, vectors, adapted: false }
     }
 
-    /// The step as it should be embedded: each path is replaced by "the file" and each code identifier by "the name",
-    /// except names of tools. The concrete name does not say which tool is meant, but it pulls the embedding towards
-    /// tools with similar words: `hub_cache_dir` towards a tool for folders.
+    /// The text of the step to embed: each path is replaced by "the file" and each code identifier
+    /// by "the name", except names of tools. A concrete name does not show which tool is meant, but
+    /// pulls the embedding towards tools with similar words: `hub_cache_dir` towards a tool for
+    /// folders.
     pub fn without_values(&self, step: &str) -> String {
         let generalized = |word: &str| {
             let bare = word.trim_matches(|c: char| ",;:!?\"'`()[]".contains(c)).trim_end_matches('.');
@@ -92,7 +94,7 @@ impl Prefilter {
         step.split_whitespace().map(generalized).collect::<Vec<_>>().join(" ")
     }
 
-    /// The features of `step` with each tool. `step_vector`: the step's unit vector.
+    /// The features of `step` with each tool. `step_vector` is the unit vector of the step.
     pub fn features(&self, step: &str, step_vector: Option<&[f32]>) -> Vec<Features> {
         let step = &step[..step.floor_char_boundary(STEP_MAX_BYTES)];
         let dense = match (&self.vectors, step_vector) {
@@ -103,7 +105,7 @@ impl Prefilter {
         self.lexicon.features(&self.without_values(step), &dense)
     }
 
-    /// The best `k` tools, the best first. `step_vector` is the step's unit vector.
+    /// The best `k` tools, best first. `step_vector` is the unit vector of the step.
     pub fn select(&self, step: &str, step_vector: Option<&[f32]>, k: usize) -> Vec<Ranked> {
         let rows = self.features(step, step_vector);
         let has_vectors = self.vectors.is_some() && step_vector.is_some();
@@ -119,8 +121,9 @@ impl Prefilter {
         self.offered(ranked, k)
     }
 
-    /// The first `k` of `ranked`, but the last `k / BY_MEANING` places go to the highest cosines: where words mislead,
-    /// the right tool is often among those (recall on a development suite rose from 97 to 99 of 100).
+    /// The first `k` of `ranked`, except that the last `k / BY_MEANING` places go to the highest
+    /// cosines: where words mislead, the right tool is often among those (recall on a development
+    /// suite rose from 97 to 99 of 100).
     fn offered(&self, mut ranked: Vec<Ranked>, k: usize) -> Vec<Ranked> {
         if self.vectors.is_none() || ranked.len() <= k {
             ranked.truncate(k);
@@ -133,7 +136,7 @@ impl Prefilter {
     }
 }
 
-/// `/a/b`, `./a`, `~/a`, `src/main.rs`, `notes.txt`; not `and/or`, `1.5`, `e.g`.
+/// True for `/a/b`, `./a`, `~/a`, `src/main.rs`, `notes.txt`; false for `and/or`, `1.5`, `e.g`.
 fn is_path(token: &str) -> bool {
     let starts = ["/", "./", "../", "~/"].iter().any(|start| token.starts_with(start) && token.len() > start.len());
     let ending = token.rsplit_once('.').is_some_and(|(stem, end)| {
@@ -146,7 +149,8 @@ fn is_path(token: &str) -> bool {
     starts || ending
 }
 
-/// `snake_case`, `a::b`, `lowerCamel`; not `PascalCase`, which may be a product's name, nor a plain word.
+/// True for `snake_case`, `a::b`, `lowerCamel`; false for plain words and for `PascalCase`, which
+/// may be the name of a product.
 fn is_identifier(token: &str) -> bool {
     let name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.' | '$');
     let joined = token.contains("::") || token.trim_matches('_').contains('_');

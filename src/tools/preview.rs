@@ -1,4 +1,4 @@
-//! Shows what a call would do, without doing it.
+//! Shows the effect of a call without running it.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::tools::builtin::Builtin;
 use crate::tools::call::ToolCall;
 use crate::tools::planned::Planned;
 
-/// The text shown to the user when asked for consent.
+/// The text shown to the user when consent is requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preview {
     /// A unified diff, a command line, or the call itself.
@@ -24,7 +24,8 @@ impl From<String> for Preview {
     }
 }
 
-/// The preview of `call`. An error is the one the call itself would fail with, so the user need not be asked.
+/// The preview of `call`. If the call would fail, the error is the same, so that the user need not
+/// be asked.
 pub fn of(call: &ToolCall, context: &Context) -> Result<Preview, String> {
     let arguments = Arguments(&call.arguments);
     if let Some(planned) = Planned::of(std::slice::from_ref(call), context)? {

@@ -1,9 +1,9 @@
-//! Makes a JSON schema self-contained: references are replaced by the schemas that they lead to, so that it can be put into
-//! another text.
+//! Makes a JSON schema self-contained by replacing references with the schemas that they refer to,
+//! so that it can be embedded in another text.
 //!
-//! `{"properties": {"at": {"$ref": "#/$defs/Place"}}, "$defs": {"Place": {…}}}` becomes `{"properties": {"at": {…}}}`. A
-//! schema that refers to itself stays a reference, `#/$defs/NAME` from the root on. A reference that leads nowhere allows
-//! anything.
+//! `{"properties": {"at": {"$ref": "#/$defs/Place"}}, "$defs": {"Place": {…}}}` becomes
+//! `{"properties": {"at": {…}}}`. A recursive schema stays a reference, `#/$defs/NAME` from the
+//! root. A reference without a target allows any value.
 
 use std::collections::HashMap;
 
@@ -11,36 +11,37 @@ use serde_json::{Map, Value};
 
 use super::spec;
 
-/// Maximum number of JSON values put in place of references; further references stay, or a schema could grow without bounds.
+/// Maximum number of JSON values that replace references. Further references stay, since a schema
+/// could grow without bounds.
 const INLINED_MAX: usize = 4_000;
 /// Keys whose values are data and not schemas.
 pub const DATA: [&str; 5] = ["enum", "const", "default", "examples", "example"];
-/// Keys that hold schemas by names, which are not keys of JSON Schema.
+/// Keys whose values map names to schemas; these names are not JSON Schema keywords.
 const BY_NAME: [&str; 3] = ["properties", "patternProperties", "dependentSchemas"];
-/// Keys that hold schemas for references alone.
+/// Keys whose schemas are used only through references.
 const STORES: [&str; 2] = ["$defs", "definitions"];
 /// Keys that name a schema.
 const NAMING: [&str; 5] = ["$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$schema"];
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
-/// Annotations: next to a reference they replace those of the schema that it leads to.
+/// Annotations: those next to a reference replace the annotations of the schema that it refers to.
 const TELLING: [&str; 9] =
     ["description", "title", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "nullable"];
 
-/// `schema` without references that lead out of it, and with the type names of JSON Schema.
+/// `schema` without external references, and with the type names of JSON Schema.
 pub fn standalone(mut schema: Value) -> Value {
     spec::standardize(&mut schema);
     let short = Resolver::of(&schema, INLINED_MAX).whole();
-    // Where that makes it too deep, references stay references.
+    // If the result would nest too deeply, references stay references.
     if spec::depth(&short) <= spec::SCHEMA_MAX_DEPTH { short } else { Resolver::of(&schema, 0).whole() }
 }
 
 struct Resolver<'s> {
     root: &'s Value,
-    /// The base address that holds inside each object.
+    /// The base address that applies inside each object.
     bases: HashMap<*const Value, String>,
     /// The schemas with an address or an anchor: `https://a.example/b`, `https://a.example/b#c`.
     named: HashMap<String, &'s Value>,
-    /// The targets that are being put in, from the outside in.
+    /// The targets that are being inserted, outermost first.
     open: Vec<*const Value>,
     /// The names of targets that stay references.
     names: HashMap<*const Value, String>,
@@ -57,7 +58,7 @@ impl<'s> Resolver<'s> {
         resolver
     }
 
-    /// Takes down the addresses in `value` and below.
+    /// Records the addresses in `value` and below.
     fn note(&mut self, value: &'s Value, base: &str) {
         match value {
             Value::Object(fields) => {
@@ -79,7 +80,7 @@ impl<'s> Resolver<'s> {
         }
     }
 
-    /// The schema that `reference` in `from` leads to.
+    /// The schema that `reference`, found in `from`, refers to.
     fn target(&self, from: &'s Value, reference: &str) -> Option<&'s Value> {
         let base = self.bases.get(&std::ptr::from_ref(from)).map_or("", String::as_str);
         let (address, fragment) = reference.split_once('#').unwrap_or((reference, ""));
@@ -92,12 +93,14 @@ impl<'s> Resolver<'s> {
         if !fragment.starts_with('/') {
             return self.named.get(&format!("{address}#{fragment}")).copied();
         }
-        // Generators write pointers from the whole text on, whatever addresses lie in between.
+        // Generators write pointers that start at the root of the whole document, even across
+        // addresses.
         document.and_then(|document| document.pointer(&fragment)).or_else(|| self.root.pointer(&fragment))
     }
 
     fn whole(mut self) -> Value {
-        // The parameters of a tool are read at the root, so a root that is only a reference is followed in any case.
+        // The parameters of a tool are read at the root, so a root that is only a reference is
+        // always followed.
         let start = if self.left == 0 { self.followed() } else { self.root };
         self.open = vec![std::ptr::from_ref(start)];
         let mut whole = self.schema(start);
@@ -113,7 +116,7 @@ impl<'s> Resolver<'s> {
         whole
     }
 
-    /// The schema that the references of the root lead to in the end.
+    /// The schema at the end of the root's chain of references.
     fn followed(&self) -> &'s Value {
         let (mut at, mut seen) = (self.root, Vec::new());
         while let Some(next) = reference(at).and_then(|reference| self.target(at, reference)) {
@@ -156,7 +159,8 @@ impl<'s> Resolver<'s> {
         merged(written)
     }
 
-    /// The schema at `target`, or a reference to it if it is a part of itself or [`INLINED_MAX`] is reached.
+    /// The schema at `target`, or a reference to it if it contains itself or [`INLINED_MAX`] is
+    /// reached.
     fn put_in(&mut self, target: &'s Value) -> Value {
         let place = std::ptr::from_ref(target);
         if self.left > 0 && !self.open.contains(&place) {
@@ -173,7 +177,7 @@ impl<'s> Resolver<'s> {
     }
 }
 
-/// The schema `inner` with the keys next to the reference to it.
+/// The schema `inner`, merged with the keys next to the reference to it.
 fn beside(mut written: Map<String, Value>, inner: Value) -> Value {
     if written.is_empty() {
         return inner;
@@ -194,7 +198,7 @@ fn beside(mut written: Map<String, Value>, inner: Value) -> Value {
     }
 }
 
-/// A schema whose `allOf` is taken up into it, where no key occurs twice with different values.
+/// Merges the parts of `allOf` into the schema, unless two values of a key may conflict.
 fn merged(schema: Map<String, Value>) -> Value {
     let Some(Value::Array(all)) = schema.get("allOf") else { return Value::Object(schema) };
     let mut whole = schema.clone();
@@ -211,12 +215,13 @@ fn merged(schema: Map<String, Value>) -> Value {
             }
         }
     }
-    // A closed part forbids what the others name, which only the parts apart can say.
+    // A part that forbids other properties conflicts with those of the other parts, so `allOf` must
+    // stay.
     let is_closed = |part: &Value| part.get("additionalProperties").is_some_and(|others| others != true);
     if all.len() > 1 && all.iter().any(is_closed) { Value::Object(schema) } else { Value::Object(whole) }
 }
 
-/// Takes `value` of another part up into what the key has already; false if both cannot hold at once, or only perhaps.
+/// Adds `value` of another part to the existing value of the key; false if both may conflict.
 fn joins(key: &str, there: &mut Value, value: &Value) -> bool {
     if *there == *value || TELLING.contains(&key) {
         return true;
@@ -240,7 +245,7 @@ fn reference(schema: &Value) -> Option<&str> {
     REFERENCES.iter().find_map(|key| schema.get(*key)?.as_str())
 }
 
-/// `address` as it is meant inside `base` (RFC 3986, 5.2, without dots).
+/// Resolves `address` relative to `base` (RFC 3986, 5.2, without dots).
 fn joined(base: &str, address: &str) -> String {
     if address.contains("://") || address.starts_with("urn:") || base.is_empty() {
         return address.to_owned();
@@ -254,7 +259,7 @@ fn joined(base: &str, address: &str) -> String {
     format!("{folder}{address}")
 }
 
-/// A fragment without the escapes of addresses: `%24defs` is `$defs`.
+/// A fragment with its percent escapes decoded: `%24defs` becomes `$defs`.
 fn unescaped(fragment: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = fragment.as_bytes();

@@ -1,4 +1,4 @@
-//! The `index_…` tools: questions about the code, answered by the index and its graph.
+//! The `index_…` tools: questions about the code, answered from the index and its graph.
 
 pub(in crate::tools) mod files;
 pub(in crate::tools) mod graph;
@@ -45,7 +45,7 @@ fn item(hit: retrieve::Hit) -> show::Item {
     }
 }
 
-/// `index_list_memories`: what was learned in earlier tasks.
+/// `index_list_memories`: lessons from earlier tasks.
 pub(in crate::tools) fn memories(context: &Context) -> Result<Outcome, String> {
     let Some(lessons) = &context.lessons else { return Ok(Outcome::ok("no lessons yet")) };
     let mut stored = lessons.list(LESSONS_MAX + 1).map_err(|error| error.to_string())?;
@@ -61,17 +61,18 @@ pub(in crate::tools) fn memories(context: &Context) -> Result<Outcome, String> {
     Ok(Outcome::ok(format!("{} lessons{more}\n{}", lines.len(), lines.join("\n"))))
 }
 
-/// `; there is a, b` with the symbols and files whose names are most similar to `wanted`; empty if there are none.
+/// `; there is a, b` with the symbols and files whose names are most similar to `wanted`; empty if
+/// there are none.
 fn near_symbols(index: &Index, wanted: &str) -> Result<String, String> {
     Ok(there_is(&index.graph().map_err(said)?.similar(wanted, PROPOSED)))
 }
 
-/// `; there is a, b` with all of `names`; empty without any.
+/// `; there is a, b` with all of `names`; empty if there are none.
 fn there_is(names: &[impl Borrow<str>]) -> String {
     if names.is_empty() { String::new() } else { format!("; there is {}", names.join(", ")) }
 }
 
-/// A note that rules hide files of the index, if they do.
+/// A note if rules hide files of the index.
 fn left_out(index: &Index) -> Result<Vec<String>, String> {
     Ok(match index.hidden().map_err(said)? {
         0 => Vec::new(),

@@ -1,4 +1,5 @@
-//! The description of a tool, the same for built-in tools, MCP servers and evaluation suites; what comes from outside is checked.
+//! The description of a tool, in one form for built-in tools, MCP servers and evaluation suites.
+//! Descriptions from outside are checked.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -6,14 +7,14 @@ use serde_json::{Map, Value};
 use super::schema::DATA;
 use crate::base::is_listed;
 
-// A tool whose description exceeds one of these is refused.
+// A tool whose description exceeds one of these limits is refused.
 const NAME_MAX_BYTES: usize = 128;
 const DESCRIPTION_MAX_BYTES: usize = 8 << 10;
 const SCHEMA_MAX_BYTES: usize = 64 << 10;
 pub(super) const SCHEMA_MAX_DEPTH: usize = 16;
 const PARAMETERS_MAX: usize = 128;
 
-/// Type names of JSON Schema, and what programming languages call them.
+/// Type names of JSON Schema, each with the names of programming languages for the same type.
 const TYPE_NAMES: [(&str, &str); 7] = [
     ("object", "dict map hashmap"),
     ("number", "float double decimal"),
@@ -29,22 +30,23 @@ const TYPE_NAMES: [(&str, &str); 7] = [
 pub struct ToolSpec {
     pub name: String,
     pub description: String,
-    /// The group of tools this one belongs to.
+    /// The group of tools that this one belongs to.
     #[serde(default)]
     pub server: String,
     /// The server's own description.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub server_description: String,
-    /// It may change something; other tools only read.
+    /// Whether it may change something; other tools only read.
     #[serde(default)]
     pub mutates: bool,
-    /// Its server says, or does not deny, that it can destroy something. `false` never spares the user a question.
+    /// Whether it may destroy something according to its server, or because the server does not
+    /// deny it. `false` never spares the user a question.
     #[serde(default)]
     pub destructive: bool,
     pub parameters: Value,
 }
 
-/// One parameter of a [`ToolSpec`], read out of its schema.
+/// One parameter of a [`ToolSpec`], read from its schema.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter<'a> {
     pub name: &'a str,
@@ -52,13 +54,13 @@ pub struct Parameter<'a> {
     pub required: bool,
 }
 
-/// A tool's name without the server before it: `read_file` of `files.read_file`.
+/// A tool's name without the server before it: `read_file` for `files.read_file`.
 pub fn without_server(name: &str) -> &str {
     name.rsplit(['.', '/', ':']).next().unwrap_or(name)
 }
 
 impl ToolSpec {
-    /// The parameters in the order of the schema; empty when the schema has none.
+    /// The parameters in the order of the schema; empty if it has none.
     pub fn parameters(&self) -> Vec<Parameter<'_>> {
         let required = self.parameters.get("required").and_then(Value::as_array);
         let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|one| one.as_str() == Some(name)));
@@ -86,7 +88,8 @@ impl<'a> Parameter<'a> {
         self.schema.get("description").and_then(Value::as_str).unwrap_or("")
     }
 
-    /// `string`, `number`, `integer`, `boolean`, `array`, `object`; `string` when the schema does not say.
+    /// `string`, `number`, `integer`, `boolean`, `array` or `object`; `string` if the schema names
+    /// no type.
     pub fn kind(&self) -> &'a str {
         self.schema.get("type").and_then(Value::as_str).unwrap_or("string")
     }
@@ -112,7 +115,7 @@ pub fn standardize(schema: &mut Value) {
     }
 }
 
-/// The name of a type, or each of a list.
+/// Replaces the name of a type, or each name in a list.
 fn standardize_type(kind: &mut Value) {
     match kind {
         Value::String(kind) => {
@@ -127,7 +130,7 @@ fn standardize_type(kind: &mut Value) {
     }
 }
 
-/// An error says what is wrong with the description, in words that follow the tool's name.
+/// Checks a description. The error says what is wrong, in words that follow the tool's name.
 pub fn check(spec: &ToolSpec) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:".contains(c);
     if spec.name.is_empty() || spec.name.len() > NAME_MAX_BYTES || !spec.name.chars().all(plain) {
@@ -186,7 +189,8 @@ fn check_parameters(schema: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Levels of nesting; serde_json itself refuses more than 128, so this ends.
+/// The nesting depth of a value. The recursion is bounded because serde_json refuses more than 128
+/// levels.
 pub(super) fn depth(value: &Value) -> usize {
     match value {
         Value::Array(all) => 1 + all.iter().map(depth).max().unwrap_or(0),

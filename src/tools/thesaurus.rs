@@ -1,4 +1,5 @@
-//! A small English thesaurus about work with computers: adds to a request the synonyms that a tool may use instead.
+//! A small English thesaurus for work with computers: adds to a request the synonyms that a tool
+//! may use instead.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -6,12 +7,12 @@ use std::sync::LazyLock;
 use crate::base::is_listed;
 use crate::index::words;
 
-/// Words of politeness, which say nothing about a tool.
+/// Polite and filler words, which say nothing about a tool.
 const POLITE: &str = "please want need like let also here not no";
 /// Weight of a synonym; the word itself has weight 1.
 const SYNONYM_WEIGHT: f32 = 0.5;
 
-/// Groups of synonyms. A word may be in several.
+/// Groups of synonyms. A word may be in several groups.
 const GROUPS: &[&str] = &[
     // Verbs.
     "show display view see print get list open present",
@@ -87,7 +88,7 @@ const GROUPS: &[&str] = &[
     "latest recent last newest",
 ];
 
-/// The stems of a text's words, without words of grammar and politeness.
+/// The stems of a text's words, without function words and polite words.
 pub fn terms(text: &str) -> Vec<String> {
     let tells = |word: &String| !words::is_stop_word(word) && !is_listed(POLITE, word);
     words::parts(text).into_iter().filter(tells).map(|word| words::root(&word)).collect()

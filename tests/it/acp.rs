@@ -1,4 +1,4 @@
-//! `monobloc acp`: an editor's side of the Agent Client Protocol, line by line.
+//! `monobloc acp` as an editor uses it: the Agent Client Protocol, line by line.
 
 use std::fs;
 
@@ -18,9 +18,9 @@ struct Editor {
     running: Running,
     read: usize,
     calls: u64,
-    /// The option that is chosen when the program asks for consent.
+    /// The option chosen when the program asks for consent.
     decision: &'static str,
-    /// Every notification and request of the program so far.
+    /// All notifications and requests from the program so far.
     heard: Vec<Value>,
 }
 
@@ -36,7 +36,7 @@ impl Editor {
         editor
     }
 
-    /// A fresh session on the project's folder.
+    /// A new session in the project's folder.
     fn open(&mut self, project: &Project) -> String {
         let said = self.call("session/new", json!({ "cwd": project.path(), "mcpServers": [] }));
         assert_eq!(said["modes"]["currentModeId"], "agent", "{said}");
@@ -68,7 +68,7 @@ impl Editor {
         }
     }
 
-    /// Waits for the answer to `id`; notes and answers what comes before it.
+    /// Waits for the answer to `id`; records and answers the messages that come before it.
     fn answer(&mut self, id: u64) -> Value {
         loop {
             let message = self.next();
@@ -95,14 +95,14 @@ impl Editor {
         answer["result"].take()
     }
 
-    /// Code and message of the error that the call ends with.
+    /// Code and message of the error returned by the call.
     fn refused(&mut self, method: &str, params: Value) -> (i64, String) {
         let id = self.send(method, params);
         let answer = self.answer(id);
         (answer["error"]["code"].as_i64().expect("a code"), text(&answer["error"]["message"]).to_owned())
     }
 
-    /// Sends a prompt and returns why the turn stopped.
+    /// Sends a prompt and returns the reason why the turn stopped.
     fn prompt(&mut self, session: &str, request: &str) -> String {
         self.heard.clear();
         let said = self.call("session/prompt", prompt(session, request));
@@ -120,7 +120,8 @@ impl Editor {
         self.updates(kind).iter().map(|update| text(&update["content"]["text"])).collect()
     }
 
-    /// What a client shows of a turn's work: the plan as it was told last, and title, kind, places and end of each call.
+    /// The part of a turn's work that a client shows: the latest plan, and title, kind, places and
+    /// end of each call.
     fn work(&self) -> (Value, Vec<Value>) {
         let plan = self.updates("plan").last().map(|plan| plan["entries"].clone()).unwrap_or_default();
         let ends = self.updates("tool_call_update");
@@ -245,7 +246,7 @@ fn a_prompt_is_cancelled_and_the_session_goes_on() {
     let project = Project::todo();
     let mut editor = Editor::new(&project, &[]);
     let session = editor.open(&project);
-    // Nothing runs yet, so this has no effect.
+    // No turn is running yet, so this has no effect.
     editor.tell("session/cancel", json!({ "sessionId": session }));
     let id = editor.send("session/prompt", prompt(&session, STORY));
     let (code, why) = editor.refused("session/prompt", prompt(&session, QUESTION));
@@ -256,7 +257,7 @@ fn a_prompt_is_cancelled_and_the_session_goes_on() {
     }
     editor.tell("session/cancel", json!({ "sessionId": session }));
     assert_eq!(editor.answer(id)["result"]["stopReason"], "cancelled");
-    // Cancelled while it is being opened: this prompt has not begun to generate.
+    // Cancelled while the prompt is being opened, before it generates text.
     let id = editor.send("session/prompt", prompt(&session, STORY));
     editor.tell("session/cancel", json!({ "sessionId": session }));
     assert_eq!(editor.answer(id)["result"]["stopReason"], "cancelled");

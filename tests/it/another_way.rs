@@ -1,4 +1,5 @@
-//! A command or a call that failed before it did anything is tried another way once; what ran or was said by the user is not.
+//! A command or call that failed before it did anything is tried once in another way; one that ran,
+//! or that the user wrote, is not.
 
 use std::sync::Arc;
 
@@ -31,7 +32,8 @@ async fn turned(planner: Script, request: &str, more: impl FnOnce(Toolkit) -> To
     host.reports()
 }
 
-/// The commands that ran for the step `run: {step}` and how they ended, where the model writes `first` and, told that it does not start, `second`.
+/// The commands that ran for the step `run: {step}` and their results. The model writes `first`
+/// and, after reading that it does not start, `second`.
 async fn commands(step: &str, first: &str, second: &str) -> Vec<(String, StepStatus)> {
     let steps = format!("run: {step}\nask: say what it printed");
     let script = Script::saying("")
@@ -50,7 +52,7 @@ async fn a_command_that_does_not_start_is_written_anew_once() {
     let (guess, other) = ("python3 -m no_such_counter loom.py", "wc -l loom.py");
     let step = "Run the counter of lines over loom.py";
     assert_eq!(commands(step, guess, other).await, [(guess.to_owned(), failed), (other.to_owned(), done)]);
-    // The second guess is the last one, and the same command is not run again.
+    // There is no third attempt, and the same command is not run again.
     let more = "python3 -m no_such_counter_either loom.py";
     assert_eq!(commands(step, guess, more).await, [(guess.to_owned(), failed), (more.to_owned(), failed)]);
     assert_eq!(commands(step, guess, guess).await, [(guess.to_owned(), failed)]);
@@ -66,7 +68,7 @@ async fn tests_that_a_guess_does_not_start_are_run_as_the_project_runs_them() {
     assert!(guess.ends_with("no_such_runner") && (own.contains("unittest") || own.contains("pytest")), "{ran:?}");
 }
 
-/// The calls of the tool `weather.tell`, which no server offers, so that each fails.
+/// The calls of the tool `weather.tell`, which no server offers, so that each call fails.
 async fn told(mutates: bool, second: &str) -> Vec<serde_json::Value> {
     let script = Script::saying("")
         .on("Call it with other arguments", second)

@@ -52,8 +52,8 @@ pub const LAYERS: &[(&str, &str)] = &[
     ("lib", ""),
 ];
 
-/// The files, or folders if they end in `/`, in which an outside crate may be used. A `*` stands for any ending of a
-/// name.
+/// The files, or folders if they end in `/`, in which an outside crate may be used. A `*` stands
+/// for the rest of a name.
 pub const DOORS: &[(&str, &[&str])] = &[
     ("llama_cpp_*", &["crates/engine/src/engine/llama.rs", "crates/engine/src/engine/llama/"]),
     ("rayon", &["crates/engine/src/engine/worker/"]),
@@ -103,8 +103,7 @@ pub const DOORS: &[(&str, &[&str])] = &[
     ("memmap2", &["crates/engine/src/models/gguf.rs", "crates/index/src/embed/"]),
     ("minijinja*", &["crates/engine/src/models/dialect/template.rs"]),
     ("jsonc_parser", &["src/edit/keyed/json.rs"]),
-    ("yamlpat*", &["src/edit/keyed/yaml.rs"]),
-    ("yaml_serde", &["src/edit/keyed/yaml.rs"]),
+    ("saphyr_parser", &["src/edit/keyed/yaml/tree.rs"]),
     ("toml_edit", &["src/edit/keyed/toml.rs", "crates/engine/src/models/role_table.rs"]),
 ];
 

@@ -253,7 +253,8 @@ fn telemetry_remembers_every_turn() {
     assert!(shown.contains("replace_in_file"), "{shown}");
 }
 
-/// To the embedder, a step with a long path looks like one about finding files, whatever it asks to do with the file.
+/// For the embedder, a step with a long path resembles a step that finds files, whatever it asks to
+/// do with the file.
 #[test]
 fn a_long_path_does_not_lead_a_step_to_another_tool() {
     const PATH: &str = "src/models/pull.rs";

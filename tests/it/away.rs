@@ -1,4 +1,5 @@
-//! Turns whose planner is played by a server: consent, what is sent, who answered, and what happens when the server goes away.
+//! Turns whose planner is a model on a server: consent, sent data, who answered, and what happens
+//! if the server becomes unavailable.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,8 +9,8 @@ use serde_json::{Value, json};
 use crate::boxed::{self, Server};
 use crate::cli::{Ended, Project, Run};
 
-/// A server of one model that answers by rules: the first whose text occurs in the last message gives the reply. After so many chats as
-/// `lives` says it closes every connection without a word.
+/// A server of one model that answers by rules: the first rule whose text occurs in the last
+/// message gives the reply. After `lives` chats it closes every connection without an answer.
 pub fn saying(rules: &'static [(&'static str, &'static str)]) -> (Server, Arc<AtomicUsize>) {
     let lives = Arc::new(AtomicUsize::new(usize::MAX));
     let left = lives.clone();
@@ -30,17 +31,17 @@ pub fn saying(rules: &'static [(&'static str, &'static str)]) -> (Server, Arc<At
     (server, lives)
 }
 
-/// Asks with a planner of this server; `consents` says whether the user has consented to it.
+/// Runs `ask` with a planner on this server; `consents` says whether the user has consented to it.
 fn ask(project: &Project, server: &Server, consents: bool, arguments: &[&str]) -> Ended {
     let models = boxed::roles(project, "planner", &server.url(), WRITES, consents);
     let all: Vec<&str> = [&["ask", "--json", "--models-file", &models], arguments].concat();
     Run::new(project, &all).end()
 }
 
-/// A server's model that is taken for one that writes, without being measured.
+/// Settings for a model on a server that counts as able to write without being measured.
 pub const WRITES: &str = "tier = \"writes\"\ncapability = \"capable\"";
 
-/// Nothing that a test waits for is beyond the local planner, which is SmolLM2 here.
+/// A request that is easy enough for the local planner, which is SmolLM2 here.
 const GREETING: &str = "Hello, how are you?";
 const RULES: &[(&str, &str)] = &[("how are you", "All is well in the box.")];
 
@@ -106,7 +107,7 @@ fn a_leading_model_that_goes_away_leaves_the_turn_to_the_way_of_the_model_here()
     let (project, (server, lives)) = (Project::todo(), saying(RULES));
     let models = boxed::roles(&project, "planner", &server.url(), "tier = \"acts\"\ncapability = \"capable\"", true);
     let request = "Read src/retry.ts and tell me how many times a request is tried";
-    // The server is probed by one chat, and answers the first of the turn.
+    // One chat of the server is its probe, and one answers the first request of the turn.
     Run::new(&project, &["ask", "--json", "--models-file", &models, GREETING]).end().succeeded();
     lives.store(1, Ordering::SeqCst);
     let ended = Run::new(&project, &["ask", "--json", "--models-file", &models, request]).end().succeeded();
@@ -119,7 +120,7 @@ fn a_leading_model_that_goes_away_leaves_the_turn_to_the_way_of_the_model_here()
     let here = |call: &&Value| call["server"].is_null();
     assert_eq!(calls.iter().filter(leads).count(), 1, "the model here leads nothing: {calls:?}");
     assert!(!calls.iter().filter(leads).any(|call| here(&call)), "{calls:?}");
-    // One that is away from the beginning leads nothing either.
+    // A server that is unavailable from the beginning leads no turn either.
     let ended = Run::new(&project, &["ask", "--json", "--models-file", &models, request]).end().succeeded();
     assert!(ended.out.contains("plays the planner instead"), "{ended:#?}");
     let last = ended.lines().pop().expect("a line");
@@ -186,7 +187,8 @@ fn thoughts_are_shown_and_telemetry_names_the_server() {
     assert!(line.contains("planner: m at ") && line.contains("50 tokens sent, 9 received"), "{line}");
 }
 
-/// Answers of a model that reads requests and writes each change in the two steps that the guide asks for: its name, then the definition.
+/// Answers of a model that reads requests and writes each change in the two steps that the guide
+/// asks for: the name, then the definition.
 const WRITER: &[(&str, &str)] = &[
     ("Set LIMIT to 9", "edit: set LIMIT to 9 in limits.py\nrun: run the tests"),
     ("Where is the session closed?", "ask: Where is the session closed?"),

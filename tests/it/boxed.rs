@@ -1,4 +1,4 @@
-//! A server of one model that tests play: what it got, and how it answers.
+//! A server of one model, played by a test: the requests that it received, and its answers.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::cli::Project;
 
-/// A request as the server got it.
+/// A request as the server received it.
 #[derive(Clone, Debug)]
 pub struct Got {
     pub path: String,
@@ -20,17 +20,17 @@ pub struct Got {
     pub body: Value,
 }
 
-/// The server's behaviour for one request: the connection is closed when this returns.
+/// The server's behaviour for one request; the connection is closed when the function returns.
 pub type Plays = dyn Fn(&Got, &mut TcpStream) -> std::io::Result<()> + Send + Sync;
 
 pub struct Server {
     pub endpoint: Endpoint,
     pub got: Arc<Mutex<Vec<Got>>>,
-    /// How often somebody connected.
+    /// Number of connections so far.
     pub connections: Arc<AtomicUsize>,
 }
 
-/// A server of one model that answers chats by `plays`.
+/// A server of one model that answers chats with `plays`.
 pub fn server(
     owner: &'static str,
     plays: impl Fn(&Got, &mut TcpStream) -> std::io::Result<()> + Send + Sync + 'static,
@@ -101,7 +101,7 @@ pub fn end(reason: &str) -> Value {
     json!({ "choices": [{ "delta": {}, "finish_reason": reason }] })
 }
 
-/// A stream of these events, and the sign of its end.
+/// Writes these events to the stream, and the mark of its end.
 pub fn told(stream: &mut TcpStream, events: &[Value]) -> std::io::Result<()> {
     begin(stream)?;
     events.iter().try_for_each(|one| event(stream, one))?;
@@ -109,7 +109,7 @@ pub fn told(stream: &mut TcpStream, events: &[Value]) -> std::io::Result<()> {
 }
 
 impl Server {
-    /// The base of its API.
+    /// The base URL of its API.
     pub fn url(&self) -> String {
         self.endpoint.url().to_owned()
     }
@@ -118,14 +118,15 @@ impl Server {
         self.connections.load(Ordering::SeqCst)
     }
 
-    /// The bodies of the chats so far.
+    /// The bodies of all chats so far.
     pub fn chats(&self) -> Vec<Value> {
         let got = self.got.lock().expect("no panic");
         got.iter().filter(|one| one.path.ends_with("/chat/completions")).map(|one| one.body.clone()).collect()
     }
 }
 
-/// A models.toml beside the project in which a server plays `role`; `consents`: the user has said yes to it.
+/// A models.toml beside the project in which a server plays `role`; `consents` says whether the
+/// user has consented to it.
 pub fn roles(project: &Project, role: &str, url: &str, more: &str, consents: bool) -> String {
     let models = project.beside("roles.toml");
     std::fs::write(&models, format!("[{role}]\nurl = \"{url}\"\n{more}\n")).expect("a file");

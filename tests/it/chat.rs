@@ -1,4 +1,5 @@
-//! `monobloc chat`: models are loaded and unloaded by command, requests are queued, commands are answered meanwhile.
+//! `monobloc chat`: commands load and unload models, requests are queued, and commands are answered
+//! in the meantime.
 
 use serde_json::{Value, json};
 
@@ -41,7 +42,8 @@ impl Talk {
         self.next(kinds)["data"].take()
     }
 
-    /// Writes a command that changes the models in memory; returns `file roles` of each model in memory after it.
+    /// Writes a command that changes the models in memory; afterwards returns `file roles` of each
+    /// model in memory.
     fn change(&mut self, line: &str) -> Vec<String> {
         models(&self.ask(line, &["models-changed", "turn-failed"])["memory"])
     }

@@ -1,4 +1,4 @@
-//! Checks which built-in tool requests about code get, with the real embedder.
+//! Checks which built-in tools are chosen for requests about code, with the real embedder.
 
 use monobloc::base::Cancel;
 use monobloc::embed::{Embedder, Options};
@@ -78,7 +78,7 @@ fn requests_about_code_get_the_right_tool() {
 fn requests_that_have_nothing_to_do_with_code_fit_no_tool() {
     let embedder = Embedder::open(&models::model("all-MiniLM-L6-v2"), Options::default()).expect("an embedder");
     let catalog = Catalog::builtin();
-    // With one tool only: among many tools it is harder to rule out all of them.
+    // With one tool only: among many it is harder to exclude all of them.
     let filter = Prefilter::embedded(&catalog.specs()[..1], Some(&embedder), &Cancel::new()).expect("vectors");
     let fits = |request: &str| {
         let vector = embedder.embed_one(&filter.without_values(request)).expect("a vector");

@@ -1,4 +1,4 @@
-//! Checks which role chooses tools of servers: the one that was measured to do it better.
+//! Checks which role chooses among server tools: the one that was measured to choose better.
 
 use std::sync::{Arc, Mutex};
 
@@ -31,19 +31,20 @@ fn with_lamps(plain: Toolkit, names: &[&str]) -> Toolkit {
     Toolkit { catalog: Arc::new(catalog), prefilter, ..plain }
 }
 
-/// The calls of tools of servers in a turn where the planner writes `planner` and the router `router`, each right as often with a grammar.
+/// The calls of server tools in a turn in which the planner writes `planner` and the router
+/// `router`; the numbers say how often each is right, with or without a grammar.
 async fn called(planner: (&str, usize), router: (&str, usize)) -> Vec<String> {
     let even = |(reply, right)| (reply, (right, right));
     called_by(even(planner), even(router)).await
 }
 
-/// The same for models that chose rightly so often by themselves and so often inside a grammar.
+/// Like `called`, with separate numbers of right choices without and inside a grammar.
 async fn called_by(planner: (&str, (usize, usize)), router: (&str, (usize, usize))) -> Vec<String> {
     let calls = called_with(planner, router, |_: &Proposal| Decision::Approve).await;
     calls.into_iter().map(|(tool, _)| tool).collect()
 }
 
-/// The same with their arguments, where the user decides so.
+/// Like `called_by`, with the arguments of the calls, and a user who decides as given.
 async fn called_with(
     planner: (&str, (usize, usize)),
     router: (&str, (usize, usize)),
@@ -67,7 +68,7 @@ async fn the_role_that_was_measured_to_choose_better_chooses() {
     let cases: [(usize, usize, &[&str]); 4] = [
         (8, 6, &["home.lamp_one"]),
         (6, 8, &["home.lamp_two"]),
-        // The router costs less.
+        // If both are equal, the router is used because it costs less.
         (7, 7, &["home.lamp_two"]),
         (5, 5, &[]),
     ];
@@ -76,7 +77,7 @@ async fn the_role_that_was_measured_to_choose_better_chooses() {
     }
 }
 
-/// A grammar closes the call that the model leaves open; without one no call comes of it.
+/// A grammar closes the call that the model leaves open; without one there is no call.
 #[tokio::test]
 async fn a_call_is_written_inside_a_grammar_unless_free_calls_were_better() {
     let open = r#"[home.lamp_one(room="kitchen")"#;
@@ -127,8 +128,9 @@ async fn the_planner_chooses_where_the_router_names_no_tool() {
     assert_eq!(called((call, 7), ("I do not know.", 8)).await, ["home.lamp_one"]);
 }
 
-/// The choices of a turn where the router, unsure of everything that it writes or not, writes
-/// `router` and the planner `[home.lamp_one(room="kitchen")]`; and the tools called.
+/// The tool choices and the called tools of a turn in which the planner writes
+/// `[home.lamp_one(room="kitchen")]` and the router `router`; `is_unsure` makes the router unsure
+/// of all that it writes.
 async fn chosen(router: &str, is_unsure: bool, planner_right: usize) -> (Vec<ToolChoice>, Vec<String>) {
     let project = Project::todo();
     let script = |reply: &str| Script::saying("").on("Call the one tool", reply).writing();
@@ -156,7 +158,7 @@ async fn the_planner_chooses_among_the_same_tools_where_the_router_is_less_sure_
     let (choices, calls) = chosen(call, true, 8).await;
     assert_eq!((told(&choices), calls), (vec![router(true), planner()], vec![one.to_owned()]));
     let (unsure, sure) = (choices[0].sure.expect("how sure"), choices[1].sure.expect("how sure"));
-    // Two names differ in one letter, and a weight of 0.5 against 0 is a probability of .62 against
+    // The two names differ in one letter. A weight of 0.5 against 0 is a probability of .62 against
     // .38.
     assert!((unsure.margin - 0.245).abs() < 0.01 && (unsure.entropy - 0.663).abs() < 0.01, "{unsure:?}");
     assert!(sure.margin > 0.99 && sure.entropy < 0.01, "{sure:?}");
@@ -170,7 +172,8 @@ async fn the_planner_chooses_among_the_same_tools_where_the_router_is_less_sure_
     assert_eq!((told(&choices), calls), (vec![none(), planner()], vec![one.to_owned()]));
 }
 
-/// How many tools a planner chose among that was measured to choose rightly so often of eight.
+/// The number of tools offered to a planner that was measured to choose right `right` times out of
+/// eight.
 async fn offered(right: usize, speed: f64) -> usize {
     let project = Project::todo();
     let script = Script::saying("").on("Call the one tool", r#"[home.lamp_0(room="kitchen")]"#).writing();
@@ -188,13 +191,13 @@ async fn offered(right: usize, speed: f64) -> usize {
 #[tokio::test]
 async fn a_model_that_chooses_as_well_among_fifteen_tools_is_offered_fifteen_where_there_is_room() {
     assert_eq!(offered(8, 5_000.0).await, 15);
-    // One more was right of five tools than of fifteen.
+    // It was right once more among five tools than among fifteen.
     assert_eq!(offered(7, 5_000.0).await, 5);
     let slow = offered(8, 50.0).await;
     assert!((6..15).contains(&slow), "{slow}");
 }
 
-/// A tool that does something else is not offered, and where none is left no model is asked.
+/// A tool for another purpose is not offered, and if no tool is left, no model is asked.
 #[tokio::test]
 async fn what_retrieval_finds_unlike_the_step_is_not_offered_and_what_a_model_calls_is_called() {
     let project = Project::todo();
@@ -219,7 +222,7 @@ async fn what_retrieval_finds_unlike_the_step_is_not_offered_and_what_a_model_ca
 
 #[tokio::test]
 async fn the_planner_is_told_what_servers_can_do_and_nothing_without_them() {
-    // No rule reads it.
+    // Rules cannot read this request.
     let request = "first tell me what src/retry.ts does, then say what src/todo.ts does and how a.py does it";
     let project = Project::todo();
     let told = async |tools: &[ToolSpec]| {
@@ -253,7 +256,7 @@ async fn the_planner_is_told_what_servers_can_do_and_nothing_without_them() {
         shown.contains("dim lamp") && shown.contains("close blinds") && !shown.contains("Switch the lamp"),
         "{shown}"
     );
-    // A token of a scripted model is a byte: it follows the same prompt.
+    // Each token of a scripted model is a byte, so the same prompt precedes it.
     assert_eq!(with - without, "\n\n".len() + shown.len());
 }
 
@@ -276,7 +279,7 @@ async fn a_value_that_the_request_does_not_say_comes_from_the_user_and_has_to_fi
         let Asks::Values(names) = &proposal.asks else { return Decision::Approve };
         let mut asked = asked.lock().expect("nobody panics");
         asked.push(proposal.reason.clone());
-        // The first answer has no room at all.
+        // The first answer gives no room at all.
         let room = if asked.len() == 1 { json!({ "room": ["hall", "attic"] }) } else { json!({ "room": "hall" }) };
         assert_eq!(names, &["room"]);
         Decision::Modify(room.as_object().cloned().unwrap_or_default())

@@ -1,4 +1,5 @@
-//! An answer tells the truth about a change: it claims only results of runs, the change loses nothing, and no part of the request is dropped.
+//! An answer is true about a change: it claims only results of runs, the change loses nothing, and
+//! no part of the request is dropped.
 
 use monobloc::agent::{Deciding, Host, TurnError, run_turn};
 use monobloc::base::Cancel;
@@ -18,7 +19,8 @@ import unittest\n\nfrom shop import label, price\n\n\nclass ShopTest(unittest.Te
 self.assertEqual(label({'name': 'a'}), 'a')\n\n    def test_price(self):\n        self.assertEqual(price({'net': 10}, 0), 10)\n";
 const README: &str = "# Shop\n\n## Prices\n\nPrices have tax.\nThey are sorted by name.\n\n## License\n\nMIT\n";
 
-/// A script with a program that shows a rounded price. A program that names a module of Node, `net`, is not run.
+/// A script with a program that prints a rounded price. A program that names the Node.js module
+/// `net` is not run.
 fn rounding() -> Script {
     Script::saying("").on("write a short program", &code("print(price({'n' 'et': 0.333}))"))
 }
@@ -35,7 +37,7 @@ fn shop(files: &[(&str, &str)]) -> Project {
     project
 }
 
-/// The answer to `request`, with everything allowed.
+/// The answer to `request` if everything is allowed.
 async fn answer(project: &Project, script: Script, request: &str) -> String {
     let toolkit = indexed(project, toolkit(project, script.writing(), Script::saying("")));
     let host = Witness::new(|_: &Proposal| Decision::Approve);
@@ -228,7 +230,7 @@ async fn tests_are_counted_by_running_them() {
         .on("Request: ", "run: Run `python3 -m unittest test_shop`\nask: tell me how many tests passed");
     let said = answer(&project, script, request).await;
     assert!(said.contains("2 passed, 0 failed") && !said.contains("Seven"), "{said}");
-    // Without a command nothing is counted.
+    // Without a command there is nothing to count.
     let project = shop(&[]);
     let script = Script::saying("Seven tests passed.").on("Request: ", "ask: tell me how many tests pass");
     let said = answer(&project, script, "Please tell me how many tests pass now, and nothing else").await;

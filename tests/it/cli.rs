@@ -61,7 +61,7 @@ impl Project {
         fs::read_to_string(self.path().join(name)).expect(name)
     }
 
-    /// Every file with its content, without the folder `.monobloc`.
+    /// Every file with its content, except those in the folder `.monobloc`.
     pub fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let paths = folder::files(&self.path(), usize::MAX, &|name| name == ".monobloc").expect("a folder");
         paths.into_iter().map(|path| (path.clone(), fs::read(path).expect("a file"))).collect()
@@ -75,16 +75,16 @@ pub struct Run {
 }
 
 impl Run {
-    /// The program in `project` with the small models and without the settings of this process.
+    /// The program in `project`, with the small models and without the settings of this process.
     pub fn new<A: AsRef<OsStr>>(project: &Project, arguments: &[A]) -> Run {
         let mut command = Command::new(env!("CARGO_BIN_EXE_monobloc"));
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("MONOBLOC_")) {
             command.env_remove(name);
         }
         command.args(arguments).current_dir(project.path()).env("MONOBLOC_MODEL_DIR", models::folder());
-        // The cache between runs belongs to the test.
+        // Each test has its own cache.
         command.env("XDG_CACHE_HOME", project.beside("cache")).stdin(Stdio::null());
-        // This user's configuration is not read.
+        // The configuration of this user is not read.
         command.env("XDG_CONFIG_HOME", project.beside("config"));
         Run { command, input: None }
     }
@@ -128,14 +128,14 @@ impl Run {
         self.start().end()
     }
 
-    /// Runs the program with the reading end of standard output closed.
+    /// Runs the program with a standard output that nobody reads.
     pub fn unheard(self) -> Ended {
         let (reading, writing) = std::io::pipe().expect("a pipe");
         drop(reading);
         self.into(writing)
     }
 
-    /// Runs the program with a standard output that takes nothing, as on a full disk.
+    /// Runs the program with a standard output that accepts no data, as on a full disk.
     #[cfg(target_os = "linux")]
     pub fn onto_a_full_device(self) -> Ended {
         self.into(std::fs::File::create("/dev/full").expect("a full device"))
@@ -164,7 +164,7 @@ fn so_far(text: &Text) -> String {
     String::from_utf8_lossy(&text.lock().expect("no reader panics")).into_owned()
 }
 
-/// A running program. It is killed on drop, so also if its test fails.
+/// A running program. It is killed on drop, and therefore also if its test fails.
 pub struct Running {
     child: Child,
     out: Text,
@@ -225,7 +225,7 @@ impl Running {
     /// Sends a signal.
     pub fn signal(&self, number: i32) {
         let id = i32::try_from(self.child.id()).expect("a process id");
-        // SAFETY: sends a signal to a child that was not waited for yet, so the id still belongs to it.
+        // SAFETY: sends a signal to a child that was not waited for yet, so its id is still valid.
         assert_eq!(unsafe { libc::kill(id, number) }, 0);
     }
 
@@ -248,13 +248,14 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Both fail if it has ended already, which is fine.
+        // Both fail if it has already ended, which is fine.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Peak memory of a process so far, in KiB; 0 if it is gone or the system does not say.
+/// Peak memory of a process so far, in KiB; 0 if the process has ended or the system does not
+/// report it.
 fn peak_kib(id: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse().ok());

@@ -5,18 +5,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Length of one sleep of a [`Sleeper`].
+/// Duration of one sleep of a [`Sleeper`].
 const NAP: Duration = Duration::from_millis(20);
-/// Longest time that [`eventually`] waits.
+/// Maximum time that [`eventually`] waits.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// A thread that sleeps repeatedly and measures how much too late it wakes up. It ends when this value is dropped.
+/// A thread that sleeps repeatedly and measures by how much it wakes up late. It ends when this
+/// value is dropped.
 pub struct Sleeper {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<Overslept>>,
 }
 
-/// How much too late the thread woke up: at most, and in total.
+/// By how much the thread woke up late: at most, and in total.
 #[derive(Clone, Copy, Default)]
 pub struct Overslept {
     pub most: Duration,

@@ -1,4 +1,4 @@
-//! The cognitive loop with scripted models: drafts are judged and rewritten a limited number of times.
+//! The cognitive loop with scripted models: drafts are judged and rewritten up to a limit.
 
 use monobloc::agent::{Meter, Toolkit, plan_turn, run_turn};
 use monobloc::config::{Cognitive, Technique, Voice, When};
@@ -10,7 +10,8 @@ use crate::scripted::{Witness, indexed, toolkit};
 
 const REQUEST: &str = "Read src/retry.ts and tell me how many times a request is tried";
 
-/// A model that writes a vague draft until it is told what was wrong; as the judge it asks for the number of tries.
+/// A model that writes a vague draft until it is told the mistake; as the judge it asks for the
+/// number of tries.
 fn writer() -> Script {
     Script::saying("A request is tried again.")
         .on("Answer: A request is tried 5 times.", "0.95\nvalid\nIt says how many times.")
@@ -37,14 +38,14 @@ async fn turn_of(planner: Script, router: Script, config: Cognitive) -> Seen {
     seen
 }
 
-/// A turn with an index, where the planner does what it was measured to do.
+/// A turn with an index, in which the planner acts according to its measured abilities.
 async fn turn_by(planner: Script, config: Cognitive) -> Seen {
     let project = Project::todo();
     let plain = indexed(&project, toolkit(&project, planner, Script::saying("")));
     seen(Toolkit { cognitive: config, ..plain }, "How often is a request tried, and why?").await.0
 }
 
-/// The result of a turn, and the text that was sent out as it came.
+/// The result of a turn, and the text that was sent while it ran.
 async fn seen(toolkit: Toolkit, request: &str) -> (Seen, String) {
     let host = Witness::new(|_: &Proposal| Decision::Reject);
     let finished = run_turn(&toolkit, request, &host).await.expect("a turn");
@@ -118,7 +119,8 @@ async fn a_model_that_marks_its_thoughts_can_be_told_not_to_think() {
 
 #[tokio::test]
 async fn the_best_draft_is_the_answer_when_no_draft_is_good_enough() {
-    // Every round fails for another reason, so every draft differs; the draft with 5 gets the best score.
+    // Every round fails for a different reason, so every draft differs; the draft with 5 gets the
+    // best score.
     let mut script = Script::saying("A request is tried again.");
     for n in 1..=6 {
         let (draft, score) = (format!("A request is tried {n} times over."), if n == 5 { "0.60" } else { "0.10" });
@@ -196,7 +198,8 @@ async fn a_draft_with_an_objection_is_not_the_answer_even_with_a_higher_score() 
             .on("Judge the answer", "0.10\nvalid\nIt says how many times.")
             .on("The evidence says: It is tried 5 times.", "A request is tried 5 times.")
     };
-    // One objection of three leaves a score of two thirds, which this threshold alone would accept.
+    // One objection out of three leaves a score of two thirds, which this threshold alone would
+    // accept.
     let config = Cognitive { verification_threshold: 0.6, ..by(Technique::ChainOfVerification) };
     let seen = turn(script(), config).await;
     let verdicts: Vec<_> = seen.verified.iter().map(|one| one.verdict).collect();
@@ -268,7 +271,8 @@ async fn what_a_verdict_misses_is_searched_for_before_the_next_draft() {
 #[tokio::test]
 async fn a_writing_model_is_shown_the_code_that_a_verdict_names() {
     let project = Project::todo();
-    // More about tries than a model is shown at once, and a file that has nothing to do with them.
+    // The file has more text about tries than a model is shown at once; another file has nothing to
+    // do with them.
     let tries = |n: usize| {
         format!("/** How often request {n} is tried. */\nexport function tries{n}() {{\n  return {n};\n}}\n\n")
     };
@@ -294,7 +298,7 @@ async fn a_writing_model_is_shown_the_code_that_a_verdict_names() {
 #[tokio::test]
 async fn the_planner_reads_what_failed_before() {
     let project = Project::todo();
-    // No rule reads it.
+    // Rules cannot read this request.
     let request = "first tell me what src/retry.ts does, then say what src/todo.ts does and how a.py does it";
     let plain = indexed(&project, toolkit(&project, Script::saying("ask: ").writing(), Script::saying("")));
     let answer = "- not done: nobody may read src/retry.ts".to_owned();

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use crate::cli::{Project, Run};
 
-/// A shared beginning of two prompts, several hundred tokens long.
+/// A common beginning of two prompts, several hundred tokens long.
 fn preamble() -> String {
     (0..60).map(|n| format!("Entry {n} of the list says that box {} is blue. ", n * 7 % 23)).collect()
 }
 
-/// Completes `prompts` and returns one result for each, in their order.
+/// Completes `prompts` and returns one result for each, in order.
 fn complete(project: &Project, prompts: &[&str], flags: &[&str]) -> Vec<Value> {
     let file = project.beside("prompts.jsonl");
     let lines: Vec<String> =

@@ -1,4 +1,4 @@
-//! Commands of a turn are confined; where that is not possible, each needs consent.
+//! Commands of a turn run in the sandbox; if there is none, each needs consent.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
@@ -25,14 +25,14 @@ fn an_auto_approved_command_cannot_leave_the_project() {
     );
 }
 
-/// Makes a system call fail in a program that is to be started.
+/// Makes a system call fail in a program to be started.
 fn forbid(command: &mut Command, call: i64, error: i32) {
     let rules = BTreeMap::from([(call, Vec::new())]);
     let machine = std::env::consts::ARCH.try_into().expect("a machine that the filter knows");
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(error as u32), machine);
     let program: BpfProgram = filter.expect("a filter").try_into().expect("a program");
     let install = move || apply_filter(&program).map_err(|_| std::io::ErrorKind::PermissionDenied.into());
-    // SAFETY: between fork and exec only two system calls are made; the filter is compiled before.
+    // SAFETY: between fork and exec only two system calls are made; the filter is compiled earlier.
     unsafe { command.pre_exec(install) };
 }
 
@@ -88,7 +88,8 @@ fn without_namespaces_commands_are_confined_too_and_the_user_is_told() {
     assert!(Run::new(&project, &["config", "show"]).end().succeeded().out.contains(here));
 }
 
-/// Runs again, in a process that can make no namespaces, the test in which a command tries a change on a copy of the project.
+/// Repeats the test in which a command tries a change on a copy of the project, in a process that
+/// cannot create namespaces.
 #[test]
 fn trials_run_without_namespaces() {
     let mut again = Command::new(std::env::current_exe().expect("this program"));

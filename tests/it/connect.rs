@@ -1,4 +1,5 @@
-//! `monobloc connect`: what it prints and writes for each client, what it leaves alone, and the way back.
+//! `monobloc connect`: its output and files for each client, the settings that it leaves alone, and
+//! how it is undone.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ const CLIENTS: [&str; 11] = [
     "continue",
 ];
 
-/// The verb for a user whose home is empty and who has set no variable of a client.
+/// The command for a user with an empty home folder who has set no variable of a client.
 fn connect(project: &Project, arguments: &[&str]) -> Run {
     let arguments = [&["connect"][..], arguments].concat();
     let mut run = Run::new(project, &arguments).env("HOME", project.folder("home"));
@@ -31,19 +32,19 @@ fn connect(project: &Project, arguments: &[&str]) -> Run {
     run
 }
 
-/// Standard output of a run that succeeds.
+/// Standard output of a successful run.
 fn out(project: &Project, arguments: &[&str]) -> String {
     connect(project, arguments).end().succeeded().out
 }
 
-/// Standard error of a run that fails.
+/// Standard error of a failed run.
 fn refused(project: &Project, arguments: &[&str]) -> String {
     let ended = connect(project, arguments).end();
     assert_eq!(ended.code, Some(1), "{ended:#?}");
     ended.err
 }
 
-/// A file in the user's home with this text.
+/// Creates a file with this text in the user's home folder.
 fn file(project: &Project, name: &str, text: &str) -> PathBuf {
     let file = project.folder("home").join(name);
     fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
@@ -55,7 +56,7 @@ fn text(file: &Path) -> String {
     fs::read_to_string(file).expect("a file")
 }
 
-/// The names in the folder of a file.
+/// The names in the folder that contains a file.
 fn beside(file: &Path) -> Vec<String> {
     let folder = fs::read_dir(file.parent().expect("a folder")).expect("a folder");
     let mut names: Vec<String> =

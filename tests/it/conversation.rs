@@ -1,4 +1,4 @@
-//! Conversations with scripted models: what a later turn knows of the earlier ones.
+//! Conversations with scripted models: which information of earlier turns a later turn gets.
 
 use monobloc::agent::Toolkit;
 use monobloc::config::{ApproveMode, Cognitive, Think};
@@ -99,7 +99,8 @@ async fn a_long_conversation_is_condensed_and_fits_its_slot() {
     assert_eq!(turns.len(), 30);
     assert!(turns.iter().all(|turn| !turn.answer.is_empty()), "{:?}", turns.last());
     let read: Vec<usize> = turns.iter().map(|turn| turn.usage.prompt_tokens).collect();
-    // At most the tokens of the first turn, a quarter of the context, and the chat marks of three whole turns.
+    // At most the tokens of the first turn, a quarter of the context, and the chat marks of three
+    // complete turns.
     let marks = 6 * "<|im_start|>assistant\n<|im_end|>\n".len();
     assert!(read.iter().all(|tokens| *tokens <= read[0] + 1_200 / 4 + marks), "{read:?}");
     assert!(read.last().is_some_and(|last| *last > read[0] + 1_200 / 4), "{read:?}");

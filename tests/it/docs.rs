@@ -1,6 +1,7 @@
-//! Holds the documentation to the program: pages made from tables and types, links that lead somewhere, commands that parse.
+//! Compares the documentation with the program: pages generated from tables and types, links that
+//! have a target, commands that parse.
 //!
-//! `UPDATE_DOCS=1 cargo test --release --test it docs::` writes the made parts anew.
+//! `UPDATE_DOCS=1 cargo test --release --test it docs::` rewrites the generated parts.
 
 mod events;
 mod requirements;
@@ -15,11 +16,11 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What is made stands between these two lines of a page.
+/// The generated part of a page is between these two lines.
 const BEGIN: &str = "<!-- made by tests/it/docs.rs: begin -->\n";
 const END: &str = "<!-- made by tests/it/docs.rs: end -->\n";
 
-/// Holds the made part of `page` to `expected`.
+/// Compares the generated part of `page` with `expected`.
 fn check(page: &str, expected: &str) {
     let file = root().join(page);
     let text = fs::read_to_string(&file).expect(page);
@@ -87,13 +88,13 @@ fn pages() -> Vec<PathBuf> {
     files.filter(|file| file.extension().is_some_and(|end| end == "md")).collect()
 }
 
-/// `[text](place)`, without pages of the net.
+/// The targets of `[text](place)`, except web pages.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     let places = text.split("](").skip(1).filter_map(|rest| rest.split_once(')').map(|(place, _)| place));
     places.filter(|place| !place.contains("://"))
 }
 
-/// The mark of a heading as a renderer makes it.
+/// The anchor that a renderer makes for a heading.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim().to_lowercase().replace(' ', "-");
     kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).collect()
@@ -118,7 +119,7 @@ fn every_link_of_the_documentation_leads_somewhere() {
     assert!(checked > 20, "only {checked} links were found");
 }
 
-/// Command lines of the program in `text`: in spans of code and in blocks.
+/// Command lines of the program in `text`: in code spans and code blocks.
 fn commands(text: &str) -> Vec<String> {
     let blocks = text.split("```").skip(1).step_by(2).flat_map(str::lines).map(|line| line.trim_start_matches("$ "));
     let prose: String = text.split("```").step_by(2).collect();
@@ -139,11 +140,11 @@ fn names_only_the_verb(kind: ErrorKind) -> bool {
     )
 }
 
-/// Each is what the program's own parser accepts, with a word in the place of what a reader fills in.
+/// The program's own parser must accept each command, with a word in place of each placeholder.
 #[test]
 fn every_command_in_the_documentation_parses() {
     let mut checked = 0;
-    // Commands of the changelog and of past measurements are those of their time.
+    // Commands in the changelog and in past measurements are those of older versions.
     let past =
         |page: &Path| page.ends_with("CHANGELOG.md") || page.parent().is_some_and(|dir| dir.ends_with("history"));
     for page in pages().into_iter().filter(|page| !past(page)) {

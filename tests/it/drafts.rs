@@ -1,4 +1,5 @@
-//! After a draft of a change that a check refuses, several are written at once, and the first that passes is taken.
+//! After a check refuses a draft of a change, several drafts are written in parallel, and the first
+//! that passes is taken.
 
 use std::time::{Duration, Instant};
 
@@ -12,28 +13,28 @@ use crate::scripted::{Witness, indexed};
 use crate::work::{code, prepared};
 
 const ADD: &str = "Add a function initials(name) to a.py. initials('Ada Lovelace') should return 'AL'";
-/// Refused without running anything.
+/// A draft that is refused without running anything.
 const UNKNOWN: &str = "def initials(name):\n    return shortened(name)";
-/// Refused by the example.
+/// A draft that the example refuses.
 const FIRST: &str = "def initials(name):\n    return name[0]";
 const RIGHT: &str = "def initials(name):\n    letters = []\n    for part in name.split():\n        letter = part[0]\n        if letter.islower():\n            letter = letter.upper()\n        letters.append(letter)\n    return ''.join(letters)";
-/// Begins the prompt of every later round.
+/// The beginning of the prompt of every later round.
 const AGAIN: &str = "A first attempt was wrong";
 
 struct Seen {
     project: Project,
     finished: TurnFinished,
-    /// The notices about drafts that are written at once, one for each round that has several.
+    /// The notices about parallel drafts, one for each round with several.
     rounds: Vec<String>,
     /// How often the example ran after a change and failed.
     failed: usize,
-    /// Definitions that came to their end.
+    /// Number of definitions that were completed.
     written: usize,
     /// Time from the end of the turn until all slots were free.
     until_free: Duration,
 }
 
-/// Carries out `request` with a model of so many slots.
+/// Carries out `request` with a model that has `slots` slots.
 async fn turned(mut script: Script, slots: usize, request: &str) -> Seen {
     script.slots = slots;
     let (project, toolkit) = prepared(script);
@@ -59,8 +60,7 @@ async fn turned(mut script: Script, slots: usize, request: &str) -> Seen {
     }
 }
 
-/// A script whose first draft is refused, and whose later ones are as `replies`, as the seed
-/// decides.
+/// A script whose first draft is refused; its later drafts are chosen from `replies` by the seed.
 fn drafting(replies: &[&str]) -> Script {
     let replies: Vec<String> = replies.iter().map(|reply| code(reply)).collect();
     let replies: Vec<&str> = replies.iter().map(String::as_str).collect();
@@ -69,7 +69,7 @@ fn drafting(replies: &[&str]) -> Script {
 
 #[tokio::test]
 async fn after_a_refused_draft_several_are_written_at_once_and_the_first_that_passes_is_taken() {
-    // The shorter one comes to its end first.
+    // The shorter draft is finished first.
     let mut script = drafting(&[FIRST, RIGHT]);
     script.row_time = Duration::from_micros(200);
     let seen = turned(script, 4, ADD).await;
@@ -94,7 +94,7 @@ async fn a_model_of_one_slot_writes_one_draft_after_another() {
 async fn drafts_that_are_not_needed_any_more_are_not_written_to_their_end() {
     let long: String = (0..800).map(|at| format!("\n    part_{at} = len(name) + {at}")).collect();
     let long = format!("def initials(name):{long}\n    return part_799");
-    // Such a machine may write long enough for that.
+    // A machine with this speed has enough time to write it.
     let mut script = drafting(&[RIGHT, &long]).at(5_000.0, 50.0);
     script.row_time = Duration::from_micros(100);
     let seen = turned(script, 4, ADD).await;
@@ -106,7 +106,7 @@ async fn drafts_that_are_not_needed_any_more_are_not_written_to_their_end() {
 
 #[tokio::test]
 async fn if_no_draft_passes_the_next_round_goes_on_from_the_one_that_came_furthest() {
-    // The draft that is refused before anything runs comes first, and last.
+    // The draft that is refused before anything runs is finished first, and then last.
     for unknown in ["def initials(name):\n    return x()", "def initials(name):\n    return of_all_words(name).upper()"]
     {
         let replies = [code(unknown), code(FIRST)];
@@ -127,7 +127,7 @@ async fn what_a_refused_draft_wrote_to_another_file_is_not_left() {
     let width = "def width():\n    return 1 + 1 + 1";
     let label = "def label(text):\n    return text";
     let right = "def label(text):\n    return '<' + text + '>' + '.' * width()";
-    // The draft that changes this one too is the shorter one.
+    // The draft that also changes this file is the shorter one.
     let remark =
         "    # As wide as three dots are, which is what every label of this kind has behind its second bracket.\n";
     let same = code(&width.replace("    return", &format!("{}    return", remark.repeat(2))));

@@ -1,4 +1,4 @@
-//! The engine with real models: slots do not change each other's tokens, prefixes are reused, dropped streams stop.
+//! The engine with real models: independent slots, reused prefixes, dropped streams.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -22,7 +22,7 @@ use monobloc::synth::{self, Quant, Recipe, Shape as ModelShape};
 
 use crate::models::{gemma, smollm};
 
-/// Distinct text of about `words` words.
+/// A text of about `words` words that differs for each seed.
 pub fn prose(seed: usize, words: usize) -> String {
     const WORDS: [&str; 12] =
         ["the", "river", "code", "slot", "green", "seven", "walks", "under", "a", "bridge", "of", "light"];
@@ -80,7 +80,7 @@ pub async fn run(engine: &Engine, text: &str, tokens: usize) -> Output {
     engine.generate(request(engine, text, tokens)).expect("accepted").collect().await.expect("finishes")
 }
 
-/// A model that was not trained to think, in a vocabulary without marks for it, never ends a thought that the prompt has opened.
+/// A model without training or marks for thoughts never ends a thought that the prompt opened.
 #[tokio::test]
 async fn a_real_model_thinks_as_many_tokens_as_it_may_and_then_answers() {
     let engine = engine(&smollm(), 1, KvFormat::F16);
@@ -97,15 +97,15 @@ async fn a_real_model_thinks_as_many_tokens_as_it_may_and_then_answers() {
                 _ => {}
             }
         }
-        // The line break before the closing mark is not the model's.
+        // The line break before the closing mark is not written by the model.
         let own = engine.count(thought.strip_suffix('\n').expect("the closing line"));
-        // Read again as text it may have fewer tokens.
+        // Tokenised again as text, it may have fewer tokens.
         assert!((tokens_max.div_ceil(2)..=tokens_max).contains(&own), "{tokens_max}: {thought:?} {answer:?}");
         assert!(!answer.trim().is_empty(), "{thought:?}");
     }
 }
 
-/// Two slots at once give the same tokens as each prompt alone.
+/// Two slots in parallel give the same tokens as each prompt alone.
 async fn slots_equal_solo(file: &Path, kv: KvFormat) {
     let prompts = [prose(1, 17), prose(2, 300), prose(3, 40), prose(4, 1100)];
     let mut solo = Vec::new();
@@ -155,7 +155,7 @@ async fn slots_of_every_architecture_give_the_tokens_of_solo_runs() {
     }
 }
 
-/// At most one chunk and the new tokens are computed again.
+/// At most one chunk and the new tokens are recomputed.
 #[tokio::test]
 async fn an_edited_tail_of_every_architecture_is_computed_again_from_a_chunk_before_it_and_gives_the_tokens_of_a_cold_run()
  {
@@ -197,7 +197,7 @@ async fn the_number_of_threads_changes_no_token_of_any_architecture() {
     assert!(differing.is_empty(), "{differing:?}");
 }
 
-/// A large file is mapped, its matrices are copied out of the mapping, and its pages are released.
+/// A large file is mapped, its matrices are copied from the mapping, and its pages are released.
 #[tokio::test]
 async fn a_mapped_file_gives_the_same_tokens_as_a_file_that_was_read() {
     for file in [smollm(), synthetic(ModelShape::TinyLfm2Moe).to_owned()] {
@@ -281,8 +281,8 @@ async fn a_kept_prefix_changes_no_token() {
     reuse_is_exact(&gemma()).await;
 }
 
-/// After a few prompts the engine knows whether calls may be split on this machine. Then it reuses longer prefixes and
-/// interrupts chunks for other requests, and every token is still that of a cold run.
+/// A few prompts show whether calls may be split on this machine. If so, longer prefixes are reused
+/// and chunks interrupted for other requests; every token is still that of a cold run.
 async fn split_calls_change_no_token(file: &Path, kv: KvFormat) {
     let shape =
         Shape { slots: 2, context: 2048, kv, flash: FlashAttention::Auto, threads: 2, chunk: 256, exact: Exact::Auto };
@@ -318,7 +318,7 @@ async fn split_calls_give_the_tokens_of_whole_calls() {
     split_calls_change_no_token(synthetic(ModelShape::TinyLfm2Moe), KvFormat::Q8_0).await;
 }
 
-/// Both times are of one run, because other tests run beside.
+/// Both times are from the same run, because other tests run in parallel.
 #[tokio::test]
 async fn a_dropped_stream_frees_its_slot() {
     let engine = engine(&smollm(), 1, KvFormat::Q8_0);
@@ -382,7 +382,7 @@ async fn pieces_make_up_the_text_and_the_tally_comes_last() {
     assert!(!text.trim().is_empty());
 }
 
-/// Four agents with one preamble: it is computed once, and the tokens are those of solo runs.
+/// Four agents with the same preamble: it is computed once, and the tokens are those of solo runs.
 async fn a_shared_preamble_is_computed_once(file: &Path) {
     let preamble = prose(9, 150);
     let prompts: Vec<String> = (0..4).map(|n| format!("{preamble} and agent {n} says {}", prose(n, 6))).collect();
@@ -564,7 +564,7 @@ async fn a_dropped_prompt_ends_in_the_middle_of_a_chunk() {
     assert!(after.tally.queue_ms < 1500, "{:?}", after.tally);
 }
 
-/// Repetitive texts, of which a part is guessed, give the same tokens in every run and beside other requests.
+/// Repetitive texts, partly guessed, give the same tokens in every run and beside other requests.
 #[tokio::test]
 async fn guessed_tokens_do_not_depend_on_other_requests() {
     let file = smollm();
@@ -626,7 +626,7 @@ fn recurrent_layers_can_undo_rows_of_the_last_call() {
     }
 }
 
-/// Layers with a window compute to the last bit the same whatever was taken back, restored or copied before.
+/// Layers with a window compute the same bits, whatever was undone, restored or copied before.
 #[test]
 fn windows_go_back_to_checkpoints_and_to_generated_rows_without_changing_a_bit() {
     let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack: true, mapped: false };
@@ -644,7 +644,7 @@ fn windows_go_back_to_checkpoints_and_to_generated_rows_without_changing_a_bit()
             decoder.decode(&rows, &|| false).expect("a chunk");
             decoder.mark(sequence);
         };
-        // The logits' bits of each generated row.
+        // The bits of the logits of each generated row.
         let generate = |decoder: &mut dyn Decoder, sequence: usize, from: usize, to: usize| -> Vec<Vec<u32>> {
             let one = |position| {
                 decoder.decode(&[row(sequence, position, true)], &|| false).expect("a row");
@@ -662,7 +662,7 @@ fn windows_go_back_to_checkpoints_and_to_generated_rows_without_changing_a_bit()
         prompt(&mut decoder, 0);
         let cold = generate(&mut decoder, 0, PROMPT, END);
         assert_eq!(decoder.limits().undo, usize::MAX);
-        // Back to the end of a chunk, in the slot that generated and in one that it is copied to.
+        // Back to the end of a chunk, in the slot that generated and in a slot that gets a copy.
         let saved = decoder.save(0).expect("a copy");
         for sequence in [0, 1] {
             assert!(sequence == 0 || decoder.restore(1, &saved));
@@ -679,7 +679,7 @@ fn windows_go_back_to_checkpoints_and_to_generated_rows_without_changing_a_bit()
             assert_eq!(decoder.keep(0, from), from);
             assert!(generate(&mut decoder, 0, from, from + 8) == cold[from - PROMPT..][..8], "{shape}, from {from}");
         }
-        // A copy made when the decoder says so.
+        // A copy made when the decoder reports that it is exact.
         let mut decoder = fresh();
         prompt(&mut decoder, 0);
         let mut copies = 0;

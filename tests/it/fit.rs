@@ -1,6 +1,7 @@
 //! `monobloc fit`: its figures for known models and machines, and its errors for invalid input.
 //!
-//! Model files here consist of a header and a hole (sparse file), because only the header is read.
+//! The model files here consist of a header and a hole (sparse file), because only the header is
+//! read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -90,7 +91,7 @@ fn a_14b_in_16_gb_gives_the_reference_figures() {
     let file = qwen_14b(project.beside("qwen.gguf"));
     let budget =
         ["--budget", "16GB", "--device", "cpu", "--kv-type", "f16", "--overhead", "0.7GB", "--activations", "1GB"];
-    // Without repacking, matrices are kept as in the file, as on a GPU.
+    // Without repacking, matrices are stored as in the file, as on a GPU.
     let report = fit(&project, &[&[text(&file), "--no-repack"], &budget[..]].concat());
     let model = &report["models"][0];
     about(&report["budget_bytes"], 16e9, 0.001);
@@ -103,7 +104,7 @@ fn a_14b_in_16_gb_gives_the_reference_figures() {
     about(&model["longest_context"]["2"], 13_500.0, 0.05);
     about(&model["longest_context"]["4"], 6_750.0, 0.05);
     assert_eq!((&model["advice"]["2"], &model["advice"]["4"]), (&"recommended".into(), &"risky".into()));
-    // The recipe has the same figures under one name, and an option beside it counts instead of its own.
+    // The recipe stands for the same values, and an option given with it takes precedence.
     assert_eq!(fit(&project, &[text(&file), "--recipe", "card-16gb"]), report);
     let wider = fit(&project, &[text(&file), "--recipe", "card-16gb", "--budget", "24GB"]);
     about(&wider["budget_bytes"], 24e9, 0.001);
@@ -164,7 +165,7 @@ const LARGE: (Shape, &str, &str) = (Shape::Lfm2_24bA2b, "Q4_0", "LFM2-24B-A2B-Q4
 const SMALL: (Shape, &str, &str) = (Shape::Lfm2_8bA1b, "Q4_0", "LFM2-8B-A1B-Q4_0.gguf");
 const THREE_BITS: (Shape, &str, &str) = (Shape::Lfm2_24bA2b, "IQ3_XXS", "LFM2-24B-A2B-IQ3_XXS.gguf");
 
-/// The planner's file, and what it gives up to fit, on `device`.
+/// The planner's file, and the settings reduced to make it fit, on `device`.
 fn planner_on(device: &str, planners: &[(Shape, &str, &str)]) -> (Value, Value) {
     let project = Project::todo();
     let folder = default_models(&project, planners);

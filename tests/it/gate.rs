@@ -1,4 +1,5 @@
-//! The tools that a free loop may use for each capability and mode, and how a model's capability is measured.
+//! The tools that a free loop may use for each capability and mode, and how a model's capability is
+//! measured.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use crate::cli::{Project, Run};
 use crate::scripted::{Witness, indexed, toolkit};
 use crate::turn::Turn;
 
-/// Calls of one tool of each kind: write, read, ask the index.
+/// One call of each kind of tool: write, read, query the index.
 const STORY: [&str; 3] = [
     r#"[write_file(path="new.txt", content="x")]"#,
     r#"[read_file(path="src/retry.ts")]"#,
@@ -51,7 +52,8 @@ async fn cell(capable: bool, mode: Mode, request: &str, script: Script) -> LoopR
     }
 }
 
-/// A model that tries one tool of each kind in turn, once retrieval has added something to its prompt.
+/// A model that tries one tool of each kind in turn, as soon as retrieval has added something to
+/// its prompt.
 fn tries_everything() -> Script {
     Script::saying("There is nothing from the project.")
         .on("lessons yet", "A request is tried 5 times.")
@@ -91,7 +93,7 @@ async fn weak_and_agent_becomes_chat_with_the_index_alone() {
     let done = cell(false, Mode::Agent, QUESTION, tries_everything()).await;
     assert!(!done.written && done.replies <= 3, "{} replies", done.replies);
     assert!(done.tools().iter().all(|tool| tool.starts_with("index_")), "{:?}", done.finished);
-    // A requested change is not made, and the answer says so.
+    // A requested change is not made, and the answer says that.
     let change = cell(false, Mode::Agent, "Write the text \"x\" to new.txt", tries_everything()).await;
     assert!(!change.written && change.finished.answer.contains("not done"), "{:?}", change.finished);
 }
@@ -113,12 +115,12 @@ async fn weak_models_get_the_short_prompt_and_their_reasoning_is_no_answer() {
         "{:?}",
         done.finished
     );
-    // In chat mode, code looks up what a weak model does not look up.
+    // In chat mode, code looks up information for a weak model.
     assert_eq!(done.tools(), ["index_search"]);
     assert!(done.finished.answer.contains("PAUSE_MS"), "{}", done.finished.answer);
 }
 
-/// A model that does everything that the probe asks.
+/// A model that does everything the probe asks for.
 fn obedient() -> Script {
     let mut script = Script::saying("You are welcome.");
     for (count, requests) in PLANS {
@@ -145,7 +147,7 @@ async fn measured(script: Script, depth: Depth) -> Measured {
     go_on(&toolkit, depth, Measured::default()).await
 }
 
-/// The results after one turn of measuring more.
+/// The results after one more turn of measuring.
 async fn go_on(toolkit: &Toolkit, depth: Depth, found: Measured) -> Measured {
     let host = Witness::new(|_: &Proposal| Decision::Reject);
     let model = toolkit.model(Role::Planner, &host).await.expect("a model");
@@ -160,7 +162,7 @@ async fn the_probe_measures_what_a_model_does() {
         assert!(share.right == share.of && share.of > 0, "{whole:?}");
     }
     let gate = measured(obedient(), Depth::Gate).await;
-    // Ten calls, two times small talk and one plan: no answer that is left can change the verdict.
+    // Ten calls, two times small talk and one plan: no remaining answer can change the verdict.
     assert_eq!((gate.prompts, gate.capable()), (13, Some(true)), "{gate:?}");
     // Prompts of the gate are not asked again.
     let script = obedient();
@@ -179,7 +181,7 @@ async fn a_slow_machine_comes_to_the_verdict_of_a_fast_one() {
     slow.row_time = Duration::from_micros(20);
     let plain = toolkit(&Project::todo(), slow, Script::saying(""));
     let fast = measured(obedient(), Depth::Gate).await;
-    // A turn that has next to no time asks one prompt, and the next turn goes on behind it.
+    // A turn with almost no time asks one prompt, and the next turn continues after it.
     let mut found = Measured::default();
     for turn in 1..=fast.prompts {
         assert_eq!(found.capable(), None, "{turn}");
@@ -191,7 +193,8 @@ async fn a_slow_machine_comes_to_the_verdict_of_a_fast_one() {
     assert_eq!(Measured { wall_ms: fast.wall_ms, ..found }, fast);
 }
 
-/// Every prompt of the gate begins like the one before it: system message and tools are read once.
+/// Every prompt of the gate begins like the previous one: system message and tools are processed
+/// only once.
 #[tokio::test]
 async fn the_prompts_of_the_gate_read_their_tools_once() {
     let toolkit = toolkit(&Project::todo(), obedient(), Script::saying(""));
@@ -214,7 +217,7 @@ async fn the_command_measures_all_that_first_uses_measure_and_nothing_twice() {
     let (all, calls) = probed(obedient()).await;
     assert!(all.prompts == 30 && all.choosing.is_known() && all.tier().is_some(), "{all:?}");
     assert!(calls > 30 + all.choosing.free.all().of + all.choosing.grammar.all().of, "{calls}");
-    // Choosing, reading and writing are known.
+    // Choosing, reading and writing have been measured.
     let (all, calls) = probed(obedient().writing()).await;
     assert_eq!((all.prompts, calls, all.writing.of), (30, 30, 3), "{all:?}");
 }
@@ -243,7 +246,7 @@ async fn a_measurement_is_work_in_the_background() {
 
 #[tokio::test]
 async fn a_grammar_is_not_used_where_it_does_not_improve_calls() {
-    // It never writes a call, inside the grammar neither, so the grammar does not help.
+    // It never writes a call, not even inside the grammar, so the grammar does not help.
     let whole = measured(Script::saying("Sure!").judged(None), Depth::Whole).await;
     assert!(!whole.grammar_helps(), "{whole:?}");
     assert!(!measured(obedient(), Depth::Whole).await.grammar_helps(), "it needs none");

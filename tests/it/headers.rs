@@ -1,6 +1,7 @@
-//! Damaged headers of model files: whatever a header says, the program ends in order, and soon.
+//! Damaged headers of model files: whatever a header contains, the program ends cleanly and soon.
 //!
-//! Each file is that of a small shape with one field of its header changed. `MONOBLOC_TEST_HEADERS=500` tries as many.
+//! Each file is a small model with one field of its header changed. `MONOBLOC_TEST_HEADERS=500`
+//! sets the number of files.
 
 use std::fs;
 use std::ops::Range;
@@ -12,20 +13,20 @@ use monobloc::synth::{self, Quant, Recipe, Shape};
 use crate::cli::{Project, Run};
 use crate::models::smollm;
 
-/// Numbers at which counts and sizes have gone wrong.
+/// Numbers that often reveal errors in counts and sizes.
 const NUMBERS: [u64; 12] = [0, 1, 2, 3, 7, 64, 511, 513, 1025, i32::MAX as u64, u32::MAX as u64, u64::MAX];
 
-/// Where the fields of a GGUF header are.
+/// The positions of the fields of a GGUF header.
 #[derive(Default)]
 struct Fields {
     names: Vec<Range<usize>>,
     types: Vec<usize>,
-    /// Values of one number.
+    /// Positions of single numbers.
     scalars: Vec<Range<usize>>,
     texts: Vec<Range<usize>>,
-    /// The lengths of arrays.
+    /// Positions of the lengths of arrays.
     lengths: Vec<usize>,
-    /// Dimensions and places of tensors.
+    /// Positions of dimensions and offsets of tensors.
     sizes: Vec<usize>,
     tensor_types: Vec<usize>,
 }
@@ -70,7 +71,7 @@ impl Walk<'_> {
         self.at += size;
     }
 
-    /// The fields behind the counts of tensors and keys.
+    /// The fields after the counts of tensors and keys.
     fn all(bytes: &[u8]) -> Fields {
         let mut walk = Walk { bytes, at: 8, fields: Fields::default() };
         let (tensors, keys) = (walk.number(8), walk.number(8));
@@ -97,7 +98,7 @@ impl Walk<'_> {
     }
 }
 
-/// Changes one field, and says how.
+/// Changes one field and describes the change.
 fn damage(bytes: &mut Vec<u8>, fields: &Fields, random: &mut Rng) -> String {
     let one = |all: &[usize], random: &mut Rng| all[random.usize(..all.len())];
     let put = |bytes: &mut [u8], at: usize, size: usize, value: u64| {
@@ -175,7 +176,7 @@ fn no_damaged_header_ends_or_hangs_the_program() {
         let arguments =
             ["complete", "--max-tokens", "2", "--context", "256", "--prompts"].map(std::ffi::OsString::from);
         let paths = [prompts.clone().into(), "--model".into(), damaged.clone().into()];
-        // A program that does not end fails here.
+        // If the program does not end, the test fails here.
         let ended = Run::new(&project, &[&arguments[..], &paths[..]].concat()).end();
         let about = format!("{} {what}: {}", shapes[number % shapes.len()], ended.err);
         assert!(ended.signal.is_none() && ended.code.is_some_and(|code| code < 100), "{about}");
@@ -183,6 +184,6 @@ fn no_damaged_header_ends_or_hangs_the_program() {
         assert!(ended.code == Some(0) || !ended.err.trim().is_empty(), "{about}");
         loaded += usize::from(ended.code == Some(0));
     }
-    // Some changes harm nothing; if none were refused, nothing was damaged.
+    // Some changes do no harm; but if no file was refused, none was damaged.
     assert!(loaded > 0 && loaded < tries, "{loaded} of {tries}");
 }

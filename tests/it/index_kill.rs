@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use crate::cli::{Project, Run};
 
-/// Number of kills, each at another moment and after another edit.
+/// Number of kills, each at a different moment and after a different edit.
 const ROUNDS: u64 = 6;
-/// Number of files; each refers to a name of the next.
+/// Number of files; each refers to a name in the next one.
 const FILES: u64 = 120;
 
 fn write_all(project: &Path, round: u64) {
@@ -38,7 +38,7 @@ fn a_killed_run_is_completed_by_the_next() {
         let running = Run::new(&project, &["index", "--json"]).start();
         thread::sleep(Duration::from_millis(20 + 90 * round));
         drop(running);
-        // The index is usable at once, at least for search by words.
+        // The index is usable immediately, at least for search by words.
         let found = Run::new(&project, &["search", "add a task to the list", "--json"]).end().succeeded();
         assert!(!found.lines().is_empty());
     }

@@ -1,11 +1,13 @@
-//! `scripts/install.sh` installs an archive whose sum is right and that is made for this machine, and nothing else.
+//! `scripts/install.sh` installs an archive only if its checksum is right and it was built for this
+//! machine.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// An archive as `scripts/release` makes it, with a program that only says its version, and its sum beside it.
+/// An archive as made by `scripts/release`, with a program that only prints its version, and the
+/// checksum beside it.
 fn archive(folder: &Path, target: &str) -> String {
     let name = format!("monobloc-9.8.7-{target}");
     let inside = folder.join(&name);

@@ -1,4 +1,5 @@
-//! Ctrl-C ends the program quickly with exit code 130, whatever it is doing; other signals and a closed output pipe end it too.
+//! Ctrl-C ends the program quickly with exit code 130, whatever it is doing; other signals and a
+//! closed output pipe also end it.
 
 use std::fs;
 use std::thread;
@@ -10,7 +11,8 @@ use crate::cli::{Ended, Project, Run, Running};
 use crate::clock::{Sleeper, eventually};
 use crate::models;
 
-/// Most time from Ctrl-C to the end of the process: a quarter of a second on an idle machine, two with all cores busy.
+/// Maximum time from Ctrl-C to the end of the process. It takes a quarter of a second on an idle
+/// machine, two seconds with all cores busy.
 const END_MAX: Duration = Duration::from_secs(3);
 
 fn interrupted(running: Running) -> Ended {
@@ -100,7 +102,7 @@ fn a_signal_that_ends_the_program_ends_its_command_and_what_left_the_commands_gr
     for signal in [libc::SIGTERM, libc::SIGHUP] {
         let project = Project::todo();
         let folder = project.path().canonicalize().expect("a folder");
-        // A process with a session of its own is reached only where commands are confined.
+        // A process in its own session can be reached only if commands run in the sandbox.
         let line =
             if monobloc::tools::sandbox::missing().is_none() { "setsid sleep 300 & sleep 300" } else { "sleep 300" };
         let running = Run::new(&project, &["ask", &format!("Run `{line}`"), "--yes", "--json"]).start();

@@ -37,7 +37,7 @@ fn kill(mut child: Child, whole: Duration) {
     child.wait().expect("its end");
 }
 
-/// Starts this test's own program to run [`a_changing_turn`] in its own process.
+/// Starts this test program again to run [`a_changing_turn`] in a separate process.
 fn changing(project: &Path) -> Child {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command
@@ -89,7 +89,7 @@ fn a_killed_turn_can_be_undone_completely() {
         let project = project();
         let (before, old) = (state(&project.path()), project.text("src/retry.ts"));
         kill(changing(&project.path()), whole);
-        // Commands of the shell end a moment after it.
+        // Shell commands end shortly after it.
         std::thread::sleep(Duration::from_millis(30));
         let now = project.text("src/retry.ts");
         assert!(now == old || now == old.replace("MAX_ATTEMPTS = 5;", "MAX_ATTEMPTS = 3;"), "round {round}: {now}");

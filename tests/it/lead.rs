@@ -1,4 +1,5 @@
-//! Turns that a capable model leads, with scripted models: what it reads, what runs, what reaches the user, and how a turn that goes nowhere ends.
+//! Turns that a capable model leads, with scripted models: its input, the calls that run, the text
+//! for the user, and the end of a turn without progress.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,10 +14,10 @@ use serde_json::{Value, json};
 use crate::cli::Project;
 use crate::scripted::{Witness, indexed, toolkit};
 
-/// A turn that has ended.
+/// A finished turn.
 struct Seen {
     answer: String,
-    /// The text that the user saw of it as it came.
+    /// The text that was shown to the user while the turn ran.
     told: String,
     reports: Vec<StepReport>,
     notices: Vec<String>,
@@ -80,7 +81,7 @@ async fn a_model_that_leads_and_does_not_end_is_stopped_by_the_transitions_of_th
     let plain = indexed(&project, toolkit(&project, endless.acting(), Script::saying("")));
     let toolkit = Toolkit { bounds: Bounds { transitions: Some(6), ..Bounds::default() }, ..plain };
     let seen = seen(&toolkit, "Write many files", |_| Decision::Approve).await;
-    // Two are the nodes.
+    // Two of them are the nodes.
     assert_eq!(tools(&seen).len(), 4, "{:?}", seen.reports);
     assert!(seen.answer.contains("its 4 rounds are used up"), "{}", seen.answer);
 }
@@ -116,7 +117,7 @@ async fn a_long_file_is_read_in_parts_and_each_part_says_how_the_next_is_got() {
     let project = Project::todo();
     let lines: String = (1..=200).map(|n| format!("the line with the number {n} is like the others\n")).collect();
     std::fs::write(project.path().join("long.txt"), lines).expect("a file");
-    // The index does not have it, so that nothing of it stands in the opening.
+    // The index does not contain the file, so the opening does not show any of it.
     std::fs::write(project.path().join(".gitignore"), "long.txt\n").expect("a file");
     let mut planner = Script::saying(r#"[read_file(path="long.txt")]"#).on("number 200", "I have read all of it.");
     for next in (2..200).rev() {
@@ -205,7 +206,7 @@ async fn a_large_task_is_planned_in_stages_and_the_steps_of_the_one_that_begins(
     let project = Project::todo();
     let large = run(&project, planner(), &request).await;
     assert_eq!(tools(&large), ["edit"], "{}", large.answer);
-    // The call belongs to the step, not to its stage.
+    // The call belongs to the step and not to its stage.
     assert_eq!(large.reports[0].step.0, parts.len() + 3);
     assert!(large.answer.starts_with("The limit is 7.") && !large.answer.contains("still open"), "{}", large.answer);
     let small = run(&project, planner(), "Requests should be tried more often").await;
@@ -225,7 +226,7 @@ async fn words_beside_the_last_mark_on_the_checklist_are_the_answer() {
     let request = "Set MAX_ATTEMPTS in src/retry.ts to 7 and explain it in docs.md";
     let plan = json!([{"text": "Set it", "state": "done"}, {"text": "Explain it", "state": "dropped"}]);
     let words = "It is 7, and docs.md has it.";
-    // In this notation words may stand before a call.
+    // This notation allows words before a call.
     let call = |name: &str, arguments: Value| {
         format!("<tool_call>\n{}\n</tool_call>", json!({ "name": name, "arguments": arguments }))
     };
@@ -371,7 +372,7 @@ async fn a_conversation_that_outgrows_its_share_is_read_as_the_notes_of_the_mode
     let first = seen(&toolkit, "What was the code word in all this?", |_| Decision::Approve).await;
     assert!(first.answer.starts_with("It was OKAPI."), "{}", first.answer);
     assert!(first.notices.iter().any(|notice| notice.contains("its own notes")), "{:?}", first.notices);
-    // The next turn reads the same notes, and asks for no others.
+    // The next turn reads the same notes and requests no others.
     let turn = Exchange { request: "What was the code word in all this?".to_owned(), answer: first.answer };
     let toolkit = Toolkit { earlier: toolkit.earlier.iter().cloned().chain([turn]).collect(), ..toolkit };
     let second = seen(&toolkit, "And what was it once more, please say it?", |_| Decision::Approve).await;
@@ -474,7 +475,7 @@ async fn what_a_request_spells_out_needs_no_model() {
     let seen = run(&project, planner, request).await;
     assert!(project.text("src/retry.ts").contains("MAX_ATTEMPTS = 3"));
     assert_eq!(seen.calls, 0, "{}", seen.answer);
-    // The parts that code cannot make go to the model.
+    // The parts that code cannot carry out are given to the model.
     let planner = Script::saying(EDIT).on("changed src/retry.ts", "It was 3, and is 7 now.");
     std::fs::write(project.path().join("src/retry.ts"), "export const MAX_ATTEMPTS = 5;\n").expect("a file");
     let seen = run(&project, planner, "In src/retry.ts change the maximum number of attempts from 41 to 7").await;

@@ -1,4 +1,5 @@
-//! Lessons: calls that worked in the single-model loop are stored, offered to later turns, and dropped if they fail.
+//! Lessons: calls that succeeded in the single-model loop are stored, offered to later turns, and
+//! dropped if they fail.
 
 use std::sync::Arc;
 
@@ -73,7 +74,8 @@ fn going_back_to_lessons_of_another_version_says_that_they_stay() {
 async fn the_single_model_loop_writes_and_uses_lessons() {
     let project = Project::todo();
     let lessons = Arc::new(Lessons::open(&project.path().join(".monobloc/monobloc.db")).expect("lessons"));
-    // Without a lesson the model reads a wrong file first; with it, it makes only the call that worked.
+    // Without a lesson the model reads a wrong file first; with it, it makes only the call that
+    // succeeded.
     let wandering = Script::saying("[read_file(path=\"src/missing.ts\")]")
         .on("TITLE_LENGTH_MAX = 120", "A title has 120 letters.")
         .on("src/missing.ts", "[read_file(path=\"src/todo.ts\")]");
@@ -103,7 +105,7 @@ async fn the_single_model_loop_writes_and_uses_lessons() {
     assert!(learned[0].lesson.solution.contains("src/todo.ts"), "{learned:?}");
     assert_eq!(turn(taught.clone(), Mode::Agent).await, (1, vec![vec![learned[0].name()]]));
     assert_eq!(lessons.list(10).expect("a list").len(), 1);
-    // The call of the lesson fails twice; then the lesson is not used any more.
+    // The call of the lesson fails twice; after that the lesson is no longer used.
     std::fs::remove_file(project.path().join("src/todo.ts")).expect("removed");
     for failures in 1..=2 {
         assert_eq!(turn(taught.clone(), Mode::Agent).await.1.len(), 1);
@@ -133,7 +135,7 @@ async fn a_step_that_worked_is_a_lesson_and_costs_fewer_calls_the_next_time() {
     let expected = "run_command {\"command\":\"wc -l src/todo.ts\"}";
     let (calls, used) = taught(&project, &lessons, first, request).await;
     assert!(calls.iter().any(|call| call == expected) && used == 0, "{calls:?}");
-    // The second time the model is not asked for the command: it could not write it.
+    // The second time the model is not asked for the command, which it could not write.
     let (calls, used) = taught(&project, &lessons, script().failing("Write the one shell command"), request).await;
     assert!(calls.iter().any(|call| call == expected) && used == 1, "{calls:?}");
 }

@@ -58,7 +58,7 @@ impl Seen {
         self.reports.iter().map(|report| report.tool.as_str()).collect()
     }
 
-    /// The largest number of read-only calls in a row.
+    /// The largest number of consecutive read-only calls.
     fn reading(&self) -> usize {
         let runs = self.reports.split(|report| report.executing).map(<[StepReport]>::len);
         runs.max().unwrap_or(0)
@@ -99,7 +99,7 @@ async fn harness_read_only_loop_recovery() {
 
 #[tokio::test]
 async fn harness_execution_transition_nudge() {
-    // This model reacts to the first hint already.
+    // This model already reacts to the first hint.
     let planner = Script::saying(r#"[list_dir(path="src")]"#)
         .on("created src/TodoList.tsx", "The list stands in src/TodoList.tsx.")
         .on(NUDGE, r#"[write_file(path="src/TodoList.tsx", content="export const TodoList = 1;")]"#)

@@ -46,7 +46,7 @@ fn world(lora: &str) -> World {
     world
 }
 
-/// The score that the model of a role gives a continuation.
+/// The score that the model of a role gives to a continuation.
 async fn score(pool: &Pool, role: Role) -> f64 {
     let leased = pool.resident(role).expect("loaded");
     let tokens = |text: &str| leased.engine.tokenize(&Prompt::default().text(text));

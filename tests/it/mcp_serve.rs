@@ -1,4 +1,4 @@
-//! `monobloc mcp serve`, as a client of another program sees it.
+//! `monobloc mcp serve`, from the view of a client program.
 
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
@@ -19,12 +19,12 @@ use crate::cli::{Project, Run, Running};
 const QUESTION: &str = "Read src/retry.ts and tell me how many times a request is tried";
 const CHANGE: &str = "In src/retry.ts change the maximum number of attempts from 5 to 3";
 
-/// A client whose user gives one answer to every question, or that cannot ask.
+/// A client whose user gives the same answer to every question, or that cannot ask its user.
 #[derive(Clone, Default)]
 struct Client {
     answer: Option<&'static str>,
     asked: Arc<Mutex<Vec<String>>>,
-    /// What it was told of the progress of its calls.
+    /// The progress reports of its calls.
     told: Arc<Mutex<Vec<String>>>,
 }
 
@@ -93,7 +93,7 @@ impl World {
         text
     }
 
-    /// Hangs up; the program has to end by itself, with success.
+    /// Closes the connection; the program must end by itself with success.
     async fn end(mut self) {
         drop(self.client.cancel().await);
         let ended = tokio::time::timeout(Duration::from_secs(30), self.child.wait()).await.expect("it ends");

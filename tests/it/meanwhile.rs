@@ -1,4 +1,5 @@
-//! A yes counts only for the content that was shown: files that change while a question is open, and changes of several files at once.
+//! Consent counts only for the content that was shown: files that change while a question is open,
+//! and changes of several files together.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -15,7 +16,8 @@ use monobloc::tools::policy::{Policy, Rules};
 use crate::cli::{Project, Run};
 use crate::scripted::{Witness, indexed, silent, toolkit};
 
-/// A host that says yes after somebody has done something to the project: `meddle` gets its folder and the number of the question.
+/// A host that consents after somebody has changed the project: `meddle` gets its folder and the
+/// number of the question.
 struct Open<M> {
     witness: Witness<fn(&Proposal) -> Decision>,
     policy: Policy,
@@ -153,7 +155,7 @@ async fn a_value_that_is_another_one_by_now_is_not_changed() {
         let seen = ask(&toolkit, &project, request, asking(), meddle).await;
         assert!(!seen.proposals.is_empty(), "{}", seen.notices);
         let now = project.text("rate.ini");
-        // `BASE = 7` may be asked about anew, as what it is now.
+        // The user may be asked about `BASE = 7` again, in its new form.
         let shown = seen.proposals.last().is_some_and(|last| last.preview.contains(other.trim_end()));
         assert!(now == other || shown, "{other}: {now} {}", seen.notices);
     }

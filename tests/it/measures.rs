@@ -1,4 +1,5 @@
-//! The commands that measure, each once from end to end on the smallest model and a small suite: their output can be read.
+//! The measuring commands, each run once from end to end on the smallest model and a small suite:
+//! their output can be parsed.
 
 use std::fs;
 
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 use crate::cli::{Project, Run};
 use crate::models::smollm;
 
-/// The last line of a command's output, which is its figures.
+/// The last line of a command's output, which contains its figures.
 fn figures(project: &Project, arguments: &[&str]) -> Value {
     let ended = Run::new(project, arguments).end().succeeded();
     let last = ended.out.lines().last().unwrap_or_else(|| panic!("no output: {}", ended.err));
@@ -29,7 +30,7 @@ fn memory_is_predicted_within_the_bound_that_is_promised() {
     assert!((predicted - measured).abs() <= most, "{row}");
 }
 
-/// Holds that each of these figures is there and above zero.
+/// Asserts that each of these figures is present and above zero.
 fn are_positive(figures: &Value, names: &[&str]) {
     for name in names {
         assert!(figures[name].as_f64().is_some_and(|one| one > 0.0), "no {name}: {figures}");
@@ -58,7 +59,7 @@ fn both_ways_of_working_run_the_same_requests() {
     assert_eq!((&runs[1]["orchestrated"], &runs[1]["wasted_calls"]), (&json!(true), &json!(0)), "{figures}");
 }
 
-/// Writes a suite beside the project and gives its path.
+/// Writes a suite beside the project and returns its path.
 fn suite(project: &Project, name: &str, text: &str) -> String {
     let file = project.beside(name);
     fs::write(&file, text).expect("a file");

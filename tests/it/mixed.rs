@@ -14,7 +14,7 @@ use proptest::strategy::ValueTree;
 /// One request of a mixed load.
 #[derive(Clone, Debug)]
 struct Arrival {
-    /// Which preamble, and its length.
+    /// The number of the preamble, and its length.
     preamble: usize,
     preamble_length: usize,
     own: usize,
@@ -156,7 +156,7 @@ fn a_recurrent_model_under_mixed_load_gives_the_tokens_of_solo_runs() {
     }
 }
 
-/// No queued request is forgotten.
+/// No queued request is lost.
 #[test]
 fn two_hundred_queued_requests_are_all_answered() {
     static ENGINE: OnceLock<Engine> = OnceLock::new();

@@ -1,4 +1,4 @@
-//! Where the tests find models: a folder with only the small ones, and the small model that writes code.
+//! The models for tests: a folder with only the small ones, and the small model that writes code.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -20,8 +20,8 @@ pub fn folder() -> PathBuf {
     FOLDER.get_or_init(linked).clone()
 }
 
-/// A model folder with links to these fetched models. It is the same in every run, so that data cached about its files
-/// stays valid.
+/// A model folder with links to these fetched models. It is the same in every run, so that cached
+/// data about its files stays valid.
 pub fn folder_of(name: &str, models: &[&str]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::create_dir_all(&folder).expect("a folder");
@@ -31,7 +31,8 @@ pub fn folder_of(name: &str, models: &[&str]) -> PathBuf {
     folder
 }
 
-/// Makes a link with an atomic rename, because other processes may make the same link at the same time.
+/// Creates a link with an atomic rename, because other processes may create the same link at the
+/// same time.
 fn link(file: &Path, link: &Path) {
     if fs::read_link(link).is_ok_and(|found| found == file) {
         return;
@@ -41,7 +42,7 @@ fn link(file: &Path, link: &Path) {
     fs::rename(&new, link).expect("a link in its place");
 }
 
-/// A file of the models folder that `scripts/fetch-models --tests` fills.
+/// A file in the models folder that `scripts/fetch-models --tests` fills.
 fn fetched(name: &str) -> PathBuf {
     let folder = std::env::var_os("MONOBLOC_TEST_MODELS").map(PathBuf::from).unwrap_or_else(|| {
         let home = PathBuf::from(std::env::var_os("HOME").expect("HOME is set"));

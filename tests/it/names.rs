@@ -42,7 +42,8 @@ fn unmarked(marked: &str) -> (String, Vec<Range<usize>>) {
     (plain, wanted)
 }
 
-/// The ranges of a text that a mask has replaced, found as the gaps between the unchanged pieces.
+/// The ranges of a text that a mask has replaced, computed as the gaps between the unchanged
+/// pieces.
 fn masked(plain: &str, mask: &Mask) -> Vec<Range<usize>> {
     let text = mask.apply(plain).into_owned();
     let (mut found, mut at) = (Vec::new(), 0);

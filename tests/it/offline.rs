@@ -1,4 +1,5 @@
-//! The program opens no internet socket, unless a role names a URL to which the user has consented: a seccomp filter kills it if it tries.
+//! The program opens no internet socket unless a role names a URL to which the user has consented.
+//! A seccomp filter kills it if it tries.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
@@ -14,7 +15,7 @@ use crate::cli::{Project, Run};
 use crate::mcp::far::Far;
 use crate::turn::Turn;
 
-/// A filter that kills the process when it opens a socket for IPv4 or IPv6, or uses io_uring.
+/// A filter that kills the process when it opens an IPv4 or IPv6 socket, or uses io_uring.
 fn filter() -> BpfProgram {
     let family = |family: i32| {
         let domain = u64::try_from(family).expect("a small number");
@@ -35,7 +36,7 @@ fn confined(project: &Project, arguments: &[&str]) -> Run {
     let mut run = Run::new(project, arguments);
     let program = filter();
     let install = move || apply_filter(&program).map_err(|_| std::io::ErrorKind::PermissionDenied.into());
-    // SAFETY: between fork and exec only two system calls are made; the filter is compiled before.
+    // SAFETY: between fork and exec only two system calls are made; the filter is compiled earlier.
     unsafe { run.command.pre_exec(install) };
     run
 }
@@ -61,13 +62,13 @@ fn the_filter_kills_a_process_that_opens_an_internet_socket() {
     let project = Project::todo();
     let empty = project.folder("empty");
     let pull = confined(&project, &["models", "pull", "planner", "SmolLM2"]).env("MONOBLOC_MODEL_DIR", &empty);
-    // If the filter ever lets it through, it reaches only a closed port of this machine.
+    // If the filter ever let it through, it would reach only a closed port of this machine.
     let pull = pull.env("HF_ENDPOINT", "http://127.0.0.1:9").env("HF_HOME", &empty).env("XDG_DATA_HOME", &empty);
     let ended = pull.end();
     assert_eq!(ended.signal, Some(libc::SIGSYS), "{ended:#?}");
 }
 
-/// The URL is in the settings of the user, who has not allowed it yet.
+/// The URL is in the settings of the user, who has not consented to it yet.
 #[test]
 fn a_server_of_mcp_behind_a_url_opens_no_socket_before_it_is_allowed() {
     let project = Project::todo();
@@ -84,7 +85,8 @@ fn a_server_of_mcp_behind_a_url_opens_no_socket_before_it_is_allowed() {
     assert_eq!(opens.signal, Some(libc::SIGSYS), "{opens:#?}");
 }
 
-/// An exception beside `models pull`. Without consent, and with `--offline`, it is none.
+/// Besides `models pull`, a URL is the only exception; without consent, or with `--offline`, it is
+/// none.
 #[test]
 fn only_a_url_with_consent_opens_a_socket() {
     let (server, _) = away::saying(&[]);

@@ -7,7 +7,8 @@ use serde_json::Value;
 use crate::cli::{Project, Run};
 use crate::models::smollm;
 
-/// Commands that print without a model, each in another way: help, a script, tables, JSON, single lines.
+/// Commands that print without a model, each in a different way: help, a script, tables, JSON,
+/// single lines.
 const COMMANDS: [&[&str]; 16] = [
     &["--help"],
     &["--version"],

@@ -1,4 +1,4 @@
-//! The page's API: who gets in, and a request with its consent, its events and the way back.
+//! The page's API: access, and a request with its consent, its events and its undo.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ struct Served {
 fn served(project: &Project) -> Served {
     let token = project.beside("token").display().to_string();
     let arguments = ["serve", "--open", "--listen", "127.0.0.1:0", "--token-file", &token];
-    // Without a desktop nothing is opened.
+    // Without a desktop no browser is opened.
     let mut running = Run::new(project, &arguments).env("DISPLAY", "").env("WAYLAND_DISPLAY", "").start();
     running.until("#key=");
     let key = loop {
@@ -53,7 +53,7 @@ impl Served {
     }
 }
 
-/// The value of a header of an answer; empty if there is none.
+/// The value of a header of an answer; empty if it is missing.
 fn header<'a>(answer: &'a Answer, name: &str) -> &'a str {
     let of = |line: &'a str| line.split_once(": ").filter(|(known, _)| known.eq_ignore_ascii_case(name));
     answer.head.lines().find_map(of).map_or("", |(_, value)| value)
@@ -204,7 +204,7 @@ fn a_change_is_asked_for_approved_shown_again_and_undone() {
     assert_eq!(browser.post("/api/undo", &json!({})).status, 429);
     assert_eq!(browser.decide(turn, number + 1000, "yes").status, 404);
     assert_eq!(browser.decide(turn, number, "perhaps").status, 400);
-    // The page is loaded anew in the middle: everything is there, and it goes on.
+    // The page is reloaded in the middle: all events are there, and the turn continues.
     drop(reading);
     let all = browser.answering(turn, "yes");
     let kinds = kinds(&all);

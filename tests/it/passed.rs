@@ -1,4 +1,5 @@
-//! `monobloc serve` with the planner of another server: what is passed on, what a client that leaves ends, who takes over.
+//! `monobloc serve` with the planner of another server: what is passed on, what ends when a client
+//! leaves, and which model takes over.
 
 use std::io::Read;
 use std::sync::mpsc;
@@ -12,7 +13,7 @@ use crate::serve::{Served, ask, served, with};
 
 const CHAT: &str = "/v1/chat/completions";
 
-/// A server whose planner is the model of another.
+/// A server whose planner is the model of another server.
 fn beside(project: &Project, server: &Server) -> Served {
     let models = boxed::roles(project, "planner", &server.url(), "", true);
     served(project, &["--models-file", &models])
@@ -27,7 +28,8 @@ fn weather() -> Value {
     json!({ "type": "function", "function": { "name": "weather", "description": "The weather", "parameters": parameters } })
 }
 
-/// Two real programs: the small model of one is the planner of the other, which serves it on and asks it itself.
+/// Two real programs: the small model of the first is the planner of the second, which serves it to
+/// clients and uses it itself.
 #[test]
 fn a_planner_of_another_program_is_served_on_as_that_serves_it() {
     let (there, here) = (Project::todo(), Project::todo());
@@ -37,7 +39,7 @@ fn a_planner_of_another_program_is_served_on_as_that_serves_it() {
     let models = boxed::roles(&here, "planner", &url, &key, true);
     let server = served(&here, &["--models-file", &models]);
 
-    // The probe of the first request takes a while; signs of life come meanwhile.
+    // The probe of the first request takes a while; keep-alive messages are sent in the meantime.
     server.client.post(CHAT, &with(ask("Hello", 1), "stream", json!(true))).events();
     let request = with(ask("Name three colours.", 24), "temperature", json!(0));
     let own = upstream.client.post(CHAT, &request).json(200);

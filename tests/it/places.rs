@@ -1,4 +1,5 @@
-//! Runs the program in unusual places: in a project that cannot be written, on a full disk, under a name that is not UTF-8.
+//! Runs the program in unusual places: in a read-only project, on a full disk, in a folder whose
+//! name is not UTF-8.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -9,11 +10,12 @@ use std::process::Command;
 use crate::cli::{Project, Run};
 use crate::models;
 
-/// Shell words that mount something on the project `$1`, in a mount namespace of their own.
+/// Shell commands that mount something on the project `$1`, in a separate mount namespace.
 const READ_ONLY: &str = r#"mount --bind "$1" "$1" && mount -o remount,ro,bind "$1""#;
 const SMALL: &str = r#"mount -t tmpfs -o size=1200k none "$1""#;
 
-/// The output of `script` with that mounted; `None` if this user cannot mount. In the script `$1` is the project, `$2` the program.
+/// The output of `script` with this mount; `None` if this user cannot mount. In the script `$1` is
+/// the project and `$2` the program.
 fn mounted(mount: &str, script: &str, project: &Project) -> Option<String> {
     let run = |script: &str| {
         let mut command = Run::new(project, &["--version"]).command;

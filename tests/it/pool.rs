@@ -1,4 +1,5 @@
-//! The pool of models: loads, unloads and swaps by role or file stay within the budget; refusals say why.
+//! The pool of models: loads, unloads and swaps by role or file stay within the budget; refusals
+//! give the reason.
 
 use std::fs;
 use std::path::PathBuf;
@@ -123,8 +124,9 @@ fn the_ledger_holds_what_is_loaded_and_gets_all_of_it_back() {
     assert_eq!((ledger.free().host, ledger.entries().len()), (Bytes::gib(1), 0));
 }
 
-/// With accelerators of several sizes, a load reserves the host and device memory that `fit` calculates, and gives it
-/// back. This machine needs no accelerator: layers that belong on it are computed by the CPU.
+/// With accelerators of several sizes, a load reserves the host and device memory that `fit`
+/// computes, and releases it again. This machine needs no accelerator: the CPU computes the layers
+/// that belong on it.
 #[test]
 fn a_load_takes_the_accelerator_memory_that_fit_calculates() {
     let world = World::new("[planner]\nfile = \"b.gguf\"\ncontext = 512\n");
@@ -234,7 +236,7 @@ fn an_embedder_is_not_given_up_for_a_model_and_a_model_not_for_an_embedder() {
     let [a, _] = needs(&world, FILES);
     let ledger = Ledger::new(a + Bytes::mib(8));
     let pool = world.pool(&ledger, None);
-    // So large that the planner does not fit, whatever it gives up.
+    // Large enough that the planner does not fit with any settings.
     let embedder = ledger.reserve("embedder", a).expect("room").commit(a);
     let refused = pool.load("planner", silent()).expect_err("no room").to_string();
     assert!(refused.ends_with(&format!("In memory: embedder {a}")), "{refused}");
@@ -291,7 +293,7 @@ fn a_swap_that_is_refused_or_fails_leaves_the_old_model() {
     assert!(stopped.contains("cancelled") && stopped.ends_with(&format!("{small} is loaded again")), "{stopped}");
     assert_eq!(names(&pool.active()), [small]);
 
-    // Where both fit, the old model stays until the new one is there.
+    // If both fit, the old model stays until the new one is loaded.
     let pool = world.pool(&Ledger::new(Bytes::gib(1)), None);
     pool.load(small, silent()).expect("loads");
     let stopped = pool.swap(small, "c.gguf", Box::new(|_, _| false)).expect_err("cancelled").to_string();
@@ -398,7 +400,7 @@ async fn cached_prefixes_survive_a_swap() {
     let again = read().await;
     assert_eq!(again.tokens, cold.tokens);
     assert!(again.tally.cached_tokens * 2 > again.tally.prompt_tokens, "{:?}", again.tally);
-    // Cached prefixes make room for a model.
+    // Cached prefixes are dropped to make room for a model.
     pool.unload("planner").expect("unloads");
     let copies: Bytes = pool.others().iter().map(|(_, bytes)| *bytes).sum();
     assert!(copies > Bytes::ZERO, "what was read is kept");

@@ -11,7 +11,7 @@ use monobloc::models::gguf::{TensorType, write::HeaderWriter};
 
 use crate::cli::{Project, Run};
 
-/// Bytes after which the first transfer of the file is cut off.
+/// Number of bytes after which the first transfer of the file is cut off.
 const CUT: usize = 1_000;
 const FILE: &str = "tiny-router-Q8_0.gguf";
 const REPOSITORY: &str = "owner/tiny-router";
@@ -80,7 +80,7 @@ fn answer(
     stream.write_all(&file[from..end])
 }
 
-/// A folder with nothing but a models.toml that names the file.
+/// A folder with only a models.toml that names the file.
 fn folder(project: &Project, sha256: &str) -> String {
     let folder = project.folder("models");
     let table = format!("[router]\nfile = \"{FILE}\"\nhub = \"{REPOSITORY}\"\nsha256 = \"{sha256}\"\n");

@@ -5,7 +5,7 @@ use crate::turn::{kind, text};
 
 const TODO: &str = "Create src/TodoList.tsx with the text \"export const TodoList = () => null;\" and change \"Nothing here yet\" to \"Your list\" in src/App.tsx";
 const SSR: &str = "Refactor the app to server side rendering: create src/entry-server.tsx with the text \"export const render = () => null;\", then replace createRoot with hydrateRoot in src/main.tsx";
-/// Something must be executed within this many calls, with at most this many reads in a row.
+/// Maximum number of calls before something is executed, and of consecutive reads.
 const CALLS_TO_EXECUTION: usize = 5;
 const READING_MAX: usize = 3;
 

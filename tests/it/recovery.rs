@@ -1,4 +1,5 @@
-//! Turns in which a model fails: another way goes on with plan and results, or the answer says what is not done.
+//! Turns in which a model fails: another way continues with plan and results, or the answer says
+//! what is not done.
 
 use monobloc::agent::run_turn;
 use monobloc::engine::scripted::Script;
@@ -8,10 +9,10 @@ use crate::cli::Project;
 use crate::scripted::{Witness, indexed, toolkit};
 
 const FILE: &str = "LIMIT = 128\n\n\ndef first(n=128):\n    return [n]\n";
-/// Words of the prompts by which a request is read, and a definition is written.
+/// Words of the prompts for reading a request and for writing a definition.
 const READING: &str = "You split a developer's request";
 const WRITING: &str = "Write the new `second`";
-/// A request of two steps; code makes the first one.
+/// A request of two steps, the first of which code carries out.
 const TWO: &str = "In a.py set LIMIT to 256. Then add a function second() to a.py that returns 2";
 const STEPS: &str = "edit: In a.py set LIMIT to 256.\nedit: add a function second() to a.py that returns 2";
 
@@ -25,7 +26,7 @@ fn project() -> Project {
     project
 }
 
-/// Which phase gave up, and why, each time.
+/// The phase that gave up, and its reason, for each fallback.
 fn fallbacks(event: &Event) -> Option<(String, String)> {
     if let Event::Fallback { from, reason } = event { Some((from.clone(), reason.clone())) } else { None }
 }
@@ -62,7 +63,7 @@ async fn an_error_while_a_step_is_written_keeps_what_was_done_and_goes_on() {
     let file = project.text("a.py");
     assert!(file.contains("LIMIT = 256") && file.contains("def second"), "{file}\n{}", finished.answer);
     let changed = finished.steps.iter().filter(|step| step.executing && step.status == StepStatus::Succeeded).count();
-    // Each change is told once.
+    // Each change is reported once.
     assert!(changed == 2 && finished.answer.matches("- changed a.py").count() == 2, "{}", finished.answer);
 }
 

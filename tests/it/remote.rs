@@ -1,4 +1,5 @@
-//! Models behind a URL: servers with the quirks of vLLM and Ollama, and servers that fail. Each message names the URL and the way out.
+//! Models at a URL: servers with the quirks of vLLM and Ollama, and servers that fail. Each message
+//! names the URL and a remedy.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -33,7 +34,8 @@ async fn opened(server: &Server) -> Result<Remote, RemoteError> {
     Remote::open(&server.endpoint, folder.path(), &Cancel::new()).await
 }
 
-/// Plays the probe like a plain server, then `fault` once the request of the test comes, which offers the tool `delete_file`.
+/// Answers the probe like an ordinary server, then runs `fault` for the request of the test, which
+/// offers the tool `delete_file`.
 fn failing(fault: impl Fn(&mut TcpStream) -> std::io::Result<()> + Send + Sync + 'static) -> Server {
     server("vllm", move |got, stream| {
         let is_of_test =
@@ -46,7 +48,8 @@ async fn reply(server: &Server) -> Result<Whole, RemoteError> {
     opened(server).await.expect("the probe ends").chat(ask()).collect().await
 }
 
-/// Checks that a fault ends within its limits, with an error that says `expected`, names the server and gives out no call.
+/// Checks that a fault ends within its limits, with an error that contains `expected` and names the
+/// server, and without a call.
 async fn check(
     name: &str,
     expected: &str,

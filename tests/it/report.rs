@@ -1,4 +1,5 @@
-//! Reports of six sections, where they are wanted: what a report lacks is said at once and made up for with the next request, by no call more.
+//! Reports of six sections, for users who want them: missing sections are reported at once and
+//! supplied with the next request, without additional model calls.
 
 use monobloc::agent::{Toolkit, run_turn};
 use monobloc::engine::scripted::Script;

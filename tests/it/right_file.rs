@@ -1,4 +1,5 @@
-//! Changes of a value: in the file that is named, whatever its name, or nowhere and with the reason.
+//! Changes of a value: they are made in the named file, whatever its name, or not at all, with the
+//! reason.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,7 +11,8 @@ use monobloc::protocol::{Decision, Proposal};
 use crate::cli::Project;
 use crate::scripted::{Witness, indexed, silent, toolkit};
 
-/// Runs `request` in a project with this file, without a model that writes and with one; returns the file's text and all that was said, for each.
+/// Runs `request` in a project with this file, once with and once without a model that writes;
+/// returns the file's text and all output of each run.
 async fn runs(name: &str, text: &[u8], request: &str) -> [(Vec<u8>, String); 2] {
     let mut seen = Vec::new();
     for writes in [false, true] {
@@ -32,14 +34,14 @@ async fn runs(name: &str, text: &[u8], request: &str) -> [(Vec<u8>, String); 2] 
     seen.try_into().expect("two runs")
 }
 
-/// The file becomes `after`, with either model.
+/// Asserts that the file becomes `after`, with either model.
 async fn changes(name: &str, before: &str, request: &str, after: &str) {
     for (file, said) in runs(name, before.as_bytes(), request).await {
         assert_eq!(String::from_utf8_lossy(&file), after, "{request}: {said}");
     }
 }
 
-/// The file stays as it is, and the reason is said, with either model.
+/// Asserts that the file stays as it is and that the output gives the reason, with either model.
 async fn refuses(name: &str, before: &[u8], request: &str, reason: &str) {
     for (file, said) in runs(name, before, request).await {
         assert_eq!(file, before, "{request}");

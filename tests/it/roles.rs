@@ -1,4 +1,5 @@
-//! The roles that models.toml may add: a request goes to the model for its complexity, an answer to the model that judges.
+//! The roles that models.toml may add: a request is given to the model for its complexity, an
+//! answer to the model that judges.
 
 use monobloc::agent::{Toolkit, probe, run_turn};
 use monobloc::config::{Cognitive, When};
@@ -10,7 +11,7 @@ use monobloc::protocol::{Decision, Proposal, TurnFinished};
 use crate::cli::Project;
 use crate::scripted::{Witness, indexed, toolkit};
 
-/// A turn with a planner and these further models.
+/// A turn with a planner and these additional models.
 async fn turn(request: &str, planner: Script, others: Vec<(Role, Script)>, when: When) -> TurnFinished {
     let project = Project::todo();
     let mute = || Script::saying("");
@@ -42,7 +43,7 @@ async fn the_complexity_of_a_request_picks_among_the_models_at_hand() {
         assert!(roles(&finished).iter().all(|one| *one == role), "{request}: {:?}", roles(&finished));
         assert!(finished.answer.contains(&format!("I am the {name} one")), "{request}: {}", finished.answer);
     }
-    // The planner plays roles that are left out.
+    // The planner plays the roles that are left out.
     for request in [SIMPLE, HARDEST] {
         let finished = turn(request, named("planning"), Vec::new(), When::Off).await;
         assert!(finished.answer.contains("I am the planning one"), "{request}: {}", finished.answer);
@@ -61,7 +62,7 @@ async fn the_verifier_judges_answers_where_there_is_one() {
     assert_eq!(roles(&finished), ["planner", "planner"], "{}", finished.answer);
 }
 
-/// The models that carry requests out in place of the planner are measured as it is.
+/// The models that carry out requests in place of the planner are measured like it.
 #[tokio::test]
 async fn the_probe_measures_the_further_roles() {
     let project = Project::todo();
@@ -72,7 +73,7 @@ async fn the_probe_measures_the_further_roles() {
     let pool = Pool::scripted(scripts, dialect::by_name("chatml").expect("a dialect")).expect("a pool");
     let toolkit = Toolkit { pool, ..plain };
     let host = Witness::new(|_: &Proposal| Decision::Reject);
-    // Two readings that fail decide, so no change is asked for.
+    // Two failed readings decide, so no change is requested.
     for (role, readings) in [(Role::Quick, 2), (Role::Thinker, 2), (Role::Verifier, 0)] {
         let found = probe::whole(&toolkit, role, true, &host).await.expect("a measurement");
         assert!(found.choosing.is_known() && found.format.of > 0, "{role}: {found:?}");

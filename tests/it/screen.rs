@@ -1,4 +1,5 @@
-//! The full-screen terminal from outside: keys go into a pseudo terminal, and an emulator says what stands on the screen.
+//! The full-screen terminal from outside: keys are sent to a pseudo-terminal, and an emulator
+//! returns the content of the screen.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -21,33 +22,33 @@ use crate::clock::eventually;
 use crate::interrupt::at_work;
 
 const CHANGE: &str = "In src/retry.ts change the maximum number of attempts from 5 to 3";
-/// The status of an open session in which nothing runs.
+/// The status line of an open session without a running turn.
 const IDLE: &str = "/ commands";
 /// Letters do not answer a question within its first half second.
 const READ: Duration = Duration::from_millis(900);
 const ENTER: &str = "\r";
 const CTRL_C: &str = "\x03";
 const CTRL_D: &str = "\x04";
-/// Lines kept of those that have scrolled off the screen.
+/// Number of lines kept that have scrolled off the screen.
 const SCROLLBACK: usize = 200;
 
-/// The program in a terminal of its own, which closes with this value.
+/// The program in its own terminal, which is closed on drop.
 struct Window {
-    /// The side of the keys and of the output.
+    /// The end of the terminal that sends keys and receives output.
     terminal: File,
     program: Child,
     emulator: Parser,
 }
 
 impl Window {
-    /// Starts `monobloc` without arguments in a window of this size, below a line of a shell.
+    /// Starts `monobloc` without arguments in a window of this size, below a shell's line.
     fn open(project: &Project, columns: u16, rows: u16) -> Window {
         Window::open_with(project, columns, rows, &[])
     }
 
     fn open_with(project: &Project, columns: u16, rows: u16, settings: &[(&str, &str)]) -> Window {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
-        // Inherited by the program, it would never close.
+        // If the program inherited it, it would never be closed.
         #[cfg(target_os = "linux")]
         let flags = flags | OpenptFlags::CLOEXEC;
         let terminal = openpt(flags).expect("a pseudo terminal");
@@ -60,7 +61,7 @@ impl Window {
             File::options().read(true).write(true).custom_flags(libc::O_NOCTTY).open(name).expect("a terminal");
 
         let run = Run::new::<&str>(project, &[]);
-        // In the end the process of the shell is the program.
+        // The process of the shell finally becomes the program.
         let mut command = Command::new("sh");
         command.args(["-c", "echo said before; exec \"$0\""]).arg(run.command.get_program());
         command.current_dir(project.path());
@@ -77,16 +78,17 @@ impl Window {
             rustix::process::setsid()?;
             Ok(rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?)
         };
-        // SAFETY: between fork and exec it makes two system calls and takes neither memory nor a lock.
+        // SAFETY: between fork and exec it makes two system calls and neither allocates memory nor
+        // takes a lock.
         unsafe { command.pre_exec(lead) };
         let program = command.spawn().expect("sh runs");
         Window { terminal: terminal.into(), program, emulator: Parser::new(rows, columns, SCROLLBACK) }
     }
 
-    /// Takes in what has been written, and looks at the screen.
+    /// Reads the new output and examines the screen.
     fn look<T>(&mut self, at: impl FnOnce(&mut vt100::Screen) -> T) -> T {
         let mut bytes = [0; 4096];
-        // It fails if nothing is there, and if the program has ended.
+        // Fails if there is no output, or if the program has ended.
         while let Ok(count @ 1..) = self.terminal.read(&mut bytes) {
             self.emulator.process(&bytes[..count]);
         }
@@ -151,7 +153,7 @@ impl Window {
 
 impl Drop for Window {
     fn drop(&mut self) {
-        // It fails if the program has ended already.
+        // Fails if the program has already ended.
         let _ = self.program.kill();
         let _ = self.program.wait();
     }

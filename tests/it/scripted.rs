@@ -39,12 +39,12 @@ impl<F: Fn(&Proposal) -> Decision + Send + Sync> Witness<F> {
         Witness { events: Mutex::default(), policy, decide, inspects: false }
     }
 
-    /// The same with the approval mode `mode`.
+    /// Like this one, with the approval mode `mode`.
     pub fn under(self, mode: ApproveMode) -> Witness<F> {
         Witness { policy: Policy::of(mode), ..self }
     }
 
-    /// The same for a user who is asked after every stage.
+    /// Like this one, for a user who is asked after every stage.
     pub fn inspecting(self) -> Witness<F> {
         Witness { inspects: true, ..self.under(ApproveMode::Always) }
     }
@@ -136,12 +136,12 @@ pub fn indexed_in(project: &Path, plain: Toolkit) -> Toolkit {
     Toolkit { index, context, ..plain }
 }
 
-/// A toolkit with a planner and a router that generate no text.
+/// A toolkit whose planner and router generate no text.
 pub fn silent(project: &Project) -> Toolkit {
     toolkit(project, Script::saying("It is as it is."), Script::saying(""))
 }
 
-/// The same model, which takes `row_ms` for every token it reads or writes.
+/// The same model, which needs `row_ms` for every token that it reads or writes.
 fn slow(mut script: Script, row_ms: u64) -> Script {
     script.row_time = Duration::from_millis(row_ms);
     script
@@ -162,7 +162,7 @@ async fn decided(project: &Project, decision: Decision) -> (StepReport, TurnFini
     (reports[0].clone(), finished)
 }
 
-/// What to remove is read from the clause alone; code removes only what it finds without doubt.
+/// What to remove is read only from the clause; code removes it only if it is unambiguous.
 #[tokio::test]
 async fn a_removal_is_carried_out_or_refused_by_code() {
     let file = "// TODO: one\nimport foo from './foo.js';\nimport bar from './bar.js';\n";
@@ -185,7 +185,8 @@ async fn a_removal_is_carried_out_or_refused_by_code() {
     }
 }
 
-/// Without a model that writes, a file is made only with text that the request quotes, and never replaces a file.
+/// Without a model that writes, a file is created only with text quoted in the request, and no file
+/// is replaced.
 #[tokio::test]
 async fn without_a_writing_model_only_quoted_text_is_written() {
     for (request, path, expected) in [
@@ -216,7 +217,8 @@ async fn a_rename_that_is_spelled_out_is_made_by_code() {
     assert!(text.contains("ATTEMPTS_MAX = 5") && !text.contains("MAX_ATTEMPTS"), "{text} {:?}", host.notices());
 }
 
-/// So does the move of one definition; what cannot be moved is refused, and nothing is changed.
+/// Likewise, one definition is moved by code; if it cannot be moved, the step is refused and
+/// nothing is changed.
 #[tokio::test]
 async fn a_definition_moves_with_its_imports_by_code() {
     let project = Project::todo();
@@ -312,7 +314,8 @@ async fn the_single_model_loop_knows_plan_and_evidence_and_repeats_no_call() {
     let project = Project::todo();
     let request = "Read src/retry.ts, read src/missing.ts, then copy it to src/copy.ts";
     let again = r#"[read_file(path="src/retry.ts")]"#;
-    // The script calls a tool only if the prompt has the evidence of the first step and the open steps, and only once.
+    // The script calls a tool only if the prompt contains the evidence of the first step and the
+    // open steps, and only once.
     let planner = Script::saying("I know nothing.")
         .writing()
         .on("<|im_start|>tool", "The file has been read.")
@@ -335,7 +338,8 @@ async fn the_single_model_loop_knows_plan_and_evidence_and_repeats_no_call() {
     );
 }
 
-/// A plan has room for its steps; the limit of transitions is for what a model causes.
+/// The transitions for the steps of a plan are not limited; the limit is for those that a model
+/// causes.
 #[tokio::test]
 async fn a_weak_model_carries_out_a_plan_of_more_steps_than_it_has_transitions() {
     let project = Project::todo();
@@ -415,7 +419,7 @@ async fn a_short_request_does_not_wait_for_a_long_one() {
     assert_eq!(long_one.await.expect("no panic").expect("a text").text, long);
 }
 
-/// How much earlier one of two requests is sent, so that it is served first.
+/// The time by which one of two requests is sent earlier, so that it is served first.
 const HEAD_START: Duration = Duration::from_millis(100);
 
 #[tokio::test]

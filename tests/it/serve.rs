@@ -1,5 +1,5 @@
-//! `monobloc serve`: what clients of OpenAI's and Anthropic's APIs send and get, who is refused, and what a client that leaves
-//! frees.
+//! `monobloc serve`: requests and answers of clients of OpenAI's and Anthropic's APIs, refused
+//! clients, and resources that are freed when a client leaves.
 
 mod answers;
 pub mod client;
@@ -218,7 +218,7 @@ fn a_client_that_leaves_frees_its_slot_and_disturbs_no_neighbour() {
         leaving.push(open);
     }
     drop(leaving.pop());
-    // One slot is free now, the other one generates: the same answer as alone.
+    // One slot is free now and the other one generates: the answer is the same as alone.
     let beside = server.client.post("/v1/chat/completions", &ask("Tell me a story about a fox.", 40)).json(200);
     assert_eq!(beside["choices"][0]["message"], alone["choices"][0]["message"]);
     drop(leaving);

@@ -1,4 +1,5 @@
-//! Events and evidence come in the order of the plan, also of steps that are answered at once; a result flows to a step that refers to it.
+//! Events and evidence follow the order of the plan, even if steps are answered in parallel; a step
+//! gets the result that it refers to.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -57,7 +58,7 @@ async fn events_and_evidence_come_in_the_order_of_the_steps() {
 async fn a_question_that_takes_a_command_waits_for_its_turn_and_for_consent() {
     let request = "Read src/retry.ts, show the git log, then read src/retry.ts";
     let seen = turn(&silent(&Project::todo()), request).await;
-    // The command may have changed the file, so it is read again.
+    // The command may have changed the file, so the file is read again.
     let tools: Vec<&str> = seen.finished.steps.iter().map(|step| step.tool.as_str()).collect();
     assert_eq!(tools, ["read_file", "run_command", "read_file"]);
     let at = |wanted: &str| seen.story.iter().position(|one| one == wanted).expect("it was told");
@@ -96,7 +97,8 @@ async fn results_without_a_sentence_are_listed_in_the_answer() {
     assert!(answer.contains("src/todo.ts, lines 1-19 of 19 [e2]") && !answer.contains("interface Todo"), "{answer}");
 }
 
-/// Carries out two questions with a model of so many slots. Returns the turn, and how many slots were busy at once.
+/// Answers two questions with a model that has `slots` slots. Returns the turn, and the number of
+/// slots that were busy in parallel.
 async fn asked_two(slots: usize) -> (Seen, usize) {
     let mut script = Script::saying("It is in the code.")
         .on(

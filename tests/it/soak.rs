@@ -15,10 +15,10 @@ const SEED: u64 = 3;
 /// Number of budgets, and of random operations under each: about 15 seconds on two slow cores.
 const BUDGETS: usize = 5;
 const DEEDS: usize = 24;
-/// Tries of an operation that is refused with "try again": half a minute.
+/// Number of attempts at an operation that is refused with "try again": half a minute.
 const TRIES_MAX: usize = 6;
 const NAMES: [&str; 5] = ["planner", "router", "a.gguf", "b.gguf", "smollm"];
-/// Small contexts, so that memory is mostly weights; two roles with different settings.
+/// Small contexts, so that most memory is weights; two roles with different settings.
 const ROLES: &str = "[planner]\nfile = \"a.gguf\"\ncontext = 512\nkeep_alive_s = 1\n[router]\nfile = \"b.gguf\"\ncontext = 256\nslots = 1\nkeep_alive_s = 0\n";
 
 fn world() -> World {
@@ -43,8 +43,8 @@ fn check(pool: &Pool, ledger: &Ledger, deed: &str) {
     assert!(active <= ledger.capacity().host, "after {deed}: {models:?}");
 }
 
-/// Repeats an operation that is refused with "try again": a busy machine may take longer to free memory than the pool
-/// waits.
+/// Repeats an operation that is refused with "try again", since a busy machine may need longer to
+/// free memory than the pool waits.
 fn retried<T, E: ToString>(mut act: impl FnMut() -> Result<T, E>) -> Result<T, String> {
     let mut done = act().map_err(|error| error.to_string());
     for _ in 1..TRIES_MAX {
@@ -69,8 +69,8 @@ fn deed(pool: &Pool, random: &mut fastrand::Rng) -> (String, Result<(), String>)
     (what, done)
 }
 
-/// Random operations under one budget while another task generates. Returns numbers of done and refused operations, and
-/// of generated tokens.
+/// Random operations under one budget while another task generates. Returns the numbers of
+/// successful and refused operations, and of generated tokens.
 async fn round(world: &World, budget: Bytes, random: &mut fastrand::Rng) -> (usize, usize, usize) {
     let ledger = Ledger::new(budget);
     let pool = world.pool(&ledger, random.bool().then_some(2));
@@ -102,7 +102,7 @@ async fn round(world: &World, budget: Bytes, random: &mut fastrand::Rng) -> (usi
     over.store(true, Ordering::SeqCst);
     speaker.await.expect("no crash");
     for name in NAMES {
-        // It fails if the model is not loaded, which is fine.
+        // This fails if the model is not loaded, which is fine.
         let _ = pool.pin(name, false);
         if let Err(refusal) = retried(|| pool.unload(name)) {
             assert!(refusal.contains("is not loaded"), "nobody holds {name} any more: {refusal}");

@@ -1,4 +1,4 @@
-//! A model in two parts runs as the whole one does, and all parts are counted.
+//! A model in two parts runs like the whole one, and all parts are counted.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn entry(tensor: &Tensor, offset: u64) -> Vec<u8> {
     bytes
 }
 
-/// The keys of part `number` of `count`: how many they are, and their bytes.
+/// The keys of part `number` of `count`: their number and their bytes.
 fn keys_of_part(number: u16, count: u16, tensors: usize) -> (u64, Vec<u8>) {
     let key = |name: &str, kind: u32, value: &[u8]| {
         let name = name.as_bytes();
@@ -42,7 +42,8 @@ fn padded(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// Writes `whole` in two parts into `folder`, as `llama-gguf-split` does: all keys in the first part, half of the tensors in each.
+/// Writes `whole` in two parts into `folder`, as `llama-gguf-split` does: all keys in the first
+/// part, half of the tensors in each.
 fn split(whole: &Header, folder: &Path) -> PathBuf {
     let file = fs::read(&whole.path).expect("the whole file");
     let first = entry(&whole.tensors[0], 0);

@@ -1,4 +1,5 @@
-//! The steps of a request that a writing model carries out: how they are divided, estimated, told and brought together, and what they are shown.
+//! The steps of a request that a writing model carries out: how they are split, estimated, reported
+//! and combined, and the code that each is shown.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -63,13 +64,13 @@ async fn a_plan_is_a_record_that_is_estimated_checked_and_moves_on() {
     assert!(first.estimated_seconds.is_some_and(|seconds| seconds > 30), "{first:?}");
     assert_eq!(states(0), [PlanStatus::Pending, PlanStatus::Pending]);
     assert_eq!(states(1), [PlanStatus::Completed, PlanStatus::Pending]);
-    // There is no such file.
+    // This file does not exist.
     assert_eq!((states(2)[1], story[2].1.status), (PlanStatus::Failed, PlanStatus::Failed));
 }
 
 #[tokio::test]
 async fn the_files_that_a_step_of_the_model_names_are_counted_and_missing_ones_named_first() {
-    // The planner writes the steps of this request: no rule reads it.
+    // The planner writes the steps of this request, because rules cannot read it.
     let request = "first tell me what src/retry.ts does, then say what src/retri.ts does and how a.py does it";
     let steps = "ask: tell me what src/retry.ts does\nask: say what src/retri.ts does and how a.py does it";
     let script = Script::saying("It retries.").on("You split a developer's request", steps);
@@ -112,7 +113,7 @@ async fn a_turn_that_takes_long_says_so_before_its_first_step_and_compares_at_it
 async fn a_change_is_shown_callers_and_tests_where_there_is_time_for_them() {
     let test = "from a import first\n\n\ndef test_first():\n    assert first(1) == [1] * 128\n";
     let done = async |prompt: f64| {
-        // Without the code that uses `first` the model changes nothing.
+        // Without seeing the code that uses `first`, the model changes nothing.
         let script = Script::saying("")
             .on("write a short program", &code("print(first()[0])"))
             .on("def test_first():\n    assert first(1)", &code("def first(n=256):\n    return keep(128, n)"))
@@ -207,7 +208,7 @@ async fn a_model_that_leads_says_how_long_it_will_take_where_that_is_long() {
     assert_eq!((told(2_000.0).await.0, meant), (Vec::new(), 3), "an answer without a call");
 }
 
-/// A toolkit whose planner may send mails by the tool of a server.
+/// A toolkit whose planner may send mails with a server's tool.
 fn mailing(project: &Project, script: Script) -> Toolkit {
     let mail = ToolSpec {
         name: "send_mail".to_owned(),
@@ -255,7 +256,7 @@ async fn a_turn_waits_for_a_missing_argument_and_goes_on_with_the_answer() {
         let script = Script::saying(call).on("said no", "It is not sent.").on("nothing says to", "To whom?");
         let script = if acts { script.acting() } else { script.writing() };
         let asked = AtomicUsize::new(0);
-        // The first question is for the value, the second for consent to the call with it.
+        // The first question asks for the value, the second for consent to the call with it.
         let host = Witness::new(|proposal: &Proposal| match asked.fetch_add(1, Ordering::Relaxed) {
             0 => proposal.filled(["grace@hopper.org".to_owned()]),
             _ => Decision::Reject,
@@ -274,7 +275,8 @@ async fn a_turn_waits_for_a_missing_argument_and_goes_on_with_the_answer() {
     }
 }
 
-/// Adds a function, asked after every stage; the stages and calls in their order, and `a.py` after it.
+/// Adds a function for a user who is asked after every stage; returns the stages and calls in
+/// order, and `a.py` afterwards.
 async fn inspected(
     (project, toolkit): (Project, Toolkit),
     decide: impl Fn(&Proposal) -> Decision + Send + Sync,

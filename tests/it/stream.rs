@@ -98,7 +98,7 @@ async fn heard(mut stream: Generation) -> (String, String, Option<EngineError>) 
     }
 }
 
-/// A decoder whose logits depend on how many sequences share a call; it remembers the most that did.
+/// A decoder whose logits depend on how many sequences share a call; it records the largest number.
 struct Crowd {
     sharing: Sharing,
     row: Vec<f32>,
@@ -143,7 +143,8 @@ impl Decoder for Crowd {
     }
 }
 
-/// Two answers of forty tokens at the same time: their texts, and the most sequences of a call.
+/// Two parallel answers of forty tokens: their texts, and the largest number of sequences in a
+/// call.
 async fn two_at_once(sharing: Sharing) -> ([String; 2], usize) {
     let most = Arc::new(AtomicUsize::new(0));
     let seen = most.clone();
@@ -161,7 +162,7 @@ async fn two_at_once(sharing: Sharing) -> ([String; 2], usize) {
     ([one.expect("finishes").text, two.expect("finishes").text], most.load(Ordering::Relaxed))
 }
 
-/// Where a shared call gives other logits, slots share it only if the user wants that.
+/// If a shared call gives other logits, slots share it only if the user wants that.
 #[tokio::test]
 async fn slots_share_a_call_that_changes_their_tokens_only_if_that_is_wanted() {
     let (texts, _) = two_at_once(Sharing::IfProved).await;
@@ -185,7 +186,8 @@ async fn held_back_text_is_sent_before_an_error() {
 async fn cancelling_returns_held_back_text() {
     let engine = faltering("x", b"sum <thi");
     let (first, second) = (start(&engine, "x"), start(&engine, "x"));
-    // There is one slot, so when the second stream has ended, all of the first has been sent.
+    // There is only one slot, so when the second stream has ended, the whole first one has been
+    // sent.
     heard(second).await;
     let pieces: Vec<Piece> = first.cancel();
     let text: String = pieces.iter().map(|piece| if let Piece::Answer(part) = piece { part } else { "" }).collect();

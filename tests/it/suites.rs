@@ -1,4 +1,5 @@
-//! No five words in a row of a suite's request stand in the source, so that the suites measure what was not written for them.
+//! Checks that the source contains no five consecutive words of a suite's request, so that the
+//! suites measure code that was not written for them.
 
 use std::collections::HashMap;
 use std::fs;
@@ -6,7 +7,7 @@ use std::path::Path;
 
 use crate::architecture::source;
 
-/// Words in a row that make a piece of text the suite's own.
+/// Number of consecutive words that identify a suite's request.
 const RUN: usize = 5;
 
 const SUITES: [&str; 5] = [
@@ -17,7 +18,7 @@ const SUITES: [&str; 5] = [
     "tests/data/requests.jsonl",
 ];
 
-/// Words that anybody writes: turns of English, a command, and the head of every `Display`.
+/// Phrases that anybody writes: common English, a command, and the head of every `Display`.
 const ORDINARY: [&str; 7] = [
     "at the end of a",
     "at the top of the",
@@ -37,7 +38,7 @@ fn words(text: &str) -> Vec<(String, usize)> {
         .collect()
 }
 
-/// The runs of words in `text`, each with the line on which it begins.
+/// The runs of [`RUN`] words in `text`, each with the line on which it begins.
 fn runs(text: &str) -> Vec<(String, usize)> {
     let words = words(text);
     let run = |part: &[(String, usize)]| part.iter().map(|(word, _)| word.as_str()).collect::<Vec<_>>().join(" ");

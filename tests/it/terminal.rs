@@ -23,7 +23,7 @@ fn terminal() -> (File, File) {
     unsafe { (File::from(OwnedFd::from_raw_fd(user)), File::from(OwnedFd::from_raw_fd(program))) }
 }
 
-/// Runs the change on a terminal. Types each answer when its prompt appears; returns what was shown.
+/// Runs the change on a terminal. Types each answer when its prompt appears; returns the output.
 fn converse(project: &Project, answers: &[(&str, &str)]) -> String {
     converse_with(project, &["ask", CHANGE], answers)
 }
@@ -39,7 +39,7 @@ fn converse_with(project: &Project, arguments: &[&str], answers: &[(&str, &str)]
     let mut reader = user.try_clone().expect("a descriptor");
     thread::spawn(move || {
         let mut block = [0; 4096];
-        // The read fails once the program has closed its end.
+        // Reading fails once the program has closed its end.
         while let Ok(read @ 1..) = reader.read(&mut block) {
             let _ = sender.send(String::from_utf8_lossy(&block[..read]).into_owned());
         }

@@ -1,4 +1,5 @@
-//! A server over TLS: only the authorities that the system trusts are accepted, and the message says what to do about another.
+//! A server over TLS: only authorities that the system trusts are accepted; for others the message
+//! gives a remedy.
 
 use std::io::Write;
 use std::net::TcpListener;
@@ -20,7 +21,8 @@ fn authority() -> CertifiedIssuer<'static, KeyPair> {
     CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("an authority")
 }
 
-/// A server of one embedding model at `https://localhost:PORT`, certified by `authority`; also the number of requests that it could read.
+/// A server of one embedding model at `https://localhost:PORT`, certified by `authority`, and the
+/// number of requests that it could read.
 fn server(authority: &CertifiedIssuer<'static, KeyPair>) -> (String, Arc<AtomicUsize>) {
     let key = KeyPair::generate().expect("a key");
     let params = CertificateParams::new(vec!["localhost".to_owned()]).expect("parameters");
@@ -45,7 +47,7 @@ fn server(authority: &CertifiedIssuer<'static, KeyPair>) -> (String, Arc<AtomicU
                 _ => json!({ "data": [{ "index": 0, "embedding": [0.6, 0.8] }] }),
             };
             let answer = answer.to_string();
-            // It fails if the client hangs up early, which is fine.
+            // Fails if the client closes the connection early, which is fine.
             let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{answer}", answer.len());
             let _ = stream.flush();
         }
@@ -53,7 +55,7 @@ fn server(authority: &CertifiedIssuer<'static, KeyPair>) -> (String, Arc<AtomicU
     (url, read)
 }
 
-/// Adds the server while the system trusts the authority `trusted` alone.
+/// Adds the server while the system trusts only the authority `trusted`.
 fn add(project: &Project, url: &str, trusted: &CertifiedIssuer<'static, KeyPair>) -> Ended {
     let file = project.beside("authority.pem");
     std::fs::write(&file, trusted.pem()).expect("a file");

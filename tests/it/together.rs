@@ -1,4 +1,5 @@
-//! Calls that slots share where exact bits are not asked for: whose rows they have, and that each answer stays its own.
+//! Calls that slots share if exact bits are not required: which slots' rows they contain, and that
+//! the answers are not mixed up.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,13 +15,13 @@ use monobloc::models::dialect::Prompt;
 use crate::engine::{loaded, prose};
 use crate::models::smollm;
 
-/// A prompt with this byte cannot be computed.
+/// A prompt that contains this byte cannot be computed.
 const BROKEN: u8 = b'!';
 
-/// The slots of each call, and how many rows it had of each.
+/// The slots of each call, and the number of rows per slot.
 type Calls = Arc<Mutex<Vec<(Vec<usize>, usize)>>>;
 
-/// A decoder whose next token depends on all bytes of its sequence, and which notes its calls.
+/// A decoder whose next token depends on all bytes of its sequence, and which records its calls.
 struct Choir {
     sequences: Vec<Vec<u8>>,
     logits: Vec<Vec<f32>>,
@@ -116,7 +117,7 @@ fn request(engine: &Engine, prompt: &str, tokens: usize) -> Request {
     request
 }
 
-/// Asks for answers to these prompts, each with its number of tokens.
+/// Requests answers to these prompts, each with its number of tokens.
 fn ask(engine: &Engine, asked: &[(String, usize)]) -> Vec<Generation> {
     let one = |(prompt, tokens): &(String, usize)| engine.generate(request(engine, prompt, *tokens)).expect("accepted");
     asked.iter().map(one).collect()
@@ -130,7 +131,8 @@ async fn answers(streams: Vec<Generation>) -> Vec<Result<Output, EngineError>> {
     answers
 }
 
-/// The answers of a choir that is asked at one moment: its first call waits until everything is asked.
+/// The answers to prompts that arrive together: the decoder's first call waits until all are
+/// requested.
 async fn together(engine: &Engine, calls: &Calls, asked: &[(String, usize)]) -> Vec<Result<Output, EngineError>> {
     let streams = {
         let _held = calls.lock().unwrap();
@@ -139,7 +141,7 @@ async fn together(engine: &Engine, calls: &Calls, asked: &[(String, usize)]) -> 
     answers(streams).await
 }
 
-/// The answer that the decoder's rule gives to `prompt`.
+/// The answer to `prompt` according to the decoder's rule.
 fn expected(prompt: &str, tokens: usize) -> String {
     let mut held = prompt.as_bytes().to_vec();
     (0..tokens).for_each(|_| held.push(next(&held)));
@@ -175,7 +177,7 @@ async fn jobs_get_neighbouring_slots_and_move_together_when_one_between_them_end
     let calls = calls.lock().unwrap();
     let last = calls.iter().rev().find(|(slots, _)| slots.len() == 3).expect("three at once");
     assert!(last.0.is_sorted_by(|one, next| one + 1 == *next), "{last:?}");
-    // While they are apart the three take several calls for each token; that ends soon.
+    // As long as they are not neighbours, the three take several calls per token; that soon ends.
     let shared = calls.iter().filter(|(slots, rows)| slots.len() == 3 && *rows == 1).count();
     assert!(shared >= 80, "{shared} of 112 tokens came in one call");
     let busy: Vec<usize> = calls.iter().flat_map(|(slots, _)| slots.clone()).collect();
@@ -205,7 +207,7 @@ async fn a_dropped_stream_leaves_the_others_as_they_are() {
     are_as_expected(&asked, &answers(streams).await);
 }
 
-/// A more urgent prompt is not read together with those of others.
+/// A more urgent prompt does not share its calls with those of others.
 #[tokio::test]
 async fn the_prompt_of_a_user_comes_before_the_prompts_of_background_jobs() {
     let (engine, calls) = choir(4);
@@ -231,7 +233,8 @@ async fn the_prompt_of_a_user_comes_before_the_prompts_of_background_jobs() {
     assert!(at < whole / 2, "the user's answer came after {at} of {whole} calls");
 }
 
-/// What a prompt has in common with the answer before it is not read again, though the next turn of no loop was asked for.
+/// The part of a prompt that equals the previous conversation is not processed again, even though
+/// no loop requested the next turn.
 #[tokio::test]
 async fn all_of_a_conversation_so_far_is_reused() {
     let (engine, calls) = choir(2);
@@ -244,7 +247,8 @@ async fn all_of_a_conversation_so_far_is_reused() {
     assert_eq!(answer.tally.cached_tokens, held - 1, "the last token of an answer was not evaluated");
 }
 
-/// A real model reads five prompts and writes five answers together; one job ends early, so that others move.
+/// A real model reads five prompts and writes five answers together; one job ends early, so that
+/// others are moved.
 #[tokio::test]
 async fn a_real_model_gives_each_of_several_requests_its_own_answer() {
     let shape = |slots, exact| Shape {
@@ -268,7 +272,7 @@ async fn a_real_model_gives_each_of_several_requests_its_own_answer() {
             alone.generate(request(&alone, prompt, *tokens)).expect("accepted").collect().await.expect("finishes");
         let answer = answer.expect("finishes");
         let same = answer.tokens.iter().zip(&solo.tokens).take_while(|(one, other)| one == other).count();
-        // Other last bits may tip a choice that is close; these are not, for many tokens.
+        // Different last bits can change a close choice; most of these choices are not close.
         assert!(same >= 4 && answer.tokens.len() == solo.tokens.len(), "{same} of {tokens} tokens of {prompt}");
     }
 }

@@ -1,4 +1,5 @@
-//! A change of a small model is tried by calls that the model writes: one without a visible effect is not kept.
+//! A small model's change is tried with calls that the model writes; a change without a visible
+//! effect is not kept.
 
 use monobloc::agent::run_turn;
 use monobloc::engine::scripted::Script;
@@ -23,12 +24,12 @@ fn code(text: &str) -> String {
     format!("```python\n{text}\n```")
 }
 
-/// A script with the program that tries a change.
+/// A script that also writes `program` to try a change.
 fn trying(program: &str) -> Script {
     Script::saying("").on("write a short program", &code(program))
 }
 
-/// The file after `request` and the answer.
+/// The file after `request`, and the answer.
 async fn after(script: Script, request: &str) -> (String, String) {
     let project = Project::todo();
     std::fs::write(project.path().join("shelf.py"), SHELF).expect("a file");
@@ -44,7 +45,7 @@ async fn a_change_that_contradicts_the_models_own_example_is_written_again() {
     let script = trying(program).on("A first attempt was wrong", &code(POPPED)).on("Write the new", &code(SHIFT));
     let (text, said) = after(script.on("First name", "add Shelf.shift"), ADD).await;
     assert!(text.contains("self.rows.pop(row)"), "{text}\n{said}");
-    // The order of keys is no contradiction.
+    // A different order of keys is no contradiction.
     assert!(said.contains("gives {'b': 'y', 'c': 'x'}"), "{said}");
 }
 
@@ -53,7 +54,8 @@ async fn a_change_that_contradicts_the_models_own_example_twice_stays_and_the_us
     let program = "s = Shelf(a='x')\ns.shift('a', 'c')\nprint(s.rows)";
     let shown = "gives {'a': 'x', 'c': 'x'}";
     let both = format!("{shown}, but the model's own example expects {{'c': 'x'}}");
-    // The second answer is the same code, or other code that does the same; prose and nothing state no result.
+    // The second answer is the same code, or other code that does the same; prose and an empty
+    // comment state no result.
     for (stated, second, expected) in [
         ("  # {'c': 'x'}", SHIFT, both.as_str()),
         ("  # {'c': 'x'}", AGAIN, both.as_str()),
@@ -87,7 +89,7 @@ async fn a_change_of_behaviour_that_no_call_shows_is_not_kept() {
     let written = "def label(self, row):\n    return (row + ': ' + self.rows[row]).upper()";
     for (program, stays) in [
         ("s = Shelf(a='x')\nprint(s.label('a'))", true),
-        // A program that fails by its own fault, and an answer that is not a program.
+        // A program that fails because of its own mistake, and an answer that is not a program.
         ("print(shelf.label('a'))", false),
         ("label", false),
     ] {

@@ -23,7 +23,7 @@ impl Turn {
         Turn { events: ended.lines(), ended }
     }
 
-    /// The event types in order, equal neighbours once, without [`FLEETING`] ones.
+    /// The event types in order, with equal neighbours merged, without those in [`FLEETING`].
     pub fn story(&self) -> Vec<&str> {
         let mut story: Vec<&str> = self.events.iter().map(kind).filter(|kind| !FLEETING.contains(kind)).collect();
         story.dedup();

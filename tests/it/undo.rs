@@ -1,4 +1,5 @@
-//! Undo and rewind from the command line: everything goes back together, and changes by others are not overwritten.
+//! Undo and rewind from the command line: everything is reverted together, and changes by others
+//! are not overwritten.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
@@ -32,7 +33,7 @@ fn hash(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// Fails with the paths that differ.
+/// Fails with the list of paths that differ.
 pub fn same(found: &State, expected: &State, what: &str) {
     let paths: BTreeSet<&PathBuf> = found.keys().chain(expected.keys()).collect();
     let differ = paths.into_iter().filter(|path| found.get(*path) != expected.get(*path));
@@ -164,7 +165,7 @@ fn a_file_is_deleted_and_renamed_on_request_and_comes_back() {
     Run::new(&project, &["undo"]).end().succeeded();
     same(&state(&project.path()), &before, "after the first undo");
     let moved = Asked::of(&project, "Rename src/retry.ts to src/again.ts", &["--yes"]);
-    // The file that imports it is changed too.
+    // The file that imports the moved one is changed too.
     assert_eq!(moved.calls(), ["move_file succeeded", "write_file succeeded"]);
     assert!(!project.path().join("src/retry.ts").exists() && project.path().join("src/again.ts").exists());
     Run::new(&project, &["undo"]).end().succeeded();

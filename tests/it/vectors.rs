@@ -1,4 +1,5 @@
-//! An embedder behind a URL: batches, vectors that are kept with the index, consent, and search by words when the server is away.
+//! An embedder at a URL: batches, vectors stored with the index, consent, and search by words if
+//! the server is unavailable.
 
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -9,7 +10,8 @@ use serde_json::{Value, json};
 use crate::boxed::{self, Got, Server};
 use crate::cli::{Ended, Project, Run};
 
-/// Vectors by the letters of a text, in as many numbers as are wanted; 0 closes every connection without a word.
+/// Vectors computed from the letters of a text, as many as wanted; with 0 the server closes
+/// every connection without an answer.
 fn server() -> (Server, Arc<AtomicUsize>) {
     let length = Arc::new(AtomicUsize::new(26));
     let numbers = length.clone();

@@ -1,4 +1,4 @@
-//! A reply that was cut before its end changes and runs nothing, on every path from a reply to the project.
+//! A reply that was cut changes and runs nothing, on every path from a reply to the project.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::cli::Project;
 use crate::scripted::{Witness, indexed, toolkit};
 
-/// Lines that do not repeat, of at least `bytes` bytes; a scripted model writes a token for each.
+/// Different lines of at least `bytes` bytes in total; a scripted model writes one token per byte.
 fn lines(bytes: usize, line: impl Fn(usize) -> String) -> String {
     let mut text = String::new();
     for number in 0.. {
@@ -23,7 +23,8 @@ fn lines(bytes: usize, line: impl Fn(usize) -> String) -> String {
     text
 }
 
-/// The answer and the notices of a turn on a copy of the project, in which nobody is asked about a command.
+/// The answer and the notices of a turn on a copy of the project in which nobody is asked about a
+/// command.
 async fn told(project: &Project, toolkit: &Toolkit, request: &str) -> String {
     let host = Witness::new(
         |proposal: &Proposal| {
@@ -43,7 +44,7 @@ async fn a_call_of_the_loop_that_is_not_whole_is_not_run_and_the_model_is_told_w
         |text: &str| format!(r#"{{"name": "write_file", "arguments": {{"path": "src/retry.ts", "content": "{text}"#);
     let bracket = |text: &str| format!(r#"[write_file(path="src/retry.ts", content="{text}"#);
     let cut_replies = [json(&long), bracket(&long), format!(r#"{}")] and then {long}"#, bracket("whole"))];
-    // These end by themselves, but not as calls do.
+    // These end by themselves, but not in the way that calls end.
     let open_replies = [
         json("a few words"),
         bracket("a few words"),

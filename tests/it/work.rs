@@ -27,7 +27,7 @@ pub fn code(text: &str) -> String {
     format!("```python\n{text}\n```")
 }
 
-/// Runs `request`; returns `a.py` and what came of the turn.
+/// Runs `request`; returns `a.py` and the result of the turn.
 async fn turned(script: Script, request: &str) -> (String, TurnFinished) {
     let (project, toolkit) = prepared(script);
     let host = Witness::new(|proposal: &Proposal| {
@@ -126,7 +126,7 @@ async fn a_function_is_deleted_by_code_unless_it_is_still_used() {
 
 #[tokio::test]
 async fn the_model_picks_one_of_several_lines_with_a_value_and_code_changes_it() {
-    // The model answers with a number of the list of lines; 3 is the one with `keep(128, n)`.
+    // The model answers with a number in the list of lines; 3 is the line with `keep(128, n)`.
     let script = Script::saying("").on("is meant", "3");
     let (file, answer) = asked(script, "In a.py change the amount from 128 to 64").await;
     assert_eq!(file, FILE.replace("keep(128, n)", "keep(64, n)"), "{answer}");
@@ -287,7 +287,7 @@ async fn repaired(right: &str) -> (String, usize) {
 
 #[tokio::test]
 async fn small_changes_are_tried_on_a_copy_until_the_check_passes() {
-    // The user is asked for the command before and after the trials, not for each trial.
+    // The user is asked about the command before and after the trials, but not for each trial.
     let (file, commands) = repaired("n % 2 == 0").await;
     assert_eq!((file.as_str(), commands), ("def is_even(n):\n    return n % 2 == 0\n", 2));
     // If no trial helps, the project stays unchanged.

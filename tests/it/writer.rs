@@ -1,4 +1,4 @@
-//! The small model that writes code: it is found by name, and calls tools in its own notation.
+//! The small model that writes code: it can be found by name, and calls tools in its own notation.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,4 +1,5 @@
-//! Errors name the thing, the number or path, and a way out; the exit code is not 0 and the project stays unchanged.
+//! Errors name the thing, the number or path, and a remedy; the exit code is not 0 and the project
+//! stays unchanged.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -94,7 +95,8 @@ fn a_wrong_checksum_names_both() {
     refused(&project, with_models(&project, &folder), &parts);
 }
 
-/// A GGUF file without tensors: magic, version 3, no tensors, one key, and zeros up to where tensors would begin.
+/// A GGUF file without tensors: magic, version 3, no tensors, one key, and zeros up to the position
+/// where tensors would begin.
 fn header_of(architecture: &str) -> Vec<u8> {
     let text = |text: &str| [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat();
     let parts: [&[u8]; 7] = [
@@ -190,7 +192,7 @@ fn a_long_request_within_the_limit_gets_an_answer() {
     let project = Project::todo();
     let request = format!("Read src/retry.ts. {}", "The server is slow. ".repeat(2000)).into_bytes();
     let turn = Turn::read(Run::new(&project, &["ask", "-", "--json"]).input(request).end().succeeded());
-    // The 2,000 sentences have no clear meaning, but something must have been read.
+    // The 2,000 sentences have no clear meaning, but the program must have read something.
     assert!(turn.calls().iter().any(|call| call.ends_with(" succeeded")), "{:?}", turn.calls());
 }
 

@@ -1,4 +1,4 @@
-//! Ends a loop that goes nowhere: code carries out the steps that it left open.
+//! Ends a loop that makes no progress: code carries out the open steps.
 
 use crate::agent::execute;
 use crate::agent::player::Player;
@@ -10,10 +10,11 @@ use crate::request::Step;
 use super::{Loop, offer};
 
 impl Loop<'_> {
-    /// Has code carry out the open steps after a stall. If code has tried them already (`untried` is false), they stay open.
+    /// Has code carry out the open steps after a stall. If code has already tried them (`untried`
+    /// is false), they stay open.
     pub(super) async fn end_well(&mut self, stall: Stall, untried: bool) -> Result<(), TurnError> {
         let mut open = offer::open(self.plan, self.evidence);
-        // A step whose call had no right to run is not tried again.
+        // A step whose call was refused is not tried again.
         open.retain(|step| self.evidence.of(step.id).all(|entry| !entry.status.is_refused()));
         if !untried || open.is_empty() {
             self.watch.detected(stall, Remedy::Synthesis);
@@ -37,7 +38,7 @@ impl Loop<'_> {
         Ok(())
     }
 
-    /// Chat mode: sends a question to the index search as it is; other steps are left alone.
+    /// In chat mode, sends a question to the index search as it is; other steps are left alone.
     async fn looked_up(&mut self, step: &Step) -> Result<(), TurnError> {
         if self.scene.toolkit.index.is_none() || offer::executes(step) {
             return Ok(());
@@ -47,7 +48,8 @@ impl Loop<'_> {
     }
 }
 
-/// Tells the user why nothing will be changed although the request asks for it. `tier` is the measured one.
+/// Tells the user why nothing will be changed although the request asks for a change. `tier` is the
+/// measured tier of the model.
 pub(super) fn why_not(asked: Mode, model: &Player, tier: Option<Tier>, trouble: &str) -> String {
     let name = model.name();
     let more = || stronger(model.parameters(), tier);
@@ -74,13 +76,13 @@ const PLANNERS: [(&str, u64, &str); 3] = [
     ("LFM2-24B-A2B", 23_800_000_000, "14 GiB"),
 ];
 
-/// The planners that do more than a model with so many weights and this tier, smallest first. Goes by the model's weights, not by
-/// the name of its file.
+/// The planners that can do more than a model with this number of weights and this tier, smallest
+/// first. Compares weights, not file names.
 fn stronger(parameters: u64, tier: Option<Tier>) -> Vec<String> {
     // The same model in another quantisation has about as many weights.
     let larger = |weights: u64| weights > parameters + parameters / 5;
     let writes = tier >= Some(Tier::Writes);
-    // The first one writes code; a user whose model writes too gains nothing from it.
+    // The first one writes code, so it is no improvement for a user whose model already writes.
     let known = PLANNERS.iter().enumerate().filter(|(at, (_, weights, _))| larger(*weights) && !(writes && *at == 0));
     let told =
         known.map(|(_, (name, _, memory))| format!("`monobloc models pull planner {name}` ({memory} of memory)"));
@@ -112,7 +114,7 @@ mod tests {
         check(135_000_000, Some(Tier::Reads), &["Qwen2.5-Coder-1.5B", "LFM2-8B-A1B"]);
         check(1_543_714_304, Some(Tier::Writes), &["LFM2-8B-A1B", "LFM2-24B-A2B"]);
         check(1_543_714_304, None, &["LFM2-8B-A1B", "LFM2-24B-A2B"]);
-        // A smaller one that was measured to write has no use for the 1.5B.
+        // For a smaller model that was measured to write, the 1.5B is no improvement.
         check(600_000_000, Some(Tier::Writes), &["LFM2-8B-A1B", "LFM2-24B-A2B"]);
         check(8_340_000_000, Some(Tier::Acts), &["LFM2-24B-A2B"]);
         check(32_000_000_000, Some(Tier::Reads), &[]);

@@ -1,7 +1,7 @@
 //! The single-model loop: one model calls tools until it answers.
 //!
-//! It is the plain mode, and it takes over when a phase of the orchestrated path cannot go on; it then continues with that path's plan
-//! and evidence and repeats no call.
+//! It is the plain mode, and it takes over if a phase of the orchestrated path cannot continue. It
+//! then works on that path's plan with its evidence, and repeats no call.
 
 mod ending;
 pub mod offer;
@@ -39,19 +39,19 @@ use watch::{Open, ReplyCalls, ReplyWithoutCall, Verdict, Watch};
 /// The input of a loop.
 pub struct Task<'a> {
     pub model: Player,
-    /// Calls are generated inside a grammar, because that was measured to help.
+    /// Whether calls are generated under a grammar, because that was measured to help.
     pub constrained: bool,
     pub plan: &'a Plan,
     pub evidence: &'a mut Evidence,
-    /// Number of the results before the last ones, which the opening shows in full.
+    /// Number of earlier results, before those that the opening shows in full.
     pub known: usize,
     /// Why the orchestrated path stopped; empty in plain mode.
     pub trouble: &'a str,
-    /// Each iteration takes one.
+    /// Each iteration consumes one.
     pub transitions: &'a mut Transitions,
 }
 
-/// Runs the loop. Returns the model's last reply, if there is one that was not cut off.
+/// Runs the loop. Returns the model's last reply if it was not cut.
 pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Option<String>, TurnError> {
     let Task { model, constrained, plan, evidence, known, trouble, transitions } = task;
     let capability = transitions.capability;
@@ -97,7 +97,8 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Option<String>, Tur
     this.request_at = this.messages.len();
     this.messages.push(Message::user(opening));
     let (ended, last_words) = this.turn().await?;
-    // Chat mode teaches nothing: a loop that may only read makes other calls than one that may act.
+    // Chat mode records no lessons: a loop that may only read makes other calls than one that may
+    // act.
     if let Some(memory) = memory.filter(|_| rights.mode == Mode::Agent) {
         memory.learn(toolkit, this.evidence, |_| true).await;
     }
@@ -107,11 +108,11 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Option<String>, Tur
     Ok(last_words)
 }
 
-/// Why it is not certain that a call is what the model meant.
+/// The reason why it is uncertain whether the model meant a call.
 enum Doubt {
-    /// The reply has no end of its own; the text says where it was cut.
+    /// The reply was cut; the text says where.
     Cut(String),
-    /// The call is in another notation than that of the model's family.
+    /// The call is in a notation that the model's family does not use.
     Notation,
 }
 
@@ -125,10 +126,10 @@ struct Loop<'a> {
     model: Player,
     capability: ModelCapability,
     limits: Weak,
-    /// Calls are generated inside a grammar, because that was measured to help.
+    /// Whether calls are generated under a grammar, because that was measured to help.
     constrained: bool,
     rights: LoopRights,
-    /// The request asks for a change or a command, and the loop may carry it out.
+    /// Whether the request asks for a change or a command that the loop may carry out.
     changes: bool,
     watch: Watch,
     messages: Vec<Message>,
@@ -137,7 +138,8 @@ struct Loop<'a> {
 }
 
 impl<'a> Loop<'a> {
-    /// Iterates until the model gives its last reply or stalls. Returns the stall, if any, and that reply, if it is complete.
+    /// Iterates until the model gives its last reply or stalls. Returns the stall, if any, and the
+    /// reply, if it is complete.
     async fn turn(&mut self) -> Result<(Option<Stall>, Option<String>), TurnError> {
         let most = self.scene.toolkit.iterations_max.unwrap_or(self.capability.recommended_max_iterations);
         for iteration in 1..=most {
@@ -190,14 +192,14 @@ impl<'a> Loop<'a> {
         Ok((Some(self.watch.exhausted()), None))
     }
 
-    /// Steps not done yet that this loop may do something about.
+    /// Steps that are not done and that this loop is allowed to carry out.
     fn open(&self) -> Vec<&'a Step> {
         let mut open = offer::open(self.plan, self.evidence);
         open.retain(|step| self.rights.mode == Mode::Agent || !offer::executes(step));
         open
     }
 
-    /// Generates one reply, inside a grammar if that helps this model.
+    /// Generates one reply, under a grammar if that helps this model.
     async fn reply(&mut self, offered: &[&ToolSpec]) -> Result<Output, TurnError> {
         let (model, capability, tools) = (&self.model, self.capability, offer::texts(offered));
         self.messages[0] = Message::system(prompt::system(self.changes, self.rights.short));
@@ -230,7 +232,8 @@ impl<'a> Loop<'a> {
         Ok(output)
     }
 
-    /// Runs the calls of one reply, and adds a message with the result of each. In `doubt` only those run that change nothing.
+    /// Runs the calls of one reply and adds a message with the result of each. If there is a
+    /// `doubt`, only calls run that change nothing.
     async fn calls(&mut self, calls: Vec<RawCall>, doubt: Option<Doubt>) -> Result<ReplyCalls, TurnError> {
         let mut batch = ReplyCalls { calls: calls.len(), ..ReplyCalls::default() };
         for raw in calls {
@@ -255,8 +258,9 @@ impl<'a> Loop<'a> {
         Ok(batch)
     }
 
-    /// Why a call that may change something is not run, for the model; the user gets a notice too. A call that is not whole,
-    /// or that says more than the tool can do, would change something else than was meant.
+    /// The message to the model if a call that may change something is not run; the user gets a
+    /// notice too. A call that is incomplete, or that has arguments that the tool lacks, could
+    /// change something else than was meant.
     fn refusal(&self, checked: &check::Checked, spec: &ToolSpec, doubt: Option<&Doubt>) -> Option<String> {
         let is_harmless = !spec.mutates && self.scene.toolkit.catalog.is_builtin(&spec.name);
         if is_harmless {
@@ -278,7 +282,7 @@ impl<'a> Loop<'a> {
         Some(format!("`{tool}` was not run: {why}. {advice}"))
     }
 
-    /// Runs one call with arguments that somebody or something has said.
+    /// Runs one call whose arguments occur in the request or in a result.
     async fn grounded(
         &mut self,
         checked: check::Checked,
@@ -297,7 +301,7 @@ impl<'a> Loop<'a> {
         prompt::step_of(&Value::Object(arguments.clone()).to_string(), &self.open())
     }
 
-    /// Runs one call, unless the evidence has its result. Returns the text for the model.
+    /// Runs one call, unless the evidence already has its result. Returns the text for the model.
     async fn call(
         &mut self,
         checked: check::Checked,
@@ -333,7 +337,7 @@ impl<'a> Loop<'a> {
         })
     }
 
-    /// Emits the counters, and what was noticed since the last report.
+    /// Emits the counters, and the events noticed since the last report.
     fn report(&mut self) {
         let (miss, repeat) = self.watch.counts();
         self.scene.host.emit(Event::ToolMiss(miss));
@@ -344,7 +348,7 @@ impl<'a> Loop<'a> {
     }
 }
 
-/// The text of a reply that came to its end; `None` if it was cut off.
+/// The text of a complete reply; `None` if it was cut.
 fn last_words(reply: Output) -> Option<String> {
     (reply.finish == Finish::End).then_some(reply.text)
 }

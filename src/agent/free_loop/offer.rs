@@ -1,4 +1,5 @@
-//! Decides which tools the single-model loop may call and which are listed, and finds the steps of a plan that are not done yet.
+//! Decides which tools the single-model loop may call and which are listed, and finds the steps of
+//! a plan that are not done yet.
 
 use crate::agent::evidence::Evidence;
 use crate::agent::notation;
@@ -11,11 +12,12 @@ use crate::tools::{Ranked, ToolSpec};
 
 use super::watch::Offer;
 
-/// Longest description of a tool in the list, in characters.
+/// Maximum length of a tool's description in the list, in characters.
 const DESCRIPTION_CHARS: usize = 200;
 /// Maximum number of tools listed to a weak model, which a long list confuses.
 const WEAK_OFFERED_MAX: usize = 5;
-/// Fewest executing tools offered for a request that changes something: create, change, run.
+/// Minimum number of executing tools offered for a request that changes something: create, change,
+/// run.
 const EXECUTING_MIN: usize = 3;
 
 /// Which tools the loop may call.
@@ -28,17 +30,17 @@ enum Access {
     Index,
 }
 
-/// The rights of the loop for one pair of capability and mode. Retrieval is on in every case. Steps that code carries
-/// out are not limited: they run on every model.
+/// The rights of the loop for one combination of capability and mode. Retrieval is always on. Steps
+/// that code carries out are not restricted: they run with every model.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopRights {
     pub mode: Mode,
     access: Access,
-    /// Use the short system prompt: a little reasoning, then the answer.
+    /// Whether the short system prompt is used: a little reasoning, then the answer.
     pub short: bool,
 }
 
-/// A weak model works in chat mode whatever mode was asked for.
+/// A weak model works in chat mode, regardless of the requested mode.
 pub fn rights(capable: bool, asked: Mode) -> LoopRights {
     match (capable, asked) {
         (true, Mode::Agent) => LoopRights { mode: Mode::Agent, access: Access::All, short: false },
@@ -69,7 +71,7 @@ impl RankedTools {
         RankedTools { ranked, most, changes, access: rights.access }
     }
 
-    /// Whether a call of this tool may run now, listed or not.
+    /// Whether a call of this tool may run now, even if the tool is not listed.
     pub fn allows(&self, spec: &ToolSpec, offer: &Offer) -> bool {
         let fits = match offer {
             Offer::All => true,
@@ -106,7 +108,8 @@ pub fn executes(step: &Step) -> bool {
     step.kind != Kind::Ask
 }
 
-/// Steps that are not done: without a successful call or, if they change or run something, without a successful executing call.
+/// Steps that are not done: those without a successful call or, if they change or run something,
+/// without a successful executing call.
 pub fn open<'a>(plan: &'a Plan, evidence: &Evidence) -> Vec<&'a Step> {
     let covered =
         |step: &Step| evidence.of(step.id).any(|entry| entry.succeeded() && (entry.executing || !executes(step)));

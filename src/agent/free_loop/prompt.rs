@@ -1,4 +1,5 @@
-//! Writes the messages of the single-model loop: system message, opening, and corrections when the loop goes nowhere.
+//! Writes the messages of the single-model loop: system message, opening, and corrections if the
+//! loop makes no progress.
 
 use crate::base::StepId;
 use crate::models::dialect::{Message, Speaker, ToolText};
@@ -20,15 +21,15 @@ const PHASES: &str = include_str!("../prompts/phases.md");
 const RECOVERY: &str = include_str!("../prompts/recovery.md");
 const NUDGE: &str = "Context gathering complete. Now proceed with execution using write_file or replace_in_file.";
 const NUDGE_QUESTION: &str = "Context gathering complete. Now answer the question from what was found.";
-/// Added to a result once the model has only read twice in a row.
+/// Added to a result after two consecutive iterations in which the model only read.
 pub const HINT: &str = "You've gathered context. Consider proceeding to execution.";
 /// The advice to the model after a call that was cut.
 pub const IN_PARTS: &str =
     "Write less in one reply: a long file in parts, its beginning with write_file and the rest with replace_in_file.";
-/// Characters that are left of a message cut to make room for later ones.
+/// Maximum length, in characters, of a message that was cut to make room for later ones.
 const STUB_CHARS: usize = 160;
 
-/// The system message; `short` picks the version for weak models, which a long one confuses.
+/// The system message; `short` selects the version for weak models, which a long message confuses.
 pub fn system(changes: bool, short: bool) -> String {
     let more = match (short, changes) {
         (true, _) => SHORT.trim(),
@@ -38,7 +39,7 @@ pub fn system(changes: bool, short: bool) -> String {
     format!("{}\n{more}", SYSTEM.trim()).trim_end().to_owned()
 }
 
-/// `text` without its `<reasoning>` blocks; the content of each goes to `take`.
+/// `text` without its `<reasoning>` blocks; the content of each is passed to `take`.
 pub fn without_reasoning(text: &str, mut take: impl FnMut(&str)) -> String {
     let mut answer = String::new();
     let mut rest = text;
@@ -52,8 +53,8 @@ pub fn without_reasoning(text: &str, mut take: impl FnMut(&str)) -> String {
     answer.trim().to_owned()
 }
 
-/// The first user message: the request, with the plan, what is still open, and the results so far: those behind the `known` ones, which are
-/// the last, in full.
+/// The first user message: the request, the plan, the open steps, and the results so far. The
+/// results after the first `known` are the newest, and shown in full.
 pub fn opening(
     request: &str,
     plan: &Plan,
@@ -83,7 +84,8 @@ pub fn opening(
     text
 }
 
-/// Code that matches the request, packed into the tokens that a slot can spare; `None` if nothing is found.
+/// Code that matches the request, packed into the tokens that a slot can spare; `None` if nothing
+/// is found.
 pub fn background(
     toolkit: &Toolkit,
     model: &Player,
@@ -133,7 +135,7 @@ pub fn cut_short(why: &str) -> String {
     format!("Your reply did not come to its end, {why}: nothing of it was done. {IN_PARTS}\n")
 }
 
-/// A call of the first offered tool as this model writes it.
+/// A call of the first offered tool in this model's notation.
 pub fn example(model: &Player, offered: &[ToolText]) -> String {
     let Some(tool) = offered.first() else { return String::new() };
     let required = tool.parameters.get("required").and_then(serde_json::Value::as_array);
@@ -142,10 +144,10 @@ pub fn example(model: &Player, offered: &[ToolText]) -> String {
     model.written(&tool.name, &arguments)
 }
 
-/// Shrinks `messages` until a reply of `reply` tokens fits next to them in `context` tokens. Earlier turns, before the
-/// request at `request_at`, are dropped first, then all thoughts; then the oldest results are cut to a line; then the
-/// oldest messages are dropped, except the system message, the request and the last two; at last all but the system
-/// message are shortened.
+/// Shrinks `messages` until they and a reply of `reply` tokens fit into `context` tokens. Earlier
+/// turns (before the request at `request_at`) are dropped first, then all thoughts; then the oldest
+/// results are cut to one line; then the oldest messages are dropped, except the system message,
+/// the request and the last two; finally all but the system message are shortened.
 pub fn make_room(
     messages: &mut Vec<Message>,
     request_at: &mut usize,
@@ -188,7 +190,8 @@ pub fn make_room(
     }
 }
 
-/// The open step that a call works on: one with a path or quotation that occurs in `arguments`, else the first; 0 if none is open.
+/// The open step that a call works on: one with a path or quotation that occurs in `arguments`,
+/// else the first one; 0 if none is open.
 pub fn step_of(arguments: &str, open: &[&Step]) -> StepId {
     let names = |step: &&&Step| {
         step.part

@@ -1,15 +1,17 @@
-//! Detects when the single-model loop goes nowhere, from its calls and texts so far, and decides what follows. Pure.
+//! Detects from the calls and texts of the single-model loop whether it still makes progress, and
+//! decides what follows. Pure.
 
 use std::collections::HashSet;
 
 use crate::protocol::{Detection, Event, Recovery, Remedy, Repeat, Stall, ToolMiss};
 
-/// Read-only iterations in a row after which the model is nudged, and after which it has to act.
+/// Number of consecutive read-only iterations before the model is nudged, and before it must act.
 pub const NUDGE_AFTER: usize = 2;
 const ACT_AFTER: usize = 3;
-/// Iterations in a row without one call that can be run.
+/// Number of consecutive iterations without a call that can be run.
 const UNUSABLE_MAX: usize = 2;
-/// Iterations in a row with the tools of one server, before only those of other servers are offered.
+/// Number of consecutive iterations with the tools of one server before only those of other servers
+/// are offered.
 const LOCKED_AFTER: usize = 3;
 
 /// Which tools the model may call.
@@ -18,7 +20,7 @@ pub enum Offer {
     #[default]
     All,
     Executing,
-    /// All but this server's.
+    /// All tools except those of this server.
     Without(String),
 }
 
@@ -28,9 +30,9 @@ pub enum Verdict {
     Go,
     /// The model's last reply ends the loop.
     Done,
-    /// The model gets the problem, and goes on.
+    /// The model is told about the problem and continues.
     Say(Stall, Remedy),
-    /// The loop ends; the turn goes on without it.
+    /// The loop ends, and the turn continues without it.
     End(Stall),
 }
 
@@ -38,9 +40,9 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug)]
 pub struct ReplyWithoutCall<'a> {
     pub text: &'a str,
-    /// Places in the text that look like a call.
+    /// Number of places in the text that look like a call.
     pub patterns: usize,
-    /// Generation was stopped because the text repeated itself.
+    /// Whether generation was stopped because the text repeated itself.
     pub circles: bool,
 }
 
@@ -50,13 +52,13 @@ pub struct ReplyCalls {
     /// Signatures of its calls, as `Evidence::signature` writes them.
     pub signature: String,
     pub calls: usize,
-    /// Calls of tools that exist and are offered, with valid arguments.
+    /// Number of calls with valid arguments of tools that exist and are offered.
     pub usable: usize,
-    /// Calls answered from the evidence.
+    /// Number of calls answered from the evidence.
     pub repeated: usize,
-    /// Calls run now of tools that can change something.
+    /// Number of calls that ran and could change something.
     pub executed: usize,
-    /// Calls in another notation than the model's own.
+    /// Number of calls in a notation that is not the model's own.
     pub textual: usize,
     pub servers: HashSet<String>,
 }
@@ -64,11 +66,11 @@ pub struct ReplyCalls {
 /// The part of the request that is still open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Open<'a> {
-    /// Some step is not done.
+    /// Whether any step is not done.
     pub any: bool,
-    /// A step that is not done asks for a change or a command.
+    /// Whether a step that is not done asks for a change or a command.
     pub executing: bool,
-    /// Server of the tool that fits the first such step best.
+    /// The server of the tool that best fits the first such step.
     pub elsewhere: Option<&'a str>,
 }
 
@@ -78,30 +80,31 @@ pub struct Watch {
     miss: ToolMiss,
     repeat: Repeat,
     pub offer: Offer,
-    /// From 1.
+    /// Counted from 1.
     pub iteration: usize,
-    /// Read-only calls in a row.
+    /// Number of consecutive read-only calls.
     pub reading_calls: usize,
-    /// Read-only iterations in a row.
+    /// Number of consecutive read-only iterations.
     reading: usize,
-    /// Iterations in a row without a usable call.
+    /// Number of consecutive iterations without a usable call.
     unusable: usize,
-    /// Server of the last batch, and batches in a row from it.
+    /// The server of the last batch, and the number of consecutive batches from it.
     same_server: (String, usize),
     batches: HashSet<String>,
     texts: HashSet<String>,
-    /// Stalls that the model was corrected about. A second time ends the loop; only the nudge is repeated.
+    /// Stalls about which the model was corrected. The loop ends at the second stall of a kind;
+    /// only the nudge is repeated.
     corrected: HashSet<Stall>,
     called: bool,
     executed: bool,
-    /// A detection whose outcome is not known yet.
+    /// A detection whose outcome is still unknown.
     pending: Option<Stall>,
     /// The events to report.
     pub events: Vec<Event>,
 }
 
 impl Watch {
-    /// A reply that calls nothing.
+    /// Judges a reply without calls.
     pub fn silent(&mut self, silence: ReplyWithoutCall<'_>, open: Open<'_>) -> Verdict {
         self.miss.responses_without_tool_calls += 1;
         self.miss.textual_tool_call_patterns += silence.patterns;
@@ -130,7 +133,7 @@ impl Watch {
         self.once(stall, remedy)
     }
 
-    /// A reply with calls, after they ran.
+    /// Judges a reply with calls, after they ran.
     pub fn called(&mut self, batch: &ReplyCalls, open: Open<'_>) -> Verdict {
         self.miss.responses_with_tool_calls += 1;
         self.miss.textual_tool_call_patterns += batch.textual;
@@ -174,7 +177,7 @@ impl Watch {
         }
     }
 
-    /// Notes that the iterations are used up.
+    /// Records that the iterations are used up.
     pub fn exhausted(&mut self) -> Stall {
         self.end(Stall::OutOfIterations);
         Stall::OutOfIterations
@@ -188,7 +191,7 @@ impl Watch {
         self.same_server.1 >= LOCKED_AFTER && open.elsewhere.is_some_and(|elsewhere| elsewhere != self.same_server.0)
     }
 
-    /// Offers only the other servers' tools; at a later time it changes nothing.
+    /// Offers only the tools of other servers; if that was done before, does nothing.
     fn leave(&mut self, batch: &ReplyCalls) -> Verdict {
         let Some(server) = batch.servers.iter().next().filter(|_| !self.corrected.contains(&Stall::CategoryLockIn))
         else {
@@ -199,7 +202,7 @@ impl Watch {
         verdict
     }
 
-    /// Corrects the model about this stall; the second time the loop ends.
+    /// Corrects the model about this stall; at the second stall of the kind the loop ends.
     fn once(&mut self, stall: Stall, remedy: Remedy) -> Verdict {
         if !self.corrected.insert(stall) {
             return self.end(stall);
@@ -269,7 +272,8 @@ mod tests {
         ReplyWithoutCall { text, patterns: 0, circles: false }
     }
 
-    /// The verdicts over batches that read (`r`), read the same again (`s`), execute (`x`) or cannot be used (`u`).
+    /// Checks the verdicts on batches that read (`r`), repeat a read (`s`), execute (`x`) or are
+    /// unusable (`u`).
     fn check(open: Open, story: &str, expected: &[Verdict]) {
         let mut watch = Watch::default();
         let verdicts: Vec<Verdict> = story
@@ -341,7 +345,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// At most three read-only iterations come in a row, for any sequence of replies.
+        /// For any sequence of replies, at most three consecutive iterations only read.
         #[test]
         fn read_only_iterations_are_bounded(story in "[rsxu]{1,40}", executing in proptest::bool::ANY) {
             let mut watch = Watch::default();

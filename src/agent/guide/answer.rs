@@ -1,4 +1,5 @@
-//! Answers a question: from the output of this turn's commands, by a list of the index if it asks for one, else by the model, which reads whole definitions.
+//! Answers a question: from the output of this turn's commands, with a list of the index if the
+//! question asks for one, or else by the model, which reads whole definitions.
 
 use std::time::Instant;
 
@@ -24,9 +25,10 @@ use crate::tools::builtin::Builtin;
 use super::{Job, change, results};
 
 const PROMPT: &str = include_str!("../prompts/ask.md");
-/// The answer if the code shown backs no sentence of the model.
+/// The answer if the code shown supports no sentence of the model.
 const NOTHING_BACKED: &str = "The code shown does not answer this; these places come closest.";
-/// Places that are listed under an answer, and lines from each on that count as its own.
+/// Maximum number of places listed below an answer, and number of lines that count as part of a
+/// place.
 const PLACES_MAX: usize = 3;
 const PLACE_LINES: usize = 30;
 
@@ -38,21 +40,22 @@ const LISTS: &[Builtin] = &[
     Builtin::IndexDependents,
     Builtin::IndexImpact,
 ];
-/// Longest clause that asks for a list alone, in words.
+/// Maximum length, in words, of a clause that asks only for a list.
 const LIST_WORDS_MAX: usize = 16;
-/// Tools whose result the model reads to answer.
+/// Tools whose result the model reads in order to answer.
 const LOOKS: &[Builtin] = &[Builtin::ListDir, Builtin::FindFiles, Builtin::SearchText, Builtin::RunCommand];
 
-/// Words that ask to find files; without one, no files are searched for by name.
+/// Words that ask for files; without one, no files are searched for by name.
 const FINDS: &[&str] = &["files", "find", "list", "dateien", "fichiers", "archivos", "файлы"];
 
-/// Whether all that is asked for is a list that the index has.
+/// Whether the request asks only for a list that the index has.
 pub fn is_list(toolkit: &Toolkit, parts: &[Part]) -> bool {
     let [part] = parts else { return false };
     list_of(toolkit, part).is_some()
 }
 
-/// The tool whose list answers a clause. `None` if there is none, or the clause also asks what happens, how or why.
+/// The tool whose list answers a clause. `None` if there is none, or if the clause also asks what
+/// happens, how or why.
 fn list_of(toolkit: &Toolkit, part: &Part) -> Option<Builtin> {
     const MORE: &[&str] = &["happens", "happen", "how", "why", "when", "explain", "if"];
     let clause = words::split(&part.text);
@@ -65,10 +68,11 @@ fn list_of(toolkit: &Toolkit, part: &Part) -> Option<Builtin> {
         .filter(|tool| LISTS.contains(tool) && clause.len() <= LIST_WORDS_MAX && !wants_more(*tool))
 }
 
-/// Marks a sentence that the lines shown do not clearly say.
+/// Marks a sentence that the lines shown do not clearly support.
 const UNSURE: &str = "(not certain:)";
 
-/// Answers one step. Text goes to the host as it is generated, and is returned; it is empty if the result of a tool is the answer.
+/// Answers one step. The text is sent to the host as it is generated, and returned; it is empty if
+/// the result of a tool is the answer.
 pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<String, TurnError> {
     let (toolkit, step) = (job.scene.toolkit, job.step);
     let started = Instant::now();
@@ -86,7 +90,7 @@ pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<String, Tur
         let known = evidence.entries().len();
         let done = execute::step(job.scene, step, evidence).await?;
         if done.notes.is_empty() && !done.failed && LISTS.contains(&tool) {
-            // The places are the answer; they are listed with the facts.
+            // The places are the answer, and are listed with the facts.
             return Ok(String::new());
         }
         let bytes = job.limits().result_bytes;
@@ -100,7 +104,7 @@ pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<String, Tur
     Ok(said)
 }
 
-/// Records that the step was answered in words, and from what.
+/// Records that the step was answered in words, and the source of the answer.
 fn note(job: Job<'_>, started: Instant, from: &str, evidence: &mut Evidence) {
     let arguments = Map::from_iter([("question".to_owned(), Value::from(job.step.text.as_str()))]);
     let entry = Entry::looked(job.step.id, ANSWER, arguments, Outcome::ok(format!("answered from {from}")));
@@ -108,16 +112,16 @@ fn note(job: Job<'_>, started: Instant, from: &str, evidence: &mut Evidence) {
     job.scene.host.emit(Event::StepCompleted(entry.report()));
 }
 
-/// The sources that an answer may rest on.
+/// The sources on which an answer may be based.
 struct Shown {
-    /// All of them as the model reads them.
+    /// All sources as shown to the model.
     text: String,
     pack: Pack,
-    /// Names of the question that are nowhere in it.
+    /// Names in the question that do not occur in `text`.
     unknown: Vec<String>,
 }
 
-/// The files that the user gave, the code that `query` finds, and the `result` of a tool.
+/// The files that the user attached, the code that `query` finds, and the `result` of a tool.
 async fn shown(job: Job<'_>, query: &str, result: &str) -> Result<Shown, TurnError> {
     let (pack, mentions) = super::pack(job, query, Purpose::Answer).await?;
     let given = job.scene.toolkit.given.iter().map(|one| format!("{}\n{}\n\n", one.name, one.text));
@@ -132,8 +136,9 @@ async fn shown(job: Job<'_>, query: &str, result: &str) -> Result<Shown, TurnErr
     Ok(Shown { text, pack, unknown })
 }
 
-/// Has the model answer, keeps the sentences that the code shown backs, marks those that it does not clearly say, and adds the places where it was
-/// found. Returns the answer, and the places of all code that was shown.
+/// Has the model answer, keeps the sentences that the code shown supports, marks those that it does
+/// not support clearly, and adds the places where the code was found. Returns the answer and the
+/// places of all code shown.
 async fn backed(job: Job<'_>, evidence: &Evidence, result: &str) -> Result<(String, Vec<String>), TurnError> {
     let Scene { toolkit, request, host, .. } = job.scene;
     let mut known = shown(job, &job.step.text, result).await?;
@@ -172,7 +177,7 @@ async fn backed(job: Job<'_>, evidence: &Evidence, result: &str) -> Result<(Stri
             if rounds.is_enough(drafted, &known.text, checked).await? {
                 break tell(host, &rounds.end(quiet.thoughts()));
             }
-            // The next draft may need code that the verdict speaks of.
+            // The next draft may need code that the verdict mentions.
             if let Some(failure) = rounds.past_failures().last() {
                 known = shown(job, &format!("{} {failure}", job.step.text), result).await?;
             }
@@ -192,7 +197,7 @@ async fn backed(job: Job<'_>, evidence: &Evidence, result: &str) -> Result<(Stri
     Ok((answer, known.pack.places()))
 }
 
-/// The check of a draft without the sentences that nothing backs: the share of it that is certain.
+/// Checks a draft from which unsupported sentences were removed: the share of certain sentences.
 fn checked(draft: &str) -> Checked {
     let sentences = grounding::sentences(draft);
     let unsure: Vec<&str> = sentences.iter().filter_map(|one| one.trim().strip_prefix(UNSURE)).map(str::trim).collect();
@@ -205,8 +210,8 @@ fn checked(draft: &str) -> Checked {
     Checked { backed, wrong, hopeless: false }
 }
 
-/// Places of the definitions that were found: those that the answer names, then those near which something stands that it names; if there are none,
-/// the lines shown that have it.
+/// The places of the definitions found that the answer names, and of those near other names in the
+/// answer; if there are none, the shown lines that contain such names.
 fn places(pack: &Pack, answer: &str) -> Vec<String> {
     let marks = words::marks(answer);
     let has_mark = |text: &str| marks.iter().any(|mark| grounding::has_known_marks(mark, &[text], ""));

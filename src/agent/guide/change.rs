@@ -28,7 +28,8 @@ const EMPTY: &str = "empty blank leer leere leeres vide vacío пустой";
 /// From this round on answers are sampled, because greedy decoding would repeat the refused answer.
 const DRAWN_FROM: usize = 2;
 
-/// Carries out an edit step: decides which files change as text, which as code, and which are new.
+/// Carries out an edit step: decides which files are changed as text, which as code, and which are
+/// created.
 pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let intended = Intended::of(job);
     if let Intended::Again(path) = &intended {
@@ -36,7 +37,7 @@ pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnE
     }
     let (pack, mut mentions) = super::pack(job, &job.step.text, Purpose::Change).await?;
     if matches!(intended, Intended::Change) && !mentions.new_paths.is_empty() {
-        // A file that does not exist cannot be changed, and is not created for that.
+        // A missing file cannot be changed, and is not created instead.
         if mentions.paths.is_empty() && mentions.symbols.is_empty() {
             let (path, known) = (&mentions.new_paths[0], job.index.paths()?);
             return Ok(Done::refused(&named::why_missing(path, &named::nearest(path, &known))));
@@ -84,13 +85,13 @@ pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnE
     Ok(all)
 }
 
-/// The effect of a step on files.
+/// The intended effect of a step on files.
 enum Intended {
     /// It changes or removes existing text or code.
     Change,
-    /// It makes the file that it names, from others perhaps.
+    /// It creates the file that it names, possibly from other files.
     NewFile,
-    /// It makes a file that exists already.
+    /// It creates a file that exists already.
     Again(String),
     Any,
 }
@@ -136,15 +137,16 @@ fn to_change<'p>(text: &str, paths: Vec<&'p String>) -> Vec<&'p String> {
     if named.is_empty() { paths } else { named }
 }
 
-/// Whether the step only creates the new file that it names. A new code file for a named symbol, and one with tests, which have to run, is a change of
-/// code instead.
+/// Whether the step only creates the new file that it names. A new code file for a named symbol,
+/// and one with tests, which have to run, count as changes of code.
 fn only_creates(mentions: &Mentions, pack: &Pack) -> bool {
     let path = &mentions.new_paths[0];
     let is_alone = mentions.symbols.is_empty() || pack.files.is_empty();
     !has_grammar(path) || is_alone && !testing::is_test(path)
 }
 
-/// The request for the prompt, with the part that this step does if there are several steps.
+/// The request as written in the prompt, with the part that this step carries out if there are
+/// several steps.
 pub fn task(job: Job<'_>) -> String {
     if job.of_several {
         format!("The developer asked: {}\nDo only this now: {}", job.scene.request, job.step.text)
@@ -156,23 +158,24 @@ pub fn task(job: Job<'_>) -> String {
 /// How an answer of the model is generated.
 pub struct Ask {
     pub form: Form,
-    /// Longest answer.
+    /// Maximum length of the answer, in tokens.
     pub tokens: usize,
-    /// Seed for sampling; without one decoding is greedy.
+    /// Seed for sampling; `None` for greedy decoding.
     pub seed: Option<usize>,
     pub phase: &'static str,
 }
 
-/// An answer of the model, which may lack its end.
+/// An answer of the model, which may be cut.
 #[derive(Debug)]
 pub struct Answer {
     pub text: String,
-    /// Why it is not whole, for the model.
+    /// The reason why it is not whole, as a message for the model.
     cut: Option<String>,
 }
 
 impl Answer {
-    /// The text, if it is whole: nothing else may be written to a file or run. The error says what the model has to do.
+    /// The whole text: nothing less may be written to a file or run. The error says what the model
+    /// has to do.
     pub fn whole(&self) -> Result<&str, String> {
         match &self.cut {
             None => Ok(&self.text),
@@ -180,13 +183,13 @@ impl Answer {
         }
     }
 
-    /// The lines that are whole, for an answer that only chooses.
+    /// The complete lines, for an answer that only makes a choice.
     pub fn whole_lines(&self) -> &str {
         if self.cut.is_none() { &self.text } else { whole::lines(&self.text) }
     }
 }
 
-/// Generates an answer to `messages` in its form.
+/// Generates an answer to `messages` in the form that `ask` gives.
 pub async fn ask(job: Job<'_>, messages: &[Message], ask: Ask) -> Result<Answer, TurnError> {
     let model = job.model().await?;
     let sampling = match ask.seed {
@@ -214,8 +217,9 @@ fn text_ask(has_fences: bool, tokens: usize, round: usize, phase: &'static str) 
     Ask { form, tokens, seed: (round >= DRAWN_FROM).then_some(round), phase }
 }
 
-/// Has the model answer until `take` accepts a whole answer, once in each of `forms`. What `take` finds wrong and says to do about it goes into the next
-/// prompt; the inner error is what was wrong last.
+/// Has the model answer until `take` accepts a whole answer, once in each of `forms`. The next
+/// prompt contains the problem that `take` found and its advice; the inner error is the last
+/// problem.
 pub async fn until_right<T>(
     job: Job<'_>,
     mut messages: Vec<Message>,
@@ -241,8 +245,9 @@ pub async fn until_right<T>(
     Ok(Err(trouble))
 }
 
-/// Has the model write the new file `path`; what a check finds goes back to it. Code that a check refuses is not written; the last whole attempt at
-/// any other text is, with a note about what is wrong, and an empty one only if the step asks for an empty file.
+/// Has the model write the new file `path`, with the findings of the checks in the next prompt.
+/// Refused code is not written. For any other text the last whole attempt is written with a note
+/// about its problem, but an empty one only if the step asks for an empty file.
 async fn create(job: Job<'_>, path: &str, pack: &Pack, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let before = job.text(path);
     let mut messages = opening(job, &job.model().await?, CREATE);

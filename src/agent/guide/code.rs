@@ -1,4 +1,5 @@
-//! Changes code in a few rounds: the model names the items to write, writes each, and gets what the checks find in the next prompt.
+//! Changes code in a few rounds: the model names the items to write, writes each, and gets the
+//! findings of the checks in the next prompt.
 
 mod checks;
 mod choice;
@@ -36,18 +37,19 @@ const NAME: &str = "First name the definitions to write.";
 /// Maximum number of characters of a check's findings in the next prompt.
 const TROUBLE_CHARS: usize = 900;
 
-/// A change of code that is to be written.
+/// A requested change of code.
 pub struct Order<'a> {
     pub pack: &'a Pack,
     pub mentions: &'a Mentions,
     /// The task for the model.
     pub task: String,
-    /// The command that has to pass after the change; without one, the tests that cover the change are run.
+    /// The command that must pass after the change; without one, the tests that cover the change
+    /// are run.
     pub command: Option<&'a str>,
 }
 
-/// Has the model write a change until the checks accept it, for a few rounds. The files are written before the project's checks run, and restored
-/// if no round succeeds.
+/// Has the model write a change until the checks accept it, for a few rounds. The files are written
+/// before the project's checks run, and restored if no round succeeds.
 pub async fn code(job: Job<'_>, order: Order<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let mut rounds = match Rounds::begin(job, order, evidence).await? {
         Ok(rounds) => rounds,
@@ -63,7 +65,7 @@ pub async fn code(job: Job<'_>, order: Order<'_>, evidence: &mut Evidence) -> Re
                 break;
             }
             Ok(Outcome::Asked(question)) => rounds.asked(&question),
-            // A change that no check has accepted does not stay.
+            // A change that no check has accepted must not stay.
             Err(error) if !matches!(error, TurnError::Cancelled) => {
                 rounds.files.restore(job, evidence).await?;
                 return Err(error);
@@ -78,33 +80,36 @@ pub async fn code(job: Job<'_>, order: Order<'_>, evidence: &mut Evidence) -> Re
 struct Rounds<'a> {
     job: Job<'a>,
     mentions: &'a Mentions,
-    /// The command that has to pass.
+    /// The command that must pass.
     command: Option<&'a str>,
     /// Maximum number of rounds.
     count: usize,
     files: Files,
     /// The definitions that the model may still name.
     choices: Choices,
-    /// Maximum number of items that it may name in the first round.
+    /// Maximum number of items that the model may name in the first round.
     items_max: usize,
     /// The mistake may be in a list or constant that the named definitions use.
     may_be_data: bool,
-    /// The prompt. What the model writes is not added to it: with its answer in the prompt a model
-    /// repeats it.
+    /// The prompt. The model's answers are not added to it, because a model repeats an answer that
+    /// is in the prompt.
     messages: Vec<Message>,
-    /// The items of the next round, if they are decided already.
+    /// The items of the next round, if they are already decided.
     next: Option<Given>,
-    /// The problem of the round before.
+    /// The problem of the previous round.
     trouble: String,
-    /// Reports of commands on the files before the change; `None` for a command that passed or could not be run.
+    /// The reports of commands run before the change; `None` for a command that passed or could not
+    /// be run.
     before: HashMap<String, Option<Report>>,
-    /// The round whose change the model was asked about; that change is kept if nothing better comes.
+    /// The round whose change the model was asked about; that change is kept if no better one
+    /// follows.
     doubted: Option<usize>,
-    /// The model is small: what it writes may do nothing.
+    /// The model is small, so its change may have no effect.
     is_weak: bool,
-    /// The programs by which a small model's change is tried.
+    /// The programs with which a small model's change is tried.
     programs: Programs,
-    /// The problem of a change that a call contradicts without showing what is right: a call of the request, or one that the model wrote.
+    /// The problem of a change that a call of the request or of the model contradicts without
+    /// showing the right result.
     contradiction: Option<String>,
 }
 
@@ -114,28 +119,29 @@ type Given = (Vec<Item>, bool);
 /// A whole draft of one round.
 struct Attempt {
     round: usize,
-    /// Other drafts of the round have not been judged yet.
+    /// Whether other drafts of the round are still to be judged.
     has_others: bool,
-    /// Neither another draft nor a round follows.
+    /// Whether neither another draft nor another round follows.
     is_last: bool,
     pieces: Vec<(Item, String)>,
 }
 
-/// How a draft, and with the best one its round, ends.
+/// The result of a draft; the result of the best draft is that of its round.
 enum Outcome {
     /// The change stays: what to say and note about it, and what else was changed.
     Accepted(Done),
     /// A check found something: the problem, for the model.
     Refused(String),
-    /// The same, and another round would not help: the problem, for the user.
+    /// Like `Refused`, but another round would not help: the problem, for the user.
     Final(String),
-    /// The change looks unfinished, and the next prompt asks this about it.
+    /// The change looks unfinished, and the next prompt asks this question about it.
     Asked(String),
 }
 
 impl<'a> Rounds<'a> {
-    /// Chooses the definitions that may change, runs the examples of the request on the code as it is, and opens the prompt. The inner error ends the
-    /// step: what it asks for is so already.
+    /// Chooses the definitions that may change, runs the examples of the request on the current
+    /// code, and writes the prompt. The inner error ends the step because the code already does
+    /// what it asks for.
     async fn begin(
         job: Job<'a>,
         order: Order<'a>,
@@ -153,7 +159,8 @@ impl<'a> Rounds<'a> {
         if let Some(wrong) = &tried {
             choice::narrow_to_executed(&mut choices, job, wrong, mentions, &files.asked).await?;
         }
-        // If small changes did not repair a mistake, a 1.5B model seldom does in a third round.
+        // If small changes did not repair a mistake, a 1.5B model seldom repairs it in a third
+        // round.
         let is_clear = tried.as_ref().is_some_and(|wrong| !wrong.is_vague);
         let is_weak = probe::tier(job.scene.toolkit, job.scene.host).await? < Tier::Acts;
         files.by_words = is_weak && !is_clear && order.command.is_none() && !kind::may_shorten(&files.asked.text);
@@ -183,19 +190,21 @@ impl<'a> Rounds<'a> {
         }))
     }
 
-    /// Whether another draft or a further round may replace the one that was refused.
+    /// Whether another draft or another round may replace the refused one.
     fn may_try_again(&self, attempt: &Attempt) -> bool {
         attempt.has_others || self.doubted.is_none_or(|at| attempt.round < at + 2 && !attempt.is_last)
     }
 
-    /// Merges what was written into the texts of the files, not yet on disk. `None` if it is to be tried.
+    /// Merges the written code into the texts of the files, not yet on disk. `None` if the change
+    /// should be tried.
     fn merge(&mut self, attempt: &Attempt) -> Option<Outcome> {
         let taken = self.files.take(self.job, &attempt.pieces, self.mentions);
-        // A model that comes back to a change that a call contradicts has no other.
+        // If the model returns to a contradicted change, it will find no other.
         if let (Err(Refusal { unchanged, .. }), Some(problem)) = (&taken, &self.contradiction)
             && !unchanged.is_empty()
         {
-            // Its own example may be what is wrong, so the code by which it stands is tried once more; a call of the request is right.
+            // The model's own example may be wrong, so code that it repeats is tried once more; a
+            // call of the request is never wrong.
             let is_original = attempt.pieces.iter().all(|(item, code)| self.files.is_unchanged(item, code));
             let stands_by_it = self.files.given.is_none() && !is_original;
             return (!stands_by_it).then(|| Outcome::Final(problem.clone()));
@@ -217,16 +226,16 @@ impl<'a> Rounds<'a> {
         Some(Outcome::Asked(question))
     }
 
-    /// The next items after an answer that could not be merged, or that has nothing new.
+    /// The next items after an answer that could not be merged or changes nothing.
     fn after_refusal(&mut self, pieces: &[(Item, String)], unchanged: &[Item]) -> Option<Given> {
         match unchanged {
-            // A definition that stays as it is may use a list that is wrong.
+            // The mistake may be in a list that the unchanged definition uses.
             [_, ..] if self.may_be_data && self.choices.narrow_to_data_of(pieces) => {
                 self.may_be_data = false;
                 self.choices.data_of(pieces).map(|item| (vec![item], true))
             }
             [item, ..] => choice::after_unchanged(item, &self.files, &mut self.choices),
-            // Code that does not parse or lacks a name is written again.
+            // Code that does not parse or lacks a name must be written again.
             [] if !pieces.is_empty() => Some((items_of(pieces), true)),
             [] => None,
         }
@@ -248,7 +257,7 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Notes what was wrong in a round and prepares the prompt of the next one.
+    /// Records the problem of a round and prepares the prompt of the next one.
     fn refused(&mut self, round: usize, problem: &str) {
         self.trouble = words::shorten(problem, TROUBLE_CHARS);
         tracing::debug!(round, trouble = self.trouble.as_str(), "not right yet");
@@ -259,7 +268,7 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// The accepted change, with what a check adds to it.
+    /// The accepted change, together with the results of a check.
     fn done(self, more: Done) -> Done {
         let mut done = Done { said: more.said, tried: more.tried, ..self.files.done(more.notes) };
         done.touched.extend(more.touched);
@@ -277,7 +286,7 @@ impl<'a> Rounds<'a> {
     }
 }
 
-/// The first prompt: the code, the task, and what the examples of the request give as it is.
+/// The first prompt: the code, the task, and the present results of the request's examples.
 fn prompt(job: Job<'_>, model: &Player, order: &Order<'_>, tried: Option<&Wrong>) -> Vec<Message> {
     let tried = tried.map(|wrong| format!("\nTried as it is now: {}", wrong.said)).unwrap_or_default();
     let mut messages = opening(job, model, WRITE);

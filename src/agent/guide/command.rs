@@ -1,4 +1,5 @@
-//! Runs a command of a step: the one it spells out, the project's own for tests and builds, else one line that the model writes.
+//! Runs a command of a step: the one that it spells out, the project's own for tests and builds, or
+//! else a line that the model writes.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -32,11 +33,11 @@ const LINE: &str = "start: /[a-zA-Z.\\/_][^\\n`]+/\n";
 /// Maximum number of the project's files that are listed in the prompt.
 const FILES_SHOWN: usize = 40;
 
-/// Commands of the shell itself, which are no programs in `PATH`.
+/// Commands built into the shell, which are not programs in `PATH`.
 const BUILT_INTO_SHELLS: &[&str] =
     &["cd", "echo", "export", "set", "source", ".", "type", "ulimit", "command", "for", "if", "while"];
 
-/// Runs the command that the step asks for; a note says so if none is found.
+/// Runs the command that the step asks for; a note says if none is found.
 pub async fn run(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let line = match spelled_out(job).map(Ok).or_else(|| tests_of_places(job)) {
         Some(Ok(line)) => Ok(Some(line)),
@@ -71,7 +72,8 @@ pub async fn run(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
     Ok(Done::default())
 }
 
-/// Another command for a step whose command `line` did not start: the project's own for tests, else one that the model writes once it has read why.
+/// Another command for a step whose command `line` did not start: the project's own command for
+/// tests, else one that the model writes after reading the reason.
 async fn another_way(job: Job<'_>, line: &str, why: &str) -> Result<Option<String>, TurnError> {
     let of_tests = kind::speaks_of_tests(&job.step.text);
     let of_project = || verify::checks_of(job).ready(job.root(), Task::Test).ok();
@@ -98,13 +100,15 @@ pub fn arguments(line: &str, limit: Option<Duration>) -> Map<String, Value> {
     [("command".to_owned(), json!(line))].into_iter().chain(limit).collect()
 }
 
-/// The command that the step quotes, or that the project's manifest has for its words (tests, builds).
+/// The command that the step quotes, or that the project's manifest defines for its words (tests,
+/// builds).
 fn spelled_out(job: Job<'_>) -> Option<String> {
     let of_project = || forms::project_command(&job.step.part, job.root());
     kind::quoted_command(&job.step.text).or_else(of_project)
 }
 
-/// The command for `run the tests in F`, where F are files and folders; the error says why there is none. `None` if the step asks for something else.
+/// The command for `run the tests in F`, where F are files and folders; the error says why there is
+/// none. `None` if the step asks for something else.
 fn tests_of_places(job: Job<'_>) -> Option<Result<String, String>> {
     static PLACE: LazyLock<Regex> = LazyLock::new(|| {
         let before = r"(?:\b(?:in|of|from|under|inside|at|for|and|the|test|file|files|folder|directory)\s+|,\s*)*";
@@ -146,7 +150,7 @@ fn tests_of_places(job: Job<'_>) -> Option<Result<String, String>> {
     }))
 }
 
-/// The command that worked for exactly this step before.
+/// The command that succeeded for exactly this step before.
 fn known(job: Job<'_>) -> Option<String> {
     let (stored, solution) = job.lesson.filter(|(_, solution)| solution.tool == Builtin::RunCommand.name())?;
     let line = solution.arguments.get("command")?.as_str()?.to_owned();
@@ -157,8 +161,9 @@ fn known(job: Job<'_>) -> Option<String> {
     Some(line)
 }
 
-/// Has the model write the command, not the one that `failed` to start, with the reason; `None` if it does not begin with a program. The inner error
-/// says why it is not whole.
+/// Has the model write the command, with the command that `failed` to start and the reason in the
+/// prompt; `None` if the answer does not begin with a program. The inner error says why the answer
+/// is incomplete.
 async fn by_the_model(job: Job<'_>, failed: Option<(&str, &str)>) -> Result<Result<Option<String>, String>, TurnError> {
     let scene = job.scene;
     let mut files = job.index.paths().unwrap_or_default();
@@ -184,7 +189,8 @@ async fn by_the_model(job: Job<'_>, failed: Option<(&str, &str)>) -> Result<Resu
     Ok(Ok(is_command(&line, scene.context.root.path()).then_some(line)))
 }
 
-/// Whether a line begins with an existing program, after variables like `A=1`; prose does not.
+/// Whether a line begins with an existing program, possibly after variables like `A=1`; prose does
+/// not.
 fn is_command(line: &str, root: &Path) -> bool {
     let is_set = |word: &&str| {
         word.split_once('=').is_some_and(|(name, _)| name.chars().all(|c| c.is_ascii_uppercase() || c == '_'))

@@ -1,4 +1,5 @@
-//! Copies the project to a temporary folder, to run checks on changes that are not written yet and on files as they were before.
+//! Copies the project to a temporary folder, to run checks on changes that are not written yet and
+//! on earlier versions of files.
 
 use std::time::Duration;
 
@@ -15,18 +16,18 @@ use crate::tools::{Context, Outcome, ToolCall};
 
 use super::{Job, command};
 
-/// Maximum number of files of a project that is copied, and of their bytes.
+/// Maximum number of files, and of their bytes, of a project that is copied.
 const FILES_MAX: usize = 20_000;
 const BYTES_MAX: u64 = 256 << 20;
 
-/// A copy of the project, removed when it is dropped.
+/// A copy of the project, which is removed on drop.
 pub struct Copy {
     _folder: TempDir,
     context: Context,
 }
 
 impl Copy {
-    /// `count` copies; `None` where the project is too large, or cannot be copied.
+    /// `count` copies; `None` if the project is too large or cannot be copied.
     pub async fn several(job: Job<'_>, count: usize) -> Result<Option<Vec<Copy>>, TurnError> {
         let context = job.scene.context.clone();
         let copies = move || (0..count).map(|_| Copy::of(&context)).collect();
@@ -50,10 +51,12 @@ impl Copy {
         self.context.root.path()
     }
 
-    /// Writes a file, or removes it if there is no text; returns whether that succeeded. Links that lead out of the copy are refused.
+    /// Writes a file, or removes it if `text` is `None`; returns whether that succeeded. Fails for
+    /// a path that leads out of the copy through a link.
     pub fn put(&self, path: &str, text: Option<&str>) -> bool {
         let Ok(file) = self.context.root.resolve(path, Access::Write) else { return false };
-        // Python reuses compiled code if the source has the same length and the same second of change.
+        // Python reuses compiled code if the source has the same length and was changed in the same
+        // second.
         if let Some(folder) = file.absolute().parent() {
             let _ = std::fs::remove_dir_all(folder.join("__pycache__"));
         }
@@ -81,7 +84,8 @@ impl Copy {
     }
 }
 
-/// The right to run a command on a copy that the user has consented to in the project; `None` if they want to be asked each time.
+/// The right to run on a copy a command that the user has consented to in the project; `None` if
+/// the user wants to be asked each time.
 pub fn right(job: Job<'_>, line: &str, limit: Duration) -> Option<Approved<ToolCall>> {
     let name = Builtin::RunCommand.name();
     let spec = job.scene.toolkit.catalog.get(name)?;
@@ -89,7 +93,8 @@ pub fn right(job: Job<'_>, line: &str, limit: Duration) -> Option<Approved<ToolC
     job.scene.host.policy().again_on_a_copy(call, spec)
 }
 
-/// The report of the command `line` on a copy with `files` as they were before the change; `None` if it passes, or cannot be run.
+/// The report of the command `line` on a copy with the `files` from before the change; `None` if it
+/// passes or cannot be run.
 pub async fn failing_before<'f>(
     job: Job<'_>,
     line: &str,

@@ -20,19 +20,19 @@ use super::passage::{self, Passage};
 use super::{Done, Job};
 
 const PROMPT: &str = include_str!("../prompts/entries.md");
-/// A sample request and its answer, which show the model the form.
+/// A sample request and its answer, which show the form to the model.
 const EXAMPLE: [&str; 2] = [
     "a.json:\n````\n{\n  \"name\": \"x\",\n  \"scripts\": {\n    \"test\": \"node a.js\"\n  },\n  \"files\": [\"a\"]\n}\n````\n\nRequest: rename the \
      package to y, add a lint script that runs eslint, publish b instead of a, make cli the only keyword, node 18 is the oldest that we run on, drop the test script",
     "name = \"y\"\nscripts > lint = \"eslint .\"\nfiles + \"b\"\nfiles - \"a\"\nkeywords = [\"cli\"]\nengines > node = \">=18\"\nscripts > test = remove",
 ];
-/// Stands between two keys of a path.
+/// Separates two keys of a path.
 const BELOW: &str = " > ";
 /// Maximum number of entries of a file in the grammar.
 const ENTRIES_MAX: usize = 200;
 /// Maximum number of entries that one step changes.
 const CHANGES_MAX: usize = 6;
-/// A key that may be new.
+/// The pattern of a new key.
 const KEY_PATTERN: &str = "[A-Za-z0-9_@./:*-]{1,60}";
 
 /// Changes the entries that `step` asks for; `None` if the file has no entries with keys.
@@ -71,10 +71,10 @@ pub async fn change(
         }
     };
     Ok(Some(match until_right(job, messages, forms, take).await? {
-        // An earlier step has made this change.
+        // An earlier step has already made this change.
         Ok((after, _)) if after == before => Done::default(),
         Ok((after, refused)) => {
-            // The model wanted more than the request asks for.
+            // The model wanted to change more than the request asks for.
             refused.iter().for_each(|why| job.scene.host.notice(why));
             job.replace(path, before, &after, evidence).await?
         }
@@ -117,7 +117,7 @@ fn refusal(change: &Change, entries: &[(Keys, Sort)], request: &str) -> Option<S
         Change::Remove(_) | Change::Drop(..) => !kind::asks_to_remove_or_replace(request),
         // `add X` gives no existing entry another value, unless it is named.
         Change::Set(..) if is_known => !names_key,
-        // A file that the request names is not a key.
+        // A file name in the request is not a key.
         Change::Set(..) => is_file_name(last) && grounding::is_backed(request, last),
         Change::Add(..) => false,
     };
@@ -144,7 +144,8 @@ fn refusal(change: &Change, entries: &[(Keys, Sort)], request: &str) -> Option<S
     (!is_asked).then(|| format!("The request says nothing of {about}, so it stays as it is."))
 }
 
-/// Whether the grammar lets an entry of these keys be new. A server that is asked for the grammar in words may answer with anything.
+/// Whether the grammar allows a new entry with these keys. A server that is only asked in words to
+/// follow the grammar may answer anything.
 fn can_be_new(keys: &Keys, entries: &[(Keys, Sort)]) -> bool {
     static_regex!(KEY = format!("^{KEY_PATTERN}$"));
     let Some((last, outer)) = keys.split_last() else { return false };
@@ -152,8 +153,9 @@ fn can_be_new(keys: &Keys, entries: &[(Keys, Sort)]) -> bool {
     KEY.is_match(last) && (outer.is_empty() || is_there || outer.len() == 1 && KEY.is_match(&outer[0]))
 }
 
-/// The grammar of an answer: only existing entries can be changed or removed, and new ones can be added. Each key is a token of its own: as one
-/// token with the keys around it, `a > b` would rule out every other `a > …`, because the longest token that may still follow is taken.
+/// The grammar of an answer: existing entries can be changed or removed, and new ones can be added.
+/// Each key is a separate token: a single token `a > b` would exclude every other `a > …`, because
+/// the lexer takes the longest possible token.
 fn grammar(entries: &[(Keys, Sort)]) -> String {
     let quoted = |text: &str| Value::String(text.to_owned()).to_string();
     let below = quoted(BELOW);
@@ -186,7 +188,7 @@ fn grammar(entries: &[(Keys, Sort)]) -> String {
     )
 }
 
-/// Parses the changes of an answer, up to the first that is none.
+/// Parses the changes of an answer, up to the first invalid one.
 fn read(answer: &str) -> Vec<Change> {
     let mut found = Vec::new();
     let mut rest = answer;
@@ -244,7 +246,7 @@ mod tests {
         let entries = [(keys("keywords"), Sort::List)];
         let is_refused = |change: Change| refusal(&change, &entries, asked).is_some();
         assert!(!is_refused(set("project > requires-python", ">=3.11")));
-        // A server that is not held to the grammar may write anything.
+        // A server that does not enforce the grammar may write anything.
         assert!(is_refused(set("change: new \"raise requires-python\"", "3.11")));
         assert!(is_refused(set("a > b > requires-python", "3.11")));
         assert!(!is_refused(Change::Remove(keys("devDependencies > aud"))));

@@ -1,8 +1,9 @@
-//! Checks whether a change that no example and no test covers makes a difference: the model writes a call for the request, and code compares its
-//! results before and after the change.
+//! Checks whether a change that no example and no test covers makes a difference: the model writes
+//! a call for the request, and code compares its results before and after the change.
 //!
-//! A small model writes a changed function that does what the old one did, or that fails, as often as a right one. Its idea of
-//! the right result is no better than its change; but it does find the call that the request is about.
+//! A small model's changed function behaves like the old one, or fails, as often as it is right.
+//! The model predicts the right result no better, but it does find the call that the request is
+//! about.
 
 use crate::agent::budget::Guided;
 use crate::agent::evidence::{Check, Evidence};
@@ -21,9 +22,9 @@ use super::files::Files;
 use super::refusal::TRIED;
 use super::{Job, command, reply};
 
-/// Maximum number of lines before the last print, imports among them.
+/// Maximum number of lines before the last print, including imports.
 const LINES_MAX: usize = 8;
-/// Characters that the user is shown of a call, and of what it gives.
+/// Maximum number of characters shown to the user of a call, and of its result.
 const CALL_CHARS: usize = 160;
 const SAID_CHARS: usize = 100;
 
@@ -33,7 +34,7 @@ struct Target {
     path: String,
     name: String,
     is_new: bool,
-    /// It can be called only through what the module exports.
+    /// Whether it can be called only through an export of the module.
     is_private: bool,
 }
 
@@ -41,27 +42,30 @@ struct Target {
 pub enum Shown {
     /// Nothing can be tried, or the function is new and no program of the model ran.
     Nothing,
-    /// A call does something else than before: for the user, the call and what it gives.
+    /// The result of a call differs from before: the call and its result, for the user.
     Difference(String),
-    /// With every call that the model wrote, the function fails or gives what it gave before: for the model, the last one.
+    /// For every call that the model wrote, the function fails or returns the old result: the last
+    /// call, for the model.
     Objection(String),
-    /// A call gives something else than the model stated beside it: for the model and the user.
+    /// The result of a call differs from the one that the model stated: for the model and the user.
     Contradiction(String),
     /// The function is not new, and no program of the model ran.
     Unseen,
 }
 
-/// The programs that the model wrote to try a change, by their draw; `None` for one that cannot be run. Each round is tried with the same ones.
+/// The programs that the model wrote to try a change, by draw; `None` for one that cannot be run.
+/// Every round uses the same programs.
 #[derive(Default)]
 pub struct Programs {
     /// The function that they call.
     target: Option<Target>,
     drawn: Vec<Option<String>>,
-    /// The fault of the last one itself, for the next draw; empty if it has none.
+    /// The mistake in the last program itself, for the next draw; empty if there is none.
     fault: String,
 }
 
-/// Has the model write calls and compares their results before and after the change. `opening` is the prompt with the code and the request.
+/// Has the model write calls and compares their results before and after the change. `opening` is
+/// the prompt with the code and the request.
 pub async fn shown(
     job: Job<'_>,
     files: &Files,
@@ -111,7 +115,7 @@ pub async fn shown(
     })
 }
 
-/// Says which result a program states beside the one that it gives; `None` if they do not differ.
+/// Compares the result that a program states with the printed one; `None` if they agree.
 fn contradiction(code: &str, now: Option<&Gave>) -> Option<String> {
     let Some(Gave::Printed(lines)) = now else { return None };
     let stated::Contradiction { code, stated, printed } = stated::contradicted(code, lines)?;
@@ -119,7 +123,7 @@ fn contradiction(code: &str, now: Option<&Gave>) -> Option<String> {
     Some(format!("`{program}` gives {printed}, but the model's own example expects {stated}"))
 }
 
-/// The output of a program now and `before`, as the user reads it.
+/// The output of a program now and `before`, in the form shown to the user.
 fn told(program: &str, before: Option<Gave>, now: Option<Gave>) -> String {
     let short = |gave: &Gave| words::shorten(&gave.said(), SAID_CHARS);
     let now = match now {
@@ -138,11 +142,11 @@ fn told(program: &str, before: Option<Gave>, now: Option<Gave>) -> String {
 /// The verdict of one program on a change.
 #[derive(Debug, PartialEq)]
 enum View {
-    /// It gives something else than before.
+    /// The output differs from before.
     Differs,
-    /// Why the change looks wrong.
+    /// The reason why the change looks wrong.
     Objects(String),
-    /// The program may be wrong itself.
+    /// The program itself may be wrong.
     Unclear,
 }
 
@@ -166,8 +170,9 @@ fn view(is_new: bool, before: Option<&Gave>, now: Option<&Gave>, request: &str) 
     }
 }
 
-/// The function whose change is tried: the last one that was changed. `None` if an example of the request shows its effect, the request is about
-/// words, or the file cannot be loaded without running a program.
+/// The function whose change is tried: the last one that was changed. `None` if an example of the
+/// request shows its effect, if the request is about wording, or if the file cannot be loaded
+/// without running a program.
 fn target(job: Job<'_>, files: &Files) -> Option<Target> {
     let is_new = |name: &str| !files.had(name);
     let has_examples = files.given.is_some()
@@ -201,15 +206,15 @@ fn target(job: Job<'_>, files: &Files) -> Option<Target> {
     testing::is_module(&last.path, text, is_imported(&last.path)).then_some(last)
 }
 
-/// Whether a program outside of the module cannot name this definition.
+/// Whether code outside the module cannot name this definition.
 fn is_private(path: &str, text: &str, one: &Span) -> bool {
     let outer = one.container.first().unwrap_or(&one.name);
     let is_exported = |line: &str| line.contains("export") && grounding::is_backed(line, outer);
     one.name.starts_with('_') || !path.ends_with(".py") && !text.lines().any(is_exported)
 }
 
-/// A program of the model that calls the function and prints what that gives; the inner error says why it is not run. `fault` is what was wrong
-/// with an earlier one.
+/// A program written by the model that calls the function and prints the result; the inner error
+/// says why it is not run. `fault` is the mistake in an earlier program.
 async fn written(
     job: Job<'_>,
     opening: &[Message],
@@ -230,7 +235,8 @@ async fn written(
     );
     let mut messages = opening.to_vec();
     let Some(last) = messages.last_mut() else { return Ok(Err(String::new())) };
-    // The code and the request stay the same, so they need not be read again.
+    // The beginning with the code and the request stays the same, so it need not be processed
+    // again.
     last.content.truncate(last.content.rfind("\n\n").unwrap_or(last.content.len()));
     last.content.push_str(&format!("\n\n{order}"));
     if *is_private {
@@ -239,8 +245,8 @@ async fn written(
     if !fault.is_empty() {
         last.content.push_str(&format!(" A first program was wrong: {fault}"));
     }
-    // Without a form a small model writes the change itself. The names of the module are there; a model that may not import them writes
-    // nonsense.
+    // Without a grammar a small model writes the change itself. The names of the module are already
+    // in scope, but a model that may not import them writes nonsense.
     let call = print.replace('.', "\\.");
     let grammar = format!(
         "start: \"```{fence}\\n\" (IMPORT | LINE){{0,{LINES_MAX}}} PRINT \"```\"\n\

@@ -1,4 +1,5 @@
-//! Makes changes that a request spells out, without a model: replaced values, texts and names, removals, exports.
+//! Makes changes that a request spells out, without a model: replacements of values, texts and
+//! names, removals, exports.
 
 mod rewrite;
 
@@ -26,15 +27,15 @@ const LEFT_MAX: usize = 6;
 /// Files that contain the version of a project.
 const MANIFESTS: &[&str] = &["Cargo.toml", "package.json", "pyproject.toml"];
 
-/// The result of a change that a step may spell out.
+/// The result of trying to make a change that a step spells out.
 pub enum Change {
     Made(Done),
-    /// The step spells it out, and the project does not answer to it.
+    /// The step spells it out, but it does not fit the project.
     Refused {
         why: String,
         is_certain: bool,
     },
-    /// It spells out none.
+    /// The step spells out no change.
     Unsaid,
 }
 
@@ -51,7 +52,7 @@ pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Change, Tur
     let wanted = Wanted::of(job, &places);
     let mut mentions = mentions::of(&job.step.text, job.index)?;
     if mentions.paths.is_empty() && mentions.symbols.is_empty() {
-        // A step that names nothing is about the files that the request names.
+        // A step without names is about the files that the request names.
         mentions.paths = mentions::of(job.scene.request, job.index)?.paths;
     }
     if !places.files.is_empty() {
@@ -75,12 +76,12 @@ pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Change, Tur
             Change::Made(Done { said, ..Done::default() })
         }
         Ok(_) => Change::Made(Done::default()),
-        // Somebody else has changed a file meanwhile.
+        // Somebody else has changed a file in the meantime.
         Err(why) => Change::Refused { why, is_certain: true },
     })
 }
 
-/// The edits that the step spells out for the files as they are.
+/// The edits of the current files that the step spells out.
 fn worked_out(
     job: Job<'_>,
     places: &Places,
@@ -103,7 +104,8 @@ fn worked_out(
     Ok(rewrites.into_iter().map(edit).collect())
 }
 
-/// The edits of the named files: one for each file that is said to be the place of the change, or for the only one that has the old value.
+/// The edits of the named files: one for each file that is named as the place of the change, or one
+/// for the only file that contains the old value.
 fn settled(job: Job<'_>, places: &Places, wanted: &Wanted<'_>) -> Result<Vec<FileEdit>, Unsettled> {
     let (mut edits, mut refusals, mut is_certain) = (Vec::new(), Vec::new(), true);
     for path in &places.files {
@@ -113,7 +115,7 @@ fn settled(job: Job<'_>, places: &Places, wanted: &Wanted<'_>) -> Result<Vec<Fil
             Ok(edit) => edits.push(edit),
             Err(Unsettled::Unsaid) => {}
             Err(Unsettled::Several(why)) => {
-                // A model may pick the right one of several lines of code.
+                // A model may pick the right one among several lines of code.
                 is_certain &= !has_grammar(path);
                 refusals.push(format!("{path}: {why}"));
             }
@@ -133,7 +135,8 @@ fn settled(job: Job<'_>, places: &Places, wanted: &Wanted<'_>) -> Result<Vec<Fil
     }
 }
 
-/// The edit in the files that define what the step names, or in the only file that has the old value.
+/// The edit in the files that define the symbols named in the step, or in the only file that
+/// contains the old value.
 fn found(job: Job<'_>, mentions: &Mentions, wanted: &Wanted<'_>) -> Option<Vec<FileEdit>> {
     let mut places = places(job, mentions, wanted);
     let mut seen = HashSet::new();
@@ -196,7 +199,7 @@ fn places(job: Job<'_>, mentions: &Mentions, wanted: &Wanted<'_>) -> Vec<String>
     }
     match (mentions.paths.is_empty(), &wanted.substitution) {
         (false, _) => mentions.paths.clone(),
-        // All code is searched, and exactly one file has to have the old value.
+        // All code is searched, and exactly one file must contain the old value.
         (true, Some(one)) if !one.is_quoted => {
             paths_meant(job, mentions).into_iter().filter(|path| has_grammar(path)).collect()
         }
@@ -222,7 +225,7 @@ fn replacement(
     Ok(FileEdit::passage(path, before, &edit.old, &new))
 }
 
-/// Where the removed names are still used, a line for each name; empty if they are not.
+/// The remaining uses of the removed names, one line per name; empty if there are none.
 fn what_is_left(job: Job<'_>, names: &[String]) -> String {
     let mut said = String::new();
     for name in names {
@@ -234,7 +237,8 @@ fn what_is_left(job: Job<'_>, names: &[String]) -> String {
     said
 }
 
-/// Lines that still have a name, as `path:line`, and files outside the index that have it, together at most `LEFT_MAX`.
+/// Lines that still contain a name, as `path:line`, and files outside the index that contain it, at
+/// most `LEFT_MAX` together.
 fn still_named(job: Job<'_>, name: &str) -> Vec<String> {
     let mut found = Vec::new();
     let indexed = job.index.paths().unwrap_or_default();
@@ -254,7 +258,8 @@ fn still_named(job: Job<'_>, name: &str) -> Vec<String> {
     found
 }
 
-/// The files that define the named symbols. If only declarations do, as for a field that a constructor sets, the code files that have the name.
+/// The files that define the named symbols. If these are only declarations, as for a field that a
+/// constructor sets, the code files that contain the name.
 fn where_defined(job: Job<'_>, mentions: &Mentions) -> Vec<String> {
     let nodes = mentions.symbols.iter().flat_map(|symbol| &symbol.nodes).map(|node| node.path.clone());
     let (declared, defined): (Vec<String>, Vec<String>) = nodes.partition(|path| is_declaration(path));
@@ -270,7 +275,7 @@ fn where_defined(job: Job<'_>, mentions: &Mentions) -> Vec<String> {
     all
 }
 
-/// `new` with the comparison sign of `old`: `>= 3.1` becomes `>= 3.2` if 3.2 is asked for.
+/// `new` with the comparison sign of `old`: `>= 3.1` becomes `>= 3.2` if 3.2 is requested.
 fn with_comparison(old: &str, new: &str) -> String {
     let same = |(a, b): &(char, char)| a == b;
     let begin: usize = old.chars().zip(new.chars()).take_while(same).map(|(letter, _)| letter.len_utf8()).sum();

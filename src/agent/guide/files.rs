@@ -1,4 +1,5 @@
-//! Holds the files of a code change as they were, as they are to be and as last written.
+//! Holds the files of a code change in three versions: before the change, after it, and as last
+//! written.
 
 mod doubts;
 mod merge;
@@ -22,15 +23,15 @@ use super::{Done, Job, Stretch, new_test};
 
 /// The files of a code change.
 pub struct Files {
-    /// The code files that the model is shown.
+    /// The code files shown to the model.
     shown: Vec<Shown>,
     /// Paths of files that may be created.
     new: Vec<String>,
     /// Names of definitions that the request asks for and that do not exist yet.
     pub new_names: Vec<String>,
-    /// Names that the step asks for: the written code has to have them.
+    /// Names that the step asks for: the written code must contain them.
     asked_for: Vec<String>,
-    /// New names of the request that a step about documentation has to name.
+    /// New names in the request that a step about documentation must mention.
     to_describe: Vec<String>,
     /// The request and the step.
     pub asked: Asked,
@@ -38,34 +39,37 @@ pub struct Files {
     pub told: Asked,
     /// The request asks to remove something.
     may_remove: bool,
-    /// Nothing but tests is asked for.
+    /// Whether the request asks only for tests.
     pub only_tests: bool,
-    /// Existing lines change only if the request speaks of that, because no failing check shows what is right.
+    /// Existing lines may change only if the request mentions them, because no failing check shows
+    /// the right code.
     pub by_words: bool,
-    /// The results of the request's calls before the change, a line each, which must differ after it; `None` until they were run.
+    /// The results of the request's calls before the change, one per line, which the change must
+    /// alter; `None` until the calls were run.
     pub given: Option<Vec<String>>,
-    /// The examples of the request gave what they should before the change: they show nothing about it.
+    /// The examples of the request already passed before the change, so they prove nothing about
+    /// it.
     pub held_before: bool,
-    /// Files that have to export what is new.
+    /// Files that must export the new definitions.
     exporting: Vec<String>,
     /// The runner of a new test file in JavaScript or TypeScript.
     style: Option<Style>,
-    /// Names under test, each with its file.
+    /// Tested names, each with its file.
     tested: Vec<(String, String)>,
     /// Texts by path before the change.
     before: BTreeMap<String, String>,
     /// Texts of the changed files.
     after: BTreeMap<String, String>,
-    /// An earlier change that is made if there is no better one.
+    /// An earlier change that is made if no better one follows.
     aside: Option<(BTreeMap<String, String>, Vec<Stretch>)>,
-    /// Texts as they were last written to disk.
+    /// Texts as last written to disk.
     written: BTreeMap<String, String>,
-    /// Puts the files back unless the change is accepted.
+    /// Restores the files unless the change is accepted.
     trial: Trial,
     touched: Vec<Stretch>,
 }
 
-/// A change as it was at some time, whatever was written to disk.
+/// A saved state of the change, independent of the files on disk.
 #[derive(Clone)]
 pub struct Version {
     after: BTreeMap<String, String>,
@@ -73,11 +77,11 @@ pub struct Version {
     touched: Vec<Stretch>,
 }
 
-/// Why an answer of the model is refused.
+/// The reason why an answer of the model is refused.
 pub struct Refusal {
     /// For the model.
     pub message: String,
-    /// Items that it wrote as they already are.
+    /// Items that the model wrote without any difference.
     pub unchanged: Vec<Item>,
 }
 
@@ -88,7 +92,8 @@ impl From<String> for Refusal {
 }
 
 impl Files {
-    /// Collects the files that a code change may touch: those of the pack, those that have to export, and new ones.
+    /// Collects the files that a code change may touch: those of the pack, those that must export
+    /// new definitions, and new files.
     pub fn of(job: Job<'_>, pack: &Pack, mentions: &Mentions) -> Files {
         let asked = Asked::of(format!("{} {}", job.scene.request, job.step.text));
         let told = if job.of_several { Asked::of(&job.step.text) } else { asked.clone() };
@@ -151,7 +156,8 @@ impl Files {
         if self.only_tests { choices.of_tests(self.tested.last()) } else { choices }
     }
 
-    /// The import lines of the new test file `path`; `None` if the runner or the code under test is not known.
+    /// The import lines of the new test file `path`; `None` if the runner or the tested code is
+    /// unknown.
     pub fn head_of_tests(&self, path: &str) -> Option<String> {
         let style = self.style.filter(|_| testing::is_test(path))?;
         let subjects = self.tested.iter().filter_map(|(name, path)| {
@@ -161,7 +167,7 @@ impl Files {
         new_test::head(path, style, &subjects.collect::<Vec<_>>())
     }
 
-    /// A sample test for the prompt; `None` if the runner is not known.
+    /// A sample test for the prompt; `None` if the runner is unknown.
     pub fn form_of_tests(&self) -> Option<&'static str> {
         self.style.map(new_test::form)
     }
@@ -180,13 +186,13 @@ impl Files {
         }
     }
 
-    /// Whether the model was shown all of these lines.
+    /// Whether all of these lines were shown to the model.
     pub fn is_shown(&self, path: &str, lines: (usize, usize)) -> bool {
         let file = self.shown.iter().find(|file| file.path == path);
         file.is_some_and(|file| file.lines.iter().any(|(from, to)| *from <= lines.0 && lines.1 <= *to))
     }
 
-    /// The texts of a file before the change and now.
+    /// The texts of a file, before the change and now.
     pub fn versions(&self, path: &str) -> impl Iterator<Item = &str> {
         [self.before.get(path), self.after.get(path)].into_iter().flatten().map(String::as_str)
     }
@@ -211,7 +217,7 @@ impl Files {
         self.after.iter().map(|(path, text)| (path.as_str(), text.as_str()))
     }
 
-    /// The changed files with their text before the change; `None` for new files.
+    /// The changed files with their texts before the change; `None` for new files.
     pub fn as_they_were(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         self.after.keys().map(|path| (path.as_str(), self.before.get(path).map(String::as_str)))
     }
@@ -224,14 +230,14 @@ impl Files {
         names
     }
 
-    /// The text of a file as this change last read or wrote it; `None` if there was no file.
+    /// The text of a file when this change last read or wrote it; `None` if there was no file.
     fn known(&self, path: &str) -> Option<&str> {
         self.written.get(path).or(self.before.get(path)).map(String::as_str)
     }
 
-    /// Writes the changed files, all of them or none; what another draft has written elsewhere is
-    /// taken back. If it ends early, returns notes for the user: a file has changed meanwhile, or
-    /// (without a note) a call was refused or failed.
+    /// Writes either all changed files or none, and reverts files that only another draft has
+    /// written. If it stops early, returns notes for the user: a file was changed in the meantime,
+    /// or (without a note) a call was refused or failed.
     pub async fn write(&mut self, job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Vec<String>>, TurnError> {
         let new = self.after.iter().filter(|(path, text)| job.text(path).as_ref() != Some(*text));
         let new: Vec<(String, String)> = new.map(|(path, text)| (path.clone(), text.clone())).collect();
@@ -251,8 +257,8 @@ impl Files {
         Ok(None)
     }
 
-    /// The edit that puts a file back, which has the text `written` now; `None` if that is its text
-    /// from before.
+    /// The edit that restores a file whose present text is `written`; `None` if that is already the
+    /// text before the change.
     fn back(&self, path: &str, written: &str) -> Option<FileEdit> {
         match self.before.get(path) {
             Some(before) => (before != written).then(|| FileEdit::text(path, Some(written), before)),
@@ -260,18 +266,18 @@ impl Files {
         }
     }
 
-    /// The change as it is now.
+    /// The present state of the change.
     pub fn version(&self) -> Version {
         Version { after: self.after.clone(), aside: self.aside.clone(), touched: self.touched.clone() }
     }
 
-    /// Makes the change what it was, not yet on disk.
+    /// Restores a saved state of the change, not yet on disk.
     pub fn go_back(&mut self, version: &Version) {
         let Version { after, aside, touched } = version.clone();
         (self.after, self.aside, self.touched) = (after, aside, touched);
     }
 
-    /// Sets the change so far aside as a fallback and begins a new one.
+    /// Sets the present change aside as a fallback and begins a new one.
     pub fn set_aside(&mut self) {
         self.aside = Some((std::mem::take(&mut self.after), std::mem::take(&mut self.touched)));
     }
@@ -288,8 +294,8 @@ impl Files {
         !self.written.is_empty()
     }
 
-    /// Restores every file that was written; new files are deleted. If somebody else has changed one meanwhile, that one is left. Returns false if
-    /// the user said no, or writing failed.
+    /// Restores every file that was written and deletes new ones. A file that somebody else changed
+    /// in the meantime is left alone. Returns false if the user refused or writing failed.
     pub async fn restore(&mut self, job: Job<'_>, evidence: &mut Evidence) -> Result<bool, TurnError> {
         let mut written = std::mem::take(&mut self.written);
         let made = loop {
@@ -305,7 +311,7 @@ impl Files {
         Ok(made == Made::All)
     }
 
-    /// The change as it is now written stays.
+    /// Keeps the change as it was written.
     pub fn done(self, notes: Vec<String>) -> Done {
         self.trial.accept();
         Done { touched: self.touched, notes, ..Done::default() }
@@ -317,7 +323,8 @@ fn defines(path: &str, text: &str, name: &str) -> bool {
     crate::index::parts::definitions(path, text).iter().any(|span| span.name == name && span.container.is_empty())
 }
 
-/// The files that have to export what is new, if the request asks for it: those it names, the first one shown, and the root of a crate.
+/// The files that must export new definitions, if the request asks for an export: those that it
+/// names, the first one shown, and the root of a crate.
 fn exporting(job: Job<'_>, mentions: &Mentions, shown: &[Shown]) -> Vec<String> {
     if !edit::export::is_asked(job.scene.request) {
         return Vec::new();

@@ -1,4 +1,5 @@
-//! Builds the grammars for code: each begins with the head of a definition, so that a small model writes that definition and nothing else.
+//! Builds the grammars for code. Each begins with the head of a definition, so that a small model
+//! writes only that definition.
 
 use crate::edit::testing;
 use serde_json::Value;
@@ -9,15 +10,16 @@ use crate::index::parts::{Sort, Span};
 
 use super::items::{Item, What};
 
-/// Fewest lines of a docstring that may be left out; a model rewrites a shorter one without loss.
+/// Minimum length, in lines, of a docstring that may be left out; a model rewrites a shorter one
+/// without loss.
 const DOCSTRING_LINES_MIN: usize = 4;
 
 /// The form of the lines below the head of a definition.
 #[derive(Clone, Copy, Default)]
 pub struct Body {
-    /// A docstring that is long already may be written again.
+    /// Whether the docstring, which is already long, may be written again.
     pub has_docstring: bool,
-    /// No line is a comment: a model that has put one in place of the code has to write the code.
+    /// Comments are not allowed: a model that wrote a comment in place of code must write the code.
     pub without_comments: bool,
 }
 
@@ -72,7 +74,7 @@ const LINE: &str = "([^`\\n]|`[^`\\n]|``[^`\\n])*`{0,2}";
 /// Like [`LINE`], but not beginning with three quotation marks.
 const NO_DOCSTRING: &str = "[ \\t]*([^\"' \\t`\\n][^`\\n]*|\"[^\"`\\n][^`\\n]*|\"\"([^\"`\\n][^`\\n]*)?|'[^'`\\n][^`\\n]*|''([^'`\\n][^`\\n]*)?)?";
 
-/// Like [`LINE`], but no comment of Python, and none of other languages.
+/// Like [`LINE`], but without comments: first of Python, then of other languages.
 const NO_HASH: &str = "[ \\t]*([^# \\t`\\n]([^`\\n]|`[^`\\n]|``[^`\\n])*`{0,2})?";
 const NO_SLASH: &str = "[ \\t]*([^\\/ \\t`\\n]([^`\\n]|`[^`\\n]|``[^`\\n])*`{0,2})?";
 
@@ -120,7 +122,7 @@ fn is_inner_test(item: &Item) -> bool {
     item.is_new_test() && language_of(&item.path) == "rust" && item.name.contains('.')
 }
 
-/// How a new definition of a file with this text may begin, as a regular expression.
+/// The possible beginnings of a new definition in a file with this text, as a regular expression.
 fn new_head(item: &Item, text: &str) -> String {
     let (container, name) = match item.name.rsplit_once('.') {
         Some((container, name)) => (Some(container), name),

@@ -1,6 +1,8 @@
-//! Lists what a code change may consist of: the model names the definitions to change and to add, then writes each by itself.
+//! Lists the items of a code change: the model names the definitions to change and to add, then
+//! writes each separately.
 //!
-//! A 1.5B model that may write anything repeats what it was shown; one that has to begin with the head of a definition writes that definition.
+//! A 1.5B model that may write anything repeats the code that it was shown; if it must begin with
+//! the head of a definition, it writes that definition.
 
 mod listing;
 mod notation;
@@ -18,9 +20,9 @@ use crate::language::Asked;
 use super::files::Files;
 use super::passage;
 
-/// The module of a Rust file that has its tests.
+/// The test module of a Rust file.
 const RUST_TESTS: &str = "tests";
-/// Words that hint at changes beside what is named.
+/// Words that hint at changes other than the named ones.
 const MORE: &str = "too also use uses using call calls instead everywhere auch aussi también";
 
 /// One part of a change.
@@ -50,7 +52,7 @@ pub enum What {
 }
 
 impl Item {
-    /// Where its code goes: in place of the definition, or into the container in its name.
+    /// The place of its code: instead of the definition, or inside the container given by its name.
     pub fn hints(&self) -> Hints {
         match &self.what {
             What::Change(span) => {
@@ -80,11 +82,12 @@ pub struct Choices {
     /// Definitions and statements of the existing files.
     old: Vec<Item>,
     may_remove: bool,
-    /// The prefix that new names must have, as tests need in some languages; empty if any name is allowed.
+    /// The prefix that new names must have, as tests do in some languages; empty if any name is
+    /// allowed.
     prefix: String,
     /// Whether new definitions may be named.
     may_add: bool,
-    /// The class that a new test is a member of.
+    /// The class to which a new test is added.
     test_class: Option<String>,
 }
 
@@ -96,8 +99,8 @@ impl Choices {
         Choices { paths, new: new.to_vec(), old, may_remove, prefix: String::new(), may_add: true, test_class: None }
     }
 
-    /// Restricts the choice to new tests: in the new test file if there is to be one, else in the test file, else in the file of `subject`, the name
-    /// under test and its file.
+    /// Restricts the choice to new tests: in the new test file if one is to be created, else in the
+    /// test file, else in the file of `subject`, the tested name with its file.
     pub fn of_tests(mut self, subject: Option<&(String, String)>) -> Choices {
         self.test_class = self.class_of_tests();
         self.old.clear();
@@ -131,7 +134,8 @@ impl Choices {
         classes?.last().map(|class| (*class).to_owned())
     }
 
-    /// Restricts the choice to existing definitions: asked to repair one, a 1.5B model would add a copy of it instead.
+    /// Restricts the choice to existing definitions: when asked to repair one, a 1.5B model would
+    /// otherwise add a copy.
     pub fn of_what_is_there(&mut self) {
         self.may_add = self.old.is_empty();
     }
@@ -151,7 +155,7 @@ impl Choices {
         }
     }
 
-    /// Removes `__all__` from the choice, because code updates lists of exports.
+    /// Removes `__all__` from the choice, because lists of exports are updated by code.
     pub fn without_exports(&mut self) {
         self.old.retain(|item| item.name != "__all__");
     }
@@ -161,14 +165,14 @@ impl Choices {
         self.only_in(|path| !testing::is_test(path));
     }
 
-    /// Removes functions that the request does not name; for requests that add a definition.
+    /// Removes functions that the request does not name, for requests that add a definition.
     pub fn beside_new(&mut self, mentions: &Mentions) {
         let named: Vec<&str> =
             mentions.symbols.iter().chain(&mentions.likely).map(|symbol| last_part(&symbol.name)).collect();
         self.old.retain(|item| !is_function(item) || named.contains(&last_part(&item.name)));
     }
 
-    /// Removes functions that a failing example does not run, if it runs any.
+    /// Removes functions that a failing example does not execute, if it executes any of them.
     pub fn of_executed(&mut self, executed: &Executed) {
         let has_run = |item: &Item| match &item.what {
             What::Change(span) => executed.has_run(&item.path, span.lines),
@@ -183,7 +187,7 @@ impl Choices {
         self.old.contains(item)
     }
 
-    /// A function that `item` calls, of those that can still be chosen.
+    /// A function that `item` calls and that can still be chosen.
     pub fn called_by(&self, item: &Item, files: &Files) -> Option<Item> {
         let What::Change(span) = &item.what else { return None };
         let body = files.code_of(item);
@@ -220,13 +224,14 @@ impl Choices {
         has_data
     }
 
-    /// The one constant or list that all written pieces use; `None` if there are none or several.
+    /// The only constant or list that all written pieces use; `None` if there are none or several.
     pub fn data_of(&self, pieces: &[(Item, String)]) -> Option<Item> {
         let mut all = self.old.iter().filter(|item| is_data(item) && users(item, pieces) == pieces.len());
         all.next().filter(|_| all.next().is_none() && !pieces.is_empty()).cloned()
     }
 
-    /// The statement or one-line value to remove: the one that clearly shares most words with the request.
+    /// The statement or one-line value to remove: the one that clearly shares the most words with
+    /// the request.
     pub fn that_goes(&self, files: &Files) -> Option<Item> {
         let is_data = |item: &&Item| match &item.what {
             What::Statement(_) => true,
@@ -239,8 +244,9 @@ impl Choices {
         Some(Item { what: What::Remove(removed(&item.what)), ..item.clone() })
     }
 
-    /// The items that the request names itself: the new names, or the one existing function if nothing new is asked for. The flag says whether
-    /// these may be all. `None` if the model has to choose.
+    /// The items that the request names itself: the new names or, if nothing new is requested, the
+    /// only named function. The flag says whether these may be all. `None` if the model has to
+    /// choose.
     pub fn said(&self, mentions: &Mentions, asked: &Asked) -> Option<(Vec<Item>, bool)> {
         if !mentions.new_names.is_empty() && mentions.adds {
             let is_so = |name: &String| name.starts_with(self.prefix.as_str());
@@ -275,7 +281,7 @@ impl Choices {
     }
 }
 
-/// The name or text by which an item is removed.
+/// The name or text with which an item is removed.
 fn removed(what: &What) -> String {
     match what {
         What::Statement(text) | What::Remove(text) => text.clone(),
@@ -284,7 +290,7 @@ fn removed(what: &What) -> String {
     }
 }
 
-/// The last part of a name with dots: `f` of `A.f`.
+/// The last part of a dotted name: `f` for `A.f`.
 fn last_part(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
@@ -297,7 +303,7 @@ fn is_data(item: &Item) -> bool {
     matches!(&item.what, What::Change(span) if matches!(span.sort, Sort::Value | Sort::Record))
 }
 
-/// How many of the pieces name an item.
+/// The number of pieces that use an item.
 fn users(item: &Item, pieces: &[(Item, String)]) -> usize {
     let uses = |code: &str| code.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == item.name);
     pieces.iter().filter(|(_, code)| uses(code)).count()

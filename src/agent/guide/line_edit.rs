@@ -1,4 +1,5 @@
-//! Changes a few lines of a long function: the model names the place and writes only these lines, because 60 lines take a 1.5B model a minute.
+//! Changes a few lines of a long function: the model names the place and writes only these lines,
+//! because a 1.5B model needs a minute for 60 lines.
 
 use std::ops::Range;
 
@@ -18,11 +19,11 @@ use super::files::Files;
 use super::items::{Item, What};
 use super::{Job, grammar, reply};
 
-/// Longest function that is rewritten whole, in lines.
+/// Maximum length, in lines, of a function that is rewritten whole.
 const WHOLE_LINES_MAX: usize = 36;
-/// Longest stretch that is rewritten at once, in lines.
+/// Maximum length, in lines, of a stretch that is rewritten at once.
 const STRETCH_LINES_MAX: usize = 12;
-/// Maximum number of stretches of one change.
+/// Maximum number of stretches per change.
 const STRETCHES_MAX: usize = 2;
 
 /// The stretches of a long function.
@@ -30,17 +31,17 @@ const STRETCHES_MAX: usize = 2;
 pub struct Within {
     path: String,
     name: String,
-    /// The function as it is.
+    /// The current text of the function.
     text: String,
-    /// The byte where it begins in its file.
+    /// The offset in the file at which the function begins.
     begin: usize,
     stretches: Vec<LineRange>,
-    /// The model was shown all of the function.
+    /// Whether the whole function was shown to the model.
     is_shown: bool,
 }
 
 impl Within {
-    /// `None` for what is short enough to be written whole, and for what is no function.
+    /// `None` for a function that is short enough to be written whole, and for other items.
     pub fn of(item: &Item, files: &Files) -> Option<Within> {
         let What::Change(span) = &item.what else { return None };
         let file = files.text(&item.path);
@@ -54,7 +55,7 @@ impl Within {
             let is_seen = |one: &LineRange| files.is_shown(&item.path, lines(&one.bytes));
             stretches.retain(is_seen);
         }
-        // A title that occurs twice gets the one before it in front.
+        // A title that occurs twice is prefixed with the title before it.
         let titles: Vec<String> = stretches.iter().map(|one| one.title.clone()).collect();
         for at in (1..stretches.len()).rev() {
             if titles.iter().filter(|title| **title == titles[at]).count() > 1 {
@@ -65,7 +66,7 @@ impl Within {
         (!stretches.is_empty()).then_some(Within { path, name, text, begin: span.bytes.start, stretches, is_shown })
     }
 
-    /// How the model names the lines to change.
+    /// Asks the model for the lines to change.
     fn names(&self, tokens: usize) -> Ask {
         let titles: Vec<String> =
             self.stretches.iter().map(|one| Value::String(one.title.clone()).to_string()).collect();
@@ -82,7 +83,8 @@ impl Within {
         all
     }
 
-    /// Has the model rewrite lines and returns the changed function, or why an answer is not whole; the exchange is appended to `messages`.
+    /// Has the model rewrite lines and returns the changed function, or the reason why an answer is
+    /// incomplete; the exchange is appended to `messages`.
     pub async fn write(
         &self,
         job: Job<'_>,

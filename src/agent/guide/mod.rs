@@ -1,8 +1,8 @@
-//! Carries out a request with a model that was measured to be able to write: code selects the context, the model writes, code checks the
-//! result and writes the files.
+//! Carries out a request with a model that was measured to be able to write: code selects the
+//! context, the model writes, and code checks the result and writes the files.
 //!
-//! `read` turns the request into steps; each kind of step has a file. Every tool call goes through `execute::perform`, which takes care of
-//! consent, checkpoint and evidence.
+//! `read` splits the request into steps; each kind of step has a file. Every tool call goes through
+//! `execute::perform`, which handles consent, checkpoint and evidence.
 
 mod answer;
 mod change;
@@ -60,13 +60,13 @@ pub use answer::is_list;
 pub use code::sample;
 pub use explicit::Change;
 
-/// Heading of the functions that use what is changed.
+/// The heading above functions that use the code to be changed.
 const USERS: &str = "Code that uses it and has to go on working:";
-/// Words of a request that put new tests into the file of the code.
+/// Words of a request that put new tests into the file of the tested code.
 const SAME_FILE: &[&str] =
     &["same file", "selben datei", "gleichen datei", "même fichier", "mismo archivo", "mismo fichero"];
 
-/// A step that is carried out, and what that takes.
+/// A step and everything needed to carry it out.
 #[derive(Clone, Copy)]
 pub struct Job<'a> {
     pub scene: Scene<'a>,
@@ -74,7 +74,7 @@ pub struct Job<'a> {
     pub step: &'a Step,
     /// The request has several steps.
     pub of_several: bool,
-    /// The call that worked for exactly this step before.
+    /// The call that succeeded for exactly this step before.
     pub lesson: Option<&'a (Stored, Solution)>,
     /// The changes of earlier steps of this turn.
     pub touched: &'a [Stretch],
@@ -88,7 +88,7 @@ impl<'a> Job<'a> {
         Job { scene, index, step, of_several: false, lesson: None, touched: &[], writes: false }
     }
 
-    /// Notes that `text` is about to be written to `path` as part of a trial.
+    /// Records that `text` is about to be written to `path` as part of a trial.
     pub fn tries(self, trial: &Trial, path: &str, text: &str) {
         if let Ok(file) = self.scene.context.root.resolve(path, Access::Write) {
             trial.writes(self.root(), file.absolute(), text);
@@ -105,7 +105,7 @@ impl<'a> Job<'a> {
         text_of(self.scene.context, path)
     }
 
-    /// Whether anything is at `path`, whether or not it is in the index.
+    /// Whether a file or folder exists at `path`, whether or not it is in the index.
     pub fn exists(self, path: &str) -> bool {
         exists(self.scene.context, path)
     }
@@ -121,7 +121,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The planner, loaded now if it is not yet.
+    /// The planner, which is loaded if necessary.
     pub async fn model(self) -> Result<Player, TurnError> {
         self.scene.toolkit.model(Role::Planner, self.scene.host).await
     }
@@ -153,25 +153,28 @@ pub struct Done {
     /// Text for the user.
     pub said: String,
     pub touched: Vec<Stretch>,
-    /// Calls that were tried on the result, with what they gave.
+    /// Calls that were tried on the result, with their results.
     pub tried: Vec<String>,
-    /// Why the step was not carried out, or what is wrong with the result; empty if it succeeded.
+    /// The reasons why the step was not carried out, or the problems of its result; empty if it
+    /// succeeded.
     pub notes: Vec<String>,
-    /// A tool failed or the user said no, in a step that code carried out; the evidence says which.
+    /// A tool failed or the user refused, in a step that code carried out; the evidence has the
+    /// details.
     pub failed: bool,
-    /// The step was understood and cannot be made, for the reason in the notes: no other way is tried.
+    /// The step was understood but cannot be carried out, for the reason in the notes, so nothing
+    /// else is tried.
     pub is_refused: bool,
-    /// The change was taken back: the files are as they were before the step.
+    /// The change was reverted: the files are as they were before the step.
     pub taken_back: bool,
 }
 
 impl Done {
-    /// A step with this note.
+    /// The result of a step with only this note.
     pub fn note(note: impl Into<String>) -> Done {
         Done { notes: vec![note.into()], ..Done::default() }
     }
 
-    /// A step that was understood and cannot be made.
+    /// The result of a step that was understood but cannot be carried out.
     pub fn refused(why: &str) -> Done {
         Done { is_refused: true, ..Done::note(not_changed(why)) }
     }
@@ -182,7 +185,8 @@ fn not_changed(why: &str) -> String {
     format!("not changed: {why}")
 }
 
-/// Whether the planner handles this request: it was measured to be able to write, and a list of the index is not the whole answer.
+/// Whether the planner handles this request: it was measured to be able to write, and a list of the
+/// index alone does not answer the request.
 pub async fn is_for(toolkit: &Toolkit, parts: &[Part], host: &dyn Host) -> Result<bool, TurnError> {
     if answer::is_list(toolkit, parts) {
         return Ok(false);
@@ -190,7 +194,8 @@ pub async fn is_for(toolkit: &Toolkit, parts: &[Part], host: &dyn Host) -> Resul
     Ok(probe::tier(toolkit, host).await? >= Tier::Writes)
 }
 
-/// Carries out a step: by code if it is spelled out, else by a tool of a server or as its kind says.
+/// Carries out a step: by code if it is spelled out, else by a server's tool or in the way of its
+/// kind.
 pub fn carry_out<'a>(job: Job<'a>, evidence: &'a mut Evidence) -> CarriedOut<'a> {
     Box::pin(by_kind(job, evidence))
 }
@@ -266,8 +271,8 @@ pub async fn spelled_out(job: Job<'_>, evidence: &mut Evidence) -> Result<Change
     Ok(Change::Made(all))
 }
 
-/// Repairs failing tests or a reported bug for a model that cannot write: small changes are tried until the check passes. `None` if nothing
-/// is reported, or no check confirms it.
+/// Repairs failing tests or a reported bug for a model that cannot write: small changes are tried
+/// until the check passes. `None` if nothing is reported, or if no check confirms it.
 pub async fn mended(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Done>, TurnError> {
     let is_fix = job.step.kind == Kind::Fix;
     if job.step.text.contains('?') || !is_fix && !kind::is_report(&job.step.text) {
@@ -276,7 +281,7 @@ pub async fn mended(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Done
     if is_fix { Ok(Some(repair::fix(job, evidence).await?)) } else { repair::reported(job, evidence).await }
 }
 
-/// Whether anything is at `path`, whether or not it is in the index.
+/// Whether a file or folder exists at `path`, whether or not it is in the index.
 pub fn exists(context: &Context, path: &str) -> bool {
     context.root.resolve(path, Access::Read).is_ok_and(|file| file.exists())
 }
@@ -285,8 +290,8 @@ fn is_prose(path: &str) -> bool {
     [".md", ".rst", ".txt", ".adoc"].iter().any(|ending| path.to_lowercase().ends_with(ending))
 }
 
-/// Packs the code that the model is shown for `text`. If a step names no file or symbol, those of the whole request count, else those of the
-/// last exchange of the conversation.
+/// Packs the code shown to the model for `text`. If the step names no file or symbol, those of the
+/// whole request are used, else those of the last exchange of the conversation.
 async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Mentions), TurnError> {
     let Job { scene, index, .. } = job;
     let earlier = scene.toolkit.earlier.last().map(|last| format!("{} {}", last.request, last.answer));
@@ -296,10 +301,12 @@ async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Menti
     if job.of_several && !named(&mentions) {
         let mut of_request = mentions::of(scene.request, index)?;
         (of_request.speaks_of_tests, of_request.adds_tests) = (mentions.speaks_of_tests, mentions.adds_tests);
-        // Names that are new in the request may exist by now; only those of this step count as new.
+        // Names that are new in the request may exist by now, so only the new names of this step
+        // count.
         (of_request.new_paths, of_request.new_names) = (mentions.new_paths, mentions.new_names);
         of_request.asked_for = mentions.asked_for;
-        // Documentation is changed only by the step that names it; so are data files if the request names code.
+        // Documentation is changed only by the step that names it, and so are data files if the
+        // request names code.
         let is_code = |path: &String| edit::has_grammar(path);
         let has_code = of_request.paths.iter().any(is_code);
         of_request.paths.retain(|path| is_code(path) || !has_code && !is_prose(path));

@@ -1,5 +1,5 @@
-//! Writes the code around new tests: the imports of a JavaScript or TypeScript test file for the project's test runner, and the `tests` module
-//! of a Rust file.
+//! Writes the code around new tests: the imports of a JavaScript or TypeScript test file for the
+//! project's test runner, and the `tests` module of a Rust file.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use crate::index::language_of;
 
 use super::Job;
 
-/// A definition under test: its name, the file that defines it and the text of that file.
+/// A tested definition: its name, the file that defines it and the text of that file.
 pub struct Subject<'a> {
     pub name: &'a str,
     pub path: &'a str,
@@ -48,7 +48,7 @@ pub fn head(path: &str, style: Style, subjects: &[Subject<'_>]) -> Option<String
     };
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let from = edit::relative(folder, subject.path);
-    // TypeScript files are imported without their ending.
+    // TypeScript files are imported without their extension.
     let from = [".ts", ".tsx"].iter().find_map(|ending| from.strip_suffix(ending)).unwrap_or(&from);
     let names = match names.as_slice() {
         [name] if is_default(name) => (*name).to_owned(),
@@ -70,7 +70,7 @@ pub fn head(path: &str, style: Style, subjects: &[Subject<'_>]) -> Option<String
     Some(format!("{runner}{}\n", line(&names, from)))
 }
 
-/// The module of the test runner that a new JavaScript or TypeScript test file does not import.
+/// The module of the test runner if a new JavaScript or TypeScript test file fails to import it.
 pub fn lacks_runner(path: &str, text: &str, style: Style) -> Option<&'static str> {
     let module = match style {
         Style::Node => "node:test",
@@ -81,7 +81,7 @@ pub fn lacks_runner(path: &str, text: &str, style: Style) -> Option<&'static str
     (is_script && !text.contains(module)).then_some(module)
 }
 
-/// A sample test for the prompt, in the style of a runner.
+/// A sample test for the prompt, for the given runner.
 pub fn form(style: Style) -> &'static str {
     match style {
         Style::Node => "test('…', () => { assert.strictEqual(…); });",
@@ -90,8 +90,8 @@ pub fn form(style: Style) -> &'static str {
     }
 }
 
-/// The path of a new test file for `path`, by the convention of its language; `None` for other languages, and for Rust, whose tests are in
-/// the file itself.
+/// The path of a new test file for `path`, by the convention of its language; `None` for other
+/// languages, and for Rust, whose tests are in the same file.
 pub fn test_path(path: &str) -> Option<String> {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let (stem, ending) = name.rsplit_once('.')?;

@@ -1,4 +1,5 @@
-//! Splits text without definitions (Markdown, YAML, CSS, …) into passages, so that the model rewrites one and everything else stays as it is.
+//! Splits text without definitions (Markdown, YAML, CSS, …) into passages, so that the model
+//! rewrites one and the others stay unchanged.
 
 mod addition;
 
@@ -17,25 +18,26 @@ pub struct Passage {
     pub title: String,
 }
 
-/// The change to a passage, which is given by its index.
+/// The change to a passage, with the index of the passage.
 #[derive(Clone, Copy, Debug)]
 pub enum Place {
     /// It is rewritten.
     Change(usize),
     /// A new one is added after it.
     After(usize),
-    /// A few words are added to it, behind its entries or its last paragraph; what it says stays.
+    /// A few words are added to it, after its entries or its last paragraph; its text stays.
     Into(usize),
 }
 
-/// Longest passage that is rewritten whole, in lines; of a longer one, the part that fits the request is.
+/// Maximum length, in lines, of a passage that is rewritten whole; of a longer one, only the part
+/// that fits the request is rewritten.
 const LINES_MAX: usize = 40;
-/// Maximum number of characters of a title.
+/// Maximum length of a title, in characters.
 const TITLE_CHARS: usize = 60;
-/// Maximum number of passages of a file; the last one has the rest of the file.
+/// Maximum number of passages of a file; the last one contains the rest of the file.
 pub const PASSAGES_MAX: usize = 60;
 
-/// The passages of a text, in order; together they are all of its lines.
+/// The passages of a text, in order; together they contain all of its lines.
 pub fn passages(path: &str, text: &str) -> Vec<Passage> {
     let lines: Vec<&str> = text.lines().collect();
     let language = language_of(path);
@@ -66,13 +68,13 @@ pub fn passages(path: &str, text: &str) -> Vec<Passage> {
     starts.iter().zip(ends).map(|(&start, end)| Passage { lines: (start + 1, end), title: title(start) }).collect()
 }
 
-/// Whether a text has headings that are marked by a line below them, as in reStructuredText.
+/// Whether a text has headings that are underlined, as in reStructuredText.
 fn has_headings(path: &str, lines: &[&str]) -> bool {
     let is_of_text = [".rst", ".txt"].iter().any(|ending| path.to_lowercase().ends_with(ending));
     is_of_text && (0..lines.len()).any(|at| has_underline(lines, at))
 }
 
-/// Whether a line is a heading: below it is a line of one repeated mark that is at least as long.
+/// Whether a line is a heading: the next line repeats one mark and is at least as long.
 fn has_underline(lines: &[&str], at: usize) -> bool {
     const MARKS: &str = "=-~^\"'#*+`:._";
     let title = lines[at].trim_end();
@@ -85,17 +87,17 @@ fn has_underline(lines: &[&str], at: usize) -> bool {
         && below.is_some_and(|below| is_rule(below, MARKS))
 }
 
-/// Whether a line only repeats one of `marks`.
+/// Whether a line consists of one of `marks`, repeated.
 fn is_rule(line: &str, marks: &str) -> bool {
     let line = line.trim_end();
     line.chars().next().is_some_and(|first| marks.contains(first) && line.chars().all(|mark| mark == first))
 }
 
-/// Factor by which the best score has to exceed the second for a text to be clearly meant.
+/// The minimum ratio of the best score to the second best for a text to be clearly meant.
 const CLEARLY: f64 = 1.3;
 
-/// The index of the text that clearly shares most words with `task`; words that few texts have weigh more. `None` if none is clear, or there are
-/// fewer than two texts.
+/// The index of the text that clearly shares the most words with `task`; words that occur in few
+/// texts weigh more. `None` if no text is clearly the best, or if there are fewer than two.
 pub fn clearly_meant(all: &[&str], task: &str) -> Option<usize> {
     let said: Vec<_> = all.iter().map(|text| words::content(text)).collect();
     let mut scores: Vec<(f64, usize)> = lines::shared(&said, &words::content(task)).into_iter().zip(0..).collect();
@@ -106,7 +108,8 @@ pub fn clearly_meant(all: &[&str], task: &str) -> Option<usize> {
     }
 }
 
-/// The passage that `task` calls by its heading: `in the install section`, `under "Usage"`, `the section on limits`.
+/// The passage that `task` names by its heading: `in the install section`, `under "Usage"`,
+/// `the section on limits`.
 pub fn called(all: &[Passage], task: &str) -> Option<usize> {
     const BEFORE: &[&str] = &["section", "under", "heading", "abschnitt", "unter", "sección", "rubrique"];
     const BETWEEN: &[&str] =
@@ -128,7 +131,8 @@ pub fn called(all: &[Passage], task: &str) -> Option<usize> {
     called.or_else(|| all.iter().position(|one| is_pointed_at(&one.title, task)))
 }
 
-/// Whether `task` points at a heading as it is written: `add it to Limits`, `put it under Known faults`.
+/// Whether `task` contains the heading exactly as written, after a preposition: `add it to Limits`,
+/// `put it under Known faults`.
 fn is_pointed_at(title: &str, task: &str) -> bool {
     const BEFORE: &[&str] = &["to", "in", "into", "under", "below", "unter", "zu", "sous", "en"];
     let title = title.trim_matches(|mark: char| mark == '#' || mark.is_whitespace());
@@ -142,8 +146,8 @@ fn is_pointed_at(title: &str, task: &str) -> bool {
     title.starts_with(char::is_uppercase) && task.match_indices(title).any(|(at, _)| is_behind(at))
 }
 
-/// The passage of a changelog that a new entry belongs to: the first list, from the unreleased version on; `texts` are the texts of the passages.
-/// `None` for any other file.
+/// The passage of a changelog for a new entry: the first list at or below the unreleased version.
+/// `texts` are the texts of the passages. `None` for any other file.
 pub fn newest(path: &str, all: &[Passage], texts: &[&str]) -> Option<usize> {
     const LOGS: &[&str] = &["changelog", "changes", "history", "news", "releases"];
     let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
@@ -159,12 +163,12 @@ pub fn newest(path: &str, all: &[Passage], texts: &[&str]) -> Option<usize> {
     list.filter(|_| LOGS.iter().any(|log| name.starts_with(log)))
 }
 
-/// `written` without the lines that follow the passage in the file, which models repeat.
+/// `written` without the lines that follow the passage in the file, since models repeat them.
 pub fn own(text: &str, passage: &Passage, written: &str) -> String {
     let mut behind = text.lines().skip(passage.lines.1).filter(|line| !line.trim().is_empty());
     let Some(next) = behind.next() else { return written.to_owned() };
     let lines: Vec<&str> = written.lines().collect();
-    // One equal line may be chance, two are not.
+    // One equal line may be a coincidence, two are not.
     let after = behind.next();
     let at = (1..lines.len()).find(|&at| {
         let following = lines[at + 1..].iter().find(|line| !line.trim().is_empty());
@@ -173,7 +177,8 @@ pub fn own(text: &str, passage: &Passage, written: &str) -> String {
     at.map_or(written.to_owned(), |at| lines[..at].join("\n"))
 }
 
-/// `passage` itself if it is short; else the window of `LINES_MAX` lines in it that shares most words with `task`.
+/// `passage` itself if it is short, else the window of `LINES_MAX` lines in it that shares the most
+/// words with `task`.
 pub fn narrowed(text: &str, passage: &Passage, task: &str) -> Passage {
     let (first, last) = passage.lines;
     if last + 1 - first <= LINES_MAX {
@@ -198,7 +203,8 @@ pub fn lines_of(text: &str, passage: &Passage) -> String {
     text.lines().skip(first - 1).take(last + 1 - first).collect::<Vec<_>>().join("\n")
 }
 
-/// `text` with `written` in place of a passage, or after it. Line ends and the last newline are kept as they are.
+/// `text` with `written` in place of a passage, or after it. Line ends and the last newline are
+/// kept.
 pub fn put(text: &str, passage: &Passage, place: Place, written: &str) -> String {
     let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -216,7 +222,8 @@ pub fn put(text: &str, passage: &Passage, place: Place, written: &str) -> String
             lines.splice(first - 1..last, new);
         }
         Place::After(_) => {
-            // The new passage goes before the blank lines at the end of this one, with a blank line on both sides.
+            // The new passage is inserted before the blank lines at the end of this one, with a
+            // blank line on both sides.
             let at = (first..=last).rev().find(|&line| !blank(lines.get(line - 1))).unwrap_or(last);
             new.insert(0, String::new());
             if at == last && last < lines.len() {

@@ -1,4 +1,5 @@
-//! Changes a value that a request spells out: the model picks the line if several have it, code replaces the value.
+//! Changes a value that a request spells out: the model picks the line if several contain it, and
+//! code replaces the value.
 
 use std::ops::Range;
 
@@ -18,7 +19,8 @@ use super::{Done, Job};
 
 const PROMPT: &str =
     "A request changes a value in a project. Say which of these lines is meant, by its number, and nothing else.";
-/// Maximum number of lines to pick from, because with more the value says too little about the place; and of characters shown of each.
+/// Maximum number of lines to pick from (among more, the value does not identify the place), and of
+/// characters shown per line.
 const LINES_MAX: usize = 24;
 const LINE_CHARS: usize = 120;
 
@@ -33,7 +35,7 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// The lines of a file that `is_wanted` accepts.
+    /// The lines of a file for which `is_wanted` is true.
     fn of(path: &'a str, text: &'a str, is_wanted: impl Fn(&str) -> bool) -> Vec<Line<'a>> {
         let lines: Vec<&str> = text.lines().collect();
         let indent = |line: &str| line.len() - line.trim_start().len();
@@ -47,8 +49,8 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Replaces the value in the one line that has it, or in the one that the model picks. `None` if the request spells out no value, or no line of
-/// the code shown is found.
+/// Replaces the value in the only line that contains it, or in the line that the model picks.
+/// `None` if the request spells out no value, or if no shown line contains it.
 pub async fn change(
     job: Job<'_>,
     pack: &Pack,
@@ -68,14 +70,14 @@ pub async fn change(
         lines.into_iter().map(move |line| (file, line))
     });
     let mut found: Vec<(&Shown, Line<'_>)> = lines.collect();
-    // A definition that is named is where the value is meant.
+    // If the request names a definition, the value in that definition is meant.
     let is_named = |(file, line): &(&Shown, Line<'_>)| {
         let mut nodes = mentions.symbols.iter().flat_map(|symbol| &symbol.nodes);
         nodes.any(|node| node.path == file.path && (node.start..=node.end).contains(&line.number))
     };
     let has_named = found.iter().any(is_named);
     found.retain(|one| !has_named || is_named(one));
-    // A type is used in many places that have nothing to do with each other.
+    // A type is used in many unrelated places.
     if is_type && !has_named && found.len() > 1 {
         return Ok(None);
     }
@@ -96,7 +98,8 @@ pub async fn change(
     }
 }
 
-/// Asks the model which line is meant; returns its index in `lines`. `None` if there are no lines or more than `LINES_MAX`.
+/// Asks the model which line is meant; returns its index in `lines`. `None` if there are no lines
+/// or more than `LINES_MAX`.
 async fn pick(job: Job<'_>, lines: &[Line<'_>]) -> Result<Option<usize>, TurnError> {
     if lines.is_empty() || lines.len() > LINES_MAX {
         return Ok(None);
@@ -118,7 +121,7 @@ async fn pick(job: Job<'_>, lines: &[Line<'_>]) -> Result<Option<usize>, TurnErr
     Ok(chosen.filter(|at| *at < lines.len()))
 }
 
-/// The first and last line of each string that is a statement by itself, as docstrings are.
+/// The first and last line of each string that is a statement of its own, such as a docstring.
 fn documentation(path: &str, text: &str) -> Vec<(usize, usize)> {
     let nodes = syntax_nodes(path, text, &(0..text.len()));
     let is_statement =
@@ -127,7 +130,8 @@ fn documentation(path: &str, text: &str) -> Vec<(usize, usize)> {
     found.map(|node| (line_of(text, node.bytes.start), line_of(text, node.bytes.end))).collect()
 }
 
-/// The bytes of the old value in a line; `None` if the line is a comment, or does not have the value exactly once and by itself.
+/// The bytes of the old value in a line; `None` if the line is a comment, or does not contain the
+/// value exactly once as a word.
 fn value(line: &str, wanted: &Substitution) -> Option<Range<usize>> {
     let old = &wanted.old;
     if is_comment(line) {

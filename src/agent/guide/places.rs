@@ -1,4 +1,5 @@
-//! Finds the files in which a step changes something, and says why one of them cannot be changed.
+//! Finds the files in which a step changes something, and the reason if one of them cannot be
+//! changed.
 
 use crate::agent::{self, toolkit::TurnError};
 use crate::context::{mentions, readable};
@@ -13,14 +14,14 @@ pub struct Places {
     pub text: String,
     /// The files, each once.
     pub files: Vec<String>,
-    /// The step says of each of them that it is a place of the change.
+    /// Whether the step names each of them as a place of the change.
     pub are_all_meant: bool,
-    /// Why a file that is named cannot be one.
+    /// The reason why a named file cannot be changed.
     unusable: Option<String>,
 }
 
 impl Places {
-    /// The files that a step names, else those that its request names, unless the step names a definition.
+    /// The files that a step names, else those of its request, unless the step names a definition.
     pub fn of(job: Job<'_>) -> Result<Places, TurnError> {
         let places = Places::in_text(job, &job.step.text);
         let names_none = places.files.is_empty() && places.unusable.is_none();
@@ -31,7 +32,7 @@ impl Places {
             return Ok(places);
         }
         let of_request = Places::in_text(job, job.scene.request);
-        // Why a file of another step cannot be used says nothing about this one.
+        // Problems with files of other steps do not concern this one.
         Ok(Places { text: places.text, unusable: None, ..of_request })
     }
 
@@ -50,13 +51,14 @@ impl Places {
             }
         }
         let are_all_meant = places.iter().all(|one| one.role == Role::Place);
-        // A folder is only where the files are that may be meant.
+        // A named folder only says where the files are.
         let is_folder = places.iter().any(|one| matches!(one.found, Found::Folder(_)));
         let unusable = unusable.filter(|_| !is_folder || files.is_empty());
         Places { text: named::masked(text, &places), files, are_all_meant, unusable }
     }
 
-    /// Why a file that the step wants to change cannot be changed; `None` if all can, or the step changes nothing that exists.
+    /// The reason why a file cannot be changed that the step wants to change; `None` if all can, or
+    /// if the step changes no existing file.
     pub fn trouble(&self, job: Job<'_>) -> Option<String> {
         let changes = || kind::changes_what_is_there(&self.text) || super::says_what_becomes_what(&self.text);
         let unreadable = || self.files.iter().find_map(|path| readable(job.scene.context, path).err());

@@ -1,4 +1,5 @@
-//! Has the model split a request into steps where rules cannot: each step has a kind and its words of the request.
+//! Has the model split a request into steps if rules cannot: each step has a kind and its words of
+//! the request.
 
 use crate::agent::budget::{Guided, Pace};
 use crate::agent::player::{Form, Output};
@@ -15,13 +16,14 @@ use crate::request::{named, steps};
 use super::servers;
 
 const PROMPT: &str = include_str!("../prompts/read.md");
-/// Name of this phase in events and in the cost report.
+/// The name of this phase in events and in the cost report.
 pub const PHASE: &str = "reading the request";
-/// Longest request that the model reads, in bytes: the grammar contains its words, and more of them make it slow. A longer one is split into its
-/// clauses.
+/// Maximum length, in bytes, of a request that the model reads: the grammar contains the words of
+/// the request, and many words make it slow. A longer request is split into its clauses.
 const REQUEST_BYTES_MAX: usize = 2_000;
 
-/// The steps of a request, each with the files that it names. The clause rules add what the model left out.
+/// The steps of a request, each with the files that it names. The clause rules add steps that the
+/// model left out.
 pub async fn steps(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<Vec<Step>, TurnError> {
     let named = crate::agent::named(toolkit, request);
     let mut steps = match steps::by_rules(&named::shielded(request, &named)) {
@@ -39,7 +41,7 @@ pub async fn steps(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<
 async fn by_model(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<Vec<Step>, TurnError> {
     let request = request.split_whitespace().collect::<Vec<_>>().join(" ");
     if request.len() > REQUEST_BYTES_MAX {
-        // Nothing of it is left out.
+        // This leaves no part of the request out.
         return Ok(complete::covered(Vec::new(), &request));
     }
     let planner = toolkit.model(Role::Planner, host).await?;
@@ -50,13 +52,13 @@ async fn by_model(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<V
         inspect::stage(toolkit, host, inspect::of_turn("servers"), || servers.trim().to_owned()).await?;
     }
     let output = reading(asked, &request, &servers, &toolkit.earlier, limits.steps).await?;
-    // The last line of a reading that was cut may be a part of a step, and a part of it orders something else.
+    // The last line of a cut reading may be part of a step, which could order something else.
     let text = if whole::why_cut(&output).is_none() { &output.text } else { whole::lines(&output.text) };
     Ok(complete::covered(steps::read(text), &request))
 }
 
-/// Has the model split `request` into steps, with at most `tokens` tokens. `servers` says what
-/// other programs can do.
+/// Has the model split `request` into steps, with at most `tokens` tokens. `servers` describes the
+/// abilities of other programs.
 pub async fn reading(
     asked: Question<'_>,
     request: &str,
@@ -64,7 +66,7 @@ pub async fn reading(
     earlier: &[Exchange],
     tokens: usize,
 ) -> Result<Output, TurnError> {
-    // Behind what is the same for every request, so that this is read once.
+    // The part that is the same for every request comes first, so that it is processed only once.
     let mut messages = vec![Message::system(format!("{}{servers}", PROMPT.trim()))];
     messages.extend(conversation::messages(earlier, asked.model));
     messages.push(Message::user(format!("Request: {request}")));

@@ -1,4 +1,4 @@
-//! Words for the user why a change was not made, and what to do next.
+//! Tells the user why a change was not made, and what to do next.
 
 use std::sync::LazyLock;
 
@@ -14,19 +14,20 @@ pub fn not_done(taken_back: bool, why: &str) -> String {
 
 /// The problem of an answer that names no definition.
 pub const NOTHING_NAMED: &str = "No definition was named that has to change.";
-/// Begins the problem of a change that was written to the files; the result of a run follows.
+/// Begins the problem of a change that was written to the files; the output of a run follows.
 pub const TRIED: &str = "It is written and was tried: ";
 /// The problem of a change that no program of the model calls.
 pub const UNSEEN: &str = "no call that the model wrote shows what it does";
-/// Begins the problem of an answer without an end.
+/// Begins the problem of a cut answer.
 pub const CUT: &str = "The answer did not come to its end";
 
-/// A problem as the user reads it: what the model wrote, why that was refused, and what the user can do, without the advice to the model.
+/// The problem as shown to the user: the model's text, why it was refused, and what the user can
+/// do, without the advice to the model.
 pub fn for_user(problem: &str) -> String {
     of("what the model wrote", problem)
 }
 
-/// The same for the text of the file `path`.
+/// Like [`for_user`], for the text of the file `path`.
 pub fn of_file(path: &str, problem: &str) -> String {
     of(&format!("what the model wrote for {path}"), problem)
 }

@@ -1,4 +1,5 @@
-//! Moves a file, or one definition, and updates the imports of it, by code: the whole plan is worked out before anything is written.
+//! Moves a file or one definition and updates its imports, by code: the whole plan is made before
+//! anything is written.
 
 use std::io::{self, ErrorKind};
 
@@ -14,8 +15,8 @@ use crate::tools::files::left_out;
 use super::together::FileEdit;
 use super::{Done, Job, rename};
 
-/// Moves the file or the definition that the step names; a note gives the reason if one of them or the new path is not clear. `None` if the
-/// step names neither.
+/// Moves the file or definition that the step names; a note gives the reason if it or the new path
+/// is unclear. `None` if the step names neither.
 pub async fn relocate(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Done>, TurnError> {
     let Some((what, place)) = job.step.text.split_once(" -> ") else { return Ok(None) };
     let known = job.index.paths()?;
@@ -41,7 +42,7 @@ pub async fn relocate(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Do
     }))
 }
 
-/// Reads the files of the project; the kind of an error distinguishes a missing file from one that is not a text.
+/// Reads the files of the project; the error kind tells a missing file from one that is not text.
 fn reader<'a>(job: Job<'a>) -> impl Fn(&str) -> io::Result<String> + 'a {
     move |path| {
         let kind = if job.exists(path) { ErrorKind::Other } else { ErrorKind::NotFound };
@@ -49,7 +50,8 @@ fn reader<'a>(job: Job<'a>) -> impl Fn(&str) -> io::Result<String> + 'a {
     }
 }
 
-/// Moves one definition out of a file, or out of the only one that has it, to the file that `place` names.
+/// Moves one definition out of a file, or out of the only file that contains it, to the file that
+/// `place` names.
 async fn definition(
     job: Job<'_>,
     (name, from): (&str, Option<&str>),
@@ -75,8 +77,8 @@ async fn definition(
     })
 }
 
-/// The definition that `what` names, `NAME from PATH` or one name of the project, with its file if that is said;
-/// `None` if it names a file.
+/// The definition that `what` names (`NAME from PATH` or one name of the project), with its file if
+/// that is given; `None` if it names a file.
 fn definition_of(what: &str, named: &Mentions, index: &Index) -> Result<Option<(String, Option<String>)>, TurnError> {
     if let Some((name, _)) = what.split_once(" from ").filter(|(name, _)| !name.trim().contains(' ')) {
         let path = named.paths.first().or(named.new_paths.first());
@@ -92,7 +94,7 @@ fn definition_of(what: &str, named: &Mentions, index: &Index) -> Result<Option<(
     })
 }
 
-/// The move of the file, then the new texts of those that change with it.
+/// The move of the file, then the new texts of the other files that change.
 fn edits(plan: &Plan, read: &Read<'_>, from: &str, to: &str) -> Result<Vec<FileEdit>, String> {
     let moved = text_of(read, from)?.ok_or_else(|| format!("{from} is gone"))?;
     let mut edits = vec![FileEdit::move_to(from, &moved, to)];
@@ -121,7 +123,7 @@ fn file_of(named: &Mentions) -> Option<&str> {
     (of_file && !named.speaks_of_definitions).then_some(from)
 }
 
-/// An error if `what` may mean another file as well.
+/// Fails if `what` may also mean another file.
 fn only_one(what: &str, from: &str, known: &[String]) -> Result<(), String> {
     let name = from.rsplit('/').next().unwrap_or(from);
     let same: Vec<&str> =
@@ -133,8 +135,8 @@ fn only_one(what: &str, from: &str, known: &[String]) -> Result<(), String> {
     }
 }
 
-/// The new path of `from`: a word of `text` with the ending of the file, else a folder, in which the file keeps its name. The error says why
-/// there is none.
+/// The new path of `from`: a word of `text` with the extension of the file, else a folder, in which
+/// the file keeps its name. The error says why there is none.
 fn destination(text: &str, from: &str, known: &[String]) -> Result<String, String> {
     let name = from.rsplit('/').next().unwrap_or(from);
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);

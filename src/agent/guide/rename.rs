@@ -1,4 +1,4 @@
-//! Renames a symbol with all its uses, by code: the whole plan is worked out before anything is written.
+//! Renames a symbol with all its uses, by code: the whole plan is made before anything is written.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,8 @@ use crate::tools::files::left_out;
 /// Maximum number of mentions, and of doubtful places, that are listed for the user.
 const LISTED_MAX: usize = 8;
 
-/// Renames the symbol that the step names; a note gives the reason if the names or the symbol are not clear.
+/// Renames the symbol that the step names; a note gives the reason if the names or the symbol are
+/// unclear.
 pub async fn rename(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let (index, request) = (job.index, job.scene.request);
     let refused = |why: String| Done::note(format!("not done: {why}"));
@@ -39,7 +40,7 @@ pub async fn rename(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnE
         rename::plan(index, &read, &target, &to)
     };
     let work_out = || {
-        // The file that the request names need not have the definition.
+        // The file that the request names need not contain the definition.
         let planned = plan(file.clone()).or_else(|error| if file.is_some() { plan(None) } else { Err(error) });
         let planned = planned.or_else(|error| match &error {
             RenameError::Several { .. } => with_declarations(index, &name, &plan).unwrap_or(Err(error)),
@@ -95,8 +96,8 @@ fn rename_mentions(plan: &mut Plan, read: &rename::Read<'_>, from: &str, to: &st
     }
 }
 
-/// The plan that renames one definition and its declarations: `a.js` and `a.d.ts`. `None` if there are several definitions, or two plans change
-/// one file.
+/// The plan that renames one definition together with its declarations, as in `a.js` and `a.d.ts`.
+/// `None` if there are several definitions, or if two plans change the same file.
 fn with_declarations(
     index: &Index,
     name: &str,
@@ -122,7 +123,7 @@ fn with_declarations(
     Some(Ok(whole))
 }
 
-/// The old and the new name in the text of a step; the project has to have the old one.
+/// The old and the new name in the text of a step; the old name must exist in the project.
 fn names(index: &Index, text: &str) -> Option<(String, String)> {
     let (left, right) = text.split_once(" -> ")?;
     let graph = index.graph().ok()?;
@@ -139,8 +140,8 @@ fn candidates(text: &str) -> Vec<String> {
     words.filter(|word| !word.is_empty()).collect()
 }
 
-/// The word of `text` that is most likely the new name of `from`: written as code and in the style of `from`, the last of equals. Words of
-/// requests to rename do not count.
+/// The word of `text` that is most likely the new name of `from`: written as code and in the style
+/// of `from`; of equals, the last one. Words of requests to rename do not count.
 fn new_name(text: &str, from: &str) -> Option<String> {
     const WORDS: &str = "rename to it the into as call everywhere in um nach zu en a por all of";
     let style = |name: &str| {
@@ -153,10 +154,10 @@ fn new_name(text: &str, from: &str) -> Option<String> {
     words.filter(|word| word != from && !is_listed(WORDS, &word.to_lowercase())).max_by_key(likeness)
 }
 
-/// The files outside the index that have `what`, which are not changed, a line each for the user.
+/// The files outside the index that contain `what` and are not changed, one line each for the user.
 ///
 /// # Errors
-/// Code that rules keep from being read has it, and would no longer fit the changed code.
+/// A file that rules forbid to read contains it, and would no longer fit the changed code.
 pub fn outside(job: Job<'_>, pattern: Option<left_out::Pattern>, what: &str) -> Result<Vec<String>, String> {
     let Some(pattern) = pattern else { return Ok(Vec::new()) };
     let indexed: HashSet<String> = job.index.paths().unwrap_or_default().into_iter().collect();
@@ -184,7 +185,8 @@ pub fn outside(job: Job<'_>, pattern: Option<left_out::Pattern>, what: &str) -> 
     Ok(lines)
 }
 
-/// Lines for the user about the doubtful places, the mentions and the files `outside` the index that a plan leaves as they are.
+/// Lines for the user about the doubtful places, mentions and files `outside` the index that a plan
+/// does not change.
 pub fn left(plan: &Plan, outside: &[String]) -> String {
     let doubtful = plan.doubtful.iter().take(LISTED_MAX);
     let doubtful =

@@ -1,5 +1,5 @@
-//! Repairs failing tests and reported bugs: runs the tests, tries small changes of the code that a failure points to, and has the model rewrite
-//! it if none helps.
+//! Repairs failing tests and reported bugs: runs the tests, tries small changes of the code that a
+//! failure points to, and if none helps has the model rewrite it.
 
 mod fill;
 mod mutate;
@@ -24,14 +24,15 @@ use super::files::Files;
 use super::{Done, Job, Stretch, code, verify};
 use suspects::suspects;
 
-/// Maximum number of failures whose place is shown to the model.
+/// Maximum number of failed tests whose code is shown to the model.
 const TESTS_SHOWN: usize = 2;
-/// Maximum number of definitions of one name, and of files with failures, that are searched for the mistake.
+/// Maximum number of definitions with the same name, and of files with failures, that are searched
+/// for the mistake.
 const NODES_MAX: usize = 2;
 const FILES_MAX: usize = 3;
 
-/// Runs the command that the step or the request quotes, else the test suite, and repairs the code until it passes. Changes that do not help
-/// are undone.
+/// Runs the command that the step or the request quotes, else the test suite, and repairs the code
+/// until it passes. Changes that do not help are reverted.
 pub async fn fix(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let said = kind::quoted_command(&job.step.text).or_else(|| kind::quoted_command(job.scene.request));
     let Some(line) = said.or_else(|| verify::suite(job)) else {
@@ -49,7 +50,8 @@ pub async fn fix(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
     repaired(job, ran, None, &named, evidence).await
 }
 
-/// Repairs a reported bug if the tests that cover the code, or examples in the request, fail. `None` if nothing is reported, or nothing fails.
+/// Repairs a reported bug if the tests that cover the code, or examples in the request, fail.
+/// `None` if nothing is reported or nothing fails.
 pub async fn reported(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Done>, TurnError> {
     if !is_report(&job.step.text) && !is_report(job.scene.request) {
         return Ok(None);
@@ -72,7 +74,7 @@ pub async fn reported(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Do
             Ok(Some(repaired(job, ran, wrong, &mentions, evidence).await?))
         }
         (ran, Some(wrong)) => {
-            // Tests that pass now have to pass after the change, too.
+            // Tests that pass now must also pass after the change.
             let passed = ran.filter(|ran| ran.report.kind == Kind::Passed).map(|ran| ran.line);
             examples(job, &wrong, passed.as_deref(), job.limits().repair_time, evidence).await
         }
@@ -101,8 +103,9 @@ pub async fn examples(
     }
 }
 
-/// Definitions that may have the mistake, likeliest first: functions that the request names, suspects of the failure, functions of the files
-/// with failures, types that the request names, and functions that all of these name.
+/// Definitions that may contain the mistake, most likely first: functions that the request names,
+/// suspects of the failure, functions of the files with failures, types that the request names, and
+/// functions that all of these use.
 fn may_be_wrong(job: Job<'_>, named: &Mentions, suspects: &[Stretch], report: &Report, graph: &Graph) -> Vec<Stretch> {
     let nodes = named.symbols.iter().flat_map(|symbol| symbol.nodes.iter().take(NODES_MAX));
     let (functions, types): (Vec<&Node>, Vec<&Node>) = nodes.partition(|node| is_function(node));
@@ -119,7 +122,7 @@ fn may_be_wrong(job: Job<'_>, named: &Mentions, suspects: &[Stretch], report: &R
     with_what_they_name(job, found, graph)
 }
 
-/// `places`, followed by the functions of the project that their code names.
+/// `places`, followed by the functions of the project that their code uses.
 fn with_what_they_name(job: Job<'_>, mut places: Vec<Stretch>, graph: &Graph) -> Vec<Stretch> {
     let mut inner: Vec<Stretch> = Vec::new();
     for place in places.iter().filter(|place| !testing::is_test(&place.path)) {
@@ -141,8 +144,8 @@ fn is_function(node: &Node) -> bool {
     matches!(node.kind.as_str(), "function" | "method")
 }
 
-/// Repairs the code until the failed command `ran` passes, by small changes or else by the model. If examples are `wrong`, these have to pass, and
-/// no more tests may fail than do now.
+/// Repairs the code until the failed command `ran` passes, by small changes or else by the model.
+/// If examples are `wrong`, these must pass, and no more tests may fail than now.
 async fn repaired(
     job: Job<'_>,
     ran: verify::Ran,
@@ -196,7 +199,7 @@ async fn repaired(
     rewritten(job, &ran.line, &trouble, &places, evidence).await
 }
 
-/// Has the model rewrite what is wrong in one of `places`, until the failed command `line` passes.
+/// Has the model rewrite the mistake in one of `places` until the failed command `line` passes.
 async fn rewritten(
     job: Job<'_>,
     line: &str,

@@ -1,7 +1,7 @@
-//! Takes the fenced code out of an answer of a model.
+//! Extracts fenced code from an answer of a model.
 
-/// The code of the first fenced block of an answer that is not blank; a block that is not closed is none. Text without a fence is code if it has
-/// more than one line.
+/// The code of the first closed fenced block of an answer that is not blank. Text without a fence
+/// counts as code if it has more than one line.
 pub fn first(text: &str) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
     let (mut at, mut has_fence) = (0, false);

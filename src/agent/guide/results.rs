@@ -1,4 +1,5 @@
-//! Answers a question about the result of a command or of tests from the output: runs the command if it has not run yet, and counts by code.
+//! Answers a question about the result of a command or of tests from the output: runs the command
+//! if it has not run yet, and counts by code.
 
 use crate::agent::evidence::{Check, Entry, Evidence};
 use crate::agent::synthesize::tell;
@@ -11,7 +12,7 @@ use crate::tools::builtin::Builtin;
 
 use super::{Job, verify};
 
-/// Maximum number of lines that are quoted of an output without counts.
+/// Maximum number of lines quoted from an output without counts.
 const LINES_MAX: usize = 12;
 
 /// The answer to a step that asks how a run ended; `None` if it asks for something else.
@@ -54,7 +55,7 @@ fn told(line: &str, entry: &Entry, job: Job<'_>) -> String {
     let output = &entry.outcome.text;
     let line = words::shorten(line, 90);
     let report = failures::read(output, job.root(), entry.succeeded());
-    // Without `-v` Go prints packages, not tests.
+    // Without `-v` Go reports packages, not tests.
     let is_of_packages = line.contains("go test") && !line.contains(" -v");
     match counted(&report).filter(|_| !is_of_packages) {
         Some(counts) => format!("`{line}`: {counts}.\n"),
@@ -66,7 +67,7 @@ fn told(line: &str, entry: &Entry, job: Job<'_>) -> String {
     }
 }
 
-/// The numbers of passed and failed tests; `None` if the output does not say them.
+/// The numbers of passed and failed tests; `None` if the output does not contain them.
 fn counted(report: &Report) -> Option<String> {
     let is_of_tests = report.passed > 0 || report.errors.iter().any(|failure| failure.test.is_some());
     let is_counted = matches!(report.kind, Kind::Passed | Kind::Failed) && is_of_tests;

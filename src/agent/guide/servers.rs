@@ -1,4 +1,5 @@
-//! Sums up what connected servers can do, for the model that reads a request: a line each, without the definitions of their tools.
+//! Summarises the abilities of connected servers for the model that reads a request: one line each,
+//! without tool definitions.
 
 use crate::agent::player::Player;
 use crate::agent::toolkit::Toolkit;
@@ -7,14 +8,14 @@ use crate::language::words;
 use crate::tools::ToolSpec;
 use crate::tools::spec::without_server;
 
-/// The line before them.
+/// The line before the list.
 const OPENING: &str =
     "Other programs are connected. What one of them is to do is a step `run`, in the words of the request:";
-/// Longest line about a server, in characters.
+/// Maximum length of the line about a server, in characters.
 const LINE_CHARS: usize = 200;
 
-/// A text to append to a prompt: what the servers can do, those first whose tools retrieval ranks
-/// best for `request`, with at most `tokens` tokens. Empty without servers.
+/// A text to append to a prompt that describes the servers' abilities in at most `tokens` tokens.
+/// Servers whose tools retrieval ranks best for `request` come first. Empty without servers.
 pub async fn summary(toolkit: &Toolkit, model: &Player, request: &str, tokens: usize) -> String {
     let specs = toolkit.catalog.specs();
     let is_of_server = |spec: &&ToolSpec| !spec.server.is_empty() && !toolkit.catalog.is_builtin(&spec.name);
@@ -41,7 +42,7 @@ pub async fn summary(toolkit: &Toolkit, model: &Player, request: &str, tokens: u
     if text.is_empty() { text } else { format!("\n\n{OPENING}{text}") }
 }
 
-/// `calendar: Local calendar: create event, list events`, of the tools of one server.
+/// `calendar: Local calendar: create event, list events`, from the tools of one server.
 fn line(tools: &[&ToolSpec]) -> String {
     let name = |tool: &&ToolSpec| parts(without_server(&tool.name)).join(" ");
     let can = tools.iter().map(name).collect::<Vec<_>>().join(", ");

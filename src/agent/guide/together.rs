@@ -1,4 +1,5 @@
-//! Makes the changes of a step to files: all of them or none, and only of the content that they were worked out from.
+//! Makes the file changes of a step: all or none, and only if the files still have the text that
+//! the changes were planned for.
 
 use serde_json::{Value, json};
 
@@ -12,7 +13,8 @@ use crate::tools::builtin::Builtin;
 use super::{Done, Job};
 
 impl Job<'_> {
-    /// Makes changes that belong together: all of them or none. `notes` name the places that they leave out, for the user.
+    /// Makes changes that belong together: all or none. `notes` tell the user which places are left
+    /// out.
     pub async fn make_all(
         self,
         edits: &[FileEdit],
@@ -32,8 +34,9 @@ impl Job<'_> {
         execute::perform_all(self.scene, self.step.id, wanted, evidence).await
     }
 
-    /// The same, with edits that `work_out` gives anew when somebody else has changed a file meanwhile. The texts of `work_out` are notes for the
-    /// user; the inner error says why nothing was done.
+    /// Like `make_all`, with edits from `work_out`, which is called again if somebody else has
+    /// changed a file in the meantime. The texts that it returns are notes for the user; the inner
+    /// error says why nothing was done.
     pub async fn work_out_and_make<T>(
         self,
         mut work_out: impl FnMut() -> Result<(Vec<FileEdit>, Vec<String>, T), String>,
@@ -59,7 +62,8 @@ impl Job<'_> {
         Ok(Err(format!("somebody else keeps changing {stale}; ask again")))
     }
 
-    /// Writes a file whose text was `before`; returns whether that succeeded. A notice says so if somebody else has changed it meanwhile.
+    /// Writes a file whose text was `before`; returns whether that succeeded. If somebody else has
+    /// changed it in the meantime, a notice says so.
     pub async fn write(
         self,
         path: &str,
@@ -75,8 +79,8 @@ impl Job<'_> {
         Ok(made == Made::All)
     }
 
-    /// Writes `after` over `before`, the text of a file. A note says so if somebody else has changed the file meanwhile: writing it whole would
-    /// lose that change.
+    /// Replaces `before`, the text of a file, by `after`. If somebody else has changed the file in
+    /// the meantime, a note says so, since writing it whole would lose that change.
     pub async fn replace(
         self,
         path: &str,
@@ -91,7 +95,7 @@ impl Job<'_> {
     }
 }
 
-/// A change of one file, with the text that it was worked out from.
+/// A change of one file, with the text for which it was planned.
 #[derive(Clone, Debug)]
 pub struct FileEdit {
     path: String,
@@ -103,7 +107,7 @@ pub struct FileEdit {
 #[derive(Clone, Debug)]
 enum What {
     Text(String),
-    /// The old passage becomes the new one.
+    /// Replaces the old passage by the new one.
     Passage(String, String),
     MoveTo(String),
     Delete,
@@ -127,7 +131,7 @@ impl FileEdit {
         FileEdit { path: path.to_owned(), before: Some(before.to_owned()), what: What::Delete }
     }
 
-    /// The tool that makes it, and its arguments.
+    /// The tool that makes it, and the arguments of the call.
     fn call(&self) -> (Builtin, Value) {
         let path = &self.path;
         match &self.what {

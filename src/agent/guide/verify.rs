@@ -1,4 +1,5 @@
-//! Checks a change: its text by syntax and names, then the project by its own tests and by the examples of the request.
+//! Checks a change: its text by syntax and names, then the project by its tests and the examples of
+//! the request.
 
 use std::cell::LazyCell;
 use std::path::Path;
@@ -21,16 +22,16 @@ use super::{Job, command};
 
 /// Maximum number of characters of a summary of failures.
 const SUMMARY_CHARS: usize = 700;
-/// Maximum number of test files that are run for one change.
+/// Maximum number of test files run for one change.
 const TESTS_MAX: usize = 4;
-/// Errors of Python and Node for a module that is not found.
+/// Errors of Python and Node.js for a missing module.
 const NOT_FOUND: &[&str] = &["ModuleNotFoundError", "ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND", "Cannot find module"];
 
 /// The result of a command that checks the project.
 pub struct Ran {
     pub line: String,
     pub report: Report,
-    /// It runs tests that are new.
+    /// Whether it runs new tests.
     pub of_new: bool,
     pub took: Duration,
 }
@@ -51,8 +52,8 @@ pub fn checks_of(job: Job<'_>) -> Checks {
     testing::of(job.root())
 }
 
-/// Runs the test files that cover the files `changed`, preferably those that mention `names` most often. `None` if there are none, or the user
-/// does not consent.
+/// Runs the test files that cover the files `changed`, preferring those that mention `names` most
+/// often. `None` if there are none, or if the user does not consent.
 pub async fn tests_of(
     job: Job<'_>,
     changed: &[String],
@@ -81,7 +82,7 @@ pub async fn tests_of(
     run(job, &line, check, evidence).await
 }
 
-/// Adds the test file that covers the code in question to the named paths, if no test file is named.
+/// Adds the test file that covers the named code to the named paths, if no test file is named.
 pub fn add_test_file(job: Job<'_>, mentions: &mut Mentions) {
     if mentions.paths.iter().chain(&mentions.new_paths).any(|path| testing::is_test(path)) {
         return;
@@ -104,8 +105,8 @@ pub fn why_untested(job: Job<'_>) -> Option<String> {
     Some(checks_of(job).notes.join("; ")).filter(|why| !why.is_empty())
 }
 
-/// Runs a check and parses its output; `None` if the user does not consent. Failures that only lack a package are no failures: the run counts
-/// as passed, or as missing if no test passed.
+/// Runs a check and parses its output; `None` if the user does not consent. Failures caused only by
+/// a missing package do not count: the run then counts as passed, or as missing if no test passed.
 pub async fn run(job: Job<'_>, line: &str, check: Check, evidence: &mut Evidence) -> Result<Option<Ran>, TurnError> {
     let entry = command::perform(job, line, Some(Guided::CHECK_TIME), evidence).await?;
     if entry.status.is_refused() {
@@ -126,14 +127,15 @@ pub async fn run(job: Job<'_>, line: &str, check: Check, evidence: &mut Evidence
     Ok(Some(Ran { line: line.to_owned(), report, of_new: check == Check::NewTests, took }))
 }
 
-/// The failures that lack a package that is not installed; they say nothing about the code.
+/// The failures caused by a package that is not installed; they say nothing about the code.
 pub fn lacking(report: &Report, root: &Path) -> Report {
     let lacks = lacks_package(root);
     let errors: Vec<Failure> = report.errors.iter().filter(|error| lacks(&error.message)).cloned().collect();
     Report { failed: errors.len(), errors, passed: report.passed, kind: report.kind }
 }
 
-/// Tells whether an output complains about a missing package that is no module of the project.
+/// Returns a function that says whether an output reports a missing package that is not a module of
+/// the project.
 fn lacks_package(root: &Path) -> impl Fn(&str) -> bool {
     let files = LazyCell::new(|| crate::index::files_of(root));
     move |text| {
@@ -149,24 +151,25 @@ fn lacks_package(root: &Path) -> impl Fn(&str) -> bool {
 pub struct Wrong {
     /// The command that runs them.
     pub line: String,
-    /// The failures, a line for each example.
+    /// The failures, one line per example.
     pub said: String,
-    /// The file with the functions that they call.
+    /// The file that defines the called functions.
     pub path: String,
     pub names: Vec<String>,
     pub took: Duration,
-    /// The request does not say what would be right.
+    /// Whether the request leaves open what would be right.
     pub is_vague: bool,
 }
 
-/// Runs the examples of the request on the current code. `None` if there are none, they pass, or they cannot be run.
+/// Runs the examples of the request on the current code. `None` if there are none, if they pass, or
+/// if they cannot be run.
 pub async fn examples(job: Job<'_>, files: &Files, evidence: &mut Evidence) -> Result<Option<Wrong>, TurnError> {
     let all = examples::of(job.scene.request, &files.new_names, &|name| !files.had(name));
     run_examples(job, files, &all, Check::Examples, evidence).await
 }
 
-/// Like `examples`. If the request has calls but says of none what it should give, a call is wrong as long as it gives what it gave in the first
-/// run.
+/// Like `examples`. If the request has calls without expected results, a call counts as wrong as
+/// long as its result is that of the first run.
 pub async fn examples_or_calls(
     job: Job<'_>,
     files: &mut Files,
@@ -189,7 +192,8 @@ pub async fn examples_or_calls(
     Ok((!said.is_empty()).then(|| Wrong { said: said.join("\n"), is_vague: true, ..now }))
 }
 
-/// Runs those of `all` that call a function in the file of the first; `None` if there are none, they pass, or they cannot be run.
+/// Runs those of `all` that call a function in the file of the first one; `None` if there are none,
+/// if they pass, or if they cannot be run.
 async fn run_examples(
     job: Job<'_>,
     files: &Files,
@@ -210,7 +214,8 @@ async fn run_examples(
     Ok(said.map(|said| Wrong { line, said, path, names, took, is_vague: false }))
 }
 
-/// The run of the tests that cover `changed`, if it fails. If no test can be run, compiled code has to compile, and other modules have to load.
+/// The run of the tests that cover `changed`, if it fails. If no test can be run, compiled code
+/// must compile, and other modules must load.
 pub async fn failing(
     job: Job<'_>,
     changed: &[String],
@@ -239,7 +244,7 @@ pub async fn failing(
     if lines.is_empty() {
         return Ok(None);
     }
-    // A module that is not found may need another working directory; `problems` finds names that the model made up.
+    // A missing module may only need another working directory; `problems` finds invented names.
     let is_of_place = |ran: &Ran| ran.trouble().is_some_and(|said| NOT_FOUND.iter().any(|words| said.contains(words)));
     Ok(run(job, &lines.join(" && "), Check::Loads, evidence).await?.filter(|ran| fails(ran) && !is_of_place(ran)))
 }
@@ -254,7 +259,7 @@ pub async fn trouble_of(
     Ok(run(job, line, check, evidence).await?.and_then(|ran| ran.trouble()))
 }
 
-/// Whether a failure says that a name or module is missing.
+/// Whether a failure reports a missing name or module.
 pub fn misses_something(trouble: &str) -> bool {
     const SIGNS: &[&str] = &[
         "ImportError",

@@ -1,4 +1,5 @@
-//! Runs the calls of one reply: those that only read side by side, the others one after the other; each gets its result, within a bound.
+//! Runs the calls of one reply: reading calls in parallel, the others one after the other. Each
+//! gets its result, within a size limit.
 
 use serde_json::Value;
 
@@ -21,13 +22,13 @@ use super::{Lead, checklist};
 /// The results of the calls of a reply.
 #[derive(Default)]
 pub struct Round {
-    /// The text for the model of each call, in their order.
+    /// The text for the model of each call, in the order of the calls.
     pub results: Vec<String>,
-    /// Calls that a listed tool has taken.
+    /// Number of calls that a listed tool accepted.
     pub usable: usize,
     /// The last call that changed a file.
     changed_at: Option<usize>,
-    /// The watch's verdict on them; the worst counts.
+    /// The watch's verdict on the calls; the worst one counts.
     pub verdict: Option<Verdict>,
 }
 
@@ -44,7 +45,7 @@ impl Round {
     }
 }
 
-/// A call that reads, and waits for the others of its reply.
+/// A reading call that waits for the other calls of its reply.
 struct Waiting<'s> {
     at: usize,
     step: StepId,
@@ -53,7 +54,7 @@ struct Waiting<'s> {
 }
 
 impl Lead<'_> {
-    /// Runs the calls; those that are not `certain` only if they change nothing.
+    /// Runs the calls. If they are not `certain`, only those run that change nothing.
     pub(super) async fn calls(&mut self, calls: Vec<RawCall>, certain: bool) -> Result<Round, TurnError> {
         let mut round = Round { results: vec![String::new(); calls.len()], ..Round::default() };
         let offer = self.offer.clone();
@@ -128,8 +129,9 @@ impl Lead<'_> {
         Ok(round)
     }
 
-    /// Ends the result of the last call that changed files by the damage that the changes since entry `known` may have done together: what
-    /// one call of a reply breaks, a later one often repairs.
+    /// Adds to the result of the last call that changed files the damage that all changes since
+    /// entry `known` may have done: a later call of a reply often repairs what an earlier one
+    /// broke.
     fn diagnose(&self, known: usize, round: &mut Round) {
         let entries = &self.evidence.entries()[known..];
         let changes = combined(entries.iter().flat_map(|entry| &entry.outcome.changes));
@@ -139,7 +141,7 @@ impl Lead<'_> {
         }
     }
 
-    /// Runs the calls that wait, side by side.
+    /// Runs the waiting calls in parallel.
     async fn read(&mut self, waiting: Vec<Waiting<'_>>, round: &mut Round) -> Result<(), TurnError> {
         if waiting.is_empty() {
             return Ok(());
@@ -154,7 +156,7 @@ impl Lead<'_> {
         Ok(())
     }
 
-    /// Writes the result of a call for the model, and has the watch note it.
+    /// Writes the result of a call for the model, and reports it to the watch.
     fn answered(&mut self, at: usize, place: usize, is_known: bool, round: &mut Round) {
         let entry = &self.evidence.entries()[place];
         let is_refused = matches!(entry.status, StepStatus::Rejected | StepStatus::NotAsked);
@@ -172,7 +174,7 @@ impl Lead<'_> {
         self.fresh.push(entry.outcome.text.clone());
     }
 
-    /// The result of a call as the model reads it, at most as long as the budget says.
+    /// The result of a call as shown to the model, shortened to the budget's limit.
     fn result(&self, entry: &Entry, is_known: bool) -> String {
         let keep = if entry.tool == Builtin::RunCommand.name() { Keep::HeadTail } else { Keep::Head };
         let outcome = &entry.outcome;
@@ -191,7 +193,8 @@ impl Lead<'_> {
         }
         let is_command = entry.tool == Builtin::RunCommand.name();
         match entry.status {
-            // The result of a command says how it ended, and many end with another status than 0 by their design.
+            // The result of a command says how it ended, and many commands end with a status other
+            // than 0 by design.
             StepStatus::Failed if is_command => text,
             StepStatus::Succeeded => text,
             StepStatus::Rejected => "The user said no to this call.".to_owned(),
@@ -200,8 +203,9 @@ impl Lead<'_> {
         }
     }
 
-    /// Why a call that may change something is not run, for the model; the user gets a notice too. A call that is a guess, or that says more
-    /// than the tool can do, would change something else than was meant.
+    /// The message to the model if a call that may change something is not run; the user gets a
+    /// notice too. A call that is a guess, or that has arguments that the tool lacks, could change
+    /// something else than was meant.
     fn refusal(&self, checked: &check::Checked, spec: &ToolSpec, certain: bool) -> Option<String> {
         if !spec.mutates || spec.name == Builtin::Plan.name() {
             return None;
@@ -222,7 +226,7 @@ impl Lead<'_> {
     }
 }
 
-/// One change a file: from its first text to its last.
+/// Combines the changes of each file into one, from its first text to its last.
 fn combined<'a>(changes: impl Iterator<Item = &'a FileChange>) -> Vec<FileChange> {
     let mut all: Vec<FileChange> = Vec::new();
     for change in changes {

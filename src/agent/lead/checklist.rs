@@ -1,5 +1,6 @@
-//! The checklist of a turn: begun with the parts of the request, changed by the model with the tool [`Builtin::Plan`], seen by the user as the plan.
-//! A large task has two levels: stages, and the steps of a stage, which name it.
+//! The checklist of a turn: it begins with the parts of the request, the model changes it with the
+//! tool [`Builtin::Plan`], and the user sees it as the plan. A large task has two levels: stages,
+//! and steps that name their stage.
 
 use serde_json::{Map, Value, json};
 
@@ -17,25 +18,25 @@ use crate::tools::builtin::Builtin;
 
 use super::items;
 
-/// The longest text of an item, in bytes.
+/// Maximum length of an item's text, in bytes.
 const TEXT_MAX: usize = 300;
-/// The call by which planners of the LFM2 family add a step to their plan, a line each: `[plan.add_step(description="Read the file a")]`. It is not
-/// listed, but read.
+/// The call with which planners of the LFM2 family add a step to their plan, one per line:
+/// `[plan.add_step(description="Read the file a")]`. It is not listed, but understood.
 pub const ADD_STEP: &str = "plan.add_step";
 
-/// The spec of [`ADD_STEP`], by which its calls are found in a reply.
+/// The spec of [`ADD_STEP`], which is needed to find its calls in a reply.
 pub fn add_step() -> ToolSpec {
     let parameters = json!({ "type": "object", "properties": { "description": { "type": "string" } } });
     ToolSpec { name: ADD_STEP.to_owned(), parameters, ..ToolSpec::default() }
 }
 
-/// The step that a call adds to the plan; `None` for any other call and for a step without words.
+/// The step that a call adds to the plan; `None` for other calls and for a step without text.
 pub fn added(call: &RawCall) -> Option<&str> {
     let text = call.arguments.get("description").and_then(Value::as_str).map(str::trim);
     text.filter(|text| call.name == ADD_STEP && !text.is_empty())
 }
 
-/// The state of an item, as the model gives it.
+/// The state of an item, as set by the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mark {
     Open,
@@ -69,21 +70,22 @@ impl Mark {
 struct Item {
     step: Step,
     mark: Mark,
-    /// The text of the item that this one is a step of.
+    /// The text of the stage to which this item belongs as a step.
     stage: Option<String>,
 }
 
 #[derive(Default)]
 pub struct Checklist {
     items: Vec<Item>,
-    /// The model has set it; before that it is what code reads in the request.
+    /// Whether the model has set the list; before that, it contains the items that code found in
+    /// the request.
     by_model: bool,
-    /// Number of the last item that was ever made.
+    /// The highest number given to an item so far.
     last: usize,
 }
 
 impl Checklist {
-    /// The parts of a request; nothing if it has one part only.
+    /// The parts of a request; empty if it has only one part.
     pub fn of(request: &str) -> Checklist {
         let mut steps = items::of(request);
         if steps.len() < 2 {
@@ -107,7 +109,7 @@ impl Checklist {
         self.items.iter().map(line).collect()
     }
 
-    /// The texts of the items, which say what is still to be done.
+    /// The texts of the items, which describe the remaining work.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.items.iter().map(|item| item.step.text.as_str())
     }
@@ -127,10 +129,11 @@ impl Checklist {
         host.emit(Event::PlanCreated { plan: view });
     }
 
-    /// Sets the list as a call of the model says and shows what is new. Returns the result for the model.
+    /// Sets the list as a call of the model asks, and shows the new state. Returns the result for
+    /// the model.
     ///
     /// # Errors
-    /// The fault of the call; nothing was changed.
+    /// The mistake in the call; the list is then unchanged.
     pub fn set(&mut self, arguments: &Map<String, Value>, host: &dyn Host) -> Result<String, String> {
         let given = arguments.get("items").and_then(Value::as_array).ok_or("`plan` needs the list `items`")?;
         if given.len() > Budget::ITEMS {
@@ -169,8 +172,8 @@ impl Checklist {
         Ok(format!("{} open, {} done, {} dropped", count(Mark::Open), count(Mark::Done), count(Mark::Dropped)))
     }
 
-    /// Adds these steps of the model's plan; its first ones take the place of what code reads in the request. Returns the result for the
-    /// model, or why nothing was added.
+    /// Adds these steps of the model's plan. The first ones replace the items that code found in
+    /// the request. Returns the result for the model; fails if no step is new.
     pub fn add(&mut self, steps: &[&str], host: &dyn Host) -> Result<String, String> {
         let kept = self.items.iter().filter(|_| self.by_model);
         let mut items: Vec<Value> = kept
@@ -190,8 +193,9 @@ impl Checklist {
         Ok(format!("The plan is set: {told}. Carry out the first open step with a tool."))
     }
 
-    /// The item that a call works on: an open one with a path or quotation that occurs in `arguments`, else the first open one; 0 if there is none.
-    /// A call works on a step of a stage, not on the stage.
+    /// The item that a call works on: an open one with a path or quotation that occurs in
+    /// `arguments`, else the first open one; 0 if none is open. A call works on a step of a stage,
+    /// not on the stage.
     pub fn current(&self, arguments: &str) -> StepId {
         let has_steps = |one: &Item| self.items.iter().any(|item| item.stage.as_ref() == Some(&one.step.text));
         let open = || self.items.iter().filter(|item| item.mark == Mark::Open && !has_steps(item));
@@ -199,12 +203,13 @@ impl Checklist {
         open().find(names).or(open().next()).map_or(StepId(0), |item| item.step.id)
     }
 
-    /// The open items: those that the model has not marked if it has set the list, else those that no call has carried out.
+    /// The open items: if the model has set the list, those that it has not marked, else those that
+    /// no call has carried out.
     pub fn open<'a>(&'a self, evidence: &Evidence) -> Vec<&'a str> {
         self.open_items(evidence).into_iter().map(|item| item.step.text.as_str()).collect()
     }
 
-    /// The same as steps.
+    /// The open items as steps.
     pub fn open_steps(&self, evidence: &Evidence) -> Vec<Step> {
         self.open_items(evidence).into_iter().map(|item| item.step.clone()).collect()
     }
@@ -223,7 +228,8 @@ impl Checklist {
     }
 }
 
-/// The items with the steps of each stage behind it. A stage is open as long as one of its steps is.
+/// The items in order, each stage followed by its steps. A stage is open as long as one of its
+/// steps is.
 fn in_stages(items: Vec<Item>) -> Result<Vec<Item>, String> {
     let (stages, mut steps): (Vec<Item>, Vec<Item>) = items.into_iter().partition(|item| item.stage.is_none());
     let is_stage = |name: &str| stages.iter().any(|item| item.step.text == name);
@@ -247,7 +253,8 @@ fn marks(step: &Step) -> impl Iterator<Item = &str> {
     step.part.paths.iter().chain(&step.part.quoted).map(String::as_str).filter(|name| !name.is_empty())
 }
 
-/// Whether a call may have carried a step out: it changed or ran something, and has one of the names that the step has.
+/// Whether a call may have carried a step out: it changed or ran something, and its arguments
+/// contain a name of the step.
 fn is_covered(step: &Step, evidence: &Evidence) -> bool {
     let is_of = |entry: &&Entry| {
         let arguments = Value::Object(entry.arguments.clone()).to_string();

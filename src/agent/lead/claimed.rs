@@ -1,9 +1,9 @@
-//! Finds in an answer the claim that tests or checks passed, which needs a run. Pure.
+//! Finds in an answer the claim that tests or checks passed, which only a run can prove. Pure.
 
 use crate::base::pattern::static_regex;
 use crate::language::grounding;
 
-/// Words that make a sentence no claim.
+/// Words that show that a sentence is not a claim.
 const OPEN: [&str; 13] =
     ["not", "never", "no", "without", "if", "should", "would", "could", "may", "might", "once", "until", "whether"];
 
@@ -14,7 +14,7 @@ static_regex!(
         | \b\d+\s+(?:of\s+\d+\s+)?(?:tests?\s+)?pass(?:ed|es)?\b"
 );
 
-/// The first sentence that says so, outside of code in fences.
+/// The first sentence outside fenced code that makes this claim.
 pub fn of_run(said: &str) -> Option<String> {
     let mut in_code = false;
     let prose = said.lines().filter(|line| {

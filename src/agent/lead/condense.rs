@@ -1,4 +1,5 @@
-//! Has the model condense its own conversation before that outgrows the context; what was changed, run and is open, code adds.
+//! Has the model condense its own conversation before it outgrows the context; code adds what was
+//! changed and run and what is open.
 
 use crate::agent::player::{Player, Query};
 use crate::agent::toolkit::TurnError;
@@ -34,7 +35,7 @@ impl Lead<'_> {
         Ok(())
     }
 
-    /// The text that the model reads instead of the rounds that go.
+    /// The text that replaces the dropped rounds for the model.
     fn so_far(&self, notes: Option<&str>) -> String {
         let done = ending::done(self.evidence);
         let done = if done.is_empty() { "nothing was changed or run".to_owned() } else { done.join("\n") };
@@ -43,7 +44,8 @@ impl Lead<'_> {
         format!("{done}\n{}{notes}", open.trim_end()).trim_end().to_owned()
     }
 
-    /// The model's notes on the rounds so far; `None` if there are too few rounds, or it writes none that can be used.
+    /// The model's notes on the rounds so far; `None` if there are too few rounds, or if its notes
+    /// are unusable.
     async fn notes(&self) -> Result<Option<String>, TurnError> {
         if room::rounds(&self.messages, self.request_at) <= self.budget.rounds_kept {
             return Ok(None);
@@ -52,7 +54,7 @@ impl Lead<'_> {
         let question = Message::user(PROMPT.replace("{tokens}", &self.budget.summary.to_string()).trim());
         let spare = 2 * self.model.count(&question.content) + self.budget.summary;
         messages.push(question);
-        // The newest results may be more than there is room for.
+        // The newest results may need more space than there is.
         let (model, tools) = (&self.model, &self.offer.texts);
         let count = |messages: &[Message]| counted(model, &self.offer, messages);
         let most = self.budget.context.saturating_sub(spare);
@@ -76,7 +78,7 @@ impl Lead<'_> {
     }
 }
 
-/// Tokens of a prompt with these messages and the tools of the offer.
+/// The number of tokens of a prompt with these messages and the tools of the offer.
 fn counted(model: &Player, offer: &Offer, messages: &[Message]) -> usize {
     model.count_chat(Chat { messages, tools: &offer.texts, ..Chat::default() })
 }

@@ -1,4 +1,5 @@
-//! The conversation before a request as messages: the newest turns, and the model's own notes on those that outgrow their share of the context.
+//! The conversation before a request as messages: the newest turns, and the model's own notes on
+//! older ones that exceed their share of the context.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex};
@@ -31,7 +32,7 @@ impl Notes {
     /// The notes, and the turns that they do not cover.
     fn of<'a>(&self, earlier: &'a [Exchange]) -> (String, &'a [Exchange]) {
         let Some(noted) = lock(&self.0).clone() else { return (String::new(), earlier) };
-        // Turns that were taken back, or that another conversation has, are not covered.
+        // If turns were undone, or the notes belong to another conversation, they cover none.
         match earlier.iter().rposition(|turn| mark(turn) == noted.last) {
             Some(at) => (noted.text, &earlier[at + 1..]),
             None => (String::new(), earlier),
@@ -69,7 +70,7 @@ pub async fn messages(scene: Scene<'_>, model: &Player, budget: &Budget) -> Resu
     let mut messages: Vec<Message> =
         rest.iter().flat_map(|turn| [Message::user(&turn.request), Message::assistant(&turn.answer)]).collect();
     if !notes.is_empty() {
-        // Many templates demand that a user speaks first and that speakers alternate.
+        // Many templates require that a user message comes first and that speakers alternate.
         let shown = format!("{HEAD}\n{notes}");
         match messages.first_mut() {
             Some(first) => first.content = format!("{shown}\n\n{}", first.content),
@@ -79,7 +80,7 @@ pub async fn messages(scene: Scene<'_>, model: &Player, budget: &Budget) -> Resu
     Ok(messages)
 }
 
-/// How many of the newest turns fit into so many tokens; the last one may be the only one.
+/// The number of newest turns that together fit into `tokens`.
 fn newest(turns: &[Exchange], tokens: usize, size: impl Fn(&Exchange) -> usize) -> usize {
     let mut left = tokens;
     let fits = |turn: &&Exchange| match left.checked_sub(size(turn)) {
@@ -92,7 +93,8 @@ fn newest(turns: &[Exchange], tokens: usize, size: impl Fn(&Exchange) -> usize) 
     turns.iter().rev().take_while(fits).count()
 }
 
-/// The model's notes on the turns `old` and on those that `notes` cover; `None` if it writes none that can be used.
+/// The model's notes on the turns `old` and on those that `notes` cover; `None` if its notes are
+/// unusable.
 async fn write(
     Scene { toolkit, host, .. }: Scene<'_>,
     model: &Player,

@@ -1,4 +1,5 @@
-//! Ends a turn that the model led: asks once for what is open or unchecked, then adds to its words what was changed, run and left.
+//! Ends a turn that the model led: asks once about open or unchecked work, then adds to the model's
+//! words what was changed, run and left undone.
 
 use std::collections::HashSet;
 
@@ -15,7 +16,7 @@ use crate::tools::shell;
 
 use super::{Lead, claimed, report};
 
-/// Commands that are listed, and marks that occur in no result.
+/// Maximum number of commands listed, and of names listed that occur in no result.
 const COMMANDS_SHOWN: usize = 8;
 const MARKS_SHOWN: usize = 8;
 
@@ -24,12 +25,13 @@ const MARKS_SHOWN: usize = 8;
 pub enum Need {
     /// Items of the checklist are open.
     Open(Vec<String>),
-    /// Code was changed after the last check; this command checks it, or none can, for this reason.
+    /// Code was changed after the last check. The command checks it; the error says why there is
+    /// none.
     Check(Result<String, String>),
 }
 
 impl Need {
-    /// For the model; `None` if it can do nothing about it.
+    /// The message for the model; `None` if it cannot do anything about it.
     fn asked(&self) -> Option<String> {
         match self {
             Need::Open(items) => Some(format!(
@@ -43,7 +45,7 @@ impl Need {
         }
     }
 
-    /// For the user.
+    /// The line for the user.
     fn told(&self) -> String {
         match self {
             Need::Open(items) => format!("- needs work: still open: {}", items.join("; ")),
@@ -53,7 +55,7 @@ impl Need {
     }
 }
 
-/// The question to the model before its turn ends; `None` if it can do nothing more.
+/// The question to the model before its turn ends; `None` if it cannot do anything more.
 pub fn question(needs: &[Need]) -> Option<String> {
     let asked: Vec<String> = needs.iter().filter_map(Need::asked).collect();
     (!asked.is_empty()).then(|| format!(
@@ -80,7 +82,8 @@ impl Lead<'_> {
         needs
     }
 
-    /// The lines after the model's words: what they name that nothing showed, what was changed, run and refused, and what needs work.
+    /// The lines after the model's words: names in them that no result shows, what was changed, run
+    /// and refused, and what needs work.
     pub(super) fn facts(&self, said: &str, stopped: Option<&str>) -> Vec<String> {
         let mut facts = Vec::new();
         let unseen = unseen(said, &self.seen());
@@ -101,7 +104,8 @@ impl Lead<'_> {
         facts
     }
 
-    /// The check of an answer by code: the share of its sentences that name nothing unseen, times the share of the checklist that is done.
+    /// The check of an answer by code: the share of its sentences without unseen names, times the
+    /// share of the checklist that is done.
     pub(super) fn checked(&self, words: &str) -> Checked {
         let unseen = unseen(words, &self.seen());
         let sentences = grounding::sentences(words);
@@ -118,7 +122,7 @@ impl Lead<'_> {
         Checked { backed, wrong: why.join("; "), hopeless: false }
     }
 
-    /// All that the model was shown or has written into calls.
+    /// Everything that the model was shown or has written into calls.
     pub(super) fn seen(&self) -> String {
         let mut seen: String = self.evidence.entries().iter().map(seen_of).collect();
         for message in &self.messages {
@@ -136,7 +140,7 @@ fn seen_of(entry: &Entry) -> String {
     format!("{}\n{}\n", entry.outcome.text, arguments.join("\n"))
 }
 
-/// The texts of a value, without the marks of JSON.
+/// The texts in a value, without JSON syntax.
 fn flat(value: &serde_json::Value) -> String {
     match value {
         serde_json::Value::String(text) => text.clone(),
@@ -146,7 +150,8 @@ fn flat(value: &serde_json::Value) -> String {
     }
 }
 
-/// The changes, commands and refusals, a line each. For the user and, when a conversation is condensed, for the model.
+/// The changes, commands and refusals, one per line: for the user and, when a conversation is
+/// condensed, for the model.
 pub fn done(evidence: &Evidence) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut paths: Vec<(&Entry, String, usize)> = Vec::new();
@@ -192,7 +197,8 @@ pub fn done(evidence: &Evidence) -> Vec<String> {
     lines
 }
 
-/// Whether code was changed and nothing was run after it. A call that was refused counts as run: the user does not want it.
+/// Whether code was changed and nothing was run afterwards. A refused command counts as run, since
+/// the user does not want it.
 fn is_unchecked(evidence: &Evidence) -> bool {
     let is_change = |entry: &Entry| {
         let code = |path: &std::path::PathBuf| has_grammar(&path.to_string_lossy());
@@ -202,13 +208,14 @@ fn is_unchecked(evidence: &Evidence) -> bool {
     !evidence.entries()[last + 1..].iter().any(is_check)
 }
 
-/// Whether a call is a command that runs something, not only looks.
+/// Whether a call is a command that runs something rather than only reading.
 fn is_check(entry: &Entry) -> bool {
     let line = entry.arguments.get("command").and_then(serde_json::Value::as_str).unwrap_or_default();
     entry.tool == Builtin::RunCommand.name() && shell::runs_something(line)
 }
 
-/// The numbers, paths and names of an answer that occur in nothing shown. Code in fences is the model's own, and words of prose such as `JSON` are none.
+/// The numbers, paths and names of an answer that were not shown anywhere. Fenced code is the
+/// model's own and is skipped, as are words of prose such as `JSON`.
 fn unseen(said: &str, seen: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut in_code = false;
@@ -231,21 +238,23 @@ fn unseen(said: &str, seen: &str) -> Vec<String> {
     found
 }
 
-/// A line without the number of its item in a list.
+/// A line of a list without its number.
 fn without_number(line: &str) -> &str {
     let rest = line.trim_start().trim_start_matches(['#', '*', '-', '>', ' ']);
     let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     if digits > 0 && rest[digits..].starts_with(['.', ')']) { &rest[digits + 1..] } else { rest }
 }
 
-/// The path of `src/a.rs:14-20`: an answer may name other lines than the ones where a result began.
+/// `src/a.rs:14-20` without the line numbers, since an answer may name other lines than those where
+/// a result began.
 fn without_lines(mark: &str) -> &str {
     let path = mark.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '-' | '–' | ',' | ':'));
     let lines = &mark[path.len()..];
     if lines.starts_with(':') && path.contains(char::is_alphabetic) { path } else { mark }
 }
 
-/// Whether a mark says something about the project: a path, a number of some size, a name of code.
+/// Whether a mark says something about the project: a path, a number of several digits, a name in
+/// code.
 fn is_telling(mark: &str) -> bool {
     let letters = mark.chars().filter(|c| c.is_alphabetic()).count();
     match letters {

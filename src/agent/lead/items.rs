@@ -1,12 +1,13 @@
-//! The items of a checklist: list items and sentences of the request as written, and clauses where each is an order for a place of its own.
-//! Facts before the first order are left out; those after it are mostly conditions of it.
+//! Splits a request into the items of a checklist: list items and sentences as written, or clauses
+//! if each is an order for its own place. Facts before the first order are left out; later ones are
+//! mostly conditions of an order.
 
 use crate::base::OrBug;
 use crate::language::clauses::{self, Part, PartKind};
 use crate::language::grounding;
 use crate::request::{Step, kind};
 
-/// The items of a request, in order; none if it only asks.
+/// The items of a request, in order; empty if it only asks a question.
 pub fn of(request: &str) -> Vec<Step> {
     let mut parts: Vec<Part> = Vec::new();
     for Unit { text, is_item } in units(request) {
@@ -23,7 +24,7 @@ pub fn of(request: &str) -> Vec<Step> {
     parts.into_iter().enumerate().map(|(at, part)| Step::of_part(at + 1, part, Vec::new())).collect()
 }
 
-/// Whether each clause is an order for a place of its own.
+/// Whether each clause is an order for its own place.
 fn is_list(parts: &[Part]) -> bool {
     let is_own = |at: usize| {
         let others = || parts.iter().enumerate().filter(move |(other, _)| *other != at).map(|(_, part)| part);
@@ -34,7 +35,7 @@ fn is_list(parts: &[Part]) -> bool {
     parts.len() > 1 && parts.iter().all(is_order) && (0..parts.len()).all(is_own)
 }
 
-/// A sentence or list item as one part, with all that its clauses name.
+/// A sentence or list item as one part, with everything that its clauses name.
 fn whole(text: String, parts: Vec<Part>) -> Part {
     let act = parts.iter().position(|part| part.kind == PartKind::Act).unwrap_or(0);
     let mut whole = parts[act].clone();
@@ -47,13 +48,13 @@ fn whole(text: String, parts: Vec<Part>) -> Part {
     Part { text, context: String::new(), depends_on: Vec::new(), ..whole }
 }
 
-/// A sentence, or an item of a list.
+/// A sentence or a list item.
 struct Unit {
     text: String,
     is_item: bool,
 }
 
-/// The list items and sentences of a request, without code in fences.
+/// The list items and sentences of a request, without fenced code.
 fn units(request: &str) -> Vec<Unit> {
     let mut units: Vec<Unit> = Vec::new();
     let mut prose = String::new();
@@ -89,7 +90,7 @@ fn units(request: &str) -> Vec<Unit> {
     units
 }
 
-/// The text of a list item; `None` if a line is none.
+/// The text of a list item; `None` for other lines.
 fn without_mark(line: &str) -> Option<&str> {
     let numbered = || {
         let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -100,7 +101,8 @@ fn without_mark(line: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
 
-/// The sentences of a paragraph. One that begins with a small letter or within brackets belongs to the one before: `(e.g. "this")`.
+/// The sentences of a paragraph. A sentence that begins in lower case or inside brackets belongs to
+/// the one before: `(e.g. "this")`.
 fn sentences(prose: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for sentence in grounding::sentences(prose.trim()) {

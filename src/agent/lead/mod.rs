@@ -1,4 +1,5 @@
-//! The turn of a model that was measured to act: it leads, with tools, a checklist and checks; code watches, bounds and reports.
+//! The turn of a model that was measured to act: it leads, with tools, a checklist and checks; code
+//! watches, limits and reports.
 
 mod calls;
 mod checklist;
@@ -48,33 +49,33 @@ use watch::{Unusable, Verdict, Watch};
 /// The input of a turn.
 pub struct Task<'a> {
     pub parts: &'a [Part],
-    /// The request makes a checklist.
+    /// Whether a checklist is made from the request.
     pub with_checklist: bool,
     pub evidence: &'a mut Evidence,
-    /// Number of the results before the last ones, which the opening shows in full.
+    /// Number of earlier results, before those that the opening shows in full.
     pub known: usize,
-    /// The parts that code has tried and could not do; empty if nothing was tried.
+    /// The parts that code tried and could not do; empty if nothing was tried.
     pub trouble: &'a str,
-    /// Each round takes one.
+    /// Each round consumes one.
     pub transitions: &'a mut Transitions,
 }
 
 /// How a turn ended.
 pub enum Ended {
-    /// With this answer, which was sent to the host piece by piece.
+    /// With this answer, which has already been sent to the host in pieces.
     Answered(String),
-    /// The server of the model went away, and a model of this process plays the planner now.
+    /// The model's server became unavailable, and a model of this process is now the planner.
     Left(Left),
 }
 
-/// Longest request for which lessons are looked up, in characters.
+/// Maximum length, in characters, of a request for which lessons are looked up.
 const LESSON_CHARS: usize = 400;
 
 /// The state in which a model left its turn.
 pub struct Left {
     /// The words that the user has read so far.
     pub said: String,
-    /// The changes and runs of its calls, a line each.
+    /// The changes and runs of its calls, one per line.
     pub done: Vec<String>,
     /// The items of the checklist that are open.
     pub open: Vec<Step>,
@@ -126,7 +127,7 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Ended, TurnError> {
     let first = messages.iter().map(|message| model.count(&message.content)).sum();
     let expected = forecast::announced_lead(toolkit, first);
     expected.iter().for_each(|(said, _)| host.notice(said));
-    // Each tool cuts its own results, because its text says how to get the rest.
+    // Tools shorten their own results, because their text says how to get the rest.
     let sample = &messages[request_at].content;
     let text_max_bytes =
         budget::bytes(budget.result, sample, |text| model.count(text)).min(scene.context.text_max_bytes);
@@ -168,19 +169,19 @@ struct Lead<'a> {
     checklist: Checklist,
     watch: Watch,
     messages: Vec<Message>,
-    /// Place of the request in `messages`, after earlier turns.
+    /// Index of the request in `messages`, after earlier turns.
     request_at: usize,
     /// The results of the round.
     fresh: Vec<String>,
-    /// The words of the answer so far, and those of the last reply.
+    /// The words of the whole answer so far, and of the last reply.
     said: String,
     words: String,
-    /// The last text that the user saw ended a paragraph.
+    /// Whether the last text shown to the user ended a paragraph.
     gap: bool,
 }
 
 impl Lead<'_> {
-    /// Rounds until the model answers, goes nowhere, or has used up rounds or time.
+    /// Runs rounds until the model answers, makes no progress, or has used up its rounds or time.
     async fn turn(mut self, transitions: &mut Transitions) -> Result<Ended, TurnError> {
         let started = Instant::now();
         let left = transitions.left();
@@ -243,7 +244,7 @@ impl Lead<'_> {
     /// The message to the model about its answer, if the answer is judged and not good enough yet.
     async fn judged(&mut self, rounds: &mut Option<Rounds<'_>>) -> Result<Option<String>, TurnError> {
         let Some(rounds) = rounds else { return Ok(None) };
-        // An answer without a call rests on what the opening shows.
+        // An answer without calls is based on the code that the opening shows.
         let shown = Some(rounds.shown(self.evidence)).filter(|shown| !shown.is_empty());
         let shown = shown.unwrap_or_else(|| words::shorten(&self.seen(), cognitive::EVIDENCE_CHARS));
         let checked = self.checked(&self.words);
@@ -256,7 +257,8 @@ impl Lead<'_> {
         )))
     }
 
-    /// Leaves the turn to the model of this process, if there is one, because the server of this one went away.
+    /// Hands the turn over to a model of this process, if there is one, because the server became
+    /// unavailable.
     async fn left(mut self, why: TurnError) -> Result<Left, TurnError> {
         let Scene { toolkit, host, .. } = self.scene;
         if self.model.here().is_some() {
@@ -268,7 +270,8 @@ impl Lead<'_> {
         Ok(Left { said: self.said.trim_end().to_owned(), done, open })
     }
 
-    /// The model's next reply, after its conversation was condensed if that was about to outgrow the context.
+    /// The model's next reply. Condenses the conversation first if it is about to outgrow the
+    /// context.
     async fn next(&mut self) -> Result<Said, TurnError> {
         self.make_room().await?;
         let gap = if self.gap { "\n\n" } else { "" };
@@ -277,7 +280,7 @@ impl Lead<'_> {
         Ok(said)
     }
 
-    /// Takes in a reply and runs its calls. `None` if it is words.
+    /// Handles a reply and runs its calls. `None` if it has only words.
     async fn take(&mut self, said: Said) -> Result<Option<Verdict>, TurnError> {
         let Said { output, words, kind } = said;
         let tokens = output.tally.generated_tokens;
@@ -309,7 +312,8 @@ impl Lead<'_> {
                         "None of these calls could be run. Use the listed tools with their own arguments.".to_owned();
                     return Ok(Some(self.watch.unusable(Unusable::Wrong, told)));
                 }
-                // Words next to the last mark on the checklist are the answer: another reply would repeat them.
+                // Words beside the last change of the checklist are the answer; another reply would
+                // repeat them.
                 if only_plans && !words.trim().is_empty() && self.checklist.open(self.evidence).is_empty() {
                     self.add(&words);
                     return Ok(None);
@@ -367,12 +371,12 @@ impl Lead<'_> {
         self.close(words);
     }
 
-    /// Ends a paragraph of what the user sees.
+    /// Ends a paragraph in the text shown to the user.
     fn close(&mut self, words: &str) {
         self.gap |= !words.trim().is_empty();
     }
 
-    /// Adds a message for the model to the results, if there are any.
+    /// Appends a message for the model to the last results, if there are any.
     fn tell_model(&mut self, text: String) {
         match self.messages.last_mut().filter(|last| last.speaker != Speaker::Assistant) {
             Some(last) => last.content.push_str(&format!("\n\n{text}")),
@@ -380,14 +384,14 @@ impl Lead<'_> {
         }
     }
 
-    /// Emits what was noticed since the last report.
+    /// Emits the events noticed since the last report.
     fn report(&mut self) {
         for event in std::mem::take(&mut self.watch.events) {
             self.scene.host.emit(event);
         }
     }
 
-    /// The answer: the model's words, then what code adds.
+    /// The answer: the model's words, followed by the facts that code adds.
     fn answer(self, stopped: Option<&str>) -> String {
         let host = self.scene.host;
         let facts = self.facts(&self.said, stopped).join("\n");
@@ -403,7 +407,7 @@ impl Lead<'_> {
     }
 }
 
-/// A message of the model that is not empty: servers refuse those.
+/// A message of the model that is never empty, because servers refuse empty ones.
 fn spoken(message: Message) -> Message {
     if message.content.trim().is_empty() && message.calls.is_empty() {
         return Message { content: "…".to_owned(), ..message };

@@ -1,4 +1,5 @@
-//! The tools that a leading model is given: one list in one order, so that the prompts of a session begin alike.
+//! The tools offered to a leading model: one list in a fixed order, so that all prompts of a
+//! session begin with the same text.
 
 use crate::agent::notation;
 use crate::agent::toolkit::Toolkit;
@@ -8,17 +9,19 @@ use crate::tools::ToolSpec;
 
 use super::checklist;
 
-/// The tools that may be called: those that are listed.
+/// The listed tools, which are the only ones that may be called.
 pub struct Offer {
     pub specs: Vec<ToolSpec>,
     pub texts: Vec<ToolText>,
-    /// The listed tools, all others and the call that adds a step to a plan, so that a call of an unlisted one is not taken for words.
+    /// The listed tools, all others, and the call that adds a step to a plan, so that a call of an
+    /// unlisted tool is not taken for words.
     pub known: Vec<ToolSpec>,
     pub known_texts: Vec<ToolText>,
 }
 
 impl Offer {
-    /// The built-in tools of the mode, then at most `server_tools` of MCP servers that fit one of `wishes` best.
+    /// The built-in tools of the mode, then at most `server_tools` tools of MCP servers that best
+    /// fit one of `wishes`.
     pub async fn of(toolkit: &Toolkit, wishes: &[&str], server_tools: usize) -> Offer {
         let may = |spec: &ToolSpec| toolkit.mode == Mode::Agent || !spec.mutates;
         let is_of_index = |spec: &ToolSpec| spec.server == "index";
@@ -37,7 +40,7 @@ impl Offer {
     }
 }
 
-/// The best tools of servers for each wish in turn, at most `most`, by name.
+/// The best server tools for each wish in turn, at most `most`, sorted by name.
 async fn of_servers(toolkit: &Toolkit, wishes: &[&str], most: usize) -> Vec<ToolSpec> {
     let specs = toolkit.catalog.specs();
     let theirs = specs.iter().filter(|spec| !toolkit.catalog.is_builtin(&spec.name)).count();

@@ -1,4 +1,5 @@
-//! Writes what a leading model reads first: who it is, the project's instructions, the request, and what the index finds for it.
+//! Writes the first messages to a leading model: its role, the project's instructions, the request,
+//! and the code that the index finds for it.
 
 use std::path::{Component, Path};
 
@@ -21,26 +22,26 @@ use crate::tools::{Context, sandbox};
 
 const AGENT: &str = include_str!("../prompts/lead.md");
 const CHAT: &str = include_str!("../prompts/lead_chat.md");
-/// The order to plan a large task in two levels.
+/// The instruction to plan a large task in two levels.
 const STAGES: &str = "\n\nThis task is large. Before you change anything, set its stages with `plan`, an item each. When you begin a stage, add its \
                       steps to the list, each with the text of the stage as its `stage`.";
-/// Files with instructions for agents; of a folder the first that is there counts.
+/// Files with instructions for agents; in each folder the first existing one counts.
 const INSTRUCTIONS: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
-/// Changed files that are named.
+/// Maximum number of changed files that are named.
 const CHANGED_SHOWN: usize = 12;
 
 /// The input of an opening, besides its scene.
 pub struct Given<'a> {
     pub parts: &'a [Part],
     pub checklist: &'a Checklist,
-    /// The task is planned in two levels.
+    /// Whether the task is planned in two levels.
     pub is_large: bool,
     pub evidence: &'a Evidence,
-    /// Number of the results before the last ones, which are shown in full.
+    /// Number of earlier results, before those that are shown in full.
     pub known: usize,
     /// The parts of the request that code could not do; empty if it has tried nothing.
     pub trouble: &'a str,
-    /// Calls that worked for such requests before; may be empty.
+    /// Calls that succeeded for similar requests before; may be empty.
     pub lessons: &'a str,
     pub vector: Option<&'a [f32]>,
 }
@@ -62,7 +63,8 @@ pub async fn messages(
     };
     let (root, nested) = instructions(scene.context, given.parts);
     let mut system = about(scene, budget);
-    // The root folder's part does not depend on the request, so that system messages are alike.
+    // The share of the root folder does not depend on the request, so that system messages stay the
+    // same.
     let mut left = budget.instructions / 3;
     if let Some((path, text)) = root {
         let text = fitted(&path, &text, budget.instructions - left);
@@ -124,7 +126,7 @@ pub async fn messages(
     Ok(messages)
 }
 
-/// The system prompt: the model's role and how it works.
+/// The system prompt: the model's role and its way of working.
 fn about(Scene { toolkit, context, .. }: Scene<'_>, budget: &Budget) -> String {
     let text = if toolkit.mode == Mode::Chat { CHAT } else { AGENT };
     let project = context.root.path().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -147,10 +149,11 @@ fn of_project(path: &str, text: &str) -> String {
     )
 }
 
-/// A file with its text.
+/// A file's path and text.
 type Written = (String, String);
 
-/// The instructions in the root folder, and those in folders of files that the request names, nearest first.
+/// The instructions in the root folder, and those in folders of files that the request names,
+/// nearest first.
 fn instructions(context: &Context, parts: &[Part]) -> (Option<Written>, Vec<Written>) {
     let of = |folder: &Path| {
         let all = INSTRUCTIONS.iter().map(|name| folder.join(name).to_string_lossy().into_owned());
@@ -167,7 +170,7 @@ fn instructions(context: &Context, parts: &[Part]) -> (Option<Written>, Vec<Writ
     (of(Path::new("")), nested)
 }
 
-/// The first lines of a text that have at most so many tokens, with a note about the rest.
+/// The first lines of a text that fit into `tokens`, with a note about the rest.
 fn lines_within(text: &str, tokens: usize, count: &dyn Fn(&str) -> usize) -> String {
     let text = text.trim();
     if count(text) <= tokens {
@@ -199,7 +202,7 @@ fn found(scene: Scene<'_>, budget: &Budget, given: &Given<'_>, count: &dyn Fn(&s
     Some(pack.text())
 }
 
-/// The branch and the changed files, in a line; `None` outside of repositories.
+/// The branch and the changed files in one line; `None` outside repositories.
 async fn git(context: &Context) -> Option<String> {
     let status = crate::tools::command::git_status(context).await?;
     let mut lines = status.lines();

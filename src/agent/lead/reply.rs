@@ -1,4 +1,5 @@
-//! Asks the leading model for its next reply, passes its words on to the user as they come, and sorts the reply by its kind.
+//! Asks the leading model for its next reply, passes its words on to the user as they arrive, and
+//! classifies the reply.
 
 use crate::agent::execute::Scene;
 use crate::agent::notation::Reply;
@@ -15,11 +16,12 @@ use crate::tools::call::{self, Reading, Tier};
 
 use super::offer::Offer;
 
-/// Bytes of a line that begins as JSON in which the names of its fields are looked for.
+/// Number of bytes at the beginning of a JSON line that are searched for field names.
 const LINE_BYTES: usize = 400;
 /// The beginning of a line that adds a step to the plan.
 const PLAN: &str = "[plan.add_step(";
-/// Bytes in which a line begins with the mark of a call; further back it is spoken of.
+/// Maximum offset, in bytes, of a call marker in its line; a marker farther right is only
+/// mentioned.
 const MARK_BYTES: usize = 24;
 
 /// A reply of the model.
@@ -32,22 +34,22 @@ pub struct Said {
 
 /// The kind of a reply.
 pub enum Kind {
-    /// Words that end the turn.
+    /// Words, which end the turn.
     Words,
     Calls(Reading),
-    /// Neither words nor calls.
+    /// Neither words nor a call.
     Empty,
-    /// A call that cannot be read.
+    /// A call that cannot be parsed.
     Unreadable,
-    /// Cut, for this reason, and holds a call or the beginning of one.
+    /// A reply that was cut, for this reason, and contains a call or the beginning of one.
     CutCall(String),
     /// Words that were cut, for this reason.
     CutWords(String),
-    /// It was stopped because it repeats itself.
+    /// A reply that was stopped because it repeats itself.
     Circles(String),
 }
 
-/// The model's next reply; `gap` goes to the user before its first words.
+/// The model's next reply; `gap` is sent to the user before its first words.
 pub async fn ask(
     Scene { toolkit, host, .. }: Scene<'_>,
     model: &Player,
@@ -72,7 +74,7 @@ pub async fn ask(
     let mut hear = |text: &str| {
         let text = if words.is_empty() { text.trim_start() } else { text };
         held.push_str(text);
-        // A plan is shown as a plan.
+        // A plan is shown as the plan, not as text.
         if words.is_empty() && (PLAN.starts_with(held.as_str()) || held.starts_with(PLAN)) {
             return;
         }
@@ -132,7 +134,8 @@ fn kind(output: &Output, words: &str, has_call: bool, specs: &[ToolSpec], lenien
     }
 }
 
-/// Whether a reply begins as a call does, or has a line of a plan; in an answer that explains code, what looks like another call later is none.
+/// Whether a reply begins as a call does, or has a line of a plan. A later line that looks like a
+/// call in an answer that explains code does not count.
 fn begins_as_call(text: &str, specs: &[ToolSpec]) -> bool {
     let text = text.trim_start();
     if text.lines().any(|line| line.trim_start().starts_with(PLAN)) {
@@ -151,13 +154,13 @@ fn begins_as_call(text: &str, specs: &[ToolSpec]) -> bool {
         || is_json()
 }
 
-/// Whether a text begins with a name and a bracket.
+/// Whether a text begins with a name and an opening bracket.
 fn is_named(text: &str) -> bool {
     let rest = text.trim_start_matches(|c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-'));
     rest.len() < text.len() && rest.starts_with('(')
 }
 
-/// Whether the first or the last line of a text begins with the marks of a call.
+/// Whether the first or last line of a text begins with call markers.
 fn is_marked(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next();

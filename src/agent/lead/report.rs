@@ -1,9 +1,10 @@
-//! The six sections of a report, where the user wants one: what the model is told of them, and those that an answer lacks.
+//! The six sections of a report, for users who want one: the instruction to the model, and the
+//! sections that an answer lacks.
 
 use crate::base::pattern::pattern;
 use crate::protocol::Exchange;
 
-/// The sections in their order, each with what belongs into it.
+/// The sections in order, each with a description of its content.
 const SECTIONS: [(&str, &str); 6] = [
     ("Analysis", "what is asked for and what it depends on"),
     ("Research", "what you read and found, with places"),
@@ -12,10 +13,11 @@ const SECTIONS: [(&str, &str); 6] = [
     ("Actions", "what you changed and ran, and how that ended"),
     ("Delivery", "the result, and what is left to do"),
 ];
-/// As many characters as a session keeps of an answer: of a longer one it is not known what it lacks.
+/// Number of characters that a session keeps of an answer; what a longer answer lacks is unknown.
 const KEPT_CHARS: usize = 8_000;
 
-/// The instruction about the form of the answer, and about the sections that the last report lacked.
+/// The instruction about the form of the answer, and about the sections missing from the last
+/// report.
 pub fn form(earlier: &[Exchange]) -> String {
     let listed: String = SECTIONS.iter().map(|(name, what)| format!("\n## {name}: {what}")).collect();
     let form = format!("\n\nYour last reply is a report with these six headings, each with at least one line:{listed}");
@@ -29,13 +31,13 @@ pub fn form(earlier: &[Exchange]) -> String {
     }
 }
 
-/// The line for the user about the sections that an answer lacks; `None` if it has all.
+/// The line for the user about missing sections of an answer; `None` if it has all.
 pub fn lack(answer: &str) -> Option<String> {
     let lacks = missing(answer).join(", ");
     (!lacks.is_empty()).then(|| format!("- the report lacks {lacks}; the model is told with the next request"))
 }
 
-/// The sections that an answer has no heading for.
+/// The sections without a heading in the answer.
 fn missing(answer: &str) -> Vec<&'static str> {
     let heading = |name: &str| pattern(format!(r"(?im)^[ \t]*(?:#+|\*\*|\d+[.)])[ \t*#\d.)]*{name}\b"));
     SECTIONS.iter().map(|(name, _)| *name).filter(|name| !heading(name).is_match(answer)).collect()

@@ -1,4 +1,5 @@
-//! Condenses a conversation that outgrows the context: the oldest results and rounds go, and code says what was done in them.
+//! Shortens a conversation that outgrows the context: the oldest results and rounds are dropped,
+//! and a summary by code replaces them.
 
 use serde_json::Value;
 
@@ -6,15 +7,15 @@ use crate::agent::budget::Budget;
 use crate::language::words;
 use crate::models::dialect::{Message, Speaker};
 
-/// Bytes that are left of a result or of an argument of an old round.
+/// Maximum length, in bytes, of a result or an argument of an old round.
 const STUB: usize = 200;
 const NOTE: &str = "\n\n[The first rounds of this task were left out to make room; the newest follow. So far:\n";
 
-/// How much a conversation may have, in tokens as `count` counts them.
+/// Size limits of a conversation, in tokens as `count` counts them.
 pub struct Limits<'a> {
     pub full: usize,
     pub condensed: usize,
-    /// The newest rounds that stay.
+    /// Number of newest rounds that are kept.
     pub kept: usize,
     pub count: &'a dyn Fn(&[Message]) -> usize,
 }
@@ -29,17 +30,18 @@ impl<'a> Limits<'a> {
     }
 }
 
-/// How many rounds there were since the request.
+/// The number of rounds since the request.
 pub fn rounds(messages: &[Message], request_at: usize) -> usize {
     starts(messages, request_at).len()
 }
 
-/// Where the rounds since the request begin: with the model's words or calls.
+/// The indices at which rounds since the request begin: messages with the model's words or calls.
 fn starts(messages: &[Message], request_at: usize) -> Vec<usize> {
     (request_at + 1..messages.len()).filter(|at| messages[*at].speaker == Speaker::Assistant).collect()
 }
 
-/// Drops earlier turns, and all rounds but the newest; the request says what was done in them.
+/// Drops earlier turns, and all rounds but the newest; the message with the request then says what
+/// was done in them.
 pub fn leave_rounds(messages: &mut Vec<Message>, request_at: &mut usize, done: &str, limits: &Limits<'_>) {
     messages.drain(1..*request_at);
     *request_at = 1;
@@ -50,14 +52,14 @@ pub fn leave_rounds(messages: &mut Vec<Message>, request_at: &mut usize, done: &
     note(&mut messages[1].content, done);
 }
 
-/// Ends the message with the request by what was done in rounds that went.
+/// Appends to the message with the request what was done in the dropped rounds.
 fn note(opening: &mut String, done: &str) {
     opening.truncate(opening.find(NOTE).unwrap_or(opening.len()));
     opening.push_str(&format!("{NOTE}{done}]"));
 }
 
-/// Leaves the first lines of results, the oldest first, and only as many as it takes; the newest round is yet to be
-/// read. True if that is enough.
+/// Cuts results to their first lines, oldest first, and only as many as necessary; the newest round
+/// stays because the model has not read it yet. Returns whether that is enough.
 fn stub_old(messages: &mut [Message], request_at: usize, limits: &Limits<'_>) -> bool {
     let newest = messages.iter().rposition(|message| message.speaker == Speaker::Assistant).unwrap_or(request_at);
     for at in request_at + 1..newest.max(request_at + 1) {
@@ -72,7 +74,7 @@ fn stub_old(messages: &mut [Message], request_at: usize, limits: &Limits<'_>) ->
     limits.fits(messages, limits.condensed)
 }
 
-/// Shortens messages until they fit, without leaving one out.
+/// Shortens messages until they fit, without dropping any.
 pub fn shorten(messages: &mut [Message], request_at: usize, limits: &Limits<'_>) {
     if !stub_old(messages, request_at, limits) {
         cut(messages, limits);
@@ -91,8 +93,9 @@ fn cut(messages: &mut [Message], limits: &Limits<'_>) {
     }
 }
 
-/// Shortens `messages` to `condensed` tokens if they have more than `full`; true if it did. `request_at` is the place of the message with the
-/// request, before which there are earlier turns; `done` says what was done so far.
+/// Shortens `messages` to `condensed` tokens if they have more than `full`; returns whether it did.
+/// `request_at` is the index of the request, after earlier turns; `done` is the summary of the work
+/// so far.
 pub fn make(messages: &mut Vec<Message>, request_at: &mut usize, done: &str, limits: &Limits<'_>) -> bool {
     if limits.fits(messages, limits.full) {
         return false;
@@ -117,17 +120,17 @@ pub fn make(messages: &mut Vec<Message>, request_at: &mut usize, done: &str, lim
             note(&mut messages[1].content, done);
         }
     }
-    // The opening and the newest rounds are left.
+    // Only the opening and the newest rounds remain.
     cut(messages, limits);
     true
 }
 
-/// Whether a message has the results of calls.
+/// Whether a message contains the results of calls.
 fn is_result(message: &Message) -> bool {
     matches!(message.speaker, Speaker::Tool | Speaker::User)
 }
 
-/// Leaves the first line of a result, which says what it is.
+/// Cuts a result to its first line, which describes it.
 fn stub(message: &mut Message) {
     if message.content.len() > 2 * STUB {
         let first = words::shorten(message.content.lines().next().unwrap_or_default(), STUB);
@@ -167,7 +170,7 @@ mod tests {
         RawCall { name: "write_file".into(), arguments: serde_json::Map::from_iter([("content".into(), text.into())]) }
     }
 
-    /// A conversation of so many rounds, each with a call and a result of `bytes` bytes.
+    /// A conversation with this many rounds, each with a call and a result of `bytes` bytes.
     fn conversation(rounds: usize, bytes: usize) -> Vec<Message> {
         let mut messages = vec![Message::system("rules"), Message::user("earlier"), Message::assistant("answer")];
         messages.push(Message::user("request"));

@@ -1,22 +1,25 @@
-//! Detects when a turn that the model leads goes nowhere, from its calls and replies so far, and decides what follows. Pure.
+//! Detects from the calls and replies of a turn that the model leads whether it still makes
+//! progress, and decides what follows. Pure.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::protocol::{Detection, Event, Remedy, Stall};
 
-/// Number of times that the same call has the same result: before the model gets a hint, and before the turn ends.
+/// Number of equal results of the same call before the model gets a hint, and before the turn ends.
 const SAME_TOLD: usize = 3;
 const SAME_MAX: usize = 5;
-/// Rounds in a row whose results have no new line: before the model gets a hint, and before the turn ends.
+/// Number of consecutive rounds without a new line in the results before the model gets a hint, and
+/// before the turn ends.
 const IDLE_TOLD: usize = 4;
 const IDLE_MAX: usize = 7;
-/// Calls in a row that the user has refused: before the model gets a hint, and before the turn ends.
+/// Number of consecutive calls refused by the user before the model gets a hint, and before the
+/// turn ends.
 const REFUSED_TOLD: usize = 3;
 pub const REFUSED_MAX: usize = 5;
-/// Replies in a row of which nothing could be used: the turn ends.
+/// Number of consecutive unusable replies before the turn ends.
 const UNUSABLE_MAX: usize = 4;
-/// Lines of a result that are remembered.
+/// Maximum number of result lines that are remembered.
 const LINES_MAX: usize = 20_000;
 
 /// The next step of the loop.
@@ -29,35 +32,35 @@ pub enum Verdict {
     End(String),
 }
 
-/// A call that was answered.
+/// A call with its result.
 pub struct Answered<'a> {
     /// Tool and arguments.
     pub call: String,
-    /// The tool, for messages.
+    /// The tool, as named in messages.
     pub tool: &'a str,
     /// Equal for equal results.
     pub fingerprint: String,
     pub is_refused: bool,
 }
 
-/// A reply of which nothing was used.
+/// The reason why nothing of a reply could be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unusable {
     /// No words and no call.
     Empty,
-    /// A call that is cut or cannot be read.
+    /// A call that is cut or cannot be parsed.
     Call,
     /// Its text repeats itself.
     Circles,
-    /// Calls that no listed tool takes.
+    /// Calls that no listed tool accepts.
     Wrong,
 }
 
 #[derive(Debug, Default)]
 pub struct Watch {
-    /// From 1.
+    /// Counted from 1.
     pub round: usize,
-    /// The last result of each call, and how often in a row it came.
+    /// The last result of each call, and how many times in a row it occurred.
     same: HashMap<String, (String, usize)>,
     lines: HashSet<u64>,
     idle: usize,
@@ -68,12 +71,12 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Calls in a row that the user has refused.
+    /// The number of consecutive calls that the user has refused.
     pub fn refused(&self) -> usize {
         self.refused
     }
 
-    /// Notes a call that was answered.
+    /// Records a call with its result.
     pub fn answered(&mut self, answered: &Answered<'_>) -> Verdict {
         self.unusable = 0;
         if answered.is_refused {
@@ -100,7 +103,7 @@ impl Watch {
         }
     }
 
-    /// Notes the results of a round whose calls could be used.
+    /// Records the results of a round whose calls were usable.
     pub fn round_of(&mut self, results: &[&str]) -> Verdict {
         let mut is_new = false;
         for line in results.iter().flat_map(|text| text.lines().take(LINES_MAX)) {
@@ -121,7 +124,7 @@ impl Watch {
         }
     }
 
-    /// Notes a reply of which nothing was used; `told` is the hint to the model.
+    /// Records a reply of which nothing was usable; `told` is the hint to the model.
     pub fn unusable(&mut self, what: Unusable, told: String) -> Verdict {
         self.unusable += 1;
         let stall = match what {
@@ -209,7 +212,7 @@ mod tests {
             let (last, first) = verdicts.split_last().expect("some");
             assert!(is_end(last) && first.iter().all(|one| *one == Verdict::Say("again".into())), "{verdicts:?}");
         }
-        // A call that is answered in between resets the count.
+        // A call with a result in between resets the count.
         let mut watch = Watch::default();
         for n in 0..20 {
             assert!(!is_end(&watch.unusable(Unusable::Call, "again".into())));

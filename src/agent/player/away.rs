@@ -1,4 +1,5 @@
-//! Asks a model behind a URL: writes a query as the server takes it and reads the reply to the same output as that of a model here.
+//! Asks a model at a URL: converts a query to the server's form, and the reply to the same output
+//! as that of a local model.
 
 use std::time::{Duration, Instant};
 
@@ -15,17 +16,17 @@ use crate::models::{Measured, ModelCapability, Role, RoleWishes};
 use crate::protocol::Event;
 use crate::remote::{self, Ask, Piece, Remote, Switch};
 
-/// Maximum length of a thought, in tokens, where no setting gives one.
+/// Maximum number of tokens of a thought, if no setting gives one.
 const THOUGHT_MAX: usize = 4_096;
-/// Part of the context that such a thought may fill.
+/// Such a thought may fill one part in this many of the context.
 const THOUGHT_SHARE: usize = 4;
-/// Tokens of the marks around a message.
+/// Number of tokens of the marks around a message.
 const MARKS: usize = 8;
 
-/// A model of a server, with what its role's settings say.
+/// A model on a server, with the settings of its role.
 pub struct Away {
     pub remote: Remote,
-    /// The model and its server, for the user.
+    /// The model and its server, as shown to the user.
     pub name: String,
     pub capability: ModelCapability,
     pub is_declared: bool,
@@ -35,14 +36,14 @@ pub struct Away {
 }
 
 impl Away {
-    /// The model with what its role wishes, and what was measured of it before.
+    /// The model with the wishes of its role and its earlier measurements.
     pub fn of(remote: Remote, wishes: &RoleWishes, measured: Option<Measured>) -> Away {
         let context = remote.abilities().context;
-        // A model behind a server is assumed to be capable, unless it was measured otherwise.
+        // A model on a server is assumed to be capable unless it was measured otherwise.
         let capable = wishes.capable.or_else(|| measured.as_ref().and_then(Measured::capable)).unwrap_or(true);
         let capability = if capable { ModelCapability::capable(context) } else { ModelCapability::weak() };
         let silent = Sampling::greedy().wished(wishes.sampling);
-        // A thought that is as likely as can be repeats itself.
+        // Greedily decoded thoughts repeat themselves.
         let warm = SamplingWish { temperature: Some(0.6), top_p: Some(0.95), ..SamplingWish::default() };
         let thinking = Sampling::greedy().wished(wishes.sampling.or(warm));
         Away {
@@ -59,14 +60,15 @@ impl Away {
         }
     }
 
-    /// How many tokens a conversation has, in all likelihood.
+    /// The estimated number of tokens of a conversation.
     pub fn count(&self, messages: &[Message], tools: impl Iterator<Item = String>) -> usize {
         let call = |message: &Message| message.calls.iter().map(|call| format!("{call:?}")).collect::<String>();
         let texts = messages.iter().map(|message| self.remote.tokens(&format!("{}{}", message.content, call(message))));
         texts.sum::<usize>() + tools.map(|tool| self.remote.tokens(&tool)).sum::<usize>() + MARKS * messages.len()
     }
 
-    /// The query as the server takes it; `think` is how far the model may think in this conversation.
+    /// The query in the server's form; `think` says how much the model may think in this
+    /// conversation.
     fn ask(&self, query: &Query<'_>, think: Think, spent: Duration) -> Ask {
         let can = self.remote.abilities();
         let mut messages = query.chat.messages.to_vec();
@@ -95,7 +97,7 @@ impl Away {
             Think::Auto if thought::is_spent(spent) => 0,
             Think::Auto => room,
         };
-        // A thought that nothing switches off takes tokens all the same.
+        // A thought that cannot be switched off takes tokens anyway.
         let aside = match can.thinking {
             Switch::NeverThinks => 0,
             Switch::Unknown => thought.max(room),
@@ -130,8 +132,8 @@ pub fn wish(sampling: &Sampling) -> SamplingWish {
     }
 }
 
-/// Asks the server and passes the text to `take` as it comes; thinking and waiting go to the host. Dropping the reply
-/// closes the connection.
+/// Asks the server and passes the text to `take` as it arrives; thinking and waiting are sent to
+/// the host. Dropping the reply closes the connection.
 pub async fn stream(
     toolkit: &Toolkit,
     (role, away): (Role, &Away),
@@ -181,7 +183,7 @@ pub async fn stream(
                 };
                 let host = away.remote.endpoint().host();
                 toolkit.meter.note((role, &away.name, Some(host)), phase, &tally, 0);
-                // A server that does not say why it ended may have cut the reply.
+                // If the server does not say why the reply ended, it may have been cut.
                 let finish = if finish.is_whole() { Finish::End } else { Finish::MaxTokens };
                 return Ok(Output { text, thinking, calls, tokens: Vec::new(), dialect: None, finish, tally });
             }

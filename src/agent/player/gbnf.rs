@@ -1,4 +1,5 @@
-//! Writes a Lark grammar as GBNF, for servers that hold an answer to that: rules, texts, regular expressions, repetitions.
+//! Converts a Lark grammar to GBNF, for servers that enforce such grammars: rules, texts, regular
+//! expressions, repetitions.
 //!
 //! `start: "a" LINE{1,3}` and `LINE: /[^\n]+\n/` become `root ::= "a" line{1,3}` and `line ::= [\U00000001-\u0009\u000b-\U0010ffff]+ "\n"`.
 
@@ -6,7 +7,7 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 
 /// Any JSON value, in Lark.
 const ANY_JSON: &str = "%json {}";
-/// Rules for any JSON value, as `%json {}` means it. Names that a grammar of ours would not have.
+/// Rules for any JSON value, like `%json {}`. Our own grammars do not use these names.
 const JSON: &str = r#"json-any ::= json-object | json-array | json-text | json-number | "true" | "false" | "null"
 json-object ::= "{" json-blank ( json-entry ( "," json-blank json-entry )* )? "}" json-blank
 json-entry ::= json-text json-blank ":" json-blank json-any json-blank
@@ -16,11 +17,12 @@ json-number ::= "-"? ( "0" | [1-9] [0-9]* ) ( "." [0-9]+ )? ( [eE] [-+]? [0-9]+ 
 json-blank ::= [ \n]{0,20}
 "#;
 
-/// The grammar in GBNF; `None` if it has something that GBNF cannot say, such as what a text must not be.
+/// The grammar in GBNF; `None` if it contains something that GBNF cannot express, such as excluded
+/// texts.
 pub fn of(lark: &str) -> Option<String> {
     let mut rules: Vec<String> = Vec::new();
     for line in lark.lines().filter(|line| !line.trim().is_empty()) {
-        // A rule continues in lines that begin with a blank.
+        // A rule continues on lines that begin with a blank.
         match rules.last_mut().filter(|_| line.starts_with([' ', '|'])) {
             Some(rule) => rule.push_str(line),
             None => rules.push(line.to_owned()),
@@ -58,7 +60,7 @@ fn body_of(mut rest: &str) -> Option<String> {
                 parts.push(expression(&regex_syntax::parse(&regex).ok()?)?);
                 end
             }
-            // Which words of a text may come, in which order: any words may, here.
+            // `%regex` restricts the words of a text and their order; here any words are allowed.
             '%' if rest.starts_with("%regex ") => {
                 parts.push("[^\\n]+".to_owned());
                 rest.len()
@@ -71,7 +73,7 @@ fn body_of(mut rest: &str) -> Option<String> {
                 parts.push(first.to_string());
                 1
             }
-            // It belongs to what is before it.
+            // Applies to the part before it.
             '?' | '*' | '+' => {
                 parts.last_mut()?.push(first);
                 1
@@ -92,7 +94,8 @@ fn body_of(mut rest: &str) -> Option<String> {
     }
 }
 
-/// The end of what `quote` opens and closes; a quote after a backslash does not close it.
+/// The offset after the text that `quote` opens and closes; a quote after a backslash does not
+/// close it.
 fn end_of(text: &str, quote: char) -> Option<usize> {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
@@ -106,7 +109,7 @@ fn end_of(text: &str, quote: char) -> Option<usize> {
     None
 }
 
-/// A text in quotes.
+/// A quoted text.
 fn text(text: &str) -> String {
     let escaped: String = text
         .chars()
@@ -125,13 +128,13 @@ fn point(c: char) -> String {
     format!("\\U{:08x}", u32::from(c))
 }
 
-/// A regular expression as one term.
+/// Converts a regular expression to one term.
 fn expression(hir: &Hir) -> Option<String> {
     Some(match hir.kind() {
         HirKind::Empty => "\"\"".to_owned(),
         HirKind::Literal(literal) => text(std::str::from_utf8(&literal.0).ok()?),
         HirKind::Class(Class::Unicode(class)) => {
-            // A grammar takes U+0000 for the end of a text.
+            // A grammar would treat U+0000 as the end of the text.
             let ranges = class.iter().filter(|range| range.end() > '\0');
             let written: String =
                 ranges.map(|range| format!("{}-{}", point(range.start().max('\u{1}')), point(range.end()))).collect();

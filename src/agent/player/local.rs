@@ -8,7 +8,7 @@ use crate::engine::pool::Leased;
 use crate::engine::{Choice, EngineError, Generation, Grammar, Logprobs, Piece, Request};
 use crate::protocol::Event;
 
-/// The query as the engine takes it.
+/// The query in the engine's form.
 pub fn request(model: &Leased, query: &Query<'_>) -> Request {
     let Query { chat, form, tokens_max, sampling, priority, reuse, repeats, hands_over: _, weighed } = query;
     let grammar = match form {
@@ -32,7 +32,8 @@ pub fn request(model: &Leased, query: &Query<'_>) -> Request {
     }
 }
 
-/// Runs a generation and passes its text to `take` as it comes; thinking and waiting go to the host.
+/// Runs a generation and passes its text to `take` as it arrives; thinking and waiting are sent to
+/// the host.
 pub async fn stream(
     toolkit: &Toolkit,
     model: &Leased,
@@ -65,7 +66,7 @@ pub async fn stream(
             Some(Piece::Thinking(text)) => {
                 thinking.push_str(&text);
                 host.emit(Event::Thinking { text });
-                // The answer begins behind it.
+                // The answer begins after the thought.
                 generation.take_logprobs();
             }
             Some(Piece::Answer(part)) => {

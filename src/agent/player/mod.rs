@@ -1,6 +1,7 @@
-//! A model that plays a role in a turn: what it is called, what it can do, how much it can read.
+//! A model that plays a role in a turn: its name, its abilities, and the size of its context.
 //!
-//! Callers are the same for models of this process and of servers: the differences are in this folder alone.
+//! Callers use local models and models on servers in the same way; only this folder distinguishes
+//! them.
 
 mod away;
 mod gbnf;
@@ -53,7 +54,7 @@ impl Player {
         self.role
     }
 
-    /// Its name for the user, with the place of its server.
+    /// The name shown to the user, with the address of its server.
     pub fn name(&self) -> &str {
         match &self.seat {
             Seat::Here(model) => model.engine.model(),
@@ -61,7 +62,8 @@ impl Player {
         }
     }
 
-    /// The model, if it runs in this process: only then are there tokens, scores of given texts and texts to fill in.
+    /// The model, if it runs in this process: only then can it return tokens, score given texts and
+    /// fill in text.
     pub fn here(&self) -> Option<&Leased> {
         match &self.seat {
             Seat::Here(model) => Some(model),
@@ -69,7 +71,7 @@ impl Player {
         }
     }
 
-    /// Tokens that a prompt and its answer may have together.
+    /// Maximum number of tokens of a prompt and its answer together.
     pub fn context(&self) -> usize {
         match &self.seat {
             Seat::Here(model) => model.engine.limits().context,
@@ -92,7 +94,7 @@ impl Player {
         }
     }
 
-    /// The results of the probe, if it was probed before this run.
+    /// The results of the probe, if it was run before this session.
     pub fn measured(&self) -> Option<&Measured> {
         match &self.seat {
             Seat::Here(model) => model.measured.as_ref(),
@@ -100,7 +102,7 @@ impl Player {
         }
     }
 
-    /// How its free texts are drawn, and how far it thinks, by its settings.
+    /// The sampling of free texts and the amount of thinking, according to the settings.
     pub fn manner(&self) -> (Manner, Think) {
         match &self.seat {
             Seat::Here(model) => (model.manner, model.think),
@@ -108,7 +110,8 @@ impl Player {
         }
     }
 
-    /// Number of its weights; that of a server's model is not known and counts as beyond all.
+    /// The number of its weights; for a model on a server it is unknown and counts as the largest
+    /// possible.
     pub fn parameters(&self) -> u64 {
         match &self.seat {
             Seat::Here(model) => model.parameters,
@@ -116,7 +119,7 @@ impl Player {
         }
     }
 
-    /// How many tokens a text has; guessed for a server's model.
+    /// The number of tokens of a text; estimated for a model on a server.
     pub fn count(&self, text: &str) -> usize {
         match &self.seat {
             Seat::Here(model) => model.engine.count(text),
@@ -124,7 +127,7 @@ impl Player {
         }
     }
 
-    /// How many tokens a whole conversation has.
+    /// The number of tokens of a whole conversation.
     pub fn count_chat(&self, chat: Chat<'_>) -> usize {
         match &self.seat {
             Seat::Here(model) => model.engine.tokenize(&model.dialect.render(chat)).len(),
@@ -132,7 +135,7 @@ impl Player {
         }
     }
 
-    /// A call as the model writes it.
+    /// A call in the model's notation.
     pub fn written(&self, name: &str, arguments: &Map<String, Value>) -> String {
         match &self.seat {
             Seat::Here(model) => model.dialect.notation().calls.write(name, arguments),
@@ -142,7 +145,8 @@ impl Player {
 }
 
 impl Toolkit {
-    /// Asks a model and waits for the whole answer; the host gets a pulse when no text comes for a while.
+    /// Asks a model and waits for the whole answer; the host gets a pulse if no text arrives for a
+    /// while.
     pub async fn ask(
         &self,
         player: &Player,
@@ -153,8 +157,9 @@ impl Toolkit {
         self.stream(player, query, phase, host, |_| ()).await
     }
 
-    /// Asks greedily for an answer in the form of the query; without it and as `free` says, if the model has no marks
-    /// for it or a schema in it cannot be written. Also returns whether the form held.
+    /// Asks greedily for an answer in the form of the query. If the engine cannot enforce the form,
+    /// asks for free text with the query's own sampling. Also returns whether the form was
+    /// enforced.
     pub async fn ask_inside(
         &self,
         player: &Player,
@@ -172,7 +177,8 @@ impl Toolkit {
         }
     }
 
-    /// Asks a model and passes its text to `take` as it comes; thinking and waiting go to the host.
+    /// Asks a model and passes its text to `take` as it arrives; thinking and waiting are sent to
+    /// the host.
     #[tracing::instrument(name = "model", skip_all, fields(phase))]
     pub async fn stream(
         &self,
@@ -199,7 +205,8 @@ impl Toolkit {
             output => return output,
         };
         let model = self.stand_in(player.role, why, host).await?;
-        // Free words go on from what the user has read; any other form has to begin anew.
+        // A free text can continue after the words that the user has read; any other form must
+        // begin again.
         let goes_on = query.form == Form::Free && query.chat.tools.is_empty() && !said.is_empty();
         if !goes_on && !said.trim().is_empty() {
             host.notice("the answer that broke off is begun anew");
@@ -211,7 +218,7 @@ impl Toolkit {
         Ok(if goes_on { Output { text: said + &output.text, ..output } } else { output })
     }
 
-    /// Has a model of this process go on from a raw prompt.
+    /// Has a local model continue a raw prompt.
     pub async fn complete(
         &self,
         model: &Leased,

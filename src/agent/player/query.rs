@@ -1,4 +1,5 @@
-//! A question to a model, independent of its notation: a conversation, the form of the answer, how long and how urgent it is.
+//! A question to a model in any notation: a conversation, the form of the answer, its maximum
+//! length and its priority.
 
 use std::sync::Arc;
 
@@ -18,17 +19,18 @@ use crate::tools::call::{self, Reading, Tier};
 pub struct Query<'a> {
     pub chat: Chat<'a>,
     pub form: Form,
-    /// Longest answer, in tokens.
+    /// Maximum length of the answer, in tokens.
     pub tokens_max: usize,
     pub sampling: Sampling,
     pub priority: Priority,
-    /// How much of an earlier prompt may be reused, where the model keeps it.
+    /// How much of an earlier prompt may be reused, if the model keeps it.
     pub reuse: Reuse,
-    /// The answer repeats much of the prompt.
+    /// Whether the answer repeats much of the prompt.
     pub repeats: bool,
-    /// If the server of the model goes away, that is an error, and the caller decides who goes on; else a model of this process answers.
+    /// Whether an unavailable server is an error, so that the caller decides which model continues;
+    /// otherwise a local model answers.
     pub hands_over: bool,
-    /// The answer comes with its tokens, so that it can be seen how sure the model was of each.
+    /// Whether the answer comes with its tokens, which show how certain the model was of each.
     pub weighed: bool,
 }
 
@@ -38,18 +40,18 @@ pub enum Form {
     Free,
     /// llguidance's Lark dialect, without control tokens.
     Lark(String),
-    /// Lines that begin with one of these kinds, `: ` and words; the grammar in Lark says more of them.
+    /// Lines that begin with one of these kinds and `: `; the Lark grammar defines the rest.
     Lines(&'static [&'static str], String),
     /// One of these texts.
     Choice(Vec<String>),
     /// JSON under this schema.
     Schema(Value),
-    /// A call of one of the tools of the conversation, or words if `Either`.
+    /// A call of a tool of the conversation, or words if `Either`.
     Call(notation::Reply),
 }
 
 impl<'a> Query<'a> {
-    /// A greedy answer of any form with the priority of a step.
+    /// A greedy answer in free form, with the priority of a step.
     pub fn of(chat: impl Into<Chat<'a>>, tokens_max: usize) -> Query<'a> {
         Query {
             chat: chat.into(),
@@ -71,18 +73,20 @@ pub struct Output {
     pub text: String,
     /// The thoughts before the text, without their marks.
     pub thinking: String,
-    /// The calls that came besides the text, with whether each is certain; a model of this process writes them in it.
+    /// Calls that came separately from the text, and whether each is certain. A local model writes
+    /// its calls into the text.
     pub calls: Vec<(RawCall, bool)>,
-    /// The tokens of the text, if the query asks for them and the model runs in this process.
+    /// The tokens of the text, if the query asks for them and the model is local.
     pub tokens: Vec<Weighed>,
-    /// How the model writes calls, if it runs in this process.
+    /// The model's notation of calls, if the model is local.
     pub dialect: Option<Arc<Dialect>>,
     pub finish: Finish,
     pub tally: Tally,
 }
 
 impl Output {
-    /// Its calls, by the first tier that finds any; no tier after `until` is tried.
+    /// The calls of the answer, from the first tier that finds any; tiers after `until` are not
+    /// tried.
     pub fn read(&self, specs: &[ToolSpec], until: Tier) -> Reading {
         if self.calls.is_empty() {
             return call::read(&self.text, self.dialect.as_deref(), specs, until);
@@ -97,19 +101,19 @@ impl Output {
         }
     }
 
-    /// The message of the answer in which these calls were read.
+    /// The message for the conversation that contains the answer with these calls.
     pub fn replied(&self, reading: &Reading) -> Message {
         let said = match &self.dialect {
             Some(dialect) => dialect.replied(&self.text, &reading.calls, reading.is_certain()),
             None if reading.is_certain() => Message::calling(self.text.trim_end(), reading.calls.clone()),
             None => Message::assistant(self.text.as_str()),
         };
-        // Templates keep the thoughts between the calls of a turn.
+        // Templates keep thoughts between the calls of a turn.
         Message { thinking: self.thinking.trim().to_owned(), ..said }
     }
 }
 
-/// Asks in words for an answer in the form of a grammar, of a model that cannot be held to it.
+/// Asks in words for an answer that follows a grammar, for a model on which it cannot be enforced.
 pub fn in_the_form_of(lark: &str, messages: &mut Vec<Message>) {
     let words = format!("Answer in exactly the form of this Lark grammar, and write nothing else:\n{lark}");
     match messages.last_mut().filter(|last| last.speaker == Speaker::User) {

@@ -1,4 +1,5 @@
-//! Opens the servers that play roles, each at its first use and with the user's consent; lets one that went away rest for a while.
+//! Opens the servers that play roles, each at its first use and with the user's consent, and pauses
+//! a server that became unavailable.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -14,32 +15,33 @@ use crate::models::{Endpoint, Measured, Role, digest};
 use crate::protocol::{Decision, Event, Proposal};
 use crate::remote::{self, Remote, consent};
 
-/// A server that went away is left alone for so long, if a model here can play its role.
+/// Time for which an unavailable server is not asked, if a local model can play its role.
 const REST: Duration = Duration::from_secs(60);
-/// The name under which consent to send is stored, next to the names of tools.
+/// The name under which consent to sending is stored, beside the names of tools.
 const SENDING: &str = "send_to_server";
 
-/// The servers of this process. Clones share what is open.
+/// The servers of this process. Clones share the open connections.
 #[derive(Clone, Default)]
 pub struct Remotes {
     roles: Arc<Mutex<HashMap<Role, State>>>,
-    /// Held while one is opened, so that several callers ask the user and the server once.
+    /// Locked while a server is opened, so that several callers ask the user and the server only
+    /// once.
     opening: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Clone)]
 pub(super) enum State {
     Open(Endpoint, Arc<Away>),
-    /// A model here plays until then.
+    /// A local model plays the role until then.
     Resting(Endpoint, Instant),
-    /// The user said no.
+    /// The user refused.
     Refused(Endpoint),
 }
 
 impl Remotes {
     pub(super) fn state(&self, role: Role, endpoint: &Endpoint) -> Option<State> {
         let state = lock(&self.roles).get(&role).cloned();
-        // Other settings make another server.
+        // Changed settings mean another server.
         state.filter(|state| match state {
             State::Open(of, _) | State::Resting(of, _) | State::Refused(of) => of == endpoint,
         })
@@ -49,7 +51,7 @@ impl Remotes {
         lock(&self.roles).insert(role, state);
     }
 
-    /// The server that plays a role now; `None` if a model of this process does.
+    /// The server that plays a role now; `None` if a local model plays it.
     fn server(&self, role: Role, pool: &Pool) -> Result<Option<(Endpoint, Option<State>)>, TurnError> {
         let Some(endpoint) = pool.endpoint(role)? else { return Ok(None) };
         let state = self.state(role, &endpoint);
@@ -60,8 +62,8 @@ impl Remotes {
         })
     }
 
-    /// The server that plays a role, opened now if it is not yet; `None` if a model of this process does. Where nobody can be asked, the
-    /// consent must have been given before.
+    /// The server that plays a role, opened if necessary; `None` if a local model plays it. If
+    /// nobody can be asked, the consent must have been given before.
     pub async fn unasked(&self, role: Role, pool: &Pool, cancel: &Cancel) -> Result<Option<Arc<Away>>, TurnError> {
         let _opening = self.opening.lock().await;
         let Some((endpoint, state)) = self.server(role, pool)? else { return Ok(None) };
@@ -93,7 +95,8 @@ impl Remotes {
         Ok(away)
     }
 
-    /// Whether a model of this process takes over the role of a server that could not be asked. One that went away rests from now on.
+    /// Whether a local model takes over the role of a server that could not be asked. An
+    /// unavailable server is paused from now on.
     pub fn gives_way(&self, role: Role, pool: &Pool, why: &TurnError) -> bool {
         let takes_over = match why {
             TurnError::Remote(error) => error.is_gone(),
@@ -115,7 +118,7 @@ impl Toolkit {
         self.remotes.server(role, &self.pool)
     }
 
-    /// The model that plays a role if it can be asked at once: nothing is loaded or opened.
+    /// The model that plays a role, if it can be asked at once: nothing is loaded or opened.
     pub fn at_hand(&self, role: Role) -> Option<Player> {
         let role = self.role(role);
         match self.server(role) {
@@ -130,7 +133,7 @@ impl Toolkit {
         matches!(self.server(self.role(role)), Ok(Some(_)) | Err(_))
     }
 
-    /// The model that plays `role`, loaded or opened now if it is not yet; progress goes to the host.
+    /// The model that plays `role`, loaded or opened if necessary; progress is sent to the host.
     pub async fn model(&self, role: Role, host: &dyn Host) -> Result<Player, TurnError> {
         let role = self.role(role);
         if self.server(role)?.is_none() {
@@ -161,7 +164,7 @@ impl Toolkit {
         Ok(away)
     }
 
-    /// Asks the user whether anything may be sent to the server, and remembers a yes.
+    /// Asks the user whether anything may be sent to the server, and stores a consent.
     async fn consented(&self, role: Role, endpoint: &Endpoint, host: &dyn Host) -> Result<(), TurnError> {
         let url = endpoint.url();
         let proposal = Proposal {
@@ -190,8 +193,8 @@ impl Toolkit {
         Err(TurnError::NotSent { url: url.to_owned(), why })
     }
 
-    /// The model of this process that plays a role whose server cannot be asked; `why` if there is none, or if it is
-    /// not a reason for another.
+    /// The local model that plays a role whose server cannot be asked. Returns `why` if there is
+    /// none, or if `why` does not justify a replacement.
     pub(in crate::agent) async fn stand_in(
         &self,
         role: Role,
@@ -207,7 +210,8 @@ impl Toolkit {
         Ok(model)
     }
 
-    /// The name under which measurements of a role's model are stored; `None` for a scripted model, and for one that is not known yet.
+    /// The name under which measurements of a role's model are stored; `None` for a scripted model,
+    /// and for one that is not known yet.
     pub fn fingerprint(&self, role: Role) -> Option<String> {
         let role = self.role(role);
         match self.server(role) {
@@ -218,7 +222,7 @@ impl Toolkit {
     }
 }
 
-/// By URL and model.
+/// The fingerprint of a URL and model.
 fn fingerprint(remote: &Remote) -> String {
     digest::of_text(&format!("{}\n{}", remote.url(), remote.abilities().model))
 }

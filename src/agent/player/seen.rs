@@ -1,4 +1,4 @@
-//! The servers that play roles as people see them: who, where, whether it answers, what it cost.
+//! Describes the servers that play roles for people: name, address, availability and cost.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use crate::models::{Endpoint, Role};
 use crate::protocol::ServerRow;
 
 impl Remotes {
-    /// The servers that play roles, with what those of text roles cost in this process.
+    /// The servers that play roles, with the cost of text roles in this process.
     pub fn rows(&self, pool: &Pool) -> Vec<ServerRow> {
         let roles = Role::ALL.into_iter();
         roles.filter_map(|role| Some(self.row(role, &pool.endpoint(role).ok()??))).collect()

@@ -1,4 +1,4 @@
-//! Translates the indentation that a model wrote to the indentation of a file.
+//! Translates the indentation that a model wrote into that of the file.
 
 use crate::edit::indent::indent;
 
@@ -19,8 +19,8 @@ impl<'a> Indents<'a> {
         Indents { unit: (model_unit.clone(), if file_unit.is_empty() { model_unit } else { file_unit }), pairs }
     }
 
-    /// The file's form of the model's `indent`, by the deepest known indentation that it begins with; of several equal
-    /// ones, the one of the line nearest to the old line `near`.
+    /// Translates the model's `indent`, using the deepest known indentation that it begins with; of
+    /// several equal ones, the one whose line is nearest to the old line `near`.
     pub fn translate(&self, indent: &str, near: usize) -> String {
         let known = self.pairs.iter().filter(|(_, model, _)| indent.starts_with(model));
         let best = known.max_by_key(|(at, model, _)| (model.len(), std::cmp::Reverse(at.abs_diff(near))));
@@ -28,7 +28,7 @@ impl<'a> Indents<'a> {
             let deeper = &indent[model.len()..];
             return format!("{file}{}", deeper.replace(self.unit.0.as_str(), &self.unit.1));
         }
-        // Less deep than every known line: remove as many levels as the model did.
+        // Shallower than every known line: remove as many levels as the model did.
         let Some((_, model, file)) = self.pairs.iter().min_by_key(|(_, model, _)| model.len()) else {
             return indent.to_owned();
         };

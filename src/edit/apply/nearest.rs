@@ -1,4 +1,4 @@
-//! Finds the lines of a text that are nearest to a passage that is not there.
+//! Finds the lines of a text that are most similar to a passage that was not found.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -9,10 +9,10 @@ use similar::TextDiff;
 use crate::base::cut_line;
 
 const SHOWN_MAX_LINES: usize = 30;
-/// Longest text compared character by character.
+/// Maximum size, in bytes, of texts that are compared character by character.
 const COMPARED_MAX_BYTES: usize = 8 << 10;
 const COMPARE_TIME_MAX: Duration = Duration::from_secs(1);
-/// Least similarity of a passage that is worth showing, from 0 to 1.
+/// Minimum similarity, from 0 to 1, of a passage that is worth showing.
 const ALIKE_MIN: f32 = 0.3;
 
 /// The lines of a text that are most like a passage.
@@ -26,7 +26,7 @@ pub struct Nearest {
     pub alike: f32,
 }
 
-/// The message for a passage that is not in the file `path`.
+/// The message for a passage that was not found in the file `path`.
 pub fn said(path: &str, nearest: Option<&Nearest>) -> String {
     let Some(Nearest { first, lines, alike }) = nearest else {
         return format!("`old` was not found in {path}, nor anything like it; read_file shows what is there");
@@ -40,7 +40,8 @@ pub fn said(path: &str, nearest: Option<&Nearest>) -> String {
     text + "Copy the passage as it stands there, without the line numbers and with its own backslashes."
 }
 
-/// The lines of `content`, as many as `old` has, that share most words with it. `None` if none are similar.
+/// The lines of `content`, as many as `old` has, that share the most words with it. `None` if no
+/// lines are similar.
 pub fn nearest(content: &str, old: &str) -> Option<Nearest> {
     let lines: Vec<&str> = content.lines().collect();
     let wanted: Vec<&str> = old.trim_matches('\n').lines().collect();

@@ -1,4 +1,5 @@
-//! Finds the passage of a file that is to be replaced: other whitespace is tolerated; if it is missing or not unique, the error says what to give.
+//! Finds the passage of a file that an edit replaces. Different white space is tolerated; for a
+//! missing or ambiguous passage the error says how to correct it.
 
 use std::ops::Range;
 
@@ -17,26 +18,28 @@ const PLACES_MAX: usize = 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Several {
     Never,
-    /// Never; a place that has lines of its own is preferred: `main()` is in `def main():` too.
+    /// Never. If some matches are on lines of their own, only those count, since `main()` is also
+    /// found in `def main():`.
     OnOwnLines,
-    /// Not in this call; `all = true` allows it.
+    /// Not in this call; the message offers `all = true`.
     Offered,
     Wanted,
 }
 
 impl Several {
-    /// Maximum number of places looked for. Where many are looked at, more would make a file that is too large to be written.
+    /// Maximum number of places to search for. If all are replaced, more places would make the file
+    /// larger than `WRITE_MAX_BYTES`.
     fn places_max(self, new: &str) -> usize {
         let is_few = matches!(self, Several::Never | Several::Offered);
         if is_few { PLACES_MAX + 1 } else { WRITE_MAX_BYTES / new.len().max(1) + 1 }
     }
 }
 
-/// The places of `old` in `content` with the text that each gets, and a note if something was tolerated. All texts have
-/// line feeds alone.
+/// The places of `old` in `content` with the new text of each, and a note if a difference was
+/// tolerated. All texts use line feeds only.
 ///
 /// # Errors
-/// It is in no place, in several, or in parts of numbers alone.
+/// `old` is found nowhere, in several places, or only as part of numbers.
 pub fn find(
     path: &str,
     content: &str,
@@ -74,7 +77,7 @@ pub fn find(
     Err(Mismatch::Missing { path: path.to_owned(), nearest: nearest(content, old) })
 }
 
-/// The pieces if there may be as many.
+/// Returns the pieces if there is one, or if several are allowed.
 fn unique(path: &str, content: &str, pieces: Vec<Piece>, several: Several) -> Result<Vec<Piece>, Mismatch> {
     if pieces.len() == 1 || several == Several::Wanted {
         return Ok(pieces);
@@ -95,13 +98,13 @@ pub fn said(path: &str, lines: &[usize], is_offered: bool) -> String {
     )
 }
 
-/// Whether a passage begins where a line begins and ends where one ends.
+/// Whether a passage starts at the start of a line and ends at the end of one.
 fn has_own_lines(content: &str, range: &Range<usize>) -> bool {
     let (before, behind) = (&content[..range.start], &content[range.end..]);
     (before.is_empty() || before.ends_with('\n')) && (behind.is_empty() || behind.starts_with('\n'))
 }
 
-/// Whether a passage begins or ends between two digits: `limit = 5` is not in `limit = 50`.
+/// Whether a passage starts or ends between two digits, as `limit = 5` does in `limit = 50`.
 fn cuts_a_number(content: &str, range: &Range<usize>) -> bool {
     let is_between_digits = |at: usize| {
         let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
@@ -142,7 +145,8 @@ fn by_lines(content: &str, old: &str, new: &str, most: usize) -> Vec<Piece> {
     pieces
 }
 
-/// The lines `new` with the indentation of the lines that were `found` for `old`. `is_end`: nothing follows those in the file.
+/// The lines `new` with the indentation of the lines that were `found` for `old`. `is_end` says
+/// that these are the last lines of the file.
 fn rewritten(old: &[&str], found: &[&str], new: &[&str], near: &[usize], is_end: bool) -> String {
     let indents = Indents::learn(old, found, new);
     let mut text = String::new();
@@ -160,7 +164,8 @@ fn rewritten(old: &[&str], found: &[&str], new: &[&str], near: &[usize], is_end:
     text
 }
 
-/// The lines without the number and the bar that `read_file` prints before each; `None` if one has none.
+/// The lines without the number and the bar that `read_file` prints before each line; `None` if any
+/// line has none.
 fn without_line_numbers<'a>(lines: &[&'a str]) -> Option<Vec<&'a str>> {
     let bare = |line: &&'a str| {
         let (number, rest) = line.trim_start().split_once('|')?;
@@ -184,7 +189,8 @@ fn aligned(old: &[&str], new: &[&str]) -> Vec<usize> {
     near
 }
 
-/// Removes the blank lines at both ends of `old`, and for each of them one from `new` if it has one there.
+/// Removes the blank lines at both ends of `old`, and for each one a blank line at the same end of
+/// `new`, if there is one.
 fn drop_blank_ends(old: &mut Vec<&str>, new: &mut Vec<&str>) {
     let blank = |line: Option<&&str>| line.is_some_and(|line| line.trim().is_empty());
     while blank(old.first()) {
@@ -201,10 +207,10 @@ fn drop_blank_ends(old: &mut Vec<&str>, new: &mut Vec<&str>) {
     }
 }
 
-/// The places of parts of a line in which only the blanks between the words differ.
+/// The places within a line that differ from `old` only in the blanks between words.
 fn within_lines(content: &str, old: &str, new: &str, most: usize) -> Vec<Piece> {
     let words: Vec<String> = old.split_whitespace().map(regex::escape).collect();
-    // A single word was searched for exactly already; very many words are a passage, not a part of a line.
+    // A single word was already searched for exactly; more than 200 words are not part of one line.
     if old.trim().contains('\n') || words.len() < 2 || words.len() > 200 {
         return Vec::new();
     }

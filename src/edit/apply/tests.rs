@@ -1,10 +1,10 @@
-//! Tests of the module above: each kind of edit, and what holds of all.
+//! Tests of each kind of edit, and of laws that hold for all of them.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::edit::keyed::Change;
+use crate::edit::keyed::{self, Change};
 
 fn text_after(path: &str, old: &str, edit: &Edit<'_>) -> Result<String, String> {
     apply(path, old, edit).map(|applied| applied.text).map_err(String::from)
@@ -53,8 +53,8 @@ fn every_kind_of_edit_gives_the_new_text_or_says_what_does_not_fit() {
     assert!(matches!(apply("a", "", &Edit::Whole(&large)), Err(Mismatch::TooLarge { .. })));
 }
 
-/// The shortest passages of whole lines of `old` and `new` outside of which these are equal, such that the first is in
-/// `old` once; `None` if there are none.
+/// The shortest passages of whole lines that contain all differences between `old` and `new`, such
+/// that the first occurs once in `old`; `None` if there are none.
 fn difference(old: &str, new: &str) -> Option<(String, String)> {
     let [was, is] = [old, new].map(|text| text.split_inclusive('\n').collect::<Vec<_>>());
     let first = was.iter().zip(&is).take_while(|(a, b)| a == b).count();
@@ -132,6 +132,20 @@ proptest! {
         prop_assert_eq!(&serde_json::from_str::<Value>(&json).unwrap(), &new);
         let toml = text_after("a.toml", &toml::to_string(&old).unwrap(), &Edit::Entries(&changes)).unwrap();
         prop_assert_eq!(&toml::from_str::<Value>(&toml).unwrap(), &new);
+    }
+
+    #[test]
+    fn entries_of_yaml_made_from_two_texts_give_the_second(old in map(), new in map()) {
+        prop_assume!(old != json!({}) && new != json!({}));
+        // A block cannot lose its last entry: what is new comes first.
+        let mut changes = entries(&old, &new);
+        changes.sort_by_key(|change| matches!(change, Change::Remove(_)));
+        let block: String = old.as_object().unwrap().iter().map(|(key, value)| format!("{key}: {value} # {key}\n")).collect();
+        for yaml in [block, serde_json::to_string_pretty(&old).unwrap(), old.to_string()] {
+            let after = text_after("a.yaml", &yaml, &Edit::Entries(&changes));
+            let read = after.as_ref().map(|after| keyed::read("a.yaml", after));
+            prop_assert_eq!(read, Ok(Some(new.clone())), "{}", yaml);
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Finds definitions that a change lost, defined twice, or wrote out again.
+//! Finds definitions that a change lost or duplicated, and existing code that it repeats.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,12 +17,12 @@ fn key(part: &Part, around: &[&Part]) -> Key {
 /// A definition of the old text outside any function.
 struct Old {
     key: Key,
-    /// It is a value directly inside a struct, enum or object.
+    /// Whether it is a value directly inside a struct, enum or object.
     is_entry: bool,
 }
 
-/// Definitions of the old text that the new text lacks. Moved ones, renamed entries and names in `asked` are not
-/// reported.
+/// Definitions of the old text that are missing from the new one. Moved definitions, renamed
+/// entries and names in `asked` are not reported.
 pub fn lost(pair: &Pair, asked: &[String]) -> Vec<String> {
     let mut old: Vec<Old> = Vec::new();
     each(&pair.before_parts, &mut |part, around| {
@@ -61,7 +61,8 @@ pub fn lost(pair: &Pair, asked: &[String]) -> Vec<String> {
     found
 }
 
-/// Functions and types that are defined several times in the same place, and more often than before.
+/// Functions and types that are defined several times in the same place, and more often than
+/// before.
 pub fn doubled(pair: &Pair) -> Vec<String> {
     let count = |items: &[Part], text: &str| {
         let mut counts: HashMap<(Key, String), (usize, usize)> = HashMap::new();
@@ -84,7 +85,8 @@ pub fn doubled(pair: &Pair) -> Vec<String> {
     found.into_iter().map(|(_, message)| message).collect()
 }
 
-/// Distinguishes definitions of one name in one place; `None` for those that may occur more than once.
+/// Tells apart definitions with the same name in the same place; `None` for those that may occur
+/// more than once.
 fn distinction(part: &Part, around: &[&Part], text: &str, language: &str) -> Option<String> {
     let is_compared = matches!(part.sort, Sort::Function | Sort::Class | Sort::Record);
     let may_repeat = matches!(part.variant.as_str(), "overload" | "register") || part.variant.starts_with("impl");
@@ -99,7 +101,8 @@ fn distinction(part: &Part, around: &[&Part], text: &str, language: &str) -> Opt
                 || language == "python"
                     && !["property", "staticmethod", "classmethod"].iter().any(|w| words.contains(w))
         });
-    // Two `impl` blocks, for two traits or type arguments, may each have a method of one name.
+    // Two `impl` blocks for different traits or type arguments may each have a method of the same
+    // name.
     let impl_head = around.last().filter(|part| part.variant.starts_with("impl")).and_then(|part| {
         let head = text.get(part.core.start..part.body.as_ref()?.start)?;
         Some(head.split_whitespace().collect::<String>())
@@ -110,16 +113,16 @@ fn distinction(part: &Part, around: &[&Part], text: &str, language: &str) -> Opt
     }
     let core = text.get(part.core.clone()).unwrap_or_default();
     let is_static = core.split_whitespace().take(3).any(|word| word == "static");
-    // In some languages a type and a value of one name are two definitions, as are a declaration and an assignment.
+    // In some languages a type and a value, or a declaration and an assignment, may share a name.
     let owner = part.owner.clone().unwrap_or_default();
     Some(format!("{} {:?} {impl_head} {is_static} {owner}", part.variant, part.sort))
 }
 
-/// This many equal lines in a row are a copy; functions that are merely alike share fewer.
+/// A run of this many equal lines counts as a copy; similar functions share fewer.
 const REPEATED_LINES: usize = 16;
 
-/// Reports a stretch of old lines that the new text has once more: the model wrote existing code again. Test files are
-/// skipped.
+/// Reports a run of old lines that occurs once more in the new text, because the model repeated
+/// existing code. Test files are skipped.
 pub fn repeated(pair: &Pair) -> Option<String> {
     if crate::edit::testing::is_test_file(pair.path) {
         return None;

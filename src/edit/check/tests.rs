@@ -1,8 +1,9 @@
-//! Tests of the module above.
+//! Tests of the problems that a change causes.
 
 use super::*;
 
-/// Asserts that a change has as many problems as `expected`, and that each message has the expected words.
+/// Asserts that a change has as many problems as `expected` has entries, and that each message
+/// contains the expected words.
 fn check(path: &str, before: &str, after: &str, expected: &[&str]) {
     let found = problems(path, before, after, &["asked".to_owned()], &|name| name == "elsewhere");
     let is_said = found.len() == expected.len() && found.iter().zip(expected).all(|(one, words)| one.contains(words));

@@ -1,4 +1,4 @@
-//! Finds names and attributes that new code uses and nothing defines.
+//! Finds names and attributes that new code uses but nothing defines.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,8 @@ use crate::index::uses::{Members, members, unbound};
 /// Attributes that every JavaScript object inherits.
 const INHERITED: &[&str] = &["constructor", "toString", "hasOwnProperty", "valueOf", "isPrototypeOf"];
 
-/// Names that the new text uses and nothing binds. Names that were unbound in the old text too are skipped.
+/// Names that the new text uses without binding them. Names that were already unbound in the old
+/// text are skipped.
 pub fn names(pair: &Pair, known: &dyn Fn(&str) -> bool) -> Vec<String> {
     let Some(used) = unbound(pair.path, pair.after) else { return Vec::new() };
     let old = if pair.before.trim().is_empty() { Some(Vec::new()) } else { unbound(pair.path, pair.before) };
@@ -47,14 +48,14 @@ pub fn names(pair: &Pair, known: &dyn Fn(&str) -> bool) -> Vec<String> {
     found
 }
 
-/// Attributes of `self` or `this` that nothing in their class sets or defines.
+/// Attributes of `self` or `this` that their class neither sets nor defines.
 pub fn attributes(pair: &Pair) -> Vec<String> {
     let old = members(pair.path, pair.before);
     let word = if pair.language == "python" { "self" } else { "this" };
     let mut found = Vec::new();
     for class in members(pair.path, pair.after).iter().filter(|class| is_closed(class, pair)) {
         let was = old.iter().filter(|other| other.name == class.name);
-        // A class that already used attributes it does not set gets them from elsewhere.
+        // If the old class already used attributes that it does not set, they come from elsewhere.
         if was.clone().any(|was| was.is_open || unset(was).next().is_some()) {
             continue;
         }
@@ -79,7 +80,8 @@ pub fn attributes(pair: &Pair) -> Vec<String> {
     found
 }
 
-/// Whether the file shows all attributes of a class: it inherits nothing, no class derives from it, and it is not a mixin.
+/// Whether the file shows all attributes of a class: it inherits from nothing, no class derives
+/// from it, and it is not a mixin.
 fn is_closed(class: &Members, pair: &Pair) -> bool {
     let mut is_base = false;
     each(&pair.after_parts, &mut |part, _| {
@@ -91,7 +93,7 @@ fn is_closed(class: &Members, pair: &Pair) -> bool {
     !class.is_open && !is_base && !abstracts
 }
 
-/// Attributes that the class uses and does not define.
+/// Attributes that the class uses but does not define.
 fn unset(class: &Members) -> impl Iterator<Item = &crate::index::uses::Use> {
     class.used.iter().filter(|one| !class.defined.contains(&one.name) && !one.name.starts_with("__"))
 }

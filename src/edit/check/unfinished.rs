@@ -4,7 +4,7 @@ use super::Pair;
 use crate::edit::omissions::{comment_of, is_mark};
 use crate::index::parts::{Part, Sort};
 
-/// Phrases of a comment, in lower case, that say code is still to be written.
+/// Phrases, in lower case, of comments that say that code is still to be written.
 const TO_WRITE: &[&str] = &[
     "todo: implement",
     "todo implement",
@@ -23,7 +23,7 @@ const TO_WRITE: &[&str] = &[
     "placeholder for",
 ];
 
-/// The fault of a comment in place of code that is still to be written.
+/// The problem reported for a comment in place of code that is still to be written.
 pub const TO_BE_WRITTEN: &str = "leaves code to be written";
 
 /// New lines that stand for omitted code, or whose comment says that code is still to be written.
@@ -46,7 +46,8 @@ pub fn marks(before: &str, after: &str) -> Vec<String> {
     found
 }
 
-/// New JavaScript statements like `name: value`. They parse as a label, but are object entries outside their object.
+/// New JavaScript statements like `name: value`. They parse as labels, but are object entries
+/// outside an object.
 pub fn entries(pair: &Pair) -> Vec<String> {
     if !matches!(pair.language, "javascript" | "jsx" | "typescript" | "tsx") {
         return Vec::new();

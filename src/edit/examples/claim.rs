@@ -1,20 +1,21 @@
-//! Reads what a request says about the result of a call: what it returns, what it should return, whether that is wrong.
+//! Reads the statements of a request about the result of a call: its present result, the wanted
+//! result, and whether the present one is wrong.
 
 use super::{CONSTANTS, EXAMPLES_MAX, closed};
 
-/// Words and signs before what a call returns.
+/// Words and signs before the result that a call returns.
 const GIVES: &[&str] = &[
     "is", "gives", "give", "returns", "return", "yields", "becomes", "equals", "raises", "throws", "gibt", "ergibt",
     "wird", "ist", "donne", "devient", "renvoie", "devuelve", "da", "->", "=>", "==", "=", "→",
 ];
-/// Words before what a call should return.
+/// Words before the result that a call should return.
 const SHOULD: &[&str] = &[
     "should", "must", "shall", "expect", "expected", "expects", "soll", "sollte", "muss", "doit", "debe", "debería",
     "has",
 ];
-/// Words that turn what follows into what is not wanted: `should not return 5`, `not 4`.
+/// Words that make the following result an unwanted one: `should not return 5`, `not 4`.
 const NOT: &[&str] = &["not", "never", "no", "nicht", "nie", "kein", "pas", "jamais", "nunca", "не"];
-/// Words behind a result that say it is wrong.
+/// Words after a result that mark it as wrong.
 const BUT: &[&str] = &[
     "but",
     "wrong",
@@ -37,36 +38,36 @@ const BUT: &[&str] = &[
     "aunque",
     "но",
 ];
-/// Words behind a result that say it is right: `returns 3, that is fine`.
+/// Words after a result that mark it as right: `returns 3, that is fine`.
 pub(super) const FINE: &[&str] =
     &["fine", "right", "correct", "ok", "okay", "good", "richtig", "gut", "correcto", "bien"];
-/// Filler words between one of these and the result.
+/// Filler words between such a word and the result.
 const FILLERS: &[&str] = &[
     "be", "return", "give", "yield", "become", "raise", "throw", "it", "to", "sein", "geben", "werden", "être", "ser",
     "devolver", "a", "an",
 ];
 
-/// The claim of the text behind a call about its result.
+/// The statements about the result of a call, read from the text behind the call.
 #[derive(Debug, Default)]
 pub(super) struct Claim {
-    /// The result it is said to return.
+    /// The result that it returns, according to the text.
     pub stated: Option<String>,
-    /// The result it should return instead.
+    /// The result that it should return.
     should: Option<String>,
     /// Results that several calls should return, listed in a later sentence.
     pub later: Vec<String>,
-    /// The text says that `stated` is wrong.
+    /// Whether the text says that `stated` is wrong.
     pub is_wrong: bool,
 }
 
 impl Claim {
-    /// The result it should return or, for a new function, is said to return.
+    /// The result that it should return; for a new function also the stated one.
     pub fn expected(&self, is_new: bool) -> Option<String> {
         self.should.clone().or(self.stated.clone().filter(|_| is_new && !self.is_wrong))
     }
 
-    /// Reads the `text` behind a call. `given` is the call's first string; a bare word that resembles it is a result
-    /// too.
+    /// Reads the `text` behind a call. `given` is the call's first string; a bare word that
+    /// resembles it also counts as a result.
     pub fn of(text: &str, given: &str) -> Claim {
         let mut claim = Claim::default();
         let mut rest = text.trim_start_matches(['`', ' ']);
@@ -85,7 +86,7 @@ impl Claim {
             let instead = low == "instead" && after.trim_start().starts_with("of");
             rest = after;
             match follows {
-                // `should not return 5`: nothing says what it should return; 5 is wrong.
+                // `should not return 5`: 5 is wrong, and no right result is given.
                 Some(true) if refuses || next.is_some() => {
                     let unwanted = values(next.map_or(after, |(_, rest)| rest), given).into_iter().next();
                     claim.is_wrong = true;
@@ -106,7 +107,8 @@ impl Claim {
                     break;
                 }
                 None if BUT.contains(&low.as_str()) && claim.stated.is_some() => claim.is_wrong = true,
-                // `gives a instead of b`: b is right. At `should give b instead of a` the loop has ended before.
+                // `gives a instead of b`: b is right. For `should give b instead of a` the loop has
+                // already ended.
                 None if instead => {
                     claim.should = values(&after.trim_start()[2..], given).into_iter().next();
                     break;
@@ -136,7 +138,7 @@ fn word_of(text: &str) -> Option<(&str, &str)> {
     (end > 0).then(|| text.split_at(end))
 }
 
-/// The values that a text begins with, after filler words: `'a'`, `be 13th and 113th`.
+/// The values at the beginning of a text, after filler words: `'a'`, `be 13th and 113th`.
 fn values(text: &str, given: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -175,7 +177,8 @@ fn value<'a>(text: &'a str, given: &str) -> Option<(String, &'a str)> {
     (is_text || is_word).then(|| (value.to_owned(), &text[end..]))
 }
 
-/// Whether a word is an inflected form of `given`, equal in half of its letters from both ends: `geese` of `goose`.
+/// Whether a word is an inflected form of `given`: counted from both ends, half of the letters are
+/// equal, as in `geese` and `goose`.
 fn is_form(value: &str, given: &str) -> bool {
     let same =
         |pairs: &mut dyn Iterator<Item = (char, char)>| pairs.take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();

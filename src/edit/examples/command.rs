@@ -10,9 +10,10 @@ use crate::edit::testing::quoted;
 /// Separates a call from its result in the output of [`command`].
 const WRONG: &str = " gives ";
 
-/// A shell command that runs `examples` of a function in the file `path`; `None` for other languages. It prints a line
-/// for each example with a wrong result, and then fails. The result that the request says it has now counts as wrong even where it is written like
-/// the expected one: `'1'` and `1`.
+/// A shell command that runs `examples` of a function in the file `path`; `None` for other
+/// languages. It prints one line for each example with a wrong result, and then fails. If the
+/// request states the present result, that result counts as wrong even if it prints like the
+/// expected one, as `'1'` and `1` do.
 pub fn command(path: &str, examples: &[Example]) -> Option<String> {
     match ending(path) {
         "py" => Some(format!("PYTHONPATH=.:src python3 -c {}", quoted(&python(path, examples)?))),
@@ -22,7 +23,8 @@ pub fn command(path: &str, examples: &[Example]) -> Option<String> {
     }
 }
 
-/// The lines about wrong results in the output of a failed run of [`command`]; `None` if there are none.
+/// The lines about wrong results in the output of a failed run of [`command`]; `None` if there are
+/// none.
 pub fn wrong(output: &str, examples: &[Example]) -> Option<String> {
     let is_result = |line: &&str| {
         examples.iter().any(|one| line.trim_start().strip_prefix(&one.call).is_some_and(|rest| rest.starts_with(WRONG)))
@@ -83,7 +85,8 @@ fn script(path: &str, examples: &[Example]) -> String {
     )
 }
 
-/// Runs the examples as a Go test that an overlay puts next to the file, so that the project gets no new file.
+/// Runs the examples as a Go test that an overlay places next to the file, so that no file is added
+/// to the project.
 fn go(path: &str, examples: &[Example]) -> String {
     let folder = path.rsplit_once('/').map_or(".", |(folder, _)| folder);
     let text = |value: &str| match value.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
@@ -133,13 +136,13 @@ fn names(examples: &[Example]) -> Vec<String> {
     names
 }
 
-/// A value as source code: a bare word (`13th`) becomes a string. `constants` are true, false and nothing in the
-/// language.
+/// A value as source code: a bare word (`13th`) becomes a string. `constants` are the words for
+/// true, false and null in the language.
 fn literal(value: &str, [yes, no, nothing]: [&str; 3]) -> String {
     match value {
         "True" | "true" => yes.to_owned(),
         "False" | "false" => no.to_owned(),
-        // JavaScript has two values for nothing.
+        // JavaScript has two null values.
         "undefined" if nothing == "null" => value.to_owned(),
         "None" | "null" | "undefined" => nothing.to_owned(),
         _ if value.starts_with(['\'', '"', '[', '(', '{']) || value.parse::<f64>().is_ok() => value.to_owned(),

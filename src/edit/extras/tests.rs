@@ -1,4 +1,4 @@
-//! Tests of taking out what nobody asked for, and of leaving everything else as it is.
+//! Tests that unrequested parts are removed and that everything else stays as it is.
 
 use super::*;
 use crate::edit::kept::kept;
@@ -209,7 +209,7 @@ func last(a int) int {
 }
 "#;
 
-/// Compares a file before and after a change that no function but one has.
+/// Compares a file before and after a change that affects only one function.
 fn check_untouched(path: &str, before: &str, after: &str) {
     assert_ne!(before, after, "{path}");
     let asked = &Asked::of("last should give another result");
@@ -235,7 +235,7 @@ fn functions_that_have_not_changed_stay_as_they_are() {
             let (start, rest) = text.rsplit_once(from).unwrap();
             let after = format!("{start}{from} + 1{rest}");
             check_untouched(path, &text, &after);
-            // All bytes move.
+            // All byte offsets shift.
             check_untouched(path, &text, &after.replacen("ünï", "ünïünï", 1));
             let (start, rest) = text.rsplit_once("last").unwrap();
             check_untouched(path, &text, &format!("{start}last_one{rest}"));
@@ -292,7 +292,7 @@ fn an_import_that_works_unnamed_stays() {
     check("a.py", BEFORE, &future, "", &future);
     let asked = format!("import json\n{BEFORE}");
     check("a.py", BEFORE, &asked, "import json in a.py", &asked);
-    // A comment that has the name does not use it.
+    // A name in a comment is not a use of it.
     let said = format!("# Reads json.\n{BEFORE}");
     check("a.py", &said, &format!("import json\n{said}"), "get should use upper case", &said);
     check("a.py", BEFORE, &asked, "get should use upper case", BEFORE);

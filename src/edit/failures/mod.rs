@@ -8,7 +8,8 @@ pub use places::missing_package;
 pub use read::read;
 pub use summary::summary;
 
-/// Maximum number of failures kept. A small model is shown a few of them; one cause often fails hundreds of tests.
+/// Maximum number of failures kept. A small model is shown only a few, and one cause often fails
+/// hundreds of tests.
 pub const FAILURES_MAX: usize = 50;
 
 /// How a run ended.
@@ -21,7 +22,7 @@ pub enum Kind {
     Failed,
     /// Code does not parse, compile or load, so nothing in it was run.
     Broken,
-    /// The run was stopped at a time limit. Failures printed until then are in the report.
+    /// The run was stopped at a time limit. The report has the failures that were printed by then.
     Hung,
     /// A runner started and found no test.
     NoTests,
@@ -29,7 +30,7 @@ pub enum Kind {
     Missing,
 }
 
-/// A place on a traceback, inside the project.
+/// A place in a traceback, inside the project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
     /// Path from the project's root. Go prints only the file's name; [`Report::located`] completes it.
@@ -43,12 +44,12 @@ pub struct Frame {
 pub struct Failure {
     /// The test as its runner names it.
     pub test: Option<String>,
-    /// Where the failure appears: in the file of the test, or where the compiler points to.
+    /// The place where the failure appears: in the test's file, or where the compiler points.
     pub file: Option<String>,
     pub line: Option<usize>,
-    /// The lines that the runner printed about it, without places; a few.
+    /// A few of the lines that the runner printed about it, without places.
     pub message: String,
-    /// Places inside the project, the one where the error arose first, the test last.
+    /// Places inside the project, from the one where the error arose to the test.
     pub frames: Vec<Frame>,
 }
 
@@ -57,7 +58,8 @@ pub struct Failure {
 pub struct Report {
     /// Tests that passed. Without `-v` Go names only packages, so its passed packages are counted.
     pub passed: usize,
-    /// Tests that failed and files that could not be loaded. May be more than `errors` has.
+    /// Tests that failed and files that could not be loaded. This may be more than `errors`
+    /// contains.
     pub failed: usize,
     /// At most [`FAILURES_MAX`]; never empty if the kind is `Failed` or `Broken`.
     pub errors: Vec<Failure>,
@@ -90,7 +92,7 @@ impl Report {
         self
     }
 
-    /// Whether all that fails here failed in `before`, too.
+    /// Whether everything that fails here also failed in `before`.
     pub fn is_no_worse_than(&self, before: &Report) -> bool {
         // Line numbers are not compared: every change moves them.
         let same = |one: &Failure, other: &Failure| match (&one.test, &other.test) {

@@ -8,7 +8,8 @@ use regex::Regex;
 use super::Frame;
 use crate::base::pattern::{pattern, static_regex};
 
-/// Longest output that is read, in bytes. Its end is kept, since runners print their summary there.
+/// Maximum length, in bytes, of the output that is read. The end is kept, since runners print their
+/// summary there.
 const OUTPUT_MAX: usize = 1 << 20;
 
 /// Folders of third-party code.
@@ -77,14 +78,15 @@ pub fn placed(line: &str) -> Option<Placed> {
     Some(Placed { frame, said: found.name("said").map(|said| said.as_str().to_owned()) })
 }
 
-/// Where TAP says that a test begins: `location: '/p/test/cart.test.js:5:1'`.
+/// The place where a test begins according to TAP: `location: '/p/test/cart.test.js:5:1'`.
 pub fn home(line: &str) -> Option<Frame> {
     static_regex!(HOME = r"^\s*location: '(.+?):(\d+):\d+'$");
     let found = HOME.captures(line)?;
     Some(Frame { file: inside(&found[1])?, line: found[2].parse().unwrap_or(0) })
 }
 
-/// The package that an output says is missing. Names for which `is_ours` is true, those of the project, are skipped.
+/// The package that an output reports as missing. Names of the project itself, for which `is_ours`
+/// is true, are skipped.
 ///
 /// ```text
 /// ModuleNotFoundError: No module named 'numpy'

@@ -10,17 +10,17 @@ use super::places::{Placed, clean, home, inside, placed};
 use super::{FAILURES_MAX, Failure, Frame, Kind, Report};
 use crate::base::pattern::{pattern, static_regex};
 
-/// Maximum number of lines kept of what was printed about one failure, and of characters of a line.
+/// Maximum number of lines kept per failure, and of characters per line.
 const MESSAGE_LINES_MAX: usize = 8;
 const LINE_CHARS_MAX: usize = 240;
-/// Maximum number of failures read of one output; the counts have the others.
+/// Maximum number of failures read from one output; the counts include the others.
 const READ_MAX: usize = 400;
-/// Maximum number of frames kept of one failure. Endless recursion prints hundreds.
+/// Maximum number of frames kept per failure. Endless recursion prints hundreds.
 const FRAMES_MAX: usize = 12;
 
-/// Reads the output of a run, stdout and stderr together, with or without colours. `root` is the project's folder as
-/// the runner saw it: absolute paths below it become relative, other absolute paths are no places. `succeeded`: by its
-/// exit status.
+/// Reads the output of a run, stdout and stderr together, with or without colours. `root` is the
+/// project's folder as the runner saw it: absolute paths below it become relative, other absolute
+/// paths are not taken for places. `succeeded` is true if the exit status is zero.
 pub fn read(output: &str, root: &Path, succeeded: bool) -> Report {
     static_regex!(NO_TESTS = r"no tests ran|\[no test files\]|No tests? (?:files? )?found|Error: no test specified");
     static_regex!(BROKEN = r"\b(?:SyntaxError|ImportError|ModuleNotFoundError)\b|Cannot find module|\[build failed\]");
@@ -33,7 +33,7 @@ pub fn read(output: &str, root: &Path, succeeded: bool) -> Report {
     let is_counted = passed + failed > 0;
     let lines: Vec<&str> = text.lines().collect();
     let whole = failure(None, &lines, MESSAGE_LINES_MAX);
-    // The error of a program without a test runner.
+    // The error of a program that ran without a test runner.
     let is_bare = !succeeded && !is_counted && !of_tests && !whole.frames.is_empty();
     let kind = if is_stopped(&text) {
         Kind::Hung
@@ -64,7 +64,7 @@ pub fn read(output: &str, root: &Path, succeeded: bool) -> Report {
 struct Counts {
     passed: usize,
     failed: usize,
-    /// Whether a runner counted at all.
+    /// Whether a runner printed any count.
     of_tests: bool,
 }
 
@@ -80,9 +80,9 @@ fn counts(text: &str) -> Counts {
     };
     let sum = |pattern: &Regex, line: &str| pattern.captures_iter(line).map(number).sum::<usize>();
     let (mut passed, mut failed, mut of_tests) = (0, 0, false);
-    // Go counts nothing: packages that passed, or with `-v` tests.
+    // Go prints no totals: packages that passed or, with `-v`, tests are counted here.
     let (mut packages, mut named) = (0, 0);
-    // unittest counts all tests and those that failed.
+    // unittest prints the number of all tests and of those that failed.
     let (mut ran, mut wrong) = (0usize, 0);
     for line in text.lines() {
         if LINE.is_match(line) {
@@ -127,14 +127,15 @@ static HEAD: LazyLock<[Regex; 8]> = LazyLock::new(|| {
     ]
 });
 
-/// mocha numbers the failed tests below its counts: `  1) cart`, with the rest of the name on the lines below.
+/// mocha lists the failed tests below its counts with numbers: ` 1) cart`, and the rest of the name
+/// on the lines below.
 static NUMBERED: LazyLock<Regex> = LazyLock::new(|| pattern(r"^  \d+\) (.+)$"));
 
 /// `error[E0425]: cannot find value`, but not the lines that only count such errors.
 static RUSTC: LazyLock<Regex> = LazyLock::new(|| pattern(r"^error(?:\[E\d+\]: |: [a-z`]+ )"));
 const RUSTC_SUMS: &[&str] = &["could not compile", "aborting due", "test failed", "build failed"];
 
-/// Lines behind which nothing belongs to the failure above.
+/// Lines after which nothing belongs to the failure above.
 static END: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"^=+(?: .* =+)?$|^-+ Captured |^failures:$|^test result:|^(?:FAIL|ok  |\?   )\t|^(?:FAIL|PASS) \S|^=== RUN|^Ran \d+ tests?|^(?:#|ℹ) \w+ \d|^\s*\.\.\.$|⎯⎯⎯|^Test Suites:|^ Test Files |^warning: |^  \d+ (?:passing|failing)|^✖ failing|^test at |^\s*[✔▶] ",
@@ -149,12 +150,12 @@ struct Reader<'a> {
     list: usize,
 }
 
-/// One failure as it is printed.
+/// One failure as printed.
 struct Block<'a> {
-    /// `None` for an error of a compiler.
+    /// `None` for a compiler error.
     test: Option<String>,
     body: Vec<&'a str>,
-    /// Offset of the line behind it.
+    /// Offset of the line after it.
     end: usize,
 }
 
@@ -166,11 +167,12 @@ impl<'a> Reader<'a> {
         Reader { lines, succeeded, list }
     }
 
-    /// All failures, each with the lines below its head; if there are none, with those above.
+    /// All failures, each with the lines below its head or, if there are none, with the lines above
+    /// it.
     fn failures(&self) -> Vec<Failure> {
         let mut found: Vec<Failure> = Vec::new();
         let (mut listed, mut of_compiler): (Vec<Failure>, Vec<Failure>) = Default::default();
-        // Where the lines begin that belong to no failure yet.
+        // `free` is the first line that does not belong to a failure yet.
         let (mut at, mut free) = (0, 0);
         while at < self.lines.len() && found.len() + listed.len() + of_compiler.len() < READ_MAX {
             let Some(block) = self.block(at) else {
@@ -191,14 +193,14 @@ impl<'a> Reader<'a> {
                 // Some runners print a failure twice, once without its message.
                 Some(other) if other.message.len() < one.message.len() => *other = one,
                 Some(_) => {}
-                // An error of cargo itself has no place.
+                // An error of Cargo itself names no place.
                 None => {
                     found.extend(Some(one).filter(|one| !is_suite && (one.test.is_some() || !one.frames.is_empty())))
                 }
             }
             (at, free) = (block.end, block.end);
         }
-        // A test of Go that fails with its subtests says nothing itself.
+        // A Go test that fails because of its subtests prints no message of its own.
         let names: Vec<String> = found.iter().filter_map(|one| one.test.clone()).collect();
         let holds =
             |test: &str| names.iter().any(|name| name.strip_prefix(test).is_some_and(|rest| rest.starts_with('/')));
@@ -207,7 +209,8 @@ impl<'a> Reader<'a> {
         match (is_unnamed, listed.is_empty()) {
             (false, _) => found,
             (true, false) => listed,
-            // Lines of a log have the form of a compiler's, so they count only where no test is named.
+            // Log lines can look like compiler errors, so compiler errors count only if no test is
+            // named.
             (true, true) => [found, of_compiler].concat(),
         }
     }
@@ -258,7 +261,7 @@ impl<'a> Reader<'a> {
         above.and_then(|file| file.split(' ').next()).unwrap_or_default().to_owned()
     }
 
-    /// Whether a failure is that of a group of tests, which have their own failures.
+    /// Whether the failure is that of a group of tests whose own failures are listed too.
     fn is_suite(&self, block: &Block<'_>, at: usize) -> bool {
         let heading = block.test.as_ref().map(|test| format!("▶ {test}"));
         block.body.iter().any(|line| line.contains("'subtestsFailed'"))
@@ -271,7 +274,7 @@ fn is_same(one: &Failure, other: &Failure) -> bool {
     one == other || one.test.is_some() && one.test == other.test && is_one_file
 }
 
-/// A line of pytest's summary, which names failures that may be printed nowhere else.
+/// A failure from a line of pytest's summary, which may be printed nowhere else.
 fn listed_by_pytest(line: &str) -> Option<Failure> {
     static_regex!(LISTED = r"^(?:FAILED|ERROR) (\S+?\.py(?:::\S.*?)?)(?: - (.*))?$");
     let found = LISTED.captures(line)?;
@@ -279,7 +282,7 @@ fn listed_by_pytest(line: &str) -> Option<Failure> {
     Some(Failure { test: Some(found[1].to_owned()), file: file_of(&found[1]), message, ..Failure::default() })
 }
 
-/// The lines of an output but what pytest and cargo print of tests that passed.
+/// The lines of an output without those that pytest and Cargo print about passed tests.
 fn without_passed(text: &str) -> Vec<&str> {
     static_regex!(PASSED = r"^=+ PASSES =+$|^successes:$");
     static_regex!(OTHER = r"^=+ .* =+$|^failures:$|^test result:");
@@ -291,8 +294,8 @@ fn without_passed(text: &str) -> Vec<&str> {
     text.lines().filter(is_kept).collect()
 }
 
-/// An error of a compiler on one line, as tsc, go, mypy, gcc and others print it: `a.ts(4,5): error …`, `a.go:5:9: …`.
-/// Without a column it has to call itself one.
+/// A compiler error on one line, as tsc, go, mypy, gcc and others print it: `a.ts(4,5): error …`,
+/// `a.go:5:9: …`. Without a column, the message must begin with `error` or, say, `fatal error`.
 fn on_one_line(line: &str) -> Option<Failure> {
     static_regex!(
         ERROR = r"^(?:vet: )?(?<file>[^\s:(]+\.[A-Za-z]\w*)(?::(?<line>\d+)(?<column>:\d+)?:?|\((?<at>\d+),\d+\):) (?:- )?(?<said>.+)$"
@@ -328,13 +331,13 @@ impl Failure {
     }
 }
 
-/// The failure of `test` that these lines are about, with the last `most` lines of what they say.
+/// The failure of `test` described by these lines, with the last `most` lines of the message.
 fn failure(test: Option<String>, lines: &[&str], most: usize) -> Failure {
     let is_rustc = lines.first().is_some_and(|line| RUSTC.is_match(line));
-    // pytest marks what matters.
+    // pytest marks the important lines with `E`.
     let is_marked = lines.iter().any(|line| line.starts_with("E  "));
     let (mut frames, mut said, mut begins): (Vec<Frame>, Vec<String>, Option<Frame>) = Default::default();
-    // Whether the lines below a place are its code: of the project, and of something else.
+    // Whether the lines below a place are code: of the project (`is_own`), or of other software.
     let (mut is_own, mut is_foreign) = (false, false);
     for line in lines {
         let is_code = line.starts_with("    ");
@@ -374,7 +377,7 @@ fn failure(test: Option<String>, lines: &[&str], most: usize) -> Failure {
     }
 }
 
-/// A line, cut after `LINE_CHARS_MAX` characters.
+/// A line, shortened to `LINE_CHARS_MAX` characters.
 fn short(line: &str) -> String {
     match line.char_indices().nth(LINE_CHARS_MAX) {
         Some((end, _)) => format!("{}…", &line[..end]),
@@ -382,7 +385,8 @@ fn short(line: &str) -> String {
     }
 }
 
-/// Whether a line says nothing about the failure: rules, fields of TAP, advice, shown code without a remark, stacks.
+/// Whether a line says nothing about the failure: rules, TAP fields, advice, quoted code without a
+/// remark, stack frames.
 fn is_noise(line: &str) -> bool {
     static_regex!(
         NOISE = r"^[\s\-=_~^|⎯+]*$|^\s*(?:duration_ms|failureType|exitCode|signal|code|name|operator|generatedMessage|stack): |^\s*error: \|-$|^\s*# Subtest|^\s*Use -v|^note: run with|^\[exit status|^\$ | at 0x[0-9a-f]+>|^Traceback|^\s*>? *\d+ ?\|( .*)?$|^\s+at \S|\(<anonymous>\)$|^Require stack:|^Node\.js v|^node:|^goroutine \d|^created by |^\S+\((?:\.\.\.|\{?0x.*)?\)$"
@@ -390,7 +394,7 @@ fn is_noise(line: &str) -> bool {
     NOISE.is_match(line)
 }
 
-/// Whether the program, script, module or file that was to be run does not exist.
+/// Whether the program, script, module or file to be run does not exist.
 fn is_missing(text: &str) -> bool {
     const SIGNS: &[&str] = &[
         ": command not found",

@@ -5,7 +5,8 @@ use super::{Failure, Kind, Report};
 /// Characters reserved for the line that says how many failures are left out.
 const REST_CHARS: usize = 24;
 
-/// A summary of at most `limit_chars` characters. Whole failures are left out before one is cut; their number is given.
+/// A summary of at most `limit_chars` characters. Whole failures are left out, and their number is
+/// given, before a failure is shortened.
 pub fn summary(report: &Report, limit_chars: usize) -> String {
     let mut text = head(report);
     let mut shown = 0;

@@ -1,4 +1,5 @@
-//! Tests of the module above, on what the tools printed for small projects with one mistake each (paths shortened to `/p`).
+//! Tests of reading outputs that real tools printed for small projects with one mistake each (paths
+//! shortened to `/p`).
 
 use std::path::Path;
 

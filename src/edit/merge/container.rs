@@ -146,8 +146,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Whether old entries that the written list lacks stay: it is an export list, has a mark, has all old entries, or
-    /// the old one has functions.
+    /// Whether entries that are missing from the written list are kept: it is an export list, has a
+    /// mark, or contains all old entries, or the old list contains functions.
     fn keeps_entries(&self, old: &Part, new: &Part) -> bool {
         let body = new.body.clone().map_or("", |body| &self.new[body]);
         let has_functions = old.members.iter().any(|member| member.sort == Sort::Function);
@@ -170,7 +170,8 @@ impl<'a> Job<'a> {
         self.scope(Some(old), &old.members, &new.members)
     }
 
-    /// Replaces the head of a class only if the new one has all words of the old one and more.
+    /// Replaces the head of a class only if the new one has all words of the old one and additional
+    /// ones.
     fn header(&mut self, scope: Scope, old: &Part, new: &Part) {
         let (Some(old_body), Some(new_body)) = (&old.body, &new.body) else { return };
         let was = self.old[old.core.start..old_body.start].to_owned();
@@ -205,8 +206,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The old `impl` block that `news[at]` means: the one with the same head; of several, the one at the same position
-    /// among them.
+    /// The old `impl` block that `news[at]` stands for: the one with the same head or, of several,
+    /// the one at the same position among them.
     fn matching_impl(&self, blocks: &[&'a Part], news: &[Part], at: usize) -> &'a Part {
         let line = head(&news[at], self.new);
         let same: Vec<&'a Part> = blocks.iter().copied().filter(|block| head(block, self.old) == line).collect();
@@ -216,7 +217,8 @@ impl<'a> Job<'a> {
         same[if all == same.len() { earlier } else { 0 }]
     }
 
-    /// Merges a written `impl` into one block of its type: one that has a written member, else the hinted one.
+    /// Merges a written `impl` into one block of its type: one that has a written member, else the
+    /// hinted one.
     fn merge_impl(&mut self, place: &Place<'a>, new: &Part) -> Result<(), MergeError> {
         let beside: &'a [Part] = place.around.last().map_or(self.old_items, |part| part.members.as_slice());
         let line = head(place.part, self.old);

@@ -15,8 +15,8 @@ impl<'a> Job<'a> {
         self.import_all(None, self.old_items, news, (!only_imports).then_some(code.as_str()));
     }
 
-    /// Adds what `news` import into `scope`; if `code` is given, only what it uses. Names that join a statement come
-    /// first, since new statements are put behind it.
+    /// Adds the imports of `news` to `scope`; if `code` is given, only those that it uses. Names
+    /// that join an existing statement are added first, since new statements are put after it.
     pub fn import_all(&mut self, scope: Scope<'a>, olds: &'a [Part], news: &[Part], code: Option<&str>) {
         for joins in [true, false] {
             for new in news.iter().filter(|new| new.sort == Sort::Import) {
@@ -25,8 +25,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Adds the missing names of one import: to an existing statement if `joins`, else as new statements; nothing in
-    /// the other case.
+    /// Adds the missing names of one import. If `joins`, only those that can join an existing
+    /// statement; otherwise only those that need a new one.
     fn import(&mut self, scope: Scope<'a>, olds: &'a [Part], new: &Part, code: Option<&str>, joins: bool) {
         let missing: Vec<&Imported> = new
             .imports
@@ -58,7 +58,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Whether the file imports the same name already, or binds its local name otherwise.
+    /// Whether the file already imports the same name, or binds the local name to something else.
     fn has_import(&self, olds: &[Part], one: &Imported) -> bool {
         let same = |other: &Imported| {
             (other.source == one.source && other.name == one.name && other.local == one.local)
@@ -102,7 +102,7 @@ impl<'a> Job<'a> {
         self.edits.push(Piece { range: last.bytes.end..last.bytes.end, new });
     }
 
-    /// A statement for one name of `new`, in the style in which `new` is written.
+    /// A statement that imports one name of `new`, in the style of `new`.
     fn statement_of(&self, new: &Part, one: &Imported) -> String {
         let (text, source) = (&self.new[one.bytes.clone()], &one.source);
         let core = &self.new[new.core.clone()];
@@ -147,7 +147,8 @@ impl<'a> Job<'a> {
         };
         let base =
             scope.map(|scope| indent_at(self.old, scope.core.start).to_owned() + &self.unit.text()).unwrap_or_default();
-        // Of several imports above the first definition, only the first is set off.
+        // Of several imports added above the first definition, only the first is preceded by empty
+        // lines.
         let gap = if self.has_new_import && matches!(anchor, Anchor::After(part) if part.sort != Sort::Import) {
             0
         } else {

@@ -20,7 +20,7 @@ pub enum Anchor<'p> {
 const CONSTRUCTORS: &[&str] = &["__init__", "constructor", "new"];
 
 impl<'a> Job<'a> {
-    /// Adds `new` to `scope`; none of the parts there (`olds`) is the same item.
+    /// Adds `new` to `scope`, where none of the existing parts (`olds`) is the same item.
     pub fn add(&mut self, scope: Option<&'a Part>, olds: &'a [Part], new: &Part) -> Result<(), MergeError> {
         let home = if scope.is_none() { self.home(new)? } else { None };
         let (scope, olds) = home.map_or((scope, olds), |home| (Some(home), home.members.as_slice()));
@@ -29,7 +29,8 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// The container for a part that is written outside of any; `None` for the top of the file.
+    /// The container for a part that is written outside any container; `None` for the top level of
+    /// the file.
     fn home(&self, new: &Part) -> Result<Option<&'a Part>, MergeError> {
         let all = self.places(|part| part.body.is_some() && matches!(part.sort, Sort::Class | Sort::Record));
         let mut all: Vec<&'a Part> = all.into_iter().map(|place| place.part).collect();
@@ -94,7 +95,7 @@ impl<'a> Job<'a> {
         all.iter().copied().filter(|_| !at_top).filter(is_home).rev().find(is_top)
     }
 
-    /// The place of a new part: behind the hinted definition, else by its kind.
+    /// The place of a new part: after the hinted definition, else by its kind.
     fn anchor(&self, scope: Scope, olds: &'a [Part], new: &Part) -> Anchor<'a> {
         let fits = |old: &Part| old.is_test == new.is_test && (old.sort == new.sort || is_block(old) && is_block(new));
         let named = self.hints.after.as_deref().and_then(|name| {
@@ -165,7 +166,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// At the end of the file, but before what has to be last: the main block of a script, exports, modules of Rust.
+    /// The end of the file, but before anything that has to be last: the main block of a script,
+    /// exports, Rust modules.
     pub fn anchor_at_end(&self, olds: &'a [Part]) -> Anchor<'a> {
         let is_last = |old: &&'a Part| {
             let text = &self.old[old.core.clone()];
@@ -219,7 +221,8 @@ impl<'a> Job<'a> {
         lines.join(&format!("\n{base}"))
     }
 
-    /// Empty lines between a new part and its neighbour: as many as the file has between such parts.
+    /// The number of empty lines between a new part and its neighbour: as many as the file has
+    /// between such parts.
     fn gap(&self, scope: Scope, olds: &[Part], new: &Part, anchor: Anchor) -> usize {
         let beside = match anchor {
             Anchor::After(part) | Anchor::Before(part) => Some(part),
@@ -251,12 +254,12 @@ pub fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().trim().chars().take(80).collect()
 }
 
-/// Whether a part is set off by empty lines.
+/// Whether a part is separated from others by empty lines.
 pub fn is_block(part: &Part) -> bool {
     matches!(part.sort, Sort::Function | Sort::Class | Sort::Record | Sort::Test)
 }
 
-/// Whether a part is a lone `pass` or `...`, which gives way to a new part.
+/// Whether a part is a lone `pass` or `...`, which a new part replaces.
 pub fn is_idle(part: &Part, text: &str) -> bool {
     part.sort == Sort::Statement && matches!(&text[part.core.clone()], "pass" | "...")
 }

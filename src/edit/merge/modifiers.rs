@@ -1,11 +1,11 @@
-//! Gives a written definition the modifiers that it has in the file and that the model left out: `export`, `private`, `pub`.
+//! Restores modifiers of a definition that the model left out: `export`, `private`, `pub`.
 
 /// Modifiers that a model may leave out, in the order in which they are written.
 const MODIFIERS: &[&str] =
     &["export", "default", "declare", "public", "private", "protected", "static", "override", "abstract", "readonly"];
 const ACCESS: &[&str] = &["public", "private", "protected"];
 
-/// The modifiers at the beginning of a core, and what follows them.
+/// Splits the code of a definition into its modifiers and the rest.
 fn modifiers(core: &str) -> (Vec<&'static str>, &str) {
     let (mut found, mut rest) = (Vec::new(), core);
     for _ in 0..MODIFIERS.len() {

@@ -1,4 +1,5 @@
-//! Parses what a model wrote, even methods without their class and code with a brace too many.
+//! Parses code that a model wrote, including methods without their class and code with an extra
+//! closing brace.
 
 use crate::index::parts::{Part, Parts, Sort, parts};
 
@@ -7,15 +8,16 @@ use crate::edit::check::new_fault;
 use crate::edit::indent::{Unit, dedented, unit_of};
 use crate::edit::text::nth_line;
 
-/// Maximum number of lone closing braces that are left out, one at a time, to make an answer parse.
+/// Maximum number of lone closing braces that are tried without, one at a time, until an answer
+/// parses.
 const BRACES_MAX: usize = 12;
 /// The text written by the model, with its parts.
 pub struct Written {
     pub text: String,
-    /// Its lines as they were written, with all of their leading white space.
+    /// Its lines as written, with all of their leading white space.
     pub own: Vec<String>,
     pub items: Vec<Part>,
-    /// Strings of several lines, whose leading white space has a meaning.
+    /// Strings that span several lines; their leading white space is significant.
     pub texts: Vec<std::ops::Range<usize>>,
 }
 
@@ -34,7 +36,8 @@ pub fn read(path: &str, language: &str, written: &str, before: (&str, &Parts)) -
     if found.items.is_empty() { Err(MergeError::NothingChanged) } else { Ok(found) }
 }
 
-/// The text without carriage returns and common white space, and its lines before that white space was removed.
+/// The text without carriage returns and common white space, and its lines before that white space
+/// was removed.
 fn cleaned(written: &str, unit: Unit) -> (String, Vec<String>) {
     let text = written.trim_start_matches('\u{feff}').replace("\r\n", "\n");
     let text = text.trim_end();
@@ -47,7 +50,7 @@ fn cleaned(written: &str, unit: Unit) -> (String, Vec<String>) {
 /// Text put around methods or entries that are written without their class or object.
 const SHELLS: [(&str, &str); 2] = [("class Shell {\n", "\n}"), ("const shell = {\n", "\n};")];
 
-/// Parses what was written in other ways: as members of a class or object, without a brace too many.
+/// Parses the text in other ways: as members of a class or object, or without an extra brace.
 fn repaired(path: &str, language: &str, text: &str) -> Option<Written> {
     let is_script = matches!(language, "javascript" | "jsx" | "typescript" | "tsx");
     let in_shells = || SHELLS.iter().filter(|_| is_script).find_map(|shell| in_shell(path, text, shell));

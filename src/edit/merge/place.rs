@@ -39,7 +39,7 @@ pub fn same_name(a: &Part, b: &Part) -> bool {
 }
 
 impl<'a> Job<'a> {
-    /// Every old part that is `wanted`, at any depth.
+    /// Every old part, at any depth, for which `wanted` is true.
     pub fn places(&self, wanted: impl Fn(&Part) -> bool) -> Vec<Place<'a>> {
         let mut found = Vec::new();
         for item in self.old_items {
@@ -98,13 +98,13 @@ impl<'a> Job<'a> {
         let at_top = place.around.iter().all(|part| is_module(part));
         match (new.sort, place.part.sort) {
             (Sort::Class | Sort::Record | Sort::Test, _) => true,
-            // A function without receiver and a method do not replace each other.
+            // A function without a receiver and a method do not replace each other.
             (Sort::Function, Sort::Function) if explicit_receiver => place.part.has_receiver == new.has_receiver,
-            // `name = () => …` is written like a member of a class.
+            // `name = () => …` has the same form as a member of a class.
             (Sort::Function, Sort::Function) if new.value.is_some() && place.is_member() => {
                 self.new[new.core.clone()].starts_with(&new.name)
             }
-            // In JavaScript a function replaces a method only if it is written as one.
+            // In JavaScript, a function replaces a method only if it is written as a method.
             (Sort::Function, _) => new.has_receiver && !explicit_receiver || !place.is_member(),
             (Sort::Value, Sort::Value) => at_top || new.has_receiver || self.language == "python" && place.is_member(),
             _ => at_top || new.has_receiver,

@@ -1,4 +1,5 @@
-//! Replaces one definition, and keeps what the model left out: comments, decorators, lines that a mark stands for.
+//! Replaces one definition and keeps the parts that the model left out: comments, decorators, lines
+//! that a mark stands for.
 
 use super::modifiers::with_modifiers;
 use super::{Job, MergeError, Scope};
@@ -31,7 +32,8 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// The function in `exports.add = function …` or `add: function …`: all that a declaration replaces of it.
+    /// The function in `exports.add = function …` or `add: function …`, the only part that a
+    /// written declaration replaces.
     fn assigned_value(&self, old: &Part) -> Option<std::ops::Range<usize>> {
         let value = old.value.clone()?;
         let left = &self.old[old.core.start..value.start];
@@ -39,7 +41,7 @@ impl<'a> Job<'a> {
         (!is_variable && left.trim_end().ends_with(['=', ':'])).then_some(value)
     }
 
-    /// `core` with a semicolon at its end if the old part has one, and without if not.
+    /// `core` ending with a semicolon exactly if the old part does.
     fn separated(&self, old: &Part, core: String) -> String {
         let was = &self.old[old.core.clone()];
         if matches!(self.language, "python" | "go") {
@@ -61,7 +63,7 @@ impl<'a> Job<'a> {
             text.get(start..body.end.max(start)).map(str::to_owned)
         };
         let (Some(now), Some(was)) = (inside(new, self.new), inside(old, self.old)) else { return false };
-        // In Python a docstring with nothing but comments is not a body.
+        // In Python, a docstring followed only by comments is not a body.
         let only_docstring = self.language == "python" && now.trim().is_empty() && !was.trim().is_empty();
         let is_idle = |body: &str| matches!(body.trim(), "" | "pass" | "...");
         (is_left_out(&now, self.old) || only_docstring) && !is_idle(&was)
@@ -77,8 +79,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Replaces the core of `old`. Its comments and attributes are replaced too if there are new ones. False if nothing
-    /// changes.
+    /// Replaces the core of `old`, and its comments and attributes if there are new ones. Returns
+    /// false if nothing changes.
     pub fn put_below_lead(&mut self, old: &Part, new: &Part, core: String, base: &str) -> bool {
         let (comments, attributes) = self.lead(new, base);
         let plain = |texts: &[String]| texts.join(" ").split_whitespace().map(str::to_owned).collect::<Vec<_>>();
@@ -86,7 +88,7 @@ impl<'a> Job<'a> {
             ranges.iter().map(|range| self.old[range.clone()].to_owned()).collect()
         };
         let (old_comments, old_attributes) = (of_old(&old.comments), of_old(&old.attributes));
-        // Comments that repeat the end of the old ones are not new.
+        // Comments that only repeat the end of the old ones are not new.
         let new_comments = !comments.is_empty() && !plain(&old_comments).ends_with(&plain(&comments));
         let new_attributes = !attributes.is_empty() && plain(&attributes) != plain(&old_attributes);
         if !new_comments && !new_attributes {
@@ -98,7 +100,7 @@ impl<'a> Job<'a> {
         self.edit(old.start()..old.core.end, lines.join(&format!("\n{base}")))
     }
 
-    /// `core` with the old docstring, if the model left it out.
+    /// `core` with the old docstring if the model left it out.
     fn with_docstring(&self, old: &Part, new: &Part, core: String, base: &str) -> String {
         let (Some(doc), None, Some(body)) = (&old.docstring, &new.docstring, &new.body) else { return core };
         if !self.new[body.clone()].trim_start_matches(' ').starts_with('\n') {
@@ -110,7 +112,7 @@ impl<'a> Job<'a> {
         lines.join("\n")
     }
 
-    /// `core` with the old lines in place of marks.
+    /// `core` with the marks replaced by the old lines.
     fn unmarked(&self, old: &Part, new: &Part, core: String) -> Result<String, MergeError> {
         if !has_marks(&core, self.old) {
             return Ok(core);
@@ -125,7 +127,7 @@ impl<'a> Job<'a> {
         };
         let old_text = &self.old[old.core.clone()];
         if new.docstring.is_none() && old.docstring.is_some() {
-            // The old docstring was put back below the head.
+            // The old docstring was restored below the head.
             new_head += old.docstring.clone().map_or(0, |doc| self.old[doc].matches('\n').count() + 1);
         }
         let doc_lines =

@@ -6,7 +6,8 @@ use crate::edit::omissions::has_marks;
 use crate::edit::text::indent_at;
 use crate::index::parts::{Part, Sort};
 
-/// Beginnings of calls that only try out what was written. They are left out, unless the file has such calls already.
+/// Beginnings of calls that only try out the written code. They are left out unless the file
+/// already has such calls.
 const DEMOS: &[&str] =
     &["print(", "console.log(", "fmt.Print", "println!(", "assert ", "if __name__", "console.assert("];
 /// Beginnings of statements that are never added: heads of files, strings, and `pass`.
@@ -14,8 +15,8 @@ const HEADS: &[&str] =
     &["package ", "'use strict'", "\"use strict\"", "#!", "extern crate", "pass", "...", "\"\"\"", "'''"];
 
 impl<'a> Job<'a> {
-    /// Merges the statement `news[at]`: it replaces an older version of itself or is added, unless the file has it or
-    /// has no use for it.
+    /// Merges the statement `new`: it replaces an older version of itself or is added, unless the
+    /// file already has it or has no use for it.
     pub fn statement(&mut self, scope: Option<&'a Part>, olds: &'a [Part], new: &Part) -> Result<(), MergeError> {
         let text = self.new[new.core.clone()].trim().to_owned();
         let is_string = text.starts_with(['"', '\'', '`']);
@@ -51,7 +52,8 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// The group (`const ( … )`, `(function () { … })()`) that holds one of the members written as a group.
+    /// The old group (`const ( … )`, `(function () { … })()`) that has one of the members of the
+    /// written group.
     fn group_of(&self, olds: &'a [Part], new: &Part) -> Option<&'a Part> {
         let shares = |old: &&'a Part| {
             old.sort == Sort::Statement
@@ -60,8 +62,8 @@ impl<'a> Job<'a> {
         olds.iter().find(shares)
     }
 
-    /// The only old statement that begins in the same way: with the same line, or with the same call and first
-    /// argument.
+    /// The only old statement that begins in the same way: with the same line, or with the same
+    /// call and first argument.
     fn version_of(&self, olds: &'a [Part], text: &str) -> Option<&'a Part> {
         const LINE_MIN: usize = 8;
         let call = |text: &str| {
@@ -85,7 +87,7 @@ impl<'a> Job<'a> {
             let mark = text.lines().find(|line| self.is_mark(line)).unwrap_or_default().trim().to_owned();
             return Err(MergeError::Unclear { name: first_line(text), mark });
         }
-        // A model likes to add a main block that shows how its function is called.
+        // Models often add a main block that shows how their function is called.
         if text.starts_with("if __name__") {
             return Ok(());
         }
@@ -98,7 +100,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// The name of the called function, `app.get` of `app.get('/x', …)`; empty for other statements.
+/// The name of the called function, `app.get` in `app.get('/x', …)`; empty for other statements.
 fn callee(text: &str) -> &str {
     match text.split_once('(') {
         Some((head, _)) if head.chars().all(|c| c.is_alphanumeric() || "._$".contains(c)) => head,

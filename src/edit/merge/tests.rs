@@ -1,4 +1,4 @@
-//! Tests of `merge`: what a 1.5B model writes, and the file after the merge.
+//! Tests of `merge` on code as a 1.5B model writes it: each compares the file after the merge.
 
 mod bytes;
 mod go;

@@ -1,4 +1,5 @@
-//! Inserts text at an anchor: with its line breaks and commas, and with a body on one line opened up.
+//! Inserts text at an anchor with line breaks and commas, and opens a one-line body up if
+//! necessary.
 
 use super::insert::{Anchor, is_idle};
 use super::{Job, Scope};
@@ -6,7 +7,7 @@ use crate::edit::text::{Piece, indent_at, line_end, line_start};
 use crate::index::parts::Part;
 
 impl<'a> Job<'a> {
-    /// Inserts `text` at `anchor`, behind the white space `base` and set off by `gap` empty lines.
+    /// Inserts `text` at `anchor`, after the white space `base` and separated by `gap` empty lines.
     pub fn write(&mut self, scope: Scope, text: String, base: &str, gap: usize, anchor: Anchor) {
         let breaks = "\n".repeat(gap + 1);
         match anchor {
@@ -38,7 +39,7 @@ impl<'a> Job<'a> {
         self.edits.push(Piece { range: at..at, new });
     }
 
-    /// Inserts behind a part, with the commas of a list.
+    /// Inserts after a part, with the commas of a list.
     fn write_after(&mut self, scope: Scope, part: &Part, text: String, base: &str, breaks: &str) {
         let earlier = self.after.entry(part.core.start).or_default();
         *earlier += 1;
@@ -69,7 +70,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Inserts at the top of a body, which may be empty or hold nothing but `pass`.
+    /// Inserts at the top of a body, which may be empty or contain only `pass`.
     fn write_at_top(&mut self, scope: Scope, text: String, base: &str, breaks: &str) {
         let Some((scope, body)) = scope.and_then(|scope| Some((scope, scope.body.clone()?))) else {
             return self.push(self.old.len(), format!("{breaks}{text}\n"));
@@ -104,7 +105,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Gives the end of a body that was on one line its own line.
+    /// Puts the end of a one-line body on a line of its own.
     fn close(&mut self, scope: Scope) {
         let Some((scope, body)) = scope.and_then(|scope| Some((scope, scope.body.clone()?))) else { return };
         if self.language != "python" && self.closed.insert(body.start) {

@@ -1,4 +1,5 @@
-//! Plans the move of one definition to another file, with the imports that it needs and those that lead to it.
+//! Plans the move of one definition to another file, with the imports that it needs and the imports
+//! that lead to it.
 
 mod needs;
 mod place;
@@ -19,31 +20,31 @@ use crate::edit::{Hints, MergeError, export, merge, remove};
 use crate::index::parts::{MODULE, Part, parts};
 use crate::index::{Index, Symbol, whole_words};
 
-/// The change of one file: edits of its text, then imports that are merged into it.
+/// The changes of one file: edits of its text, then imports to merge into it.
 #[derive(Default)]
 struct Draft {
     edits: Vec<Piece>,
     imports: Vec<String>,
 }
 
-/// A definition on its way from one file to another. Texts have line feeds only.
+/// A definition that is being moved from one file to another. All texts use line feeds only.
 struct Move<'a> {
     view: &'a View<'a>,
     language: &'static str,
     name: &'a str,
     /// Its bytes in the old file, with comments, decorators and, in Rust and Go, the methods of a type.
     ranges: Vec<Range<usize>>,
-    /// Where the declaration proper begins: behind comments and attributes.
+    /// Where each declaration proper begins, after its comments and attributes.
     cores: Vec<usize>,
     wanted: HashSet<Symbol>,
     drafts: BTreeMap<String, Draft>,
     /// Changes inside the moved code, by their bytes in the old file.
     inner: Vec<Piece>,
-    /// The uses that stay in the old file: the inline module around each, if there is one.
+    /// For each use that stays in the old file: the inline module around it, if there is one.
     left: Vec<Option<String>>,
-    /// Other files import it.
+    /// Whether other files import it.
     has_users: bool,
-    /// A list or assignment of the old file exports it.
+    /// Whether a list or an assignment of the old file exports it.
     listed: bool,
     found: Edits,
 }
@@ -69,7 +70,7 @@ impl<'a> Move<'a> {
         }
     }
 
-    /// The moved code as it will be: its pieces keep the gap that they had beside each other.
+    /// The moved code in its final form: its pieces keep the gaps that they had between each other.
     fn code(&self) -> String {
         let (text, gap) = (self.old(), place::gap(self.language));
         let mut code = String::new();
@@ -89,8 +90,9 @@ impl<'a> Move<'a> {
     }
 }
 
-/// Plans the move of the definition `name` from one file, the only one that defines it if `from` is not given, to another, which is made
-/// if it is not there. Everything is worked out, and proved as far as the index can, before anything is written.
+/// Plans the move of the definition `name` to the file `to`, which is created if it does not exist.
+/// Without `from`, the only file that defines `name` is used. Everything is computed, and checked
+/// as far as the index allows, before anything is written.
 pub fn definition(index: &Index, read: &Read, name: &str, from: Option<&str>, to: &str) -> Result<Plan, MoveError> {
     let from = match from {
         Some(from) => inside(from)?.to_owned(),
@@ -135,7 +137,7 @@ pub fn definition(index: &Index, read: &Read, name: &str, from: Option<&str>, to
     Ok(plan)
 }
 
-/// The family of both files' language; an error if its definitions cannot be moved.
+/// The common language family of both files; fails if definitions of this language cannot be moved.
 fn known_language(from: &str, to: &str) -> Result<&'static str, MoveError> {
     let language = same_family(from, to)?;
     if matches!(language, "script" | "python" | "rust" | "go") {
@@ -145,7 +147,7 @@ fn known_language(from: &str, to: &str) -> Result<&'static str, MoveError> {
     Err(MoveError::NotDone { what: format!("a definition of {from}"), way_out })
 }
 
-/// The file that defines a name at its top level.
+/// The only file that defines a name at its top level; fails if there is none or several.
 fn only_file(index: &Index, name: &str) -> Result<String, MoveError> {
     let graph = index.graph()?;
     let all = graph.named(name).into_iter().filter(|node| !matches!(node.kind.as_str(), "module" | "method" | "impl"));
@@ -159,7 +161,8 @@ fn only_file(index: &Index, name: &str) -> Result<String, MoveError> {
     }
 }
 
-/// An error unless both files are of one Go package, where no use has to be written differently, and neither has a build condition.
+/// Fails unless both files are in the same Go package, where uses stay as they are, and neither
+/// file has a build condition.
 fn same_package(view: &View) -> Result<(), MoveError> {
     let test = |path: &str| path.ends_with("_test.go");
     if paths::folder(view.from) != paths::folder(view.to) || test(view.from) != test(view.to) {
@@ -174,7 +177,7 @@ fn same_package(view: &View) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// The definition with everything that moves with it.
+/// Finds the definition and everything that moves with it.
 fn begun<'a>(view: &'a View<'a>, language: &'static str, name: &'a str) -> Result<Move<'a>, MoveError> {
     let text = view.text(view.from);
     let items = parts(view.from, text).map(|found| found.items).unwrap_or_default();
@@ -228,11 +231,12 @@ fn begun<'a>(view: &'a View<'a>, language: &'static str, name: &'a str) -> Resul
     })
 }
 
-/// Makes the definition visible to those that import it from the new file, and lets the old file import it where it still uses it.
+/// Makes the definition visible to the files that import it from the new file, and imports it into
+/// the old file if that still uses it.
 fn keep_exported(work: &mut Move) -> Result<(), MoveError> {
     let (view, name) = (work.view, work.name);
     let imported = work.has_users || !work.left.is_empty();
-    // The beginning of a declaration that can be seen, and what makes another one so.
+    // The prefix of a visible declaration, and the text that makes another declaration visible.
     let visible = match work.language {
         "script" if (imported || work.listed) && !place::is_common_js(view) => Some(("export ", "export ")),
         "rust" if imported => Some(("pub", "pub(crate) ")),

@@ -1,4 +1,5 @@
-//! Plans the edits for a moved Python module: absolute and relative imports, imports from its package, and dotted uses.
+//! Plans the edits for a moved Python module: absolute and relative imports, imports from its
+//! package, and dotted uses.
 
 use std::ops::Range;
 
@@ -7,7 +8,7 @@ use crate::edit::text::indent_at;
 use crate::index::parts::Imported;
 use crate::index::{ImportForm, ImportSite, Meaning, Role, import_sites, names as places};
 
-/// Plans the edits; returns the `__init__.py` files that have to be made.
+/// Plans the edits and returns the `__init__.py` files to create.
 pub fn move_file(view: &View, edits: &mut Edits) -> Result<Vec<String>, MoveError> {
     if [view.from, view.to].iter().any(|path| paths::stem(path) == "__init__") {
         let way_out = "a package is its folder; move its modules one by one";
@@ -44,8 +45,8 @@ pub fn move_file(view: &View, edits: &mut Edits) -> Result<Vec<String>, MoveErro
     Ok(missing_inits(view))
 }
 
-/// An error if the new name is taken: a module and a package of one name hide each other, and so do a module and a name
-/// in its package.
+/// Fails if the new name is taken: a module and a package of the same name hide each other, as do a
+/// module and a name in its package.
 fn check_name(view: &View) -> Result<(), MoveError> {
     let package = format!("{}/__init__.py", paths::without_extension(view.to));
     let module = format!("{}.py", paths::folder(view.to));
@@ -65,7 +66,8 @@ fn check_name(view: &View) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// An error if the module is used as an attribute of its package without an import: `shop.cart` after `import shop`.
+/// Fails if the module is used as an attribute of its package without an import: `shop.cart` after
+/// `import shop`.
 fn through_package(view: &View, path: &str, text: &str) -> Result<(), MoveError> {
     let Some(package) = view.names.file(&paths::join(paths::folder(view.from), "__init__.py")) else { return Ok(()) };
     let Some(file) = view.names.file(path) else { return Ok(()) };
@@ -89,8 +91,8 @@ fn through_package(view: &View, path: &str, text: &str) -> Result<(), MoveError>
     Ok(())
 }
 
-/// The `__init__.py` files to create so that the folders of the new place are packages; none if the old place was in no
-/// package.
+/// The `__init__.py` files to create so that the folders of the new place are packages; none if the
+/// old place was not in a package.
 pub(super) fn missing_inits(view: &View) -> Vec<String> {
     let init = |folder: &str| paths::join(folder, "__init__.py");
     if !view.has(&init(paths::folder(view.from))) {
@@ -132,14 +134,15 @@ fn import_name(view: &View, path: &str, source: &str, to: &str) -> String {
     relative.unwrap_or_else(|| absolute(view, source, to))
 }
 
-/// The name by which the file at `path` imports what the relative `source` of the old file means.
+/// The name by which the file at `path` imports the module that the relative `source` of the old
+/// file means.
 pub(super) fn import_name_of_target(view: &View, path: &str, source: &str) -> String {
     let target = relative_target(paths::folder(view.from), source);
     let new = relative(view, paths::folder(path), &target);
     new.unwrap_or_else(|| dotted(&target, root_of(view, paths::folder(view.from))))
 }
 
-/// The path that a relative module name means from a folder, without an ending.
+/// The path, without extension, that a relative module name means from a folder.
 fn relative_target(folder: &str, source: &str) -> String {
     let below = source.trim_start_matches('.');
     let mut folder = folder;
@@ -159,7 +162,8 @@ pub(super) fn absolute(view: &View, source: &str, to: &str) -> String {
     dotted(to, root)
 }
 
-/// The relative name of a module or package: `.a`, `..b.c`. `None` if it leads out of the outermost package.
+/// The relative name of a module or package: `.a`, `..b.c`. `None` if it would leave the outermost
+/// package.
 pub(super) fn relative(view: &View, folder: &str, target: &str) -> Option<String> {
     let split = |path: &str| path.split('/').filter(|p| !p.is_empty()).map(str::to_owned).collect::<Vec<_>>();
     let (from, to) = (split(folder), split(target));
@@ -170,7 +174,7 @@ pub(super) fn relative(view: &View, folder: &str, target: &str) -> Option<String
     }
     let top = split(if package.is_empty() { folder } else { root_of(view, package) }).len();
     let dots = ".".repeat(1 + from.len() - common);
-    // A folder that is to become a package counts as inside.
+    // A folder that will become a package counts as inside.
     let inside = common > top || from.len() == common;
     inside.then(|| format!("{dots}{}", to[common..].join(".")))
 }
@@ -186,7 +190,8 @@ fn rewrite_own_import(view: &View, import: &ImportSite, edits: &mut Edits) {
     }
 }
 
-/// Rewrites `from package import module`: the moved module gets a statement of its own. False if it is not in the list.
+/// Rewrites `from package import module`: the moved module gets its own statement. Returns false if
+/// the list does not contain it.
 fn rewrite_submodule_import(
     view: &View,
     (path, text, file): (&str, &str, usize),
@@ -196,7 +201,7 @@ fn rewrite_submodule_import(
     let target = view.names.file(view.from);
     let means = |name: &str| view.names.imported(file, &import.source, name) == target.map(Meaning::File);
     let Some(name) = import.names.iter().find(|n| means(&n.name)) else { return false };
-    // The new full name is relative if the old one was.
+    // The new full name is relative if the old one is.
     let dot = if import.source.ends_with('.') { "" } else { "." };
     let whole = import_name(view, path, &format!("{}{dot}{}", import.source, name.name), view.to);
     let (parent, last) = whole.rsplit_once('.').map_or(("", whole.as_str()), |(parent, last)| (parent, last));
@@ -219,7 +224,7 @@ fn rewrite_submodule_import(
     true
 }
 
-/// The bytes to remove so that one of several names leaves its list.
+/// The bytes to remove to take one of several names out of its list.
 fn without_name(import: &ImportSite, name: &Imported) -> Range<usize> {
     let at = import.names.iter().position(|n| n == name).unwrap_or(0);
     match (import.names.get(at + 1), at.checked_sub(1)) {
@@ -229,7 +234,7 @@ fn without_name(import: &ImportSite, name: &Imported) -> Range<usize> {
     }
 }
 
-/// Rewrites `import a.b`, and `a.b` wherever the file uses it.
+/// Rewrites `import a.b`, and every use of `a.b` in the file.
 fn rewrite_module_import(
     view: &View,
     path: &str,

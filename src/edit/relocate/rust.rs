@@ -9,7 +9,7 @@ use crate::index::{Meaning, Occurrence, Role, language_of, names as places};
 
 /// A module of a crate, from the path of its file.
 pub(super) struct Module {
-    /// The crate's folder of sources: `src`, `crates/a/src`.
+    /// The source folder of the crate: `src`, `crates/a/src`.
     pub sources: String,
     /// Names of the modules from the crate's root down to this one.
     pub parts: Vec<String>,
@@ -66,7 +66,7 @@ pub fn move_file(view: &View, edits: &mut Edits) -> Result<(), MoveError> {
     }
     has_no_children(view)?;
     let no_parent = || MoveError::NoParent { to: view.to.to_owned(), wanted: new.parent_files().swap_remove(0) };
-    // If there is a `lib.rs` and a `main.rs`, the one that declares the module keeps it.
+    // If both `lib.rs` and `main.rs` exist, the one that declares the module keeps it.
     let parents = new.parent_files();
     let parent = parents.iter().find(|path| **path == declared.path).or_else(|| parents.iter().find(|p| view.has(p)));
     let parent = parent.ok_or_else(no_parent)?;
@@ -98,7 +98,7 @@ pub fn move_file(view: &View, edits: &mut Edits) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// An error if the module declares modules of its own in other files.
+/// Fails if the module declares modules of its own in other files.
 fn has_no_children(view: &View) -> Result<(), MoveError> {
     let outline = view.names.file(view.from).map(|file| view.names.outline(file));
     let mut imports = outline.into_iter().flat_map(|o| &o.imports);
@@ -123,7 +123,7 @@ impl Declared {
     }
 }
 
-/// Finds the declaration of a module in its parent; an error if there is none.
+/// Finds the declaration of a module in its parent; fails if there is none.
 pub(super) fn declaration(view: &View, old: &Module) -> Result<Declared, MoveError> {
     for path in old.parent_files() {
         let text = view.text(&path);
@@ -136,7 +136,7 @@ pub(super) fn declaration(view: &View, old: &Module) -> Result<Declared, MoveErr
         let end = text[place.bytes.end..].find(';').map_or(text.len(), |at| place.bytes.end + at + 1);
         let word = text[..place.bytes.start].rfind("mod").unwrap_or(place.bytes.start);
         let mut start = line_start(text, word);
-        // Attributes and comments above belong to it.
+        // Attributes and comments above it belong to it.
         while let Some(above) = text[..start].strip_suffix('\n').map(|text| line_start(text, text.len())) {
             let line = text[above..start].trim();
             if !line.starts_with("#[") && !line.starts_with("///") {
@@ -151,7 +151,7 @@ pub(super) fn declaration(view: &View, old: &Module) -> Result<Declared, MoveErr
     Err(MoveError::Stuck { path: old.parent_files().swap_remove(0), line: 1, text })
 }
 
-/// The declaration in the new parent, behind its other modules.
+/// The declaration in the new parent, after its other modules.
 pub(super) fn declare(view: &View, parent: &str, declared: &Declared, name: &str) -> Piece {
     let text = view.text(parent);
     let is_module = |line: &str| {
@@ -171,7 +171,7 @@ pub(super) fn declare(view: &View, parent: &str, declared: &Declared, name: &str
         at += line.len();
     }
     let at = modules.or(begun).unwrap_or(text.len());
-    // A private module was seen by its parent only; its users need `pub(crate)` now.
+    // Only the parent could see a private module; its users now need `pub(crate)`.
     let visibility = if declared.is_private() { "pub(crate) " } else { "" };
     let end = line_end(text);
     let before = if text[..at].ends_with('\n') || at == 0 { "" } else { end };
@@ -179,7 +179,7 @@ pub(super) fn declare(view: &View, parent: &str, declared: &Declared, name: &str
     Piece { range: at..at, new: format!("{before}{}{visibility}mod {name};{end}{after}", declared.head) }
 }
 
-/// Replaces `super` in the moved file by the path of the old parent, wherever it means that.
+/// Replaces `super` in the moved file by the path of the old parent, wherever it means that parent.
 fn own_supers(view: &View, (old, new): (&Module, &Module), edits: &mut Edits) -> Result<(), MoveError> {
     let text = view.text(view.from);
     let Some(file) = view.names.file(view.from) else { return Ok(()) };
@@ -190,7 +190,7 @@ fn own_supers(view: &View, (old, new): (&Module, &Module), edits: &mut Edits) ->
     for place in
         sheet.places.iter().filter(|o| text[o.bytes.end..].starts_with("::") || !text[..o.bytes.start].ends_with("::"))
     {
-        // `super::super` is handled at its first word.
+        // `super::super` was handled at its first word.
         if place.bytes.start < done {
             continue;
         }
@@ -204,7 +204,7 @@ fn own_supers(view: &View, (old, new): (&Module, &Module), edits: &mut Edits) ->
         let ups = outside.matches("super").count();
         if ups > 0 {
             let parts = &old.parts[..old.parts.len().saturating_sub(ups)];
-            // Private items are seen only from modules below their own.
+            // Private items are visible only in their own module and below it.
             if !new.parts.starts_with(parts) {
                 return Err(hidden(view.from, text, place.bytes.start));
             }
@@ -215,17 +215,17 @@ fn own_supers(view: &View, (old, new): (&Module, &Module), edits: &mut Edits) ->
     Ok(())
 }
 
-/// Facts about the move that rewriting one use of the module needs.
+/// The facts about the move that are needed to rewrite one use of the module.
 struct ModuleMove<'a> {
     old: &'a Module,
     new: &'a Module,
-    /// The new parent is the old one.
+    /// Whether the new parent is the old one.
     same_parent: bool,
-    /// The use is in another crate, where `crate` means another root.
+    /// Whether the use is in another crate, where `crate` means another root.
     another_crate: bool,
 }
 
-/// Rewrites one occurrence of the old module's name, if it means the module.
+/// Rewrites one occurrence of the old module's name if it means the module.
 fn use_of(
     view: &View,
     sheet: &FileOccurrences,
@@ -269,7 +269,8 @@ fn use_of(
     }
 }
 
-/// Whether a path begins inside the braces of a `use` list, where no path from the crate's root is allowed.
+/// Whether a path begins inside the braces of a `use` list, where a path from the crate root is not
+/// allowed.
 fn in_list(sheet: &FileOccurrences, start: usize) -> bool {
     let begun = sheet.text[..start].rfind(';').map_or(0, |at| at + 1);
     let statement = sheet.text[begun..start].trim_start();
@@ -282,7 +283,8 @@ fn is_path(text: &str, place: &Occurrence) -> bool {
     text[place.bytes.end..].starts_with("::") || text[..place.bytes.start].ends_with("::")
 }
 
-/// Whether an occurrence means the moved module; `before` is the path in front of it. `None` if that is not known.
+/// Whether an occurrence means the moved module; `before` is the path in front of it. `None` if
+/// that is unknown.
 fn means_module(view: &View, sheet: &FileOccurrences, place: &Occurrence, before: &str, old: &Module) -> Option<bool> {
     let path = if before.is_empty() { old.name().to_owned() } else { format!("{before}::{}", old.name()) };
     // A reference to a module is always followed by `::`.
@@ -293,7 +295,7 @@ fn means_module(view: &View, sheet: &FileOccurrences, place: &Occurrence, before
             return Some(false);
         }
     }
-    // A path inside this crate that is not resolved may come from a macro or a star import.
+    // An unresolved path inside this crate may come from a macro or a star import.
     let may_be = goes_on && place.binder.is_none() && matches!(before, "" | "crate" | "self" | "super");
     match view.names.rust_path(sheet.file, &from_file(view.names, sheet, place, &path)) {
         None if may_be => None,
@@ -306,7 +308,7 @@ fn refuse(path: &str, text: &str, words: &[&str]) -> Result<(), MoveError> {
     found.map_or(Ok(()), |at| Err(stuck(path, text, at)))
 }
 
-/// Refuses code that names files by their path, which means something else in another folder.
+/// Fails if code names files by their path, which means other files from another folder.
 fn check_file_paths(view: &View, declared: &Declared) -> Result<(), MoveError> {
     if view.changes_folder() {
         refuse(view.from, view.text(view.from), &["include!(", "include_str!(", "include_bytes!(", "#[path"])?;
@@ -317,8 +319,8 @@ fn check_file_paths(view: &View, declared: &Declared) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// Refuses code of the moved file that means something else below another module, or names what its new place may not
-/// see.
+/// Fails if the moved file has code that means something else below another module, or names items
+/// that are not visible from the new place.
 fn check_sees(view: &View, old: &Module, new: &Module) -> Result<(), MoveError> {
     let text = view.text(view.from);
     refuse(view.from, text, &["pub(super)", "pub(in "])?;
@@ -331,7 +333,7 @@ fn check_sees(view: &View, old: &Module, new: &Module) -> Result<(), MoveError> 
     }
 }
 
-/// Refuses a new place that is not visible from where the old one was.
+/// Fails if the new place is not visible from everywhere that the old one was.
 fn check_seen(view: &View, declared: &Declared, old: &Module, new: &Module) -> Result<(), MoveError> {
     let text = view.text(&declared.path);
     // Macros are visible only below their definition, so the place of the declaration matters.

@@ -4,14 +4,14 @@ use super::{Edits, MoveError, View, doubt_folder, family, paths, stuck};
 use crate::edit::text::line_of;
 use crate::index::{ImportForm, import_sites, language_of};
 
-/// Endings of compiled files, which an import may name in place of the source.
+/// Extensions of compiled files, which an import may name in place of the source.
 const COMPILED: &[&str] = &[".js", ".jsx", ".mjs", ".cjs"];
-/// Endings of files that contain scripts among other things.
+/// Extensions of files that contain scripts among other things.
 const COMPONENTS: &[&str] = &[".vue", ".svelte", ".astro", ".mdx", ".html"];
-/// Code before a string that makes it the name of a module.
+/// Code before a string that makes the string a module name.
 const IMPORTS: &[&str] = &["import(", "require(", "from", "import"];
 
-/// Plans the edits; an error if an import that may lead to the file cannot be rewritten.
+/// Plans the edits; fails if an import that may lead to the file cannot be rewritten.
 pub fn move_file(view: &View, edits: &mut Edits) -> Result<(), MoveError> {
     doubt_folder(view, &["__dirname", "__filename", "import.meta"], edits);
     for (path, text) in view.texts {
@@ -50,7 +50,7 @@ pub fn move_file(view: &View, edits: &mut Edits) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// An error if a file whose imports are not rewritten names the moved file.
+/// Fails if the moved file is named in a file whose imports are not rewritten.
 pub fn keeps_others(from: &str, others: &[(String, String)]) -> Result<(), MoveError> {
     let imports = |path: &str| family(path) == "script" || COMPONENTS.iter().any(|ending| path.ends_with(ending));
     for (path, text) in others.iter().filter(|(path, _)| imports(path)) {
@@ -61,7 +61,7 @@ pub fn keeps_others(from: &str, others: &[(String, String)]) -> Result<(), MoveE
     Ok(())
 }
 
-/// Strings that begin with `./` or `../`, with the offset of their first letter.
+/// Strings that begin with `./` or `../`, with the offset of their first character.
 fn relative_texts(text: &str) -> Vec<(usize, &str)> {
     let begins = |quote: char| {
         text.match_indices(quote).filter_map(move |(at, _)| {
@@ -72,13 +72,13 @@ fn relative_texts(text: &str) -> Vec<(usize, &str)> {
     ['"', '\'', '`'].into_iter().flat_map(begins).collect()
 }
 
-/// Whether a relative path in the file at `path` means `from`, with or without its ending.
+/// Whether a relative path in the file at `path` means `from`, with or without its extension.
 fn means(path: &str, relative: &str, from: &str) -> bool {
     let target = paths::resolve(paths::folder(path), relative);
     target.is_some_and(|target| target == from || paths::without_extension(&target) == paths::without_extension(from))
 }
 
-/// Whether the string at `at` is the name of a module in an import.
+/// Whether the string at `at` is the module name of an import.
 fn is_imported(text: &str, at: usize) -> bool {
     let before = text[..at - 1].trim_end();
     IMPORTS.iter().any(|word| before.ends_with(word))
@@ -93,7 +93,7 @@ fn may_lead(path: &str, expression: &str, from: &str) -> bool {
     begun.is_some_and(|begun| from.starts_with(&begun))
 }
 
-/// A relative import of the moved file itself, as seen from its new folder.
+/// A relative import of the moved file itself, rewritten for its new folder.
 pub(super) fn own(source: &str, view: &View) -> Option<String> {
     let (old, new) = (paths::folder(view.from), paths::folder(view.to));
     let target = paths::resolve(old, source).filter(|_| source.starts_with('.'))?;
@@ -112,8 +112,8 @@ pub(super) fn redirected(path: &str, source: &str, view: &View) -> Option<String
     Some(aliased(source, view).unwrap_or_else(|| paths::relative(folder, &restyled("", view.from, view.to))))
 }
 
-/// `to`, named as `old_name` names `from`: with its ending, with that of the compiled file, without one, or as a
-/// folder.
+/// `to`, written in the way that `old_name` writes `from`: with its extension, with that of the
+/// compiled file, without one, or as a folder.
 fn restyled(old_name: &str, from: &str, to: &str) -> String {
     let bare = paths::without_extension(to);
     let compiled = COMPILED.iter().find(|ending| old_name.ends_with(**ending));
@@ -125,7 +125,8 @@ fn restyled(old_name: &str, from: &str, to: &str) -> String {
     }
 }
 
-/// The new place behind the alias, of `tsconfig.json` or a package, that `source` uses; `None` if that leads elsewhere.
+/// The new place written with the alias (of `tsconfig.json` or a package) that `source` uses;
+/// `None` if the alias leads elsewhere.
 fn aliased(source: &str, view: &View) -> Option<String> {
     let bare = paths::without_extension(view.from);
     let folder = paths::folder(view.from);

@@ -1,4 +1,4 @@
-//! Finds places where the new name has a meaning already.
+//! Finds places where the new name already has a meaning.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::{Edits, FileOccurrences, RenameError};
 use crate::index::{Meaning, Names, Occurrence, Role, Symbol, names as places};
 
-/// An error if a changed place would come to mean something else, or if something else would come to mean the
+/// Fails if a changed place would get another meaning, or if another name would come to mean the
 /// definition.
 pub fn check(names: &Names, sheets: &[FileOccurrences], edits: &Edits, to: &str) -> Result<(), RenameError> {
     for (at, sheet) in sheets.iter().enumerate() {
@@ -33,7 +33,8 @@ pub fn check(names: &Names, sheets: &[FileOccurrences], edits: &Edits, to: &str)
     Ok(())
 }
 
-/// Whether the meaning of a place depends on its name and scope alone, not on a receiver, an export or a call.
+/// Whether the meaning of a place depends only on its name and scope, not on a receiver, an export
+/// or a call.
 fn is_bare(place: &Occurrence) -> bool {
     match place.role {
         Role::Definition | Role::Import { .. } => place.scope.is_some(),
@@ -42,7 +43,7 @@ fn is_bare(place: &Occurrence) -> bool {
     }
 }
 
-/// Whether a name belongs to its whole Go package.
+/// Whether a name is visible in its whole Go package.
 fn reaches_package(sheet: &FileOccurrences, place: &Occurrence) -> bool {
     let binder = place.binder.map(|at| &sheet.places[at]);
     binder.is_none_or(|b| b.role == Role::Definition && b.defines.is_some())
@@ -52,7 +53,8 @@ fn holds(outer: &Range<usize>, inner: &Range<usize>) -> bool {
     outer.start <= inner.start && inner.end <= outer.end
 }
 
-/// Whether `other` binds the new name between a changed place and what that place means.
+/// Whether `other` binds the new name in a scope between a changed place and the definition that
+/// the place means.
 fn hides(sheet: &FileOccurrences, own: &Occurrence, other: &Occurrence) -> bool {
     let Some(scope) = &other.scope else { return false };
     let bound = own.binder.and_then(|at| sheet.places[at].scope.as_ref());
@@ -61,7 +63,8 @@ fn hides(sheet: &FileOccurrences, own: &Occurrence, other: &Occurrence) -> bool 
     same || scope.contains(&own.bytes.start) && nearer
 }
 
-/// Whether `own` binds the new name between `other`, a use of that name, and what that use means.
+/// Whether `own` binds the new name in a scope between `other`, a use of that name, and the
+/// definition that `other` means.
 fn captures(others: &[Occurrence], own: &Occurrence, other: &Occurrence) -> bool {
     let Some(scope) = &own.scope else { return false };
     let reads = matches!(other.role, Role::Reference | Role::Shorthand | Role::Listed);
@@ -69,7 +72,7 @@ fn captures(others: &[Occurrence], own: &Occurrence, other: &Occurrence) -> bool
     reads && scope.contains(&other.bytes.start) && bound.is_none_or(|bound| holds(bound, scope))
 }
 
-/// An error if a type would get two members of one name, or a file two exports of one name.
+/// Fails if a type would have two members, or a file two exports, of the same name.
 pub fn members(names: &Names, wanted: &HashSet<Symbol>, to: &str) -> Result<(), RenameError> {
     for symbol in wanted {
         if let Some(other) = names.relatives(*symbol, to).into_iter().min() {

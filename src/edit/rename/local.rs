@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use super::{Edits, FileOccurrences, RenameError, words};
 use crate::index::{Kind, Meaning, Names, Occurrence, Role, Symbol};
 
-/// `at` is the sheet, and `binders` are the places in it that bind the name.
+/// Renames a local name. `at` is the index of the sheet; `binders` are the places in it that bind
+/// the name.
 pub fn rename(
     names: &Names,
     sheets: &[FileOccurrences],
@@ -28,7 +29,7 @@ pub fn rename(
             keywords(names, sheets, function, to, edits);
         }
     }
-    // In other files the word means something else.
+    // In other files the word has another meaning.
     edits.plan.mentions.retain(|m| m.path == sheet.path);
     Ok(())
 }
@@ -57,7 +58,7 @@ fn keywords(names: &Names, sheets: &[FileOccurrences], function: Symbol, to: &st
     }
 }
 
-/// Whether `call` is the function; an error says why that is not known.
+/// Whether `call` calls the function; the error says why that is unknown.
 fn calls(
     names: &Names,
     sheet: &FileOccurrences,
@@ -68,7 +69,7 @@ fn calls(
 ) -> Result<bool, String> {
     let own = names.definition(function);
     let (receiver, name) = call.rsplit_once('.').map_or((None, call), |(receiver, name)| (Some(receiver), name));
-    // A call of a class runs its `__init__`.
+    // Calling a class runs its `__init__`.
     let class = own.container.filter(|_| own.name == "__init__").map(|at| Symbol { file: function.file, at });
     let class_name = class.map(|class| names.definition(class).name.as_str());
     let found = match receiver {

@@ -8,7 +8,7 @@ use crate::index::{Index, Names, Occurrence, language_of, names as places, whole
 
 /// One file with every place of the name.
 pub struct FileOccurrences {
-    /// The file's position in the snapshot.
+    /// The index of the file in the snapshot.
     pub file: usize,
     pub path: String,
     pub language: &'static str,
@@ -16,7 +16,7 @@ pub struct FileOccurrences {
     pub places: Vec<Occurrence>,
 }
 
-/// Path and text of every indexed file that contains the name as a word. Files that are gone are left out.
+/// Path and text of every indexed file that contains the name as a word. Deleted files are skipped.
 pub fn texts_with(index: &Index, files: &Read, name: &str) -> Result<Vec<(String, String)>, RenameError> {
     let mut found = Vec::new();
     for path in index.paths()? {
@@ -30,7 +30,7 @@ pub fn texts_with(index: &Index, files: &Read, name: &str) -> Result<Vec<(String
     Ok(found)
 }
 
-/// The places of the name in files of code. In other files, each line with the name becomes a mention.
+/// The places of the name in code files. In other files, each line with the name becomes a mention.
 pub fn read(
     names: &Names,
     texts: &[(String, String)],

@@ -1,4 +1,5 @@
-//! The plan of a rename or move: the texts of the changed files, and the places that are listed but left alone.
+//! The plan of a rename or move: the new texts of changed files, and the places that are only
+//! listed.
 
 use std::ops::Range;
 
@@ -6,19 +7,19 @@ use super::{FileOccurrences, RenameError};
 use crate::edit::text::{Piece, nth_line, spliced};
 use crate::index::{Role, is_understood, language_of};
 
-/// Maximum number of mentions and of doubtful places listed.
+/// Maximum number of mentions, and of doubtful places, that are listed.
 const LISTED_MAX: usize = 500;
-/// Longest line that is shown, in characters.
+/// Maximum length of a shown line, in characters.
 const LINE_CHARS_MAX: usize = 200;
 
-/// The changes of a rename; making it writes nothing.
+/// The changes of a rename or move. A plan writes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// By path; each file once.
+    /// Sorted by path; each file occurs once.
     pub edits: Vec<NewText>,
     /// Strings, comments and documents that contain the name.
     pub mentions: Vec<Mention>,
-    /// Places that may mean the definition and stay as they are.
+    /// Places that may mean the definition but are not changed.
     pub doubtful: Vec<Doubt>,
 }
 
@@ -29,7 +30,7 @@ pub struct NewText {
     pub text_after: String,
 }
 
-/// A line that contains the name and stays as it is.
+/// A line that contains the name but is not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mention {
     pub path: String,
@@ -37,7 +38,7 @@ pub struct Mention {
     pub text: String,
 }
 
-/// A line that may mean the name and stays as it is.
+/// A line that may mean the name but is not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Doubt {
     pub path: String,
@@ -46,18 +47,18 @@ pub struct Doubt {
     pub why: String,
 }
 
-/// Collects a plan.
+/// Collects the edits of a plan.
 #[derive(Default)]
 pub struct Edits {
     /// Pieces with the paths of their files.
     pieces: Vec<(String, Piece)>,
-    /// FileOccurrences and place of every change of a name.
+    /// Every changed occurrence of a name: index of its sheet and of the place in it.
     pub changed: Vec<(usize, usize)>,
     pub plan: Plan,
 }
 
 impl Edits {
-    /// Continues a plan whose texts are made.
+    /// Continues a plan that already has its new texts.
     pub fn of(plan: Plan) -> Edits {
         Edits { plan, ..Edits::default() }
     }
@@ -93,7 +94,8 @@ impl Edits {
         }
     }
 
-    /// The plan with the new texts. An error if two changes overlap, or if a file that parsed would not parse any more.
+    /// The plan with the new texts. Fails if two changes overlap, or if a file that parsed would no
+    /// longer parse.
     pub fn finish(self, texts: &[(String, String)], name: &str) -> Result<Plan, RenameError> {
         let mut plan = self.plan;
         for (path, text) in texts {

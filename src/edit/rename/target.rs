@@ -1,4 +1,4 @@
-//! Finds the one definition, or the local names of one function, that a request means.
+//! Finds the one definition, or the local names of one function, that a request refers to.
 
 use std::collections::HashSet;
 
@@ -10,13 +10,13 @@ const NEAR_MAX: usize = 5;
 
 /// The definition or file to rename.
 pub enum Wanted {
-    /// One definition with its overloads and what overrides it.
+    /// One definition, with its overloads and overrides.
     Symbols(HashSet<Symbol>),
-    /// A sheet, and in it the places that bind the local name.
+    /// The index of a sheet, and the places in it that bind the local name.
     Local(usize, Vec<usize>),
 }
 
-/// Finds what `from` means; an error if it means nothing or several things.
+/// Finds the definition that `from` names; fails if there is none or more than one.
 pub fn find(index: &Index, names: &Names, sheets: &[FileOccurrences], from: &Target) -> Result<Wanted, RenameError> {
     let in_file = |file: usize| from.file.as_deref().is_none_or(|wanted| ends_with(names.path(file), wanted));
     let mut all = names.named(&from.name);
@@ -50,7 +50,7 @@ pub fn find(index: &Index, names: &Names, sheets: &[FileOccurrences], from: &Tar
     }
 }
 
-/// Whether a path is `wanted`, or ends with it behind a `/`.
+/// Whether a path equals `wanted`, or ends with `/` and `wanted`.
 fn ends_with(path: &str, wanted: &str) -> bool {
     let wanted = wanted.trim_start_matches("./");
     path == wanted || path.strip_suffix(wanted).is_some_and(|before| before.ends_with('/'))
@@ -64,7 +64,8 @@ fn stands_in(names: &Names, symbol: Symbol, wanted: &str) -> bool {
     definition.member_of.as_deref() == Some(wanted) || outer == Some(wanted)
 }
 
-/// The local names in each function that `from` names: the sheet, and the places that bind the name.
+/// The local names in each function that `from` names: the index of the sheet, and the places that
+/// bind the name.
 fn local(
     names: &Names,
     sheets: &[FileOccurrences],
@@ -98,7 +99,7 @@ fn local(
     found
 }
 
-/// An error if a method implements a trait from outside the project, which fixes its name.
+/// Fails if a method implements a trait from outside the project, since that trait fixes its name.
 pub fn is_ours(names: &Names, symbol: Symbol) -> Result<(), RenameError> {
     let definition = names.definition(symbol);
     let container = definition.container.map(|at| names.definition(Symbol { file: symbol.file, at }).kind);

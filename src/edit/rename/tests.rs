@@ -1,4 +1,4 @@
-//! Tests of the module above: small projects, and every text after the change.
+//! Tests of renames in small projects, with every changed text compared.
 
 mod python;
 mod rust;
@@ -33,7 +33,7 @@ impl Project {
     }
 }
 
-/// Reads `file::container.name`; the file and the container are optional.
+/// Parses `file::container.name`; the file and the container are optional.
 fn target(from: &str) -> Target {
     let (file, rest) = from.split_once("::").map_or((None, from), |(file, rest)| (Some(file.to_owned()), rest));
     let (container, name) = rest.rsplit_once('.').map_or((None, rest), |(c, name)| (Some(c.to_owned()), name));
@@ -45,7 +45,8 @@ pub(crate) fn split<'t>(files: &[&'t str]) -> Vec<(&'t str, &'t str)> {
     files.iter().map(|file| file.split_once(": ").unwrap()).collect()
 }
 
-/// A text before or after a change: `«a|b»` stands for `a` before and `b` after it, `«a»` for `a` and for `to`.
+/// A text before or after a change: `«a|b»` is `a` before and `b` after it; `«a»` is `a` before and
+/// `to` after it.
 pub(crate) fn version(marked: &str, is_after: bool, to: &str) -> String {
     let mut parts = marked.split('«');
     let begin = parts.next().unwrap_or_default().to_owned();
@@ -214,7 +215,7 @@ fn impossible_renames_are_refused() {
         "index.ts: export * from './a';\nexport * from './b';\n",
     ];
     refused(&parts, ("load", "save"), "`save` has a meaning already in index.ts, line 1");
-    // No place has the new name yet, but the other star import brings it.
+    // No place uses the new name yet, but the other star import provides it.
     let stars = [
         "src/lib.rs: mod a;\nmod b;\nmod c;\n",
         "src/a.rs: pub fn load() {}\n",

@@ -1,17 +1,17 @@
-//! Decides whether a place means the definition that is renamed.
+//! Decides whether a place means the definition to be renamed.
 
 use std::collections::HashSet;
 
 use super::FileOccurrences;
 use crate::index::{Kind, Meaning, Names, Occurrence, Role, Symbol};
 
-/// The treatment of one place.
+/// The decision about one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Change,
     Keep,
     Mention,
-    /// It may mean the definition; the text says why that is not known.
+    /// It may mean the definition; the text says why that is unknown.
     Doubt(String),
 }
 
@@ -21,7 +21,7 @@ impl Verdict {
     }
 }
 
-/// Decides what becomes of place number `place` of a sheet.
+/// Decides about place number `place` of a sheet.
 pub fn decide(names: &Names, sheet: &FileOccurrences, place: usize, wanted: &HashSet<Symbol>) -> Verdict {
     let occurrence = &sheet.places[place];
     match &occurrence.role {
@@ -44,7 +44,7 @@ pub fn decide(names: &Names, sheet: &FileOccurrences, place: usize, wanted: &Has
     }
 }
 
-/// A place whose name is bound in this file.
+/// Decides about a name that is bound in this file.
 fn variable(names: &Names, sheet: &FileOccurrences, binder: Option<usize>, wanted: &HashSet<Symbol>) -> Verdict {
     let Some(binder) = binder else { return Verdict::Keep };
     let one = sheet.places.iter().filter(|o| o.binder == Some(binder) && o.scope.is_some());
@@ -66,7 +66,7 @@ fn means(meaning: Meaning, wanted: &HashSet<Symbol>) -> bool {
     matches!(meaning, Meaning::Symbol(symbol) if wanted.contains(&symbol))
 }
 
-/// Whether the definition is at the top level of a file, from where others can import it.
+/// Whether the definition is at the top level of a file, where other files can import it.
 fn is_home(names: &Names, file: usize, wanted: &HashSet<Symbol>) -> bool {
     wanted.iter().any(|symbol| symbol.file == file && !names.is_member(*symbol))
 }
@@ -86,7 +86,8 @@ fn imported(
     }
     match (names.imported(sheet.file, source, name), names.module(sheet.file, source)) {
         (Some(meaning), _) => Verdict::changes(means(meaning, wanted)),
-        // `module.exports = { name }` is not resolved, but the file that it comes from is known.
+        // `module.exports = { name }` is not resolved, but the file that it is imported from is
+        // known.
         (None, Some(file)) if is_home(names, file, wanted) => Verdict::Change,
         (None, Some(_)) if wanted.iter().any(|s| !names.is_member(*s)) => {
             Verdict::Doubt(format!("it is not known what `{source}` hands on"))
@@ -95,7 +96,8 @@ fn imported(
     }
 }
 
-/// A Rust path as it reads at the top level of its file: each `super` that leaves an inline module is taken off.
+/// A Rust path as seen from the top level of its file: each `super` that leaves an inline module is
+/// removed.
 pub fn from_file(names: &Names, sheet: &FileOccurrences, place: &Occurrence, path: &str) -> String {
     let definitions = &names.outline(sheet.file).definitions;
     let around = std::iter::successors(place.inside, |at| definitions[*at].container).take(definitions.len());
@@ -111,14 +113,14 @@ pub fn from_file(names: &Names, sheet: &FileOccurrences, place: &Occurrence, pat
     }
 }
 
-/// A name that nothing in this file binds.
+/// Decides about a name that nothing in this file binds.
 fn free(names: &Names, sheet: &FileOccurrences, place: &Occurrence, wanted: &HashSet<Symbol>) -> Verdict {
     let name = &sheet.text[place.bytes.clone()];
     if let Some(meaning) = names.free(sheet.file, name) {
         return Verdict::changes(means(meaning, wanted));
     }
     let definition = |s: &Symbol| names.definition(*s);
-    // Macros of Rust, and names of scripts without imports and exports, are visible everywhere.
+    // Rust macros, and names in scripts without imports and exports, are visible everywhere.
     let is_macro = wanted.iter().any(|s| definition(s).kind == Kind::Macro);
     let alone = |file: usize| names.outline(file).imports.is_empty() && names.outline(file).exports.is_empty();
     let global = |s: &Symbol| alone(s.file) && !names.is_member(*s) && definition(s).container.is_none();
@@ -127,7 +129,7 @@ fn free(names: &Names, sheet: &FileOccurrences, place: &Occurrence, wanted: &Has
     Verdict::changes((is_macro && sheet.language == "rust" || shared) && is_only(names, name, wanted))
 }
 
-/// Whether nothing else in the project has the name.
+/// Whether no other definition of the project has the name.
 fn is_only(names: &Names, name: &str, wanted: &HashSet<Symbol>) -> bool {
     names.named(name).iter().all(|symbol| wanted.contains(symbol))
 }
@@ -157,7 +159,7 @@ fn member(
     let language = names.language(file);
     match names.member(file, place.inside, receiver, name, place.line) {
         Ok(all) => Verdict::changes(all.into_iter().any(|m| means(m, wanted))),
-        // `const x = require('./x')` gives what `module.exports` holds, which is not resolved.
+        // `const x = require('./x')` returns the value of `module.exports`, which is not resolved.
         Err(_) if whole_file => Verdict::Change,
         Err(_) if !wanted.iter().any(|s| names.is_member(*s) && same_language(names.language(s.file), language)) => {
             Verdict::Keep
@@ -173,7 +175,7 @@ fn same_language(one: &str, other: &str) -> bool {
     one == other || family(one) && family(other)
 }
 
-/// `Point(x=1)` may fill the field of a class.
+/// Decides about a keyword argument: `Point(x=1)` may set a field of a class.
 fn keyword(names: &Names, wanted: &HashSet<Symbol>) -> Verdict {
     let field = |s: &Symbol| names.is_member(*s) && names.definition(*s).kind != Kind::Method;
     if wanted.iter().any(field) {

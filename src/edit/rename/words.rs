@@ -13,7 +13,7 @@ const RUST: &str = "Self abstract as async await become box break const continue
 const GO: &str = "break case chan const continue default defer else fallthrough for func go goto if import interface map package range \
     return select struct switch type var";
 
-/// An error if `to` cannot be a name in that language.
+/// Fails if `to` cannot be a name in that language.
 pub fn check(language: &str, to: &str) -> Result<(), RenameError> {
     let (keywords, dollar) = match language {
         "python" => (PYTHON, false),

@@ -7,7 +7,7 @@ use crate::edit::paths::{folder, join, name, stem};
 /// A package: its folder, its name, and whether it has a library.
 type Package = (String, String, bool);
 
-/// All commands that could download something run offline.
+/// The Cargo commands. Those that could download something run offline.
 pub fn kit(files: &Files<'_>) -> Option<Kit> {
     let whole = [
         (Task::Test, "cargo test --offline"),
@@ -25,7 +25,7 @@ pub fn kit(files: &Files<'_>) -> Option<Kit> {
     })
 }
 
-/// The packages of the project, those in the deepest folders first.
+/// The packages of the project, deepest folders first.
 fn packages(files: &Files<'_>) -> Vec<Package> {
     let manifests = files.paths.iter().filter(|path| name(path) == "Cargo.toml");
     let mut packages: Vec<Package> = manifests
@@ -42,11 +42,11 @@ fn packages(files: &Files<'_>) -> Vec<Package> {
     packages
 }
 
-/// The Cargo target that a file's tests are in.
+/// The Cargo target that contains a file's tests.
 struct Target {
-    /// Options that choose the package and the target.
+    /// Options that select the package and the target.
     options: Vec<String>,
-    /// Prefix of the names of the file's tests; empty for all of the target.
+    /// The common prefix of the names of the file's tests; empty for the whole target.
     filter: String,
 }
 
@@ -82,7 +82,7 @@ fn covering(packages: &[Package], files: &[&str]) -> Option<String> {
         }
     }
     let mut line = ["cargo test --offline"].into_iter().chain(options).collect::<Vec<_>>().join(" ");
-    // A filter applies to all targets of a run, so it is left out if one target is to run whole.
+    // A filter applies to all targets of a run, so it is left out if one of them is run as a whole.
     let filters: Vec<&str> = targets.iter().map(|target| target.filter.as_str()).collect();
     if !filters.contains(&"") {
         line.push_str(&format!(" -- {}", filters.join(" ")));

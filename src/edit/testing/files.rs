@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-/// Longest manifest or test file that is read, in bytes.
+/// Maximum size, in bytes, of a manifest or test file that is read.
 const BYTES_MAX: u64 = 1 << 20;
 
 /// A project's folder and its files.
@@ -14,7 +14,7 @@ pub struct Files<'a> {
 }
 
 impl Files<'_> {
-    /// Whether a file or folder exists, even an ignored one.
+    /// Whether a file or folder exists, including ignored ones.
     pub fn has(&self, path: &str) -> bool {
         self.root.join(path).exists()
     }
@@ -39,7 +39,7 @@ pub fn all_quoted(paths: &[&str]) -> String {
     paths.iter().map(|path| quoted(path)).collect::<Vec<_>>().join(" ")
 }
 
-/// Why the program of a shell command cannot be started in `root`; `None` if it is there.
+/// The reason why the program of a shell command cannot be started in `root`; `None` if it exists.
 pub fn missing_program(root: &Path, line: &str) -> Option<String> {
     let is_assignment =
         |word: &&str| word.split_once('=').is_some_and(|(name, _)| !name.is_empty() && !name.contains('/'));

@@ -8,7 +8,7 @@ pub fn kit(files: &Files<'_>) -> Option<Kit> {
     let whole = [
         (Task::Test, "go test ./..."),
         (Task::Build, "go build ./..."),
-        // Compiles the tests as well, which `go build` does not.
+        // Unlike `go build`, this also compiles the tests.
         (Task::Compile, "go vet ./..."),
         (Task::Lint, "go vet ./..."),
         (Task::Format, "gofmt -l -w ."),

@@ -1,4 +1,5 @@
-//! Builds the command that only loads a module: the check that is left where no test covers it and nothing is compiled.
+//! Builds the command that only loads a module, for code that no test covers and no compiler
+//! checks.
 
 use super::files::quoted;
 use crate::base::pattern::static_regex;
@@ -6,8 +7,8 @@ use crate::edit::imports::module_of;
 use crate::edit::paths::ending;
 use crate::index::parts::{self, Sort};
 
-/// Whether a Python or JavaScript file can be loaded without running a program: other files import it, it exports
-/// something, or nothing is called outside of its definitions.
+/// Whether loading a Python or JavaScript file does not run a program: other files import it, it
+/// exports something, or it calls nothing outside its definitions.
 pub fn is_module(path: &str, text: &str, is_imported: bool) -> bool {
     static_regex!(CALLS = r"^(?:await\s+)?[\w.$]+\(|^if __name__");
     let all = || parts::parts(path, text).map(|all| all.items).unwrap_or_default();
@@ -15,8 +16,9 @@ pub fn is_module(path: &str, text: &str, is_imported: bool) -> bool {
     loading(path, text, true).is_some() && (is_imported || path.ends_with("/__init__.py") || exports(text) || !calls())
 }
 
-/// A shell command that imports a Python or JavaScript module as other files do. `None` for other languages, and for a
-/// file that may be a program: nothing imports it and it exports nothing.
+/// A shell command that imports a Python or JavaScript module as other files do. `None` for other
+/// languages, and for a file that may be a program because nothing imports it and it exports
+/// nothing.
 pub fn loading(path: &str, text: &str, is_imported: bool) -> Option<String> {
     match ending(path) {
         "py" if is_imported => {

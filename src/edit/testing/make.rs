@@ -1,4 +1,4 @@
-//! Commands of a project from the targets of its Makefile.
+//! Finds the commands of a project among the targets of its Makefile.
 
 use super::files::Files;
 use super::{Kit, Task};

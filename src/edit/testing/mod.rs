@@ -21,7 +21,7 @@ pub use tests_of::{is_test, is_test_file, tests_of};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     Test,
-    /// Only whether the code compiles.
+    /// Checks only whether the code compiles.
     Compile,
     Build,
     Lint,
@@ -32,24 +32,25 @@ pub enum Task {
 struct Kit {
     /// The command of a task for the whole project.
     whole: Vec<(Task, String)>,
-    /// Why none of these commands can run here, as far as the project's files show.
+    /// The reason why none of these commands can run here, if the project's files show one.
     lacks: Option<String>,
-    /// Whether this test file is one that `covering` can run.
+    /// Whether `covering` can run this test file.
     runs: fn(&str) -> bool,
     covering: Box<Covering>,
 }
 
-/// The narrowest command that runs these test files, which are at least one.
+/// The narrowest command that runs these test files, given at least one.
 type Covering = dyn Fn(&[&str]) -> Option<String>;
 
-/// The commands that check a project; earlier kits are asked first.
+/// The commands that check a project; earlier kits take precedence.
 pub struct Checks {
     kits: Vec<Kit>,
-    /// Why a check cannot run, in words for a person.
+    /// Reasons why a check cannot run, as text for a person.
     pub notes: Vec<String>,
 }
 
-/// The framework that the project's JavaScript and TypeScript tests use; `None` if nothing shows it.
+/// The test framework of the project's JavaScript and TypeScript files; `None` if it cannot be
+/// determined.
 pub fn script_style(root: &Path) -> Option<Style> {
     script::read(&Files { root, paths: crate::index::files_of(root) })?.style
 }
@@ -59,8 +60,9 @@ pub fn of(root: &Path) -> Checks {
     of_files(root, crate::index::files_of(root), &python::imports_pytest)
 }
 
-/// Like [`of`] for known `paths`, which are all files of the project. `imports_pytest(root, python)` says whether that
-/// Python has pytest; it is called only if tests need it.
+/// Like [`of`], for known `paths`, which must be all files of the project.
+/// `imports_pytest(root, python)` says whether that Python has pytest; it is called only if tests
+/// need pytest.
 pub fn of_files(root: &Path, paths: Vec<String>, imports_pytest: &dyn Fn(&Path, &str) -> bool) -> Checks {
     let files = Files { root, paths };
     let mut notes = Vec::new();
@@ -75,17 +77,17 @@ pub fn of_files(root: &Path, paths: Vec<String>, imports_pytest: &dyn Fn(&Path, 
 }
 
 impl Checks {
-    /// The shell command for the whole project, to be run in its root folder; `None` if no manifest and no file suggests
-    /// one.
+    /// The shell command for the whole project, to be run in its root folder; `None` if no manifest
+    /// or file suggests one.
     pub fn command(&self, task: Task) -> Option<String> {
         let mut commands = self.kits.iter().flat_map(|kit| &kit.whole);
         commands.find(|(known, _)| *known == task).map(|(_, line)| line.clone())
     }
 
-    /// The same if it can run here; else the reason why it cannot.
+    /// Like [`Checks::command`], but only if the command can run here.
     ///
     /// # Errors
-    /// No command is known, its program is not installed, or what it needs of the project is not there.
+    /// No command is known, its program is not installed, or the project lacks what it needs.
     pub fn ready(&self, root: &Path, task: Task) -> Result<String, String> {
         let mut why = self.notes.clone();
         for kit in &self.kits {
@@ -99,8 +101,8 @@ impl Checks {
         Err(if why.is_empty() { "the project has no check that is known".to_owned() } else { why.join("; ") })
     }
 
-    /// The narrowest command that runs these test files (see [`tests_of()`]). If they are in several languages, only the
-    /// files of the first kit that can run any of them.
+    /// The narrowest command that runs these test files (see [`tests_of()`]). If they are in
+    /// several languages, it runs only those of the first kit that can run any of them.
     pub fn covering(&self, files: &[String]) -> Option<String> {
         self.kits.iter().find_map(|kit| {
             let own: Vec<&str> = files.iter().map(String::as_str).filter(|path| (kit.runs)(path)).collect();

@@ -13,13 +13,14 @@ use crate::edit::paths::{folder, name, stem};
 
 /// Maximum number of test files that are read, and that one command names.
 const TEST_FILES_MAX: usize = 40;
-/// Longest time Python may take to say whether it has a module. Starting it takes 0.05 s, on a cold disk 1 s.
+/// Maximum time for Python to report whether it has a module. It starts in 0.05 s, or 1 s from a
+/// cold disk.
 const PROBE_MAX: Duration = Duration::from_secs(5);
 
 /// The test runner.
 enum Runner {
     Pytest,
-    /// With the arguments of `python -m unittest` that run all tests.
+    /// The arguments of `python -m unittest` that run all tests.
     Unittest(String),
 }
 
@@ -34,7 +35,8 @@ pub fn kit(files: &Files<'_>, imports_pytest: &dyn Fn(&Path, &str) -> bool, note
     let runner = runner(files, &python, &packages, imports_pytest, notes);
     let plain = if matches!(runner, Some(Runner::Pytest)) { Vec::new() } else { plain_tests(files) };
     let pyproject = files.text("pyproject.toml");
-    // Without an environment of the project, its packages in `src` are not installed and need `PYTHONPATH`.
+    // Unless the project has an environment, its packages in `src` are not installed and need
+    // `PYTHONPATH`.
     let is_in_src = |path: &String| path.starts_with("src/") && path.ends_with(".py");
     let needs_path = environment.is_none() && !pyproject.contains("pythonpath") && files.paths.iter().any(is_in_src);
     let python = if needs_path { format!("PYTHONPATH=src {python}") } else { python };
@@ -54,8 +56,8 @@ pub fn kit(files: &Files<'_>, imports_pytest: &dyn Fn(&Path, &str) -> bool, note
         Some(runner) => match runner {
             Runner::Pytest => Some(format!("{python} -m pytest {}", all_quoted(files))),
             Runner::Unittest(words) => {
-                // Discovery puts a folder that is not a package on the import path, so that its tests can import the files
-                // next to them.
+                // Discovery puts a folder that is not a package on the import path, so that its
+                // tests can import files next to them.
                 let plain = folder(files[0]);
                 let is_package = packages.iter().any(|package| package == plain);
                 if words.contains("discover") && !plain.is_empty() && !is_package {
@@ -71,7 +73,8 @@ pub fn kit(files: &Files<'_>, imports_pytest: &dyn Fn(&Path, &str) -> bool, note
     Some(Kit { whole, lacks: None, runs: |path| path.ends_with(".py"), covering: Box::new(covering) })
 }
 
-/// Runs the functions `test_…` of files, for tests that are plain functions where pytest is not there; those with fixtures are left out.
+/// Runs the functions `test_…` of files without pytest, for tests that are plain functions; those
+/// with fixtures are skipped.
 const PLAIN: &str = "\
 import inspect, os, runpy, sys, traceback
 ran = failed = 0
@@ -87,7 +90,7 @@ for path in sys.argv[1:]:
 print(f'==== {failed} failed, {ran - failed} passed in 0.00s ====' if ran else '==== no tests ran in 0.00s ====')
 sys.exit(failed > 0 or ran == 0)";
 
-/// Test files whose tests are plain functions that need nothing of pytest.
+/// Test files whose tests are plain functions and do not need pytest.
 fn plain_tests(files: &Files<'_>) -> Vec<String> {
     static_regex!(FUNCTION = r"(?m)^def test_\w*\(");
     static_regex!(
@@ -101,7 +104,8 @@ fn plain_tests(files: &Files<'_>) -> Vec<String> {
     tests.filter(is_plain).cloned().collect()
 }
 
-/// The runner that the tests are written for and that is there; if that is not so for pytest, a note says it.
+/// The installed runner that the tests are written for. If they need pytest and it is missing, a
+/// note says so.
 fn runner(
     files: &Files<'_>,
     python: &str,
@@ -137,7 +141,8 @@ pub fn is_test(path: &str) -> bool {
     path.ends_with(".py") && (stem.starts_with("test_") || stem.ends_with("_test") || matches!(stem, "test" | "tests"))
 }
 
-/// The arguments with which unittest finds all tests. Discovery enters only packages and the folder it starts in.
+/// The arguments with which unittest finds all tests. Discovery enters only packages and its start
+/// folder.
 fn unittest_arguments(tests: &[&str], packages: &[String]) -> String {
     let mut folders: Vec<&str> = tests.iter().map(|path| folder(path)).collect();
     folders.sort_unstable();
@@ -153,15 +158,16 @@ fn unittest_arguments(tests: &[&str], packages: &[String]) -> String {
     match top {
         "" if names.is_empty() => String::new(),
         "" => format!("discover{names}"),
-        // With the root as top folder, so that tests import each other by the package's name.
+        // The root is the top folder, so that tests can import each other by the name of the
+        // package.
         _ if is_package(top) => format!("discover -s {} -t .{names}", quoted(top)),
         _ => format!("discover -s {}{names}", quoted(top)),
     }
 }
 
-/// Whether this Python has pytest. Of an environment inside the project only the folders are looked at, since no
-/// program of a project is started before a person has agreed. The Python of the machine is asked, in `/` so that it
-/// reads nothing of the project.
+/// Whether this Python has pytest. For an environment inside the project only its folders are read,
+/// since no program of a project is started before a person has agreed. The Python of the machine
+/// is run, in `/` so that it reads nothing of the project.
 pub fn imports_pytest(root: &Path, python: &str) -> bool {
     if let Some(environment) = python.strip_suffix("/bin/python") {
         let versions = std::fs::read_dir(root.join(environment).join("lib")).into_iter().flatten().flatten();
@@ -179,7 +185,7 @@ pub fn imports_pytest(root: &Path, python: &str) -> bool {
             Err(_) => break,
         }
     }
-    // Cleanup: the answer stays the same if the process cannot be ended.
+    // Cleanup: the result is the same if the process cannot be killed.
     let _ = child.kill().and_then(|()| child.wait());
     false
 }

@@ -8,11 +8,12 @@ use super::files::{Files, all_quoted, quoted};
 use super::{Kit, Task};
 use crate::edit::paths::{ending, folder, name, stem};
 
-/// Maximum number of test files read to find out their framework, and that one command names.
+/// Maximum number of test files that are read to determine their framework, and that one command
+/// names.
 const TEST_FILES_MAX: usize = 20;
-/// Maximum number of test files read to see whether they use the runner of Node.js.
+/// Maximum number of test files that are searched for uses of the Node.js runner.
 const TESTS_READ_MAX: usize = 300;
-/// Options of Node.js that are followed by a module.
+/// Options of Node.js that take a module as their argument.
 const WITH_MODULE: &[&str] = &["--import", "--require", "-r", "--loader", "--experimental-loader"];
 
 /// The framework that runs tests.
@@ -21,7 +22,7 @@ pub enum Style {
     Jest,
     Vitest,
     Mocha,
-    /// The runner of Node.js.
+    /// The Node.js test runner.
     Node,
 }
 
@@ -30,17 +31,18 @@ pub struct Script {
     scripts: Vec<(String, String)>,
     /// The package manager: `npm`, `pnpm`, `yarn` or `bun`.
     manager: &'static str,
-    /// The framework for a new test; `None` if each test file is a program that fails with an exception.
+    /// The framework for a new test; `None` if each test file is a program that fails with an
+    /// exception.
     pub style: Option<Style>,
-    /// The command that starts the runner of Node.js.
+    /// The command that starts the Node.js runner.
     node: String,
     tests: Vec<String>,
-    /// Test files for the runner of Node.js, whatever the others use.
+    /// Test files for the Node.js runner, even if the others use another one.
     of_node: Vec<String>,
-    /// Those of the known programs that are in node_modules/.bin.
+    /// The supported programs that are in node_modules/.bin.
     installed: Vec<&'static str>,
     has_typescript: bool,
-    /// Whether it depends on packages, and for development.
+    /// Whether it has runtime dependencies, and whether it has development dependencies.
     needed: (bool, bool),
 }
 
@@ -66,7 +68,7 @@ pub fn read(files: &Files<'_>) -> Option<Script> {
         .into_iter()
         .flatten()
         .filter_map(|(name, line)| Some((name.clone(), line.as_str()?.to_owned())))
-        // `npm init` writes this placeholder, which is not a test.
+        // `npm init` writes this placeholder, which runs no test.
         .filter(|(name, line)| !(name == "test" && line.contains("no test specified")))
         .collect();
     let script = scripts.iter().find(|(name, _)| name == "test").map_or("", |(_, line)| line.as_str());
@@ -100,7 +102,7 @@ pub fn is_test(path: &str) -> bool {
     is_script(path) && !path.ends_with(".d.ts") && (by_name || by_folder && !is_helper)
 }
 
-/// The framework: from the test script, else from the tests themselves, else from the dependencies.
+/// The framework, determined from the test script, else from the tests, else from the dependencies.
 fn style(script: &str, manifest: &Value, files: &Files<'_>, tests: &[String]) -> Option<Style> {
     let named = [("vitest", Style::Vitest), ("jest", Style::Jest), ("mocha", Style::Mocha)];
     if let Some((_, style)) = named.iter().find(|(name, _)| script.contains(name)) {
@@ -114,8 +116,8 @@ fn style(script: &str, manifest: &Value, files: &Files<'_>, tests: &[String]) ->
     named.into_iter().find(|(name, _)| uses(name)).map(|(_, style)| style)
 }
 
-/// The program of a script with its options but without files, such as `node --import tsx --test`. `node --test` for a
-/// script without `--test`, with several commands or with variables.
+/// The program of a script with its options but without files, such as `node --import tsx --test`.
+/// `node --test` if the script has no `--test`, several commands, or variables.
 fn node_of(script: &str) -> String {
     let words: Vec<&str> = script.split_whitespace().collect();
     let is_more =
@@ -131,12 +133,12 @@ fn node_of(script: &str) -> String {
 }
 
 impl Script {
-    /// Why scripts of the project cannot run: packages that they need are not installed, neither in it nor in a folder
-    /// above, as in workspaces.
+    /// The reason why scripts of the project cannot run: the packages that they need are not
+    /// installed, neither in the project nor in a folder above it, as in workspaces.
     fn lacks(&self, files: &Files<'_>) -> Option<String> {
         let test = self.scripts.iter().find(|(name, _)| name == "test").map_or("node", |(_, line)| line.as_str());
         let is_by_node = self.style == Some(Style::Node) || self.style.is_none();
-        // Tests that Node.js runs by itself need no package that is for development alone.
+        // Tests that Node.js runs directly need no development dependencies.
         let of_development = !(is_by_node && test.starts_with("node"));
         let needed = self.needed.0 || (of_development && self.needed.1);
         let is_there = |folder: &Path| folder.join("node_modules").is_dir() || folder.join(".pnp.cjs").is_file();
@@ -144,7 +146,7 @@ impl Script {
         lacks.then(|| "its packages are not installed (no `node_modules`)".to_owned())
     }
 
-    /// The command for the first of these scripts that package.json has.
+    /// The command for the first of these scripts that package.json contains.
     fn script(&self, names: &[&str]) -> Option<String> {
         let name = names.iter().find(|name| self.scripts.iter().any(|(own, _)| own == *name))?;
         let manager = self.manager;
@@ -154,7 +156,8 @@ impl Script {
         })
     }
 
-    /// The command for a program: from node_modules/.bin if it is there, else by `npx` without downloads.
+    /// The command for a program: from node_modules/.bin if it is installed there, else through
+    /// `npx` without downloads.
     fn program(&self, name: &'static str) -> String {
         if self.installed.contains(&name) {
             format!("node_modules/.bin/{name}")
@@ -196,7 +199,8 @@ impl Script {
         if files.iter().all(|path| self.of_node.iter().any(|one| one == path)) && self.style != Some(Style::Node) {
             return Some(format!("node --test {}", all_quoted(files)));
         }
-        // `node` alone may not run TypeScript; the project's own test script is used where there is one.
+        // Plain `node` may not run TypeScript, so the project's own test script is used if it has
+        // one.
         if self.style.is_none() && (files.iter().any(|path| is_typescript(path)) || self.script(&["test"]).is_some()) {
             return self.script(&["test"]);
         }

@@ -1,4 +1,4 @@
-//! Tests of the module above, on folders with a few files.
+//! Tests of the derived commands, on folders with a few files.
 
 use std::fs;
 

@@ -7,11 +7,11 @@ use super::{python, script};
 use crate::edit::paths::{ending, folder, name, stem};
 use crate::index::{Graph, paths};
 
-/// Maximum number of test files returned. More than this is better run as a whole.
+/// Maximum number of test files returned. To run more than this, run all tests.
 const TESTS_MAX: usize = 24;
 
-/// The test files that cover `path`, the surest first; a test covers itself. `all` are the project's files, `graph` is
-/// its code graph.
+/// The test files that cover `path`, most certain first; a test covers itself. `all` are the
+/// project's files, `graph` is its code graph.
 pub fn tests_of(path: &str, all: &[String], graph: Option<&Graph>) -> Vec<String> {
     if is_test_file(path) {
         return vec![path.to_owned()];
@@ -32,7 +32,7 @@ pub fn tests_of(path: &str, all: &[String], graph: Option<&Graph>) -> Vec<String
     }
     let mut found: Vec<(&str, f64)> = scores.into_iter().collect();
     found.sort_by(|(a, one), (b, other)| other.total_cmp(one).then(a.cmp(b)));
-    // Unit tests of Rust are in the source file itself.
+    // Rust unit tests are in the source file itself.
     let inline = path.ends_with(".rs") && graph.is_none_or(|graph| has_inline_tests(path, graph));
     let own = inline.then(|| path.to_owned());
     own.into_iter().chain(found.into_iter().map(|(path, _)| path.to_owned())).take(TESTS_MAX).collect()
@@ -42,7 +42,7 @@ fn has_inline_tests(path: &str, graph: &Graph) -> bool {
     ["tests", "test"].iter().any(|module| !graph.named(&format!("{path}::{module}")).is_empty())
 }
 
-/// Whether a test runner would take this file for a test.
+/// Whether a test runner would treat this file as a test.
 pub fn is_test_file(path: &str) -> bool {
     match ending(path) {
         "py" => python::is_test(path),
@@ -52,14 +52,16 @@ pub fn is_test_file(path: &str) -> bool {
     }
 }
 
-/// Whether a file is a test of the project, by its own name or by a folder `tests` around it.
+/// Whether a file is a test of the project, by its name or because it is in a folder `tests`.
 pub fn is_test(path: &str) -> bool {
     is_test_file(path) || Path::new(path).components().any(|part| part.as_os_str() == "tests")
 }
 
-/// Score for how well the names say that `test` covers `path`; shared folders add to it. `None` if they do not say so.
+/// A score for how clearly the names show that `test` covers `path`; shared folders increase it.
+/// `None` if they do not show it.
 fn by_name(path: &str, test: &str) -> Option<f64> {
-    /// Score of a test that is named after the file: higher than any number of links in the graph gives.
+    /// The score of a test that is named after the file: higher than any number of links in the
+    /// graph gives.
     const SAME: f64 = 1_000.0;
     const NEAR: f64 = 100.0;
     let source = match stem(path) {
@@ -80,7 +82,7 @@ fn by_name(path: &str, test: &str) -> Option<f64> {
     } else if source == tested {
         Some(SAME + beside)
     } else if tested.starts_with(&format!("{source}_")) {
-        // `test_cart_totals.py` for `cart.py`.
+        // For example, `test_cart_totals.py` for `cart.py`.
         Some(NEAR + beside)
     } else {
         // Every test of a Go package covers all of its files.
@@ -97,12 +99,13 @@ fn without_test_mark(stem: &str) -> &str {
         .unwrap_or(stem)
 }
 
-/// The ending of a path. All endings of JavaScript and TypeScript count as one, since tests in one may cover the other.
+/// The extension of a path. All extensions of JavaScript and TypeScript count as one, since tests
+/// in one may cover files in the other.
 fn language(path: &str) -> &str {
     if script::is_script(path) { "script" } else { ending(path) }
 }
 
-/// Number of folder names that both paths have.
+/// The number of folder names that both paths share.
 fn shared(path: &str, test: &str) -> usize {
     folder(path).split('/').filter(|part| folder(test).split('/').any(|other| other == *part)).count()
 }

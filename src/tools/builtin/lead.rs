@@ -1,10 +1,11 @@
-//! The descriptions of [`LEAD`](super::LEAD): few words, because a model that leads reads all of them in every prompt.
+//! The descriptions of [`LEAD`](super::LEAD). They are short because a model that leads reads all
+//! of them in every prompt.
 
 use serde_json::{Value, json};
 
 use super::{Builtin, schema};
 
-/// The purpose of the tool, and which other one to use instead.
+/// The purpose of the tool, and the tool to use instead for related purposes.
 pub fn description(builtin: Builtin) -> &'static str {
     match builtin {
         Builtin::ReadFile => "Show a text file with line numbers, whole or a range of lines.",
@@ -132,7 +133,7 @@ mod tests {
             assert!(!others.iter().any(|other| text.contains(other)), "{text}");
             bytes += text.len() + one.name.len();
         }
-        // Some 1,100 tokens: the prompt of every request holds it.
+        // About 1,100 tokens, which every prompt contains.
         assert!(bytes < 4_600, "{bytes}");
         let reading: Vec<&str> = LEAD.into_iter().filter(|one| one.reads()).map(Builtin::name).collect();
         assert_eq!(reading, ["read_file", "find_files", "search_text", "index_search", "outline", "graph", "plan"]);

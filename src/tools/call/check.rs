@@ -1,4 +1,5 @@
-//! Checks a parsed call against the tools: repairs what can mean only one thing, refuses everything else.
+//! Checks a parsed call against the tools: repairs unambiguous deviations and refuses everything
+//! else.
 
 use std::fmt;
 
@@ -12,14 +13,14 @@ use crate::tools::call::fit;
 use crate::tools::outcome::cut_line;
 use crate::tools::spec::{ToolSpec, without_server};
 
-/// A call that fits its tool's schema, and everything that was changed to make it fit.
+/// A call that fits its tool's schema, with the changes that made it fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checked {
     pub call: ToolCall,
     pub repairs: Vec<Repair>,
 }
 
-/// One repair: it loses nothing, or drops an argument that the tool does not have.
+/// One repair. It loses no information except arguments that the tool does not have.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Repair {
     Tool { from: String, to: String },
@@ -41,7 +42,7 @@ impl fmt::Display for Repair {
     }
 }
 
-/// Why a call cannot be used, in words a model can act on.
+/// The reason why a call cannot be used, worded so that a model can correct the call.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CallProblem {
     #[error("there is no tool `{name}`{}", nearest.as_ref().map_or(String::new(), |n| format!("; the nearest is `{n}`")))]
@@ -92,7 +93,8 @@ pub fn check(call: &RawCall, specs: &[ToolSpec]) -> Result<Checked, CallProblem>
     Ok(Checked { call: ToolCall { tool: spec.name.clone(), arguments }, repairs })
 }
 
-/// The tool of that name, else the only one whose name differs just in case, separators or the server before it.
+/// The tool of that name, else the only one whose name differs merely in case, separators or the
+/// server before it.
 fn find_tool<'a>(name: &str, specs: &'a [ToolSpec]) -> Result<&'a ToolSpec, CallProblem> {
     if let Some(spec) = specs.iter().find(|spec| spec.name == name) {
         return Ok(spec);
@@ -114,12 +116,13 @@ fn find_tool<'a>(name: &str, specs: &'a [ToolSpec]) -> Result<&'a ToolSpec, Call
     Err(CallProblem::UnknownTool { name: cut_line(name, 100), nearest: near })
 }
 
-/// Letters and digits in lower case: `Read-File`, `readFile` and `read_file` are the same.
+/// The letters and digits of a name in lower case, so that `Read-File`, `readFile` and `read_file`
+/// become equal.
 fn plain(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).take(128).collect()
 }
 
-/// Groups of argument names that mean the same.
+/// Groups of argument names with the same meaning.
 const SAME: [&[&str]; 9] = [
     &["path", "file", "filename", "file_name", "filepath", "file_path", "dir", "directory", "folder", "dir_path"],
     &["content", "contents", "text", "body", "data"],
@@ -132,8 +135,8 @@ const SAME: [&[&str]; 9] = [
     &["end_line", "end", "to_line", "line_end", "last_line"],
 ];
 
-/// The arguments under the names of the schema. An unknown name is renamed if exactly one unused parameter matches it,
-/// else dropped, unless the schema takes names that it does not list.
+/// Renames the arguments to the names of the schema. An unknown name is renamed if exactly one
+/// unused parameter matches it, else dropped, unless the schema allows unlisted names.
 fn named(given: &Map<String, Value>, spec: &ToolSpec, repairs: &mut Vec<Repair>) -> Map<String, Value> {
     let (parameters, takes_others) = (spec.parameters(), spec.takes_others());
     let known = |name: &str| parameters.iter().any(|parameter| parameter.name == name);
@@ -154,7 +157,8 @@ fn named(given: &Map<String, Value>, spec: &ToolSpec, repairs: &mut Vec<Repair>)
     arguments
 }
 
-/// The only parameter of `free` that an unknown argument name can mean: by the first test that any of them passes.
+/// The only parameter in `free` that an unknown argument name can mean. The first test that any
+/// parameter passes decides.
 fn matching_parameter<'a>(name: &str, free: &[&'a str]) -> Option<&'a str> {
     let snake = words::parts(name).join("_");
     let group_of = |name: &str| SAME.iter().position(|group| group.contains(&name));
@@ -164,7 +168,7 @@ fn matching_parameter<'a>(name: &str, free: &[&'a str]) -> Option<&'a str> {
             let group = group_of(&snake).or_else(|| group_of(&name.to_lowercase()));
             group.is_some() && group == group_of(&words::parts(parameter).join("_"))
         },
-        // A typing error: `contnet`, `patern`.
+        // A typing error such as `contnet` or `patern`.
         &|parameter| {
             parameter.len() >= 4 && distance(&plain(parameter), &plain(name)) <= 1 + usize::from(parameter.len() > 6)
         },
@@ -208,7 +212,8 @@ mod tests {
         [crate::tools::Catalog::builtin().specs(), &more[..]].concat()
     }
 
-    /// `expected`: the call and the number of repairs, or a part of the reason why it cannot be used.
+    /// Checks a call. `expected` is the resulting call and the number of repairs, or a part of the
+    /// error.
     fn check(name: &str, arguments: Value, expected: &str) {
         let raw = RawCall { name: name.to_owned(), arguments: arguments.as_object().unwrap().clone() };
         let got = match super::check(&raw, &specs()) {

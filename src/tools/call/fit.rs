@@ -1,9 +1,9 @@
-//! Converts an argument's value to fit its JSON schema, where that loses nothing.
+//! Converts an argument's value to fit its JSON schema, if nothing is lost by that.
 
 use serde_json::{Map, Number, Value};
 
-/// The value itself or an equivalent one: `"3"` → `3`, `"true"` → `true`, `3` → `"3"`, `3` → `[3]`, also inside lists
-/// and objects. An error says what was expected.
+/// Returns the value itself or an equivalent one: `"3"` → `3`, `"true"` → `true`, `3` → `"3"`, `3`
+/// → `[3]`, also inside lists and objects. The error says what was expected.
 pub fn fit(value: &Value, schema: &Map<String, Value>) -> Result<Value, String> {
     if value.is_null() && allows_null(schema) {
         return Ok(Value::Null);
@@ -21,8 +21,8 @@ pub fn fit(value: &Value, schema: &Map<String, Value>) -> Result<Value, String> 
     Ok(fitted)
 }
 
-/// The value fitted to every schema of `allOf` and to one of `anyOf` or `oneOf`: unchanged if one of these accepts it, else
-/// as the first that can be made to accept it.
+/// Fits the value to every schema of `allOf` and to one of `anyOf` or `oneOf`: unchanged if one of
+/// these accepts it, else converted for the first one that can accept it.
 fn in_alternatives(value: &Value, schema: &Map<String, Value>) -> Result<Value, String> {
     let schemas =
         |key: &str| schema.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object);
@@ -41,7 +41,8 @@ fn in_alternatives(value: &Value, schema: &Map<String, Value>) -> Result<Value, 
     }
 }
 
-/// A list with fitted elements, or an object with fitted fields; any other value as it is. Goes as deep as the schema.
+/// A list with fitted elements, or an object with fitted fields; any other value is returned as it
+/// is. The recursion is as deep as the schema.
 fn inside(value: Value, schema: &Map<String, Value>) -> Result<Value, String> {
     let part = |name: &str| schema.get(name).and_then(Value::as_object);
     match (value, part("items"), part("properties")) {
@@ -50,7 +51,7 @@ fn inside(value: Value, schema: &Map<String, Value>) -> Result<Value, String> {
             all.iter().map(one).collect::<Result<Vec<Value>, String>>().map(Value::Array)
         }
         (Value::Object(mut fields), _, Some(properties)) => {
-            // A field left open stays so.
+            // A null field stays null.
             for (name, field) in fields.iter_mut().filter(|(_, field)| !field.is_null()) {
                 let Some(schema) = properties.get(name).and_then(Value::as_object) else { continue };
                 *field = fit(field, schema).map_err(|expected| format!("object with `{name}`: {expected}"))?;
@@ -68,7 +69,7 @@ pub fn allows_null(schema: &Map<String, Value>) -> bool {
         || alternatives.filter_map(Value::as_object).any(allows_null)
 }
 
-/// The types a schema names; empty when it allows any.
+/// The types that a schema names; empty if it allows any type.
 fn kinds(schema: &Map<String, Value>) -> Vec<&str> {
     match schema.get("type") {
         Some(Value::String(kind)) => vec![kind],
@@ -125,7 +126,8 @@ fn number(text: &str) -> Option<Value> {
     }
 }
 
-/// The allowed value that equals `value`, else the only one that differs just in case, `-`, `_` and blanks.
+/// The allowed value that equals `value`, else the only one that differs merely in case, `-`, `_`
+/// and blanks.
 fn in_choices(value: Value, schema: &Map<String, Value>) -> Result<Value, String> {
     let only = schema.get("const").map(std::slice::from_ref);
     let all = only.or_else(|| schema.get("enum").and_then(Value::as_array).map(Vec::as_slice));

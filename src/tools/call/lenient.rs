@@ -17,7 +17,8 @@ const NAME_KEYS: [&str; 6] = ["name", "tool", "tool_name", "function", "function
 const ARGUMENT_KEYS: [&str; 7] = ["arguments", "parameters", "args", "input", "tool_input", "params", "action_input"];
 const LIST_KEYS: [&str; 3] = ["tool_calls", "calls", "tools"];
 
-/// Calls in the order of the text, never overlapping. One that has no end ends the reading: the rest of the text is inside it.
+/// Finds calls in the order of the text; they never overlap. Reading stops at a call without an
+/// end, because the rest of the text belongs to it.
 pub fn read(text: &str, specs: &[ToolSpec]) -> Vec<RawCall> {
     let is_bare = is_bare_call(text);
     let mut reader = Reader::new(text);
@@ -38,7 +39,7 @@ pub fn read(text: &str, specs: &[ToolSpec]) -> Vec<RawCall> {
         match found.filter(|calls| !calls.is_empty()) {
             Some(mut more) => calls.append(&mut more),
             None if has_no_end => break,
-            // A word is skipped whole, anything else by one character.
+            // A word is skipped as a whole, any other text by one character.
             None => {
                 reader.at = start.max(here + c.len_utf8());
                 reader.fuel = reader.fuel.saturating_sub(1);
@@ -48,7 +49,7 @@ pub fn read(text: &str, specs: &[ToolSpec]) -> Vec<RawCall> {
     calls
 }
 
-/// Runs `read`; when it finds nothing, the position goes back, but the fuel stays spent.
+/// Runs `read`. If it finds nothing, the position is reset, but the fuel stays spent.
 fn attempt<T>(reader: &mut Reader<'_>, read: impl FnOnce(&mut Reader<'_>) -> Option<T>) -> Option<T> {
     let start = reader.at;
     let found = read(reader);
@@ -58,21 +59,23 @@ fn attempt<T>(reader: &mut Reader<'_>, read: impl FnOnce(&mut Reader<'_>) -> Opt
     found
 }
 
-/// The whole text, without fences and brackets, is `name(…)`: a call even if there is no such tool.
+/// Whether the whole text, without fences and brackets, is `name(…)`: this is a call even if no
+/// such tool exists.
 fn is_bare_call(text: &str) -> bool {
     let bare = text.trim().trim_matches('`').trim_start_matches('[').trim_end_matches(']').trim();
     let name = Reader::new(bare).word();
     !name.is_empty() && bare[name.len()..].starts_with('(') && bare.ends_with(')')
 }
 
-/// A tool of that name, with or without a server before either name; `check` decides whether it is the only one.
+/// A tool of that name, with or without a server before either name; `check` decides whether it is
+/// unique.
 fn known<'a>(name: &str, specs: &'a [ToolSpec]) -> Option<&'a ToolSpec> {
     let exact = specs.iter().find(|spec| spec.name.eq_ignore_ascii_case(name));
     let own = without_server(name);
     exact.or_else(|| specs.iter().find(|spec| without_server(&spec.name).eq_ignore_ascii_case(own)))
 }
 
-/// The call after the word `name`: `name(…)`, or an object of arguments behind it.
+/// The call that begins with the word `name`: `name(…)`, or `name` before an object of arguments.
 fn after_name(reader: &mut Reader<'_>, name: &str, is_bare: bool, specs: &[ToolSpec]) -> Option<Vec<RawCall>> {
     let spec = known(name, specs);
     if (spec.is_some() || is_bare) && reader.eat('(') {
@@ -80,14 +83,14 @@ fn after_name(reader: &mut Reader<'_>, name: &str, is_bare: bool, specs: &[ToolS
         return Some(vec![RawCall { name: name.to_owned(), arguments }]);
     }
     let spec = spec?;
-    // `name`: {…} with fences, colons, arrows and blanks between.
+    // `name`: {…} with fences, colons, arrows or blanks between them.
     for _ in 0..40 {
         match reader.peek()? {
             ' ' | '\n' | '\t' | '\r' | '`' | ':' | '*' | '=' | '>' | '-' | '"' => reader.at += 1,
             'j' if reader.rest().starts_with("json") => reader.at += 4,
             '{' => {
                 let Value::Object(fields) = reader.value()? else { return None };
-                // The object may be a whole call itself.
+                // The object may itself be a complete call.
                 let whole = from_object(&fields, specs, 0);
                 return whole
                     .or_else(|| Some(vec![RawCall { name: name.to_owned(), arguments: unwrapped(fields, spec) }]));
@@ -98,7 +101,8 @@ fn after_name(reader: &mut Reader<'_>, name: &str, is_bare: bool, specs: &[ToolS
     None
 }
 
-/// `a="x", n=1)` after the opening parenthesis; positional values go to the parameters in their order.
+/// Reads `a="x", n=1)` after the opening parenthesis. Positional values go to the parameters in
+/// order.
 fn pythonic(reader: &mut Reader<'_>, spec: Option<&ToolSpec>) -> Option<Map<String, Value>> {
     let parameters = spec.map(ToolSpec::parameters).unwrap_or_default();
     let mut arguments = Map::new();
@@ -173,7 +177,7 @@ fn is_name(text: &str) -> bool {
     (1..=128).contains(&text.len()) && !text.contains(char::is_whitespace)
 }
 
-/// Arguments as an object, or as text that holds one.
+/// Arguments given as an object, or as text that contains one.
 fn as_object(value: &Value) -> Option<Map<String, Value>> {
     match value {
         Value::Object(fields) => Some(fields.clone()),
@@ -186,7 +190,7 @@ fn as_object(value: &Value) -> Option<Map<String, Value>> {
     }
 }
 
-/// `{"arguments": {…}}` is its inner object, unless the tool has a parameter of that name.
+/// Replaces `{"arguments": {…}}` by the inner object, unless the tool has a parameter of that name.
 fn unwrapped(fields: Map<String, Value>, spec: &ToolSpec) -> Map<String, Value> {
     let is_own = |key: &str| spec.parameters().iter().any(|parameter| parameter.name == key);
     let is_shell = |key: &str| fields.len() == 1 && ARGUMENT_KEYS.contains(&key) && !is_own(key);

@@ -12,23 +12,23 @@ use crate::tools::spec::ToolSpec;
 
 pub use check::{CallProblem, Checked, check};
 
-/// Bytes of a text that are searched for the markers of calls; the rest is ignored.
+/// Maximum number of bytes of a text that are searched for call markers; the rest is ignored.
 pub const TEXT_MAX_BYTES: usize = 64 << 10;
 pub const CALLS_MAX: usize = 32;
 
-/// A call whose tool exists and whose arguments fit its schema, once it has gone through [`check()`].
+/// A call that passed [`check()`]: its tool exists and its arguments fit the schema.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     pub tool: String,
     pub arguments: Map<String, Value>,
 }
 
-/// How a call was parsed; a call of a later tier is less certain.
+/// How a call was parsed; calls of a later tier are less certain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tier {
-    /// In the notation of the model.
+    /// The notation of the model.
     Strict,
-    /// Any usual notation: JSON, `name(a=1)`, fenced or bare.
+    /// Any common notation: JSON, `name(a=1)`, fenced or bare.
     Lenient,
 }
 
@@ -36,20 +36,20 @@ pub enum Tier {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
     pub calls: Vec<RawCall>,
-    /// `None` when there is no call.
+    /// `None` if there is no call.
     pub tier: Option<Tier>,
 }
 
 impl Reading {
-    /// Whether every call is in the notation of the model, closed as the notation demands. Only such calls may change
-    /// or run something: the others are a guess at what was meant.
+    /// Whether every call is written and closed in the notation of the model. Only such calls may
+    /// change or run something; all others are guesses.
     pub fn is_certain(&self) -> bool {
         self.tier == Some(Tier::Strict)
     }
 }
 
-/// Parses calls in the notation of `dialect`, if that is known; if there are none that are certain and `until` allows
-/// it, what may be meant as calls.
+/// Parses calls in the notation of `dialect`, if it is known. If that gives no certain calls and
+/// `until` allows it, parses any text that may be meant as a call.
 pub fn read(text: &str, dialect: Option<&Dialect>, specs: &[ToolSpec], until: Tier) -> Reading {
     let tools: Vec<ToolText> = specs.iter().map(shown).collect();
     let read = dialect.map_or_else(Vec::new, |dialect| dialect.read(text, &tools));
@@ -70,7 +70,8 @@ fn shown(spec: &ToolSpec) -> ToolText {
     ToolText { name: spec.name.clone(), description: String::new(), parameters: spec.parameters.clone() }
 }
 
-/// Counts the markers of calls written as plain text: telemetry that shows where a model missed its chat template.
+/// Counts call markers written as plain text: telemetry that shows where a model does not follow
+/// its chat template.
 pub fn textual_patterns(text: &str) -> usize {
     const SIGNS: &str = r#"tool_calls: tool_call: "tool_calls" "tool_call" "function_call" function_call:
         <tool_call> <|tool_call_start|> <function= <function_call> [tool_calls] ```tool"#;
@@ -157,7 +158,7 @@ mod tests {
         }
     }
 
-    /// Text as in a file about tool calls: it holds calls of every notation.
+    /// Text as in a file about tool calls, with calls in every notation.
     fn content() -> impl Strategy<Value = String> {
         let part = prop_oneof![
             "[ -~\n]{0,12}",

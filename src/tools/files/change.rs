@@ -1,4 +1,4 @@
-//! A change to files: shown as a diff before it is made, made atomically.
+//! A change to files, which is shown as a diff before it is made, and made atomically.
 
 use std::fs;
 use std::io::{self, Read};
@@ -19,13 +19,14 @@ use crate::tools::files::{edit, write};
 use crate::tools::outcome::{DIFF_MAX_BYTES, Keep, Outcome, fitted};
 use crate::tools::preview::Preview;
 
-/// Longest search for the smallest diff; after that a coarser one is shown.
+/// Maximum time to search for the smallest diff; after that a coarser one is shown.
 pub const DIFF_TIME_MAX: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// A file gets another text. `before` is `None` when it does not exist yet; `notes` are remarks on how the change
-    /// was found, one line each; `names` are the other names of the file (hard links); those in the project get the text too.
+    /// Changes the text of a file. `before` is `None` if it does not exist yet; `notes` are remarks
+    /// on how the change was found, one line each; `names` are the other names of the file (hard
+    /// links), which also get the text if they are in the project.
     Text {
         file: Inside,
         before: Option<String>,
@@ -33,7 +34,7 @@ pub enum Change {
         notes: Vec<String>,
         names: Names,
     },
-    /// `text` is `None` if the file is not text or has over 1 MiB.
+    /// Deletes a file. `text` is `None` if the file is not text or is larger than 1 MiB.
     Deletion {
         file: Inside,
         text: Option<String>,
@@ -47,7 +48,8 @@ pub enum Change {
 }
 
 impl Change {
-    /// Works out the change of a call; changes nothing. An error is the one that the call would fail with.
+    /// Computes the change that a call would make, without making it. The error is the one that the
+    /// call would fail with.
     pub fn plan(builtin: Builtin, arguments: Arguments<'_>, context: &Context) -> Result<Change, String> {
         let change = match builtin {
             Builtin::WriteFile => write::text(arguments, context),
@@ -61,7 +63,7 @@ impl Change {
         Ok(change)
     }
 
-    /// A change of one file's text.
+    /// The change of one file's text.
     pub fn text(file: Inside, before: Option<String>, after: String, notes: Vec<String>) -> Result<Change, String> {
         let names = match before {
             Some(_) => file.other_names().map_err(|error| error.to_string())?,
@@ -70,7 +72,8 @@ impl Change {
         Ok(Change::Text { file, before, after, notes, names })
     }
 
-    /// Fails if the owner may not write a file or folder that would change. This holds for root too, because the mark is meant for people.
+    /// Fails if a file or folder to be changed is not writable by its owner. This also applies to
+    /// root, because the mark is meant for people.
     fn refuse_read_only(&self) -> Result<(), String> {
         match self {
             Change::Text { before, after, .. } if before.as_ref() == Some(after) => Ok(()),
@@ -88,7 +91,7 @@ impl Change {
         }
     }
 
-    /// The paths that it changes, relative to the project.
+    /// The paths that would change, relative to the project.
     pub fn paths(&self) -> Vec<PathBuf> {
         match self {
             Change::Text { file, names, .. } => [vec![file.relative().into()], changing(names)].concat(),
@@ -110,7 +113,8 @@ impl Change {
         self.file().relative()
     }
 
-    /// Whether it changes this text of the file `path`; `None` if it is about another file. Without a text the file does not exist.
+    /// Whether it changes this text of the file `path`; `None` if it concerns another file. A text
+    /// of `None` means that the file does not exist.
     pub fn is_of(&self, path: &str, text: Option<&str>) -> Option<bool> {
         (self.path() == path).then(|| match self {
             Change::Text { before, .. } => before.as_deref() == text,
@@ -120,7 +124,7 @@ impl Change {
         })
     }
 
-    /// The full text before and after of the file whose text changes.
+    /// The full texts, before and after, of the file whose text changes.
     fn texts(&self) -> Vec<FileChange> {
         let (file, old, new) = match self {
             Change::Text { file, before, after, .. } if before.as_ref() != Some(after) => (file, before, Some(after)),
@@ -131,7 +135,7 @@ impl Change {
         vec![FileChange { path: file.relative(), old, new }]
     }
 
-    /// The text for the user before it is made.
+    /// The text shown to the user before the change is made.
     pub fn preview(&self) -> Preview {
         let changes = self.texts();
         let diffs = changes.iter().map(|one| diff(&one.path, one.old.as_deref(), one.new.as_deref()));
@@ -153,7 +157,7 @@ impl Change {
         Preview { text, changes }
     }
 
-    /// Makes it, if the file still has the content that it is a change of.
+    /// Makes the change if the file still has the content that it was planned for.
     pub(in crate::tools) fn make(self) -> Result<Outcome, String> {
         self.is_as_seen()?;
         let (text, diff) = match &self {
@@ -191,12 +195,13 @@ pub(super) fn rename(from: &Inside, to: &Inside) -> Result<String, String> {
     Ok(format!("moved {old} to {new}"))
 }
 
-/// A unified diff with three lines around each change; `None` where there is no file before or after.
+/// A unified diff with three lines of context; `None` as text stands for a file that does not
+/// exist.
 pub fn diff(path: &str, before: Option<&str>, after: Option<&str>) -> String {
     compare(path, before, after).0
 }
 
-/// The diff, and how many lines it adds and removes.
+/// The diff, and the numbers of lines that it adds and removes.
 fn compare(path: &str, before: Option<&str>, after: Option<&str>) -> (String, usize, usize) {
     let name = |side: &str, text: Option<&str>| text.map_or("/dev/null".to_owned(), |_| format!("{side}/{path}"));
     let lines = TextDiff::configure().timeout(DIFF_TIME_MAX).diff_lines(before.unwrap_or(""), after.unwrap_or(""));
@@ -206,7 +211,7 @@ fn compare(path: &str, before: Option<&str>, after: Option<&str>) -> (String, us
     (fitted(&text, DIFF_MAX_BYTES, Keep::HeadTail), count(ChangeTag::Insert), count(ChangeTag::Delete))
 }
 
-/// The text of a file that is to be changed: UTF-8, at most [`WRITE_MAX_BYTES`].
+/// The text of a file to be changed, which must be UTF-8 of at most [`WRITE_MAX_BYTES`].
 pub fn text_of(file: &Inside) -> Result<String, String> {
     let path = file.relative();
     let mut bytes = Vec::new();
@@ -227,12 +232,12 @@ pub(super) fn write(file: &Inside, bytes: &[u8]) -> Result<(), ConfineError> {
     written.map_err(|source| ConfineError::Io { path: file.relative(), source })
 }
 
-/// The other names of a file that change with it.
+/// The other names of a file whose content changes with it.
 fn changing(names: &Names) -> Vec<PathBuf> {
     if names.elsewhere { Vec::new() } else { names.inside.clone() }
 }
 
-/// Says what happens to the other names of a file; `None` if it has none.
+/// Describes the effect on the other names of a file; `None` if it has none.
 fn linked(names: &Names) -> Option<String> {
     let shown: Vec<String> = changing(names).iter().map(|path| path.display().to_string()).collect();
     match (names.elsewhere, shown.is_empty()) {
@@ -251,7 +256,7 @@ fn refuse_marked(inside: &Inside, at: &Path) -> Result<(), String> {
     ))
 }
 
-/// Fails if the folder in which a file would be made or deleted is marked as read-only.
+/// Fails if the folder in which a file would be created or deleted is marked as read-only.
 fn refuse_marked_folder(file: &Inside) -> Result<(), String> {
     let mut above = file.absolute().ancestors().skip(1).take_while(|folder| folder.starts_with(file.root()));
     above.find(|folder| folder.exists()).map_or(Ok(()), |folder| refuse_marked(file, folder))

@@ -1,4 +1,5 @@
-//! Shows what a file looks like where it was changed: the new lines with their numbers, and a few around them.
+//! Shows the changed places of a file: the new lines with their numbers, and a few lines around
+//! them.
 
 use similar::TextDiff;
 
@@ -6,12 +7,13 @@ use crate::protocol::FileChange;
 use crate::tools::files::change::DIFF_TIME_MAX;
 use crate::tools::outcome::cut_line;
 
-/// Lines before and after each change.
+/// Number of lines shown before and after each change.
 const AROUND: usize = 2;
 const LINES_MAX: usize = 60;
 const LINE_MAX_CHARS: usize = 200;
 
-/// The changed places of a file as it is now, one after the other; empty for a file that is gone.
+/// The changed places of a file in its current state, one after the other; empty for a deleted
+/// file.
 pub fn lines(change: &FileChange) -> String {
     let (Some(new), old) = (&change.new, change.old.as_deref().unwrap_or_default()) else { return String::new() };
     let diff = TextDiff::configure().timeout(DIFF_TIME_MAX).diff_lines(old, new.as_ref());

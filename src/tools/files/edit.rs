@@ -1,4 +1,5 @@
-//! `edit` and `replace_in_file`: passages of a file become others, or a definition gets another text; all that a call asks for, or nothing.
+//! `edit` and `replace_in_file`: replace passages or a definition of a file. Either all edits of a
+//! call are made or none.
 
 use serde_json::Value;
 
@@ -11,13 +12,13 @@ use crate::tools::files::change::{Change, text_of};
 /// Maximum number of edits of one call.
 const EDITS_MAX: usize = 200;
 
-/// `replace_in_file`: one passage, which has to be unique.
+/// `replace_in_file`: replaces one passage, which must be unique.
 pub fn replacement(arguments: Arguments<'_>, context: &Context) -> Result<Change, String> {
     let (path, old, new) = (arguments.text("path")?, arguments.text("old")?, arguments.text("new")?);
     changed(path, &Edit::replace(old, new), context)
 }
 
-/// `edit`: several passages, each in one place or in all, or a whole definition.
+/// `edit`: replaces several passages, each in one place or everywhere, or a whole definition.
 pub fn plan(arguments: Arguments<'_>, context: &Context) -> Result<Change, String> {
     let filled = |name| Ok::<_, String>(arguments.optional_text(name)?.filter(|text| !text.trim().is_empty()));
     let (name, code) = (filled("definition")?, filled("code")?);
@@ -97,7 +98,7 @@ mod tests {
         }
     }
 
-    /// Makes the edits, with `all` or without, in a file `f`.
+    /// Makes the edits in a file `f`, with or without `all`.
     fn check(before: &str, edits: &[[&str; 2]], all: bool, expected: Result<&str, &str>) {
         let project = Project::with(&[("f", before)]);
         let edits: Vec<Value> = edits.iter().map(|[old, new]| json!({ "old": old, "new": new })).collect();
@@ -140,7 +141,7 @@ mod tests {
         check(&"a\n".repeat(200_000), &[["a", "aaaaaaaaaa"]], true, Err("at most 1048576 are written"));
     }
 
-    /// Gives a definition of a file another text.
+    /// Replaces a definition of a file.
     fn definition(path: &str, before: &str, name: &str, code: &str, expected: Result<&str, &str>) {
         let project = Project::with(&[(path, before)]);
         let outcome =

@@ -1,4 +1,5 @@
-//! `find_files`: finds files by name, with wildcards or by a part of the path; without either it lists a folder.
+//! `find_files`: finds files by a pattern with wildcards or by a part of the path; without either
+//! it lists a folder.
 
 use std::path::Path;
 
@@ -24,7 +25,7 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
         return Err(format!("`{}` is not a folder; read_file shows what is in a file", root.relative()));
     }
     let matches = matcher(root.absolute(), pattern)?;
-    // A pattern is about what is below the folder.
+    // A pattern applies to paths below the folder.
     let above = folder.map_or_else(String::new, |_| format!("{}/", root.relative()));
     let below = |path: &str| path.strip_prefix(&above).map(&matches).unwrap_or_default();
     let mut found = Vec::new();
@@ -35,7 +36,7 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
         found.len() <= LIST_MAX_ENTRIES
     })?;
     found.truncate(LIST_MAX_ENTRIES);
-    // A file of exactly that name comes first.
+    // Files with exactly that name come first.
     let is_other = |path: &String| path.rsplit('/').next().is_some_and(|name| !name.eq_ignore_ascii_case(pattern));
     found.sort_by_cached_key(|path| (is_other(path), path.clone()));
     let cut = if walked.whole { "" } else { " (more left out; give a narrower pattern)" };
@@ -47,8 +48,9 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
 
 type Matcher = Box<dyn Fn(&str) -> bool>;
 
-/// With wildcards the rules of .gitignore hold, but that a pattern with a slash begins at any folder (`*.rs` and
-/// `src/*.rs` at any depth); without wildcards any part of the path matches, upper or lower case.
+/// A pattern with wildcards follows the rules of .gitignore, except that a pattern with a slash may
+/// begin at any folder (`*.rs` and `src/*.rs` match at any depth). Without wildcards any part of
+/// the path matches, ignoring case.
 fn matcher(folder: &Path, pattern: &str) -> Result<Matcher, String> {
     if !pattern.contains(['*', '?', '[', '{']) {
         let wanted = pattern.trim_start_matches("./").to_lowercase();
@@ -56,7 +58,7 @@ fn matcher(folder: &Path, pattern: &str) -> Result<Matcher, String> {
     }
     let root = folder.to_owned();
     let bare = pattern.trim_start_matches('!');
-    // `./src/*.rs` and `/src/*.rs` begin at the folder itself.
+    // `./src/*.rs` and `/src/*.rs` are anchored at the folder itself.
     let glob = match bare.strip_prefix("./") {
         Some(from_here) => from_here.to_owned(),
         None if bare.trim_end_matches('/').contains('/') && !bare.starts_with(['/', '*']) => format!("**/{bare}"),

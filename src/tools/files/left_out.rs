@@ -1,4 +1,5 @@
-//! Finds files outside the index that contain a name, so that a rename, move or removal names the files that it leaves unchanged.
+//! Finds files outside the index that contain a name, so that a rename, move or removal can report
+//! the files that it leaves unchanged.
 
 use std::collections::HashSet;
 use std::fs;
@@ -11,33 +12,34 @@ pub use regex::bytes::Regex as Pattern;
 use crate::base::walk::{everything, walk_without};
 use crate::tools::Context;
 
-/// Maximum number of files listed and read, maximum size of one file and of all of them, and maximum time. Beyond these
-/// limits [`LeftOut::all`] is false.
+/// Maximum number of files listed and of files read, maximum size of one file and of all files,
+/// maximum time. If a limit is reached, [`LeftOut::all`] is false.
 const LISTED_MAX: usize = 40_000;
 const FILES_MAX: usize = 20_000;
 const FILE_MAX_BYTES: u64 = 16 << 20;
 const ALL_MAX_BYTES: u64 = 256 << 20;
 const TIME_MAX: Duration = Duration::from_secs(5);
-/// Folders of packages and build results: they do not use names of the project, or are built again.
+/// Folders of packages and build results: their files do not use names of the project, or are
+/// rebuilt.
 const NOT_OURS: &[&str] =
     &[".git", ".monobloc", "node_modules", "site-packages", ".venv", "venv", "__pycache__", "target"];
 
 /// The files that were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// By path; first those that are not ignored.
+    /// Sorted by path, files that are not ignored first.
     pub paths: Vec<String>,
     /// Whether every file was searched.
     pub all: bool,
 }
 
-/// Finds the files of the project that match `pattern` and are not among the `indexed` ones.
+/// Finds the files of the project that match `pattern` and are not `indexed`.
 pub fn matching(context: &Context, indexed: &HashSet<String>, pattern: &Pattern) -> LeftOut {
     let found = LeftOut { all: true, ..LeftOut::default() };
     let mut look = Look { until: Instant::now() + TIME_MAX, files: 0, bytes: 0, found };
     let mut seen = HashSet::new();
     let root = context.root.path();
-    // Ignored files come last: they are often many, and matter less.
+    // Ignored files come last, since there are often many and they matter less.
     for walk in [walk_without(root, root, NOT_OURS), everything(root, NOT_OURS)] {
         let paths = files(root, &walk);
         look.found.all &= paths.len() < LISTED_MAX;
@@ -56,7 +58,7 @@ struct Look {
 }
 
 impl Look {
-    /// Reads one file; false once a limit of all files is reached.
+    /// Reads one file; false once a limit on all files is reached.
     fn at(&mut self, context: &Context, path: String, pattern: &Pattern) -> bool {
         let at = context.root.path().join(&path);
         let size = fs::metadata(&at).map_or(0, |about| about.len());
@@ -86,19 +88,20 @@ fn is_match_utf16(pattern: &Pattern, bytes: &[u8]) -> bool {
     pattern.is_match(String::from_utf16_lossy(&units).as_bytes())
 }
 
-/// The paths of the regular files that a walk over the project comes to.
+/// The paths of the regular files that a walk over the project visits.
 fn files(root: &Path, walk: &WalkBuilder) -> Vec<String> {
     let files = walk.build().flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
     let path = |entry: DirEntry| Some(entry.path().strip_prefix(root).ok()?.to_string_lossy().into_owned());
     files.take(LISTED_MAX).filter_map(path).collect()
 }
 
-/// A pattern for `name` as a whole word of code.
+/// A pattern that matches `name` as a whole word of code.
 pub fn word(name: &str) -> Option<Pattern> {
     Pattern::new(&format!(r"(?-u)(?:^|[^\w$])(?:{})(?:[^\w$]|$)", regex::escape(name))).ok()
 }
 
-/// A pattern for the module `stem` as imports name it: behind a slash, a dot, a quotation mark or a blank.
+/// A pattern that matches the module `stem` as imports write it: after a slash, a dot, a quotation
+/// mark or a blank.
 pub fn module(stem: &str) -> Option<Pattern> {
     Pattern::new(&format!(
         r#"(?-u)[/."'`]{0}(?:\.\w+)?["'`]|(?:import|from|mod|use|require)\s[\w.:]*\b{0}\b"#,
@@ -130,7 +133,7 @@ mod tests {
         let found = matching(&project.context, &indexed, &word("area").unwrap());
         assert_eq!(found.paths, ["b.min.js", "f.txt", "g.txt", "gone/d.js"]);
         assert!(found.all);
-        // One file that is too large to be looked at is not passed over in silence.
+        // A file that is too large to be searched must be reported.
         fs::File::create(project.dir.path().join("h.bin")).unwrap().set_len(FILE_MAX_BYTES + 1).unwrap();
         assert!(!matching(&project.context, &indexed, &word("area").unwrap()).all);
     }

@@ -1,4 +1,4 @@
-//! `list_dir`: lists a folder, or everything below it.
+//! `list_dir`: lists a folder, optionally with everything below it.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crate::tools::confine::{Access, Inside};
 use crate::tools::files::walk::{Walked, walk};
 use crate::tools::outcome::{Finding, Outcome};
 
-/// This program's own folder in a project, which is not listed.
+/// The folder in which this program keeps its data about a project; it is not listed.
 const OWN_FOLDER: &str = ".monobloc";
 pub const LIST_MAX_ENTRIES: usize = 1_000;
 
@@ -30,7 +30,7 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
     Ok(Outcome::ok(text).with_findings(findings))
 }
 
-/// The entries of a folder with their sizes, and whether that is all of them.
+/// The entries of a folder with their sizes, and whether the list is complete.
 fn directly_in(context: &Context, folder: &Inside, shown: &str) -> Result<(Vec<Finding>, Walked), String> {
     let prefix = if shown == "." { String::new() } else { format!("{shown}/") };
     let (mut names, mut hidden) = (Vec::new(), 0);
@@ -61,7 +61,7 @@ fn directly_in(context: &Context, folder: &Inside, shown: &str) -> Result<(Vec<F
     Ok((entries.collect(), Walked { whole, hidden }))
 }
 
-/// Everything below a folder except ignored files, and whether that is all of it.
+/// Everything below a folder except ignored files, and whether the list is complete.
 fn below(context: &Context, folder: &Inside) -> Result<(Vec<Finding>, Walked), String> {
     let mut entries = Vec::new();
     let walked = walk(context, folder, |entry| {

@@ -9,11 +9,11 @@ use crate::tools::outcome::{FINDINGS_MAX, Finding, Outcome, cut_line};
 use crate::tools::search::files::similar_paths;
 
 const SCAN_MAX_BYTES: u64 = 16 << 20;
-/// Maximum number of paths proposed for one that does not exist.
+/// Maximum number of paths proposed in place of one that does not exist.
 const PROPOSED_MAX: usize = 3;
-/// Longest text of a finding; a minified file can be a single huge line.
+/// Maximum length of a finding; a minified file can be a single huge line.
 const FINDING_MAX_CHARS: usize = 400;
-/// Room for the notes before and after the lines, without the path.
+/// Bytes reserved for the notes before and after the lines, without the path.
 const NOTES_BYTES: usize = 200;
 
 pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
@@ -40,7 +40,7 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
     show(&path, &content, (first, last), more, context.text_max_bytes)
 }
 
-/// The error for `path`; if no such file exists, with similar paths of the index.
+/// The error for `path`, with similar paths of the index if the file does not exist.
 fn refused(context: &Context, path: &str, error: &ConfineError) -> String {
     let (ConfineError::Missing { .. }, Some(index)) = (error, &context.index) else { return error.to_string() };
     let near = similar_paths(index, path).unwrap_or_default();
@@ -48,12 +48,13 @@ fn refused(context: &Context, path: &str, error: &ConfineError) -> String {
     if near.is_empty() { error.to_string() } else { format!("{error}; {} may be meant", near.join(" or ")) }
 }
 
-/// Whether there is a zero byte in the first 8,000, the sign by which git recognises a binary file.
+/// Whether the first 8,000 bytes contain a zero byte, by which git also recognises a binary file.
 pub fn is_binary(bytes: &[u8]) -> bool {
     bytes.iter().take(8_000).any(|byte| *byte == 0)
 }
 
-/// The lines from `first` to `last`, counted from 1, as far as they fit. `more`: the file is longer than `content`.
+/// The lines from `first` to `last`, counted from 1, as far as they fit. `more` says whether the
+/// file is longer than `content`.
 fn show(
     path: &str,
     content: &str,
@@ -71,7 +72,7 @@ fn show(
     }
     let (mut body, mut findings, mut shown_to, mut cut) = (String::new(), Vec::new(), first, None);
     let wanted = last.min(total);
-    // The notes around the lines have to fit as well.
+    // Leave room for the notes around the lines.
     let most = bytes_max.saturating_sub(path.len() + NOTES_BYTES);
     for (at, line) in content.lines().enumerate().take(wanted).skip(first - 1) {
         let number = at + 1;
@@ -113,7 +114,7 @@ mod tests {
         let project = Project::with(&[("a.txt", content)]);
         let outcome = call(run, &project, arguments);
         assert_eq!(outcome.text, expected, "{arguments}");
-        // Every line with text is a finding.
+        // Every line that contains text is a finding.
         let filled = expected.lines().skip(1).filter(|line| line.trim_end().split("| ").count() > 1).count();
         assert_eq!(outcome.findings.len(), filled, "{arguments}");
     }

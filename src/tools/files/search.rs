@@ -16,19 +16,20 @@ use crate::tools::files::walk::{Entry, walk};
 use crate::tools::outcome::{Finding, Outcome, cut_line};
 
 const SEARCH_MAX_HITS: usize = 200;
-/// Maximum number of matching lines that are counted, and that are kept until all files are known.
+/// Maximum number of matching lines that are counted, and that are kept until all files have been
+/// searched.
 const COUNTED_MAX: usize = 100_000;
 const KEPT_MAX: usize = 10_000;
 /// Larger files are skipped: they are data rather than written text.
 const FILE_MAX_BYTES: u64 = 4 << 20;
-/// Longest search; it returns what was found until then.
+/// Maximum time of a search; it returns what was found by then.
 const TIME_MAX: Duration = Duration::from_secs(20);
 const LINE_MAX_CHARS: usize = 300;
-/// Maximum number of files named among those whose lines are only counted.
+/// Maximum number of files named among those whose matching lines are only counted.
 const NAMED_MAX: usize = 40;
-/// Fewest lines of a file that are shown before the next one's turn comes.
+/// Minimum number of lines shown of a file before the next file.
 const LINES_EACH_MIN: usize = 3;
-/// One part in this many of the result is for counts and notes.
+/// One part in this many of a result is reserved for counts and notes.
 const NOTES_SHARE: usize = 4;
 const NOTES_BYTES_MIN: usize = 300;
 
@@ -53,7 +54,7 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
     Ok(Outcome { text: outcome.text + &walked.note(), ..outcome })
 }
 
-/// A pattern without capital letters ignores case; one capital letter makes case matter.
+/// Ignores case unless the pattern contains a capital letter.
 fn compile(pattern: &str, is_regex: bool) -> Result<Regex, String> {
     if pattern.is_empty() {
         return Err("`pattern` is empty; give the text to look for".to_owned());
@@ -71,14 +72,15 @@ fn compile(pattern: &str, is_regex: bool) -> Result<Regex, String> {
 #[derive(Default)]
 struct Found {
     files: Vec<Matches>,
-    /// Number of matching lines; of files searched; of files that may contain the text, but cannot be read or are too large.
+    /// Numbers of matching lines, of files searched, and of files that were skipped because they
+    /// are unreadable or too large.
     count: usize,
     searched: usize,
     unread: usize,
     kept: usize,
 }
 
-/// The matching lines of a file: all are counted, the first ones kept.
+/// The matching lines of a file: all are counted, the first ones are kept.
 struct Matches {
     path: String,
     count: usize,
@@ -118,8 +120,8 @@ impl Found {
         }
     }
 
-    /// The lines by file, those of files that people write first; where there are too many, some of each file, and the
-    /// number of the others.
+    /// The lines by file, starting with files that people write. If there are too many lines, shows
+    /// some of each file and the number of the others.
     fn shown(mut self, pattern: &str, is_regex: bool, is_whole: bool, bytes_max: usize) -> Outcome {
         self.files.sort_by_key(|file| is_by_tool(&file.path) || is_made(&file.path));
         let room = bytes_max.saturating_sub((bytes_max / NOTES_SHARE).max(NOTES_BYTES_MIN));
@@ -164,12 +166,12 @@ impl Found {
     }
 }
 
-/// Whether a file lies where results of builds and other people's code are kept.
+/// Whether a file is in a folder for build results or third-party code.
 fn is_made(path: &str) -> bool {
     sorts(path).iter().any(|sort| matches!(sort, Sort::Built | Sort::Vendored))
 }
 
-/// The line, or the part of a very long one around the hit.
+/// The line or, if it is very long, the part around the hit.
 fn window(line: &str, hit: usize) -> String {
     if line.chars().count() <= LINE_MAX_CHARS {
         return line.trim_end().to_owned();

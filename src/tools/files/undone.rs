@@ -1,4 +1,5 @@
-//! Checks right before a change is made that the file still has the content it was planned for, and takes changes back.
+//! Checks, right before a change is made, that the file still has the content it was planned for,
+//! and reverts changes.
 
 use std::fs;
 use std::io::Read;
@@ -11,7 +12,7 @@ use crate::tools::confine::Inside;
 use crate::tools::files::change::{Change, rename, text_of, write};
 use crate::tools::planned::Back;
 
-/// The content of a file, by its SHA-256.
+/// The SHA-256 of a file's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen([u8; 32]);
 
@@ -29,7 +30,7 @@ impl Seen {
 }
 
 impl Change {
-    /// Fails if the file no longer has the content that this was planned for.
+    /// Fails if the file no longer has the content that the change was planned for.
     pub(super) fn is_as_seen(&self) -> Result<(), String> {
         let as_seen = match self {
             Change::Text { file, before: Some(before), .. } => text_of(file).is_ok_and(|now| now == *before),
@@ -40,7 +41,8 @@ impl Change {
         if as_seen { Ok(()) } else { Err(format!("{} was changed meanwhile", self.path())) }
     }
 
-    /// Fails if a folder in which it writes cannot be written. `Change::plan` has checked the read-only marks before.
+    /// Fails if a folder that the change writes to is not writable. `Change::plan` has already
+    /// checked the read-only marks.
     pub(in crate::tools) fn may_be_made(&self) -> Result<(), String> {
         let target = match self {
             Change::Move { to, .. } => to,
@@ -56,7 +58,8 @@ impl Change {
         Ok(())
     }
 
-    /// A function that takes it back after it was made. Must be called before it is made.
+    /// Returns a function that reverts the change after it was made. Must be called before the
+    /// change is made.
     pub(in crate::tools) fn way_back(&self) -> Result<Back, String> {
         let cannot = |path: &str, error: &dyn std::fmt::Display| format!("{path}: {error}");
         Ok(match self.clone() {
@@ -104,18 +107,18 @@ impl Change {
     }
 }
 
-/// The folders that have to be made for `file`, the innermost first.
+/// The folders to be created for `file`, innermost first.
 fn missing_folders(file: &Inside) -> Vec<PathBuf> {
     let above = file.absolute().ancestors().skip(1);
     above.take_while(|folder| fs::symlink_metadata(folder).is_err()).map(PathBuf::from).collect()
 }
 
-/// Removes these folders as far as they are empty.
+/// Removes these folders in order, up to the first one that is not empty.
 fn remove_empty(folders: &[PathBuf]) {
     let _ = folders.iter().try_for_each(fs::remove_dir);
 }
 
-/// Whether files can be made in a folder.
+/// Whether files can be created in a folder.
 fn may_write(folder: &Path) -> bool {
     tempfile::tempfile_in(folder).is_ok()
 }

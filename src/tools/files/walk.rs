@@ -1,4 +1,5 @@
-//! Walks the files of the project: without ignored files, `.git` and `.monobloc`, and without following links.
+//! Walks the files of the project, without ignored files, `.git` and `.monobloc`, and without
+//! following links.
 
 use std::path::{Path, PathBuf};
 
@@ -6,14 +7,14 @@ use crate::base;
 use crate::tools::Context;
 use crate::tools::confine::Inside;
 
-/// Maximum number of entries of one walk; a bound for a home folder given by mistake.
+/// Maximum number of entries of one walk, in case the project is a home folder given by mistake.
 pub const WALK_MAX_ENTRIES: usize = 200_000;
 
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// Relative to the project, with `/`.
     pub path: String,
-    /// The same from the root on, with its own bytes.
+    /// The same path as an absolute path with its original bytes.
     pub absolute: PathBuf,
     pub is_dir: bool,
     pub is_file: bool,
@@ -24,12 +25,13 @@ pub struct Entry {
 pub struct Walked {
     /// Whether every entry was visited, except hidden ones.
     pub whole: bool,
-    /// Number of files and folders that a rule keeps from being read, without the entries of such folders.
+    /// Number of files and folders that a rule hides; entries of hidden folders are not counted.
     pub hidden: usize,
 }
 
 impl Walked {
-    /// A line for the result that says how much a rule left out of it; empty if nothing was hidden.
+    /// A line that says how many entries a rule has hidden from the result; empty if there are
+    /// none.
     pub fn note(&self) -> String {
         match self.hidden {
             0 => String::new(),
@@ -39,7 +41,8 @@ impl Walked {
     }
 }
 
-/// Calls `visit` with every entry below `start`, sorted by name, until it returns false. An error if the call was cancelled.
+/// Calls `visit` with every entry below `start`, sorted by name, until it returns false. Fails if
+/// the call was cancelled.
 pub fn walk(context: &Context, start: &Inside, mut visit: impl FnMut(&Entry) -> bool) -> Result<Walked, String> {
     let mut walked = Walked::default();
     let hides = |path: &Path| context.root.hides(&path.to_string_lossy());
@@ -50,7 +53,7 @@ pub fn walk(context: &Context, start: &Inside, mut visit: impl FnMut(&Entry) -> 
         if seen >= WALK_MAX_ENTRIES {
             return Ok(walked);
         }
-        // Unreadable entries are left out.
+        // Skip unreadable entries.
         let Ok(entry) = entry else { continue };
         if entry.depth() == 0 && start.is_dir() {
             continue;
@@ -78,7 +81,7 @@ pub fn walk(context: &Context, start: &Inside, mut visit: impl FnMut(&Entry) -> 
 
 #[cfg(test)]
 pub mod testing {
-    //! A small project in a temporary folder, and the way to call a tool in it.
+    //! A small project in a temporary folder, and functions that call a tool in it.
 
     use super::*;
     use crate::base::Cancel;

@@ -1,4 +1,4 @@
-//! `write_file`, `delete_file` and `move_file`: what they would do, and what they refuse.
+//! `write_file`, `delete_file` and `move_file`: plans their changes, and refuses unsafe ones.
 
 use std::{fs, io};
 
@@ -11,7 +11,7 @@ use crate::tools::confine::{Access, Inside};
 use crate::tools::files::change::{Change, text_of};
 use crate::tools::files::undone::Seen;
 
-/// `write_file`: a whole file, new or replaced.
+/// `write_file`: creates or replaces a whole file.
 pub fn text(arguments: Arguments<'_>, context: &Context) -> Result<Change, String> {
     let (path, content) = (arguments.text("path")?, arguments.text("content")?);
     if content.len() > WRITE_MAX_BYTES {
@@ -28,14 +28,14 @@ pub fn text(arguments: Arguments<'_>, context: &Context) -> Result<Change, Strin
     Change::text(file, before, applied.text, applied.notes)
 }
 
-/// `delete_file`: one file; a checkpoint keeps its content for `undo`.
+/// `delete_file`: deletes one file, whose content a checkpoint keeps for `undo`.
 pub fn deletion(arguments: Arguments<'_>, context: &Context) -> Result<Change, String> {
     let file = existing(arguments.text("path")?, context)?;
     let (seen, text) = (Seen::of(&file)?, text_of(&file).ok());
     Ok(Change::Deletion { file, text, seen })
 }
 
-/// `move_file`: overwrites nothing. With a folder as destination the file keeps its name.
+/// `move_file`: never overwrites a file. If the destination is a folder, the file keeps its name.
 pub fn moved(arguments: Arguments<'_>, context: &Context) -> Result<Change, String> {
     let (source, destination) = (arguments.text("source")?, arguments.text("destination")?);
     let from = existing(source, context)?;
@@ -55,7 +55,8 @@ fn resolve(path: &str, context: &Context) -> Result<Inside, String> {
     context.root.resolve(path, Access::Write).map_err(|error| error.to_string())
 }
 
-/// Resolves an existing regular file; errors for a link, a folder, and a file too large for a checkpoint.
+/// Resolves an existing regular file. Fails for a link, a folder, and a file too large for a
+/// checkpoint.
 fn existing(path: &str, context: &Context) -> Result<Inside, String> {
     let is_link = context.root.path().join(path).is_symlink();
     let file = resolve(path, context)?;

@@ -1,4 +1,5 @@
-//! Stops reading a server that floods: a line too long, too many lines, or too many bytes since the last call.
+//! Stops reading a server that sends too much: an overlong line, too many lines, or too many bytes
+//! since the last call began.
 
 use std::io;
 use std::pin::Pin;
@@ -9,13 +10,15 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::watch;
 
-/// Longest message. Parsed, it takes about twenty times as much memory; of its text only 256 KiB are kept.
+/// Maximum size of a message. Parsed, it takes about twenty times as much memory; at most 256 KiB
+/// of its text are kept.
 pub const LINE_MAX_BYTES: usize = 4 << 20;
-/// Maximum number of lines and bytes between two calls, of standard output or standard error.
+/// Maximum number of lines and of bytes per call, counted over standard output and standard error.
 pub const LINES_MAX: usize = 20_000;
 pub const BYTES_MAX: usize = 32 << 20;
 
-/// How much a server has sent since the last call began, and why it is no longer read.
+/// The amount that a server has sent since the last call began, and the reason why it is no longer
+/// read.
 #[derive(Debug, Default)]
 pub struct Flow {
     lines: AtomicUsize,
@@ -32,12 +35,12 @@ impl Flow {
         self.streams.store(0, Ordering::Relaxed);
     }
 
-    /// Counts a stream that is opened; returns how many were before it.
+    /// Counts a newly opened stream and returns the number of earlier ones.
     pub fn open(&self) -> usize {
         self.streams.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Counts `bytes` from the stream called `what`; true if the server is no longer read.
+    /// Counts `bytes` from the stream `what` and returns whether the server is no longer read.
     pub fn add(&self, bytes: &[u8], what: &str) -> bool {
         let new = bytes.iter().filter(|byte| **byte == b'\n').count();
         let lines = self.lines.fetch_add(new, Ordering::Relaxed) + new;
@@ -59,15 +62,15 @@ impl Flow {
         });
     }
 
-    /// Why the server is no longer read; `None` while it is.
+    /// The reason why the server is no longer read; `None` as long as it is read.
     pub fn verdict(&self) -> Option<String> {
         self.verdict.borrow().clone()
     }
 
-    /// Waits until the server is no longer read; returns the reason.
+    /// Waits until the server is no longer read and returns the reason.
     pub async fn ended(&self) -> String {
         let mut verdict = self.verdict.subscribe();
-        // `self` holds the sender, so only a verdict ends the wait.
+        // `self` holds the sender, so only a verdict can end the wait.
         verdict.wait_for(Option::is_some).await.ok().and_then(|verdict| verdict.clone()).unwrap_or_default()
     }
 }
@@ -76,24 +79,25 @@ impl Flow {
 pub struct Meter {
     flow: Arc<Flow>,
     what: &'static str,
-    /// The end of a message: in a stream of events an empty line, else every line end.
+    /// Whether an empty line ends a message, as in a stream of events; otherwise every line end
+    /// does.
     ends_by_empty_line: bool,
     line: usize,
     message: usize,
 }
 
 impl Meter {
-    /// `what` is the stream's name in messages.
+    /// Counts a stream in which every line is a message; `what` is its name in error messages.
     pub fn of_lines(flow: Arc<Flow>, what: &'static str) -> Meter {
         Meter { flow, what, ends_by_empty_line: false, line: 0, message: 0 }
     }
 
-    /// Like `of_lines`, for a stream of server-sent events.
+    /// Like `of_lines`, but for a stream of server-sent events.
     pub fn of_events(flow: Arc<Flow>, what: &'static str) -> Meter {
         Meter { ends_by_empty_line: true, ..Meter::of_lines(flow, what) }
     }
 
-    /// Counts `bytes`; true if the server is no longer read.
+    /// Counts `bytes` and returns whether the server is no longer read.
     pub fn add(&mut self, bytes: &[u8]) -> bool {
         let mut longest = 0;
         for byte in bytes {
@@ -116,7 +120,7 @@ impl Meter {
     }
 }
 
-/// Standard output of a server, which reads as ended once a bound is exceeded.
+/// Standard output of a server; it ends as soon as a limit is exceeded.
 pub struct Bounded<R> {
     inner: R,
     meter: Meter,
@@ -151,7 +155,7 @@ mod tests {
     use super::*;
     use tokio::io::AsyncReadExt;
 
-    /// A server of tests/it/mcp sends too many lines, and a message that is too long.
+    /// A server in tests/it/mcp sends too many lines, and one too long message.
     #[tokio::test]
     async fn too_many_bytes_in_short_messages_end_the_stream() {
         let message = [vec![b'x'; LINE_MAX_BYTES / 2], vec![b'\n']].concat();

@@ -1,4 +1,5 @@
-//! One server that is connected: the MCP client on bounded streams, to a process that was started here or to a URL.
+//! The connection to one server: the MCP client on bounded streams, to a process started here or to
+//! a URL.
 
 use std::error::Error;
 use std::future::Future;
@@ -25,12 +26,13 @@ use super::process::{LEAVE_MAX, Process};
 use crate::base::lock;
 use crate::config::{Address, Commands, Server};
 
-/// Maximum number of pages of a list: a bound for a server whose list never ends.
+/// Maximum number of pages of a list, in case a server's list never ends.
 const PAGES_MAX: usize = 32;
-/// How the reason begins with which a call failed whose arguments the server has refused: nothing was done.
+/// Prefix of the error for a call whose arguments the server refused, so that nothing was done.
 pub const REFUSED_ARGUMENTS: &str = "it refused the arguments: ";
 
-/// Notes that a server has announced a changed tool list, and how often it told of progress.
+/// Records whether a server has announced a changed tool list, and how often it has reported
+/// progress.
 #[derive(Clone, Default)]
 struct Listener {
     changed: Arc<AtomicBool>,
@@ -59,17 +61,17 @@ pub struct Connection {
     listener: Listener,
     peer: Peer<RoleClient>,
     flow: Arc<Flow>,
-    /// `None` for a server behind a URL.
+    /// `None` for a server with a URL.
     process: Option<Process>,
-    /// `None` for a server that is started here.
+    /// `None` for a server that was started here.
     client: Option<Client>,
-    /// The connection failed, so the next call begins another.
+    /// Whether the connection failed, so that the next call must open a new one.
     broken: AtomicBool,
 }
 
 impl Connection {
-    /// Starts the program, or connects to the URL, and does the MCP handshake. Has no deadline of its own; dropping the future
-    /// ends the process.
+    /// Starts the program, or connects to the URL, and does the MCP handshake. It has no deadline
+    /// of its own; dropping the future ends the process.
     pub async fn open(config: &Server, limits: &Commands, project: &Path) -> Result<Connection, String> {
         match &config.url {
             Some(address) => Connection::reach(config, address).await,
@@ -130,12 +132,12 @@ impl Connection {
         self.listener.changed.swap(false, Ordering::Relaxed)
     }
 
-    /// How often the server has told of progress.
+    /// The number of progress reports of the server.
     pub fn progress(&self) -> usize {
         self.listener.progress.load(Ordering::Relaxed)
     }
 
-    /// The server's own description: its title and description, else its instructions.
+    /// The server's own description: its title and description, or else its instructions.
     pub fn about(&self) -> String {
         let Some(info) = self.peer.peer_info() else { return String::new() };
         let own = info.server_info.as_ref();
@@ -152,7 +154,8 @@ impl Connection {
         self.pages("tools", TOOLS_MAX, list).await
     }
 
-    /// Resources, and templates of the URIs of further ones; none of a server that does not offer them.
+    /// The resources, and templates for the URIs of further ones; empty if the server does not
+    /// offer any.
     pub async fn resources(&self) -> Result<(Vec<Resource>, Vec<ResourceTemplate>), String> {
         if !self.offers(|can| can.resources.is_some()) {
             return Ok(Default::default());
@@ -166,7 +169,7 @@ impl Connection {
             let listed = peer.list_resource_templates(page).await?;
             Ok((listed.resource_templates, listed.next_cursor))
         };
-        // Many servers have no templates, and say so by an error.
+        // Many servers have no templates and answer with an error.
         Ok((resources, self.pages("templates", OFFERS_MAX, list).await.unwrap_or_default()))
     }
 
@@ -185,7 +188,7 @@ impl Connection {
         self.peer.peer_info().is_some_and(|info| what(&info.capabilities))
     }
 
-    /// All pages of a list, until it has more than twice `most` entries.
+    /// Reads all pages of a list, but stops once it has more than twice `most` entries.
     async fn pages<T, F: Future<Output = Result<(Vec<T>, Option<String>), ServiceError>>>(
         &self,
         what: &str,
@@ -234,7 +237,7 @@ impl Connection {
         }
     }
 
-    /// Dropping the future notifies the server that the call is over.
+    /// Calls a tool. Dropping the future notifies the server that the call is cancelled.
     pub async fn call(&self, tool: &str, arguments: Map<String, Value>) -> Result<CallToolResponse, String> {
         self.flow.restart();
         let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
@@ -247,7 +250,8 @@ impl Connection {
         }
     }
 
-    /// Why a request failed; with the last line of standard error if the server has exited.
+    /// The reason why a request failed, with the last line of standard error if the server has
+    /// exited.
     async fn why(&self, error: &ServiceError) -> String {
         if let Some(verdict) = self.flow.verdict() {
             return verdict;
@@ -280,8 +284,8 @@ impl Connection {
         !is_gone
     }
 
-    /// Closes the connection, which in MCP asks a server to exit or to forget the session; what is left of a process after half
-    /// a second is ended.
+    /// Closes the connection, which in MCP asks a server to exit or to drop the session. A process
+    /// that is still running after half a second is killed.
     pub async fn end(&self) {
         let service = lock(&self.service).take();
         match &self.process {
@@ -306,7 +310,7 @@ impl Connection {
     }
 }
 
-/// A failure of the transport, in the words of the client below rmcp where it is one of its.
+/// The message for a transport failure; failures of our own HTTP client keep their wording.
 fn of_http(error: &(dyn Error + Send + Sync + 'static)) -> String {
     match error.downcast_ref::<HttpError>() {
         Some(HttpError::Client(Fault(why))) => why.clone(),

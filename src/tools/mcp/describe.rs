@@ -1,4 +1,5 @@
-//! Converts a server's tools and results: bounded, cleaned, and its hints trusted only where they ask the user more.
+//! Converts a server's tools and results: bounded and cleaned. A hint is trusted only if it makes
+//! the user be asked more often.
 
 use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, ResourceContents, Tool};
 use serde_json::Value;
@@ -10,13 +11,13 @@ use crate::tools::policy::glob;
 use crate::tools::schema::standalone;
 use crate::tools::spec::{ToolSpec, check};
 
-/// Maximum number of tools of one server; small models cannot use more.
+/// Maximum number of tools of one server; small models cannot handle more.
 pub const TOOLS_MAX: usize = 256;
 const DESCRIPTION_MAX_CHARS: usize = 1_000;
 const ABOUT_MAX_CHARS: usize = 200;
 
-/// The tools that can be offered of a server that says `about` of itself, and notes on what was
-/// left out and why.
+/// The tools of a server that can be offered, and notes on tools that were left out, with the
+/// reason. `about` is the server's description of itself.
 pub fn tools(all: Vec<Tool>, about: &str, config: &Server) -> (Vec<ToolSpec>, Vec<String>) {
     let (mut taken, mut notes): (Vec<ToolSpec>, Vec<String>) = (Vec::new(), Vec::new());
     for tool in all {
@@ -60,7 +61,8 @@ pub fn line(text: &str, most: usize) -> String {
     cut_line(&clean(text).split_whitespace().collect::<Vec<_>>().join(" "), most)
 }
 
-/// The result of a call as an outcome: its text, and one line for every part that is not text.
+/// Converts the result of a call to an outcome: its text, and one line for each part that is not
+/// text.
 pub fn outcome(response: CallToolResponse) -> Outcome {
     let CallToolResponse::Complete(result) = response else {
         return Outcome::error("the server asked for something back, which is not offered to servers".to_owned());
@@ -77,7 +79,7 @@ fn text(result: &CallToolResult) -> String {
     for block in &result.content {
         text.push_str(&block_text(block));
         text.push('\n');
-        // The outcome cuts longer text anyway.
+        // The outcome is shortened further anyway.
         if text.len() > 2 * TEXT_MAX_BYTES {
             break;
         }
@@ -88,7 +90,7 @@ fn text(result: &CallToolResult) -> String {
     }
 }
 
-/// The text of one part, or a line about one that is not text.
+/// The text of a part, or a line that describes a part of another type.
 pub fn block_text(block: &ContentBlock) -> String {
     match block {
         ContentBlock::Text(block) => block.text.clone(),
@@ -104,12 +106,13 @@ pub fn block_text(block: &ContentBlock) -> String {
     }
 }
 
-/// The size of what base64 text encodes.
+/// The size of the data that a base64 text encodes.
 pub fn decoded_size(data: &str) -> String {
     format!("{} bytes", data.len() / 4 * 3)
 }
 
-/// Replaces control characters and those that change the direction of writing, so that text cannot steer a terminal.
+/// Replaces control characters and characters that change the writing direction, so that text
+/// cannot control a terminal.
 pub fn clean(text: &str) -> String {
     let hidden = |c: char| {
         (c.is_control() && c != '\n' && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -1,8 +1,9 @@
-//! Sends messages of MCP to a server behind a URL: rmcp's streamable HTTP over the program's own client, bounded.
+//! Sends MCP messages to a server at a URL: rmcp's streamable HTTP on our own HTTP client, bounded.
 //!
-//! A message is posted; its answer is one JSON text, or a stream of events that ends with it. A second stream, which is got, brings what
-//! the server says by itself, and the rest of an answer that broke off, by the number of its last event. rmcp keeps the session, begins a
-//! forgotten one anew once, and posts no message twice but those that a forgotten session has refused.
+//! A message is sent by POST; its answer is one JSON text, or a stream of events that ends with it.
+//! A second stream, opened by GET, carries messages that the server sends unprompted, and the rest
+//! of an interrupted answer, resumed by the id of its last event. rmcp manages the session and
+//! renews a lost one once; it resends only messages that were refused because the session was lost.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,36 +26,37 @@ use crate::config::{Address, Server};
 use crate::remote::Why;
 use crate::remote::http::{self, Answer, Bytes, Failure, HeaderMap, HeaderName, HeaderValue, Sent, Way};
 
-/// How often a stream that broke off is asked for again in a row.
+/// Maximum number of consecutive attempts to resume an interrupted stream.
 const RECONNECTS_MAX: usize = 4;
-/// Streams that a server ends at once come ever more slowly: the pause doubles up to `1 << 6` seconds.
+/// If a server ends streams at once, the pause before the next one doubles, up to `1 << 6` seconds.
 const PAUSE_DOUBLINGS_MAX: usize = 6;
-/// The stream of what the server says by itself may be silent for days.
+/// The stream of unprompted messages may be silent for days.
 const SILENT: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Longest text of a server in a message, in characters.
+/// Maximum length of a server's text in an error message, in characters.
 const SAID_MAX: usize = 300;
 
-/// Why a server behind a URL gave no usable answer. Holds no header.
+/// The reason why a server at a URL gave no usable answer. It never contains a header.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Fault(pub String);
 
 pub type HttpError = StreamableHttpError<Fault>;
 
-/// The client of one server. Clones are the same client.
+/// The HTTP client of one server. Clones share it.
 #[derive(Clone)]
 pub struct Client(Arc<Inner>);
 
 struct Inner {
     address: Address,
     headers: HeaderMap,
-    /// The longest wait for the head of an answer: the time of a call, which has its own deadline too.
+    /// Maximum wait for the head of an answer: the timeout of a call, which also has its own
+    /// deadline.
     silence: Duration,
     flow: Arc<Flow>,
 }
 
 impl Client {
-    /// The error names a variable of the headers that is not set.
+    /// Fails if a header uses an environment variable that is not set; the error names it.
     pub fn new(config: &Server, address: &Address, flow: &Arc<Flow>) -> Result<Client, String> {
         let mut headers = HeaderMap::new();
         for (name, value) in config.headers.filled(|name| std::env::var(name).ok())? {
@@ -64,9 +66,10 @@ impl Client {
         Ok(Client(Arc::new(Inner { address: address.clone(), headers, silence, flow: flow.clone() })))
     }
 
-    /// A server's text without the values of the headers that it was sent, each as a whole and without its scheme (`Bearer`).
+    /// Removes from a server's text the header values that were sent to it, both whole and without
+    /// their scheme (`Bearer`).
     pub fn without_values(&self, text: &str) -> String {
-        /// Shorter ones are parts of ordinary words.
+        /// Shorter values also occur inside ordinary words.
         const VALUE_MIN: usize = 6;
         let values = self.0.headers.values().filter_map(|value| value.to_str().ok());
         let secrets = values.flat_map(|value| [value, value.rsplit(' ').next().unwrap_or_default()]);
@@ -75,7 +78,7 @@ impl Client {
             .fold(text.to_owned(), |text, secret| text.replace(secret, "[header]"))
     }
 
-    /// How rmcp uses this client.
+    /// The settings with which rmcp uses this client.
     pub fn settings(&self) -> StreamableHttpClientTransportConfig {
         let mut retries = ExponentialBackoff::default();
         retries.max_times = Some(RECONNECTS_MAX);
@@ -86,7 +89,7 @@ impl Client {
         settings
     }
 
-    /// Sends a request with the headers that rmcp gives it, and those of the settings.
+    /// Sends a request with the headers given by rmcp and those from the settings.
     async fn send(
         &self,
         way: Way,
@@ -110,7 +113,7 @@ impl Client {
         })
     }
 
-    /// The events of an answer, until its end or the end of what is read of the server.
+    /// The events of an answer, until it ends or a limit is exceeded.
     fn events(&self, answer: Answer) -> BoxStream<'static, Result<Sse, SseError>> {
         let meter = Meter::of_events(self.0.flow.clone(), "its streams");
         let bytes = unfold(Some((answer, meter)), |state| async move {
@@ -125,7 +128,7 @@ impl Client {
         SseStream::from_bytes_stream(bytes.boxed()).boxed()
     }
 
-    /// Why an answer with another status than a success is not taken.
+    /// The reason for refusing an answer whose status is not a success.
     async fn refusal(&self, answer: Answer) -> Fault {
         let (status, address) = (answer.status(), &self.0.address);
         let location = answer.header("location").to_owned();
@@ -158,7 +161,7 @@ impl Client {
     }
 }
 
-/// The failure of a connection, in words that fit an MCP server.
+/// The message for a failed connection, worded for an MCP server.
 fn fault(why: Why) -> Fault {
     Fault(match why {
         Why::Silent(limit) => format!("no byte for {} s; if it only needs longer, raise timeout_s", limit.as_secs()),
@@ -170,7 +173,7 @@ fn fault(why: Why) -> Fault {
     })
 }
 
-/// The error in an answer with a status of failure, if it has the form of MCP and is about this request.
+/// The error in an answer with a failure status, if it is an MCP error for this request.
 fn error_of(text: &str, message: &ClientJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
     let ClientJsonRpcMessage::Request(request) = message else { return None };
     let read: ServerJsonRpcMessage = serde_json::from_str(text).ok()?;
@@ -261,7 +264,7 @@ impl StreamableHttpClient for Client {
             200 if answer.header("content-type").to_ascii_lowercase().starts_with("text/event-stream") => {
                 Ok(self.events(answer))
             }
-            // Only a server that offers no such stream answers otherwise, and one that has forgotten the session.
+            // Other answers come only from a server without such a stream, or with a lost session.
             _ => Err(HttpError::ServerDoesNotSupportSse),
         }
     }

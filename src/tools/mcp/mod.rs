@@ -1,8 +1,10 @@
-//! Tools of other programs, by the Model Context Protocol (MCP): servers that the user configured, as child processes or by a URL.
+//! Tools of other programs over the Model Context Protocol (MCP), from servers that the user
+//! configured as child processes or by URL.
 //!
-//! A server is not trusted. Its hints about its tools never spare the user a question. Its schemas, results and output
-//! are bounded. A child process runs in the sandbox like a command, with deadlines, and its process group ends with the session. To a
-//! URL nothing is sent before the user has consented to it once, and nothing confines what happens there.
+//! Servers are not trusted. Their hints about tools never spare the user a question, and their
+//! schemas, results and output are bounded. A child process runs in the sandbox like a command,
+//! with deadlines, and its process group ends with the session. Nothing is sent to a URL before the
+//! user has consented to it once, and no sandbox limits its effects.
 
 mod bounded;
 mod connection;
@@ -31,13 +33,14 @@ pub use connection::REFUSED_ARGUMENTS;
 use offers::{Filled, Offers};
 use server::{AGE_MAX, Server};
 
-/// The configured servers. Clones share them; none is started before it is needed.
+/// The configured servers, shared by all clones. A server is started only when it is needed.
 #[derive(Clone)]
 pub struct Servers(Arc<Inner>);
 
 struct Inner {
     servers: Vec<Arc<Server>>,
-    /// Their own thread, so that a flood from a server does not block callers, nor a blocked caller the servers.
+    /// A separate thread, so that a server's flood does not block callers, and a blocked caller
+    /// does not block servers.
     runtime: Mutex<Option<Runtime>>,
 }
 
@@ -47,33 +50,33 @@ pub struct Setup {
     /// Limits of memory, files and processes: those of commands.
     pub limits: Commands,
     pub project: PathBuf,
-    /// The folder for lists of tools, so that planning need not start servers.
+    /// The folder with cached tool lists, so that planning need not start servers.
     pub cache: PathBuf,
-    /// Nothing is sent to a URL.
+    /// Whether sending to URLs is forbidden.
     pub offline: bool,
-    /// The file with the consents to URLs.
+    /// The file that records the user's consents to URLs.
     pub consents: PathBuf,
 }
 
 impl Setup {
-    /// That of a project whose lists and consents are kept in `folder`.
+    /// The setup of a project whose tool lists and consents are in `folder`.
     pub fn of(project: &Path, folder: &Path) -> Setup {
         let (cache, consents) = (folder.join("cache"), folder.join("servers"));
         Setup { limits: Commands::default(), project: project.to_owned(), cache, offline: false, consents }
     }
 }
 
-/// The line of the file of consents that allows sending to an MCP server.
+/// The line of the consent file that allows sending to an MCP server.
 pub fn consent_line(url: &Address) -> String {
     format!("mcp {url}")
 }
 
-/// The tools of one server, or why it has none.
+/// The tools of one server, or the reason why it has none.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub server: String,
     pub tools: Vec<ToolSpec>,
-    /// Says what was left out, or why there is nothing.
+    /// Says which tools were left out, or why there are none.
     pub notes: Vec<String>,
     pub failed: bool,
     pub took: Duration,
@@ -87,13 +90,14 @@ impl Servers {
         Servers(Arc::new(Inner { servers, runtime: Mutex::default() }))
     }
 
-    /// Whether both are clones of the same servers.
+    /// Whether `self` and `other` are clones of each other.
     pub fn is(&self, other: &Servers) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The tools to plan with. Servers without a cached list, or with one over a day old, are started in parallel, and
-    /// the slowest start is waited for. One to which nothing may be sent has no tools.
+    /// The tools for planning. Servers without a cached list, or with one over a day old, are
+    /// started in parallel; this waits for the slowest. A server to which nothing may be sent has
+    /// no tools.
     pub fn specs(&self) -> Vec<Seen> {
         let usable = |server: &Arc<Server>| server.barred().is_none();
         let kept: Vec<_> = self.0.servers.iter().map(|one| one.cached().filter(|_| usable(one))).collect();
@@ -113,7 +117,8 @@ impl Servers {
         seen.collect()
     }
 
-    /// Lists the tools again of running servers that have announced a change, also in the cache; true if there are any.
+    /// Lists the tools of running servers again if they have announced a change, and updates the
+    /// cache. Returns whether any server had announced one.
     pub fn refreshed(&self) -> bool {
         // Without a runtime no server has been started, so nothing has changed.
         if lock(&self.0.runtime).is_none() {
@@ -131,17 +136,17 @@ impl Servers {
         changed.recv_timeout(limit).unwrap_or(false)
     }
 
-    /// Starts the server of that name, or all, and asks for their tools.
+    /// Starts the server of that name, or all servers, and lists their tools.
     pub fn test(&self, name: Option<&str>) -> Vec<Seen> {
         self.listed(self.0.servers.iter().filter(|server| name.is_none_or(|name| server.config.name == name)))
     }
 
-    /// The cached tools of a server and the age of the list; starts nothing.
+    /// The cached tools of a server and the age of the list. Starts no server.
     pub fn kept(&self, name: &str) -> Option<(Vec<ToolSpec>, Duration)> {
         self.0.servers.iter().find(|server| server.config.name == name)?.cached()
     }
 
-    /// Why nothing may be sent to a server; `None` if it may, and for a server that is off.
+    /// The reason why nothing may be sent to a server; `None` if it may, or if the server is off.
     pub fn barred(&self, name: &str) -> Option<String> {
         self.0.servers.iter().find(|server| server.config.name == name)?.barred()
     }
@@ -150,7 +155,7 @@ impl Servers {
         self.server(tool).is_some()
     }
 
-    /// The URL to which a call of `tool` is sent; `None` if it stays on this machine.
+    /// The URL to which a call of `tool` is sent; `None` if the call stays on this machine.
     pub fn url(&self, tool: &str) -> Option<&Address> {
         self.server(tool)?.0.config.url.as_ref()
     }
@@ -160,7 +165,7 @@ impl Servers {
         Some((self.0.servers.iter().find(|server| server.config.name == name)?, own.to_owned()))
     }
 
-    /// Runs a call to its end. Dropping the future cancels it at the server.
+    /// Runs a call to its end. Dropping the future also cancels it at the server.
     pub(in crate::tools) async fn call(&self, call: ToolCall, cancel: &Cancel) -> Result<Outcome, String> {
         let Some((server, tool)) = self.server(&call.tool) else {
             return Err(format!("no server offers `{}`", call.tool));
@@ -173,21 +178,22 @@ impl Servers {
         ended(begun, &call.tool, cancel).await
     }
 
-    /// The text of a resource that the server of that name has.
+    /// The text of a resource of the server of that name.
     pub async fn read(&self, server: &str, uri: &str, cancel: &Cancel) -> Result<String, String> {
         let (server, own) = (self.named(server)?, uri.to_owned());
         let begun = self.start(async move { server.read(&own).await.map_err(|why| server.named(&why)) })?;
         ended(begun, uri, cancel).await
     }
 
-    /// The text of a prompt that the server of that name has, with the arguments that a user wrote behind it.
+    /// The text of a prompt of the server of that name, filled with the arguments that the user
+    /// wrote after it.
     pub async fn prompt(&self, server: &str, name: &str, words: &str, cancel: &Cancel) -> Result<Filled, String> {
         let (server, own, words) = (self.named(server)?, name.to_owned(), words.to_owned());
         let begun = self.start(async move { server.prompt(&own, &words).await.map_err(|why| server.named(&why)) })?;
         ended(begun, name, cancel).await
     }
 
-    /// The names of the servers that are on.
+    /// The names of the enabled servers.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.servers.iter().map(|server| server.config.name.as_str())
     }
@@ -200,7 +206,7 @@ impl Servers {
         })
     }
 
-    /// Starts `work` on the servers' thread. Dropped, the set aborts it.
+    /// Starts `work` on the servers' thread. Dropping the set aborts it.
     fn start<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, String>> + Send + 'static,
@@ -210,7 +216,8 @@ impl Servers {
         Ok(begun)
     }
 
-    /// The resources and prompts of the server of that name, or of all, which are started for it; blocks.
+    /// The resources and prompts of the server of that name, or of all servers, starting them if
+    /// needed. Blocks.
     pub fn offers(&self, name: Option<&str>) -> Offers {
         let wanted = self.0.servers.iter().filter(|server| name.is_none_or(|name| server.config.name == name));
         let begun: Vec<_> = wanted
@@ -230,7 +237,7 @@ impl Servers {
         all
     }
 
-    /// Ends every server; each gets half a second to exit by itself.
+    /// Ends every server, which has half a second to exit by itself.
     pub fn end(&self) {
         if lock(&self.0.runtime).is_some() {
             let live = self.0.servers.clone();
@@ -244,7 +251,7 @@ impl Servers {
         self.0.servers.iter().for_each(|server| server.kill());
     }
 
-    /// Starts these servers, all at once, and lists their tools.
+    /// Starts these servers in parallel and lists their tools.
     fn listed<'s>(&self, servers: impl Iterator<Item = &'s Arc<Server>>) -> Vec<Seen> {
         let begun: Vec<_> = servers
             .map(|server| {
@@ -253,7 +260,7 @@ impl Servers {
             })
             .collect();
         let seen = begun.into_iter().map(|(server, answer)| {
-            // The start has its own deadline; this one covers a thread that could not be created.
+            // The start has its own deadline; this one is for a thread that could not be created.
             let limit = server.config.start_timeout + Duration::from_secs(5);
             let (found, took) = answer.recv_timeout(limit).unwrap_or((Err("it was not heard".to_owned()), limit));
             let server = server.config.name.clone();
@@ -268,18 +275,19 @@ impl Servers {
         seen.collect()
     }
 
-    /// Runs `work` on the servers' thread. Its result is received, or an error if there is no such thread.
+    /// Runs `work` on the servers' thread and sends its result, or an error if there is no such
+    /// thread.
     fn begin<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> mpsc::Receiver<T> {
         let (sender, receiver) = mpsc::channel();
         if let Ok(handle) = self.0.handle() {
-            // The receiver may be gone.
+            // The receiver may already have been dropped.
             handle.spawn(async move { drop(sender.send(work.await)) });
         }
         receiver
     }
 }
 
-/// The result of what was started about `what`, unless it is cancelled before.
+/// Waits for the work `what` to end, unless it is cancelled first.
 async fn ended<T: 'static>(mut begun: JoinSet<Result<T, String>>, what: &str, cancel: &Cancel) -> Result<T, String> {
     tokio::select! {
         ended = begun.join_next() => match ended {

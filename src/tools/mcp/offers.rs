@@ -1,4 +1,5 @@
-//! The offers of servers besides tools: resources, which a request names as `@server:uri`, and prompts, as `/server:prompt words`.
+//! The offers of servers other than tools: resources, named in a request as `@server:uri`, and
+//! prompts, written as `/server:prompt words`.
 
 use rmcp::model::{self, ContentBlock, PromptMessage, ResourceContents, ResourceTemplate};
 use serde::Serialize;
@@ -6,15 +7,15 @@ use serde_json::{Map, Value};
 
 use super::describe::{block_text, clean, decoded_size, line};
 
-/// Maximum number of resources, and of prompts, of one server; nobody looks through more.
+/// Maximum number of resources, and of prompts, per server; nobody would read more.
 pub const OFFERS_MAX: usize = 1_000;
 const ABOUT_MAX_CHARS: usize = 200;
-/// Longest name of an argument that is offered, in characters.
+/// Maximum length of an offered argument name, in characters.
 const NAME_MAX_CHARS: usize = 64;
-/// Longest URI or name that is listed.
+/// Maximum length of a listed URI or name, in bytes.
 const NAME_MAX_BYTES: usize = 1_000;
 
-/// The offers of some servers, and why another is missing.
+/// The offers of servers, and the reasons why those of other servers are missing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Offers {
     pub resources: Vec<Resource>,
@@ -25,7 +26,7 @@ pub struct Offers {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Resource {
     pub server: String,
-    /// Of a template: with `{names}` for the user to replace.
+    /// The URI; for a template it contains `{names}`, which the user replaces.
     pub uri: String,
     pub about: String,
     pub is_template: bool,
@@ -47,7 +48,8 @@ pub struct Argument {
 }
 
 impl Offers {
-    /// The list of the server called `server`: bounded, cleaned, and only what can be written as one word.
+    /// The bounded and cleaned list of the server `server`, with only those offers whose name can
+    /// be written as one word.
     pub fn of(
         server: &str,
         resources: Vec<model::Resource>,
@@ -89,13 +91,13 @@ impl Offers {
     }
 }
 
-/// Whether a name can stand in a request, and shows itself as it is.
+/// Whether a name can be written in a request and contains no invisible characters.
 fn is_word(name: &str) -> bool {
     !name.is_empty() && name.len() <= NAME_MAX_BYTES && !name.contains(char::is_whitespace) && clean(name) == name
 }
 
 impl Resource {
-    /// As a request names it.
+    /// The form in which a request names the resource.
     pub fn written(&self) -> String {
         format!("@{}:{}", self.server, self.uri)
     }
@@ -113,12 +115,12 @@ impl Argument {
 }
 
 impl Prompt {
-    /// As a request begins that uses it.
+    /// The form in which a request uses the prompt.
     pub fn written(&self) -> String {
         format!("/{}:{}", self.server, self.name)
     }
 
-    /// The names of its arguments, those that may be left out in brackets.
+    /// The names of its arguments; optional ones are in brackets.
     pub fn takes(&self) -> String {
         let form = |one: &Argument| {
             let name = one.name.to_uppercase();
@@ -127,13 +129,13 @@ impl Prompt {
         self.arguments.iter().map(form).collect::<Vec<_>>().join(" ")
     }
 
-    /// Its name and its arguments, as a request is written that uses it.
+    /// Its name and its arguments, as the user writes them in a request.
     pub fn form(&self) -> String {
         format!("{} {}", self.written(), self.takes()).trim_end().to_owned()
     }
 
-    /// The arguments that the words behind the name give: `name=value`, or values in the order of the arguments, the last of
-    /// which takes all words that are left.
+    /// Reads the arguments from the words after the name: `name=value`, or values in the order of
+    /// the arguments, the last of which takes all remaining words.
     pub fn filled(&self, text: &str) -> Result<Map<String, Value>, String> {
         let refused = |what: String| format!("{what}; it is written {}", self.form());
         let (mut given, mut plain) = (Map::new(), Vec::new());
@@ -165,7 +167,7 @@ impl Prompt {
     }
 }
 
-/// The words of a line; `"` joins several to one.
+/// Splits a line into words; `"` joins several words into one.
 fn words(text: &str) -> Result<Vec<String>, &'static str> {
     let (mut all, mut word, mut quoted) = (Vec::new(), None::<String>, false);
     for c in text.chars() {
@@ -182,7 +184,7 @@ fn words(text: &str) -> Result<Vec<String>, &'static str> {
     if quoted { Err("a `\"` has no second one") } else { Ok(all) }
 }
 
-/// The message for a prompt that the server does not have.
+/// The message for a prompt that the server does not offer.
 pub fn no_prompt(name: &str, all: &[Prompt]) -> String {
     const NAMED: usize = 20;
     let names = all.iter().take(NAMED).map(Prompt::written).collect::<Vec<_>>().join(", ");
@@ -193,7 +195,8 @@ pub fn no_prompt(name: &str, all: &[Prompt]) -> String {
     }
 }
 
-/// The resources of servers that a text names as `@server:uri`, each once. Only names for which `is_server` holds count.
+/// The resources that a text names as `@server:uri`, each once. Only names for which `is_server` is
+/// true count.
 pub fn named(text: &str, is_server: impl Fn(&str) -> bool) -> Vec<(&str, &str)> {
     let mut all = Vec::new();
     for word in text.split_whitespace() {
@@ -207,8 +210,8 @@ pub fn named(text: &str, is_server: impl Fn(&str) -> bool) -> Vec<(&str, &str)> 
     all
 }
 
-/// The server, the prompt and the words behind it, if a text begins as `/server:prompt`. A path, `/a:b/c`, is none unless `is_server`
-/// holds.
+/// Splits a text that begins with `/server:prompt` into the server, the prompt and the words after
+/// it. A path such as `/a:b/c` counts only if `is_server` is true.
 pub fn called(text: &str, is_server: impl Fn(&str) -> bool) -> Option<(&str, &str, &str)> {
     let text = text.trim();
     let (first, words) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -217,7 +220,7 @@ pub fn called(text: &str, is_server: impl Fn(&str) -> bool) -> Option<(&str, &st
     (is_name || is_server(server)).then_some((server, prompt, words.trim()))
 }
 
-/// The text of a resource; an error if there is other content than text.
+/// The text of a resource; fails if it has content other than text.
 pub fn text_of(uri: &str, contents: Vec<ResourceContents>) -> Result<String, String> {
     let mut texts = Vec::new();
     for one in contents {
@@ -236,15 +239,16 @@ pub fn text_of(uri: &str, contents: Vec<ResourceContents>) -> Result<String, Str
     if texts.is_empty() { Err(format!("{uri} has no content")) } else { Ok(texts.join("\n")) }
 }
 
-/// A prompt that was filled in: the request that it stands for, and the resources that the server put into it, each with its
-/// URI. These are texts of others, so nothing in them counts as said by the user.
+/// A filled prompt: the request that it stands for, and the resources that the server put into it,
+/// each with its URI. These texts come from others, so nothing in them counts as said by the user.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Filled {
     pub text: String,
     pub resources: Vec<(String, String)>,
 }
 
-/// The messages of a prompt; where not all are the user's, each begins with the one who says it.
+/// The request that the messages of a prompt form; if not all are the user's, each begins with its
+/// speaker.
 pub fn said(messages: &[PromptMessage]) -> Filled {
     let mut filled = Filled::default();
     let all_of_user = messages.iter().all(|one| one.role == model::Role::User);

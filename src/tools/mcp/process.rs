@@ -1,4 +1,5 @@
-//! The process of a server that was started here: its group, its end, and the end of what it says on standard error.
+//! The process of a server that was started here: its group, its exit, and the last part of its
+//! standard error.
 
 use std::io;
 use std::path::Path;
@@ -19,23 +20,24 @@ use crate::base::lock;
 use crate::config::{Commands, Server};
 use crate::tools::sandbox::{Group, tells_of_refusal};
 
-/// Bytes kept of the end of standard error, for the message when the server fails.
+/// Number of bytes at the end of standard error that are kept for the message about a failed
+/// server.
 const STDERR_MAX_BYTES: usize = 2 << 10;
-/// Time for a server to exit by itself once its input is closed.
+/// Time that a server has to exit by itself after its input is closed.
 pub const LEAVE_MAX: Duration = Duration::from_millis(500);
 
 pub struct Process {
     stderr_end: Arc<Mutex<Vec<u8>>>,
     listening: Mutex<Option<JoinHandle<()>>>,
     exit: watch::Receiver<Option<ExitStatus>>,
-    /// Taken out when the server is ended; dropping it ends the whole group.
+    /// Taken when the server is ended; dropping it kills the whole group.
     group: Mutex<Option<Group>>,
-    /// The server's folder for temporary files; deleted when dropped.
+    /// The server's folder for temporary files; it is deleted on drop.
     _temp: TempDir,
 }
 
 impl Process {
-    /// Starts the program; returns it with its standard output and input.
+    /// Starts the program and returns it with its standard output and input.
     pub fn start(
         config: &Server,
         limits: &Commands,
@@ -57,14 +59,15 @@ impl Process {
         Ok((Process { stderr_end, listening, exit, group, _temp: temp }, stdout, stdin))
     }
 
-    /// How it has ended, which is known a moment after its pipes are closed; `None` if it runs.
+    /// Its exit status, which is available shortly after its pipes are closed; `None` as long as it
+    /// runs.
     pub async fn exited(&self) -> Option<ExitStatus> {
         let mut exit = self.exit.clone();
         let _ = tokio::time::timeout(LEAVE_MAX, exit.wait_for(Option::is_some)).await;
         *self.exit.borrow()
     }
 
-    /// Waits for what a process that ends still says on standard error.
+    /// Waits until the standard error of an exiting process has been read.
     pub async fn heard_out(&self) {
         let listening = lock(&self.listening).take();
         if let Some(listening) = listening {
@@ -76,12 +79,13 @@ impl Process {
         self.exit.borrow().is_none()
     }
 
-    /// Ends the whole group.
+    /// Kills the whole group.
     pub fn kill(&self) {
         drop(lock(&self.group).take());
     }
 
-    /// The last line of standard error that looks like a refusal by the sandbox, else the last line; for an error message.
+    /// For an error message: the last line of standard error that looks like a refusal by the
+    /// sandbox, else the last line.
     pub fn last_words(&self, config: &Server) -> String {
         let end = lock(&self.stderr_end);
         let text = clean(&String::from_utf8_lossy(&end));
@@ -94,7 +98,7 @@ impl Process {
     }
 }
 
-/// Reads standard error so that the server never blocks on it, and keeps its end.
+/// Reads standard error, so that the server never blocks on it, and keeps its end.
 async fn listen(mut stderr: impl AsyncRead + Unpin, flow: Arc<Flow>, stderr_end: Arc<Mutex<Vec<u8>>>) {
     let own = Flow::default();
     let mut buffer = vec![0; 8 << 10];
@@ -104,7 +108,8 @@ async fn listen(mut stderr: impl AsyncRead + Unpin, flow: Arc<Flow>, stderr_end:
         let surplus = end.len().saturating_sub(STDERR_MAX_BYTES);
         end.drain(..surplus);
         if own.add(&buffer[..read], "standard error") {
-            // No longer read: the server blocks, and is ended at the deadline of its call at the latest.
+            // No longer read: the server blocks and is ended at the deadline of its call at the
+            // latest.
             flow.end(own.verdict().unwrap_or_default());
             return;
         }

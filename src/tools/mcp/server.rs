@@ -1,4 +1,5 @@
-//! A configured server during a session: started or connected to when needed, again a few times at most, called with deadlines.
+//! A configured server during a session: started or connected to on demand, restarted a limited
+//! number of times, called with deadlines.
 
 use std::fs;
 use std::future::Future;
@@ -23,26 +24,27 @@ use crate::tools::call::check::check;
 use crate::tools::sandbox;
 use crate::tools::spec::ToolSpec;
 
-/// Maximum number of starts within [`WINDOW`], which bounds what a server costs that crashes again and again.
+/// Maximum number of starts within [`WINDOW`], which bounds the cost of a server that keeps
+/// crashing.
 const STARTS_MAX: usize = 4;
 const WINDOW: Duration = Duration::from_secs(600);
 
-/// Times that a call may take its time in all, if the server tells of progress in each.
+/// Maximum number of timeouts that a call may last, if the server reports progress in each.
 const PROGRESS_MAX: u32 = 10;
 
-/// An older list of tools is requested again before planning.
+/// Maximum age of a tool list; an older one is requested again before planning.
 pub const AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
-/// Largest list of tools that is read from the disk.
+/// Maximum size of a tool list read from disk.
 const LIST_MAX_BYTES: u64 = 8 << 20;
 
 pub struct Server {
     pub config: Configured,
     setup: Arc<Setup>,
-    /// The file with its list of tools, so that planning need not start it.
+    /// The file with its cached tool list, so that planning need not start it.
     cache: PathBuf,
     /// Locked while the server starts, so that two calls do not start it twice.
     state: Mutex<State>,
-    /// The same connection, to end it without waiting for `state`.
+    /// The same connection, accessible without waiting for `state` in order to end it.
     live: Guarded<Option<Arc<Connection>>>,
 }
 
@@ -50,7 +52,7 @@ pub struct Server {
 struct State {
     starts: Vec<Instant>,
     connection: Option<Arc<Connection>>,
-    /// As the running server lists them.
+    /// The tools that the running server lists.
     tools: Vec<ToolSpec>,
     notes: Vec<String>,
 }
@@ -61,7 +63,8 @@ impl Server {
         Server { config, setup, cache, state: Mutex::default(), live: Guarded::default() }
     }
 
-    /// Why nothing may be sent to its URL; `None` for a server that is started here, and for a URL to which the user has consented.
+    /// The reason why nothing may be sent to its URL; `None` for a server that is started here, and
+    /// for a URL to which the user has consented.
     pub fn barred(&self) -> Option<String> {
         let url = self.config.url.as_ref()?;
         if self.setup.offline {
@@ -81,16 +84,16 @@ impl Server {
         Some((file::read_json(&self.cache)?, age))
     }
 
-    /// Takes over what the running server lists, also on disk.
+    /// Stores the tool list of the running server, also on disk.
     fn take(&self, state: &mut State, listed: Vec<Tool>, about: &str) {
         (state.tools, state.notes) = describe::tools(listed, about, &self.config);
         if let Err(error) = file::replace_json(&self.cache, &state.tools) {
-            // Then the next run just starts the server.
+            // Without the file, the next run simply starts the server.
             tracing::warn!(%error, place = %self.cache.display(), "a tool list was not kept");
         }
     }
 
-    /// The server's tools and notes on what was left out; starts the server if needed.
+    /// The server's tools and notes on those left out; starts the server if needed.
     pub async fn tools(&self) -> Result<(Vec<ToolSpec>, Vec<String>), String> {
         let mut state = self.state.lock().await;
         self.running(&mut state).await?;
@@ -107,7 +110,7 @@ impl Server {
             (connection, state.tools.iter().find(|spec| spec.name == full).cloned())
         };
         let Some(spec) = spec else { return Err(named(format!("it offers no tool `{tool}` any more"))) };
-        // The arguments that the user consented to are sent unchanged or not at all.
+        // The arguments to which the user consented are sent unchanged or not at all.
         let raw = RawCall { name: spec.name.clone(), arguments: arguments.clone() };
         let checked = check(&raw, std::slice::from_ref(&spec)).map_err(|problem| problem.to_string())?;
         if let Some(repair) = checked.repairs.first().filter(|_| checked.call.arguments != arguments) {
@@ -119,8 +122,8 @@ impl Server {
         Ok(Outcome { text: outcome.text + &hint, ..outcome })
     }
 
-    /// The result of `work` on a connection, within the time of a call, which a server that tells of progress gets again. A connection
-    /// that fails is ended; the next call begins another.
+    /// Waits for `work` on a connection up to the timeout of a call, which starts again when the
+    /// server reports progress. A failed connection is closed, and the next call opens a new one.
     async fn within<T>(
         &self,
         connection: &Connection,
@@ -137,7 +140,7 @@ impl Server {
             }
             let now = connection.progress();
             if now == told || times == PROGRESS_MAX {
-                // It may hang for good.
+                // The server may hang forever.
                 connection.end().await;
                 let (seconds, ended) = (deadline.as_secs() * u64::from(times), self.ended());
                 return Err(format!("it did not answer within {seconds} s and {ended}; raise timeout_s"));
@@ -169,7 +172,7 @@ impl Server {
         self.within(&connection, connection.read(uri)).await
     }
 
-    /// The text of a prompt with arguments as a user writes them behind its name.
+    /// The text of a prompt, with its arguments in the form that the user wrote after its name.
     pub async fn prompt(&self, name: &str, words: &str) -> Result<Filled, String> {
         let connection = self.connected().await?;
         let fill = async {
@@ -182,17 +185,17 @@ impl Server {
         self.within(&connection, fill).await
     }
 
-    /// A failure with the name of the server.
+    /// An error message with the name of the server.
     pub fn named(&self, why: &str) -> String {
         format!("the server `{}` could not do it: {why}", self.config.name)
     }
 
-    /// Its fate at a deadline.
+    /// Says in an error message how the server was ended at a deadline.
     fn ended(&self) -> &'static str {
         if self.config.url.is_some() { "its connection was closed" } else { "was ended" }
     }
 
-    /// A working connection; starts the server, or connects to it, if there is none.
+    /// A working connection; starts or connects to the server if there is none.
     async fn running(&self, state: &mut State) -> Result<Arc<Connection>, String> {
         if let Some(why) = self.barred() {
             return Err(why);
@@ -216,7 +219,7 @@ impl Server {
         let limit = self.config.start_timeout;
         let start = async {
             let connection = Arc::new(Connection::open(&self.config, &self.setup.limits, &self.setup.project).await?);
-            // From now on `end` and `kill` find it.
+            // From now on `end` and `kill` can reach it.
             *lock(&self.live) = Some(connection.clone());
             let listed = connection.tools().await;
             if listed.is_err() {
@@ -255,7 +258,8 @@ impl Server {
         Ok(())
     }
 
-    /// Lists the tools of a running server again if it has announced a change; true if it did.
+    /// Lists the tools of a running server again if it has announced a change; returns whether it
+    /// had.
     pub async fn refreshed(&self) -> bool {
         let mut state = self.state.lock().await;
         let Some(connection) = state.connection.clone().filter(|connection| connection.is_alive()) else {
@@ -264,7 +268,7 @@ impl Server {
         connection.take_changed() && self.list_again(&mut state, &connection).await.is_ok()
     }
 
-    /// Ends the server; it gets half a second to exit by itself.
+    /// Ends the server, which has half a second to exit by itself.
     pub async fn end(&self) {
         let live = lock(&self.live).take();
         if let Some(connection) = live {
@@ -279,7 +283,8 @@ impl Server {
     }
 }
 
-/// The file for a server's list. Its name contains a hash of the settings, so that changed settings mean another file.
+/// The cache file for a server's list. Its name contains a hash of the settings, so that changed
+/// settings use another file.
 fn cache_file(folder: &std::path::Path, server: &Configured) -> PathBuf {
     let Configured { name, command, url, headers, args, env, inherit, dir, tools, about, .. } = server;
     let mut settings = format!("{:?}", (command, args, env, inherit, dir, tools, about));

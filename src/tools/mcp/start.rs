@@ -1,4 +1,5 @@
-//! Starts a server in the sandbox: it may change the project, and read programs and what its settings name.
+//! Starts a server in the sandbox: it may change the project, and read programs and the files that
+//! its settings name.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -12,15 +13,17 @@ use tokio::process::Child;
 use crate::config::{Commands, Server};
 use crate::tools::sandbox::{self, Confines, Group};
 
-/// Shell script that becomes the server next to a watcher in the same process group. The watcher checks every 2 s whether
-/// this program (`$1`) still exists and if not, kills the group; otherwise a server that ignores the end of its input
-/// would outlive a killed program. In the sandbox `kill -0` fails, but its message shows whether the process exists.
+/// A shell script that becomes the server, next to a watcher in the same process group. Every 2 s
+/// the watcher checks whether this program (`$1`) still exists, and kills the group if not;
+/// otherwise a server that ignores the end of its input would outlive a killed program. In the
+/// sandbox `kill -0` fails, but its message shows whether the process exists.
 const WATCHED: &str = "{ while case $(LC_ALL=C kill -0 \"$1\" 2>&1) in *'o such process'*) false ;; esac
 do sleep 2; done; kill -KILL 0; } </dev/null >/dev/null 2>&1 &
 shift
 exec \"$@\"";
 
-/// The process, its group, and the folder for its temporary files. `limits` are those of commands.
+/// Returns the process, its group, and its folder for temporary files. `limits` are those of
+/// commands.
 pub fn start(config: &Server, limits: &Commands, project: &Path) -> io::Result<(Child, Group, TempDir)> {
     let project = project.canonicalize().unwrap_or_else(|_| project.to_owned());
     let temp = tempfile::Builder::new().prefix("monobloc-server-").tempdir()?;
@@ -28,7 +31,7 @@ pub fn start(config: &Server, limits: &Commands, project: &Path) -> io::Result<(
     let words = std::iter::once(&config.command).chain(&config.args);
     let program: Vec<OsString> = words.map(|word| filled(word.as_ref())).collect();
     let dir = config.dir.as_ref().map_or(project.clone(), |dir| project.join(filled(dir.as_os_str())));
-    // It has to read the absolute paths among its arguments, which it is to serve.
+    // It must be able to read the absolute paths among its arguments, because it serves them.
     let named = program.iter().map(PathBuf::from).filter(|path| path.is_absolute());
     let commands = Commands {
         confined: config.confined,
@@ -54,7 +57,7 @@ pub fn start(config: &Server, limits: &Commands, project: &Path) -> io::Result<(
     Ok((child, group, temp))
 }
 
-/// `text` with the project's path, whose bytes may be any, for each `${project}`.
+/// Replaces each `${project}` in `text` by the project's path, which need not be UTF-8.
 fn filled(text: &OsStr, project: &Path) -> OsString {
     const MARK: &[u8] = b"${project}";
     let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
@@ -67,14 +70,14 @@ fn filled(text: &OsStr, project: &Path) -> OsString {
     OsString::from_vec(bytes)
 }
 
-/// Whether `writes` names the project's `.git`; otherwise the server may not change it, because files that redirect git
-/// are moved aside only when the server ends, possibly after days.
+/// Whether `writes` names the project's `.git`. Otherwise the server may not change it, because
+/// files that redirect git are moved aside only when the server ends, possibly days later.
 fn names_git(config: &Server, project: &Path) -> bool {
     let git = project.join(".git").canonicalize();
     git.is_ok_and(|git| config.writes.iter().any(|path| path.canonicalize().is_ok_and(|path| path == git)))
 }
 
-/// How to grant a server more, if `text` looks like a refusal by the sandbox; else empty.
+/// If `text` looks like a refusal by the sandbox, says how to grant the server more; else empty.
 pub fn hint(config: &Server, text: &str) -> String {
     if config.url.is_some() || !config.confined || !sandbox::tells_of_refusal(text) {
         return String::new();
@@ -91,7 +94,8 @@ pub fn hint(config: &Server, text: &str) -> String {
     )
 }
 
-/// A hint for a server that was not ready in time: a launcher that first downloads it has no network in the sandbox.
+/// A hint for a server that was not ready in time: a launcher that downloads the server first has
+/// no network in the sandbox.
 pub fn hint_when_late(config: &Server) -> &'static str {
     if config.url.is_none() && config.confined && !config.network {
         "; confined it fetches nothing: install the server first, or grant `network = true` and `writes` of its cache"

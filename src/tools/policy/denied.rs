@@ -1,4 +1,5 @@
-//! Decides whether a command line may run what a rule denies or asks about; what cannot be shown not to, may.
+//! Decides whether a command line may run a command that a rule denies or asks about. In doubt, it
+//! may.
 
 use std::cell::Cell;
 
@@ -11,33 +12,35 @@ use crate::tools::shell::scripts::{AwkProgram, awk_only_prints, awk_program, cod
 use crate::tools::shell::word::Word;
 use crate::tools::shell::{Command, DEPTH_MAX, Line, git, harmless_device, parse};
 
-/// Maximum number of words of a command that are looked through; a longer command may be any.
+/// Maximum number of words of a command that are searched; a longer command counts as possibly
+/// denied.
 const WORDS_MAX: usize = 400;
-/// Maximum number of places in a text where a command is looked for.
+/// Maximum number of places in a text at which a command is searched for.
 const NAMES_MAX: usize = 16;
-/// Maximum number of `=` in a word behind which a command is looked for.
+/// Maximum number of `=` in a word after which a command is searched for.
 const VALUES_MAX: usize = 8;
-/// Values of variables by which no program runs that matters: pagers, editors, compilers.
+/// Values of variables that select harmless programs: pagers, editors, compilers.
 const PLAIN_VALUES: &str = "cat less more true false 0 1 vi vim nano gcc clang cc c++ g++ clang++ dumb never always";
-/// Programs that put another program under a name of their own.
+/// Programs that can store another program under a different name.
 const COPIERS: &str = "cp ln mv install dd tee rsync curl wget base64 xxd unzip tar split";
-/// Programs that run what is sent to them.
+/// Programs that run the text on their standard input.
 const FED: &str =
     "at batch crontab parallel ssh psql sqlite3 mysql ed ex vim vi nvim emacs gdb lldb m4 dc xargs su sudo
     doas make gmake entr screen tmux script env nsenter chroot";
 
-/// Whether a command of the line may be `form`.
+/// Whether any command of the line may be `form`.
 pub fn may_run(form: &Form, line: &Line) -> bool {
     Search { form, made: Cell::new(false) }.line(line, 0)
 }
 
 struct Search<'f> {
     form: &'f Form,
-    /// The line, or one inside it, writes or copies a file, which may be the program that it runs next.
+    /// Whether the line, or one inside it, writes or copies a file, which may be a program that it
+    /// runs next.
     made: Cell<bool>,
 }
 
-/// Facts about the line around a command.
+/// Facts about a command's position in the line.
 #[derive(Clone, Copy)]
 struct Around {
     fed: bool,
@@ -69,7 +72,7 @@ impl Search<'_> {
         (is_deciding(name) && !plain) || self.text(value, depth)
     }
 
-    /// `env NAME=value` is an assignment too.
+    /// `env NAME=value` is also an assignment.
     fn assigns(&self, words: &[Word], depth: usize) -> bool {
         words.iter().any(|word| word.value().is_some_and(|value| self.assigned(word.name(), &value, depth)))
     }
@@ -80,7 +83,8 @@ impl Search<'_> {
             return true;
         }
         let Some(name) = listed_name(first) else {
-            // Of a program in a known folder the name decides; any other may be a program that runs others.
+            // A program in a known folder is judged by its name; any other may be a program that
+            // runs others.
             return !first.start().contains('/') || first.program().begins_open();
         };
         let path = first.known().is_some_and(|text| text.contains('/'));
@@ -100,7 +104,7 @@ impl Search<'_> {
         let found = exact.as_ref().is_some_and(|inner| {
             !self.looks_up(&name, words) && self.command(inner, Around { depth: around.depth + 1, ..around })
         });
-        // Where a wrapper's command begins is not known: a word that is not known may be it.
+        // If it is unclear where a wrapper's command begins, an unknown word may be the command.
         let open = is_wrapper(&name) && exact.is_none();
         found || (!self.looks_up(&name, words) && self.anywhere(&words[1..], open, around))
     }
@@ -110,7 +114,8 @@ impl Search<'_> {
         name == "command" && words.get(1).and_then(Word::known).is_some_and(|word| word == "-v" || word == "-V")
     }
 
-    /// Whether one of the words may begin the command, or hold it. `open`: also a word that is not known.
+    /// Whether one of the words may begin or contain the command. With `open`, an unknown word may
+    /// too.
     fn anywhere(&self, words: &[Word], open: bool, around: Around) -> bool {
         (0..words.len()).any(|at| {
             let (word, rest) = (&words[at], &words[at..]);
@@ -126,7 +131,7 @@ impl Search<'_> {
         })
     }
 
-    /// Whether a word that a program may run as a line does.
+    /// Whether a word contains the command, if a program may run the word as a command line.
     fn embedded(&self, word: &Word, depth: usize) -> bool {
         match word.known() {
             Some(text) if text.contains([' ', ';', '|', '&', '\n', '$', '`', '(']) => {
@@ -137,7 +142,7 @@ impl Search<'_> {
         }
     }
 
-    /// Whether a text holds the command. It is looked at only if the program's name is in it.
+    /// Whether a text contains the command. It is parsed only if the program's name occurs in it.
     fn text(&self, word: &Word, depth: usize) -> bool {
         let held = |text: &str| {
             let unquoted: String = text.chars().filter(|c| !"'\"\\".contains(*c)).collect();
@@ -147,13 +152,14 @@ impl Search<'_> {
                     || names.take(NAMES_MAX).any(|(at, _)| self.line(&parse(&unquoted[at..]), depth + 1)))
         };
         let values = std::iter::successors(Some(word.clone()), Word::value);
-        // `-Ocommand`
+        // For example `-Ocommand`.
         let short = word.known().filter(|text| text.starts_with('-') && !text.starts_with("--"));
         let joined = short.and_then(|text| text.get(2..)).map(Word::of);
         depth > DEPTH_MAX || values.take(VALUES_MAX).chain(joined).any(|one| held(&one.shown()))
     }
 
-    /// Whether a program runs the command in its own way: a shell its line, an interpreter its code.
+    /// Whether a program runs the command in its own way: a shell by its line, an interpreter by
+    /// its code.
     fn runs(&self, name: &str, words: &[Word], around: Around) -> bool {
         let rest = &words[1..];
         let depth = around.depth;
@@ -162,14 +168,15 @@ impl Search<'_> {
         }
         if around.fed && is_listed(FED, name) {
             let inner = if is_wrapper(name) { wrapped(name, words) } else { None };
-            // A wrapper hands on what is sent to it; without a command of its own it may take commands from there.
+            // A wrapper passes its input on; without a command of its own it may take commands from
+            // there.
             if inner.is_none_or(|inner| inner.is_empty() && name != "env") && name != "xargs" {
                 return !["make", "gmake"].contains(&name) || rest.iter().any(|word| word.start().starts_with("-f"));
             }
         }
         match name {
             "env" | "export" | "declare" | "typeset" if self.assigns(rest, depth) => true,
-            // They put a program under another name.
+            // These give a program another name.
             "hash" | "enable" => rest.iter().any(Word::may_be_option),
             "eval" => {
                 let joined: Option<Vec<&str>> = rest.iter().map(Word::known).collect();
@@ -245,7 +252,8 @@ impl Search<'_> {
         word.known().is_none_or(|text| self.line(&parse(text), depth + 1))
     }
 
-    /// Whether a script that the line names is a stream instead of a file of the project, or the line itself makes it.
+    /// Whether a script named in the line is a stream rather than a file of the project, or is
+    /// created by the line itself.
     fn is_unclear_script(&self, word: &Word) -> bool {
         self.made.get() || word.known().is_none_or(is_stream)
     }
@@ -310,7 +318,7 @@ impl Search<'_> {
 
 fn awk_runs(rest: &[Word]) -> bool {
     match awk_program(rest) {
-        // A program that only writes files runs nothing.
+        // A program that only writes files runs no command.
         AwkProgram::Text(program) => {
             !awk_only_prints(program)
                 && ["system", "|", "getline", "@", "close"].iter().any(|sign| program.contains(sign))
@@ -330,7 +338,8 @@ fn is_stream(path: &str) -> bool {
     path == "-" || path.starts_with("/dev/") || path.starts_with("/proc/")
 }
 
-/// The words of a text that may be names of programs, in lower case and without endings, with their places.
+/// The words of a text that may be program names, in lower case and without extensions, with their
+/// offsets.
 fn names_in(text: &str) -> impl Iterator<Item = (usize, String)> {
     let is_part = |c: char| c.is_alphanumeric() || "-_.".contains(c);
     let begins = move |at: usize| !text[..at].chars().next_back().is_some_and(is_part);
@@ -341,7 +350,7 @@ fn names_in(text: &str) -> impl Iterator<Item = (usize, String)> {
     })
 }
 
-/// Without the marks that editors and git put into commands.
+/// Strips the marks that editors and git put before commands.
 fn bare(text: &str) -> &str {
     text.trim_start_matches([':', '!', '\\', ' ', '+'])
 }

@@ -1,4 +1,5 @@
-//! A command as a rule writes it (`git push --force`), compared with the words of a command that may mean the same.
+//! A command as written in a rule (`git push --force`), compared with the words of a command that
+//! may mean the same.
 
 use globset::{GlobBuilder, GlobMatcher};
 
@@ -6,12 +7,12 @@ use crate::base::is_listed;
 use crate::tools::shell::git;
 use crate::tools::shell::word::{Word, unversioned};
 
-/// `git push --force`: a program, words that follow it, and options anywhere behind it.
+/// `git push --force`: a program, words that follow it, and options anywhere after it.
 #[derive(Clone, Debug)]
 pub struct Form {
     program: Piece,
     verbs: Vec<Piece>,
-    /// Words behind an option, which may be its value: they may be anywhere.
+    /// Words after an option, which may be its value: they match anywhere.
     loose: Vec<Piece>,
     options: Vec<String>,
 }
@@ -25,7 +26,8 @@ struct Piece {
     glob: Option<GlobMatcher>,
 }
 
-/// Programs whose first word that is not an option says what they do. For all others words may come in any order.
+/// Programs whose first word that is not an option selects the action. For all others the words
+/// match in any order.
 const SUBCOMMANDS: &str = "git cargo npm pnpm yarn pip docker podman kubectl helm go apt apt-get brew systemctl gh hg svn
     terraform aws gcloud az gem poetry uv conda rustup dotnet bundle heroku vercel flyctl fly firebase netlify ng nx lerna
     turbo bun deno mix stack cabal composer pulumi vault consul nomad oc minikube kind nerdctl apk dnf yum pacman zypper
@@ -55,7 +57,7 @@ const GROUPS: &[(&str, &str)] = &[
     ("uv", "pip tool"),
     ("npm", "exec x"),
 ];
-/// Long options that have no letter.
+/// Long options without a one-letter form.
 const WITHOUT_LETTER: &str =
     "--amend --hard --soft --mixed --keep --tags --mirror --orphan --global --system --privileged
     --no-preserve-root --prune --force-with-lease --allow-empty";
@@ -88,7 +90,7 @@ fn same(given: &str, wanted: &str) -> bool {
 }
 
 impl Form {
-    /// `None` if the pattern is not made of words: it begins with a wildcard.
+    /// `None` if the pattern begins with a wildcard and so has no words to compare.
     pub fn new(pattern: &str) -> Option<Form> {
         let mut words: Vec<&str> = pattern.split_whitespace().collect();
         while words.len() > 1 && words.last() == Some(&"*") {
@@ -113,7 +115,7 @@ impl Form {
         Some(form)
     }
 
-    /// The program's name, if it has no wildcard.
+    /// The program's name, if it contains no wildcard.
     pub fn program(&self) -> &str {
         &self.program.start
     }
@@ -122,7 +124,7 @@ impl Form {
         self.program.may_be(&Word::of(name)) || self.program.may_be(&Word::of(unversioned(name)))
     }
 
-    /// Whether a command may be this one. An unknown program may be any.
+    /// Whether a command may be this one. An unknown program counts as a match.
     pub fn may_be(&self, words: &[Word]) -> bool {
         let Some((first, rest)) = words.split_first() else { return false };
         let program = first.program();
@@ -157,11 +159,11 @@ impl Form {
         verbs && self.loose.iter().all(anywhere) && self.options.iter().all(|option| option_may_be(name, option, rest))
     }
 
-    /// Whether `verbs` may be in this order, with nothing but options and their values between them.
+    /// Whether `verbs` may occur in this order, with only options and their values between them.
     fn verbs_may_follow(&self, verbs: &[Piece], rest: &[Word], name: &str) -> bool {
         let Some((verb, more)) = verbs.split_first() else { return true };
         let groups = GROUPS.iter().find(|(names, _)| is_listed(names, name)).map_or("", |(_, groups)| groups);
-        // Whether the word may be the value of the option before it.
+        // `value` says whether the next word may be the value of the option before it.
         let (mut value, mut at) = (false, 0);
         while let Some(word) = rest.get(at) {
             at += 1;
@@ -198,12 +200,13 @@ fn is_verb(verb: &Piece, word: &Word, name: &str) -> bool {
     let alias = ALIASES
         .iter()
         .any(|(names, full, others)| is_listed(names, name) && *full == verb.text && is_listed(others, text));
-    // These take the beginning of a subcommand for all of it.
+    // These programs accept an abbreviated subcommand.
     let abbreviated = ["npm", "hg"].contains(&name) && !text.is_empty() && verb.text.starts_with(text);
     alias || abbreviated
 }
 
-/// Whether the option of a rule may be among the words: also by its other form, shortened, among other letters.
+/// Whether the option of a rule may be among the words, including in its other form, abbreviated,
+/// or combined with other letters.
 fn option_may_be(program: &str, option: &str, words: &[Word]) -> bool {
     let end = words.iter().position(|word| word.known() == Some("--")).unwrap_or(words.len());
     let given = &words[..end];
@@ -216,7 +219,7 @@ fn option_may_be(program: &str, option: &str, words: &[Word]) -> bool {
         }
     }
     if program == "git" {
-        // A plus before a branch forces a push, a colon deletes.
+        // A plus before a branch forces a push, a colon deletes the branch.
         let marked = |mark: char| words.iter().any(|word| word.start().starts_with(mark));
         let forces = is_listed("-f --force", name) && marked('+');
         let deletes = is_listed("-d --delete -D", name) && marked(':');
@@ -242,7 +245,7 @@ fn may_be_long(option: &str, word: &Word) -> bool {
         return true;
     }
     if name.starts_with("--") {
-        // A long option may be shortened.
+        // A long option may be abbreviated.
         return name.len() > 2 && (option.starts_with(name) || name.contains('\0') && option.starts_with(word.start()));
     }
     let letter = option.trim_start_matches("--no-").trim_start_matches("--").chars().next();

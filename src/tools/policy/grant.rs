@@ -1,4 +1,5 @@
-//! Grants by the answer "always": one tool in one folder, or one kind of command. They end with the session.
+//! Grants given by the answer "always": for one tool in one folder, or for one kind of command.
+//! They end with the session.
 
 use std::fmt;
 use std::path::Path;
@@ -25,7 +26,7 @@ impl fmt::Display for Grant {
     }
 }
 
-/// The grants a call needs; `None` when no grant can cover it.
+/// The grants that a call needs; `None` if no grant can cover it.
 pub fn of(call: &ToolCall, project: Option<&Path>) -> Option<Vec<Grant>> {
     if call.tool == "run_command" {
         let line = call.arguments.get("command")?.as_str()?;
@@ -39,7 +40,7 @@ pub fn of(call: &ToolCall, project: Option<&Path>) -> Option<Vec<Grant>> {
     if files.is_empty() {
         return Some(vec![Grant::Tool(call.tool.clone())]);
     }
-    // A file outside the project, or reached there by a link, is asked about each time.
+    // A file outside the project, or a link to one, is asked about each time.
     let folder = |real: &str| {
         let inside = !real.starts_with('/') && !real.starts_with("..");
         let parent = Path::new(real).parent().map(|parent| parent.to_string_lossy().into_owned());

@@ -1,4 +1,5 @@
-//! Decides whether a call may run, needs the user's consent or is refused; only this module creates consent.
+//! Decides whether a call may run, needs the user's consent or is refused. Only this module creates
+//! consent.
 
 mod denied;
 mod form;
@@ -25,18 +26,18 @@ use crate::tools::spec::ToolSpec;
 use grant::Grant;
 pub use rules::{RuleError, Rules};
 
-/// Consent given beforehand: a mode, the user's rules, and the grants of this session. Clones share the grants. The
-/// content of files and the results of tools cannot influence it.
+/// Consent given in advance: a mode, the user's rules, and the grants of this session. Clones share
+/// the grants. Neither file contents nor tool results can influence it.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     mode: ApproveMode,
     rules: Arc<Rules>,
     grants: Arc<Mutex<Vec<Grant>>>,
-    /// The files that the rules keep from being read.
+    /// The files that the rules forbid to read.
     hidden: Hidden,
-    /// Used to resolve links; without it paths are taken as written.
+    /// The project's folder, used to resolve links; without it paths are taken as written.
     project: Option<PathBuf>,
-    /// Why commands are not sandboxed, if they are not: then each needs consent.
+    /// The reason why commands are not sandboxed, if they are not; then each command needs consent.
     unconfined: Option<&'static str>,
 }
 
@@ -54,7 +55,8 @@ pub enum Verdict {
     },
 }
 
-/// Something the user has consented to. Only this module makes one, and running it consumes it.
+/// A value to which the user has consented. Only this module creates it, and running it consumes
+/// it.
 #[derive(Debug)]
 pub struct Approved<T> {
     what: T,
@@ -94,7 +96,7 @@ impl Policy {
         Policy { mode, rules, hidden, project, ..Policy::default() }
     }
 
-    /// The same policy, with the reason why commands are not sandboxed, if there is one.
+    /// The same policy with the reason why commands are not sandboxed, if there is one.
     pub fn unconfined(self, why: Option<&'static str>) -> Policy {
         Policy { unconfined: why, ..self }
     }
@@ -103,7 +105,7 @@ impl Policy {
         Policy { mode, ..Policy::default() }
     }
 
-    /// The same rules and grants with another mode of asking.
+    /// The same rules and grants with another mode.
     pub fn under(self, mode: ApproveMode) -> Policy {
         Policy { mode, ..self }
     }
@@ -112,7 +114,7 @@ impl Policy {
         self.mode
     }
 
-    /// Whether the call may run, must be asked about, or is refused.
+    /// Whether the call may run, needs consent, or is refused.
     pub fn assess(&self, call: &ToolCall, spec: &ToolSpec) -> Verdict {
         let risk = risk_of(call, spec);
         if let Risk::Forbidden(reason) = risk {
@@ -121,7 +123,7 @@ impl Policy {
         if let Some(reason) = self.gives_away(call) {
             return Verdict::Deny { reason };
         }
-        // Under `approve = always` only rules that deny count.
+        // Under `approve = always` only the rules that deny apply.
         let counts = |consent: Consent| self.mode != ApproveMode::Always || consent == Consent::Deny;
         let ruling = self.rules.decide(call, self.project.as_deref()).filter(|(consent, _)| counts(*consent));
         if let Some(why) = self.unconfined
@@ -141,19 +143,20 @@ impl Policy {
         }
     }
 
-    /// Why git would show in this command what a rule denies reading.
+    /// The reason why git could show, in this command, a file that a rule forbids to read.
     fn gives_away(&self, call: &ToolCall) -> Option<String> {
         let line = call.arguments.get("command")?.as_str().filter(|_| is_command(call) && !self.hidden.is_nothing())?;
         let shows = tracked::may_show(&shell::parse(line)) && tracked::is_any(self.project.as_deref()?, &self.hidden);
         shows.then(|| "git may show files in it that a rule denies reading".to_owned())
     }
 
-    /// Approves a call by consent that was given beforehand.
+    /// Approves a call by consent that was given in advance.
     pub fn approved(&self, call: ToolCall, spec: &ToolSpec) -> Result<Approved<ToolCall>, Refusal> {
         self.consent_to(call, spec, false)
     }
 
-    /// Approves a call by the user's decision. Changed arguments are checked again, and what is denied stays denied.
+    /// Approves a call by the user's decision. Changed arguments are checked again, and denied
+    /// calls stay denied.
     pub fn approve(&self, call: ToolCall, spec: &ToolSpec, decision: Decision) -> Result<Approved<ToolCall>, Refusal> {
         let call = match decision {
             Decision::Reject => return Err(Refusal::Rejected { tool: call.tool }),
@@ -172,8 +175,9 @@ impl Policy {
         self.consent_to(call, spec, true)
     }
 
-    /// Approves a command on a copy of the project after the user has consented to it in the project itself. `None` if
-    /// commands are not sandboxed, or if the mode or a rule asks about each.
+    /// Approves running a command on a copy of the project after the user has consented to it in
+    /// the project itself. `None` if commands are not sandboxed, or if the mode or a rule asks
+    /// about each command.
     pub fn again_on_a_copy(&self, call: ToolCall, spec: &ToolSpec) -> Option<Approved<ToolCall>> {
         let ruling = self.rules.decide(&call, self.project.as_deref());
         let is_asked = matches!(ruling, Some((Consent::Ask | Consent::Deny, _)));
@@ -183,7 +187,8 @@ impl Policy {
         self.approve(call, spec, Decision::Approve).ok()
     }
 
-    /// `asked`: the user has approved this very call.
+    /// Consents to the call if the policy allows it. `asked` says that the user has approved this
+    /// very call.
     fn consent_to(&self, call: ToolCall, spec: &ToolSpec, asked: bool) -> Result<Approved<ToolCall>, Refusal> {
         let tool = call.tool.clone();
         match self.assess(&call, spec) {
@@ -199,12 +204,13 @@ impl Policy {
         }
     }
 
-    /// The calls that the answer "always" would cover, in words; `None` if each such call is asked about.
+    /// Describes the calls that the answer "always" would cover; `None` if each such call is asked
+    /// about.
     pub fn always(&self, call: &ToolCall, spec: &ToolSpec) -> Option<String> {
         Some(self.grants_of(call, spec)?.first()?.to_string())
     }
 
-    /// The grants that the call needs; `None` if it is asked about each time.
+    /// The grants that the call needs; `None` if such a call is asked about each time.
     fn grants_of(&self, call: &ToolCall, spec: &ToolSpec) -> Option<Vec<Grant>> {
         let asked_each_time = self.mode == ApproveMode::Always
             || (self.unconfined.is_some() && is_command(call))
@@ -229,12 +235,12 @@ impl Policy {
     }
 }
 
-/// Whether a name matches a pattern with `*` and `?`; an invalid pattern matches nothing.
+/// Whether a name matches a pattern with `*` and `?`; an invalid pattern matches no name.
 pub fn glob(pattern: &str, name: &str) -> bool {
     pattern::Pattern::text(pattern).is_ok_and(|pattern| pattern.matches(name))
 }
 
-/// The verdict of the mode alone, without rules and grants.
+/// The verdict of the mode alone, ignoring rules and grants.
 fn by_mode(call: &ToolCall, spec: &ToolSpec, mode: ApproveMode, risk: Risk) -> Verdict {
     let tool = &call.tool;
     let ask = |reason: String| Verdict::Ask { reason };
@@ -246,7 +252,7 @@ fn by_mode(call: &ToolCall, spec: &ToolSpec, mode: ApproveMode, risk: Risk) -> V
             ask("run_command can change anything in the project".to_owned())
         }
         (ApproveMode::OnMutation, _) if spec.mutates => ask(format!("{tool} changes something")),
-        // A server's own claim that a tool only reads is not trusted.
+        // A server's claim that a tool only reads is not trusted.
         (ApproveMode::OnMutation, _) if is_outside(spec) => {
             ask(format!("{tool} says that it only reads, but it runs in the server `{}`", spec.server))
         }
@@ -258,8 +264,8 @@ fn is_outside(spec: &ToolSpec) -> bool {
     Builtin::by_name(&spec.name).is_none()
 }
 
-/// Words in a tool's name that mean that something is lost or leaves the machine. Such a tool counts as destructive,
-/// even if it claims to be read-only.
+/// Words in a tool's name that mean that something is lost or leaves the machine. Such a tool
+/// counts as destructive even if it claims to be read-only.
 const DESTRUCTIVE_WORDS: &str = "delete remove erase drop purge wipe clear destroy trash overwrite truncate reset kill
     send publish upload pay transfer uninstall revoke";
 

@@ -1,4 +1,4 @@
-//! Patterns of rules: wildcards for names, texts and paths, words for command lines.
+//! Patterns of rules: wildcards for names, texts and paths, and words for command lines.
 
 use globset::{GlobBuilder, GlobMatcher};
 
@@ -7,12 +7,12 @@ use crate::tools::policy::form::Form;
 use crate::tools::shell::Line;
 use crate::tools::shell::word::Word;
 
-/// How a pattern applies to something with several parts, such as a command line.
+/// How a pattern applies to a value with several parts, such as a command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sense {
-    /// For rules that allow: every part must match, and the whole must be understood.
+    /// For rules that allow: every part must match, and the whole line must have been parsed.
     All,
-    /// For rules that ask or deny: one part is enough.
+    /// For rules that ask or deny: one matching part is enough.
     Any,
 }
 
@@ -22,7 +22,7 @@ pub struct Pattern {
     text: String,
     glob: GlobMatcher,
     wild: bool,
-    /// Not only as a last word, which stands for any further words.
+    /// Whether it has a wildcard other than a final ` *`, which stands for any further words.
     inner_wild: bool,
     /// For `folder/` and `folder/**`: the folder itself.
     folder: Option<GlobMatcher>,
@@ -31,12 +31,13 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// For names and texts: `*` stands for anything.
+    /// For names and texts: `*` matches any text.
     pub fn text(text: &str) -> Result<Pattern, String> {
         Pattern::new(text, false)
     }
 
-    /// For paths: `*` stays within a folder, `**` does not; a final `/` stands for everything below the folder.
+    /// For paths: `*` matches within a folder, `**` across folders; a final `/` matches everything
+    /// below the folder.
     pub fn path(text: &str) -> Result<Pattern, String> {
         let whole = text.strip_prefix("./").unwrap_or(text);
         let folder = whole.strip_suffix("/**").or(whole.strip_suffix('/')).filter(|folder| !folder.is_empty());
@@ -57,7 +58,8 @@ impl Pattern {
         self.glob.is_match(text)
     }
 
-    /// For rules that ask or deny: whether the path matches, or a folder that it lies in. A final `*` stays in its folder.
+    /// For rules that ask or deny: whether the path or a folder above it matches. A final `*`
+    /// matches only direct entries of its folder.
     pub fn covers(&self, path: &str) -> bool {
         let stays = self.text.rsplit('/').next() == Some("*");
         let itself = |path: &str| self.folder.as_ref().is_some_and(|folder| folder.is_match(path));
@@ -65,7 +67,7 @@ impl Pattern {
         self.matches(path) || itself(path) || above.any(|folder| itself(folder) || (!stays && self.matches(folder)))
     }
 
-    /// Whether a path that begins like this, with more that is not known, may be covered.
+    /// Whether a path that begins with `start` and continues with unknown text may be covered.
     pub fn may_cover_below(&self, start: &str) -> bool {
         let literal = self.text.split(['*', '?', '[', '{']).next().unwrap_or_default().trim_end_matches('/');
         let start = start.trim_start_matches("./");
@@ -76,8 +78,8 @@ impl Pattern {
         self.text.starts_with('/')
     }
 
-    /// Matches a shell command line, which was read as `line`. A pattern without wildcards has to equal the first words of
-    /// a command.
+    /// Matches the shell command line `text`, parsed as `line`. A pattern without wildcards must
+    /// equal the first words of a command.
     pub fn matches_command(&self, text: &str, line: &Line, sense: Sense) -> bool {
         match sense {
             Sense::All => {
@@ -100,7 +102,8 @@ impl Pattern {
         words.len() >= wanted.len() && words.iter().zip(&wanted).all(|(word, wanted)| word.known() == Some(wanted))
     }
 
-    /// Whether a pattern with wildcards matches a command from any word on, or may, because a word is not known.
+    /// Whether a pattern with wildcards matches, or may match because of unknown words, a command
+    /// from any word on.
     fn stands_in(&self, text: &str, line: &Line) -> bool {
         let start = self.text.split(['*', '?', '[', '{']).next().unwrap_or_default();
         let may = |words: &[Word], begins: bool| {

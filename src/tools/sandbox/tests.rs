@@ -1,4 +1,4 @@
-//! Tests of the sandbox: commands that try to escape, and ordinary ones that have to work as usual.
+//! Tests of the sandbox: commands that try to escape, and ordinary ones that must work as usual.
 
 mod project;
 
@@ -46,14 +46,14 @@ impl Bench {
         self
     }
 
-    /// `OUT` in the line stands for the folder outside.
+    /// Runs a line in which `OUT` stands for the folder outside.
     async fn run(&self, line: &str) -> Outcome {
         let line = line.replace("OUT", &self.outside.path().display().to_string());
         let arguments = serde_json::json!({ "command": line, "timeout_s": 20 }).as_object().unwrap().clone();
         command::run(Arguments(&arguments), false, &self.project.context).await.unwrap_or_else(Outcome::error)
     }
 
-    /// The command fails, shows no secret and changes nothing outside.
+    /// Asserts that the command fails, shows no secret and changes nothing outside.
     async fn refused(&self, line: &str) {
         let before = tree(self.outside.path());
         let outcome = self.run(line).await;
@@ -127,7 +127,7 @@ async fn nothing_outside_the_project_is_written_or_read() {
     let text = bench.run("cat OUT/.ssh/id").await.text;
     assert!(text.starts_with("something was refused, perhaps because commands are confined: $ cat"), "{text}");
     assert!(text.contains("command_reads") && !bench.run("false").await.text.contains("confined"));
-    // The exit status is that of the last command of a pipe.
+    // A pipe has the exit status of its last command.
     let piped = bench.run("cat OUT/.ssh/id 2>&1 | cat").await;
     assert!(piped.is_ok() && piped.text.contains("command_reads"), "{}", piped.text);
 }
@@ -184,7 +184,7 @@ async fn processes_that_leave_the_group_end_with_it() {
     let Some(bench) = bench() else { return };
     let line = "setsid sleep 300.25 & setsid sh -c 'sleep 300.25 & setsid sleep 300.25' & sleep 0.2; echo started";
     bench.works(line, "started").await;
-    // Its first thread has ended, which makes the process look as if it had.
+    // Its first thread has ended, so the process looks as if it had ended.
     let headless = "setsid python3 -c 'import ctypes, os, threading, time
 if os.fork() == 0:
     threading.Thread(target=lambda: (time.sleep(1), open(\"late\", \"w\"))).start()
@@ -192,7 +192,7 @@ if os.fork() == 0:
     bench.works(headless, "started").await;
     tokio::time::sleep(Duration::from_millis(1_200)).await;
     assert!(!bench.project.dir.path().join("late").exists());
-    // 15 is the limit by which they are found.
+    // The processes are found by their resource limit 15.
     bench.refused("python3 -c 'import resource; resource.setrlimit(15, (0, 0))'").await;
     bench
         .refused("python3 -c 'import os, resource; resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (9, 9))'")
@@ -211,7 +211,7 @@ if os.fork() == 0:
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn commands_side_by_side_do_not_end_each_other() {
-    // The system gives the inode number of a namespace that is gone to the next one.
+    // The system reuses the inode number of a removed namespace for the next one.
     let many: Vec<_> = (0..4)
         .map(|_| {
             tokio::spawn(async {
@@ -257,10 +257,10 @@ async fn ordinary_commands_work_as_usual() {
     }
 }
 
-/// Set in a process that can make no namespaces.
+/// This variable is set in a process that cannot create namespaces.
 const APART: &str = "MONOBLOC_TEST_APART";
 
-/// A filter under which no namespace can be made, as on a system that forbids them to ordinary programs.
+/// A filter that forbids creating namespaces, as systems do that deny them to ordinary programs.
 #[cfg(target_os = "linux")]
 fn no_namespaces() -> seccompiler::BpfProgram {
     use seccompiler::{SeccompAction, SeccompFilter};
@@ -270,7 +270,8 @@ fn no_namespaces() -> seccompiler::BpfProgram {
     SeccompFilter::new(rules, SeccompAction::Allow, refused, machine).unwrap().try_into().unwrap()
 }
 
-/// The tests of the sandbox again, in processes that can make no namespaces: as root, who has more rights, and as another user.
+/// Repeats the tests of the sandbox in processes that cannot create namespaces: as root, who has
+/// more rights, and as another user.
 #[cfg(target_os = "linux")]
 #[test]
 fn all_of_this_holds_without_namespaces() {
@@ -287,9 +288,10 @@ fn all_of_this_holds_without_namespaces() {
         let filter = no_namespaces();
         let forbid =
             move || seccompiler::apply_filter(&filter).map_err(|_| std::io::ErrorKind::PermissionDenied.into());
-        // SAFETY: between fork and exec only two system calls are made; the filter is compiled before.
+        // SAFETY: between fork and exec only two system calls are made; the filter is compiled
+        // earlier.
         unsafe { again.pre_exec(forbid) };
-        // Another user does not reach the tool chains of root.
+        // Another user has no access to the tool chains of root.
         let skipped = ["--skip", "rights_that_a_command", "--skip", "installed_tool_chains"];
         let skipped = &skipped[..if is_other { 4 } else { 2 }];
         let done = again.arg("tools::sandbox::tests::").args(skipped).env(APART, "1").env("HOME", dir.path()).output();
@@ -300,16 +302,18 @@ fn all_of_this_holds_without_namespaces() {
     }
 }
 
-/// This program once more, with its files in `dir`, and whether this process is root's. `is_other`: as another user, if so.
+/// A command that runs this program again with its files in `dir`, and whether this process belongs
+/// to root. If so and `is_other`, the command runs as another user.
 fn again(dir: &Path, is_other: bool) -> (Command, bool) {
-    // SAFETY: the call takes nothing and cannot fail.
+    // SAFETY: the call takes no arguments and cannot fail.
     let is_root = unsafe { libc::geteuid() } == 0;
     let program = std::env::current_exe().unwrap();
     if !is_root || !is_other {
         return (Command::new(program), is_root);
     }
-    // A copy that every user can read. `cp` writes it, because children that other tests start in the meantime would hold
-    // open what this process writes, and a file that is being written cannot be run ("text file busy").
+    // A copy that every user can read. `cp` writes it, because child processes of parallel tests
+    // would hold a file open that this process writes, and a file that is being written cannot be
+    // run ("text file busy").
     let copy = dir.join("program");
     assert!(Command::new("cp").args([&program, &copy]).status().unwrap().success());
     std::os::unix::fs::chown(dir, Some(65_534), Some(65_534)).unwrap();

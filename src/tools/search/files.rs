@@ -1,4 +1,5 @@
-//! The `index_…` tools about files: which file defines something, what a file defines, where names occur.
+//! The `index_…` tools about files: which file defines a name, what a file defines, where names
+//! occur.
 
 use super::{PROPOSED, index, left_out, near_symbols, said, show, there_is};
 use crate::base::near;
@@ -9,15 +10,15 @@ use crate::tools::arguments::Arguments;
 use crate::tools::outcome::{Finding, Outcome, cut_line};
 use show::Item;
 
-/// A file of at most this many lines is shown whole.
+/// Maximum number of lines of a file that is shown whole.
 const WHOLE_LINES_MAX: usize = 60;
 const CHUNKS_MAX: usize = 60;
 const LINES_PER_CHUNK: usize = 8;
 const SIGNATURE_CHARS: usize = 200;
-/// Definitions nest a few levels.
+/// Maximum nesting depth of definitions.
 const DEPTH_MAX: usize = 16;
 
-/// `index_find_files`: files that define a name, or whose path holds it.
+/// `index_find_files`: files that define a name or whose path contains it.
 pub(in crate::tools) fn find(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     let wanted = arguments.text("symbol")?.trim();
     if wanted.is_empty() {
@@ -39,7 +40,8 @@ pub(in crate::tools) fn find(arguments: Arguments<'_>, context: &Context) -> Res
     Ok(show::outcome(&format!("{} places for `{wanted}`", items.len()), &items, &left_out(index)?))
 }
 
-/// `index_read_file`: the outline of a file, all of a short one, or one of its definitions.
+/// `index_read_file`: the outline of a file, the whole text of a short one, or one of its
+/// definitions.
 pub(in crate::tools) fn read(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     let path = arguments.text("path")?.trim().trim_start_matches("./");
     let index = index(context)?;
@@ -64,7 +66,7 @@ pub(in crate::tools) fn read(arguments: Arguments<'_>, context: &Context) -> Res
     Ok(show::outcome(&title, &items, &["read_file shows lines; `symbol` shows one definition".to_owned()]))
 }
 
-/// `outline`: every definition of a file with its signature, or one of them.
+/// `outline`: all definitions of a file, or one of them, with signatures.
 pub(in crate::tools) fn outline(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     let path = arguments.text("path")?.trim().trim_start_matches("./");
     let index = index(context)?;
@@ -90,7 +92,7 @@ pub(in crate::tools) fn outline(arguments: Arguments<'_>, context: &Context) -> 
     Ok(Outcome::ok(text).with_findings(findings.collect()))
 }
 
-/// How many definitions of the file are around one.
+/// The number of definitions of the file that enclose this one.
 fn depth(symbol: &SymbolRow, all: &[SymbolRow]) -> usize {
     let container = |symbol: &SymbolRow| all.iter().find(|one| Some(one.id) == symbol.container);
     let around = std::iter::successors(container(symbol), |outer| container(outer));
@@ -107,7 +109,7 @@ fn one_definition(index: &Index, path: &str, name: &str, definitions: Vec<Symbol
     Ok(show::outcome(&format!("{name} in {path}"), &items, &[]))
 }
 
-/// `index_search_text`: code in which names occur, with the definition around each.
+/// `index_search_text`: code in which names occur, with the enclosing definitions.
 pub(in crate::tools) fn text(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     let wanted = arguments.text("names")?;
     let words: Vec<String> = names_in(wanted);
@@ -134,7 +136,7 @@ pub(in crate::tools) fn text(arguments: Arguments<'_>, context: &Context) -> Res
         let about = format!("{}, {} lines", hit.kind.as_deref().unwrap_or("text"), lines.len());
         items.push((held, Item { path: hit.path, line: hit.start + first, name, about, head, ..Item::default() }));
     }
-    // Chunks with more of the words come first; otherwise the order of the search stays.
+    // Chunks with more of the words come first; otherwise the order of the search is kept.
     items.sort_by_key(|(held, _)| std::cmp::Reverse(*held));
     let items: Vec<Item> = items.into_iter().map(|(_, item)| item).collect();
     if items.is_empty() {
@@ -184,13 +186,13 @@ pub(super) fn definition(index: &Index, symbol: SymbolRow) -> Result<Item, Strin
     Ok(Item { body, body_start, ..outlined(symbol) })
 }
 
-/// The number of the first line, and the lines of a file as they were indexed.
+/// The number of the first line, and the lines of a file in their indexed form.
 pub(super) fn lines_of(index: &Index, path: &str, start: usize, end: usize) -> Result<(usize, String), String> {
     let chunks = index.chunks_of_file(path).map_err(said)?;
     let mut body = String::new();
     let mut next = start;
     for chunk in chunks.iter().filter(|chunk| chunk.start <= end && chunk.end >= start) {
-        // Blank lines between chunks belong to none of them.
+        // Blank lines between chunks belong to no chunk.
         (next..chunk.start).for_each(|_| body.push('\n'));
         let from = start.saturating_sub(chunk.start);
         let wanted = chunk.content.lines().skip(from).take(end + 1 - chunk.start.max(start));
@@ -203,7 +205,7 @@ pub(super) fn lines_of(index: &Index, path: &str, start: usize, end: usize) -> R
     Ok((start, body))
 }
 
-/// The message that a file is not in the index, with files of the same or a similar name.
+/// The message for a file that is not in the index, with files of the same or a similar name.
 pub(super) fn unknown_path(index: &Index, path: &str) -> Result<String, String> {
     if index.paths().map_err(said)?.is_empty() {
         return Ok("the index holds no files; run `monobloc index`".to_owned());
@@ -212,7 +214,7 @@ pub(super) fn unknown_path(index: &Index, path: &str) -> Result<String, String> 
     Ok(format!("{path} is not in the index{near}; find_files finds paths"))
 }
 
-/// Indexed paths with the file name of `path` or the nearest to it, else those most similar to it.
+/// The indexed paths with the file name nearest to that of `path`, else the most similar paths.
 pub(in crate::tools) fn similar_paths(index: &Index, path: &str) -> Result<Vec<String>, String> {
     let paths = index.paths().map_err(said)?;
     let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
@@ -225,7 +227,8 @@ pub(in crate::tools) fn similar_paths(index: &Index, path: &str) -> Result<Vec<S
 
 /// The known names that are most similar to `wanted`.
 fn similar_to(wanted: &str, known: &[String]) -> Vec<String> {
-    /// Least similarity of a proposed name; high, because paths share folders and endings anyway.
+    /// Minimum similarity of a proposed name; it is high because paths share folders and extensions
+    /// anyway.
     const ALIKE_MIN: f32 = 0.75;
     /// Maximum number of names compared; more would take noticeable time.
     const COMPARED_MAX: usize = 20_000;

@@ -1,4 +1,5 @@
-//! The `index_…` tools about the graph of calls and imports: callers, callees, imports, dependents, impact.
+//! The `index_…` tools about the graph of calls and imports: callers, callees, imports, dependents,
+//! impact.
 
 use std::sync::Arc;
 
@@ -13,12 +14,13 @@ use crate::tools::outcome::Outcome;
 
 /// Lines shown before and after a call or import.
 const LINES_AROUND: usize = 2;
-/// How far the impact of a change is followed; further away nearly everything depends on everything.
+/// Maximum distance and number of definitions for the impact of a change; farther away nearly
+/// everything depends on everything.
 const IMPACT: Reach = Reach { steps_max: 3, count_max: 500 };
-/// Maximum number of definitions of one name listed.
+/// Maximum number of definitions with the same name that are listed.
 const NAMESAKES_MAX: usize = 5;
 
-/// `index_callers`: who calls a symbol.
+/// `index_callers`: the callers of a symbol.
 pub(in crate::tools) fn callers(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     let (symbol, index, graph, mut notes) = asked(arguments, context)?;
     let last = symbol.rsplit(['.', ':']).next().unwrap_or(symbol);
@@ -31,7 +33,7 @@ pub(in crate::tools) fn callers(arguments: Arguments<'_>, context: &Context) -> 
     Ok(show::outcome(&format!("{} callers of {symbol}", items.len()), &items, &notes))
 }
 
-/// `index_callees`: what a symbol calls.
+/// `index_callees`: the symbols that a symbol calls.
 pub(in crate::tools) fn callees(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     let (symbol, index, graph, notes) = asked(arguments, context)?;
     let found = graph.callees(symbol);
@@ -39,7 +41,7 @@ pub(in crate::tools) fn callees(arguments: Arguments<'_>, context: &Context) -> 
     Ok(show::outcome(&format!("{} calls of {symbol}", items.len()), &items, &notes))
 }
 
-/// `index_impact`: what a change of a symbol may break.
+/// `index_impact`: the code that a change of a symbol may break.
 pub(in crate::tools) fn impact(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     let (symbol, index, graph, mut notes) = asked(arguments, context)?;
     let found = graph.impact(symbol, IMPACT);
@@ -58,13 +60,14 @@ pub(in crate::tools) fn impact(arguments: Arguments<'_>, context: &Context) -> R
     Ok(show::outcome(&format!("{} places lead to {symbol}", items.len()), &items, &notes))
 }
 
-/// `index_imports`: what a file brings in.
+/// `index_imports`: the imports of a file.
 pub(in crate::tools) fn imports(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     let index = index(context)?;
     let path = known_path(arguments, index)?;
     let found = index.graph().map_err(said)?.imports(path);
     let items = each(&found, |near| at_definition(index, near, "imported", found.len()))?;
-    // Imports from outside the project have no node in the graph, but the chunks of the file name them.
+    // The graph has no nodes for imports from outside the project, but the chunks of the file name
+    // them.
     let chunks = index.chunks_of_file(path).map_err(said)?;
     let mut sources: Vec<String> = chunks.into_iter().flat_map(|chunk| chunk.imports).collect();
     sources.sort();
@@ -73,7 +76,7 @@ pub(in crate::tools) fn imports(arguments: Arguments<'_>, context: &Context) -> 
     Ok(show::outcome(&format!("{} imports of {path} from this project", items.len()), &items, &notes))
 }
 
-/// `index_dependents`: which files import a file.
+/// `index_dependents`: the files that import a file.
 pub(in crate::tools) fn dependents(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     let index = index(context)?;
     let path = known_path(arguments, index)?;
@@ -82,7 +85,7 @@ pub(in crate::tools) fn dependents(arguments: Arguments<'_>, context: &Context) 
     Ok(show::outcome(&format!("{} files that import {path}", items.len()), &items, &left_out(index)?))
 }
 
-/// `graph`: the relation that is asked for, of a function or a file.
+/// `graph`: the requested relation of a function or a file.
 pub(in crate::tools) fn related(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     type Relation = fn(Arguments<'_>, &Context) -> Result<Outcome, String>;
     let (name, relation) = (arguments.text("name")?.trim(), arguments.text("relation")?);
@@ -101,7 +104,7 @@ pub(in crate::tools) fn related(arguments: Arguments<'_>, context: &Context) -> 
     let graph = index(context)?.graph().map_err(said)?;
     let mut name = name.trim_start_matches("./").to_owned();
     if argument == "path" {
-        // The file that defines a name is meant by it.
+        // A name stands for the file that defines it.
         let mut paths: Vec<String> = graph.named(&name).into_iter().map(|node| node.path.clone()).collect();
         paths.sort();
         paths.dedup();
@@ -127,8 +130,9 @@ fn known_path<'a>(arguments: Arguments<'a>, index: &Index) -> Result<&'a str, St
     Ok(path)
 }
 
-/// The symbol that is asked about, the index, its graph, and a note if several definitions have that name. A name that
-/// nothing defines is an error, so that it is not mistaken for one without callers.
+/// The requested symbol, the index, its graph, and a note if several definitions have that name. A
+/// name without a definition is an error, so that it is not mistaken for a function without
+/// callers.
 type Asked<'a> = (&'a str, &'a Index, Arc<Graph>, Vec<String>);
 
 fn asked<'a>(arguments: Arguments<'a>, context: &'a Context) -> Result<Asked<'a>, String> {
@@ -169,7 +173,7 @@ fn at_reference(index: &Index, near: &Neighbour, count: usize) -> Result<Item, S
     Ok(item)
 }
 
-/// A neighbour, shown where it is defined; the call or import is in the file that was asked about.
+/// A neighbour, shown where it is defined; the call or import is in the requested file.
 fn at_definition(index: &Index, near: &Neighbour, how: &str, count: usize) -> Result<Item, String> {
     let mut item = item(near, near.node.start);
     item.about.push_str(&format!(", {how} in line {}", near.line));

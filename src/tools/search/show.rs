@@ -1,16 +1,18 @@
-//! Shows results in as much detail as their number allows: a few whole, some with signatures, many by name only.
+//! Shows results in as much detail as their number allows: a few in full, more with signatures,
+//! many only by name.
 
 use std::collections::BTreeMap;
 
 use crate::tools::outcome::{Finding, Outcome, cut_line};
 
-/// Up to this many results are shown whole.
+/// Maximum number of results that are shown in full.
 const FULL_MAX: usize = 3;
-/// Up to this many with their signature and documentation; more by name, grouped by file.
+/// Maximum number of results shown with signature and documentation; more are shown by name,
+/// grouped by file.
 const PREVIEW_MAX: usize = 15;
-/// Maximum number of results named; the rest is counted.
+/// Maximum number of results that are named; the others are only counted.
 const NAMED_MAX: usize = 200;
-/// Maximum number of lines of one result that are shown and become findings.
+/// Maximum number of lines per result that are shown and become findings.
 const LINES_MAX: usize = 60;
 const LINE_CHARS: usize = 200;
 
@@ -24,7 +26,7 @@ pub(super) struct Item {
     pub about: String,
     /// Lines that introduce it: a signature, the first line of its documentation.
     pub head: Vec<String>,
-    /// Its lines, from `body_start` on.
+    /// Its lines, beginning with line `body_start`.
     pub body: String,
     pub body_start: usize,
 }
@@ -46,7 +48,8 @@ impl Detail {
     }
 }
 
-/// An outcome that opens with `title` and shows `items` in as much detail as their number allows. Each is a finding.
+/// An outcome that begins with `title` and shows `items` in as much detail as their number allows.
+/// Each item is a finding.
 pub(super) fn outcome(title: &str, items: &[Item], notes: &[String]) -> Outcome {
     let mut text = format!("{title}\n");
     match Detail::of(items.len()) {
@@ -74,7 +77,7 @@ fn one(item: &Item, detail: Detail, text: &mut String) {
     }
 }
 
-/// `path: name:line, name:line`, one line per file.
+/// `path: name:line, name:line`, with one line per file.
 fn fold(items: &[Item], text: &mut String) {
     let mut files: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for item in items.iter().take(NAMED_MAX) {

@@ -1,4 +1,4 @@
-//! Lists the subcommands of git, and which of its options run other programs.
+//! Lists the subcommands of git, and the options with which it runs other programs.
 
 use super::programs::may_be_option;
 use super::word::Word;
@@ -10,12 +10,12 @@ const WITH_VALUE: &str =
 const ALONE: &str = "--no-pager -P --paginate -p --bare --no-replace-objects --literal-pathspecs --glob-pathspecs
     --noglob-pathspecs --icase-pathspecs --no-optional-locks --no-lazy-fetch --no-advice --html-path --man-path --info-path
     --exec-path -v --version -h --help";
-/// Beginnings of settings that name no programs.
+/// Prefixes of settings that do not name programs.
 const SETTINGS: &str =
     "user. color. advice. log. init. safe. gc. core.quotepath core.autocrlf core.safecrlf core.abbrev
     core.ignorecase commit.gpgsign tag.gpgsign diff.renames diff.context merge.conflictstyle pull.rebase push.default
     format.pretty status. branch. column. http. fetch. core.eol";
-/// Subcommands that only look, with the options with which they do more.
+/// Subcommands that only read, with the options that make them do more.
 const LOOKS: &[(&str, &str)] = &[
     ("log show diff whatchanged diff-tree diff-index diff-files range-diff", "--output --ext-diff"),
     ("grep", "-O --open-files-in-pager"),
@@ -34,7 +34,7 @@ const LOOKS: &[(&str, &str)] = &[
     ),
     ("tag", "-d -f --delete --force"),
 ];
-/// The same for subcommands of subcommands; an empty one stands for none.
+/// Second-level subcommands that only read.
 const LOOKS_BELOW: &[(&str, &str)] = &[
     ("stash", "list show"),
     ("remote", "show get-url"),
@@ -46,14 +46,16 @@ const LOOKS_BELOW: &[(&str, &str)] = &[
     ("config", "get list --get --get-all --list -l --get-regexp"),
     ("bundle", "verify list-heads"),
 ];
-/// Subcommands that run no other programs but hooks and those of settings. Any other may be an alias.
+/// Subcommands that run no programs except hooks and those named in settings. Any other may be an
+/// alias.
 const KNOWN: &str = "am apply archive checkout checkout-index cherry-pick clean clone commit-graph commit-tree format-patch gc
     hash-object index-pack merge merge-file merge-tree mktag mktree multi-pack-index mv notes pack-objects pack-refs prune
     pull push read-tree reflog remote repack replace request-pull rerere reset restore revert rm sparse-checkout stash
     switch symbolic-ref unpack-objects update-index update-ref update-server-info verify-pack worktree write-tree fast-export
     fast-import citool bundle maintenance credential interpret-trailers mailinfo mailsplit bugreport diagnose";
 
-/// The subcommand with what follows it; `None` if which one it is, or what it runs, is only known when it runs.
+/// The subcommand and the words after it; `None` if the subcommand, or the programs it runs, are
+/// unknown until it runs.
 pub fn verb(words: &[Word]) -> Option<(&str, &[Word])> {
     let mut at = 1;
     while let Some(word) = words.get(at) {
@@ -82,7 +84,7 @@ pub fn verb(words: &[Word]) -> Option<(&str, &[Word])> {
     Some(("", &[]))
 }
 
-/// Whether it only looks, or adds to the repository without changing what is there.
+/// Whether the command only reads, or adds to the repository without changing existing content.
 pub fn is_harmless(words: &[Word]) -> bool {
     let Some((verb, rest)) = verb(words) else { return false };
     if let Some((_, below)) = LOOKS_BELOW.iter().find(|(name, _)| *name == verb) {
@@ -97,7 +99,7 @@ pub fn is_harmless(words: &[Word]) -> bool {
         return words.len() <= 2;
     }
     let looks = LOOKS.iter().find(|(names, _)| is_listed(names, verb));
-    // A forced update of a branch is written with a plus.
+    // A plus forces the update of a branch.
     let plus = |word: &Word| verb == "fetch" && word.start().starts_with('+');
     looks.is_some_and(|(_, options)| {
         let words = rest.iter().take_while(|word| word.known() != Some("--"));
@@ -105,12 +107,13 @@ pub fn is_harmless(words: &[Word]) -> bool {
     })
 }
 
-/// Whether a subcommand is git's own and runs no command among its words.
+/// Whether a subcommand belongs to git itself and runs no command among its words.
 pub fn is_plain(verb: &str) -> bool {
     verb.is_empty() || is_listed(KNOWN, verb) || LOOKS.iter().any(|(names, _)| is_listed(names, verb))
 }
 
-/// Whether an option before the subcommand takes the next word as its value; `None` for options that are not known.
+/// Whether an option before the subcommand takes the next word as its value; `None` for unknown
+/// options.
 pub fn takes_value(option: &str) -> Option<bool> {
     let name = option.split('=').next().unwrap_or(option);
     if is_listed(WITH_VALUE, name) {
@@ -119,11 +122,11 @@ pub fn takes_value(option: &str) -> Option<bool> {
     is_listed(ALONE, name).then_some(false)
 }
 
-/// Subcommands that run a command among their words, for each of several commits or files.
+/// Subcommands that run a command given in their words for each of several commits or files.
 const RUNNERS: &str =
     "bisect rebase submodule filter-branch difftool mergetool config send-email svn p4 lfs for-each-repo hook";
 
-/// Whether the subcommand is none of git's own: it may be an alias.
+/// Whether the subcommand does not belong to git itself, so that it may be an alias.
 pub fn may_be_alias(verb: &str) -> bool {
     !is_plain(verb) && !is_listed(RUNNERS, verb)
 }

@@ -1,4 +1,5 @@
-//! Decides whether a command is known to delete, overwrite and send nothing; what is not known is asked about.
+//! Decides whether a command is known not to delete, overwrite or send anything. All other commands
+//! need consent.
 
 use super::parse::{Line, parse};
 use super::programs::{
@@ -9,8 +10,8 @@ use super::word::Word;
 use super::{DEPTH_MAX, git, harmless_device};
 use crate::base::is_listed;
 
-/// Programs with their subcommands that read, build or test, and the options with which these would do more. `a/b` is a
-/// subcommand of a subcommand.
+/// Programs with their subcommands that read, build or test, and the options that make them do
+/// more. `a/b` is a second-level subcommand.
 const VERBS: &[(&str, &str, &str)] = &[
     (
         "cargo",
@@ -54,7 +55,7 @@ const VERBS: &[(&str, &str, &str)] = &[
     ("bazel", "build test query info", ""),
     ("stack cabal sbt", "test build compile", ""),
 ];
-/// Programs that write unless one of these options is given.
+/// Programs that write files unless one of these options is given.
 const DRY: &[(&str, &str)] = &[
     ("black", "--check --diff"),
     ("isort", "--check --check-only --diff -c"),
@@ -69,19 +70,20 @@ const DRY: &[(&str, &str)] = &[
     ("command", "-v -V"),
     ("crontab", "-l"),
 ];
-/// Options by which a program of [`DRY`] writes all the same.
+/// Options with which a program of [`DRY`] writes files anyway.
 const WET: &str = "-w --write --in-place -i --output -o";
 /// Interpreters whose first word that is not an option is a script.
 const SCRIPTED: &str = "python pypy node nodejs bun deno perl ruby php lua ts-node tsx";
-/// Words in the name of a script or a task that say that it builds, tests, looks or starts something.
+/// Words in the name of a script or task that mean that it builds, tests, reads or starts
+/// something.
 const TASKS: &str = "test tests testing unittest unittests build check checks lint typecheck types type compile start run
     dev serve server watch coverage cov ci verify unit e2e integration docs doc bench benchmark benches all help main app
     index manage example examples demo hello debug spec specs smoke storybook preview validate";
-/// Words that say the opposite, whatever is next to them.
+/// Words that mean the opposite, regardless of the other words.
 const NO_TASKS: &str = "clean deploy publish release reset fix write delete remove push install uninstall purge drop wipe
     destroy upload send update upgrade migrate migration seed rollback kill stop clear rm truncate rewrite overwrite apply flush";
 
-/// Why a whole line is not known to be harmless; `None` if it is.
+/// The reason why a line is not known to be harmless; `None` if it is.
 pub fn doubt_of_line(line: &Line, depth: usize) -> Option<String> {
     if !line.understood || depth > DEPTH_MAX {
         return Some("it is not wholly understood".to_owned());
@@ -98,7 +100,7 @@ pub fn doubt_of_line(line: &Line, depth: usize) -> Option<String> {
     })
 }
 
-/// Why a command, a program with its arguments, is not known to be harmless.
+/// The reason why a command (a program with its arguments) is not known to be harmless.
 fn doubt(words: &[Word], line: &Line, depth: usize) -> Option<String> {
     let first = words.first()?;
     if depth > 2 * DEPTH_MAX {
@@ -180,7 +182,7 @@ fn doubt(words: &[Word], line: &Line, depth: usize) -> Option<String> {
 const VERSIONS: &str =
     "npm yarn pnpm docker java javac gcc clang ssh psql mysql rustc cargo make cmake pip ruff mvn tar";
 
-/// Only the option that prints a version or help is given.
+/// Whether only an option that prints a version or help is given.
 fn asks_for_help(name: &str, rest: &[Word]) -> bool {
     if let [one] = rest
         && is_listed(VERSIONS, name)
@@ -192,7 +194,7 @@ fn asks_for_help(name: &str, rest: &[Word]) -> bool {
     matches!(last, Some("--version" | "--help")) && rest.len() <= 3 && rest.iter().all(|word| word.known().is_some())
 }
 
-/// Whether the name of a script or task says that it builds, tests, looks or starts something.
+/// Whether the name of a script or task means that it builds, tests, reads or starts something.
 fn is_task(name: &str) -> bool {
     let stem = name.rsplit('/').next().unwrap_or(name);
     let parts: Vec<String> =
@@ -201,13 +203,13 @@ fn is_task(name: &str) -> bool {
     listed(TASKS) && !listed(NO_TASKS) && !name.starts_with('/') && !name.contains("..")
 }
 
-/// A script with such a name, of which no word asks for the opposite.
+/// Whether the script has such a name and none of its arguments means the opposite.
 fn runs_task(script: &str, rest: &[Word]) -> bool {
     let opposite = |word: &Word| word.known().is_none_or(|text| is_listed(NO_TASKS, text.trim_start_matches('-')));
     is_task(script) && !rest.iter().any(opposite)
 }
 
-/// One of the options is given, exactly or among letters behind one dash.
+/// Whether one of the options is given, exactly or among the letters after a single dash.
 fn gives(rest: &[Word], options: &str) -> bool {
     rest.iter().filter(|word| word.known().is_some()).any(|word| {
         options.split_whitespace().any(|option| match option.as_bytes() {

@@ -1,4 +1,5 @@
-//! Reads shell command lines and rates their risk: none, some, or one that no project needs.
+//! Parses shell command lines and rates their risk: none, some, or a risk that no project needs to
+//! take.
 
 pub mod git;
 pub mod harmless;
@@ -15,19 +16,19 @@ use word::Word;
 /// The risk of a command line, worst first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Risk {
-    /// No work on a project needs it: refused in every mode.
+    /// No work on a project needs this command: it is refused in every mode.
     Forbidden(String),
-    /// It is not known to delete, overwrite and send nothing.
+    /// The command is not known to be harmless: it may delete, overwrite or send something.
     Destructive(String),
     Plain,
 }
 
-/// `sh -c "sh -c …"` is followed this deep; what lies deeper is not understood.
+/// Maximum nesting of `sh -c "sh -c …"` that is parsed; a deeper line counts as not understood.
 pub const DEPTH_MAX: usize = 4;
-/// Programs that concern the machine and that no project needs.
+/// Programs that affect the whole machine and that no project needs.
 const FORBIDDEN: &str = "mkfs fdisk parted wipefs shutdown reboot halt poweroff mkswap insmod";
 
-/// The risk of a whole command line: the worst of its commands.
+/// The risk of a command line, which is that of its riskiest command.
 pub fn risk(text: &str) -> Risk {
     let squeezed: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     if squeezed.contains(":(){:|:&};:") {
@@ -40,7 +41,8 @@ pub fn risk(text: &str) -> Risk {
     harmless::doubt_of_line(&line, 0).map_or(Risk::Plain, Risk::Destructive)
 }
 
-/// Whether a command line runs a program that does more than show or move files: a test, a build, a script.
+/// Whether a command line runs a program that does more than show or move files, such as a test, a
+/// build or a script.
 pub fn runs_something(text: &str) -> bool {
     let looks = |name: &str| programs::is_inert(name) || matches!(name, "git" | "cd");
     let name = |command: &Command| command.words.first().and_then(programs::listed_name);
@@ -56,7 +58,8 @@ fn forbidden_in(line: &Line, depth: usize) -> Option<String> {
     })
 }
 
-/// Which word behind a wrapper is the program depends on the wrapper's options, so each may be.
+/// Options of a wrapper determine which of the words after it is the program, so each word is
+/// checked.
 fn forbidden_command(words: &[Word], depth: usize) -> Option<String> {
     let first = words.first()?.program();
     let places = if first.known().is_some_and(programs::is_wrapper) { words.len() } else { 1 };
@@ -68,7 +71,7 @@ fn forbidden_command(words: &[Word], depth: usize) -> Option<String> {
     })
 }
 
-/// Why no project needs the program `name` with these arguments; `None` for all others.
+/// The reason why no project needs the program `name` with these arguments; `None` for all others.
 fn forbidden(name: &str, rest: &[Word]) -> Option<String> {
     if is_listed(FORBIDDEN, name) || name.starts_with("mkfs.") {
         return Some(format!("`{name}` concerns the machine, not the project"));
@@ -80,7 +83,7 @@ fn forbidden(name: &str, rest: &[Word]) -> Option<String> {
     (name == "dd" && rest.iter().any(device)).then(|| "it writes over a device".to_owned())
 }
 
-/// Whether deleting this path would delete all files, or all of the user's.
+/// Whether deleting this path would delete all files, or all files of the user.
 fn is_everything(word: &Word) -> bool {
     let shown = word.shown();
     let bare = shown.trim_end_matches(['/', '*', '.', '�']);
@@ -92,7 +95,8 @@ pub fn harmless_device(path: &str) -> bool {
 }
 
 impl Line {
-    /// The commands; `None` if the line is not understood, defines functions, or one of them is not plain.
+    /// The commands; `None` if the line is not understood or defines functions, or if a command is
+    /// not plain.
     pub fn plain(&self) -> Option<&[Command]> {
         let plain = self.understood && self.functions.is_empty() && self.commands.iter().all(Command::is_plain);
         Some(&self.commands[..]).filter(|all| plain && !all.is_empty())
@@ -100,7 +104,7 @@ impl Line {
 }
 
 impl Command {
-    /// It writes into no file, changes no variable, and its program is known before it runs.
+    /// Whether it writes no file, changes no variable, and names its program literally.
     fn is_plain(&self) -> bool {
         let device = |word: &Word| word.known().is_some_and(harmless_device);
         let program = self.words.first().is_some_and(|first| first.known().is_some());

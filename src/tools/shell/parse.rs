@@ -1,4 +1,4 @@
-//! Reads a command line into its simple commands, by the grammar of tree-sitter-bash.
+//! Parses a command line into its simple commands with the grammar of tree-sitter-bash.
 
 mod texts;
 
@@ -7,38 +7,40 @@ use tree_sitter::{Node, Parser};
 use super::word::Word;
 use texts::{ansi_c, bare, quoted};
 
-/// A longer line, or one that is nested deeper, is not understood.
+/// Maximum length, in bytes, and nesting depth of a line; beyond these it counts as not understood.
 const LINE_MAX_BYTES: usize = 16 << 10;
 const DEPTH_MAX: usize = 80;
 
-/// Every simple command of a line, wherever it is: in substitutions, functions, conditions, behind pipes.
+/// All simple commands of a line, including those in substitutions, functions, conditions and
+/// pipes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Line {
     pub commands: Vec<Command>,
-    /// The names of functions that it defines.
+    /// The names of the functions that it defines.
     pub functions: Vec<String>,
-    /// False if a part of it is not shell syntax, or another shell would read it otherwise.
+    /// False if a part of it is not shell syntax, or if another shell would parse it differently.
     pub understood: bool,
 }
 
 /// One simple command.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Command {
-    /// The program and its arguments; empty where there are only assignments or redirections.
+    /// The program and its arguments; empty if there are only assignments or redirections.
     pub words: Vec<Word>,
     /// `NAME=value` before the program.
     pub assigned: Vec<(String, Word)>,
-    /// The files that it redirects into.
+    /// Files that its output is redirected to.
     pub writes: Vec<Word>,
-    /// The files that it redirects from.
+    /// Files that its input is redirected from.
     pub reads: Vec<Word>,
-    /// Its standard input is a pipe, a file or a text of the line.
+    /// Whether its standard input is a pipe, a file or a text of the line.
     pub fed: bool,
 }
 
 pub fn parse(text: &str) -> Line {
     let mut line = parse_as_is(text);
-    // A backslash at the end of a line joins words and lines, except in comments; both readings count.
+    // A backslash at the end of a line joins words and lines, except in comments; both readings are
+    // added.
     if text.contains("\\\n") {
         let joined = parse_as_is(&text.replace("\\\n", ""));
         line.commands.extend(joined.commands);
@@ -51,8 +53,9 @@ pub fn parse(text: &str) -> Line {
 fn parse_as_is(text: &str) -> Line {
     let mut parser = Parser::new();
     let ready = parser.set_language(&tree_sitter_bash::LANGUAGE.into()).is_ok();
-    // Shells see bytes, and all that are not ASCII are parts of words. The grammar's scanner looks such characters up beyond
-    // the end of a table, so it gets another sign of words instead, byte for byte.
+    // Shells work on bytes and treat all non-ASCII bytes as parts of words. The grammar's scanner
+    // would look such characters up beyond the end of a table, so each byte is replaced by another
+    // word character.
     let bytes: Vec<u8> = text.bytes().map(|byte| if byte.is_ascii() { byte } else { b'%' }).collect();
     let tree = if ready && text.len() <= LINE_MAX_BYTES { parser.parse(&bytes, None) } else { None };
     let Some(tree) = tree else { return Line::default() };
@@ -80,7 +83,8 @@ impl<'t> Reader<'t> {
         self.line.understood = false;
     }
 
-    /// Adds the commands in `node`; `fed`: their standard input comes from something before them.
+    /// Adds the commands in `node`. `fed` says whether their standard input comes from something
+    /// before them.
     fn visit(&mut self, node: Node<'t>, fed: bool, depth: usize) {
         if depth > DEPTH_MAX {
             return self.doubt();
@@ -105,11 +109,11 @@ impl<'t> Reader<'t> {
                 let name = node.child_by_field_name("variable").map_or("", |name| self.of(name)).to_owned();
                 self.assigned((name, Word::open()));
             }
-            // Simpler shells read these as commands.
+            // Simpler shells parse these as commands.
             "test_command" if text.starts_with("[[") && text.contains(['<', '>', '|', '&', ';']) => self.doubt(),
             "compound_statement" if text.starts_with("((") => self.doubt(),
             "heredoc_body" if text.contains('`') => self.doubt(),
-            // The grammar does not look into these texts for commands.
+            // The grammar does not parse commands in these texts.
             "word" | "regex" | "extglob_pattern" if node.child_count() == 0 => {
                 let bare = text.replace("\\`", "").replace("\\$", "");
                 if bare.contains('`') || bare.contains("$(") {
@@ -133,7 +137,7 @@ impl<'t> Reader<'t> {
         let fed_here = redirects.iter().any(|one| self.feeds(*one));
         let before = self.line.commands.len();
         self.command(redirects, fed, depth);
-        // Words after the redirection of a block belong to nothing.
+        // Words after the redirection of a block belong to no command.
         if self.line.commands.get(before).is_some_and(|one| !one.words.is_empty()) {
             self.doubt();
         }
@@ -144,7 +148,7 @@ impl<'t> Reader<'t> {
         redirect.kind() != "file_redirect" || children(redirect).iter().any(|child| child.kind().starts_with('<'))
     }
 
-    /// Adds a command that is only an assignment.
+    /// Adds a command that consists only of an assignment.
     fn assigned(&mut self, assignment: (String, Word)) {
         self.line.commands.push(Command { assigned: vec![assignment], ..Command::default() });
     }
@@ -165,7 +169,7 @@ impl<'t> Reader<'t> {
                             "word" | "string" | "raw_string" | "concatenation" | "number" | "simple_expansion" => {
                                 command.words.push(self.word(child, depth));
                             }
-                            // A body between quoted marks is text.
+                            // The body of a here-document with a quoted mark is plain text.
                             "heredoc_body" if self.is_quoted(part) => {}
                             _ => self.visit(child, true, depth + 1),
                         }
@@ -194,7 +198,7 @@ impl<'t> Reader<'t> {
             match child.kind() {
                 "file_descriptor" => {}
                 kind if !child.is_named() => operator = kind,
-                // Words after the file are further arguments.
+                // Words after the file are additional arguments.
                 _ if named => command.words.push(self.word(child, depth)),
                 _ => {
                     named = true;
@@ -213,7 +217,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// `export A=b` is a command, and an assignment.
+    /// `export A=b` is both a command and an assignment.
     fn declaration(&mut self, node: Node<'t>, depth: usize) {
         let mut command = Command::default();
         for child in children(node) {
@@ -241,7 +245,7 @@ impl<'t> Reader<'t> {
         if torn { Word::open() } else { word }
     }
 
-    /// Adds `node` to a word. `torn`: blanks in what is not known may divide the word.
+    /// Adds `node` to a word. `torn` is set if blanks in unknown text may split the word.
     fn piece(&self, node: Node<'t>, word: &mut Word, torn: &mut bool, depth: usize) {
         let text = self.of(node);
         match node.kind() {

@@ -1,9 +1,10 @@
-//! Lists programs: which only read, which run other commands, and where these are among their words.
+//! Lists programs that only read, programs that run other commands, and the position of those
+//! commands among the words.
 
 use super::word::{Word, unversioned};
 use crate::base::is_listed;
 
-/// Programs that only read and print, with the options that would have them do more.
+/// Programs that only read and print, with the options that make them do more.
 const READERS: &[(&str, &str)] = &[
     (
         "ls dir cat head tail wc nl tac rev cut paste comm cmp diff diff3 fold fmt column expand unexpand join tr od \
@@ -40,8 +41,8 @@ const READERS: &[(&str, &str)] = &[
     ("top", "-i"),
 ];
 
-/// Programs that run the command that follows among their words, with their options that take a value, and the words
-/// before the command.
+/// Programs that run the command among their words, with their options that take a value, and the
+/// number of words before the command.
 const WRAPPERS: &[(&str, &str, usize)] = &[
     ("env", "-u --unset -C --chdir -S --split-string", 0),
     ("nohup setsid command builtin", "", 0),
@@ -58,18 +59,18 @@ const WRAPPERS: &[(&str, &str, usize)] = &[
     ("caffeinate unbuffer fakeroot", "", 0),
 ];
 
-/// Programs that run a command and do more than that, or of which it is not known where the command begins.
+/// Programs that run a command and do more than that, or whose command begins at an unknown word.
 const RUNNERS: &str = "
     sudo doas su busybox toybox coproc parallel watch chroot unshare nsenter strace ltrace gdb valgrind script ssh
     docker podman flock systemd-run runuser prlimit numactl perf hyperfine entr rlwrap at batch cpulimit firejail
     bwrap proot setpriv sg start-stop-daemon daemonize screen tmux dbus-run-session catchsegv kubectl vagrant
     torsocks proxychains expect socat trap fd fdfind tclsh run-parts nsjail crun runc lxc-execute xvfb-run
     dtach abduco ld.so ld-linux-x86-64.so.2 mosh pdsh ansible winpty wsl";
-/// Those of them whose command begins at once, if there is no option.
+/// The ones among them whose command begins at the first word, if there are no options.
 const FIRST: &str = "sudo doas busybox toybox coproc";
 
 pub const SHELLS: &str = "sh bash zsh dash ksh mksh yash ash fish rbash csh tcsh pwsh";
-/// Interpreters, with the options by which a program is given among the words.
+/// Interpreters, with the options that give a program as an argument.
 const INTERPRETERS: &[(&str, &str)] = &[
     ("python pypy ipython bpython", "-c"),
     ("node nodejs bun", "-e -p -r --eval --print --require --import --loader -i"),
@@ -85,17 +86,17 @@ const INTERPRETERS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Programs that never run any of their words, besides those that only read.
+/// Programs, other than those that only read, that never run any of their arguments.
 const INERT: &str = "
     cp mv rm rmdir unlink ln chmod chown chgrp dd tee truncate shred kill killall pkill install gzip gunzip bzip2 xz unxz
     uniq xxd hostname unzip rustc rustfmt gofmt javac pytest jest black ruff isort prettier curl pip brew patch csplit";
-/// Variables that decide which programs run.
+/// Variables that determine which programs run.
 const DECIDING: &str =
     "PATH LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT DYLD_INSERT_LIBRARIES BASH_ENV ENV IFS SHELL PAGER EDITOR
     VISUAL BROWSER PYTHONSTARTUP PYTHONINSPECT NODE_OPTIONS PERL5OPT PERL5LIB RUBYOPT LESSOPEN MAKEFLAGS RUSTC_WRAPPER
     RUSTC CARGO_TARGET_DIR PROMPT_COMMAND CC CXX HOME";
 
-/// Whether a variable may have programs run that the command does not name.
+/// Whether a variable may cause programs to run that the command does not name.
 pub fn is_deciding(variable: &str) -> bool {
     let git = variable.starts_with("GIT_") && !variable.contains("AUTHOR") && !variable.contains("COMMITTER");
     is_listed(DECIDING, variable) || git
@@ -104,12 +105,12 @@ pub fn is_deciding(variable: &str) -> bool {
 /// The name by which a program is listed: `python3.11` as `python`.
 pub fn listed_name(program: &Word) -> Option<String> {
     let name = program.program();
-    // A listed name has no signs of the shell in it.
+    // A listed name contains no shell metacharacters.
     let name = name.known().filter(|name| !name.contains(['\'', '"', '$', '`', '\\', ' ', '\t', '\n']))?;
     Some(if ["python", "pip", "pypy"].contains(&unversioned(name)) { unversioned(name) } else { name }.to_owned())
 }
 
-/// The options with which a program that only reads does more; `None` for other programs.
+/// The options that make a read-only program do more; `None` for other programs.
 pub fn reader(name: &str) -> Option<&'static str> {
     READERS.iter().find(|(names, _)| is_listed(names, name)).map(|(_, options)| *options)
 }
@@ -118,7 +119,7 @@ pub fn is_shell(name: &str) -> bool {
     is_listed(SHELLS, name)
 }
 
-/// The options by which an interpreter is given code; `None` for other programs.
+/// The options that pass code to an interpreter; `None` for other programs.
 pub fn interpreter(name: &str) -> Option<&'static str> {
     INTERPRETERS.iter().find(|(names, _)| is_listed(names, name)).map(|(_, options)| *options)
 }
@@ -127,17 +128,18 @@ pub fn is_wrapper(name: &str) -> bool {
     is_plain_wrapper(name) || is_listed(RUNNERS, name)
 }
 
-/// A wrapper that only runs the command, of which it is known where it begins.
+/// Whether a program is a wrapper that only runs a command, which begins at a known word.
 pub fn is_plain_wrapper(name: &str) -> bool {
     WRAPPERS.iter().any(|(names, ..)| is_listed(names, name))
 }
 
-/// Whether a program takes its words as text or as names of files, never as a command.
+/// Whether a program takes its arguments as text or file names, never as commands.
 pub fn is_inert(name: &str) -> bool {
     is_listed(INERT, name) || reader(name).is_some() || ["sed", "awk", "gawk", "mawk", "nawk", "find"].contains(&name)
 }
 
-/// Whether `word` may be one of the options: also abbreviated, with a value, or among other letters behind one dash.
+/// Whether `word` may be one of the options, including abbreviated, with a value, or among other
+/// letters after a single dash.
 pub fn may_be_option(word: &Word, options: &str) -> bool {
     let name = word.name();
     options.split_whitespace().any(|option| {
@@ -155,7 +157,8 @@ pub fn may_be_option(word: &Word, options: &str) -> bool {
     })
 }
 
-/// The command that find runs if `words` begin with `-exec` or the like; files that it puts there are not known.
+/// The command that find runs, if `words` begin with `-exec` or a similar option. The files that it
+/// inserts are unknown.
 pub fn find_runs(words: &[Word]) -> Option<Vec<Word>> {
     let (option, rest) = words.split_first()?;
     let option = option.start();
@@ -169,8 +172,8 @@ pub fn find_runs(words: &[Word]) -> Option<Vec<Word>> {
     Some(inner.map(|word| word.filled("{}")).collect())
 }
 
-/// The command that `words`, which begin with a wrapper, run; `None` if where it begins is not known for certain. It is
-/// empty if there is none.
+/// The command run by `words`, which begin with a wrapper; empty if there is none. `None` if it is
+/// uncertain where the command begins.
 pub fn wrapped(name: &str, words: &[Word]) -> Option<Vec<Word>> {
     let (with_value, mut operands) = match WRAPPERS.iter().find(|(names, ..)| is_listed(names, name)) {
         Some((_, with_value, operands)) => (*with_value, *operands),
@@ -191,7 +194,7 @@ pub fn wrapped(name: &str, words: &[Word]) -> Option<Vec<Word>> {
             }
             let bare = text.split('=').next().unwrap_or(text);
             let takes = is_listed(with_value, bare);
-            // `env -S` divides one word into several.
+            // `env -S` splits one word into several.
             if name == "env" && (bare.starts_with("-S") || bare.starts_with("--s")) {
                 return None;
             }
@@ -214,7 +217,7 @@ pub fn wrapped(name: &str, words: &[Word]) -> Option<Vec<Word>> {
     if name == "xargs" {
         match mark {
             Some(mark) => rest = rest.iter().map(|word| word.filled(&mark)).collect(),
-            // The words that it reads are added at the end.
+            // xargs appends the words that it reads.
             None if !rest.is_empty() => rest.push(Word::open()),
             None => {}
         }

@@ -1,10 +1,11 @@
-//! Reads programs that are in a command line, for sed, awk, Python and JavaScript: whether they only compute and print.
+//! Checks programs written in a command line, for sed, awk, Python and JavaScript: whether they
+//! only compute and print.
 
 use super::programs::may_be_option;
 use super::word::Word;
 
-/// Whether every script among the words behind `sed` is known and neither writes files nor runs commands. Files with
-/// scripts are not looked at.
+/// Whether every script among the words after `sed` is known and neither writes files nor runs
+/// commands. Script files are not checked.
 pub fn sed_words_only_print(rest: &[Word]) -> bool {
     let prints = |word: &Word| word.known().is_some_and(sed_only_prints);
     let gives = |word: &Word| {
@@ -16,12 +17,12 @@ pub fn sed_words_only_print(rest: &[Word]) -> bool {
     }
     given.all(|(at, word)| match (word.start().starts_with("--"), word.value()) {
         (true, Some(value)) => prints(&value),
-        // The script is the next word, unless it follows the letter at once.
+        // The script is the next word, unless it directly follows the letter.
         (is_long, _) => (is_long || word.start().ends_with('e')) && rest.get(at + 1).is_some_and(prints),
     })
 }
 
-/// Whether a script of sed neither writes files nor runs commands.
+/// Whether a sed script neither writes files nor runs commands.
 fn sed_only_prints(script: &str) -> bool {
     let mut rest = script.trim_start_matches([' ', ';', '\n', '}']);
     while !rest.is_empty() {
@@ -33,7 +34,7 @@ fn sed_only_prints(script: &str) -> bool {
     true
 }
 
-/// The script after its first command; `None` if that command is not known to only print.
+/// The script after its first command; `None` if that command may do more than print.
 fn sed_command(script: &str) -> Option<&str> {
     let mut rest = script;
     loop {
@@ -53,7 +54,7 @@ fn sed_command(script: &str) -> Option<&str> {
         }
         'q' | 'Q' => Some(after.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ')),
         '#' | 'a' | 'i' | 'c' | 'b' | 't' | 'T' | ':' => {
-            // A backslash joins the next line to the text.
+            // A backslash continues the text on the next line.
             if after.contains("\\\n") { None } else { Some(after.split_once('\n').map_or("", |(_, next)| next)) }
         }
         's' | 'y' => {
@@ -80,19 +81,19 @@ fn delimited(text: &str, mark: char) -> Option<&str> {
     None
 }
 
-/// Where awk takes its program from.
+/// The source of awk's program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum AwkProgram<'w> {
-    /// A word is the program.
+    /// One of the words.
     Text(&'w str),
-    /// `-f`, with the file's name.
+    /// A file given with `-f`.
     File(Option<&'w Word>),
-    /// Only known when it runs, or behind an option that is not known.
+    /// Unknown until it runs, or after an unknown option.
     Unknown,
     Missing,
 }
 
-/// The program among the words behind `awk`.
+/// Finds the program among the words after `awk`.
 pub fn awk_program(rest: &[Word]) -> AwkProgram<'_> {
     let mut words = rest.iter();
     while let Some(word) = words.next() {
@@ -111,7 +112,7 @@ pub fn awk_program(rest: &[Word]) -> AwkProgram<'_> {
     AwkProgram::Missing
 }
 
-/// Whether a program of awk neither writes files nor runs commands.
+/// Whether an awk program neither writes files nor runs commands.
 pub fn awk_only_prints(program: &str) -> bool {
     let Some(bare) = without_texts(program) else { return false };
     let runs = ["system", "getline", "@", "close", "|&"].iter().any(|sign| bare.contains(sign));
@@ -119,7 +120,8 @@ pub fn awk_only_prints(program: &str) -> bool {
     !runs && !pipes && !prints_into(&bare)
 }
 
-/// The program without strings, regular expressions and comments; `None` if one does not end.
+/// The program without strings, regular expressions and comments; `None` if one of them is not
+/// closed.
 fn without_texts(program: &str) -> Option<String> {
     let (mut out, mut rest) = (String::new(), program);
     while let Some(c) = rest.chars().next() {
@@ -131,7 +133,7 @@ fn without_texts(program: &str) -> Option<String> {
                 || out.trim_end().ends_with(|c: char| "({,!~&|;}?:=<>+-*%\n".contains(c)) =>
             {
                 rest = delimited(rest, '/')?;
-                // It stands for a value, after which `/` divides.
+                // Stands for a value, after which `/` is a division.
                 out.push('r');
             }
             _ => out.push(c),
@@ -140,7 +142,7 @@ fn without_texts(program: &str) -> Option<String> {
     Some(out)
 }
 
-/// Whether a `print` sends its text to a file: `>` behind it and outside parentheses.
+/// Whether a `print` writes to a file: it is followed by `>` outside parentheses.
 fn prints_into(bare: &str) -> bool {
     bare.split("print").skip(1).any(|statement| {
         let mut depth = 0;
@@ -157,7 +159,7 @@ fn prints_into(bare: &str) -> bool {
     })
 }
 
-/// Names that code may use and still only compute and print.
+/// Names that code may use while it only computes and prints.
 const PYTHON: &str = "
     print import from as in for if else not and or is lambda True False None len sum min max sorted range str int float
     list dict set tuple bool sys json math re version version_info version_info major minor path stdin load loads dump
@@ -168,7 +170,7 @@ const JAVASCRIPT: &str = "
     of in if else new Date Array Object keys values entries map filter join split length from true false null undefined
     return function Number String toISOString arch platform";
 
-/// Whether code for the program `name` uses no names but harmless ones, and only numbers and plain strings besides.
+/// Whether code for the program `name` uses only harmless names, numbers and plain strings.
 pub fn code_only_prints(name: &str, code: &str) -> bool {
     let (known, quotes) = match name {
         "python" => (PYTHON, "'\""),
@@ -179,7 +181,7 @@ pub fn code_only_prints(name: &str, code: &str) -> bool {
     while let Some(c) = rest.chars().next() {
         rest = &rest[c.len_utf8()..];
         match c {
-            // A letter before the mark may make it a text with code in it.
+            // A letter before the quotation mark may make it a string that contains code.
             _ if quotes.contains(c) && word.is_empty() => match delimited(rest, c) {
                 Some(after) => rest = after,
                 None => return false,

@@ -1,14 +1,16 @@
-//! A word of a command line, as far as it is known before the command runs.
+//! A word of a command line, with the parts that are known before the command runs.
 
-/// Stands for text that is only known when the command runs. No line contains it: `run_command` refuses zero bytes.
+/// Stands for text that is unknown until the command runs. No line contains it, since `run_command`
+/// refuses zero bytes.
 const OPEN: char = '\0';
 
-/// `src/a.rs` is known; `"$x.rs"` ends with `.rs`; `$x` may be anything, also several words or none.
+/// `src/a.rs` is known; `"$x.rs"` ends with `.rs`; `$x` may be anything, including several words or
+/// none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Word {
-    /// Without quotes; [`OPEN`] where text is not known.
+    /// The text without quotes; unknown text is [`OPEN`].
     text: String,
-    /// It may become several words or none.
+    /// Whether it may become several words or none.
     many: bool,
 }
 
@@ -17,7 +19,7 @@ impl Word {
         Word { text: text.to_owned(), many: false }
     }
 
-    /// Any number of words, of which nothing is known.
+    /// Any number of unknown words.
     pub fn open() -> Word {
         Word { text: OPEN.to_string(), many: true }
     }
@@ -26,12 +28,12 @@ impl Word {
         self.text.push_str(text);
     }
 
-    /// Adds text that is not known; it stays in this word.
+    /// Adds unknown text that does not split the word.
     pub fn push_open(&mut self) {
         self.text.push(OPEN);
     }
 
-    /// Adds what stands for files: the word may become several, and each has the known parts.
+    /// Adds a wildcard for files: the word may become several words, all with the known parts.
     pub fn push_wildcard(&mut self) {
         self.text.push(OPEN);
         self.many = true;
@@ -42,7 +44,7 @@ impl Word {
         Some(self.text.as_str()).filter(|text| !self.many && !text.contains(OPEN))
     }
 
-    /// The text as far as it is known, with `�` for what is not.
+    /// The text with `�` for unknown parts.
     pub fn shown(&self) -> String {
         self.text.replace(OPEN, "�")
     }
@@ -60,7 +62,7 @@ impl Word {
         self.text.starts_with(OPEN)
     }
 
-    /// Whether it may turn out to be `wanted`.
+    /// Whether it may turn out to equal `wanted`.
     pub fn may_be(&self, wanted: &str) -> bool {
         let mut parts = self.text.split(OPEN);
         let first = parts.next().unwrap_or_default();
@@ -88,19 +90,19 @@ impl Word {
         self.is_option() || self.begins_open()
     }
 
-    /// Whether the letter is among those behind one dash, as far as they are known: `-lc` has `c`.
+    /// Whether the letter is among the known ones after a single dash: `-lc` has `c`.
     pub fn has_letter(&self, letter: char) -> bool {
         self.start().starts_with('-') && !self.start().starts_with("--") && self.start().contains(letter)
     }
 
-    /// The name of the program that it names: without folders, lower case, without `.exe`.
+    /// The name of the program: without folders, in lower case, without `.exe`.
     pub fn program(&self) -> Word {
         let base = self.text.rsplit('/').next().unwrap_or_default().to_lowercase();
         let bare = [".exe", ".cmd", ".bat"].iter().find_map(|end| base.strip_suffix(end)).unwrap_or(&base);
         Word { text: bare.to_owned(), many: self.many }
     }
 
-    /// With every `mark` as text that is not known: `xargs` and `find` put file names there.
+    /// Replaces every `mark` by unknown text, since `xargs` and `find` insert file names there.
     pub fn filled(&self, mark: &str) -> Word {
         let text = if mark.is_empty() { self.text.clone() } else { self.text.replace(mark, &OPEN.to_string()) };
         Word { text, many: self.many }
@@ -112,13 +114,13 @@ impl Word {
         Some(Word { text: value.to_owned(), many: self.many })
     }
 
-    /// The part before the first `=`, with what is not known as [`OPEN`].
+    /// The part before the first `=`; unknown text is [`OPEN`].
     pub fn name(&self) -> &str {
         self.text.split('=').next().unwrap_or_default()
     }
 }
 
-/// `python3.11` is `python`, `pip3` is `pip`.
+/// The name without a version: `python3.11` becomes `python`, `pip3` becomes `pip`.
 pub fn unversioned(name: &str) -> &str {
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     if bare.is_empty() { name } else { bare.strip_suffix('-').filter(|rest| !rest.is_empty()).unwrap_or(bare) }

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use super::source::Source;
 use super::{DOORS, LAYERS, REQUIRED, UNSAFE};
 
-/// A message `file:line: from -> to …` for every path to a module that this file's module may not use.
+/// A message `file:line: from -> to …` for every path to a module that the module of this file may
+/// not use.
 pub fn upward_paths(source: &Source) -> Vec<String> {
     let from = module_path(&source.path).first().cloned().unwrap_or_else(|| stem(&source.path).into());
     let Some((_, sees)) = LAYERS.iter().find(|(name, _)| *name == from) else {
@@ -16,14 +17,15 @@ pub fn upward_paths(source: &Source) -> Vec<String> {
     seen.map(|(to, line)| format!("{}:{line}: {from} -> {to} is not in the layer table", source.path)).collect()
 }
 
-/// Whether a file is of a crate that is a layer by itself, not a row of modules of the table.
+/// Whether a file belongs to a crate that is a layer by itself rather than a row of modules in the
+/// table.
 pub fn is_flat(path: &str) -> bool {
     ["crates/base/", "crates/kernels/", "crates/synth/"].iter().any(|place| path.starts_with(place))
         || !path.contains("src/")
 }
 
-/// The module path of a file: `src/agent/pool.rs` gives agent, pool, and so does `crates/NAME/src/agent/pool.rs`; `src/lib.rs`
-/// gives none.
+/// The module path of a file: agent, pool for `src/agent/pool.rs` and for
+/// `crates/NAME/src/agent/pool.rs`; empty for `src/lib.rs`.
 fn module_path(path: &str) -> Vec<String> {
     let path = path.split_once("src/").map_or(path, |(_, path)| path).trim_end_matches(".rs").trim_end_matches("/mod");
     if matches!(path, "main" | "lib") { Vec::new() } else { path.split('/').map(String::from).collect() }
@@ -33,12 +35,13 @@ fn stem(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path).trim_end_matches(".rs")
 }
 
-/// Whether a crate of this workspace has modules of the table.
+/// Whether a crate of this workspace has modules in the table.
 fn is_own_crate(name: &str) -> bool {
     matches!(name, "monobloc_engine" | "monobloc_index" | "monobloc_guarded")
 }
 
-/// First segment and line of every path that starts at the root of a crate, by its name, by `crate::` or by enough `super::`.
+/// First segment and line of every path that starts at a crate root: with the crate's name,
+/// `crate::` or enough `super::`.
 fn root_paths(source: &Source) -> Vec<(String, usize)> {
     let (mut found, mut depth) = (Vec::new(), 0);
     let file_depth = module_path(&source.path).len();
@@ -61,7 +64,7 @@ fn root_paths(source: &Source) -> Vec<(String, usize)> {
             "crate" => found.extend(first_segments(source, at + 1)),
             word if is_own_crate(word) && file_depth > 0 => found.extend(first_segments(source, at + 1)),
             "monobloc" if source.path == "src/main.rs" => found.extend(first_segments(source, at + 1)),
-            // Handle a chain once, at its first `super`; `super::super` climbs two modules.
+            // Handle a chain once, at its first `super`; `super::super` leads up two modules.
             "super" if !(source.before(at) == "::" && source.word(at.wrapping_sub(2)) == "super") => {
                 let climb = (0..).take_while(|n| source.word(at + 2 * n) == "super").count();
                 if climb >= file_depth + inline.len() {

@@ -14,7 +14,7 @@ pub struct Source {
 pub struct Word {
     pub text: String,
     pub line: usize,
-    /// Whether it is inside an item under `#[cfg(test)]` or `#[test]`, or in a file of tests.
+    /// Whether it is inside an item under `#[cfg(test)]` or `#[test]`, or in a test file.
     pub test: bool,
 }
 
@@ -28,7 +28,7 @@ impl Source {
         Source { path: path.into(), text: text.into(), words }
     }
 
-    /// Text of the word at `at`; empty past the end.
+    /// Text of the word at `at`; empty after the end.
     pub fn word(&self, at: usize) -> &str {
         self.words.get(at).map_or("", |word| &word.text)
     }
@@ -39,7 +39,7 @@ impl Source {
     }
 }
 
-/// Every `.rs` file under `folder` of the repository, in the order of their paths.
+/// Every `.rs` file under `folder` of the repository, sorted by path.
 pub fn read(folder: &str) -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut sources = Vec::new();
@@ -107,7 +107,7 @@ fn is_ident(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// First index at or after `from` where `stop` holds, or the end.
+/// The first index at or after `from` for which `stop` is true, or the end.
 fn find(chars: &[char], from: usize, stop: impl Fn(char) -> bool) -> usize {
     (from..chars.len()).find(|&index| stop(chars[index])).unwrap_or(chars.len())
 }
@@ -193,8 +193,8 @@ fn item_end(words: &[Word], from: usize) -> usize {
             ")" | "]" => depth = depth.saturating_sub(1),
             "}" => {
                 depth = depth.saturating_sub(1);
-                // A brace that closes at depth zero ends a body. In `use a::{b};` it leaves the `;`, which does no
-                // harm.
+                // A brace that closes at depth zero ends a body. In `use a::{b};` this leaves the
+                // `;` over, which does no harm.
                 if depth == 0 {
                     return at + 1;
                 }

@@ -1,4 +1,5 @@
-//! The page of events, read from the types that are written: their names, fields and comments.
+//! Generates the page of events from the types that are serialised: their names, fields and
+//! comments.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +9,7 @@ use syn::{
     Attribute, Expr, ExprLit, Field, Fields, File, GenericArgument, Ident, Item, Lit, Meta, PathArguments, Type,
 };
 
-/// Types of the wire by name.
+/// The serialised types by name.
 #[derive(Default)]
 struct Types(BTreeMap<String, Item>);
 
@@ -26,7 +27,7 @@ impl Types {
     }
 }
 
-/// Tables of all events, and of the types that their fields name.
+/// Tables of all events, and of the types of their fields.
 pub fn page(src: &Path) -> String {
     let mut types = Types::default();
     for file in [
@@ -95,7 +96,8 @@ impl Types {
         format!("`{}`: {}", wire_name(field, serde), self.told(&field.ty, named))
     }
 
-    /// A type as a reader of JSON calls it; what has a section of its own is linked and noted in `named`.
+    /// The name of a type for readers of JSON; a type with a section of its own is linked and added
+    /// to `named`.
     fn told(&self, ty: &Type, named: &mut Vec<String>) -> String {
         match ty {
             Type::Tuple(tuple) => {
@@ -129,7 +131,7 @@ impl Types {
 
     fn link(&self, name: &str, named: &mut Vec<String>) -> String {
         match self.0.get(name).unwrap_or_else(|| panic!("{name} is not among the files read")) {
-            // A type around one value is that value on the wire.
+            // A type around one value is serialised as that value.
             Item::Struct(one) if matches!(one.fields, Fields::Unnamed(_)) => {
                 self.told(&one.fields.iter().next().expect("one field").ty, named)
             }
@@ -143,7 +145,7 @@ impl Types {
     }
 }
 
-/// What `#[serde(name = "value")]` says.
+/// The names and values in `#[serde(name = "value")]`.
 fn serde(attributes: &[Attribute]) -> BTreeMap<String, String> {
     let mut said = BTreeMap::new();
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
@@ -189,7 +191,7 @@ fn cased(name: &str, around: &BTreeMap<String, String>) -> String {
     }
 }
 
-/// The doc comment in one line, with links to types as plain names.
+/// The doc comment on one line, with links to types as plain names.
 fn comment(attributes: &[Attribute]) -> String {
     let lines = attributes.iter().filter_map(|attribute| match &attribute.meta {
         Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {

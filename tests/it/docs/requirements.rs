@@ -1,4 +1,5 @@
-//! The page of requirements, made from tests/data/requirements.toml; holds each line of that table to the sources and the program.
+//! Generates the page of requirements from tests/data/requirements.toml, and checks each line of
+//! that table against the sources and the program.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +9,7 @@ use serde::Deserialize;
 
 use super::{check, root};
 
-/// The groups of lines: letter, heading, and the number of lines, which count from 1.
+/// The groups of lines: letter, heading, and number of lines, which are numbered from 1.
 const GROUPS: [(&str, &str, usize); 14] = [
     ("M", "Models", 13),
     ("V", "Memory", 10),
@@ -51,7 +52,7 @@ struct Line {
     state: State,
     /// `file::function`.
     tests: Vec<String>,
-    /// Empty if there is nothing to see.
+    /// Empty if there is no command that shows it.
     command: String,
     #[serde(default)]
     missing: String,
@@ -80,7 +81,7 @@ fn every_line_has_a_table_and_no_other_has_one() {
     assert!(without.is_empty() && unknown.is_empty(), "without a table: {without:?}; unknown: {unknown:?}");
 }
 
-/// Whether `text` has a test of this name that runs.
+/// Whether `text` has an enabled test of this name.
 fn has_test(text: &str, name: &str) -> bool {
     let head = format!("fn {name}(");
     let all: Vec<&str> = text.lines().map(str::trim).collect();
@@ -118,7 +119,7 @@ fn every_test_that_a_line_names_is_there() {
     assert!(wrong.is_empty(), "no such test: {wrong:#?}");
 }
 
-/// Whether the program, or a script of the repository, takes this command line.
+/// Whether the program, or a script of the repository, accepts this command line.
 fn is_command(line: &str) -> bool {
     let words = shlex::split(line).unwrap_or_default();
     match words.first().map(String::as_str) {

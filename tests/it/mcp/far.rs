@@ -1,4 +1,4 @@
-//! An MCP server behind a URL, in this process: well-behaved, or wrong in one way.
+//! An MCP server at a URL, in this process: well-behaved, or faulty in one way.
 
 use std::convert::Infallible;
 use std::net::TcpListener;
@@ -14,7 +14,8 @@ use futures_util::stream::{self, StreamExt as _};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-/// The requests that the server got, a line each: `POST tools/call session=s1 version=2025-06-18 key=- last=-`.
+/// The requests that the server received, one per line:
+/// `POST tools/call session=s1 version=2025-06-18 key=- last=-`.
 type Log = Arc<Mutex<Vec<String>>>;
 
 pub struct Far {
@@ -34,12 +35,12 @@ struct Behaviour {
 }
 
 impl Far {
-    /// A server on a thread of its own. `mode` may have an argument behind a blank.
+    /// A server on its own thread. `mode` may have an argument after a blank.
     pub fn new(mode: &str) -> Far {
         Far::at("127.0.0.1:0", mode)
     }
 
-    /// The same on this address.
+    /// Like `new`, but at this address.
     pub fn at(address: &str, mode: &str) -> Far {
         let listener = TcpListener::bind(address).expect("a port");
         listener.set_nonblocking(true).expect("a listener");
@@ -142,12 +143,12 @@ fn initialized(state: &Behaviour, request: &Value) -> Response {
     response
 }
 
-/// Whether the session is one that the server does not have any more.
+/// Whether the server has dropped the session.
 fn forgotten(mode: &str, asked: &str, session: &str) -> bool {
     asked == "tools/call" && (mode == "forgets" && session == "s1" || mode == "forgets always")
 }
 
-/// Resources and prompts, one of each that cannot be written in a request.
+/// Resources and prompts, including one of each whose name cannot be written in a request.
 fn listed(asked: &str) -> Value {
     let resource = |uri: &str| json!({ "uri": uri, "name": "monday", "description": "what was said\non Monday" });
     let argument = json!({ "name": "lamp", "required": true });
@@ -225,7 +226,7 @@ fn event(id: &Value, result: &Value) -> Bytes {
     Bytes::from(format!("data: {}\n\n", json!({ "jsonrpc": "2.0", "id": id, "result": result })))
 }
 
-/// An answer of one JSON text, or of a stream in which a notification comes first.
+/// An answer of one JSON text, or of a stream that begins with a notification.
 fn reply(mode: &str, id: &Value, result: &Value) -> Response {
     if mode != "streams" {
         let answer = json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
@@ -238,7 +239,7 @@ fn reply(mode: &str, id: &Value, result: &Value) -> Response {
 }
 
 fn flowing(events: stream::BoxStream<'static, Result<Bytes, Infallible>>) -> Response {
-    // Each piece comes by itself, so that a flood does not keep this thread from everything else.
+    // Each piece is sent separately, so that a flood does not keep this thread from other work.
     let paced = events.then(|piece| async move {
         tokio::time::sleep(Duration::from_micros(10)).await;
         piece
@@ -246,7 +247,7 @@ fn flowing(events: stream::BoxStream<'static, Result<Bytes, Infallible>>) -> Res
     ([("content-type", "text/event-stream")], Body::from_stream(paced)).into_response()
 }
 
-/// A status as a number, one header, a text.
+/// An answer made of a numeric status, one header and a text.
 trait Answer {
     fn answer(self) -> Response;
 }

@@ -1,4 +1,5 @@
-//! MCP servers that hang, die, flood or lie cost one failed call with a clear message; none outlives the session.
+//! MCP servers that hang, die, flood or send false data cost one failed call with a clear message;
+//! none outlives the session.
 
 pub mod far;
 mod offers;
@@ -25,7 +26,7 @@ struct World {
 }
 
 impl World {
-    /// `more` are further lines of the server's table.
+    /// `more` are additional lines of the server's table.
     fn new(mode: &str, more: &str) -> World {
         let dir = tempfile::tempdir().expect("a folder");
         let program = std::env::current_exe().expect("this program");
@@ -39,7 +40,7 @@ impl World {
         World::of(dir, &text, |setup| setup)
     }
 
-    /// The server has the table `text`.
+    /// A project whose server has the table `text`.
     fn of(dir: TempDir, text: &str, setup: impl Fn(Setup) -> Setup) -> World {
         let said = file::read(&dir.path().join("config.toml"), &format!("[mcp.h]\n{text}")).expect("a configuration");
         let servers = Servers::new(&said.servers, setup(Setup::of(dir.path(), dir.path())));
@@ -72,7 +73,8 @@ impl World {
     }
 }
 
-/// Checks that a call fails with a message that contains `part`, and that the next call starts a server at most once.
+/// Checks that a call fails with a message that contains `part`, and that the next call starts at
+/// most one server.
 async fn costs_one_failed_call(mode: &str, timeout_s: usize, part: &str) {
     let world = World::new(mode, &format!("timeout_s = {timeout_s}"));
     let outcome = world.echo().await;
@@ -120,7 +122,7 @@ async fn a_failed_call_says_so_and_a_large_result_is_cut() {
     assert!(large.is_ok() && large.text.len() < 300_000 && large.text.contains("bytes left out"));
 }
 
-/// Only arguments that were refused show that nothing was done.
+/// Only refused arguments show that nothing was done.
 #[tokio::test]
 async fn refused_arguments_are_told_from_other_errors() {
     let refused = World::new("refuses the arguments", "").echo().await;
@@ -221,7 +223,7 @@ async fn tools_that_a_running_server_changes_are_offered_and_called() {
     assert_eq!(names(world.seen()), ["h.echo", "h.wait"]);
     assert!(!world.servers.refreshed());
     assert!(world.echo().await.is_ok());
-    // A notification between calls is handled a moment later.
+    // A notification between calls is handled shortly afterwards.
     let from = Instant::now();
     let servers = world.servers.clone();
     let refreshed = move || std::iter::repeat_with(|| servers.refreshed()).any(|it| it || from.elapsed().as_secs() > 5);
@@ -247,7 +249,7 @@ async fn a_server_gets_few_environment_variables() {
     let world = World::new("tells its variables", "inherit = [\"CARGO_PKG_NAME\"]");
     let text = world.echo().await.text;
     let names: Vec<&str> = text.split(' ').collect();
-    // Cargo sets both for every test.
+    // Cargo sets both variables for every test.
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
     assert!(names.contains(&"CARGO_PKG_NAME") && names.contains(&"PATH"), "{text}");
     assert!(!names.contains(&"CARGO_MANIFEST_DIR"), "{text}");
@@ -283,7 +285,8 @@ async fn a_server_reaches_only_what_it_was_granted_and_the_error_names_the_setti
         let said = config.replace("PROJECT", &world.dir.path().display().to_string());
         let outcome = world.call("h.echo", json!({ "text": said })).await;
         assert_eq!((outcome.is_ok(), redirect.exists()), (may, may), "{}", outcome.text);
-        // A file that a person makes meanwhile stays, unless the server could have made it.
+        // A file that a person creates in the meantime stays, unless the server could have created
+        // it.
         std::fs::write(&redirect, "mine").expect("a file");
         world.servers.end();
         assert_eq!(redirect.exists(), !may);
@@ -335,7 +338,7 @@ async fn nothing_outlives_the_session() {
     drop(dir);
 }
 
-/// Waits until `holds` is true; fails after 20 seconds.
+/// Waits until `holds` returns true; fails after 20 seconds.
 async fn eventually(holds: impl Fn() -> bool) {
     let started = Instant::now();
     while !holds() {

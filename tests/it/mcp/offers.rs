@@ -1,4 +1,5 @@
-//! Resources and prompts of servers: a request names them, what they say reaches the model, and what is wrong ends the turn before it.
+//! Resources and prompts of servers: a request names them, their texts reach the model, and a
+//! mistake ends the turn before it begins.
 
 use std::sync::Arc;
 
@@ -17,7 +18,8 @@ use super::url::world;
 use crate::cli::Project;
 use crate::scripted::toolkit;
 
-/// A turn whose model says what the memo says if its prompt contains that; returns its end, or its failure, and the notices.
+/// A turn whose model repeats the memo if its prompt contains it; returns the end of the turn, or
+/// its failure, and the notices.
 async fn turn(servers: &Servers, request: &str) -> (Result<TurnFinished, String>, Vec<String>) {
     let text = request.to_owned();
     turn_of(servers, Ask { text, ..Ask::default() }).await
@@ -54,7 +56,7 @@ async fn what_servers_offer_is_listed_as_a_request_names_it() {
     assert_eq!(written, ["@h:memo://monday what was said on Monday", "@h:memo://{day} a day"]);
     let forms: Vec<String> = offers.prompts.iter().map(|one| format!("{}: {}", one.form(), one.about)).collect();
     assert_eq!((forms, offers.notes.len()), (vec!["/h:where LAMP: where a lamp hangs".to_owned()], 0));
-    // A server without such things is not asked for them.
+    // A server that offers none is not asked for them.
     let local = World::new("", "");
     assert_eq!(local.servers.offers(Some("h")), Offers::default());
 }

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// The environment variable that says how the server misbehaves.
+/// The environment variable that selects how the server misbehaves.
 pub const MODE: &str = "HOSTILE_MODE";
 /// The environment variable with a file to which the server and its children append lines.
 pub const TRACE: &str = "HOSTILE_TRACE";
 
-/// No test by itself.
+/// Not a test by itself.
 #[test]
 #[ignore = "no test by itself: the MCP server, a process of its own, that the tests of this folder start and talk to"]
 fn serve() {

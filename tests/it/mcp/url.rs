@@ -1,4 +1,5 @@
-//! MCP servers behind a URL: nothing is sent without consent, and one that misbehaves costs one failed call, which is done once.
+//! MCP servers at a URL: nothing is sent without consent, and a faulty server costs one failed
+//! call, which is sent only once.
 
 use std::time::{Duration, Instant};
 
@@ -10,14 +11,14 @@ use super::far::Far;
 use super::{World, eventually};
 use crate::cli::{Project, Run};
 
-/// A project that may send to the server; `more` are further lines of its table.
+/// A project that may send to the server; `more` are additional lines of its table.
 pub fn world(far: &Far, more: &str) -> World {
     let dir = tempfile::tempdir().expect("a folder");
     std::fs::write(dir.path().join("servers"), format!("mcp {}\n", far.url)).expect("a consent");
     World::of(dir, &format!("url = {:?}\n{more}\n", far.url), |setup| setup)
 }
 
-/// Checks that a call of a server fails with a message that contains `part`, and soon.
+/// Checks that a call of a server soon fails with a message that contains `part`.
 async fn costs_one_failed_call(mode: &str, part: &str) -> Far {
     let (far, started) = (Far::new(mode), Instant::now());
     let world = world(&far, "timeout_s = 5\nstart_timeout_s = 5");

@@ -1,4 +1,5 @@
-//! Answers of a scripted planner over HTTP: who leaves or waits, what stop texts cut, calls of any length.
+//! Answers of a scripted planner over HTTP: clients that leave or wait, stop texts, calls of any
+//! length.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use crate::cli::Project;
 
 const CHAT: &str = "/v1/chat/completions";
 
-/// One slot, and an answer that takes longer than any test waits.
+/// A server with one slot, and an answer that takes longer than any test waits.
 fn endless(project: &Project) -> Inside {
     let mut script = Script::saying(&counting(9_000)).on("Name a colour.", "Blue.");
     script.slots = 1;
@@ -44,7 +45,8 @@ fn who_waits_for_a_slot_gets_the_head_and_real_events_in_every_protocol() {
     let mut first = server.client.open(CHAT, &streamed(ask("Count.", 50_000)));
     first.read_some();
     let input = json!({ "model": "planner", "input": "Name a colour.", "max_output_tokens": 16 });
-    // Of each: what it begins with, a sign of life, its end. codex's numbers its events.
+    // For each API: the beginning of its stream, a keep-alive message and the end. codex expects
+    // numbered events.
     let waiting = [
         (CHAT, ask("Name a colour.", 16), ["\"role\":\"assistant\"", "\"delta\":{}", "\"finish_reason\":\"stop\""]),
         ("/v1/messages", ask("Name a colour.", 16), ["message_start", "event: ping", "message_stop"]),
@@ -77,7 +79,7 @@ fn log_probabilities_end_where_a_stop_text_cuts() {
     assert_eq!(pieces, "one two ");
 }
 
-/// A client's own tool may take a whole file.
+/// A client's own tool may have a whole file as an argument.
 #[test]
 fn a_call_with_a_long_argument_comes_whole_in_pieces_and_not() {
     let project = Project::todo();

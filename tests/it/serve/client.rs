@@ -1,4 +1,4 @@
-//! A small HTTP client: one request a connection.
+//! A small HTTP client with one request per connection.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// Longest wait for an answer.
+/// Maximum time to wait for an answer.
 const WAIT_MAX: Duration = Duration::from_secs(120);
 
 #[derive(Clone)]
@@ -15,7 +15,7 @@ pub struct Client {
     pub token: String,
 }
 
-/// An answer, whole.
+/// A complete answer.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -23,11 +23,11 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-/// A connection whose answer is not read to its end; dropping it leaves.
+/// A connection whose answer is not read to its end; dropping it closes the connection.
 pub struct Open(TcpStream);
 
 impl Open {
-    /// Waits until all of these stand in what was read since the last call.
+    /// Waits until the text received since the last call contains all of these.
     pub fn until(&mut self, wanted: &[&str]) {
         let mut text = String::new();
         let mut block = [0; 4096];
@@ -50,10 +50,10 @@ impl Open {
     }
 }
 
-/// Server-sent events, read as they come. Dropping it leaves.
+/// Server-sent events, read as they arrive. Dropping it closes the connection.
 pub struct Events {
     stream: TcpStream,
-    /// What is not read as lines yet.
+    /// Bytes that have not been split into lines yet.
     bytes: Vec<u8>,
     number: Option<u64>,
 }
@@ -63,7 +63,7 @@ impl Events {
     pub fn next(&mut self) -> Option<(u64, Value)> {
         loop {
             let line = self.line()?;
-            // Heads and the lengths of chunks stand on lines of their own.
+            // Heads and chunk lengths are on lines of their own.
             if let Some(number) = line.strip_prefix("id: ") {
                 self.number = number.parse().ok();
             } else if let Some(data) = line.strip_prefix("data: ")
@@ -74,7 +74,7 @@ impl Events {
         }
     }
 
-    /// All events up to and with the last.
+    /// All events up to and including the last one.
     pub fn rest(mut self) -> Vec<(u64, Value)> {
         std::iter::from_fn(|| self.next()).collect()
     }
@@ -100,7 +100,7 @@ impl Client {
         self.exchange(&self.head("GET", path, "", 0), b"")
     }
 
-    /// The same with `header` in place of the one of that name.
+    /// Like `get`, with `header` in place of the header of that name.
     pub fn get_with(&self, path: &str, header: &str) -> Answer {
         self.exchange(&self.head("GET", path, header, 0), b"")
     }
@@ -125,7 +125,7 @@ impl Client {
         Open(self.begin(&[self.head("POST", path, "", body.len()).as_bytes(), body.as_slice()].concat()))
     }
 
-    /// A request with these headers and, besides the host, no others.
+    /// Sends a request with these headers and, apart from the host, no others.
     pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         self.exchange(&self.plain_head(method, path, headers, body.len()), body)
     }
@@ -147,7 +147,7 @@ impl Client {
         drop(self.begin(bytes));
     }
 
-    /// The head of a request with the token; `instead` takes the place of the header of its name.
+    /// The head of a request with the token; `instead` replaces the header of the same name.
     pub fn head(&self, method: &str, path: &str, instead: &str, length: usize) -> String {
         let host = if instead.starts_with("Host:") { String::new() } else { format!("Host: {}\r\n", self.address) };
         let instead = if instead.is_empty() { String::new() } else { format!("{instead}\r\n") };
@@ -205,7 +205,7 @@ impl Answer {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
     }
 
-    /// The data of every server-sent event but `[DONE]`.
+    /// The data of every server-sent event except `[DONE]`.
     pub fn events(&self) -> Vec<Value> {
         let text = self.text(200);
         let data = text.lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]");

@@ -1,4 +1,5 @@
-//! What harms no server: random requests, clients that never read, heads and bodies that never end.
+//! Clients that must not harm the server: random requests, clients that never read, heads and
+//! bodies that never end.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -20,7 +21,7 @@ const REQUESTS: usize = 1000;
 const CHAT: &str = "/v1/chat/completions";
 
 const METHODS: [&str; 9] = ["POST", "POST", "POST", "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "FROB"];
-/// A path with a body that is right for it.
+/// A path with a valid body.
 const PATHS: [(&str, &str); 16] = [
     (CHAT, r#"{"model":"planner","max_tokens":2,"messages":[{"role":"user","content":"Hi"}]}"#),
     (
@@ -79,7 +80,7 @@ fn header(random: &mut Rng) -> Vec<u8> {
     let value = if random.bool() {
         one(random, &VALUES).as_bytes().to_vec()
     } else {
-        // Now and then a byte that no header may have.
+        // Sometimes contains a byte that is not allowed in a header.
         (0..random.usize(..40)).map(|_| random.u8(0x1e..)).collect()
     };
     let name = one(random, &NAMES);
@@ -99,7 +100,7 @@ fn damaged(random: &mut Rng, body: &str) -> Vec<u8> {
     body
 }
 
-/// A request whose end the server can tell; everything else about it may be wrong.
+/// A request whose end the server can determine; everything else about it may be wrong.
 fn request(client: &Client, random: &mut Rng, method: &str) -> Vec<u8> {
     let (path, body) = one(random, &PATHS);
     let ending = if random.u8(..8) == 0 { one(random, &ENDINGS) } else { "" };
@@ -110,12 +111,12 @@ fn request(client: &Client, random: &mut Rng, method: &str) -> Vec<u8> {
         ("Authorization", format!("Bearer {}", client.token)),
         ("Content-Type", "application/json".to_owned()),
     ] {
-        // Most are right: what is refused at the door shows little.
+        // Most requests are valid: those that are refused at once test little.
         if random.u8(..16) > 0 {
             bytes.extend(format!("{name}: {value}\r\n").into_bytes());
         }
     }
-    // Up to more than a head may have.
+    // Sometimes more than a head may contain.
     let more = if random.u8(..50) == 0 { 150 } else { random.usize(..2) };
     bytes.extend((0..more).flat_map(|_| header(random)));
     bytes.extend(format!("Content-Length: {}\r\n\r\n", body.len()).into_bytes());
@@ -143,7 +144,7 @@ fn a_thousand_random_requests_are_answered_and_none_is_the_servers_fault() {
     assert_eq!(answer["choices"][0]["message"]["content"], "Blue.");
 }
 
-/// With the largest number of connections: every place is held by a client that does not go on.
+/// With the maximum number of connections, each held by a client that does not continue.
 #[test]
 fn clients_that_never_read_or_never_finish_keep_nobody_out() {
     let project = Project::todo();
@@ -151,7 +152,8 @@ fn clients_that_never_read_or_never_finish_keep_nobody_out() {
     script.row_time = Duration::from_millis(1);
     let server = Inside::new(&project, script);
     let client = &server.client;
-    // With log-probabilities a token is some kilobytes, so the way to the client is soon full.
+    // With log-probabilities a token takes some kilobytes, so the connection to the client soon
+    // fills up.
     let endless = with(with(ask("Count.", 50_000), "stream", json!(true)), "logprobs", json!(true));
     let endless = with(endless, "top_logprobs", json!(20));
     let unread: Vec<_> = (0..8).map(|_| client.open(CHAT, &endless)).collect();
@@ -161,12 +163,12 @@ fn clients_that_never_read_or_never_finish_keep_nobody_out() {
     let answered = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
-            // Byte by byte it takes longer than a head may take.
+            // Sent byte by byte, it takes longer than is allowed for a head.
             for byte in client.head("GET", "/health", "", 0).bytes() {
                 if answered.load(Ordering::SeqCst) {
                     return;
                 }
-                // It fails once the server has given them up.
+                // This fails once the server has closed the connections.
                 dribbling.iter_mut().for_each(|stream| drop(stream.write_all(&[byte])));
                 thread::sleep(Duration::from_millis(150));
             }

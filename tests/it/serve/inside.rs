@@ -17,7 +17,7 @@ use crate::cli::Project;
 use crate::clock::eventually;
 use crate::models;
 
-/// It serves until it is dropped.
+/// A server that runs until it is dropped.
 pub struct Inside {
     pub client: Client,
     planner: Engine,
@@ -49,12 +49,13 @@ impl Inside {
         Inside { client: Client { address, token }, planner, cancel, thread: Some(thread) }
     }
 
-    /// Waits until a slot is held.
+    /// Waits until a slot is in use.
     pub fn busy(&self) {
         eventually("no slot is held", || self.planner.slots().iter().any(Option::is_some));
     }
 
-    /// Waits until no slot is held and nobody waits for one: not even a request that gave its slot up to a later one.
+    /// Waits until no slot is in use and no request waits for one, including requests that gave up
+    /// their slot to a later one.
     pub fn idle(&self) {
         let is_idle = || self.planner.waiting() == 0 && self.planner.slots().iter().all(Option::is_none);
         eventually("a slot is still held", is_idle);
@@ -64,12 +65,12 @@ impl Inside {
 impl Drop for Inside {
     fn drop(&mut self) {
         self.cancel.cancel();
-        // A panic of the server has failed the test already.
+        // A panic of the server has already failed the test.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
-/// A text that does not repeat itself, with more tokens than any test waits for.
+/// A text without repetitions that has more tokens than any test waits for.
 pub fn counting(to: usize) -> String {
     (1..=to).map(|number| format!("{number} ")).collect()
 }

@@ -1,4 +1,4 @@
-//! A connection that carries one request after another.
+//! A connection that carries several requests, one after another.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -17,9 +17,10 @@ impl Kept {
         Kept { client: client.clone(), stream: None }
     }
 
-    /// Sends a whole request and reads its answer, which has no body if it is `bare`, as to HEAD.
+    /// Sends a whole request and reads its answer; if `bare`, the answer has no body, as for HEAD.
     pub fn exchange(&mut self, request: &[u8], bare: bool) -> Answer {
-        // The server may have closed the connection after its last answer: then the request goes out on a new one.
+        // The server may have closed the connection after its last answer; then the request is sent
+        // on a new one.
         let kept = self.stream.take().and_then(|stream| exchanged(stream, request, bare).ok());
         let (answer, stream) = kept.unwrap_or_else(|| {
             let shown = String::from_utf8_lossy(request);

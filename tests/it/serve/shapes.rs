@@ -1,4 +1,5 @@
-//! Requests as other programs send them: schemas of generators, messages of many shapes, fields of other servers.
+//! Requests as other programs send them: schemas from generators, messages of many forms, fields of
+//! other servers.
 
 use serde_json::{Value, json};
 
@@ -7,7 +8,8 @@ use crate::cli::Project;
 
 const CHAT: &str = "/v1/chat/completions";
 
-/// A tool as pydantic describes one: stored parts, an optional one, and keys that only tell.
+/// A tool as described by pydantic: referenced definitions, an optional field, and keys that are
+/// only annotations.
 fn booking() -> Value {
     let note = json!({ "anyOf": [{ "type": "string", "maxLength": 5, "format": "markdown" }, { "type": "null" }], "default": null });
     json!({
@@ -31,7 +33,8 @@ fn a_schema_of_a_generator_is_kept_in_every_protocol() {
     };
     let read = |text: &Value| -> Value { serde_json::from_str(text.as_str().expect("a text")).expect("JSON") };
 
-    // A tool with a schema that is none, one that nothing satisfies and one that contains itself harm no other.
+    // A tool with an invalid schema, one that no value satisfies and one that contains itself do
+    // not affect other tools.
     let tool = |name: &str, parameters: Value| json!({ "type": "function", "function": { "name": name, "parameters": parameters } });
     let never =
         json!({ "type": "object", "properties": { "a": { "allOf": [{ "type": "null" }, { "type": "string" }] } } });

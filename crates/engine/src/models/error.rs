@@ -1,4 +1,4 @@
-//! Why no model is available for a role; each message names the file, the places searched and a remedy.
+//! The errors of finding a model for a role; each names the file, the places searched and a remedy.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

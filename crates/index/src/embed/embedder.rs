@@ -1,4 +1,4 @@
-//! The embedder as all callers see it, whether it runs in this process or on a server.
+//! The embedder with one interface for all callers, whether it runs in this process or on a server.
 
 use std::fmt;
 use std::path::Path;

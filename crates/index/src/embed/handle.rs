@@ -1,4 +1,5 @@
-//! An embedder in this process: loads it, tokenises texts and computes their vectors in batches under the permit.
+//! An embedder in this process: loads the model, tokenises texts and computes their vectors in
+//! batches, each under the permit.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -74,7 +74,7 @@ pub struct Report {
     pub chunks_with_vector: usize,
     pub symbols: usize,
     pub edges: usize,
-    /// References whose target is not known.
+    /// References with an unknown target.
     pub unresolved: usize,
     /// Time until words, symbols and graph could be searched, in milliseconds.
     pub usable_ms: u64,
@@ -270,8 +270,8 @@ pub(super) fn add_reasons(files: Vec<FileRow>, skipped: &mut Vec<Skipped>, parti
     }
 }
 
-/// Describes what limits keep out of the index, for answers that find nothing; empty if nothing.
-/// Files that are not code do not count.
+/// Describes the code that limits keep out of the index, for answers that find nothing; empty if
+/// there is none. Files that are not code do not count.
 fn gaps(skipped: &[Skipped], partial: &[Skipped]) -> String {
     let limits: Vec<String> = scan::by_reason(skipped)
         .into_iter()

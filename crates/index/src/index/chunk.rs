@@ -7,7 +7,8 @@ use super::words;
 /// A definition of up to this many bytes stays whole; a longer one is split at its members or at
 /// blank lines.
 const CHUNK_BYTES_MAX: usize = 1_500;
-/// Neighbours are merged up to this size, at which published rankings of code chunks were measured.
+/// Neighbours are merged up to this size, for which published rankings of code chunks were
+/// measured.
 const MERGED_BYTES_MAX: usize = 750;
 /// A piece up to this size, about one line, says too little to be a chunk of its own.
 const SCRAP_BYTES_MAX: usize = 80;

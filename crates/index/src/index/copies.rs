@@ -13,7 +13,7 @@ const SAMPLES_MAX: usize = 8_000;
 const LETTERS_MIN: usize = 12;
 /// A line that is in more files than this is a licence or boilerplate.
 const FILES_MAX: usize = 8;
-/// Share of its lines found in other files above which a file may be a copy.
+/// A file may be a copy if more than this share of its lines is found in other files.
 const SHARE: f64 = 0.6;
 /// Minimum matching lines of a copy in a folder where copies are usual (`dist/`, `vendor/`).
 const MARKED_LINES_MIN: usize = 6;
@@ -54,7 +54,7 @@ fn hash_of(text: &str) -> u64 {
     hash ^ (hash >> 32)
 }
 
-/// The files most of whose lines are in other files that look more like the source. `files` are
+/// The files of which most lines are in other files that look more like the source. `files` are
 /// paths with sketches.
 pub fn copies(files: &[(String, Vec<u32>)]) -> Vec<&str> {
     let mut count: HashMap<u32, usize> = HashMap::new();

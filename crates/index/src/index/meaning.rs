@@ -142,7 +142,7 @@ impl<'a> Project<'a> {
         all.filter(|one| self.owner(*one).is_some_and(|owner| related.contains(&owner))).collect()
     }
 
-    /// The type that a member belongs to; for a member of an `impl` block, the type itself.
+    /// The type that contains a member; for a member of an `impl` block, the type itself.
     fn owner(&self, symbol: Symbol) -> Option<Symbol> {
         let definition = self.definition(symbol);
         if let Some(owner) = &definition.member_of {

@@ -105,7 +105,8 @@ impl Index {
         })
     }
 
-    /// The same index, which returns nothing that rules hide. It still contains everything.
+    /// The same index, except that it returns nothing that rules hide. Hidden files stay in the
+    /// index.
     pub fn hiding(self, hidden: Hidden) -> Result<Index, IndexError> {
         if !hidden.is_nothing() {
             self.reader().hide(hidden)?;
@@ -190,8 +191,8 @@ impl Index {
         Ok(all.into_iter().take(limit).map(|waiting| waiting.text).collect())
     }
 
-    /// Describes what limits kept out of the index at the last refresh, for answers that find
-    /// nothing; `None` if nothing.
+    /// Describes the code that limits kept out of the index at the last refresh, for answers that
+    /// find nothing; `None` if there is none.
     pub fn gaps(&self) -> Result<Option<String>, IndexError> {
         Ok(self.reader().meta(build::GAPS)?.filter(|gaps| !gaps.is_empty()))
     }

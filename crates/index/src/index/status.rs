@@ -1,4 +1,5 @@
-//! Reports how complete an index is, which files have changed since, and which it leaves out; changes nothing.
+//! Reports how complete an index is, which files have changed since, and which files it omits;
+//! changes nothing.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +20,7 @@ pub struct Status {
     pub chunks_with_vector: usize,
     pub symbols: usize,
     pub edges: usize,
-    /// References whose target is not known.
+    /// References with an unknown target.
     pub unresolved: usize,
     /// Files on disk that are new or changed since they were indexed.
     pub changed: Vec<String>,

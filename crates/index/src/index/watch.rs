@@ -13,7 +13,7 @@ use crate::base::ignored::Ignored;
 const QUIET: Duration = Duration::from_millis(60);
 /// A burst that does not end is reported after this time.
 const BURST_MAX: Duration = Duration::from_secs(2);
-/// How often the cancellation flag is checked.
+/// Interval at which the cancellation flag is checked.
 const LOOK: Duration = Duration::from_millis(50);
 
 #[derive(Debug, thiserror::Error)]

@@ -10,16 +10,16 @@ use super::{Hit, Hits, search};
 use crate::embed::Embedder;
 use crate::index::{Answer, ChunkRow, Index, IndexError};
 
-/// Cosine from which two questions count as having the same meaning, if they also contain the same
-/// names.
+/// Minimum cosine at which two questions count as having the same meaning, if they also contain the
+/// same names.
 const SAME_MEANING: f32 = 0.95;
-/// Characters of a question that are embedded if embedding all of it fails.
+/// Number of characters of a question that are embedded if embedding the whole question fails.
 const SHORTER_CHARS: usize = 200;
 
 /// A hit as stored: chunk, score and its parts.
 type KeptHit = (i64, f64, Vec<(String, f64)>);
 
-/// The hits of an answer as stored.
+/// The stored form of an answer's hits.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     hits: Vec<KeptHit>,

@@ -45,7 +45,7 @@ pub struct Packed {
 pub struct Pack {
     pub items: Vec<Packed>,
     pub tokens: usize,
-    /// Hits for which not even the name fitted.
+    /// Number of hits for which not even the name fitted.
     pub left_out: usize,
 }
 

@@ -8,7 +8,7 @@ use crate::index::{ChunkPlace, FileImportance};
 
 /// Weights of the full-text columns: name, path, signature, doc, body.
 pub const COLUMN_WEIGHTS: [f64; 5] = [3.0, 2.0, 1.5, 1.0, 1.0];
-/// Share of the vectors in the base score; lower for names, which words find better.
+/// Share of the vectors in the base score; it is lower for names, which words find better.
 const MEANING_FOR_SYMBOL: f64 = 0.3;
 const MEANING_FOR_PROSE: f64 = 0.4;
 /// Bonus for chunks of the file with the highest sum of scores; proportional for other files.

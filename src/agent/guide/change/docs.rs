@@ -1,4 +1,5 @@
-//! Changes the docstring that a request names, `mention it in the docstring of Store`, as a passage of text: the code around it stays.
+//! Changes the docstring that a request names (`mention it in the docstring of Store`) as a passage
+//! of text, so that the code around it stays.
 
 use std::sync::LazyLock;
 
@@ -46,7 +47,8 @@ pub(super) async fn change(
     write(job, target, evidence).await.map(Some)
 }
 
-/// The definition whose docstring a text speaks of: `the docstring of Store`, `Store.add's docstring`.
+/// The definition whose docstring a text mentions: `the docstring of Store`,
+/// `Store.add's docstring`.
 fn owner(text: &str) -> Option<&str> {
     static OWNER: LazyLock<Regex> = LazyLock::new(|| {
         let (docs, kinds) =
@@ -59,7 +61,7 @@ fn owner(text: &str) -> Option<&str> {
     words::is_coined(name).then_some(name).or_else(|| text.contains(&format!("{name}()")).then_some(name))
 }
 
-/// The lines of the docstring of a definition, if nothing else is on them.
+/// The lines of the docstring of a definition, if these contain nothing else.
 fn passage(text: &str, of: &Span) -> Option<Passage> {
     let range = of.docstring.clone()?;
     let lines = (line_of(text, range.start), line_of(text, range.end));
@@ -68,7 +70,7 @@ fn passage(text: &str, of: &Span) -> Option<Passage> {
     is_alone.then(|| Passage { lines, title: of.name.clone() })
 }
 
-/// The lines of a docstring above its closing quotation marks, if these have a line of their own.
+/// The lines of a docstring above its closing quotation marks, if these are on a line of their own.
 fn body(text: &str, docstring: &Passage) -> Option<Passage> {
     let (first, last) = docstring.lines;
     let is_alone = matches!(text.lines().nth(last - 1).map(str::trim), Some("\"\"\"" | "'''"));

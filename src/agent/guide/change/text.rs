@@ -1,4 +1,5 @@
-//! Changes a file without definitions: by its keys if it has any, else the model rewrites a passage or adds one after it.
+//! Changes a file without definitions: through its keys if it has any, else the model rewrites a
+//! passage or adds one after it.
 
 use std::collections::HashSet;
 
@@ -20,13 +21,14 @@ use super::{Ask, DRAWN_FROM, NO_TEXT, ask, create, opening, task, text_ask, unti
 
 const PASSAGE: &str = include_str!("../../prompts/passage.md");
 const ADDITION: &str = include_str!("../../prompts/addition.md");
-/// The messages to the model about an answer that changes nothing, and about one that removes nothing although the request asks for it.
+/// The messages to the model about an answer that changes nothing, and about one that removes
+/// nothing although the request asks for a removal.
 const NOTHING_CHANGED: &str = "Nothing is changed by what you wrote.";
 const NOTHING_GONE: &str = "The request removes something, and nothing is gone.";
-/// Tokens that a passage may have beyond twice its old length.
+/// Number of tokens that a passage may have beyond twice its old length.
 const TEXT_MORE: usize = 120;
 
-/// Changes the file `path`, whatever it has: keys, passages, or no text yet.
+/// Changes the file `path`, whether it has keys or passages or is still empty.
 pub(super) async fn change(job: Job<'_>, path: &str, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let before = match readable(job.scene.context, path) {
         Ok(before) => before,
@@ -50,7 +52,8 @@ pub(super) async fn change(job: Job<'_>, path: &str, evidence: &mut Evidence) ->
     write(job, Target { path, before: &before, wanted, chosen }, evidence).await
 }
 
-/// Where the change belongs: at the passage that the step names or clearly means, else where the model says, if it does.
+/// The place of the change: the passage that the step names or clearly means, else the one that the
+/// model chooses, if any.
 async fn wanted(job: Job<'_>, path: &str, before: &str, all: &[Passage]) -> Result<Option<Place>, TurnError> {
     let adds_words = is_prose(path) && kind::adds_words(&job.step.text);
     let adds = adds_words || mentions::of(&job.step.text, job.index).is_ok_and(|mentions| mentions.adds);
@@ -68,27 +71,27 @@ async fn wanted(job: Job<'_>, path: &str, before: &str, all: &[Passage]) -> Resu
     }))
 }
 
-/// A passage that the model rewrites, or after which it adds one.
+/// A passage that the model rewrites, or after which it adds a new one.
 pub(super) struct Target<'a> {
     pub path: &'a str,
     /// The text of the file.
     pub before: &'a str,
     pub wanted: Place,
-    /// The passage that the model is shown: all of it, or the lines that the step is about.
+    /// The passage shown to the model: the whole passage, or the lines that the step is about.
     pub chosen: Passage,
 }
 
-/// The text of the file with what the model wrote.
+/// The text of the file with the model's answer put in.
 struct Draft {
     after: String,
-    /// Where it was put.
+    /// The place of the answer in the file.
     place: Place,
-    /// The problem with it.
+    /// The problem with the answer, if any.
     problem: Option<String>,
 }
 
 impl Target<'_> {
-    /// Puts what the model wrote into the file: in place of the passage or after it.
+    /// Puts the model's answer into the file, in place of the passage or after it.
     fn put(&self, job: Job<'_>, written: &str) -> Draft {
         let Target { path, before, wanted, chosen } = self;
         let code = match wanted {
@@ -130,18 +133,19 @@ impl Target<'_> {
         Draft { after, place, problem }
     }
 
-    /// The problem of documentation of something new that does not name it.
+    /// The problem of documentation about something new that does not name it.
     fn silent_about(&self, job: Job<'_>, after: &str) -> Option<String> {
         let new = mentions::of(job.scene.request, job.index).ok()?.asked_for;
         let names: Vec<&str> = new.iter().map(|name| name.rsplit('.').next().unwrap_or(name)).collect();
-        // Code defines the name, so it counts there how often it is said.
+        // Code already contains the name, so the number of occurrences is compared.
         let count = |text: &str| names.iter().map(|name| grounding::places(text, name).count()).sum::<usize>();
         let is_of_new = has_grammar(self.path) || is_prose(self.path) && count(self.before) == 0;
         let is_silent = is_of_new && !names.is_empty() && count(after) <= count(self.before);
         is_silent.then(|| format!("What was written does not name `{}`.", names.join("`, `")))
     }
 
-    /// The problem of a docstring with a new example, which nothing has run, though the request asks for none.
+    /// The problem of a docstring with a new example that has not been run, unless the request asks
+    /// for examples.
     fn unrun_example(&self, job: Job<'_>, after: &str) -> Option<String> {
         let count = |text: &str| text.lines().filter(|line| line.trim_start().starts_with(">>>")).count();
         let asks = kind::has_word(&job.step.text, "example examples doctest doctests usage");
@@ -149,7 +153,7 @@ impl Target<'_> {
         is_new.then(|| "What was written has an example that nobody asked for; say it in words.".to_owned())
     }
 
-    /// The problem of prose that changes without a word of the request.
+    /// The problem of changed prose whose new words do not occur in the request.
     fn beside_the_point(&self, job: Job<'_>, after: &str) -> Option<String> {
         const OF_WORDING: &str =
             "typo typos spelling grammar wording reword rephrase translate format link links shorten simplify";
@@ -180,7 +184,7 @@ impl Target<'_> {
     }
 }
 
-/// A line of `after` with words that it has more often than `before`, which has it too.
+/// A line of the file that occurs more often in `after` than in `before`.
 fn twice<'t>(before: &str, after: &'t str) -> Option<&'t str> {
     const TELLING_CHARS: usize = 16;
     let count = |text: &str, line: &str| text.lines().filter(|other| other.trim() == line).count();
@@ -189,14 +193,16 @@ fn twice<'t>(before: &str, after: &'t str) -> Option<&'t str> {
     lines.find(|line| count(before, line) > 0 && count(after, line) > count(before, line))
 }
 
-/// An added line that is a line of the file with more words behind it: the model wrote the passage again, not only what is new.
+/// An added line that extends an old line of the file: the model repeated the passage instead of
+/// writing only the new text.
 fn grown<'t>(before: &str, added: &'t str) -> Option<&'t str> {
     let old: Vec<&str> = before.lines().map(str::trim).filter(|line| line.contains(' ')).collect();
     let goes_on = |line: &str, old: &str| line.strip_prefix(old).is_some_and(|more| more.starts_with(' '));
     added.lines().map(str::trim).find(|line| old.iter().any(|one| goes_on(line, one)))
 }
 
-/// A new line of `after` that repeats the order instead of carrying it out: it begins with the same verb, and all its words are of the request.
+/// A new line of `after` that repeats the order instead of carrying it out: it begins with the same
+/// verb, and all its words occur in the request.
 fn echo<'t>(before: &str, after: &'t str, asked: &str) -> Option<&'t str> {
     const ORDERS: &str = "mention add say write put document note describe explain tell include state list";
     let asked: Vec<String> = words::split(asked);
@@ -263,7 +269,8 @@ fn passage_task(job: Job<'_>, path: &str, before: &str, chosen: &Passage, place:
     }
 }
 
-/// Asks for one fenced block of lines without headings. A model that cannot write only what is new may write the passage again with it.
+/// Asks for one fenced block of lines without headings. A model that cannot write only the new text
+/// may repeat the passage with it.
 fn addition_ask(tokens: usize, round: usize) -> Ask {
     let form = "start: \"````\\n\" LINE+ \"````\"\nLINE: /([^#`\\n][^\\n]*|`[^`\\n][^\\n]*)\\n/\n";
     let form = Form::Lark(form.to_owned());
@@ -271,7 +278,8 @@ fn addition_ask(tokens: usize, round: usize) -> Ask {
     Ask { form, tokens, seed, phase: "writing text" }
 }
 
-/// Asks the model which passage to change, or after which to add one; if there is only one passage, that one is changed. `None` if it does not say.
+/// Asks the model which passage to change, or after which to add a new one. A single passage is
+/// changed without asking. `None` if the answer names no place.
 async fn place(job: Job<'_>, path: &str, all: &[Passage]) -> Result<Option<Place>, TurnError> {
     if all.len() == 1 {
         return Ok(Some(Place::Change(0)));

@@ -1,4 +1,5 @@
-//! Runs the checks of a written change: the examples of the request, the tests that cover it, and calls that the model writes.
+//! Runs the checks of a written change: the examples of the request, the tests that cover it, and
+//! calls written by the model.
 
 use crate::agent::budget::Guided;
 use crate::agent::evidence::{Check, Entry, Evidence};
@@ -13,13 +14,13 @@ use crate::request::kind;
 use super::choice::{self, items_of};
 use super::{Attempt, Order, Outcome, Rounds};
 
-/// Whether the examples of the request were among `calls` and gave what they should.
+/// Whether the examples of the request were run among `calls` and passed.
 pub(super) fn hold(calls: &[Entry], evidence: &Evidence) -> bool {
     calls.iter().any(|call| call.succeeded() && evidence.check(call.id) == Some(Check::Examples))
 }
 
-/// The answer to a step that only says what some calls should give, if they give that already: there is nothing to change, and any change would be a
-/// guess.
+/// The answer to a step that only states the results of some calls, if the code already returns
+/// them: there is nothing to change, and any change would be a guess.
 pub(super) fn already_so(job: Job<'_>, order: &Order<'_>, files: &Files) -> Option<Done> {
     let (asked, mentions) = (&job.step.text, order.mentions);
     let all = examples::of(asked, &files.new_names, &|name| !files.had(name));
@@ -29,7 +30,7 @@ pub(super) fn already_so(job: Job<'_>, order: &Order<'_>, files: &Files) -> Opti
     if !is_of_calls || asks_for_more || examples::speaks_of_what_is_right(asked) {
         return None;
     }
-    // The examples of other files did not run.
+    // Examples of functions in other files were not run.
     let place = files.place_of(&first.name);
     if !all.iter().all(|one| files.place_of(&one.name) == place) {
         return None;
@@ -43,7 +44,8 @@ pub(super) fn already_so(job: Job<'_>, order: &Order<'_>, files: &Files) -> Opti
 }
 
 impl Rounds<'_> {
-    /// Runs the examples and calls of the request; if an example fails in the first round, small changes are tried. `None` if nothing is wrong.
+    /// Runs the examples and calls of the request; if an example fails in the first round, small
+    /// changes are tried. `None` if no problem is found.
     pub(super) async fn run_examples(
         &mut self,
         attempt: &Attempt,
@@ -66,7 +68,8 @@ impl Rounds<'_> {
         Ok(Some(if wrong.is_vague { self.contradicted(problem) } else { Outcome::Refused(problem) }))
     }
 
-    /// Refuses a change that a call contradicts without showing what is right: the model may write it once more.
+    /// Refuses a change that a call contradicts without showing the right result. The model may
+    /// write it once more.
     fn contradicted(&mut self, problem: String) -> Outcome {
         match self.contradiction.replace(problem.clone()) {
             None => Outcome::Refused(problem),
@@ -74,8 +77,8 @@ impl Rounds<'_> {
         }
     }
 
-    /// Runs the tests that cover the change. It is accepted if they pass, if no more fails than before, or if a check only expects the old behaviour
-    /// that the request changes.
+    /// Runs the tests that cover the change. It is accepted if they pass, if no more tests fail
+    /// than before, or if a check only expects the old behaviour that the request changes.
     pub(super) async fn run_tests(&mut self, attempt: &Attempt, evidence: &mut Evidence) -> Result<Outcome, TurnError> {
         let job = self.job;
         let accepted = |said: String, note: Option<String>| {
@@ -86,7 +89,7 @@ impl Rounds<'_> {
             return accepted(String::new(), None);
         };
         if ran.of_new && self.files.only_tests {
-            // A new test that fails shows nothing, and is not left.
+            // A new test that fails proves nothing and must not stay.
             self.next = Some((items_of(&attempt.pieces), true));
             return Ok(Outcome::Refused(trouble));
         }
@@ -105,7 +108,8 @@ impl Rounds<'_> {
         Ok(Outcome::Refused(trouble))
     }
 
-    /// Refuses an accepted change of a small model that makes no difference or fails; one that contradicts the model's own example, once.
+    /// Refuses a small model's change that makes no difference or fails, and, once, a change that
+    /// contradicts the model's own example.
     pub(super) async fn accepted_if_it_differs(
         &mut self,
         attempt: &Attempt,
@@ -118,12 +122,12 @@ impl Rounds<'_> {
             Shown::Nothing => Outcome::Accepted(done),
             Shown::Difference(tried) => Outcome::Accepted(Done { tried: vec![tried], ..done }),
             Shown::Objection(problem) => Outcome::Refused(problem),
-            // The model stands by its code: its example may be what is wrong, so the user reads both.
+            // The model wrote the same code again: its example may be wrong, so the user sees both.
             Shown::Contradiction(said) if self.contradiction.is_some() => {
                 Outcome::Accepted(Done { tried: vec![format!("tried: {said}")], ..done })
             }
             Shown::Contradiction(said) => self.contradicted(format!("{TRIED}{said}")),
-            // Written again, the change could not be seen any better.
+            // Writing the change again would not make its effect visible.
             Shown::Unseen => Outcome::Final(format!("{TRIED}{UNSEEN}")),
         })
     }

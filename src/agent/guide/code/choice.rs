@@ -1,4 +1,5 @@
-//! Chooses the definitions that a change of code may touch, and those that the request or a failed round decides without the model.
+//! Chooses the definitions that a change of code may touch, and the items that the request or a
+//! failed round determines without the model.
 
 use crate::agent::budget::Guided;
 use crate::agent::guide::Job;
@@ -47,7 +48,8 @@ pub(super) fn offered(files: &Files, order: &Order<'_>) -> Choices {
     choices
 }
 
-/// Removes functions that the failing examples do not run, unless the request decides what is written or the lines cannot be recorded.
+/// Removes functions that the failing examples do not execute, unless the request determines the
+/// items or the executed lines cannot be recorded.
 pub(super) async fn narrow_to_executed(
     choices: &mut Choices,
     job: Job<'_>,
@@ -65,10 +67,12 @@ pub(super) async fn narrow_to_executed(
     Ok(())
 }
 
-/// The items that the request decides, and whether these are all. `None` if the model has to choose.
+/// The items that the request determines, and whether these are all. `None` if the model has to
+/// choose.
 pub(super) fn decided(job: Job<'_>, order: &Order<'_>, files: &Files, choices: &Choices) -> Option<Given> {
     let (mentions, asked) = (order.mentions, &files.asked);
-    // A request to make tests pass may name what they test, but the failure says where the mistake is.
+    // A request to make tests pass may name the tested code, but the failure shows where the
+    // mistake is.
     let is_suspect = |(items, _): &Given| {
         let suspect = job.touched.first().map(|first| first.name.as_str());
         order.command.is_none() || items.iter().all(|item| item.name.rsplit('.').next() == suspect)
@@ -78,7 +82,7 @@ pub(super) fn decided(job: Job<'_>, order: &Order<'_>, files: &Files, choices: &
         given = choices.that_goes(files).map(|item| (vec![item], true));
     }
     if may_be_data(order, asked) && files.missing_text().is_some() {
-        // A quoted text that no file has belongs into the list that all named definitions use.
+        // A quoted text that no file contains belongs in the list that all named definitions use.
         let named = choices.pieces(mentions, files);
         given = choices.data_of(&named).map(|item| (vec![item], true)).or(given);
     }
@@ -110,7 +114,8 @@ pub(super) fn named_in(items: Vec<Item>, text: &str) -> Vec<Item> {
     if named.is_empty() { items } else { named }
 }
 
-/// The next item after a definition was written as it already is: a function that it calls, else the same one once more.
+/// The next item after the model left a definition unchanged: a function that it calls, else the
+/// same item once more.
 pub(super) fn after_unchanged(item: &Item, files: &Files, choices: &mut Choices) -> Option<Given> {
     let callee = choices.called_by(item, files);
     let may_come_again = choices.has(item) || item.what == What::Add;

@@ -1,4 +1,5 @@
-//! Judges the drafts of a round in the order in which they come to an end, and takes the first that passes the checks.
+//! Judges the drafts of a round in the order in which they are finished, and takes the first that
+//! passes the checks.
 
 use std::time::Instant;
 
@@ -14,18 +15,18 @@ use crate::agent::toolkit::TurnError;
 use super::write::{Draft, Drafts, Writer};
 use super::{Attempt, Given, Outcome, Rounds};
 
-/// The last check that a draft came to.
+/// The last check that a draft reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Reached {
-    /// The checks that run nothing.
+    /// The checks that run no code.
     Merge,
     Examples,
-    /// The command that has to pass, or the project's tests.
+    /// The command that must pass, or the project's tests.
     Tests,
     Difference,
 }
 
-/// The state of the rounds after a draft that was refused, from which the next round goes on.
+/// The state after a refused draft, from which the next round continues.
 #[derive(Clone)]
 struct Standing {
     files: Version,
@@ -37,9 +38,10 @@ struct Standing {
 }
 
 impl<'a> Rounds<'a> {
-    /// One round: the model writes, and the first draft that passes the checks is taken. After the
-    /// first round, whose draft is greedy, several drafts are written at once where the model can
-    /// do that. If none passes, the next round goes on from the one that came furthest.
+    /// One round: the model writes, and the first draft that passes the checks is taken. The first
+    /// round has one greedy draft; after it, several drafts are written in parallel if the model
+    /// supports that. If none passes, the next round continues from the draft that passed the most
+    /// checks.
     pub(super) async fn round(
         &mut self,
         round: usize,
@@ -54,7 +56,8 @@ impl<'a> Rounds<'a> {
             let Some(draft) = drafts.next().await.transpose()? else { break };
             let is_over = Instant::now() >= until;
             let has_others = at < count && !is_over;
-            // On the last one depends whether a change that was set aside is made.
+            // The last draft decides whether a change that was set aside is made, so it is judged
+            // in any case.
             if known.contains(&draft) && (has_others || begun.doubted.is_none()) {
                 continue;
             }
@@ -83,7 +86,8 @@ impl<'a> Rounds<'a> {
         Ok(outcome)
     }
 
-    /// Has the model name items, and write one or several drafts of them; returns how many.
+    /// Has the model name items and write one or several drafts of them; returns the number of
+    /// drafts.
     async fn write(&mut self, round: usize) -> Result<(Drafts<'a>, usize), TurnError> {
         let given = self.next.take();
         let writer = Writer {
@@ -125,7 +129,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// Merges a draft into the files, writes them, and runs the examples, then the command or the
-    /// tests. Items that are not whole are written again in the next round.
+    /// tests. Incomplete items are written again in the next round.
     async fn judge(
         &mut self,
         draft: &Draft,
@@ -141,7 +145,7 @@ impl<'a> Rounds<'a> {
                     return Ok((Reached::Merge, outcome));
                 }
             }
-            // The change that the model was asked about stays if nothing whole comes in its place.
+            // The change that the model was asked about stays if no complete one replaces it.
             Err(why) => {
                 self.next = Some((draft.iter().map(|(item, _)| item.clone()).collect(), true));
                 if self.may_try_again(&attempt) {

@@ -1,4 +1,5 @@
-//! One definition of one file, named and written as in a change of code but without a project: what a model's writing is measured by.
+//! Has the model write one definition of one file as in a change of code but without a project, to
+//! measure how well it writes.
 
 use crate::agent::budget::{Guided, Pace};
 use crate::agent::guide::items::{Choices, What};
@@ -14,8 +15,8 @@ use crate::models::dialect::Message;
 use super::write::{added, changed};
 use super::{NAME, WRITE};
 
-/// The file after the change that `request` asks for, with code of at most `tokens_max` tokens; `None` if the model did not write a whole
-/// definition that fits into it.
+/// The file after the change that `request` asks for, with code of at most `tokens_max` tokens;
+/// `None` if the model did not write a complete definition that fits into it.
 pub async fn sample(
     question: Question<'_>,
     (path, text): (&str, &str),

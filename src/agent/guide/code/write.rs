@@ -1,4 +1,4 @@
-//! Has the model name the items of a change and write them, in one draft or in several at once.
+//! Has the model name the items of a change and write them, in one draft or in several in parallel.
 
 use std::pin::Pin;
 
@@ -24,19 +24,19 @@ use crate::tools::policy::Policy;
 use super::Given;
 
 const CASES: usize = Guided::CASES;
-/// Longest definition that is sampled several times, in lines.
+/// Maximum length, in lines, of a definition that is sampled several times.
 const DRAWN_LINES_MAX: usize = 25;
-/// Rounds in which a long function is changed by some of its lines; after them it is written whole.
+/// Number of rounds in which only some lines of a long function are changed; after them it is
+/// written whole.
 const WITHIN_ROUNDS: usize = 3;
 
-/// The code of an item; the error says why it is not whole.
+/// The code of an item; the error says why it is incomplete.
 pub(super) type Code = Result<String, String>;
 
-/// The items of a change with their code; it ends with an item that is not whole.
+/// The items of a change with their code; an incomplete item is the last one.
 pub(super) type Draft = Vec<(Item, Code)>;
 
-/// Drafts in the order in which they come to an end. Dropping them ends those that are still being
-/// written.
+/// Drafts in the order in which they are finished. Dropping the stream cancels the unfinished ones.
 pub(super) type Drafts<'a> = Pin<Box<dyn Stream<Item = Result<Draft, TurnError>> + Send + 'a>>;
 
 /// The context in which the model writes in one round.
@@ -44,7 +44,7 @@ pub(super) struct Writer<'w, 'a> {
     pub job: Job<'a>,
     pub files: &'w Files,
     pub choices: &'w Choices,
-    /// The problem of the round before.
+    /// The problem of the previous round.
     pub trouble: &'w str,
     pub round: usize,
     /// Maximum number of items that may be named in the first round.
@@ -52,13 +52,13 @@ pub(super) struct Writer<'w, 'a> {
 }
 
 impl<'a> Writer<'_, 'a> {
-    /// The items that are written: those given, and those that the model names.
+    /// The items to write: the given ones and those that the model names.
     pub async fn items(&self, given: Option<Given>, messages: &[Message]) -> Result<Vec<Item>, TurnError> {
         let (given, is_all) = given.unwrap_or_default();
         if is_all {
             return Ok(given);
         }
-        // After a failed check one item is written again.
+        // After a failed check only one item is written again.
         let most = if self.round == 0 { self.items_max } else { 1 };
         let form = Form::Lark(self.choices.grammar(&given, most));
         let form = Ask { form, tokens: self.job.limits().names, seed: None, phase: "finding what to change" };
@@ -67,8 +67,8 @@ impl<'a> Writer<'_, 'a> {
         Ok(self.choices.read(answer.whole_lines()))
     }
 
-    /// Has the model write `count` drafts of the items at once, after `messages`. They share their
-    /// prompt, and each is sampled with seeds of its own.
+    /// Has the model write `count` drafts of the items in parallel, after `messages`. They share
+    /// the prompt, and each is sampled with its own seeds.
     pub fn drafts(&self, items: Vec<Item>, messages: &[Message], count: usize) -> Drafts<'a> {
         let named: Vec<String> = items.iter().map(|item| self.choices.line(item)).collect();
         tracing::debug!(round = self.round, count, ?named);
@@ -82,7 +82,7 @@ impl<'a> Writer<'_, 'a> {
         Box::pin(stream::iter(writing).buffer_unordered(count))
     }
 
-    /// The text that the model has to write for an item, and its form.
+    /// The instruction for an item and the form of the answer.
     fn order(&self, item: Item) -> Order {
         let Writer { job, files, trouble, round, .. } = *self;
         if matches!(item.what, What::Remove(_)) {
@@ -121,22 +121,22 @@ struct Order {
 
 #[derive(Clone)]
 enum Way {
-    /// Nothing is written.
+    /// The model writes nothing.
     Removal,
-    /// Some lines of a long function; the text says for what.
+    /// The model rewrites some lines of a long function; the text states the purpose.
     Lines(Within, String),
     Whole(Whole),
 }
 
-/// An item that is written whole.
+/// An item that is written as a whole.
 #[derive(Clone)]
 struct Whole {
     message: String,
     form: Form,
-    /// Longest answer.
+    /// Maximum length of the answer, in tokens.
     tokens: usize,
     is_long: bool,
-    /// The texts of its file before the change and now.
+    /// The texts of its file, before the change and now.
     known: Vec<String>,
 }
 
@@ -146,20 +146,20 @@ struct Draw {
     round: usize,
     /// Maximum number of rounds.
     rounds: usize,
-    /// The number of the draft, of `count` in this round.
+    /// The number of the draft; a round has `count` drafts.
     at: usize,
     count: usize,
 }
 
 impl Draw {
-    /// The seed of a sample, another one for each of all rounds; `None` in the first round, which
-    /// is greedy. Later ones would repeat what was refused.
+    /// The seed of a sample, different in all rounds; `None` in the first round, which is greedy.
+    /// Greedy decoding in later rounds would repeat the refused answer.
     fn seed(self, sample: usize) -> Option<usize> {
         (self.round > 0).then(|| self.round + self.rounds * (self.at + self.count * sample))
     }
 
-    /// Maximum number of samples of an item, so that all drafts of a round take about as many as
-    /// one alone.
+    /// Maximum number of samples of an item: all drafts of a round together need about as many
+    /// samples as a single draft would.
     fn samples(self, is_long: bool) -> usize {
         if self.round > 0 && !is_long { Guided::SAMPLES.div_ceil(self.count) } else { 1 }
     }
@@ -187,8 +187,8 @@ async fn draft(job: Job<'_>, orders: Vec<Order>, mut messages: Vec<Message>, dra
 }
 
 impl Whole {
-    /// Has the model write the item and appends the exchange to `messages`. Samples of a short one
-    /// are drawn until one differs from the existing code.
+    /// Has the model write the item and appends the exchange to `messages`. A short item is sampled
+    /// until one sample differs from the existing code.
     async fn write(self, job: Job<'_>, messages: &mut Vec<Message>, draw: Draw) -> Result<Code, TurnError> {
         messages.push(Message::user(self.message));
         let (mut answer, mut code) = (String::new(), Ok(String::new()));
@@ -199,7 +199,7 @@ impl Whole {
             tracing::debug!(draw.round, draw.at, sample, written.text, "written");
             code = written.whole().map(|text| reply::first(text).unwrap_or_default());
             answer = written.text;
-            // A sample that was cut would be cut again.
+            // Another sample would be cut too.
             let is_known = |code: &String| self.known.iter().any(|text| preserve::has_code(text, code));
             if !code.as_ref().is_ok_and(is_known) {
                 break;
@@ -210,8 +210,8 @@ impl Whole {
     }
 }
 
-/// The host of one of several drafts. It tells that the model works; thoughts of several drafts,
-/// one in another, would tell nothing.
+/// The host of one of several drafts. It passes on everything but thoughts, since interleaved
+/// thoughts of several drafts would be unreadable.
 struct Aside<'h>(&'h dyn Host);
 
 impl Host for Aside<'_> {
@@ -234,7 +234,7 @@ impl Host for Aside<'_> {
     }
 }
 
-/// Longest code for an item, in tokens.
+/// Maximum length of the code for an item, in tokens.
 fn most_tokens(item: &Item, files: &Files, limits: Guided) -> usize {
     let is_test_file = item.what == What::File && testing::is_test(&item.path);
     if is_test_file || item.is_new_test() {
@@ -266,7 +266,7 @@ fn order_of(item: &Item, files: &Files) -> String {
     }
 }
 
-/// The instruction to write a definition that is there.
+/// The instruction to rewrite an existing definition.
 pub(super) fn changed(Item { path, name, .. }: &Item) -> String {
     format!("Write `{name}` of {path} as it has to become: whole, and nothing else.")
 }

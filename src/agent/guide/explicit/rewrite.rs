@@ -1,4 +1,4 @@
-//! New texts for whole files that a step spells out: exports, names, texts in quotation marks.
+//! Rewrites whole files as a step spells it out: exports, names, quoted texts.
 
 use crate::agent::guide::Job;
 use crate::context::is_declaration;
@@ -7,7 +7,7 @@ use crate::edit::{self, Edit, has_grammar, testing};
 use crate::language::words;
 use crate::request::substitution;
 
-/// Longest request for an export alone, in words.
+/// Maximum length, in words, of a request that asks only for an export.
 const EXPORT_WORDS_MAX: usize = 12;
 /// Maximum number of files in which a text is replaced, and of places in each.
 const REWORDED_FILES_MAX: usize = 3;
@@ -48,7 +48,8 @@ fn exported(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
     Some(Rewrite { way: "export", path: path.clone(), before, after })
 }
 
-/// `f should use a.b, not a.c`: replaces a name everywhere in the one definition that is named, or else in the one file.
+/// `f should use a.b, not a.c`: replaces a name throughout the definition that is named or, if none
+/// is, in the only named file.
 fn swapped(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
     let wanted = substitution::of_names(&job.step.text)?;
     let is_value = |name: &str| wanted.old.ends_with(name) || wanted.new.ends_with(name);
@@ -72,9 +73,10 @@ fn swapped(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
     Some(Rewrite { way: "names", path: path.clone(), before, after })
 }
 
-/// `the text 'a' should be 'b'`, `'b' instead of 'a'`: replaces a string literal in the files that are named, or that define what is named, or
-/// else in all. A text that code fills in (`'${flag}' not given`) is found by the line that has most of its words. Empty if nothing of it is
-/// asked for, or too many places have the text.
+/// `the text 'a' should be 'b'`, `'b' instead of 'a'`: replaces a string literal in the named
+/// files, else in those that define the named symbols, else in all. A template
+/// (`'${flag}' not given`) is found by the line with the most words of the old text. Empty if the
+/// step asks for no such change, or if too many places contain the text.
 fn reworded(job: Job<'_>, mentions: &Mentions) -> Vec<Rewrite> {
     let Some(wanted) = substitution::of(&job.step.text).filter(|one| one.is_quoted) else { return Vec::new() };
     let paths = paths_meant(job, mentions);
@@ -112,7 +114,8 @@ fn reworded(job: Job<'_>, mentions: &Mentions) -> Vec<Rewrite> {
     if changes.len() > most { Vec::new() } else { changes }
 }
 
-/// The files that are named, or that define what is named, or else all; tests only if they are named.
+/// The named files, else those that define the named symbols, else all; tests only if they are
+/// named.
 pub(super) fn paths_meant(job: Job<'_>, mentions: &Mentions) -> Vec<String> {
     let nodes = mentions.symbols.iter().flat_map(|symbol| &symbol.nodes);
     let mut paths: Vec<String> =

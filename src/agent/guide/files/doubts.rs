@@ -10,7 +10,8 @@ use crate::language::quotations;
 use crate::language::quotations::Quotation;
 
 impl Files {
-    /// Whether a check only fails because of what was asked for: its output has a number or quoted text of the request that the change added.
+    /// Whether a check fails only because of the requested change: its output contains a number or
+    /// quoted text of the request that the change added.
     pub fn is_wanted(&self, trouble: &str) -> bool {
         let asked = &self.asked.text;
         let numbers = asked.split(|c: char| !c.is_alphanumeric()).filter(|word| word.parse::<f64>().is_ok());
@@ -22,14 +23,14 @@ impl Files {
         values.into_iter().any(|value| is_new(&value) && trouble.contains(&value))
     }
 
-    /// A quoted text of the request that neither the files nor the code of the change have.
+    /// A quoted text of the request that neither the old files nor the code of the change contain.
     pub fn missing_text(&self) -> Option<String> {
         let asked = &self.asked.text;
         let is_there = |text: &str| {
             self.before.values().any(|file| file.contains(text))
                 || self.after.values().any(|file| comments::has_in_code(file, text))
         };
-        // The result of an example is computed, so no code has to contain it.
+        // The result of an example is computed, so code need not contain it.
         let given = edit::examples::of(asked, &self.new_names, &|_| true);
         let is_given = |text: &String| {
             let before = asked[..asked.find(text.as_str()).unwrap_or(0)].trim_end_matches(['"', '\'', '“', '`', ' ']);
@@ -44,7 +45,8 @@ impl Files {
         missing.find(|text| !is_there(text))
     }
 
-    /// A question to the model if a quoted text of the request is missing in the change: something else than what was written has to change.
+    /// A question to the model if the change lacks a quoted text of the request, so that something
+    /// else has to change.
     pub fn doubt(&self) -> Option<String> {
         let text = self.missing_text()?;
         Some(format!(
@@ -53,7 +55,7 @@ impl Files {
     }
 }
 
-/// The quoted texts of a request, outside of parentheses.
+/// The quoted texts of a request, outside parentheses.
 fn quoted(text: &str) -> Vec<String> {
     const LONGEST: usize = 80;
     let all = quotations::of(text);

@@ -1,4 +1,5 @@
-//! Applies the code that the model wrote to the files of a change, and refuses what is unchanged, loses something or does not check.
+//! Applies the model's code to the files of a change, and refuses code that changes nothing, loses
+//! something or fails a check.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +14,19 @@ use crate::request::kind;
 
 use super::{Files, Refusal};
 
-/// A change that is being put together.
+/// A change that is being assembled.
 struct Draft {
     /// Texts of the changed files.
     after: BTreeMap<String, String>,
     touched: Vec<Stretch>,
-    /// Items that were written as they already are.
+    /// Items that the model wrote without any difference.
     unchanged: Vec<Item>,
     /// Names that may be removed.
     may_go: Vec<String>,
 }
 
 impl Files {
-    /// Applies the code that the model wrote, not yet on disk. After a refusal nothing has changed.
+    /// Applies the model's code, not yet on disk. After a refusal nothing has changed.
     pub fn take(&mut self, job: Job<'_>, pieces: &[(Item, String)], mentions: &Mentions) -> Result<(), Refusal> {
         if pieces.is_empty() {
             return Err(refusal::NOTHING_NAMED.to_owned().into());
@@ -82,7 +83,7 @@ impl Files {
         let text = match (&item.what, known) {
             (What::File, None) => Ok(format!("{}\n", code.trim_end())),
             (_, None) => Err(format!("{path} is none of the files shown.")),
-            // It was written in an earlier round.
+            // An earlier round has written the file.
             (What::File, Some(_)) if !self.before.contains_key(path) => Ok(format!("{}\n", code.trim_end())),
             (What::File, Some(_)) => Err(format!("{path} is there already.")),
             (What::Statement(old), Some(now)) => {
@@ -102,7 +103,8 @@ impl Files {
         Ok(())
     }
 
-    /// Whether a definition was written as it was before the change, or with other words in its comments that the request does not ask for.
+    /// Whether a definition is the same as before the change, or differs only in comments that the
+    /// request does not mention.
     pub fn is_unchanged(&self, item: &Item, code: &str) -> bool {
         let only_docs = || {
             !comments::speaks_of_words(&self.asked)
@@ -124,7 +126,7 @@ impl Files {
         Ok(())
     }
 
-    /// Adds new definitions to the exports of the files that have to export them.
+    /// Adds new definitions to the exports of the files that must export them.
     fn export_new(&self, pieces: &[(Item, String)], after: &mut BTreeMap<String, String>) {
         for (item, _) in pieces.iter().filter(|(item, _)| {
             matches!(item.what, What::Add) && !item.name.contains('.') && !testing::is_test(&item.path)
@@ -138,7 +140,7 @@ impl Files {
         }
     }
 
-    /// Whether nothing but white space changes, and the request does not speak of it.
+    /// Whether only white space changes although the request does not mention white space.
     fn differs_in_space_alone(&self, draft: &Draft) -> bool {
         const SPACE: &[&str] =
             &["indent", "space", "tab", "blank", "format", "newline", "line break", "lint", "einrück", "leer"];
@@ -149,8 +151,8 @@ impl Files {
         !self.asked.contains(SPACE) && draft.after.iter().all(is_same)
     }
 
-    /// Puts back the comments that rewritten functions have lost, and refuses a change that has lost something else of them, or that lacks a name
-    /// that the request asks for.
+    /// Restores the comments that rewritten functions have lost, and refuses a change that loses
+    /// other parts of them or lacks a requested name.
     fn keep_the_rest(&self, after: &mut BTreeMap<String, String>) -> Result<(), String> {
         let may_shorten = self.may_remove || kind::may_shorten(&self.asked.text);
         for (path, text) in after.iter_mut() {
@@ -186,7 +188,7 @@ impl Files {
         Ok(())
     }
 
-    /// Refuses what the change does to existing files beside what the request speaks of.
+    /// Refuses effects on existing files that the request does not mention.
     fn refuse_unasked(&self, after: &BTreeMap<String, String>, pieces: &[(Item, String)]) -> Result<(), String> {
         let may_state = pieces.iter().any(|(item, _)| matches!(item.what, What::Lines | What::Statement(_)));
         let basis = Basis { by_words: self.by_words && !self.only_tests, may_state };
@@ -197,11 +199,11 @@ impl Files {
         }
     }
 
-    /// Adds imports of the names that the changed files use now and the project defines.
+    /// Adds imports for the names of the project that the changed files now use.
     fn bring_in_imports(&self, job: Job<'_>, pieces: &[(Item, String)], after: &mut BTreeMap<String, String>) {
         let graph = job.index.graph().ok();
         let place = |name: &str| {
-            // The index does not have the code of this step or of earlier ones yet.
+            // The index does not contain the code of this step or of earlier ones yet.
             if let Some((item, _)) = pieces.iter().find(|(item, _)| matches!(item.what, What::Add) && item.name == name)
             {
                 return Some(item.path.clone());
@@ -220,7 +222,7 @@ impl Files {
         }
     }
 
-    /// Gives the files their line ends, and refuses the change if a check finds a problem in one of them.
+    /// Adjusts the line ends of the files, and refuses the change if a check finds a problem.
     fn check(&self, job: Job<'_>, Draft { after, may_go, .. }: &mut Draft) -> Result<(), Refusal> {
         for (path, text) in after {
             let before = self.before.get(path).map(String::as_str).unwrap_or_default();
@@ -262,7 +264,8 @@ impl Files {
         edit::restore::taken_back(path, now, &merged.text, &may_lose).map_err(|error| format!("{path}: {error}"))
     }
 
-    /// Where a new definition goes: into the container in its name, after the definition that was found for the request.
+    /// The place of a new definition: in the container given by its name, after the definition that
+    /// was found for the request.
     fn hints(&self, item: &Item) -> Hints {
         let file = self.shown.iter().find(|file| file.path == item.path);
         let found: Option<&Found> = file.and_then(|file| file.found.first());
@@ -275,7 +278,8 @@ impl Files {
     }
 }
 
-/// The refusal of an answer that changes nothing but white space; `unchanged` are the items without any difference.
+/// The refusal of an answer that changes only white space; `unchanged` are the items without any
+/// difference.
 fn nothing_new(pieces: &[(Item, String)], unchanged: Vec<Item>) -> Refusal {
     let names: Vec<String> = pieces.iter().map(|(item, _)| format!("`{}`", item.name)).collect();
     let message = format!(

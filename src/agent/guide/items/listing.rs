@@ -7,16 +7,17 @@ use crate::language::words;
 
 use super::{Item, What};
 
-/// Maximum number of definitions of one file that are offered.
+/// Maximum number of definitions offered per file.
 const NAMES_MAX: usize = 80;
-/// Longest container that is rewritten whole (a longer one is changed member by member), and longest function whose inner definitions are not
-/// offered, in lines.
+/// In lines: maximum length of a container that is rewritten whole (a longer one is changed member
+/// by member), and of a function whose inner definitions are not offered.
 const CONTAINER_LINES_MAX: usize = 25;
 const FUNCTION_LINES_MAX: usize = 70;
-/// Maximum number of characters of a statement's title, which is its first line.
+/// Maximum length of a statement's title, which is its first line, in characters.
 const TITLE_CHARS: usize = 60;
 
-/// The items of a file: its definitions, and the statements outside of them that were shown, or all of these.
+/// The items of a file: its definitions, and either all statements outside them or only those that
+/// were shown.
 pub(super) fn named(file: &Shown, all_statements: bool) -> Vec<Item> {
     let spans = parts::definitions(&file.path, &file.text);
     let is_shown = |span: &Span| file.lines.iter().any(|(from, to)| *from <= span.lines.1 && span.lines.0 <= *to);
@@ -28,9 +29,9 @@ pub(super) fn named(file: &Shown, all_statements: bool) -> Vec<Item> {
     let is_offered = |span: &&Span| {
         let fits = match span.sort {
             Sort::Class | Sort::Record => length(span) <= CONTAINER_LINES_MAX,
-            // Of a long one, the lines that were shown can be changed.
+            // Of a long function, the shown lines can be changed.
             Sort::Function if is_shown(span) => true,
-            // A longer one was not shown whole, so it cannot be rewritten whole.
+            // A longer container was not shown whole, so it cannot be rewritten whole.
             _ => length(span) <= crate::context::WHOLE_LINES_MAX,
         };
         let inside = outer(span).filter(|outer| outer.bytes.end >= span.bytes.end);
@@ -62,7 +63,7 @@ pub(super) fn named(file: &Shown, all_statements: bool) -> Vec<Item> {
     items
 }
 
-/// The statements outside of definitions that were shown, or all of them: title and text.
+/// The titles and texts of all statements outside definitions, or only of those that were shown.
 fn statements(file: &Shown, all: bool) -> Vec<(String, String)> {
     let Some(parts) = parts::parts(&file.path, &file.text) else { return Vec::new() };
     let is_shown = |part: &&Part| {

@@ -1,4 +1,5 @@
-//! How the model names the items of a change: the grammar of its answer, and what is read from it.
+//! The notation in which the model names the items of a change: the grammar of its answer and the
+//! parser.
 //!
 //! A sample, with several files: `change A.size in a.py`, `add clear in a.py`, `add lines in b.py`, `remove f in a.py`, `new file c.py`.
 
@@ -49,7 +50,7 @@ impl Choices {
         format!("start: {begin}{rest}\nitem: {}\n{rules}", items.join(" | "))
     }
 
-    /// An item as a model names it.
+    /// An item as the model names it.
     pub fn line(&self, item: &Item) -> String {
         let place = if self.paths.len() > 1 { format!(" in {}", item.path) } else { String::new() };
         match &item.what {
@@ -86,7 +87,7 @@ impl Choices {
             ("change", Some(item)) => Some(item.clone()),
             ("remove", Some(item)) => Some(Item { what: What::Remove(removed(&item.what)), ..item.clone() }),
             ("add", _) if name == "lines" => Some(Item { path, name, what: What::Lines }),
-            // An existing definition is changed, even if the model says `add`.
+            // An existing definition is changed even if the model says `add`.
             ("add", Some(item)) => Some(item.clone()),
             ("add", None) if self.old.iter().any(|item| item.name == name) => {
                 self.old.iter().find(|item| item.name == name).cloned()

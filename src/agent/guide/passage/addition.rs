@@ -1,8 +1,9 @@
-//! Puts new words into a passage: entries behind the entries of its list, anything else behind its text.
+//! Adds text to a passage: entries after the entries of its list, other text after its text.
 
 use crate::language::words;
 
-/// The lines of `written` that say something new: models repeat the lines that they were shown, or their words.
+/// The lines of `written` with new text: models repeat the lines that they were shown, or their
+/// words.
 pub fn new_lines(passage: &str, written: &str) -> String {
     let repeats = |line: &str, known: &str| {
         let said = words::content(line);
@@ -13,8 +14,8 @@ pub fn new_lines(passage: &str, written: &str) -> String {
     new.join("\n").trim_matches('\n').to_owned()
 }
 
-/// Puts new lines into the passage `first` to `last`: entries behind the last entry of its first list, anything else as a paragraph
-/// behind its text.
+/// Adds new lines to the passage `first` to `last`: entries after the last entry of its first list,
+/// other text as a paragraph after its text.
 pub(super) fn insert(lines: &mut Vec<String>, (first, last): (usize, usize), mut new: Vec<String>) {
     let is_blank = |line: &String| line.trim().is_empty();
     let begin = first - 1;
@@ -34,7 +35,7 @@ pub(super) fn insert(lines: &mut Vec<String>, (first, last): (usize, usize), mut
         if end > begin {
             new.insert(0, String::new());
         }
-        // The closing marks of a docstring follow its text.
+        // The closing marks of a docstring stay after its text.
         let is_close = |line: &String| is_blank(line) || matches!(line.trim(), "\"\"\"" | "'''");
         if lines.get(end).is_some_and(|line| !is_close(line)) {
             new.push(String::new());
@@ -43,7 +44,8 @@ pub(super) fn insert(lines: &mut Vec<String>, (first, last): (usize, usize), mut
         return;
     };
     let (indent, mark) = entry(&lines[head]).map(|(indent, mark, _)| (indent, mark.to_owned())).unwrap_or_default();
-    // A list ends at the first line that is neither blank nor an entry, nor indented below one.
+    // A list ends at the first line that is neither blank, nor an entry, nor indented below an
+    // entry.
     let belongs =
         |line: &String| is_blank(line) || entry(line).is_some_and(|(at, ..)| at >= indent) || depth(line) > indent;
     let behind = head + lines[head..end].iter().take_while(|line| belongs(line)).count();
@@ -63,7 +65,8 @@ fn depth(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// The indentation, the mark and the text of an entry of a list: `- text`, `2. text`. `None` for any other line.
+/// The indentation, the mark and the text of a list entry: `- text`, `2. text`. `None` for any
+/// other line.
 fn entry(line: &str) -> Option<(usize, &str, &str)> {
     let (mark, text) = line.trim_start().split_once(' ')?;
     let number = mark.strip_suffix(['.', ')']).unwrap_or_default();
@@ -71,10 +74,10 @@ fn entry(line: &str) -> Option<(usize, &str, &str)> {
     (matches!(mark, "-" | "*" | "+") || is_number).then_some((depth(line), mark, text.trim()))
 }
 
-/// Whether the text of a passage ends with a list, as that of a version in a changelog does.
+/// Whether the text of a passage ends with a list, as the section of a version in a changelog does.
 pub fn ends_with_list(passage: &str) -> bool {
     let lines = || passage.lines().rev().filter(|line| !line.trim().is_empty());
-    // An entry may go on in indented lines.
+    // An entry may continue in indented lines.
     lines()
         .find(|line| !line.starts_with([' ', '\t']) || entry(line).is_some())
         .is_some_and(|line| entry(line).is_some())

@@ -16,13 +16,14 @@ const MARKS: &[[&str; 3]] = &[
     ["<fim_prefix>", "<fim_suffix>", "<fim_middle>"],
     ["<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"],
 ];
-/// Shortest definition that is tried, in lines; a shorter one says too little about the missing line.
+/// Minimum length, in lines, of a definition that is tried; a shorter one says too little about the
+/// missing line.
 const LINES_MIN: usize = 4;
 /// Maximum number of lines of one definition that are tried.
 const LINES_MAX: usize = 16;
 
-/// The code lines of the definition `within`, without its first, as byte ranges without line ends; those that share most with the clues come
-/// first.
+/// The code lines of the definition `within`, without its first line, as byte ranges without line
+/// ends. Lines that share the most words with the clues come first.
 pub fn lines(path: &str, text: &str, within: &Range<usize>, clues: &RepairHints) -> Vec<Range<usize>> {
     let comments = comments(path, text);
     let mut found = Vec::new();
@@ -38,7 +39,7 @@ pub fn lines(path: &str, text: &str, within: &Range<usize>, clues: &RepairHints)
     if found.len() < LINES_MIN {
         return Vec::new();
     }
-    // The head of the definition is taken to be right.
+    // The head of the definition is assumed to be right.
     let mut found: Vec<Range<usize>> = found.into_iter().skip(1).collect();
     found.sort_by_key(|line| std::cmp::Reverse(clues.shared(&text[line.clone()])));
     found.truncate(LINES_MAX);
@@ -52,12 +53,14 @@ pub struct Spot<'a> {
     pub text: &'a str,
     /// Bytes of the definition.
     pub within: &'a Range<usize>,
-    /// Bytes of the line, without its end.
+    /// Bytes of the line, without its line end.
     pub line: &'a Range<usize>,
 }
 
-/// The text of the file with the line as the model fills it in, once for each part of the answer that may be the line, likeliest first. Empty if
-/// the model has no tokens for it, is not of this process, or only repeats the line. `shows_old` puts the old line into the prompt, as one that was wrong.
+/// The text of the file with the line filled in by the model, once for each part of the answer that
+/// may be the line, most likely first. Empty if the model lacks the special tokens, does not run in
+/// this process, or only repeats the line. `shows_old` puts the old line into the prompt as a wrong
+/// one.
 pub async fn fill(job: Job<'_>, spot: Spot<'_>, shows_old: bool) -> Result<Vec<String>, TurnError> {
     let Spot { path, text, within, line } = spot;
     let player = job.model().await?;
@@ -87,11 +90,12 @@ pub async fn fill(job: Job<'_>, spot: Spot<'_>, shows_old: bool) -> Result<Vec<S
     Ok(extents.iter().map(|new| format!("{}{new}{}", &text[..start], &text[line.end..])).collect())
 }
 
-/// The parts of an answer that may replace the line: all of it if the model ended it, the part up to and with the old line, the part before the
-/// next line of the code, and the first line.
+/// The parts of an answer that may replace the line: the whole answer if the model ended it, the
+/// part up to and including the old line, the part before the next line of the code, and the first
+/// line.
 fn extents(written: &str, has_ended: bool, old: &str, next: &str) -> Vec<String> {
     let lines: Vec<&str> = written.trim_start().lines().collect();
-    // A line that is the last one of a cut answer may be a part of one.
+    // The last line of a cut answer may be incomplete.
     let has_first = has_ended || lines.len() > 1 || written.ends_with('\n');
     let place = |wanted: &str| lines.iter().skip(1).position(|line| line.trim() == wanted).map(|at| at + 1);
     let ends = [has_ended.then_some(lines.len()), place(old).map(|at| at + 1), place(next), has_first.then_some(1)];

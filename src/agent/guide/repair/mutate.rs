@@ -1,8 +1,9 @@
-//! Generates small changes of a definition that undo common mistakes, one place each; a repair tries them one by one.
+//! Generates small changes of a definition that undo common mistakes, each in one place; a repair
+//! tries them one by one.
 //!
-//! The kinds of change are those that paid in program repair by mutation (GenProg's code from elsewhere in the file,
-//! templates of PAR and TBar): another literal, operator or name, swapped arguments, a call around a name, a statement
-//! or element more or less.
+//! These kinds of change have worked in program repair by mutation (GenProg's code from elsewhere
+//! in the file, templates of PAR and TBar): another literal, operator or name, swapped arguments, a
+//! call around a name, an additional or missing statement or element.
 
 mod generator;
 mod hints;
@@ -22,7 +23,7 @@ use generator::Generator;
 
 /// Maximum number of mutants of one definition.
 const MUTANTS_MAX: usize = 250;
-/// Maximum number of values of the file tried in place of one name.
+/// Maximum number of values of the file that are tried in place of one name.
 const VALUES_MAX: usize = 6;
 
 const NAMES: &[&str] = &["identifier", "property_identifier", "field_identifier"];
@@ -40,14 +41,14 @@ pub struct Mutant {
 }
 
 impl Mutant {
-    /// `text` with this change.
+    /// Applies this change to `text`.
     pub fn applied(&self, text: &str) -> String {
         format!("{}{}{}", &text[..self.bytes.start], self.new, &text[self.bytes.end..])
     }
 }
 
-/// Mutants of the definition at the bytes `within`, the most likely first. `may_be_wrong` says whether a change may begin
-/// at a byte.
+/// Mutants of the definition at the bytes `within`, most likely first. `may_be_wrong` says whether
+/// a change may begin at a byte.
 pub fn mutants(
     path: &str,
     text: &str,
@@ -58,7 +59,7 @@ pub fn mutants(
     let nodes = syntax_nodes(path, text, within);
     let is_value = |one: &Span| one.sort == Sort::Value && one.container.is_empty();
     let values = parts::definitions(path, text).into_iter().filter(is_value).take(VALUES_MAX);
-    // A value of the file that the definition does not use yet is more likely to be the right one.
+    // A value of the file that the definition does not use yet is more likely to be right.
     let rank = |name: &str| if nodes.iter().any(|node| &text[node.bytes.clone()] == name) { 6 } else { 3 };
     let values = values.map(|one| (rank(&one.name), one.name));
     let found = siblings::hunks(path, text, within);
@@ -72,7 +73,7 @@ pub fn mutants(
     let mut found = generator.found;
     found.extend(wraps::wrapped(path, text, within, &nodes));
     found.retain(|one| may_be_wrong(one.bytes.start));
-    // Of equal rank, those on lines that share most words with the hints.
+    // Among equal ranks, mutants on lines that share the most words with the hints come first.
     found.sort_by_cached_key(|one| (one.rank, std::cmp::Reverse(hints.shared(line_at(text, one.bytes.start)))));
     let mut seen = HashSet::new();
     found.retain(|one| text[one.bytes.clone()] != one.new && seen.insert((one.bytes.clone(), one.new.clone())));

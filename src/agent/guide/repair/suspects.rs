@@ -1,4 +1,5 @@
-//! Ranks the definitions that may cause a failure: those on the traceback, then those that the failed test calls.
+//! Ranks the definitions that may cause a failure: those in the traceback, then those that the
+//! failed test calls.
 
 use std::collections::HashSet;
 
@@ -6,38 +7,41 @@ use crate::edit::failures::{Failure, Frame, Kind, Report};
 use crate::edit::testing::is_test_file;
 use crate::index::{EdgeKind, Graph, Neighbour, Node};
 
-/// Maximum number of suspects returned. A small model is shown the first two or three.
+/// Maximum number of suspects. A small model is shown the first two or three.
 pub const SUSPECTS_MAX: usize = 5;
-/// Maximum number of failures used; the others often have the same cause.
+/// Maximum number of failures that are used; the others often have the same cause.
 const FAILURES_MAX: usize = 10;
-/// Lines above a failed assertion whose calls count, for a test that is not a named function. Most tests are shorter.
+/// Number of lines above a failed assertion whose calls count, if the test is not a named function.
+/// Most tests are shorter.
 const TEST_LINES_MAX: usize = 12;
 
-/// Maximum number of words of a test's name that are compared with names, and minimum length of such a name.
+/// Maximum number of words of a test's name that are compared with definitions, and minimum length
+/// of such a definition's name.
 const NAME_WORDS_MAX: usize = 8;
 const NAME_LETTERS_MIN: usize = 4;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suspect {
     pub path: String,
-    /// Empty for lines outside every definition, such as imports.
+    /// Empty for lines outside all definitions, such as imports.
     pub name: String,
     /// First and last line, counted from 1.
     pub start_line: usize,
     pub end_line: usize,
 }
 
-/// How near a suspect is to the failure, nearest first.
+/// The distance of a suspect from the failure, nearest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Tier {
     OnTraceback,
     CalledByTest,
     CalledByThose,
-    /// Named by an error, or a type without a nearer suspect.
+    /// Named in an error message, or a type without a nearer suspect.
     Mentioned,
 }
 
-/// At most [`SUSPECTS_MAX`], the most likely first; several failures in one definition make it more likely.
+/// The suspects, at most [`SUSPECTS_MAX`], most likely first; several failures in one definition
+/// make it more likely.
 pub fn suspects(report: &Report, graph: &Graph) -> Vec<Suspect> {
     let report = report.clone().located(&graph.files());
     let mut found: Vec<(Tier, usize, Suspect)> = Vec::new();
@@ -64,7 +68,7 @@ pub fn suspects(report: &Report, graph: &Graph) -> Vec<Suspect> {
             }
         }
     }
-    // A stable sort: of equals, the one found first is the deepest.
+    // The sort is stable: among equals, the first one found is the deepest.
     found.sort_by_key(|(tier, votes, _)| (*tier, std::cmp::Reverse(*votes)));
     // A type is left out if one of its methods is in the list.
     let all: Vec<Suspect> = found.into_iter().map(|(_, _, suspect)| suspect).collect();
@@ -82,7 +86,7 @@ fn suspect(node: &Node) -> Suspect {
     Suspect { path: node.path.clone(), name: node.name.clone(), start_line: node.start, end_line: node.end }
 }
 
-/// The innermost definition at a place; `None` outside every definition.
+/// The innermost definition at a place; `None` outside all definitions.
 fn at<'g>(graph: &'g Graph, file: &str, line: usize) -> Option<&'g Node> {
     let node = graph.named(&format!("{file}:{line}")).into_iter().next()?;
     (node.id != graph.module_id(file)).then_some(node)
@@ -117,13 +121,13 @@ fn add_called(failure: &Failure, graph: &Graph, found: &mut Vec<(Tier, Suspect)>
         Some(test) => callees(graph, test),
         None => near_the_place(failure, graph),
     };
-    // Calls of the failed line come first.
+    // Calls on the failed line come first.
     let line = failure.line.unwrap_or(0);
     calls.sort_by_key(|call| (call.line != line, std::cmp::Reverse(call.line)));
     let is_code = |node: &Node| !is_test(graph, node);
     let mut own: Vec<Node> = Vec::new();
     for call in calls {
-        // A helper of the tests is replaced by what it calls.
+        // A helper of the tests is replaced by the functions that it calls.
         if is_code(&call.node) {
             own.push(call.node);
         } else {
@@ -148,7 +152,7 @@ fn callees(graph: &Graph, node: &Node) -> Vec<Neighbour> {
     calls.into_iter().filter(|call| call.kind == EdgeKind::Calls && call.node.id != node.id).collect()
 }
 
-/// The function of the failed test, by its place or by its name.
+/// The function of the failed test, found by its place or its name.
 fn test_of<'g>(failure: &Failure, graph: &'g Graph) -> Option<&'g Node> {
     let by_place =
         failure.frames.iter().rev().find_map(|frame| at(graph, &frame.file, frame.line).filter(|n| is_test(graph, n)));
@@ -161,7 +165,7 @@ fn test_of<'g>(failure: &Failure, graph: &'g Graph) -> Option<&'g Node> {
         let parts: Vec<&str> = name.split([':', '.']).filter(|part| !part.is_empty()).collect();
         let named = graph.named(parts.last()?);
         let candidates = named.into_iter().filter(|node| is_test(graph, node));
-        // Of tests with one name, the one whose path has most words of the test's full name.
+        // Of tests with the same name, the one whose path has the most words of the full name.
         candidates.max_by_key(|node| {
             let words = || node.path.split(['/', '.']);
             parts.iter().filter(|part| words().any(|word| word == **part)).count()
@@ -179,8 +183,8 @@ fn near_the_place(failure: &Failure, graph: &Graph) -> Vec<Neighbour> {
     graph.callees(file).into_iter().filter(near).collect()
 }
 
-/// Adds the definition that the test is named after: `parse_date` for `test_parse_date_of_nothing`, `slugify` for
-/// `slugify trims`.
+/// Adds the definition that the test is named after: `parse_date` for `test_parse_date_of_nothing`,
+/// `slugify` for `slugify trims`.
 fn add_named_by_test(failure: &Failure, graph: &Graph, found: &mut Vec<(Tier, Suspect)>) {
     let name = failure.test.as_deref().unwrap_or_default();
     let last = name.split([':', '.', '/', '>']).rfind(|part| !part.trim().is_empty()).unwrap_or_default();
@@ -204,7 +208,7 @@ fn add_named_by_test(failure: &Failure, graph: &Graph, found: &mut Vec<(Tier, Su
     }
 }
 
-/// Adds files of the project that the message names, such as the module that lacks what is imported from it.
+/// Adds project files that the message names, such as a module that lacks an imported name.
 fn add_named_by_error(failure: &Failure, graph: &Graph, found: &mut Vec<(Tier, Suspect)>) {
     let ends = |path: &str| failure.message.split(['(', ')', '\'', '"', ' ', '\n']).any(|word| word == path);
     for path in graph.files().into_iter().filter(|path| !is_test_file(path) && ends(path)) {
@@ -222,7 +226,8 @@ mod tests {
     use crate::edit::failures::read;
     use crate::edit::rename::tests::{Project, split};
 
-    /// The suspects of an output, in a project of these files (`path: text`), as `name path:start-end`.
+    /// Checks the suspects of an output, as `name path:start-end`, in a project of these files
+    /// (`path: text`).
     fn check(files: &[&str], output: &str, expected: &[&str]) {
         let project = Project::new(&split(files));
         let found = suspects(&read(output, Path::new("/p"), false), &project.index.graph().unwrap());

@@ -1,5 +1,5 @@
-//! Repairs code by trial: small changes made by code, then lines filled in by the model, are tried on copies of the project until the failed
-//! check passes.
+//! Repairs code by trial: small changes made by code, then lines filled in by the model, are tried
+//! on copies of the project until the failed check passes.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,14 +26,15 @@ use crate::agent::guide::copy::{self, Copy};
 use crate::agent::guide::together::{FileEdit, changed_meanwhile};
 use crate::agent::guide::{Done, Job, Stretch, refusal, verify};
 
-/// Maximum number of suspected definitions that are changed, and of lines of each.
+/// Maximum number of suspected definitions that are changed, and of lines per definition.
 const PLACES_MAX: usize = 8;
 const LINES_MAX: usize = 300;
-/// Maximum number of further functions that are changed because the check executes them, of lines of each, and of files searched for them.
+/// Maximum number of additional functions that are changed because the check executes them, of
+/// lines per function, and of files searched for them.
 const RAN_MAX: usize = 6;
 const RAN_LINES_MAX: usize = 80;
 const RAN_FILES_MAX: usize = 40;
-/// This many lines of a definition move its lines back by one place in the order.
+/// A definition of this many lines moves its lines back by one place in the order.
 const LINES_A_RANK: usize = 10;
 /// Maximum number of lines that are filled in a second time, with the old line in the prompt.
 const OLD_SHOWN_MAX: usize = 2;
@@ -41,9 +42,9 @@ const OLD_SHOWN_MAX: usize = 2;
 const COPIES_MAX: usize = 4;
 /// Maximum number of characters of the check in a notice to the user.
 const NOTICE_CHARS: usize = 60;
-/// Time that a check may take beyond twice the time of its failed run.
+/// Additional time for a check, beyond twice the time of its failed run.
 const GRACE: Duration = Duration::from_secs(3);
-/// Time to look for a better change once one is found that leaves failures from before.
+/// Time to look for a better change after finding one that leaves earlier failures.
 const BETTER_TIME: Duration = Duration::from_secs(5);
 
 /// A check that fails.
@@ -52,19 +53,19 @@ pub struct Check<'a> {
     /// A summary of its output.
     pub said: &'a str,
     pub took: Duration,
-    /// Failures from before that may remain.
+    /// Earlier failures that may remain.
     pub may_fail: Option<&'a Report>,
-    /// Time for changes made by code, and the same again for lines that the model fills in.
+    /// Time for changes made by code, and again for lines filled in by the model.
     pub time: Duration,
 }
 
-/// A definition that may have the mistake.
+/// A definition that may contain the mistake.
 struct Place {
     path: String,
     name: String,
     lines: (usize, usize),
     bytes: Range<usize>,
-    /// The whole file.
+    /// The text of the whole file.
     text: String,
     /// Number of lines of the file that do not parse.
     faults: usize,
@@ -73,12 +74,12 @@ struct Place {
 /// A change of one place.
 pub struct Mended {
     place: Arc<Place>,
-    /// The whole file with the change.
+    /// The text of the whole file with the change.
     text: String,
 }
 
-/// The first small change of one of `places` with which `check` passes; the project itself is not changed. `None` if there is none, or the user
-/// wants to be asked about each command.
+/// The first small change in one of `places` with which `check` passes; the project itself is not
+/// changed. `None` if there is none, or if the user wants to be asked about each command.
 pub async fn mend(job: Job<'_>, check: Check<'_>, places: &[Stretch]) -> Result<Option<Mended>, TurnError> {
     let mut places = definitions(job, places);
     let mut bench = Bench { job, check, copies: Vec::new() };
@@ -127,7 +128,7 @@ async fn by_code(
     bench.first_that_passes(&mut candidates, until).await
 }
 
-/// Tries lines of all places as the model fills them in.
+/// Tries lines of all places, filled in by the model.
 async fn by_the_model(
     bench: &mut Bench<'_>,
     places: &[Arc<Place>],
@@ -152,7 +153,7 @@ async fn by_the_model(
             let spot = fill::Spot { path: &place.path, text: &place.text, within: &place.bytes, line: &line };
             let filled = fill::fill(bench.job, spot, shows_old).await?;
             let mut candidates = filled.into_iter().map(|text| Mended::of(place, text));
-            // Lines that the model has filled in are tried even after the time.
+            // Lines that the model has already filled in are tried even after the time is over.
             let end = until + bench.check.time;
             if let Some(found) = bench.first_that_passes(&mut candidates, end).await? {
                 return Ok(Some(found));
@@ -162,7 +163,7 @@ async fn by_the_model(
     Ok(None)
 }
 
-/// Writes a change into the project and runs the check there; undoes it if the check fails.
+/// Writes a change into the project and runs the check there; reverts it if the check fails.
 pub async fn keep(
     job: Job<'_>,
     mended: Mended,
@@ -183,12 +184,12 @@ pub async fn keep(
         return Ok(Done { touched: vec![touched], ..Done::default() });
     };
     let taken_back = job.write(path, Some(&mended.text), before, evidence).await?;
-    // A user who said no keeps the change, as the note says.
+    // If the user refuses, the change stays, as the note says.
     tried.accept();
     Ok(Done { taken_back, ..Done::note(refusal::not_done(taken_back, &trouble)) })
 }
 
-/// How many failures a change leaves, and its number in the order of the candidates.
+/// The number of failures that a change leaves, and its position among the candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Left {
     failures: usize,
@@ -200,8 +201,8 @@ impl Mended {
         Mended { place: place.clone(), text }
     }
 
-    /// Runs the check on a copy with this change and restores the copy. Returns how many of the failures that may remain do; `None` if the check
-    /// does not pass.
+    /// Runs the check on a copy with this change and restores the copy. Returns how many of the
+    /// permitted failures remain; `None` if the check fails otherwise.
     async fn tried(&self, copy: &Copy, check: Approved<ToolCall>, may_fail: Option<&Report>) -> Option<usize> {
         let Place { path, text: before, .. } = &*self.place;
         if !copy.put(path, Some(&self.text)) {
@@ -217,7 +218,8 @@ impl Mended {
     }
 }
 
-/// The innermost definitions around `places`, without tests, since a change of a test can make anything pass.
+/// The innermost definitions around `places`, without tests, since changing a test can make
+/// anything pass.
 fn definitions(job: Job<'_>, places: &[Stretch]) -> Vec<Arc<Place>> {
     let mut found: Vec<Arc<Place>> = Vec::new();
     for place in places.iter().filter(|place| !place.name.is_empty() && !testing::is_test(&place.path)) {
@@ -225,7 +227,7 @@ fn definitions(job: Job<'_>, places: &[Stretch]) -> Vec<Arc<Place>> {
         let (first, last) = place.lines;
         let all = parts::definitions(&place.path, &text);
         let holds = all.iter().filter(|one| one.lines.0 <= first && last <= one.lines.1);
-        // Rust has tests in the files of the code.
+        // Rust tests are in the same files as the code.
         let holds = holds.filter(|one| !one.is_test && !one.container.iter().any(|name| name == "tests"));
         let Some(one) = holds.min_by_key(|one| one.lines.1 - one.lines.0) else { continue };
         let known = found.iter().any(|other| (&other.path, &other.bytes) == (&place.path, &one.bytes));
@@ -238,7 +240,8 @@ fn definitions(job: Job<'_>, places: &[Stretch]) -> Vec<Arc<Place>> {
     found
 }
 
-/// Other functions that the check executes, those first that share most words with the request: code may call them without their names.
+/// Other functions that the check executes, those that share the most words with the request first:
+/// code may call them without naming them.
 fn also_executed(job: Job<'_>, known: &[Arc<Place>], executed: &Executed) -> Vec<Arc<Place>> {
     let asked = words::content(job.scene.request);
     let mut found: Vec<(usize, Arc<Place>)> = Vec::new();
@@ -261,7 +264,8 @@ fn also_executed(job: Job<'_>, known: &[Arc<Place>], executed: &Executed) -> Vec
     found.into_iter().map(|(_, place)| place).take(RAN_MAX).collect()
 }
 
-/// Runs the check on a copy. Returns how many of the failures that may remain do; `None` if the check does not pass.
+/// Runs the check on a copy. Returns how many of the permitted failures remain; `None` if the check
+/// fails otherwise.
 async fn failures_left(copy: &Copy, check: Approved<ToolCall>, may_fail: Option<&Report>) -> Option<usize> {
     let outcome = copy.run(check).await;
     if outcome.is_ok() {
@@ -271,7 +275,7 @@ async fn failures_left(copy: &Copy, check: Approved<ToolCall>, may_fail: Option<
     may_fail.filter(|before| report.is_no_worse_than(before)).map(|_| report.failed)
 }
 
-/// The check, and the copies that candidates are tried on.
+/// The check, and the copies on which candidates are tried.
 struct Bench<'a> {
     job: Job<'a>,
     check: Check<'a>,
@@ -279,8 +283,8 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Runs the check on every copy without a change. If it passes there, its result says nothing about a change. This also does the first build of
-    /// each copy, which takes longest.
+    /// Runs the check on every copy without a change. If it passes there, it cannot prove a change.
+    /// This also makes the first build of each copy, which takes longest.
     async fn fails_as_it_is(&mut self) -> Result<bool, TurnError> {
         let mut running = JoinSet::new();
         for copy in std::mem::take(&mut self.copies) {
@@ -336,12 +340,12 @@ impl Bench<'_> {
         Ok(best.map(|(_, change)| change))
     }
 
-    /// How long the check may run on a copy that is built.
+    /// Time limit for the check on a copy that was already built.
     fn limit(&self) -> Duration {
         (2 * self.check.took + GRACE).min(Guided::CHECK_TIME)
     }
 
-    /// The right to run the check once more; the user gave it when the check ran in the project.
+    /// The right to run the check again; the user gave it when the check ran in the project.
     fn right(&self, limit: Duration) -> Option<Approved<ToolCall>> {
         copy::right(self.job, self.check.line, limit)
     }

@@ -1,4 +1,5 @@
-//! Finds what the moved code uses: imports go along, and other definitions of the old file are imported from it.
+//! Finds the names that the moved code uses: their imports are copied or moved with it, and other
+//! definitions of the old file are imported from there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,13 +9,14 @@ use crate::edit::rename::Doubt;
 use crate::edit::text::{line_at, line_of, line_start};
 use crate::index::{Meaning, Occurrence, Role, language_of, names as places, whole_words};
 
-/// Operators behind a name that give it another value.
+/// Operators that assign a new value to the name before them.
 const ASSIGNS: [&str; 12] = ["++", "--", "+=", "-=", "*=", "/=", "%=", "|=", "&=", "||=", "&&=", "??="];
 
-/// Names that statements of the old file import and the moved code uses: the statement, the name, and whether the rest still uses it.
+/// Names that the old file imports and the moved code uses: index of the statement, index of the
+/// name, and whether the rest of the file still uses it.
 type Imports = BTreeMap<(usize, usize), bool>;
 
-/// Notes the imports that the new file needs and the old one no longer does.
+/// Records the imports that the new file needs and those that the old file no longer needs.
 pub fn read(work: &mut Move) -> Result<(), MoveError> {
     let (path, text) = (work.view.from, work.old());
     let statements = statement::all(path, text);
@@ -53,7 +55,7 @@ pub fn read(work: &mut Move) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// The words of the moved code that the rest of its file has too.
+/// The words of the moved code that also occur in the rest of its file.
 fn words(work: &Move) -> Vec<String> {
     let text = work.old();
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
@@ -63,7 +65,7 @@ fn words(work: &Move) -> Vec<String> {
     all.into_iter().filter(|word| *word != work.name).filter(in_rest).map(str::to_owned).collect()
 }
 
-/// Notes what one word of the moved code means if something outside of it binds the word.
+/// Records the meaning of one word of the moved code, if code outside of it binds the word.
 fn read_word(
     work: &mut Move,
     statements: &[Statement],
@@ -103,7 +105,7 @@ fn read_word(
     }
 }
 
-/// Imports another definition of the old file from there; an error if it is not to be seen from other files.
+/// Imports another definition from the old file; fails if other files cannot see it.
 fn helper(work: &mut Move, word: &str, bound: &Occurrence) -> Result<(), MoveError> {
     let view = work.view;
     let file = view.names.file(view.from).unwrap_or_default();
@@ -135,7 +137,7 @@ fn helper(work: &mut Move, word: &str, bound: &Occurrence) -> Result<(), MoveErr
     Ok(())
 }
 
-/// An error if the new file has another meaning for a name that is to be imported from the file `source`.
+/// Fails if a name to be imported from the file `source` has another meaning in the new file.
 fn not_taken(work: &Move, local: &str, source: &str) -> Result<(), MoveError> {
     let names = work.view.names;
     let Some(file) = names.file(work.view.to) else { return Ok(()) };
@@ -151,7 +153,7 @@ fn not_taken(work: &Move, local: &str, source: &str) -> Result<(), MoveError> {
     other.map_or(Ok(()), |other| Err(taken(other.line)))
 }
 
-/// Imports a name of the old file's imports in the new file as well.
+/// Also imports into the new file a name that the old file imports.
 fn bring(work: &mut Move, statement: &Statement, name: usize) -> Result<(), MoveError> {
     let view = work.view;
     let (path, text) = (view.from, work.old());
@@ -160,7 +162,7 @@ fn bring(work: &mut Move, statement: &Statement, name: usize) -> Result<(), Move
     let file = view.names.file(path).unwrap_or_default();
     let leads = view.names.module(file, &one.source).map(|module| view.names.path(module).to_owned());
     if leads.as_deref() == Some(view.to) {
-        // The code and what it imported are in one file now.
+        // The definition that it imported is in the same file now.
         let is_same = one.local == one.name && one.name != "default" && one.name != "*";
         return if is_same { Ok(()) } else { Err(no()) };
     }
@@ -178,7 +180,8 @@ fn bring(work: &mut Move, statement: &Statement, name: usize) -> Result<(), Move
     Ok(())
 }
 
-/// Copies imports of Rust that no name in the file shows to be used: traits, whose methods are called, and everything of another crate.
+/// Copies Rust imports that are used without being named: traits, whose methods are called, and
+/// star imports of other crates.
 fn without_names(work: &mut Move, statements: &[Statement]) -> Result<(), MoveError> {
     let (view, text) = (work.view, work.old());
     for statement in statements.iter().filter(|statement| statement.is_plain) {

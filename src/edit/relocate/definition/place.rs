@@ -1,10 +1,11 @@
-//! Finds where in its new file a moved definition goes, and how files name each other's modules.
+//! Finds the position of a moved definition in its new file, and the names by which files import
+//! each other's modules.
 
 use super::{Move, View, paths, python};
 use crate::index::parts::{MODULE, Part, Sort, parts};
 use crate::index::whole_words;
 
-/// Beginnings of what stays last in a file.
+/// Beginnings of code that stays last in a file.
 const LAST: [&str; 4] = ["if __name__", "module.exports", "export default", "export {"];
 
 /// The line feeds between two definitions.
@@ -12,7 +13,8 @@ pub fn gap(language: &str) -> &'static str {
     if language == "python" { "\n\n\n" } else { "\n\n" }
 }
 
-/// `text`, the new file, with the moved `code`: behind what the code uses and before what uses it, else at the end.
+/// Inserts the moved `code` into `text`, the new file: after the definitions that it uses and
+/// before those that use it, else at the end.
 pub fn inserted(work: &Move, text: &str, code: &str) -> String {
     let gap = gap(work.language);
     if text.trim().is_empty() {
@@ -43,7 +45,8 @@ fn package(text: &str) -> String {
     clause.map(|clause| format!("{clause}\n\n")).unwrap_or_default()
 }
 
-/// The name by which the Python file at `path` imports the module at `target`: relative if the file has such imports.
+/// The name by which the Python file at `path` imports the module at `target`: relative if the file
+/// has relative imports.
 pub fn python_module(view: &View, path: &str, target: &str) -> String {
     let text = if view.text(path).trim().is_empty() { view.text(view.from) } else { view.text(path) };
     let bare = paths::without_extension(target);
@@ -54,7 +57,8 @@ pub fn python_module(view: &View, path: &str, target: &str) -> String {
     relative.unwrap_or_else(|| python::absolute(view, "-", target))
 }
 
-/// Whether the new file hands out what it defines by `module.exports`; an empty one does as the old file does.
+/// Whether the new file exports its definitions through `module.exports`; for an empty file the
+/// form of the old file counts.
 pub fn is_common_js(view: &View) -> bool {
     let is_script = super::family(view.to) == "script";
     let text = if view.text(view.to).trim().is_empty() { view.text(view.from) } else { view.text(view.to) };

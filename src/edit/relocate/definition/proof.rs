@@ -1,4 +1,4 @@
-//! Proves, as far as the index can, that after the move every name means what it meant.
+//! Checks, as far as the index allows, that after the move every name means the same as before.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -7,8 +7,8 @@ use crate::edit::rename::{NewText, Verdict, decide, read_places};
 use crate::index::uses::unbound;
 use crate::index::{Import, Names, Role, Symbol, is_understood, language_of, whole_words};
 
-/// An error if a changed file does not parse or leaves a name unbound, if a use is lost, or if the imports of the new file come to lead
-/// back to it.
+/// Fails if a changed file does not parse or leaves a name unbound, if a use is lost, or if the
+/// move creates an import cycle through the new file.
 pub fn holds(work: &Move, edits: &[NewText]) -> Result<(), MoveError> {
     let view = work.view;
     let mut after = view.snapshot.clone();
@@ -49,12 +49,13 @@ pub fn holds(work: &Move, edits: &[NewText]) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// Names that a text uses and does not bind.
+/// Names that a text uses without binding them.
 fn free(path: &str, text: &str) -> impl Iterator<Item = String> {
     unbound(path, text).unwrap_or_default().into_iter().map(|one| one.name)
 }
 
-/// How many sure uses of the definition each file has; both files of the move count as one. Uses behind a dot and imports do not count.
+/// The number of certain uses of the definition in each file; both files of the move count as one.
+/// Uses after a dot and imports do not count.
 fn uses(
     work: &Move,
     names: &Names,
@@ -87,7 +88,7 @@ fn in_list(text: &str, at: usize) -> bool {
             && text[..at].lines().last().is_some_and(|line| line.contains("exports."))
 }
 
-/// A file that the imports of `path` lead to and whose imports lead back.
+/// A file that `path` imports and whose imports lead back to `path`, directly or not.
 fn circle(names: &Names, path: &str) -> Option<String> {
     let start = names.file(path)?;
     let imports = |file: usize| {

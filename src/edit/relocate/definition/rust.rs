@@ -6,12 +6,13 @@ use crate::edit::rename::FileOccurrences;
 use crate::index::parts::{Part, Sort, parts};
 use crate::index::{Occurrence, whole_words};
 
-/// `crate::a::b` of the file of a module, `crate` of the root.
+/// The path of the module in a file: `crate::a::b`, or `crate` for the crate root.
 pub fn path_of(path: &str) -> Option<String> {
     Some(Module::of(path).map_or_else(|| "crate".to_owned(), |module| module.path()))
 }
 
-/// Whether a file belongs to another crate than the old one: another package, or a program beside the library.
+/// Whether a file belongs to another crate than the old file: to another package, or to a program
+/// beside the library.
 pub fn is_another_crate(view: &View, path: &str) -> bool {
     let package = |path: &str| {
         let at = path.rfind("src/").filter(|at| *at == 0 || path[..*at].ends_with('/'))?;
@@ -27,7 +28,7 @@ pub fn import(work: &Move) -> String {
     format!("use {}::{};", path_of(work.view.to).unwrap_or_default(), work.name)
 }
 
-/// A path in front of the name, `a::NAME`: it leads to the new module.
+/// Changes the path before the name in `a::NAME` to that of the new module.
 pub fn path(work: &mut Move, sheet: &FileOccurrences, one: &Occurrence, receiver: &str) -> Result<(), MoveError> {
     let at = one.bytes.start;
     let no = || stuck(&sheet.path, &sheet.text, at);
@@ -44,7 +45,8 @@ pub fn path(work: &mut Move, sheet: &FileOccurrences, one: &Occurrence, receiver
     Ok(())
 }
 
-/// A path of the old file as every file of the crate may write it; `None` if it leaves the crate's modules.
+/// A path of the old file in a form that is valid everywhere in the crate; `None` if it leads out
+/// of the crate's modules.
 pub fn absolute(view: &View, source: &str) -> Option<String> {
     let own = path_of(view.from)?;
     let (mut base, mut rest) = (own.as_str(), source);
@@ -59,7 +61,7 @@ pub fn absolute(view: &View, source: &str) -> Option<String> {
     }
     let file = view.names.file(view.from)?;
     let first = source.split("::").next().unwrap_or_default();
-    // A module beside the old one, by its bare name.
+    // The path begins with the bare name of a child module of the old file.
     let is_child =
         first != "crate" && !first.is_empty() && view.names.rust_path(file, &format!("self::{first}")).is_some();
     Some(if is_child { format!("{own}::{source}") } else { source.to_owned() })
@@ -85,7 +87,8 @@ pub fn paths_inside(work: &mut Move) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// Lets the old file import what it still uses: its tests alone, if nothing else does; a library's root hands it on.
+/// Imports the definition into the old file, which still uses it, or into its inline module if all
+/// uses are there. The root of a library re-exports a public definition.
 pub fn import_what_is_left(work: &mut Move) -> Result<(), MoveError> {
     let (view, line) = (work.view, import(work));
     let first = work.left.first().cloned().flatten();
@@ -99,7 +102,8 @@ pub fn import_what_is_left(work: &mut Move) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// Declares the new module if it is new, and makes sure that it and what the code touches can be seen.
+/// Declares the new module if necessary, and checks that it and the items that the code touches are
+/// visible.
 pub fn check(work: &mut Move) -> Result<(), MoveError> {
     let view = work.view;
     let not_done = || {
@@ -136,7 +140,7 @@ pub fn check(work: &mut Move) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// An error if private fields or methods would be used across the two files.
+/// Fails if private fields or methods would be used across the two files.
 fn members_are_seen(work: &Move) -> Result<(), MoveError> {
     let (view, text) = (work.view, work.old());
     let items = parts(view.from, text).map(|found| found.items).unwrap_or_default();
@@ -167,7 +171,7 @@ fn members_are_seen(work: &Move) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// Whether a part is an enum, whose variants are as public as it is.
+/// Whether a part is an enum; its variants are as public as the enum itself.
 fn is_enum(item: &Part, text: &str) -> bool {
     text[item.core.clone()].split('{').next().is_some_and(|head| head.contains("enum "))
 }

@@ -1,4 +1,4 @@
-//! Reads import statements, and writes them without some of their names or for one name alone.
+//! Reads import statements, and writes them without some of their names or for a single name.
 
 use std::ops::Range;
 
@@ -12,14 +12,14 @@ use crate::index::{ImportForm, import_sites, language_of};
 pub struct Statement {
     pub bytes: Range<usize>,
     pub names: Vec<Imported>,
-    /// The name of the module, where it is written once.
+    /// The name of the module, if the statement contains it exactly once.
     pub source: Option<Range<usize>>,
-    /// It begins a line and has no attributes.
+    /// Whether it begins a line and has no attributes.
     pub is_plain: bool,
     variant: String,
 }
 
-/// The import statements of a file, those inside functions too where the language has a list of them.
+/// The import statements of a file, including those inside functions if the language lists them.
 pub fn all(path: &str, text: &str) -> Vec<Statement> {
     let sites = import_sites(language_of(path), text).unwrap_or_default();
     let is_plain = |at: usize| line_start(text, at) == at;
@@ -65,19 +65,19 @@ fn without_braces(statement: &str) -> String {
     ALONE.replace_all(&ITSELF.replace_all(statement, ""), "$1").into_owned()
 }
 
-/// The names of `import a.b`: the module itself, as [`Imported`] has it elsewhere.
+/// The names of `import a.b`: the module itself, in the form that [`Imported`] has elsewhere.
 fn whole_module(names: Vec<Imported>, form: ImportForm) -> Vec<Imported> {
     let plain = |one: Imported| Imported { name: String::new(), ..one };
     if form == ImportForm::Module { names.into_iter().map(plain).collect() } else { names }
 }
 
 impl Statement {
-    /// The position of the name that begins at or around a byte.
+    /// The index of the name that contains the byte `at`.
     pub fn name_at(&self, at: usize) -> Option<usize> {
         self.names.iter().position(|one| one.bytes.contains(&at))
     }
 
-    /// The edits that take some names out: the whole statement if none is left.
+    /// The edits that remove some names, or the whole statement if no name is left.
     pub fn without(&self, path: &str, text: &str, gone: &[usize]) -> Result<Vec<Piece>, MoveError> {
         let empty = |range| Piece { range, new: String::new() };
         if gone.len() >= self.names.len() {
@@ -113,7 +113,7 @@ impl Statement {
         Ok(vec![Piece { range: self.bytes.clone(), new: without_braces(&left) }])
     }
 
-    /// Runs of names with nothing but commas between them.
+    /// Runs of names with only commas between them.
     fn groups(&self, text: &str) -> Vec<Range<usize>> {
         let mut groups: Vec<Range<usize>> = Vec::new();
         for at in 0..self.names.len() {
@@ -146,7 +146,7 @@ impl Statement {
         found.filter(|_| is_script).ok_or_else(|| stuck(path, text, self.names[first].bytes.start))
     }
 
-    /// A statement for one of the names alone, from the module `source`.
+    /// A statement that imports only the name with the index `at` from the module `source`.
     pub fn line(&self, path: &str, text: &str, at: usize, source: &str) -> String {
         let (one, core) = (&self.names[at], &text[self.bytes.clone()]);
         let spec = &text[one.bytes.clone()];

@@ -1,4 +1,4 @@
-//! Tests of the module above: small projects, and every text after the move.
+//! Tests of moves of definitions in small projects, with every changed text compared.
 
 use super::*;
 use crate::edit::rename::tests::{Project, split};

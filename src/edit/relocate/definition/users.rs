@@ -1,4 +1,5 @@
-//! Redirects what names the moved definition: imports, re-exports and export lists of all files.
+//! Redirects the places that name the moved definition: imports, re-exports and export lists of all
+//! files.
 
 use std::ops::Range;
 
@@ -10,7 +11,7 @@ use crate::edit::text::{Piece, line_start};
 use crate::index::parts::{Part, parts};
 use crate::index::{Kind, Meaning, Occurrence, Role, import_sites, language_of, whole_words};
 
-/// Reads every place of the name and notes what becomes of it.
+/// Reads every occurrence of the name and records the change that it needs.
 pub fn read(work: &mut Move) -> Result<(), MoveError> {
     let view = work.view;
     let named = view.texts.iter().filter(|(_, text)| whole_words(text, work.name).next().is_some());
@@ -34,7 +35,8 @@ pub fn read(work: &mut Move) -> Result<(), MoveError> {
     stars(work)
 }
 
-/// An error if a place with another meaning is in the way: in the new file, or behind an import that is not a statement.
+/// Fails if another meaning of the name is in the way: in the new file, or after a call such as
+/// `require('./old')` that leads to the old file.
 fn keep(work: &Move, sheet: &FileOccurrences, one: &Occurrence) -> Result<(), MoveError> {
     if let Role::Member { receiver } = &one.role {
         let is_call = receiver.contains("require(") || receiver.contains("import(");
@@ -96,7 +98,7 @@ fn change(work: &mut Move, sheet: &FileOccurrences, one: &Occurrence) -> Result<
             Ok(())
         }
         Role::Reference | Role::Shorthand if one.binder.is_some() || work.language == "go" => Ok(()),
-        // A star import brought it.
+        // The new file gets the name through a star import of the old file.
         Role::Reference | Role::Shorthand if sheet.path == view.to => Ok(()),
         Role::Reference | Role::Shorthand => {
             let line = match work.language {
@@ -116,7 +118,7 @@ fn change(work: &mut Move, sheet: &FileOccurrences, one: &Occurrence) -> Result<
     }
 }
 
-/// The inline module of the old file around a place.
+/// The outermost inline module of the old file around an occurrence.
 fn module_around(work: &Move, one: &Occurrence) -> Option<String> {
     let outline = work.view.names.file(work.view.from).map(|file| work.view.names.outline(file))?;
     let around = std::iter::successors(one.inside, |at| outline.definitions[*at].container);
@@ -133,14 +135,14 @@ fn member(work: &mut Move, sheet: &FileOccurrences, one: &Occurrence, receiver: 
     if work.language == "go" || is_entry && entry(&sheet.text, view.from, work.name, one.bytes.start).is_some() {
         return Ok(());
     }
-    // Through a file that hands it on the namespace stays as it is.
+    // If the namespace is that of a file that re-exports the name, it stays as it is.
     let mut imports = view.names.outline(sheet.file).imports.iter().filter(|import| import.local == *receiver);
     let old = view.names.file(view.from);
     let hands_on = imports.any(|import| view.names.module_of(sheet.file, import).is_some_and(|file| Some(file) != old));
     if hands_on { Ok(()) } else { Err(stuck(&sheet.path, &sheet.text, one.bytes.start)) }
 }
 
-/// The item of a file that begins before `at` and ends behind it.
+/// The item of a file that contains the byte `at`.
 fn item_at(path: &str, text: &str, at: usize) -> Option<Part> {
     parts(path, text)?.items.into_iter().find(|item| item.core.contains(&at))
 }
@@ -155,7 +157,8 @@ fn entry(text: &str, path: &str, name: &str, at: usize) -> Option<Range<usize>> 
     is_it.then(|| whole_lines(text, &item.whole()))
 }
 
-/// The bytes to remove if the place is in an export list or is the entry of one; the inner `None` where that cannot be done.
+/// The bytes to remove if the place is in an export list or in an export assignment. The inner
+/// `None` means that they cannot be removed.
 fn exporting(work: &Move, sheet: &FileOccurrences, at: usize) -> Option<Option<Range<usize>>> {
     if work.language != "script" {
         return None;
@@ -170,33 +173,34 @@ fn exporting(work: &Move, sheet: &FileOccurrences, at: usize) -> Option<Option<R
         return None;
     }
     let name = at..at + work.name.len();
-    // `{ NAME as other }` and `{ other: NAME }` give it a name that the new file would not know.
+    // `{ NAME as other }` and `{ other: NAME }` give it another name, which the new file would not
+    // export.
     let is_plain =
         !sheet.text[name.end..].trim_start().starts_with("as ") && !sheet.text[..at].trim_end().ends_with(':');
     Some(if is_plain { out_of_list(&sheet.text, name).map(|range| alone(&sheet.text, &item, range)) } else { None })
 }
 
-/// The whole statement if its list has nothing else, else `range`.
+/// The whole statement if its list has no other element, else `range`.
 fn alone(text: &str, item: &Part, range: Range<usize>) -> Range<usize> {
     let left = format!("{}{}", &text[item.core.start..range.start], &text[range.end..item.core.end]);
     let inside = left.split_once('{').and_then(|(_, rest)| rest.rsplit_once('}')).map_or("", |(inside, _)| inside);
     if inside.trim().is_empty() { whole_lines(text, &item.whole()) } else { range }
 }
 
-/// An element of a list with the comma that goes with it.
+/// An element of a list with the comma that belongs to it.
 fn out_of_list(text: &str, element: Range<usize>) -> Option<Range<usize>> {
     let after = &text[element.end..];
     let behind = after.trim_start();
     if let Some(rest) = behind.strip_prefix(',') {
         let rest = rest.trim_start_matches([' ', '\t', '\n']);
-        // The last element of a list on several lines leaves the bracket where it is.
+        // After the last element of a multi-line list, the closing bracket keeps its line.
         if !rest.starts_with([']', '}', ')']) {
             return Some(element.start..text.len() - rest.len());
         }
     }
     let before = text[..element.start].trim_end();
     if let Some(before) = before.strip_suffix(',') {
-        // A comma behind the last element stays.
+        // A comma after the last element stays.
         let end = if behind.starts_with(',') { text.len() - behind.len() } else { element.end };
         return Some(before.len()..end);
     }
@@ -205,7 +209,8 @@ fn out_of_list(text: &str, element: Range<usize>) -> Option<Range<usize>> {
     is_only.then(|| element.start..text.len() - behind.trim_start_matches(',').len())
 }
 
-/// The name by which `path` imports the new file, in the manner of `source`, which leads to the old one.
+/// The name by which `path` imports the new file, in the style of `source`, which leads to the old
+/// one.
 fn renamed(work: &Move, path: &str, source: &str) -> Option<String> {
     let view = work.view;
     match work.language {
@@ -263,7 +268,7 @@ fn redirect(work: &mut Move, sheet: &FileOccurrences, one: &Occurrence, source: 
     Ok(())
 }
 
-/// Whether a statement of a file leads to the new file already, so that another name joins it.
+/// Whether a statement of a file already leads to the new file, so that another name can join it.
 fn imports_new(work: &Move, sheet: &FileOccurrences, all: &[Statement]) -> bool {
     let (names, new) = (work.view.names, work.view.names.file(work.view.to));
     let leads = |source: &str| names.module(sheet.file, source) == new;
@@ -307,7 +312,8 @@ fn hand_on(work: &mut Move, sheet: &FileOccurrences, one: &Occurrence, source: &
     Ok(())
 }
 
-/// Adds `export { NAME } from './new'` behind every `export * from './old'`, so that the name is handed on as before.
+/// Adds `export { NAME } from './new'` after every `export * from './old'`, so that the name is
+/// still re-exported.
 fn stars(work: &mut Move) -> Result<(), MoveError> {
     let (view, old) = (work.view, work.view.names.file(work.view.from));
     if work.language != "script" || old.is_none_or(|old| view.names.exported(old, work.name).is_none()) {
@@ -339,7 +345,7 @@ fn stars(work: &mut Move) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// Whether the definition is a type alone.
+/// Whether the definition is only a type.
 fn is_type(work: &Move) -> bool {
     let kinds = work.wanted.iter().map(|symbol| work.view.names.definition(*symbol).kind);
     kinds.into_iter().all(|kind| matches!(kind, Kind::Interface | Kind::Type))

@@ -1,4 +1,5 @@
-//! Spellings of denied commands, made by a generator, and everyday command lines that no rule means.
+//! Tests generated spellings of denied commands, and everyday command lines that no rule should
+//! match.
 
 mod everyday;
 
@@ -7,7 +8,7 @@ use everyday::HARMLESS;
 use crate::tools::policy::pattern::{Pattern, Sense};
 use crate::tools::shell::{Risk, parse, risk};
 
-/// A rule, commands that it means in its own words, and the same program followed by something harmless.
+/// A rule, commands that match it as written, and the same program used harmlessly.
 struct Denied {
     rule: &'static str,
     lines: &'static [&'static str],
@@ -74,8 +75,8 @@ const DENIED: &[Denied] = &[
     Denied { rule: "make deploy", lines: &["make deploy", "make -j4 build deploy", "make -C sub deploy"] },
 ];
 
-/// Ways to say a command line otherwise; `{}` is the line, `{p}` its program, `{a}` its arguments, `{q}` the program's first
-/// letter, `{r}` the others.
+/// Different ways to write a command line. `{}` is the line, `{p}` its program, `{a}` its
+/// arguments, `{q}` the first letter of the program, `{r}` the other letters.
 const WAYS: &[&str] = &[
     "true; {}",
     "true && {}",

@@ -1,4 +1,4 @@
-//! Tests rules about places: every name of a denied place, and the files that rules hide.
+//! Tests of rules about paths: all names of a denied path, and the files that rules hide.
 
 use super::*;
 

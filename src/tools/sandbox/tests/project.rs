@@ -1,4 +1,5 @@
-//! Tests of a command's rights inside the project, where protected places lie next to those that it may change.
+//! Tests of a command's rights inside the project, where protected paths are next to paths that it
+//! may change.
 
 use std::path::Path;
 use std::process::Command;
@@ -49,7 +50,7 @@ async fn hooks_and_settings_of_git_and_the_database_cannot_be_changed() {
         let misled = ["commondir", "config.worktree"].map(|name| bench.project.dir.path().join(".git").join(name));
         assert!(!misled.iter().any(|path| path.is_symlink() || path.exists()), "{line}");
     }
-    // Without namespaces permissions are put back.
+    // Without namespaces the permissions are restored.
     let modes = || kept.each_ref().map(|path| path.metadata().unwrap().permissions());
     let before = modes();
     let outcome = bench.run("chmod 777 .monobloc .git/hooks .git/config && chmod 700 .monobloc/*").await;
@@ -58,7 +59,7 @@ async fn hooks_and_settings_of_git_and_the_database_cannot_be_changed() {
     if reduced().is_some() {
         return;
     }
-    // The file is moved and not deleted, because somebody else may have made it.
+    // The file is moved rather than deleted, because somebody else may have created it.
     let text = bench.run("echo ../evil > .git/commondir").await.text;
     let (path, rest) = text.split_once(" would have git read other settings: moved to ").expect("told");
     let (aside, rest) = rest.split_once("; ").expect("a place");
@@ -131,7 +132,7 @@ assert c.renameat2(-100, b\"A\", -100, b\"B\", 2) == 0'";
         bench.refused(&line).await;
         assert_eq!(content(), before, "{line}");
     }
-    // The path changes while the call is looked at.
+    // The path changes while the sandbox checks the system call.
     let race = "python3 - <<'END'
 import ctypes, os, threading, time
 c, path = ctypes.CDLL(None), ctypes.create_string_buffer(b'deep/../race', 64)
@@ -150,12 +151,13 @@ END
 test -s race && echo raced";
     bench.works(race, "raced\n").await;
     assert_eq!(content(), before);
-    // Nothing is left of what stood ready for the command.
+    // The files prepared for the command have all been removed.
     let own = std::fs::read_dir(root.join(".monobloc")).unwrap().flatten().map(|entry| entry.file_name());
     assert_eq!(own.collect::<Vec<_>>(), ["monobloc.db"]);
 }
 
-/// Permissions of files do not bind root, so under root this test runs itself again as another user.
+/// File permissions do not restrict root, so under root this test runs itself again as another
+/// user.
 #[test]
 fn rights_that_a_command_takes_away_hide_nothing_from_what_puts_aside() {
     const PROJECT: &str = "MONOBLOC_TEST_ASIDE";
@@ -193,7 +195,7 @@ fn without_rights(folder: &Path) {
     }
     rights(&project, 0o555);
     assert!(nothing.put_aside().is_empty());
-    // The target of a link belongs to others and keeps its permissions.
+    // The target of a link belongs to others, so its permissions stay.
     let misled = GitRedirects::by_what_comes(&project);
     rights(&project, 0o755);
     let other = folder.join("other");
@@ -214,7 +216,7 @@ async fn a_command_reads_nothing_that_is_hidden_and_git_does_not_take_it_for_del
     std::fs::write(project.join("x.env"), "the key").unwrap();
     let hidden = Hidden::by(|path| path == "kept" || path.ends_with(".env"));
     if reduced().is_some() {
-        // Then each command is asked about.
+        // Then each command needs consent.
         let why = unconfined(&Commands { hidden, ..Commands::default() });
         return assert!(why.is_some_and(|why| why.contains("rules deny reading")), "{why:?}");
     }

@@ -1,4 +1,4 @@
-//! Tests how command lines are read.
+//! Tests of parsing command lines.
 
 use super::*;
 

@@ -1,8 +1,8 @@
-//! Reads texts of words as a shell does: without backslashes and quotes.
+//! Removes backslashes and quotes from the text of words as a shell does.
 
 use crate::tools::shell::word::Word;
 
-/// Adds text that is outside quotes: backslashes are removed, wildcards are not known.
+/// Adds unquoted text: backslashes are removed, wildcards become unknown text.
 pub fn bare(text: &str, word: &mut Word, torn: &mut bool) {
     let mut chars = text.chars();
     let (mut brace, mut quote) = (false, None);
@@ -49,7 +49,7 @@ pub fn quoted(text: &str, word: &mut Word) {
     }
 }
 
-/// The text of `$'…'`; `None` if it has an escape that is not read here.
+/// The text of `$'…'`; `None` if it has an escape that is not supported here.
 pub fn ansi_c(text: &str) -> Option<String> {
     let mut out = String::new();
     let mut chars = text.strip_prefix("$'")?.strip_suffix('\'')?.chars().peekable();

@@ -1,4 +1,5 @@
-//! Answers questions about a symbol: which one is meant, which symbols it reaches, and what is unknown about it.
+//! Answers questions about a symbol: which one is meant, which symbols it reaches, and which of its
+//! references are unresolved.
 
 use serde_json::{Value, json};
 
@@ -12,7 +13,7 @@ const NAMES_MAX: usize = 12;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum View {
-    /// Who calls it.
+    /// Its callers.
     Callers,
     /// Definitions that it calls.
     Callees,
@@ -20,7 +21,7 @@ pub enum View {
     Impact,
 }
 
-/// Why a question about a symbol has no answer.
+/// The reason why a question about a symbol has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unclear {
     #[error("nothing in the project is called `{symbol}`{}", meant(.near))]
@@ -49,7 +50,7 @@ fn listed(candidates: &[(String, String)], count: &usize) -> String {
     lines.chain(more).collect::<Vec<_>>().join("\n")
 }
 
-/// A reference whose target is not known.
+/// A reference with an unknown target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unresolved {
     pub name: String,
@@ -59,7 +60,7 @@ pub struct Unresolved {
 }
 
 impl Unresolved {
-    /// The reference as front ends print it in JSON.
+    /// The reference in the JSON that front ends print.
     pub fn row(&self) -> Value {
         json!({ "name": self.name, "path": self.path, "line": self.line, "unknown": self.reason })
     }
@@ -98,7 +99,7 @@ impl Graph {
         }
     }
 
-    /// A neighbour as front ends print it in JSON.
+    /// A neighbour in the JSON that front ends print.
     pub fn row(&self, near: &Neighbour, steps: usize, confidence: f64) -> Value {
         let node = &near.node;
         json!({

@@ -95,8 +95,8 @@ impl Graph {
     }
 }
 
-/// Distance of two names: edits, or 1 plus a quarter of the difference in length if one contains
-/// the other (0 if equal); `None` if they are not similar.
+/// The distance of two names: the number of edits, or 1 plus a quarter of the difference in length
+/// if one contains the other (0 if equal); `None` if they are not similar.
 fn distance(name: &str, wanted: &str) -> Option<usize> {
     let longer = name.len().abs_diff(wanted.len());
     if wanted.len() >= 3 && (name.contains(wanted) || (name.len() >= 3 && wanted.contains(name))) {

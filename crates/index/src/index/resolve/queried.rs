@@ -1,7 +1,9 @@
-//! Resolves names in languages that a query describes: by scope and by the types that are written, else by name alone.
+//! Resolves names in languages that a query describes: by scope and by written types, else by name
+//! alone.
 //!
-//! These languages see names of other files without importing each one (packages, namespaces, headers). So a name that is not in
-//! scope means the one definition of that name in the files of the language; of several, the one in the same folder.
+//! In these languages a file can use names of other files without importing each one (packages,
+//! namespaces, headers). A name that is not in scope therefore means the only definition of that
+//! name in the files of the language or, if there are several, the one in the same folder.
 
 use super::names::{Meaning, Symbol};
 use super::project::Project;
@@ -11,12 +13,12 @@ use crate::index::paths::{folder_of, join};
 use crate::index::syntax::types::{Type, Value};
 use crate::index::syntax::{Kind, Reference, ReferenceKind};
 
-/// Confidence of the only definition of that name in the same folder, where other folders have others.
+/// Confidence of the only definition of that name in the same folder, if other folders have more.
 const NEAREST_NAME: f64 = 0.6;
 
-/// Files of one stem that an import is compared with.
+/// Maximum number of files with the same stem that an import is compared with.
 const CANDIDATES_MAX: usize = 256;
-/// The longest receiver that is followed, `a.b.c.d`.
+/// Maximum number of segments of a receiver that is followed, such as `a.b.c.d`.
 const SEGMENTS_MAX: usize = 4;
 
 pub(super) fn search(project: &Project, file: usize, reference: &Reference) -> Search {
@@ -46,7 +48,7 @@ fn bare(project: &Project, file: usize, reference: &Reference) -> Search {
     if let Some(target) = scoped.filter(|target| project.fits(*target, reference.kind)) {
         return found(target, IN_SCOPE, "same file");
     }
-    // A member of the own type needs no receiver.
+    // A member of the surrounding type needs no receiver.
     if let Some((target, inherited)) = project.own_member(file, reference.from, name) {
         return match inherited {
             true => found(target, INHERITED, "inherited member"),
@@ -79,7 +81,7 @@ fn member(project: &Project, file: usize, reference: &Reference, receiver: &str)
             Some(target) => found(target, BY_IMPORT, "member of an imported module"),
             None => Err(format!("`{receiver}` has no `{name}`")),
         },
-        // Ruby makes an object by `Money.new`.
+        // Ruby creates an object with `Money.new`.
         Some(holder) if name == "new" && project.member_of(holder, name, false).is_none() => {
             found(holder, BY_IMPORT, "made by `new`")
         }
@@ -104,12 +106,12 @@ impl Project<'_> {
         }
     }
 
-    /// The type that a definition outside it names as its owner.
+    /// The type that a definition outside the type names as its owner.
     pub(super) fn owner_called(&self, file: usize, owner: &str) -> Option<Meaning> {
         if self.is_queried(file) { self.by_bare_name(file, owner) } else { self.go_name(file, owner) }
     }
 
-    /// A definition at the top of a file, or in a namespace there.
+    /// A definition at the top level of a file, or in a namespace there.
     pub(super) fn top_of(&self, file: usize, name: &str) -> Option<Meaning> {
         let definitions = &self.files[file].outline.definitions;
         let is_top = |at: Option<usize>| at.is_none_or(|at| definitions[at].kind == Kind::Module);
@@ -119,14 +121,14 @@ impl Project<'_> {
         all.first().map(|at| Meaning::symbol(file, *at))
     }
 
-    /// A method of a type that is written outside it, in any file of the language.
+    /// A method that is written outside its type, in any file of the language.
     pub(super) fn method_outside(&self, file: usize, owner: &str, name: &str) -> Option<Meaning> {
         let mut all = self.called(name).into_iter();
         let is_it = |f: usize, at: usize| self.files[f].outline.definitions[at].member_of.as_deref() == Some(owner);
         all.find(|(f, at)| self.same_language(file, *f) && is_it(*f, *at)).map(|(f, at)| Meaning::symbol(f, at))
     }
 
-    /// The one type of that name.
+    /// The only type of that name.
     pub(super) fn type_called(&self, file: usize, name: &str) -> Option<Meaning> {
         self.by_name(file, name, |kind| is_type(kind) && kind != Kind::Impl).ok().map(|found| found.target)
     }
@@ -148,12 +150,13 @@ impl Project<'_> {
         holders.into_iter().find_map(|holder| self.member_of(holder, name, false))
     }
 
-    /// The one definition of that name in the files of the language, or the one in the same folder.
+    /// The only definition of that name in the files of the language, or else the only one in the
+    /// same folder.
     pub(super) fn by_name(&self, file: usize, name: &str, fits: impl Fn(Kind) -> bool) -> Search {
         let definition = |(f, at): (usize, usize)| &self.files[f].outline.definitions[at];
         let mut all = self.called(name);
         all.retain(|(f, at)| self.same_language(file, *f) && fits(definition((*f, *at)).kind));
-        // A second declaration in C and the other branch of an `#if` name the same thing.
+        // In C, a second declaration and the other branch of an `#if` mean the same definition.
         let place = |one: (usize, usize)| {
             let own = definition(one);
             let container = own.container.map(|at| definition((one.0, at)).name.as_str());
@@ -168,7 +171,7 @@ impl Project<'_> {
         }
         let symbol = |(f, at): (usize, usize)| Meaning::symbol(f, at);
         let is_spread = all.iter().any(|(f, _)| *f != all[0].0);
-        // In two files only members of one type are the same: a declaration and its definition.
+        // In two files, only members of one type can be the same: a declaration and its definition.
         if let Some(only) = one(&all).filter(|first| !is_spread || place(*first).0.is_some()) {
             return found(symbol(only), ONLY_NAME, "only definition of that name");
         }
@@ -181,7 +184,7 @@ impl Project<'_> {
         }
     }
 
-    /// The type of a receiver as far as it is written: of `a.b`, `this.b`, `Type`, `module`.
+    /// The type of a receiver, if it is written down: of `a.b`, `this.b`, `Type`, `module`.
     fn type_of(&self, file: usize, from: Option<usize>, receiver: &str, line: usize) -> Option<Meaning> {
         let receiver = receiver.replace("->", ".").replace("::", ".").replace("?.", ".").replace('\\', ".");
         let segments: Vec<&str> = receiver.split('.').map(|s| s.trim_end_matches(['?', '!'])).collect();
@@ -216,7 +219,7 @@ impl Project<'_> {
         Some(at)
     }
 
-    /// A type or module as it is; of a variable or field the type that is written.
+    /// A type or module itself, or the written type of a variable or field.
     fn value_type(&self, target: Meaning) -> Option<Meaning> {
         let Meaning::Symbol(Symbol { file, at }) = target else { return Some(target) };
         let definition = &self.files[file].outline.definitions[at];
@@ -226,7 +229,8 @@ impl Project<'_> {
         }
     }
 
-    /// The file of the same language that an import names: relative to its own folder, else the one whose path ends most like it.
+    /// The file of the same language that an import names: relative to its own folder, else the
+    /// file whose path matches the end of the import best.
     pub(super) fn queried_module(&self, file: usize, source: &str) -> Option<usize> {
         let key = (folder_of(&self.files[file].path).to_owned(), source.to_owned());
         if let Some(known) = self.sources.borrow().get(&key) {
@@ -266,7 +270,7 @@ impl Project<'_> {
         };
         let all: Vec<((bool, usize), usize)> = candidates.filter(fits).map(|other| (score(other), other)).collect();
         let best = all.iter().map(|(score, _)| *score).max()?;
-        // A path that names folders has to agree with one of them.
+        // A path with folders must agree with at least one of them.
         let is_enough = best.0 || best.1 > 1 || wanted.len() == 1;
         let mut first = all.iter().filter(|(score, _)| *score == best).map(|(_, other)| *other);
         let only = first.next().filter(|_| first.next().is_none());

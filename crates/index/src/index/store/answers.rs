@@ -17,7 +17,7 @@ const GENERATION: &str = "(SELECT CAST(value AS INTEGER) FROM index_meta WHERE n
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     pub question: String,
-    /// Number of hits asked for.
+    /// Number of hits requested.
     pub most: usize,
     /// The question's vector; empty without one.
     pub vector: Vec<f32>,

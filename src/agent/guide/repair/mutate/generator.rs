@@ -1,4 +1,5 @@
-//! Changes one syntax node after the other: literals, operators, names, lists, arguments, calls, conditions, statements.
+//! Changes one syntax node at a time: literals, operators, names, lists, arguments, calls,
+//! conditions, statements.
 
 use std::ops::Range;
 
@@ -7,12 +8,12 @@ use crate::index::{SyntaxNode, is_string};
 
 use super::{ARGUMENTS, CALLS, Mutant, NAMES, RepairHints};
 
-/// Maximum number of other names of the definition tried in place of one name.
+/// Maximum number of other names of the definition that are tried in place of one name.
 const NAMES_MAX: usize = 3;
-/// Longest statement that is removed, in lines.
+/// Maximum length, in lines, of a statement that is removed.
 const STATEMENT_LINES_MAX: usize = 1;
 
-/// Operators, each with those that it may be confused with.
+/// Operators, each with the operators that it may be confused with.
 const OPERATORS: &[(&str, &[&str])] = &[
     ("==", &["!="]),
     ("!=", &["=="]),
@@ -77,7 +78,7 @@ impl<'a> Generator<'a> {
         self.found.push(Mutant { bytes, new: new.into(), rank });
     }
 
-    /// Whether a node is a string that is a statement by itself, such as a docstring.
+    /// Whether a node is a string that is a statement of its own, such as a docstring.
     pub fn is_documentation(&self, at: usize) -> bool {
         is_string(self.kind(at)) && self.parent_kind(at) == "expression_statement"
     }
@@ -154,7 +155,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Replaces a number by those of the hints, and by the next ones.
+    /// Replaces a number by the numbers of the hints, and by its neighbours.
     fn number(&mut self, at: usize) {
         let (text, bytes) = (self.text_of(at), self.nodes[at].bytes.clone());
         let hints = self.hints;
@@ -169,7 +170,8 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Replaces a name by another one in the same role. A called `f` also becomes `x.f`, if that is used elsewhere.
+    /// Replaces a name by another one in the same role. A call of `f` is also changed to `x.f` if
+    /// that is used elsewhere.
     fn name(&mut self, at: usize) {
         let (text, bytes) = (self.text_of(at), self.nodes[at].bytes.clone());
         let role = |at: usize| {
@@ -189,7 +191,7 @@ impl<'a> Generator<'a> {
             return;
         }
         let mut others: Vec<&str> = Vec::new();
-        // The nearest first.
+        // Nearest first.
         let mut near: Vec<usize> = (0..self.nodes.len()).filter(|other| NAMES.contains(&self.kind(*other))).collect();
         near.sort_by_key(|other| self.nodes[*other].bytes.start.abs_diff(bytes.start));
         for other in near {

@@ -1,12 +1,13 @@
-//! Collects values from a request and a failed check: numbers, quoted texts, differences from an expected text.
+//! Collects values from a request and a failed check: numbers, quoted texts, differences from an
+//! expected text.
 
 use std::collections::HashSet;
 
 use crate::base::pattern::static_regex;
 
-/// Maximum number of numbers, and of texts, of the request that are kept.
+/// Maximum number of numbers, and of texts, kept from the request.
 const VALUES_MAX: usize = 6;
-/// Maximum number of quoted texts compared, each with the next one.
+/// Maximum number of quoted texts that are compared with the following one.
 const PAIRS_MAX: usize = 8;
 
 /// Values and words of a request and a failed check.
@@ -14,8 +15,8 @@ const PAIRS_MAX: usize = 8;
 pub struct RepairHints {
     pub(super) numbers: Vec<String>,
     texts: Vec<String>,
-    /// Pairs of characters: one that is only in the actual text and one that is only in the expected text, both ways
-    /// round.
+    /// Pairs of characters, in both orders: one occurs only in the actual text, the other only in
+    /// the expected text.
     swaps: Vec<(char, char)>,
     words: HashSet<String>,
 }
@@ -49,7 +50,7 @@ impl RepairHints {
         RepairHints { numbers, texts, swaps, words }
     }
 
-    /// Number of words of a line that the request or the failed check have too.
+    /// The number of words of a line that also occur in the request or the failed check.
     pub fn shared(&self, line: &str) -> usize {
         words(line).filter(|word| self.words.contains(word)).count()
     }
@@ -82,7 +83,7 @@ impl RepairHints {
     }
 }
 
-/// Splits a literal into all before its inside, its inside, and its closing mark.
+/// Splits a literal into its prefix with the opening mark, its content, and its closing mark.
 fn opened(literal: &str) -> Option<(&str, &str, &str)> {
     let start = literal.find(['"', '\'', '`'])?;
     let mark = &literal[start..=start];
@@ -90,7 +91,8 @@ fn opened(literal: &str) -> Option<(&str, &str, &str)> {
     Some((&literal[..=start], inner, mark))
 }
 
-/// Runs of letters and runs of digits, in lower case and of two bytes or more: `12nd` has `12` and `nd`.
+/// Runs of letters and runs of digits of at least two bytes, in lower case: `12nd` has `12` and
+/// `nd`.
 fn words(text: &str) -> impl Iterator<Item = String> {
     let sort = |c: char| (c.is_alphabetic(), c.is_numeric());
     let runs = text.split(|c: char| !c.is_alphanumeric()).flat_map(move |word| {

@@ -1,4 +1,5 @@
-//! Proposes differences from similar definitions as changes: a line forgotten in one is often there in the other.
+//! Proposes differences from similar definitions as changes: a line forgotten in one definition is
+//! often present in the other.
 
 use std::ops::Range;
 
@@ -11,10 +12,11 @@ use super::Mutant;
 /// Minimum similarity, from 0 to 1, of definitions that are compared, and their maximum number.
 const LIKE_MIN: f32 = 0.5;
 const SIBLINGS_MAX: usize = 3;
-/// Longest difference, in lines.
+/// Maximum length of a difference, in lines.
 const HUNK_LINES_MAX: usize = 4;
 
-/// Each difference from the definitions of the file that are most like the one at `within`, as a change of that one.
+/// The differences of the definition at `within` from the most similar definitions of the file,
+/// each as a change.
 pub(super) fn hunks(path: &str, text: &str, within: &Range<usize>) -> Vec<Mutant> {
     let lines_of = |bytes: Range<usize>| text[bytes].trim_end().split('\n').collect::<Vec<&str>>();
     let own = lines_of(within.clone());

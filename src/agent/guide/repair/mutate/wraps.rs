@@ -1,4 +1,4 @@
-//! Puts calls that the file makes elsewhere around names: `lower(name)`, `name.trim()`.
+//! Wraps names in calls that the file contains elsewhere: `lower(name)`, `name.trim()`.
 
 use std::ops::Range;
 
@@ -6,15 +6,15 @@ use crate::index::{SyntaxNode, syntax_nodes};
 
 use super::{ARGUMENTS, CALLS, Mutant, NAMES};
 
-/// Maximum number of forms of calls that are tried, the most frequent first, and of names that they are put around.
+/// Maximum number of call forms that are tried, most frequent first, and of names that are wrapped.
 const FORMS_MAX: usize = 12;
 const PLACES_MAX: usize = 6;
 const RANK: usize = 3;
 
-/// The text before and the text behind what is wrapped.
+/// The text before and after the wrapped name.
 type Form = (String, String);
 
-/// Each name in `within` that is read as a value, in each form of call that the file has.
+/// Each name in `within` that is read as a value, in each call form of the file.
 pub(super) fn wrapped(path: &str, text: &str, within: &Range<usize>, nodes: &[SyntaxNode]) -> Vec<Mutant> {
     let forms = forms(text, &syntax_nodes(path, text, &(0..text.len())));
     let mut values: Vec<&SyntaxNode> = nodes.iter().filter(|node| is_value(text, nodes, node, within)).collect();
@@ -34,8 +34,8 @@ pub(super) fn wrapped(path: &str, text: &str, within: &Range<usize>, nodes: &[Sy
     found
 }
 
-/// The forms of calls, the most frequent first: functions with one argument (`f(` and `)`), and methods without
-/// (nothing and `.m()`).
+/// The call forms, most frequent first: functions with one argument (`f(` and `)`), and methods
+/// without arguments (nothing and `.m()`).
 fn forms(text: &str, nodes: &[SyntaxNode]) -> Vec<Form> {
     let mut counted: Vec<(usize, Form)> = Vec::new();
     for (call, node) in nodes.iter().enumerate().filter(|(_, node)| CALLS.contains(&node.kind.as_str())) {
@@ -61,7 +61,8 @@ fn forms(text: &str, nodes: &[SyntaxNode]) -> Vec<Form> {
     counted.into_iter().take(FORMS_MAX).map(|(_, form)| form).collect()
 }
 
-/// Whether a node is a lone name that is read: not called, assigned, imported or declared, and without member access.
+/// Whether a node is a single name that is read: not called, assigned, imported or declared, and
+/// without member access.
 fn is_value(text: &str, nodes: &[SyntaxNode], node: &SyntaxNode, within: &Range<usize>) -> bool {
     if !NAMES.contains(&node.kind.as_str()) || node.bytes.end > within.end {
         return false;

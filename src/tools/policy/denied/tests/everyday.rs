@@ -1,6 +1,6 @@
-//! Command lines that do no harm and that no rule means.
+//! Harmless command lines that no rule should match.
 
-/// Lines that developers type all day, and lines that only talk about denied commands.
+/// Lines that developers type every day, and lines that only mention denied commands.
 pub const HARMLESS: &[&str] = &[
     "ls -la",
     "ls -la src | head -20",
