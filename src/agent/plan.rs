@@ -84,7 +84,7 @@ fn view(step: &Step, cost: Cost) -> PlanStep {
     PlanStep {
         id: step.id,
         name,
-        description: step.text.clone(),
+        description: step.text.to_string(),
         files_affected: step.part.paths.clone(),
         dependencies: step.needs.clone(),
         estimated_complexity: (base + step.part.paths.len().saturating_sub(1)).clamp(1, 5) as u8,

@@ -57,7 +57,7 @@ pub const NOTHING: &str = "Nothing was found or done.";
 #[derive(Clone, Copy)]
 pub struct Brief<'a> {
     pub toolkit: &'a Toolkit,
-    pub request: &'a str,
+    pub request: &'a Text,
     pub plan: &'a Plan,
     pub evidence: &'a Evidence,
     /// The steps that were understood and cannot be made, each with the reason.
@@ -117,7 +117,7 @@ fn question(Brief { request, plan, evidence, .. }: Brief<'_>) -> Option<String> 
         return None;
     }
     let looked = evidence.entries().iter().any(|entry| entry.succeeded() && !entry.outcome.findings.is_empty());
-    (looked && asks(request)).then(|| request.to_owned())
+    (looked && asks(request)).then(|| request.to_string())
 }
 
 /// Whether a request without changes wants words rather than a list.

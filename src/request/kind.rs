@@ -1,6 +1,6 @@
 //! Decides by lists of words what kind of step a text asks for.
 
-mod lists;
+pub(super) mod lists;
 mod words_added;
 
 use std::sync::LazyLock;
@@ -15,11 +15,10 @@ use crate::language::words::is_coined_word;
 
 use super::small_talk;
 use super::wish::{asks_politely, gives_to_something, is_wish};
-use lists::{BEFORE_VERB, CHANGES, CHANGING, LOOKS, MAKES, MENDING, OPENING_ORDERS, ORDERS, REPORTS, RUNNING};
-pub use lists::{COMMANDS, ENDED};
-use lists::{GIVES_WAY, PRINTED, REMOVALS, REMOVE, SHORTENS};
+pub(super) use lists::COMMANDS;
+use lists::{CHANGING, LOOKS, MENDING, OPENING_ORDERS, ORDERS, REPORTS, RUNNING};
 pub(super) use lists::{KNOW, POLITE, QUESTIONS};
-pub use words_added::adds_words;
+pub(super) use words_added::adds_words;
 
 /// The kind of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,59 +86,6 @@ pub fn of(parts: &[Part]) -> Kind {
     } else {
         Kind::Ask
     }
-}
-
-/// Whether an order only changes existing text or code: it begins with such a verb and creates
-/// nothing. `text` has no file names.
-pub fn changes_what_is_there(text: &str) -> bool {
-    let all = words::split(text);
-    from_verb(&all).first().is_some_and(|verb| is_listed(CHANGES, verb))
-        && !all.iter().any(|word| is_listed(MAKES, word))
-}
-
-/// The words of a request from its verb on.
-fn from_verb(all: &[String]) -> &[String] {
-    &all[all.iter().take_while(|word| is_listed(BEFORE_VERB, word)).count()..]
-}
-
-/// Whether a text creates the file that `mark` represents: it begins with such a verb, as in
-/// `write a list of … to F`.
-pub fn makes_file(text: &str, mark: &str) -> bool {
-    const WRITES: &str = "create write generate draft make save export document translate erstelle schreibe crée écris crea escribe создай напиши";
-    const BEFORE_FILE: &str = "to into in as called named file a an the new";
-    let all = words::split(text);
-    let verb = from_verb(&all).first();
-    let before = text.split(mark).next().unwrap_or_default();
-    let last = words::split(before).pop().unwrap_or_default();
-    let is_object = is_listed(BEFORE_FILE, &last) || verb.is_some_and(|verb| *verb == last);
-    text.contains(mark) && is_object && verb.is_some_and(|verb| is_listed(WRITES, verb))
-}
-
-/// Whether a text creates the file that `mark` represents, rather than part of it:
-/// `create a file F`.
-pub fn creates_file(text: &str, mark: &str) -> bool {
-    const CREATES: &str = "create generate make draft erstelle crée crea создай";
-    const ARTICLES: &str = "file a an the new empty called named";
-    let before = words::split(text.split(mark).next().unwrap_or_default());
-    let words = from_verb(&before).split_first();
-    words
-        .is_some_and(|(verb, between)| is_listed(CREATES, verb) && between.iter().all(|word| is_listed(ARTICLES, word)))
-}
-
-/// Whether a text asks to remove something.
-pub fn asks_to_remove(text: &str) -> bool {
-    let has = |list: &str| has_word(text, list);
-    has(REMOVE) || has(REMOVALS) || has("take") && has("out")
-}
-
-/// Whether a text asks for something to be removed or replaced.
-pub fn asks_to_remove_or_replace(text: &str) -> bool {
-    has_word(text, REMOVE) || has_word(text, GIVES_WAY)
-}
-
-/// Whether a request allows text or code to become shorter.
-pub fn may_shorten(text: &str) -> bool {
-    has_word(text, REMOVE) || has_word(text, SHORTENS)
 }
 
 /// Whether one of the words of `text` is in a list, whose words are separated by spaces.
@@ -272,17 +218,6 @@ pub fn only_mends(text: &str) -> bool {
 /// edit.
 pub fn ordered(text: &str) -> Kind {
     if is_red(text) && (text.contains('`') || speaks_of_tests(text)) { Kind::Fix } else { Kind::Edit }
-}
-
-/// Whether a text reports a problem, or asks for a repair.
-pub fn is_report(text: &str) -> bool {
-    has_word(text, REPORTS) || has_word(text, "fix repair mend behebe corrige arregla исправь")
-}
-
-/// Whether a text asks how a run ended or what it printed: `tell me how many passed`,
-/// `what is the output?`.
-pub fn asks_how_it_ended(text: &str) -> bool {
-    has_word(text, ENDED) || has_word(text, PRINTED)
 }
 
 /// Whether a request only asks for failing tests to pass. One that asks for something new does not:

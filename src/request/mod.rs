@@ -10,7 +10,9 @@ pub(crate) mod renames;
 pub(crate) mod small_talk;
 pub(crate) mod steps;
 pub(crate) mod substitution;
+mod text;
 mod wish;
 
 pub use kind::Kind;
 pub use steps::Step;
+pub use text::Text;

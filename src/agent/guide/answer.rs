@@ -77,7 +77,7 @@ pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<String, Tur
         note(job, started, if has_run { "the output of a command" } else { "no run: no command has run" }, evidence);
         return Ok(said);
     }
-    let finds = words::split(&step.text).iter().any(|word| FINDS.contains(&word.as_str()));
+    let finds = step.text.as_asked().words().iter().any(|word| FINDS.contains(&word.as_str()));
     let looks = |tool: &Builtin| LOOKS.contains(tool) && (*tool != Builtin::FindFiles || finds);
     let asked = || forms::asked(&step.part, forms::symbol_of(toolkit.index.as_deref(), &step.part).as_deref());
     let tool = list_of(toolkit, &step.part).or_else(|| asked().filter(looks));
@@ -164,7 +164,7 @@ async fn backed(job: Job<'_>, evidence: &Evidence, result: &str) -> Result<(Stri
     };
     let said = if cognitive::is_wanted(toolkit) {
         let quiet = Quiet::of(host);
-        let mut rounds = Rounds::of(toolkit, &quiet, request, vec![job.step.text.clone()]);
+        let mut rounds = Rounds::of(toolkit, &quiet, request, vec![job.step.text.to_string()]);
         rounds.note(evidence);
         loop {
             let drafted = draft(&known, rounds.past_failures(), &quiet).await?;

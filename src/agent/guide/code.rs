@@ -20,7 +20,6 @@ use crate::edit::failures::Report;
 use crate::language::words;
 use crate::models::Tier;
 use crate::models::dialect::Message;
-use crate::request::kind;
 
 use super::change::opening;
 use super::difference::Programs;
@@ -156,14 +155,14 @@ impl<'a> Rounds<'a> {
         // If small changes did not repair a mistake, a 1.5B model seldom does in a third round.
         let is_clear = tried.as_ref().is_some_and(|wrong| !wrong.is_vague);
         let is_weak = probe::tier(job.scene.toolkit, job.scene.host).await? < Tier::Acts;
-        files.by_words = is_weak && !is_clear && order.command.is_none() && !kind::may_shorten(&files.asked.text);
+        files.by_words = is_weak && !is_clear && order.command.is_none() && !files.asked.may_shorten();
         let messages = prompt(job, &job.model().await?, &order, tried.as_ref());
         let rounds = job.scene.toolkit.bounds.rounds;
         Ok(Ok(Rounds {
             job,
             mentions,
             command: order.command,
-            count: if is_clear && kind::is_report(&files.asked.text) {
+            count: if is_clear && files.asked.is_report() {
                 rounds.min(Guided::REPORT_ROUNDS)
             } else {
                 rounds

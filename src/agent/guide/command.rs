@@ -20,7 +20,7 @@ use crate::language::clauses;
 use crate::models::dialect::Message;
 use crate::protocol::StepStatus;
 use crate::request::named::{self, Found, MARK, Named, Role};
-use crate::request::{forms, kind};
+use crate::request::forms;
 use crate::tools::builtin::Builtin;
 use crate::tools::command::did_not_start;
 
@@ -73,7 +73,7 @@ pub async fn run(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
 
 /// Another command for a step whose command `line` did not start: the project's own for tests, else one that the model writes once it has read why.
 async fn another_way(job: Job<'_>, line: &str, why: &str) -> Result<Option<String>, TurnError> {
-    let of_tests = kind::speaks_of_tests(&job.step.text);
+    let of_tests = job.step.text.speaks_of_tests();
     let of_project = || verify::checks_of(job).ready(job.root(), Task::Test).ok();
     if let Some(other) = of_project().filter(|other| of_tests && other != line) {
         return Ok(Some(other));
@@ -101,7 +101,7 @@ pub fn arguments(line: &str, limit: Option<Duration>) -> Map<String, Value> {
 /// The command that the step quotes, or that the project's manifest has for its words (tests, builds).
 fn spelled_out(job: Job<'_>) -> Option<String> {
     let of_project = || forms::project_command(&job.step.part, job.root());
-    kind::quoted_command(&job.step.text).or_else(of_project)
+    job.step.text.command().map(str::to_owned).or_else(of_project)
 }
 
 /// The command for `run the tests in F`, where F are files and folders; the error says why there is none. `None` if the step asks for something else.

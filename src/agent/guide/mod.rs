@@ -45,7 +45,7 @@ use crate::language::clauses::Part;
 use crate::lessons::{Solution, Stored};
 use crate::models::{Role, Tier};
 use crate::protocol::Event;
-use crate::request::{Kind, Step, kind, renames, substitution};
+use crate::request::{Kind, Step, Text};
 use crate::tools::builtin::Builtin;
 use crate::tools::confine::Access;
 use crate::tools::{Context, ToolCall, ToolSpec};
@@ -93,6 +93,11 @@ impl<'a> Job<'a> {
         if let Ok(file) = self.scene.context.root.resolve(path, Access::Write) {
             trial.writes(self.root(), file.absolute(), text);
         }
+    }
+
+    /// The words of the whole request and of the step.
+    pub fn asked(self) -> Text {
+        Text::of(format!("{} {}", self.scene.request, self.step.text))
     }
 
     /// The root folder of the project.
@@ -243,17 +248,12 @@ async fn by_kind(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
     Ok(done)
 }
 
-/// Whether a text without a question mark says which value, text or name replaces which.
-pub fn says_what_becomes_what(text: &str) -> bool {
-    !text.contains('?') && (substitution::of(text).is_some() || substitution::of_names(text).is_some())
-}
-
 /// Carries out the renames and moves, or the edit from one value to another, that the step spells out, without a model.
 pub async fn spelled_out(job: Job<'_>, evidence: &mut Evidence) -> Result<Change, TurnError> {
-    let Some(steps) = renames::all(&job.step.text) else { return explicit::change(job, evidence).await };
+    let Some(steps) = job.step.text.renames() else { return explicit::change(job, evidence).await };
     let mut all = Done::default();
     for (kind, text) in steps {
-        let step = Step { kind, text, ..job.step.clone() };
+        let step = Step { kind: *kind, text: text.clone().into(), ..job.step.clone() };
         let job = Job { step: &step, ..job };
         let done = match kind {
             Kind::Move => relocate::relocate(job, evidence).await?,
@@ -270,7 +270,7 @@ pub async fn spelled_out(job: Job<'_>, evidence: &mut Evidence) -> Result<Change
 /// is reported, or no check confirms it.
 pub async fn mended(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Done>, TurnError> {
     let is_fix = job.step.kind == Kind::Fix;
-    if job.step.text.contains('?') || !is_fix && !kind::is_report(&job.step.text) {
+    if job.step.text.contains('?') || !is_fix && !job.step.text.is_report() {
         return Ok(None);
     }
     if is_fix { Ok(Some(repair::fix(job, evidence).await?)) } else { repair::reported(job, evidence).await }
@@ -321,7 +321,7 @@ async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Menti
         verify::add_test_file(job, &mut mentions);
     }
     // A question that names nothing (`tell me who uses it`) is searched for with the whole request.
-    let query = if is_about_request { scene.request } else { text };
+    let query = if is_about_request { scene.request.as_str() } else { text };
     let vector = scene.toolkit.vector(query).await;
     let limits = Guided::of(Pace::of(scene.toolkit, &job.model().await?));
     let tokens = limits.pack;

@@ -2,7 +2,7 @@
 
 use crate::agent::{self, toolkit::TurnError};
 use crate::context::{mentions, readable};
-use crate::request::kind;
+use crate::request::Text;
 use crate::request::named::{self, Found, Named, Role};
 
 use super::Job;
@@ -10,7 +10,7 @@ use super::Job;
 /// The files of a step.
 pub struct Places {
     /// The text of the step, with [`named::MARK`] in place of these files.
-    pub text: String,
+    pub text: Text,
     /// The files, each once.
     pub files: Vec<String>,
     /// The step says of each of them that it is a place of the change.
@@ -25,7 +25,7 @@ impl Places {
         let places = Places::in_text(job, &job.step.text);
         let names_none = places.files.is_empty() && places.unusable.is_none();
         if !names_none
-            || job.scene.request == job.step.text
+            || *job.scene.request == job.step.text
             || !mentions::of(&job.step.text, job.index)?.symbols.is_empty()
         {
             return Ok(places);
@@ -53,12 +53,12 @@ impl Places {
         // A folder is only where the files are that may be meant.
         let is_folder = places.iter().any(|one| matches!(one.found, Found::Folder(_)));
         let unusable = unusable.filter(|_| !is_folder || files.is_empty());
-        Places { text: named::masked(text, &places), files, are_all_meant, unusable }
+        Places { text: named::masked(text, &places).into(), files, are_all_meant, unusable }
     }
 
     /// Why a file that the step wants to change cannot be changed; `None` if all can, or the step changes nothing that exists.
     pub fn trouble(&self, job: Job<'_>) -> Option<String> {
-        let changes = || kind::changes_what_is_there(&self.text) || super::says_what_becomes_what(&self.text);
+        let changes = || self.text.changes_what_is_there() || self.text.says_what_becomes_what();
         let unreadable = || self.files.iter().find_map(|path| readable(job.scene.context, path).err());
         self.unusable.clone().or_else(unreadable).filter(|_| changes())
     }

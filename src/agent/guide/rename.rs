@@ -11,6 +11,7 @@ use crate::edit::has_grammar;
 use crate::edit::rename::{self, NewText, Plan, RenameError, Target};
 use crate::index::Index;
 use crate::language::{grounding, words};
+use crate::request::Text;
 
 use super::together::FileEdit;
 use super::{Done, Job};
@@ -64,11 +65,11 @@ pub async fn rename(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnE
 }
 
 /// Whether a request also asks to rename in strings, comments and documentation.
-fn includes_mentions(request: &str) -> bool {
+fn includes_mentions(request: &Text) -> bool {
     const WORDS: &str = "\
         string strings comment comments docs documentation docstring docstrings readme mentioned mentions \
         kommentare kommentaren commentaires comentarios doku";
-    words::split(request).iter().any(|word| is_listed(WORDS, word))
+    request.has(WORDS)
 }
 
 /// Adds the strings and comments that mention the name to the edits of a plan.

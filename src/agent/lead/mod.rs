@@ -91,7 +91,7 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Ended, TurnError> {
     let items = || checklist.texts().collect::<Vec<_>>().join("\n");
     inspect::stage(toolkit, host, inspect::of_turn("plan"), items).await?;
     let vector = toolkit.vector(&toolkit.prefilter.without_values(request)).await;
-    let wishes: Vec<&str> = [request].into_iter().chain(checklist.texts()).collect();
+    let wishes: Vec<&str> = [request.as_str()].into_iter().chain(checklist.texts()).collect();
     let offer = Arc::new(Offer::of(toolkit, &wishes, budget.server_tools).await);
     let mut open = Plan { steps: checklist.open_steps(evidence), ..Plan::default() };
     if open.steps.is_empty() {

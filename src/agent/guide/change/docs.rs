@@ -13,7 +13,6 @@ use crate::context::mentions::Mentions;
 use crate::edit::line_of;
 use crate::index::parts::{self, Span};
 use crate::language::words;
-use crate::request::kind;
 
 use super::text::{Target, write};
 
@@ -37,7 +36,7 @@ pub(super) async fn change(
         return Ok(Some(Done::note(format!("not done: `{name}` has no docstring; say what it is to say"))));
     };
     tracing::debug!(way = "docstring", name);
-    let body = body(&before, &passage).filter(|_| kind::adds_words(&job.step.text));
+    let body = body(&before, &passage).filter(|_| job.step.text.adds_words());
     let (wanted, chosen) = match body {
         Some(body) => (Place::Into(0), body),
         None => (Place::Change(0), super::passage::narrowed(&before, &passage, &job.step.text)),
