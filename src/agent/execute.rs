@@ -10,7 +10,7 @@ use crate::context::text_of;
 use crate::index::Index;
 use crate::language::words;
 use crate::protocol::{Event, StepReport, StepState, StepStatus};
-use crate::request::{Kind, Step, Text, forms, named, small_talk};
+use crate::request::{Kind, Step, Text, forms, small_talk};
 use crate::tools::builtin::Builtin;
 use crate::tools::{self, Context, Outcome, Ranked, ToolCall, ToolSpec};
 
@@ -58,8 +58,7 @@ async fn as_spelled_out(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) 
     }
     scene.host.emit(Event::StepState { step: step.id, state: StepState::Deciding });
     let asked = forms::asked(&step.part, forms::symbol_of(index, &step.part).as_deref());
-    let named = super::named(toolkit, &step.part.text);
-    let unnamed = Text::of(named::masked(&step.part.text, &named.iter().collect::<Vec<_>>()));
+    let unnamed = super::names(toolkit, &step.part.text).masked();
     let orders_change = unnamed.changes_what_is_there() && !unnamed.contains('?');
     let clause = Text::of(&step.part.text);
     let may_change = match asked {

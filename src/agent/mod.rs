@@ -48,7 +48,7 @@ use crate::protocol::{Decision, Event, Proposal, TurnFinished, Usage};
 use crate::tools::policy::Policy;
 
 use crate::language::clauses::{self, Part};
-use crate::request::named::{self, Named};
+use crate::request::named::Names;
 use crate::request::{Text, folders};
 use evidence::Evidence;
 pub use lead::Notes;
@@ -86,17 +86,17 @@ impl dyn Host + '_ {
 /// becomes a path of its part.
 pub fn parts(toolkit: &Toolkit, request: &str) -> Vec<Part> {
     let Some(context) = &toolkit.context else { return clauses::parts(request) };
-    let named = named(toolkit, request);
-    let mut parts = clauses::parts(&named::shielded(request, &named));
-    named::restore(&mut parts, &named);
+    let names = names(toolkit, request);
+    let mut parts = clauses::parts(&names.shielded());
+    names.restore(&mut parts);
     folders::named(&mut parts, &context.root);
     parts
 }
 
 /// The files of the project that a text names.
-fn named(toolkit: &Toolkit, text: &str) -> Vec<Named> {
+fn names<'t>(toolkit: &Toolkit, text: &'t str) -> Names<'t> {
     let known = toolkit.index.as_deref().and_then(|index| index.paths().ok()).unwrap_or_default();
-    named::of(text, toolkit.context.as_ref().map(|context| &context.root), &known)
+    Names::of(text, toolkit.context.as_ref().map(|context| &context.root), &known)
 }
 
 /// Emits the plan of a turn without running it.

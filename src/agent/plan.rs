@@ -65,7 +65,7 @@ fn missing(toolkit: &Toolkit, steps: &[Step]) -> Vec<String> {
     let mut all = Vec::new();
     for (at, step) in steps.iter().enumerate().filter(|(_, step)| reads(step) && toolkit.context.is_some()) {
         let is_made = |name: &str| steps[..at].iter().any(|earlier| !reads(earlier) && earlier.text.contains(name));
-        let named = super::named(toolkit, &step.text).into_iter();
+        let named = super::names(toolkit, &step.text).all.into_iter();
         let gone = named.filter(|one| matches!(one.found, Found::Missing(_)) && names::is_path(&one.said));
         let gone = gone.filter(|one| one.role != Role::Part && !is_made(&one.said));
         all.extend(gone.filter_map(|one| Some(format!("{}: {}", step.id, one.trouble()?))));

@@ -82,17 +82,26 @@ async fn is_of_servers(toolkit: &Toolkit, parts: &[Part]) -> bool {
     false
 }
 
-/// The calls of a tool that a step to look or to write spells out, if they are all that it says.
-pub fn calls(toolkit: &Toolkit, step: &Step) -> Option<(Builtin, Vec<Map<String, Value>>)> {
-    let parts = super::parts(toolkit, &step.text);
-    let [part] = parts.as_slice() else { return None };
-    of_tool(toolkit, part).filter(|_| matches!(step.kind, Kind::Ask | Kind::Edit))
+/// A tool with the arguments of each of its calls.
+pub type Calls = (Builtin, Vec<Map<String, Value>>);
+
+/// The calls that a step spells out.
+pub enum Spelled {
+    /// They are all that it asks for.
+    All(Calls),
+    /// They read the files that a question first orders to read.
+    First(Calls),
 }
 
-/// The calls that read the files that a question first orders to read.
-pub fn reading(toolkit: &Toolkit, step: &Step) -> Option<(Builtin, Vec<Map<String, Value>>)> {
-    let part = super::parts(toolkit, &step.text).into_iter().next().filter(|_| step.kind == Kind::Ask)?;
-    of_tool(toolkit, &part).filter(|(tool, _)| *tool == Builtin::ReadFile)
+/// The calls that a step to look or to write spells out.
+pub fn calls(toolkit: &Toolkit, step: &Step) -> Option<Spelled> {
+    let parts = super::parts(toolkit, &step.text);
+    let calls = of_tool(toolkit, parts.first()?)?;
+    match (parts.len(), step.kind) {
+        (1, Kind::Ask | Kind::Edit) => Some(Spelled::All(calls)),
+        (_, Kind::Ask) if calls.0 == Builtin::ReadFile => Some(Spelled::First(calls)),
+        _ => None,
+    }
 }
 
 /// Whether a part orders to read files, and nothing else.
@@ -141,7 +150,7 @@ impl Clause<'_> {
 }
 
 /// The tool whose calls an order spells out with all arguments, and these. No file is written that exists.
-fn of_tool(toolkit: &Toolkit, part: &Part) -> Option<(Builtin, Vec<Map<String, Value>>)> {
+fn of_tool(toolkit: &Toolkit, part: &Part) -> Option<Calls> {
     let context = toolkit.context.as_ref()?;
     let symbol = forms::symbol_of(toolkit.index.as_deref(), part);
     let tool = forms::asked(part, symbol.as_deref()).filter(|tool| TOOLS.contains(tool) && is_order(part))?;

@@ -15,7 +15,6 @@ use crate::engine::Sampling;
 use crate::engine::slot::Reuse;
 use crate::index::language_of;
 use crate::models::dialect::Message;
-use crate::request::Text;
 use crate::request::named::{self, Found, Role};
 
 use super::{Done, Job, code, grammar, passage, pick, refusal, reply};
@@ -97,8 +96,8 @@ enum Intended {
 
 impl Intended {
     fn of(job: Job<'_>) -> Intended {
-        let all = agent::named(job.scene.toolkit, &job.step.text);
-        let text = Text::of(named::masked(&job.step.text, &all.iter().collect::<Vec<_>>()));
+        let names = agent::names(job.scene.toolkit, &job.step.text);
+        let (text, all) = (names.masked(), names.all);
         match all.first().filter(|_| text.creates_file()).map(|one| &one.found) {
             Some(Found::File(path)) => return Intended::Again(path.clone()),
             // `create NOTES.md from what is in package.json` changes no other file.

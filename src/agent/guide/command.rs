@@ -19,7 +19,7 @@ use crate::edit::testing::{self, Task};
 use crate::language::clauses;
 use crate::models::dialect::Message;
 use crate::protocol::StepStatus;
-use crate::request::named::{self, Found, MARK, Named, Role};
+use crate::request::named::{Found, MARK, Named, Role};
 use crate::request::forms;
 use crate::tools::builtin::Builtin;
 use crate::tools::command::did_not_start;
@@ -114,8 +114,9 @@ fn tests_of_places(job: Job<'_>) -> Option<Result<String, String>> {
         FOLDER = r"(?i)\s(?:in|of|from|under|inside)\s+(?:the\s+)?(?:folder\s+)?`?([\w.-]+)`?(?:\s+(?:folder|directory))?\W*$"
     );
     let text = &job.step.text;
-    let mut named = agent::named(job.scene.toolkit, text);
-    let mut rest = named::masked(text, &named.iter().collect::<Vec<_>>());
+    let names = agent::names(job.scene.toolkit, text);
+    let mut rest = names.masked().to_string();
+    let mut named = names.all;
     // A folder of one word, `examples`, does not look like a path.
     if let Some(found) = FOLDER.captures(text).filter(|found| named.is_empty() && job.root().join(&found[1]).is_dir()) {
         let (range, said) = (found.get(0)?.range(), found[1].to_owned());

@@ -55,7 +55,8 @@ use super::execute::{self, CarriedOut, Scene};
 use super::inspect::{self, Stage};
 use super::player::Player;
 use super::toolkit::{Toolkit, TurnError};
-use super::{Host, call, probe, spelled};
+use super::spelled::{self, Spelled};
+use super::{Host, call, probe};
 pub use answer::is_list;
 pub use code::sample;
 pub use explicit::Change;
@@ -219,15 +220,16 @@ async fn by_kind(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
             return Ok(done);
         }
     }
-    if let Some((tool, calls)) = spelled::calls(job.scene.toolkit, job.step) {
-        return execute::called(job.scene, job.step, (tool, calls), evidence).await;
-    }
-    if let Some(reading) = spelled::reading(job.scene.toolkit, job.step) {
-        let read = execute::called(job.scene, job.step, reading, evidence).await?;
-        // A question about a file that cannot be read has no answer.
-        if read.failed {
-            return Ok(read);
+    match spelled::calls(job.scene.toolkit, job.step) {
+        Some(Spelled::All(calls)) => return execute::called(job.scene, job.step, calls, evidence).await,
+        Some(Spelled::First(reading)) => {
+            let read = execute::called(job.scene, job.step, reading, evidence).await?;
+            // A question about a file that cannot be read has no answer.
+            if read.failed {
+                return Ok(read);
+            }
         }
+        None => {}
     }
     let by_code = match kind {
         Kind::Ask => return Ok(Done { said: answer::answer(job, evidence).await?, ..Done::default() }),

@@ -3,13 +3,13 @@
 use crate::agent::{self, toolkit::TurnError};
 use crate::context::{mentions, readable};
 use crate::request::Text;
-use crate::request::named::{self, Found, Named, Role};
+use crate::request::named::{Found, Role};
 
 use super::Job;
 
 /// The files of a step.
 pub struct Places {
-    /// The text of the step, with [`named::MARK`] in place of these files.
+    /// The text of the step, with [`MARK`](crate::request::named::MARK) in place of these files.
     pub text: Text,
     /// The files, each once.
     pub files: Vec<String>,
@@ -36,8 +36,8 @@ impl Places {
     }
 
     fn in_text(job: Job<'_>, text: &str) -> Places {
-        let all = agent::named(job.scene.toolkit, text);
-        let mut places: Vec<&Named> = named::places(&all);
+        let names = agent::names(job.scene.toolkit, text);
+        let mut places = names.places();
         // `remove the import of a.js from b.js` names one file.
         let has_file = places.iter().any(|one| one.file().is_some());
         places.retain(|one| one.role == Role::Place || !has_file || one.file().is_some());
@@ -53,7 +53,7 @@ impl Places {
         // A folder is only where the files are that may be meant.
         let is_folder = places.iter().any(|one| matches!(one.found, Found::Folder(_)));
         let unusable = unusable.filter(|_| !is_folder || files.is_empty());
-        Places { text: named::masked(text, &places).into(), files, are_all_meant, unusable }
+        Places { text: names.masked_at(&places), files, are_all_meant, unusable }
     }
 
     /// Why a file that the step wants to change cannot be changed; `None` if all can, or the step changes nothing that exists.
