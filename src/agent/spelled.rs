@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::language::clauses::{self, Part, PartKind, names};
-use crate::language::words;
+use crate::language::clauses::{self, Part, PartKind};
+use crate::language::{shape, words};
 use crate::request::complete::is_change;
 use crate::request::{Kind, Step, Text, forms, kind};
 use crate::tools::builtin::Builtin;
@@ -170,7 +170,7 @@ fn is_order(part: &Part) -> bool {
 
 /// Whether an order to read files has no word that asks for more.
 fn only_reads(part: &Part) -> bool {
-    let is_path = |word: &str| names::is_path(word) || part.paths.iter().any(|path| path.eq_ignore_ascii_case(word));
+    let is_path = |word: &str| shape::is_path(word) || part.paths.iter().any(|path| path.eq_ignore_ascii_case(word));
     let own = part.text.split_whitespace().map(|word| word.trim_matches(['`', '"', '\'', ',', '.', ':', ';']));
     own.filter(|word| !is_path(word))
         .flat_map(words::split)

@@ -6,7 +6,7 @@ mod word;
 use std::sync::Arc;
 
 use crate::index::{Graph, Index, IndexError, Node};
-use crate::language::words::is_capitalised;
+use crate::language::shape::is_capitalised;
 use crate::request::named::{Found, Named, Names, is_file_name};
 use crate::tools::confine::Root;
 

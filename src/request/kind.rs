@@ -10,8 +10,8 @@ use regex::Regex;
 use crate::base::is_listed;
 use crate::base::pattern::pattern;
 use crate::language::clauses::{Part, PartKind};
+use crate::language::shape::is_coined_word;
 use crate::language::words;
-use crate::language::words::is_coined_word;
 
 use super::small_talk;
 use super::wish::{asks_politely, gives_to_something, is_wish};

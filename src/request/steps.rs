@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::base::StepId;
 use crate::language::clauses::{self, Part, roles};
-use crate::language::{quotations, words as language};
+use crate::language::{quotations, shape};
 
 use super::kind::{self, Kind};
 use super::{Text, complete, renames};
@@ -44,15 +44,7 @@ impl Step {
     /// back, shares a name in code with it, or writes tests or documentation without naming
     /// anything of its own; or it asks how the run of `earlier` ended.
     pub fn builds_on(&self, earlier: &Step) -> bool {
-        let words = |text: &str| -> Vec<String> {
-            let edges = |letter: char| !letter.is_alphanumeric() && letter != '_';
-            let all =
-                text.split(|c: char| c.is_whitespace() || matches!(c, '(' | ',')).map(|word| word.trim_matches(edges));
-            all.filter(|word| language::is_coined_word(word) && !clauses::names::is_path(word))
-                .map(str::to_owned)
-                .collect()
-        };
-        let (own, others) = (words(&self.text), words(&earlier.text));
+        let (own, others) = (shape::names_in(&self.text), shape::names_in(&earlier.text));
         let refers = || clauses::parts(&self.text).first().is_some_and(|part| part.refers_back);
         let describes = || self.text.speaks_of_tests() || self.text.speaks_of_docs();
         let names_own = !own.is_empty() || !quotations::of(&self.text).is_empty();

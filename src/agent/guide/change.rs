@@ -106,9 +106,7 @@ impl Intended {
         }
         if text.changes_what_is_there() {
             Intended::Change
-        } else if text.makes_file()
-            && !all.iter().any(|one| one.role == Role::Place && one.file().is_some())
-        {
+        } else if text.makes_file() && !all.iter().any(|one| one.role == Role::Place && one.file().is_some()) {
             Intended::NewFile
         } else {
             Intended::Any

@@ -162,11 +162,7 @@ impl<'a> Rounds<'a> {
             job,
             mentions,
             command: order.command,
-            count: if is_clear && files.asked.is_report() {
-                rounds.min(Guided::REPORT_ROUNDS)
-            } else {
-                rounds
-            },
+            count: if is_clear && files.asked.is_report() { rounds.min(Guided::REPORT_ROUNDS) } else { rounds },
             items_max: choice::items_max(mentions, &files.asked),
             may_be_data: choice::may_be_data(&order, &files.asked),
             next: choice::decided(job, &order, &files, &choices),

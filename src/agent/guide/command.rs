@@ -19,8 +19,8 @@ use crate::edit::testing::{self, Task};
 use crate::language::clauses;
 use crate::models::dialect::Message;
 use crate::protocol::StepStatus;
-use crate::request::named::{Found, MARK, Named, Role};
 use crate::request::forms;
+use crate::request::named::{Found, MARK, Named, Role};
 use crate::tools::builtin::Builtin;
 use crate::tools::command::did_not_start;
 

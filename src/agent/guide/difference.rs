@@ -172,8 +172,7 @@ fn target(job: Job<'_>, files: &Files) -> Option<Target> {
     let is_new = |name: &str| !files.had(name);
     let has_examples = files.given.is_some()
         || !files.held_before && !examples::of(job.scene.request, &files.new_names, &is_new).is_empty();
-    let is_of_words =
-        job.step.text.speaks_of_docs() || job.step.text.has("comment comments typo wording");
+    let is_of_words = job.step.text.speaks_of_docs() || job.step.text.has("comment comments typo wording");
     if has_examples || files.only_tests || is_of_words {
         return None;
     }

@@ -12,7 +12,7 @@ use crate::base::pattern::pattern;
 use crate::context::mentions::Mentions;
 use crate::edit::line_of;
 use crate::index::parts::{self, Span};
-use crate::language::words;
+use crate::language::shape;
 
 use super::text::{Target, write};
 
@@ -55,7 +55,7 @@ fn owner(text: &str) -> Option<&str> {
     });
     let found = OWNER.captures(text)?;
     let name = found.get(1).or(found.get(2))?.as_str();
-    words::is_coined(name).then_some(name).or_else(|| text.contains(&format!("{name}()")).then_some(name))
+    shape::is_coined(name).then_some(name).or_else(|| text.contains(&format!("{name}()")).then_some(name))
 }
 
 /// The lines of the docstring of a definition, if nothing else is on them.

@@ -112,8 +112,8 @@ impl Files {
 
     /// Refuses a definition that has lost most of its lines, unless the request asks to remove something.
     fn refuse_loss(&self, item: &Item, code: &str) -> Result<(), String> {
-        let is_gutted =
-            matches!(item.what, What::Change(_)) && preserve::is_gutted(self.code_of(item), code, self.asked.as_asked());
+        let is_gutted = matches!(item.what, What::Change(_))
+            && preserve::is_gutted(self.code_of(item), code, self.asked.as_asked());
         if is_gutted && !self.may_remove {
             return Err(format!(
                 "Most of `{}` is missing in what you wrote. Keep what the request does not change.",
@@ -190,7 +190,9 @@ impl Files {
         let may_state = pieces.iter().any(|(item, _)| matches!(item.what, What::Lines | What::Statement(_)));
         let basis = Basis { by_words: self.by_words && !self.only_tests, may_state };
         let mut known = after.iter().filter_map(|(path, text)| Some((path, self.before.get(path)?, text)));
-        match known.find_map(|(path, before, text)| edit::unasked::found(path, before, text, self.asked.as_asked(), basis)) {
+        match known
+            .find_map(|(path, before, text)| edit::unasked::found(path, before, text, self.asked.as_asked(), basis))
+        {
             Some(problem) => Err(problem),
             None => Ok(()),
         }
