@@ -57,7 +57,7 @@ async fn as_spelled_out(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) 
         return Ok(Done::note(format!("`{tool}` of {server} may do it; no model here chooses tools well enough")));
     }
     scene.host.emit(Event::StepState { step: step.id, state: StepState::Deciding });
-    let asked = forms::asked(&step.part, forms::symbol_of(index, &step.part).as_deref());
+    let asked = toolkit.tool_for(&step.part);
     let unnamed = super::names(toolkit, &step.part.text).masked();
     let orders_change = unnamed.changes_what_is_there() && !unnamed.contains('?');
     let clause = Text::of(&step.part.text);

@@ -152,8 +152,7 @@ impl Clause<'_> {
 /// The tool whose calls an order spells out with all arguments, and these. No file is written that exists.
 fn of_tool(toolkit: &Toolkit, part: &Part) -> Option<Calls> {
     let context = toolkit.context.as_ref()?;
-    let symbol = forms::symbol_of(toolkit.index.as_deref(), part);
-    let tool = forms::asked(part, symbol.as_deref()).filter(|tool| TOOLS.contains(tool) && is_order(part))?;
+    let tool = toolkit.tool_for(part).filter(|tool| TOOLS.contains(tool) && is_order(part))?;
     let is_whole = match tool {
         Builtin::ReadFile => only_reads(part),
         Builtin::WriteFile => !part.paths.iter().any(|path| guide::exists(context, path)),

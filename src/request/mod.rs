@@ -6,6 +6,7 @@ pub(crate) mod folders;
 pub mod forms;
 pub(crate) mod kind;
 pub(crate) mod named;
+mod permissions;
 pub(crate) mod renames;
 pub(crate) mod small_talk;
 pub(crate) mod steps;

@@ -8,9 +8,7 @@ use crate::base::is_listed;
 use crate::language::{Asked, words};
 
 use super::arguments::{self, Edit, Unsettled};
-use super::kind::lists::{
-    BEFORE_VERB, CHANGES, COMMANDS, ENDED, GIVES_WAY, MAKES, PRINTED, REMOVALS, REMOVE, REPORTS, SHORTENS,
-};
+use super::kind::lists::{BEFORE_VERB, CHANGES, COMMANDS, ENDED, MAKES, PRINTED, REPORTS};
 use super::kind::{self, Kind};
 use super::named::MARK;
 use super::renames;
@@ -206,24 +204,6 @@ impl Text {
     }
 }
 
-/// What it permits.
-impl Text {
-    /// Whether it asks to remove something, in any words.
-    pub fn may_remove(&self) -> bool {
-        self.has(REMOVE) || self.has(REMOVALS) || self.has("take") && self.has("out")
-    }
-
-    /// Whether it asks for something to be removed or replaced.
-    pub fn may_replace(&self) -> bool {
-        self.has(REMOVE) || self.has(GIVES_WAY)
-    }
-
-    /// Whether text or code may become shorter.
-    pub fn may_shorten(&self) -> bool {
-        self.has(REMOVE) || self.has(SHORTENS)
-    }
-}
-
 /// The words of an order from its verb on.
 fn from_verb(words: &[String]) -> &[String] {
     &words[words.iter().take_while(|word| is_listed(BEFORE_VERB, word)).count()..]
@@ -283,19 +263,6 @@ mod tests {
     fn blanks_around_a_rename_do_not_matter() {
         let names = |text: &str| Text::of(text).renames().map(|all| all[0].1.clone());
         assert_eq!(names("\n  rename grind\nto mill "), Some("grind -> mill".to_owned()));
-    }
-
-    #[test]
-    fn an_order_names_what_may_go_or_get_shorter() {
-        let check = |text: &str, expected: (bool, bool, bool)| {
-            let text = Text::of(text);
-            assert_eq!((text.may_remove(), text.may_replace(), text.may_shorten()), expected, "{text}");
-        };
-        check("Drop the flag -q", (true, true, true));
-        check("Take the second hook out", (true, false, false));
-        check("Use a tuple instead", (false, true, false));
-        check("Simplify parse", (false, false, true));
-        check("Add a flag -q", (false, false, false));
     }
 
     #[test]

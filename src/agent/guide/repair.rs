@@ -206,7 +206,7 @@ async fn rewritten(
     let job = Job { touched: places, ..job };
     let (pack, mentions) = super::pack(job, &format!("{} {trouble}", job.step.text), Purpose::Change).await?;
     let is_code = |path: &str| has_grammar(path) && !testing::is_test(path);
-    if !verify::doubts_tests(job.scene.request) && !pack.files.iter().any(|file| is_code(&file.path)) {
+    if !job.scene.request.doubts_tests() && !pack.files.iter().any(|file| is_code(&file.path)) {
         return Ok(Done::note(format!(
             "not done: `{line}` fails, and nothing but tests is in sight of the failure; name the file or function that is wrong"
         )));

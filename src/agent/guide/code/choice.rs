@@ -24,7 +24,7 @@ pub(super) fn offered(files: &Files, order: &Order<'_>) -> Choices {
     }
     match order.command {
         Some(_) => {
-            if !verify::doubts_tests(asked) {
+            if !asked.doubts_tests() {
                 choices.without_tests();
             }
             if !verify::misses_something(&order.task) {
@@ -33,7 +33,7 @@ pub(super) fn offered(files: &Files, order: &Order<'_>) -> Choices {
         }
         None => {
             choices.in_named(mentions, asked.as_asked());
-            if verify::keeps_tests(asked) {
+            if asked.keeps_tests() {
                 choices.without_tests();
             }
         }
