@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::language::clauses::{self, Part, PartKind};
 use crate::language::{shape, words};
 use crate::request::complete::is_change;
-use crate::request::{Kind, Step, Text, forms, kind};
+use crate::request::{Kind, Step, Text, forms};
 use crate::tools::builtin::Builtin;
 
 use super::guide;
@@ -145,7 +145,7 @@ impl Clause<'_> {
     fn runs(&self, toolkit: &Toolkit) -> bool {
         let (Clause { part, text }, Some(context)) = (self, &toolkit.context) else { return false };
         let of_project = || part.paths.is_empty() && forms::project_command(part, context.root.path()).is_some();
-        self.is_order() && kind::of_clause(part) == Kind::Run && (text.command().is_some() || of_project())
+        self.is_order() && Kind::of_clause(part) == Kind::Run && (text.command().is_some() || of_project())
     }
 }
 

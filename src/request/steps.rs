@@ -36,7 +36,7 @@ impl Step {
 
     /// The step with this number that a clause asks for.
     pub fn of_part(number: usize, part: Part, needs: Vec<StepId>) -> Step {
-        let kind = kind::of(std::slice::from_ref(&part));
+        let kind = Kind::of(std::slice::from_ref(&part));
         Step { id: StepId(number), kind, text: part.full_text().into(), part, needs }
     }
 
@@ -76,7 +76,7 @@ pub fn plain(request: &str) -> Option<Step> {
     if !one_sentence || joined || text.split_whitespace().count() > PLAIN_WORDS || kind::has_word(verb, NOT_PLAIN) {
         return None;
     }
-    let kind = match kind::of(&parts) {
+    let kind = match Kind::of(&parts) {
         Kind::Edit => Kind::Edit,
         _ if kind::is_order(text) && text.ends_with('?') => kind::ordered(text),
         Kind::Ask if text.ends_with('?') => Kind::Ask,

@@ -93,6 +93,11 @@ impl Text {
         (self.has("many which do does are is all") || self.has(COMMANDS)) && !self.has("why how's when if would warum")
     }
 
+    /// Whether it asks anything: it has a question, or asks to look at or report something.
+    pub fn asks_something(&self) -> bool {
+        kind::asks_something(self)
+    }
+
     /// Whether it begins with a word that asks to look at or report something, and orders nothing.
     pub fn asks_to_tell(&self) -> bool {
         kind::asks_to_tell(self)
@@ -106,6 +111,12 @@ impl Text {
 
 /// What it orders.
 impl Text {
+    /// Whether it asks for a change: it gives an order, reports a problem, states something about code
+    /// or expresses a wish, even in the form of a question.
+    pub fn is_order(&self) -> bool {
+        kind::is_order(self)
+    }
+
     /// The kind of the order that it is: a fix if it is about failing tests or a failing quoted
     /// command, else an edit.
     pub fn kind_of_order(&self) -> Kind {

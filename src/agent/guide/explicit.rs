@@ -12,9 +12,8 @@ use crate::context::is_declaration;
 use crate::context::mentions::{self, Mentions};
 use crate::edit::{self, has_grammar, testing};
 use crate::language::grounding;
-use crate::request::Text;
-use crate::request::arguments::{Edit, Unsettled};
 use crate::request::substitution::{self, Substitution};
+use crate::request::{Edit, Text, Unsettled};
 use crate::tools::files::left_out;
 
 use super::places::Places;

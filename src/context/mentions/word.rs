@@ -3,7 +3,7 @@
 use crate::base::is_listed;
 use crate::language::quotations;
 use crate::language::shape::{is_capitalised, is_coined, is_dotted};
-use crate::request::kind::begins_something;
+use crate::request::begins_something;
 
 use super::Project;
 use super::vocabulary::{ADDS, KINDS, OPTIONS, PRONOUNS, STOPS, TESTS, TYPES};

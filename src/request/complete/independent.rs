@@ -33,7 +33,7 @@ fn begins(kind: Kind, text: &str) -> Vec<usize> {
         } else {
             kind == Kind::Run || !shape::names_in(&part.text).is_empty()
         };
-        effect(kind::of_clause(part)) == effect(kind) && is_whole(part) && names
+        effect(Kind::of_clause(part)) == effect(kind) && is_whole(part) && names
     };
     if !acts.iter().enumerate().all(|(at, part)| stands_alone(part) && is_new(part, acts[..at].iter().copied())) {
         return Vec::new();
@@ -50,7 +50,7 @@ fn begins(kind: Kind, text: &str) -> Vec<usize> {
 /// names the subject of an earlier one.
 pub fn is_change(part: &Part, earlier: &[Part]) -> bool {
     let more = [kind::is_red, kind::speaks_of_tests, kind::speaks_of_docs];
-    let is_edit = kind::of_clause(part) == Kind::Edit && !more.iter().any(|speaks| speaks(&part.text));
+    let is_edit = Kind::of_clause(part) == Kind::Edit && !more.iter().any(|speaks| speaks(&part.text));
     is_edit && part.kind == PartKind::Act && is_whole(part) && !part.paths.is_empty() && is_new(part, earlier.iter())
 }
 
