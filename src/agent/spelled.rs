@@ -135,10 +135,9 @@ impl Clause<'_> {
 
     /// Whether it says which value replaces which in one file.
     fn gives_value(&self) -> bool {
-        let Clause { part, text } = self;
-        let replacements = text.replacements();
-        let is_named = replacements.values.is_some() || replacements.names.is_some();
-        is_named && part.paths.len() == 1 && text.split_whitespace().count() <= VALUE_WORDS
+        let is_short = self.part.paths.len() == 1 && self.text.split_whitespace().count() <= VALUE_WORDS;
+        let replacements = || self.text.replacements();
+        is_short && (replacements().values.is_some() || replacements().names.is_some())
     }
 
     /// Whether it is an order to run a command that it quotes, or one of the project.

@@ -8,6 +8,7 @@ use crate::config::Technique;
 use crate::engine::Finish;
 use crate::models::dialect::Message;
 use crate::protocol::{Event, StepStatus};
+use crate::request::Text;
 
 use super::Host;
 use super::evidence::{ANSWER, Entry, Evidence, GIVEN};
