@@ -10,8 +10,7 @@ use crate::context::text_of;
 use crate::index::Index;
 use crate::language::words;
 use crate::protocol::{Event, StepReport, StepState, StepStatus};
-use crate::request::arguments::{removes, settle_removal};
-use crate::request::{Kind, Step, forms, kind, named, small_talk};
+use crate::request::{Kind, Step, Text, forms, small_talk};
 use crate::tools::builtin::Builtin;
 use crate::tools::{self, Context, Outcome, Ranked, ToolCall, ToolSpec};
 
@@ -30,7 +29,7 @@ const STEP_CHARS: usize = 120;
 pub struct Scene<'a> {
     pub toolkit: &'a Toolkit,
     pub context: &'a Context,
-    pub request: &'a str,
+    pub request: &'a Text,
     pub host: &'a dyn Host,
 }
 
@@ -58,20 +57,20 @@ async fn as_spelled_out(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) 
         return Ok(Done::note(format!("`{tool}` of {server} may do it; no model here chooses tools well enough")));
     }
     scene.host.emit(Event::StepState { step: step.id, state: StepState::Deciding });
-    let asked = forms::asked(&step.part, forms::symbol_of(index, &step.part).as_deref());
-    let named = super::named(toolkit, &step.part.text);
-    let unnamed = named::masked(&step.part.text, &named.iter().collect::<Vec<_>>());
-    let orders_change = kind::changes_what_is_there(&unnamed) && !unnamed.contains('?');
+    let asked = toolkit.tool_for(&step.part);
+    let unnamed = super::names(toolkit, &step.part.text).masked();
+    let orders_change = unnamed.changes_what_is_there() && !unnamed.contains('?');
+    let clause = Text::of(&step.part.text);
     let may_change = match asked {
         None => step.kind == Kind::Edit || orders_change,
         Some(tool) => matches!(tool, Builtin::ReplaceInFile | Builtin::MoveFile),
-    } || guide::says_what_becomes_what(&step.part.text);
+    } || clause.says_what_becomes_what();
     // A step that only asks to look at something changes nothing.
-    let may_change = may_change && !kind::asks_to_tell(&step.part.text);
-    let may_mend = asked.is_none() || kind::is_about_red_tests(scene.request);
+    let may_change = may_change && !clause.asks_to_tell();
+    let may_mend = asked.is_none() || scene.request.is_about_red_tests();
     let mut refusal = None;
     if let Some(index) = index {
-        match if may_change { changed(scene, index, step, evidence).await? } else { Change::Unsaid } {
+        match if may_change { changed(scene, index, step, clause, evidence).await? } else { Change::Unsaid } {
             Change::Made(done) => return Ok(done),
             Change::Refused { why, is_certain: true } => return Ok(Done::refused(&why)),
             Change::Refused { why, is_certain: false } => refusal = Some(why),
@@ -105,10 +104,16 @@ async fn as_spelled_out(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) 
 }
 
 /// Makes the edit, rename or move that a step spells out.
-async fn changed(scene: Scene<'_>, index: &Index, step: &Step, evidence: &mut Evidence) -> Result<Change, TurnError> {
+async fn changed(
+    scene: Scene<'_>,
+    index: &Index,
+    step: &Step,
+    clause: Text,
+    evidence: &mut Evidence,
+) -> Result<Change, TurnError> {
     // A removal is read from the clause alone, not from the sentences around it.
-    let text = if removes(&step.part.text) { &step.part.text } else { &step.text };
-    let edit = Step { kind: Kind::Edit, text: text.clone(), ..step.clone() };
+    let text = if clause.removes() { clause } else { step.text.clone() };
+    let edit = Step { kind: Kind::Edit, text, ..step.clone() };
     let known = evidence.entries().len();
     Ok(match guide::spelled_out(Job::by_code(scene, index, &edit), evidence).await? {
         Change::Made(done) => {
@@ -126,11 +131,11 @@ async fn mended(
     step: &Step,
     evidence: &mut Evidence,
 ) -> Result<Option<Done>, TurnError> {
-    let tests_fail = kind::is_about_red_tests(scene.request);
-    let kind = if tests_fail { kind::ordered(&step.text) } else { Kind::Edit };
+    let tests_fail = scene.request.is_about_red_tests();
+    let kind = if tests_fail { step.text.kind_of_order() } else { Kind::Edit };
     let ran = evidence.entries().iter().rfind(|entry| entry.tool == Builtin::RunCommand.name());
     if let Some(known) = ran.filter(|ran| tests_fail && ran.succeeded() && kind != Kind::Fix).map(|ran| ran.id)
-        && kind::is_report(&step.text)
+        && step.text.is_report()
     {
         // `The tests fail. Fix the code.`: the report is settled once an earlier step's command succeeded.
         evidence.answers(known, step.id);
@@ -143,7 +148,7 @@ async fn mended(
 /// Why code cannot make the change of a step, and how to word the request instead.
 fn why_not_changed(context: &Context, step: &Step) -> String {
     let path = step.part.paths.iter().find(|path| guide::exists(context, path));
-    let removal = path.and_then(|path| settle_removal(&step.part.text, path, &text_of(context, path)?));
+    let removal = path.and_then(|path| Text::of(&step.part.text).removal_from(path, &text_of(context, path)?));
     match removal {
         Some(Err(reason)) => reason,
         _ => format!(

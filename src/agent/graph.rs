@@ -16,7 +16,7 @@ use super::synthesize::{self, Brief, Draft, NOTHING, Told};
 use super::toolkit::{Toolkit, TurnError};
 use super::{Host, cognitive, forecast, free_loop, guide, inspect, lead, probe, spelled, talk};
 use crate::language::clauses::Part;
-use crate::request::small_talk;
+use crate::request::{Text, small_talk};
 
 /// Maximum number of transitions of one turn, for a capable and for a weak model: each node, each round of a model that calls tools, and
 /// each step of a plan is one. A plan brings room for its own steps along, because clean steps run on every model.
@@ -57,7 +57,7 @@ impl Node {
 
 /// State that the nodes of a turn share.
 pub struct State<'a> {
-    pub request: &'a str,
+    pub request: &'a Text,
     /// The request, split into parts.
     pub parts: Vec<Part>,
     pub plan: Plan,
@@ -122,7 +122,7 @@ impl Transitions {
 }
 
 impl<'a> State<'a> {
-    pub fn of(toolkit: &Toolkit, request: &'a str, evidence: Evidence) -> State<'a> {
+    pub fn of(toolkit: &Toolkit, request: &'a Text, evidence: Evidence) -> State<'a> {
         State {
             request,
             parts: super::parts(toolkit, request),

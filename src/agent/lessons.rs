@@ -58,7 +58,7 @@ impl<'a> Memory<'a> {
         let open = plan.steps.iter().filter(|step| !evidence.of(step.id).any(Entry::succeeded));
         for step in open.take(STEPS_MAX) {
             let vector = toolkit.vector(&step.text).await;
-            let lesson = recalled(lessons.clone(), step.text.clone(), vector.clone()).await;
+            let lesson = recalled(lessons.clone(), step.text.to_string(), vector.clone()).await;
             steps.push(Recalled { step, vector, lesson });
         }
         Some(Memory { lessons, steps, entries: evidence.entries().len(), tokens: toolkit.meter.tokens() })
@@ -143,10 +143,10 @@ impl Recalled<'_> {
 
     /// The lesson of a successful call of the step.
     fn lesson_of(&self, call: &Entry, tokens: usize) -> Lesson {
-        let text = &self.step.text;
+        let text = self.step.text.to_string();
         let solution = Solution { tool: call.tool.clone(), arguments: kept(&call.arguments), wording: text.clone() };
         Lesson {
-            problem: text.clone(),
+            problem: text,
             solution: solution.to_text(),
             why_worked: call.summary(),
             tokens_used: tokens as u64,

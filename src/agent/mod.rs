@@ -48,8 +48,8 @@ use crate::protocol::{Decision, Event, Proposal, TurnFinished, Usage};
 use crate::tools::policy::Policy;
 
 use crate::language::clauses::{self, Part};
-use crate::request::folders;
-use crate::request::named::{self, Named};
+use crate::request::named::Names;
+use crate::request::{Text, folders};
 use evidence::Evidence;
 pub use lead::Notes;
 pub use of_servers::fetched;
@@ -86,17 +86,17 @@ impl dyn Host + '_ {
 /// becomes a path of its part.
 pub fn parts(toolkit: &Toolkit, request: &str) -> Vec<Part> {
     let Some(context) = &toolkit.context else { return clauses::parts(request) };
-    let named = named(toolkit, request);
-    let mut parts = clauses::parts(&named::shielded(request, &named));
-    named::restore(&mut parts, &named);
+    let names = names(toolkit, request);
+    let mut parts = clauses::parts(&names.shielded());
+    names.restore(&mut parts);
     folders::named(&mut parts, &context.root);
     parts
 }
 
 /// The files of the project that a text names.
-fn named(toolkit: &Toolkit, text: &str) -> Vec<Named> {
+fn names<'t>(toolkit: &Toolkit, text: &'t str) -> Names<'t> {
     let known = toolkit.index.as_deref().and_then(|index| index.paths().ok()).unwrap_or_default();
-    named::of(text, toolkit.context.as_ref().map(|context| &context.root), &known)
+    Names::of(text, toolkit.context.as_ref().map(|context| &context.root), &known)
 }
 
 /// Emits the plan of a turn without running it.
@@ -123,6 +123,7 @@ pub async fn run_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Resu
     for given in &toolkit.given {
         evidence.take_in(given);
     }
+    let request = &Text::of(request);
     let state = graph::State::of(toolkit, request, evidence);
     let toolkit = &picked(toolkit, request, &state.parts);
     let ended = state.run(toolkit, host).await?;
@@ -134,7 +135,7 @@ pub async fn run_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Resu
     usage.budget.seconds_meant = forecast::meant(toolkit, &steps, usage.model_calls);
     remember_speed(toolkit, &usage);
     tell_servers(toolkit, &usage, host);
-    Ok(TurnFinished { request: request.to_owned(), answer, steps, usage })
+    Ok(TurnFinished { request: request.to_string(), answer, steps, usage })
 }
 
 /// Says which servers were asked.

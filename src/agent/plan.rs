@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::base::StepId;
-use crate::language::clauses::{Part, PartKind, names};
+use crate::language::clauses::{Part, PartKind};
+use crate::language::shape;
 use crate::protocol::{Event, PlanStatus, PlanStep, PlanView};
 use crate::request::named::{Found, Role};
 use crate::request::{Kind, Step};
@@ -65,8 +66,8 @@ fn missing(toolkit: &Toolkit, steps: &[Step]) -> Vec<String> {
     let mut all = Vec::new();
     for (at, step) in steps.iter().enumerate().filter(|(_, step)| reads(step) && toolkit.context.is_some()) {
         let is_made = |name: &str| steps[..at].iter().any(|earlier| !reads(earlier) && earlier.text.contains(name));
-        let named = super::named(toolkit, &step.text).into_iter();
-        let gone = named.filter(|one| matches!(one.found, Found::Missing(_)) && names::is_path(&one.said));
+        let named = super::names(toolkit, &step.text).all.into_iter();
+        let gone = named.filter(|one| matches!(one.found, Found::Missing(_)) && shape::is_path(&one.said));
         let gone = gone.filter(|one| one.role != Role::Part && !is_made(&one.said));
         all.extend(gone.filter_map(|one| Some(format!("{}: {}", step.id, one.trouble()?))));
     }
@@ -84,7 +85,7 @@ fn view(step: &Step, cost: Cost) -> PlanStep {
     PlanStep {
         id: step.id,
         name,
-        description: step.text.clone(),
+        description: step.text.to_string(),
         files_affected: step.part.paths.clone(),
         dependencies: step.needs.clone(),
         estimated_complexity: (base + step.part.paths.len().saturating_sub(1)).clamp(1, 5) as u8,

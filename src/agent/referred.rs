@@ -27,7 +27,7 @@ pub fn with_results(step: &Step, plan: &Plan, evidence: &Evidence) -> Step {
         Some(found) => format!("{}{path}{}", &text[..found.start()], &text[found.end()..]),
         None => format!("{} ({path})", text.trim_end_matches(['.', '!', '?', ' '])),
     };
-    (with.text, with.part.text) = (named(&step.text), named(&step.part.text));
+    (with.text, with.part.text) = (named(&step.text).into(), named(&step.part.text));
     with.part.paths.push(path);
     with
 }

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use crate::base::{CallId, StepId, lock};
 use crate::protocol::{Event, Proposal};
-use crate::request::{Kind, Step, forms};
+use crate::request::{Kind, Step};
 use crate::tools::policy::Policy;
 
 use super::evidence::Evidence;
@@ -33,8 +33,7 @@ pub fn group<'p>(scene: Scene<'_>, plan: &Plan, steps: &'p [Step], undone: &[&St
     let toolkit = scene.toolkit;
     let has_servers = toolkit.catalog.specs().iter().any(|spec| !toolkit.catalog.is_builtin(&spec.name));
     let reads = |step: &Step| {
-        let asked = || forms::asked(&step.part, forms::symbol_of(toolkit.index.as_deref(), &step.part).as_deref());
-        let reads = step.kind == Kind::Ask && asked().is_none_or(|tool| !tool.mutates());
+        let reads = step.kind == Kind::Ask && toolkit.tool_for(&step.part).is_none_or(|tool| !tool.mutates());
         // Code carries out at once what is spelled out.
         reads && !referred::refers(step) && !spelled::is_by_code(toolkit, step)
     };

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use crate::language::clauses::{self, Part, PartKind, names};
-use crate::language::words;
+use crate::language::clauses::{self, Part, PartKind};
+use crate::language::{shape, words};
 use crate::request::complete::is_change;
-use crate::request::{Kind, Step, forms, kind, renames, substitution};
+use crate::request::{Kind, Step, Text, forms};
 use crate::tools::builtin::Builtin;
 
 use super::guide;
@@ -24,10 +24,12 @@ const READING: &[&str] = &[
 ];
 
 /// Whether every part of the request is a rename, a move, a new value for an old one in one file, a list that the index has, or a command.
-pub fn is_all(toolkit: &Toolkit, request: &str, parts: &[Part]) -> bool {
-    let is_spelled_out =
-        |part: &Part| is_order(part) && (renames::all(&part.text).is_some() || of_values(part) || runs(toolkit, part));
-    let is_renaming = || renames::all(&request.split_whitespace().collect::<Vec<_>>().join(" ")).is_some();
+pub fn is_all(toolkit: &Toolkit, request: &Text, parts: &[Part]) -> bool {
+    let is_spelled_out = |part: &Part| {
+        let clause = Clause::of(part);
+        clause.is_order() && (clause.text.renames().is_some() || clause.gives_value() || clause.runs(toolkit))
+    };
+    let is_renaming = || request.renames().is_some();
     toolkit.context.is_some()
         && (guide::is_list(toolkit, parts) || is_renaming() || !parts.is_empty() && parts.iter().all(is_spelled_out))
 }
@@ -41,22 +43,24 @@ pub async fn plan(toolkit: &Toolkit, request: &str, parts: &[Part]) -> Option<Pl
     }
     let mut steps: Vec<Step> = Vec::new();
     for (at, part) in parts.iter().enumerate() {
-        if let Some(all) = Some(part).filter(|part| is_order(part)).and_then(|part| renames::all(&part.text)) {
-            let renames = all.into_iter().zip(steps.len() + 1..);
-            let renames: Vec<Step> = renames.map(|((kind, text), number)| Step::of(number, kind, text)).collect();
+        let clause = Clause::of(part);
+        if let Some(all) = clause.text.renames().filter(|_| clause.is_order()) {
+            let renames = all.iter().zip(steps.len() + 1..);
+            let renames: Vec<Step> =
+                renames.map(|((kind, text), number)| Step::of(number, *kind, text.clone())).collect();
             steps.extend(renames);
             continue;
         }
-        let kind = if runs(toolkit, part) {
+        let kind = if clause.runs(toolkit) {
             Kind::Run
         } else if let Some((tool, _)) = of_tool(toolkit, part) {
             if tool.mutates() { Kind::Edit } else { Kind::Ask }
-        } else if of_values(part) && is_order(part) || parts.len() > 1 && is_change(part, &parts[..at]) {
+        } else if clause.gives_value() && clause.is_order() || parts.len() > 1 && is_change(part, &parts[..at]) {
             Kind::Edit
         } else if part.kind == PartKind::Answer && at > 0 {
             // `Read F and tell me …` is one step.
             if let Some(last) = steps.last_mut().filter(|_| reads(toolkit, &parts[at - 1])) {
-                last.text = format!("{}. {}", last.text, part.text);
+                last.text = format!("{}. {}", last.text, part.text).into();
                 continue;
             }
             Kind::Ask
@@ -78,17 +82,26 @@ async fn is_of_servers(toolkit: &Toolkit, parts: &[Part]) -> bool {
     false
 }
 
-/// The calls of a tool that a step to look or to write spells out, if they are all that it says.
-pub fn calls(toolkit: &Toolkit, step: &Step) -> Option<(Builtin, Vec<Map<String, Value>>)> {
-    let parts = super::parts(toolkit, &step.text);
-    let [part] = parts.as_slice() else { return None };
-    of_tool(toolkit, part).filter(|_| matches!(step.kind, Kind::Ask | Kind::Edit))
+/// A tool with the arguments of each of its calls.
+pub type Calls = (Builtin, Vec<Map<String, Value>>);
+
+/// The calls that a step spells out.
+pub enum Spelled {
+    /// They are all that it asks for.
+    All(Calls),
+    /// They read the files that a question first orders to read.
+    First(Calls),
 }
 
-/// The calls that read the files that a question first orders to read.
-pub fn reading(toolkit: &Toolkit, step: &Step) -> Option<(Builtin, Vec<Map<String, Value>>)> {
-    let part = super::parts(toolkit, &step.text).into_iter().next().filter(|_| step.kind == Kind::Ask)?;
-    of_tool(toolkit, &part).filter(|(tool, _)| *tool == Builtin::ReadFile)
+/// The calls that a step to look or to write spells out.
+pub fn calls(toolkit: &Toolkit, step: &Step) -> Option<Spelled> {
+    let parts = super::parts(toolkit, &step.text);
+    let calls = of_tool(toolkit, parts.first()?)?;
+    match (parts.len(), step.kind) {
+        (1, Kind::Ask | Kind::Edit) => Some(Spelled::All(calls)),
+        (_, Kind::Ask) if calls.0 == Builtin::ReadFile => Some(Spelled::First(calls)),
+        _ => None,
+    }
 }
 
 /// Whether a part orders to read files, and nothing else.
@@ -100,14 +113,45 @@ fn reads(toolkit: &Toolkit, part: &Part) -> bool {
 pub fn is_by_code(toolkit: &Toolkit, step: &Step) -> bool {
     let parts = super::parts(toolkit, &step.text);
     let [part] = parts.as_slice() else { return false };
-    of_tool(toolkit, part).is_some() || is_order(part) && of_values(part) || runs(toolkit, part)
+    let clause = Clause::of(part);
+    of_tool(toolkit, part).is_some() || clause.is_order() && clause.gives_value() || clause.runs(toolkit)
+}
+
+/// A part of a request with its own text.
+struct Clause<'a> {
+    part: &'a Part,
+    text: Text,
+}
+
+impl Clause<'_> {
+    fn of(part: &Part) -> Clause<'_> {
+        Clause { part, text: Text::of(&part.text) }
+    }
+
+    /// Whether it orders something and stands for itself.
+    fn is_order(&self) -> bool {
+        is_order(self.part)
+    }
+
+    /// Whether it says which value replaces which in one file.
+    fn gives_value(&self) -> bool {
+        let is_short = self.part.paths.len() == 1 && self.text.split_whitespace().count() <= VALUE_WORDS;
+        let replacements = || self.text.replacements();
+        is_short && (replacements().values.is_some() || replacements().names.is_some())
+    }
+
+    /// Whether it is an order to run a command that it quotes, or one of the project.
+    fn runs(&self, toolkit: &Toolkit) -> bool {
+        let (Clause { part, text }, Some(context)) = (self, &toolkit.context) else { return false };
+        let of_project = || part.paths.is_empty() && forms::project_command(part, context.root.path()).is_some();
+        self.is_order() && Kind::of_clause(part) == Kind::Run && (text.command().is_some() || of_project())
+    }
 }
 
 /// The tool whose calls an order spells out with all arguments, and these. No file is written that exists.
-fn of_tool(toolkit: &Toolkit, part: &Part) -> Option<(Builtin, Vec<Map<String, Value>>)> {
+fn of_tool(toolkit: &Toolkit, part: &Part) -> Option<Calls> {
     let context = toolkit.context.as_ref()?;
-    let symbol = forms::symbol_of(toolkit.index.as_deref(), part);
-    let tool = forms::asked(part, symbol.as_deref()).filter(|tool| TOOLS.contains(tool) && is_order(part))?;
+    let tool = toolkit.tool_for(part).filter(|tool| TOOLS.contains(tool) && is_order(part))?;
     let is_whole = match tool {
         Builtin::ReadFile => only_reads(part),
         Builtin::WriteFile => !part.paths.iter().any(|path| guide::exists(context, path)),
@@ -122,22 +166,9 @@ fn is_order(part: &Part) -> bool {
     part.kind == PartKind::Act && part.context.is_empty() && !part.text.contains('?')
 }
 
-/// Whether a part says which value replaces which in one file.
-fn of_values(part: &Part) -> bool {
-    let is_named = substitution::of(&part.text).is_some() || substitution::of_names(&part.text).is_some();
-    is_named && part.paths.len() == 1 && part.text.split_whitespace().count() <= VALUE_WORDS
-}
-
-/// Whether a part is an order to run a command that it quotes, or one of the project.
-fn runs(toolkit: &Toolkit, part: &Part) -> bool {
-    let Some(context) = &toolkit.context else { return false };
-    let of_project = || part.paths.is_empty() && forms::project_command(part, context.root.path()).is_some();
-    is_order(part) && kind::of_clause(part) == Kind::Run && (kind::quoted_command(&part.text).is_some() || of_project())
-}
-
 /// Whether an order to read files has no word that asks for more.
 fn only_reads(part: &Part) -> bool {
-    let is_path = |word: &str| names::is_path(word) || part.paths.iter().any(|path| path.eq_ignore_ascii_case(word));
+    let is_path = |word: &str| shape::is_path(word) || part.paths.iter().any(|path| path.eq_ignore_ascii_case(word));
     let own = part.text.split_whitespace().map(|word| word.trim_matches(['`', '"', '\'', ',', '.', ':', ';']));
     own.filter(|word| !is_path(word))
         .flat_map(words::split)

@@ -8,6 +8,7 @@ use crate::config::Technique;
 use crate::engine::Finish;
 use crate::models::dialect::Message;
 use crate::protocol::{Event, StepStatus};
+use crate::request::Text;
 
 use super::Host;
 use super::evidence::{ANSWER, Entry, Evidence, GIVEN};
@@ -57,7 +58,7 @@ pub const NOTHING: &str = "Nothing was found or done.";
 #[derive(Clone, Copy)]
 pub struct Brief<'a> {
     pub toolkit: &'a Toolkit,
-    pub request: &'a str,
+    pub request: &'a Text,
     pub plan: &'a Plan,
     pub evidence: &'a Evidence,
     /// The steps that were understood and cannot be made, each with the reason.
@@ -117,7 +118,7 @@ fn question(Brief { request, plan, evidence, .. }: Brief<'_>) -> Option<String> 
         return None;
     }
     let looked = evidence.entries().iter().any(|entry| entry.succeeded() && !entry.outcome.findings.is_empty());
-    (looked && asks(request)).then(|| request.to_owned())
+    (looked && asks(request)).then(|| request.to_string())
 }
 
 /// Whether a request without changes wants words rather than a list.

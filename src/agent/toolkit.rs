@@ -10,12 +10,14 @@ use crate::embed::Embedder;
 use crate::engine::pool::{Leased, Pool, PoolError};
 use crate::engine::{EngineError, Request, Sampling, Tally, Thinking};
 use crate::index::{Index, IndexError};
+use crate::language::clauses::Part;
 use crate::models::Role;
 use crate::protocol::{BudgetReport, CallCost, Event, Exchange, Given, Mode, Usage};
 use crate::remote::RemoteError;
+use crate::tools::builtin::Builtin;
 use crate::tools::{Catalog, Context, Prefilter, Ranked, ToolSpec};
 
-use crate::request::forms::Project;
+use crate::request::forms::{self, Project};
 
 use super::Host;
 use super::budget::thought::{self, LONG_ANSWER};
@@ -99,6 +101,11 @@ impl Toolkit {
     /// Where a request's paths and symbols are looked up.
     pub fn project(&self) -> Project<'_> {
         Project { index: self.index.as_deref(), root: self.context.as_ref().map(|context| context.root.path()) }
+    }
+
+    /// The built-in tool that a clause asks for by its form.
+    pub fn tool_for(&self, part: &Part) -> Option<Builtin> {
+        forms::asked(part, forms::symbol_of(self.index.as_deref(), part).as_deref())
     }
 
     /// The model file of `role`, loaded now if it is not yet; progress goes to the host.

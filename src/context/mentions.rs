@@ -6,8 +6,8 @@ mod word;
 use std::sync::Arc;
 
 use crate::index::{Graph, Index, IndexError, Node};
-use crate::language::words::is_capitalised;
-use crate::request::named::{self, Found, Named, is_file_name};
+use crate::language::shape::is_capitalised;
+use crate::request::named::{Found, Named, Names, is_file_name};
 use crate::tools::confine::Root;
 
 use super::is_test;
@@ -56,7 +56,7 @@ const LIKELY_LETTERS: usize = 5;
 /// Finds the names in `text` that are in `index`; fails if the index cannot be read.
 pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
     let (paths, root) = (index.paths()?, Root::open(index.project()).ok());
-    let files = named::of(text, root.as_ref(), &paths);
+    let files = Names::of(text, root.as_ref(), &paths).all;
     let project = Project { graph: index.graph()?, paths, files };
     let mut found = Mentions::default();
     let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '$' | ':' | '@');

@@ -20,6 +20,11 @@ impl Asked {
         Asked { low: text.to_lowercase(), words: words::split(&text), content: words::content(&text), text }
     }
 
+    /// Its words in lower case.
+    pub fn words(&self) -> &[String] {
+        &self.words
+    }
+
     /// Whether one of its words is in `list`, whose words are separated by spaces.
     pub fn has(&self, list: &str) -> bool {
         self.words.iter().any(|word| is_listed(list, word))

@@ -1,6 +1,6 @@
 //! Checks a model's sentences against the evidence: rejects names, numbers and paths that occur in no source.
 
-use super::clauses::names::is_path;
+use super::shape::{is_coined_word, is_path};
 use super::words;
 use crate::base::is_listed;
 
@@ -108,7 +108,7 @@ pub fn names_no_value(sentence: &str, shown: &str, question: &str) -> bool {
     let asks = words::split(question).iter().any(|word| is_listed(VALUES, word));
     let inside = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '.');
     let mut all = sentence.split(|letter| !inside(letter)).map(|word| word.trim_matches('.'));
-    let is_value = |word: &str| CONSTANTS.contains(&word) || words::is_coined_word(word) || word.parse::<f64>().is_ok();
+    let is_value = |word: &str| CONSTANTS.contains(&word) || is_coined_word(word) || word.parse::<f64>().is_ok();
     asks && !all.any(|word| is_value(word) && is_backed(shown, word) && !is_backed(question, word))
 }
 

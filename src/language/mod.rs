@@ -6,6 +6,7 @@ pub mod clauses;
 pub(crate) mod grounding;
 pub(crate) mod quotations;
 pub(crate) mod said;
+pub(crate) mod shape;
 pub(crate) mod words;
 
 pub(crate) use asked::Asked;

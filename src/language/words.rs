@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use super::shape::is_camel;
+
 /// Words that are too common to show what a sentence is about.
 const COMMON: &[&str] = &[
     "a", "about", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can",
@@ -85,38 +87,6 @@ fn is_mark(word: &str) -> bool {
             || (word.len() > 3 && word.chars().all(|c| c.is_ascii_uppercase() || c == '_')))
 }
 
-/// Whether a word is written like a name in code: `a_b`, `aB`, `A::b`, `MAX`, `Queue`, `_a`.
-pub fn is_coined(word: &str) -> bool {
-    let shouted = word.len() > 2 && word.chars().all(|c| c.is_uppercase() || c == '_' || c.is_ascii_digit());
-    is_compound(word)
-        || shouted
-        || word.starts_with('_')
-        || word.chars().next().is_some_and(char::is_uppercase) && word.chars().skip(1).any(char::is_lowercase)
-}
-
-/// Like [`is_coined`] for a word in a sentence: ignores surrounding punctuation, and a capital
-/// alone does not count.
-pub fn is_coined_word(word: &str) -> bool {
-    let word = word.trim_matches(|letter: char| !letter.is_alphanumeric() && letter != '_');
-    is_coined(word) && !is_capitalised(word)
-}
-
-/// Whether a name consists of several words, as only names in code do: `a_b`, `aB`, `a.b`, `A::b`.
-pub fn is_compound(name: &str) -> bool {
-    name.trim_matches('_').contains(['_', '.', ':', '$']) || is_camel(name)
-}
-
-/// Whether a word is a capital followed only by small letters: `Queue`, or any first word of a
-/// sentence.
-pub fn is_capitalised(word: &str) -> bool {
-    let mut letters = word.chars();
-    letters.next().is_some_and(char::is_uppercase) && letters.all(char::is_lowercase)
-}
-
-fn is_camel(word: &str) -> bool {
-    word.chars().zip(word.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase())
-}
-
 /// `text`, or its beginning and end with `[…]` in between if it exceeds `bytes_max`. In bytes,
 /// because a token of any script has three to four of them.
 pub fn shorten(text: &str, bytes_max: usize) -> String {
@@ -137,16 +107,6 @@ mod tests {
         assert!(content("ATTEMPTS_DEFAULT").contains(&stem("attempt")));
         assert!(content("maxRetries").contains(&stem("retry")));
         assert_eq!(stem("class"), "class");
-    }
-
-    #[test]
-    fn names_of_code_are_recognised_by_their_spelling() {
-        for name in ["a_b", "parseAll", "Queue.pop", "std::fs", "MAX", "Queue", "__init__"] {
-            assert!(is_coined(name), "{name}");
-        }
-        for word in ["parse", "queue", "A", "it"] {
-            assert!(!is_coined(word), "{word}");
-        }
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
     add_left_out(&mut steps, request);
     if steps.is_empty() {
         let parts = clauses::parts(request);
-        let first = parts.first().map_or(Kind::Ask, kind::of_clause);
+        let first = parts.first().map_or(Kind::Ask, Kind::of_clause);
         let kind = if kind::is_order(request) { kind::ordered(request) } else { first };
         steps.push((kind, request.to_owned()));
     }
@@ -86,7 +86,7 @@ fn asked_effect(part: &clauses::Part, request: &str) -> Option<Effect> {
         let sentences = grounding::sentences(request);
         sentences.iter().any(|one| one.contains(own) && one.contains('?') && kind::is_order(one))
     };
-    match kind::of(std::slice::from_ref(part)) {
+    match Kind::of(std::slice::from_ref(part)) {
         _ if is_short => None,
         _ if kind::is_order(&part.text) => Some(Effect::Changes),
         _ if part.kind == PartKind::Given => None,
@@ -134,7 +134,7 @@ fn as_their_sentences_say(steps: &mut [(Kind, String)], request: &str) {
 fn in_whole_clauses(steps: &mut [(Kind, String)], request: &str) {
     for part in clauses::parts(request) {
         let Some(range) = place_of(&part.text, request) else { continue };
-        let (own, wanted) = (&request[range], effect(kind::of_clause(&part)));
+        let (own, wanted) = (&request[range], effect(Kind::of_clause(&part)));
         let mut inside = steps.iter_mut().filter(|(_, text)| own.len() > text.len() && own.contains(text.as_str()));
         if let (Some((kind, text)), None) = (inside.next(), inside.next())
             && effect(*kind) == wanted
@@ -162,7 +162,7 @@ fn cut_out_other_kinds(steps: &mut Vec<(Kind, String)>, request: &str) {
         let (before, after) =
             (without_joint(before).to_owned(), after.trim_start_matches([',', ';', '.', ' ']).to_owned());
         let kind = steps[at].0;
-        let own = (kind::of_clause(&part), own.to_owned());
+        let own = (Kind::of_clause(&part), own.to_owned());
         let pieces = [(kind, before), own, (kind, after)];
         let says = |(_, text): &(Kind, String)| !words::content(text).is_empty();
         steps.splice(at..=at, pieces.into_iter().filter(says));
@@ -198,7 +198,7 @@ fn add_left_out(steps: &mut Vec<(Kind, String)>, request: &str) {
         let before = |place: &usize| *place > begin.unwrap_or(request.len());
         let at = places.iter().position(before).unwrap_or(steps.len());
         places.insert(at, begin.unwrap_or(0));
-        steps.insert(at, (kind::of_clause(&part), part.text.clone()));
+        steps.insert(at, (Kind::of_clause(&part), part.text.clone()));
     }
 }
 
@@ -219,7 +219,7 @@ fn drop_parts_of_others(steps: &mut Vec<(Kind, String)>) {
 
 /// The steps of a request that numbers them itself: `1) add f 2) use it in g`. `None` if it does
 /// not, or asks for something before the list.
-pub fn listed(request: &str) -> Option<Vec<(Kind, String)>> {
+pub(super) fn listed(request: &str) -> Option<Vec<(Kind, String)>> {
     static_regex!(NUMBER = r"(?:^|[\s:])\(?([1-9]\d?)[.)]\s");
     let marks: Vec<_> = NUMBER
         .captures_iter(request)
@@ -235,7 +235,7 @@ pub fn listed(request: &str) -> Option<Vec<(Kind, String)>> {
     let texts: Vec<&str> = texts.filter(|_| is_list).collect();
     let kind = |text: &str| {
         let parts = clauses::parts(text);
-        if kind::is_order(text) { kind::ordered(text) } else { kind::of(&parts[..parts.len().min(1)]) }
+        if kind::is_order(text) { kind::ordered(text) } else { Kind::of(&parts[..parts.len().min(1)]) }
     };
     // A part that begins with neither a verb nor a question word has the kind of the previous part.
     let mut found: Vec<(Kind, String)> = Vec::new();
@@ -251,13 +251,13 @@ pub fn listed(request: &str) -> Option<Vec<(Kind, String)>> {
 }
 
 /// Numbers steps from 1.
-pub fn numbered(steps: Vec<(Kind, String)>) -> Vec<Step> {
+pub(super) fn numbered(steps: Vec<(Kind, String)>) -> Vec<Step> {
     steps.into_iter().zip(1..).map(|((kind, text), number)| Step::of(number, kind, text)).collect()
 }
 
 /// Splits edits so that tests and documentation are written after the code:
 /// `Add a function f to a.py, with a test in test_a.py`.
-pub fn tests_apart(steps: Vec<(Kind, String)>) -> Vec<(Kind, String)> {
+pub(super) fn tests_apart(steps: Vec<(Kind, String)>) -> Vec<(Kind, String)> {
     static TESTS: LazyLock<Regex> = LazyLock::new(|| {
         let joined = r"[,;.]?\s+(?:and|with|plus|und|mit|et|avec|y|con)\s+(?:also\s+)?";
         let tests =

@@ -3,9 +3,9 @@
 use crate::tools::confine::{Access, Root};
 
 use crate::language::clauses::Part;
-use crate::language::clauses::names::is_path;
 use crate::language::clauses::scan::{Kind, Token, scan};
 use crate::language::clauses::words::{is_connective, is_determiner, listed};
+use crate::language::shape::is_path;
 
 /// First words of clauses that list or search a place. In other clauses, the word means a thing as
 /// often as a folder.

@@ -1,6 +1,6 @@
 //! Decides by lists of words what kind of step a text asks for.
 
-mod lists;
+pub(super) mod lists;
 mod words_added;
 
 use std::sync::LazyLock;
@@ -10,16 +10,15 @@ use regex::Regex;
 use crate::base::is_listed;
 use crate::base::pattern::pattern;
 use crate::language::clauses::{Part, PartKind};
+use crate::language::shape::is_coined_word;
 use crate::language::words;
-use crate::language::words::is_coined_word;
 
 use super::small_talk;
 use super::wish::{asks_politely, gives_to_something, is_wish};
-use lists::{BEFORE_VERB, CHANGES, CHANGING, LOOKS, MAKES, MENDING, OPENING_ORDERS, ORDERS, REPORTS, RUNNING};
-pub use lists::{COMMANDS, ENDED};
-use lists::{GIVES_WAY, PRINTED, REMOVALS, REMOVE, SHORTENS};
+pub(super) use lists::COMMANDS;
+use lists::{CHANGING, LOOKS, MENDING, OPENING_ORDERS, ORDERS, REPORTS, RUNNING};
 pub(super) use lists::{KNOW, POLITE, QUESTIONS};
-pub use words_added::adds_words;
+pub(super) use words_added::adds_words;
 
 /// The kind of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +54,33 @@ impl Kind {
     pub fn by_name(name: &str) -> Option<Kind> {
         NAMES.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
     }
+
+    /// The kind of step that one clause asks for by its own words.
+    pub fn of_clause(part: &Part) -> Kind {
+        match Kind::of(std::slice::from_ref(part)) {
+            Kind::Ask if is_order(&part.text) => ordered(&part.text),
+            kind => kind,
+        }
+    }
+
+    /// The kind of a request's clauses together: an edit if one of them changes something, else a
+    /// run if one runs something, else an answer.
+    pub fn of(parts: &[Part]) -> Kind {
+        let has = |list: &str| {
+            let acts = parts.iter().filter(|part| part.kind == PartKind::Act);
+            let mut verbs = acts.filter_map(|part| part.verb.as_deref());
+            verbs.any(|verb| is_listed(list, verb.strip_suffix("те").unwrap_or(verb)))
+        };
+        if small_talk::is_all(parts) {
+            Kind::Ask
+        } else if has(CHANGING) {
+            Kind::Edit
+        } else if has(RUNNING) {
+            Kind::Run
+        } else {
+            Kind::Ask
+        }
+    }
 }
 
 /// Number of first words among which a question has its question word (`in which case`,
@@ -62,92 +88,12 @@ impl Kind {
 const OPENING_WORDS: usize = 3;
 const SENTENCE_WORDS: usize = 4;
 
-/// The kind of step that one clause asks for by its own words.
-pub fn of_clause(part: &Part) -> Kind {
-    match of(std::slice::from_ref(part)) {
-        Kind::Ask if is_order(&part.text) => ordered(&part.text),
-        kind => kind,
-    }
-}
-
-/// The kind of a request's clauses together: an edit if one of them changes something, else a run
-/// if one runs something, else an answer.
-pub fn of(parts: &[Part]) -> Kind {
-    let has = |list: &str| {
-        let acts = parts.iter().filter(|part| part.kind == PartKind::Act);
-        let mut verbs = acts.filter_map(|part| part.verb.as_deref());
-        verbs.any(|verb| is_listed(list, verb.strip_suffix("те").unwrap_or(verb)))
-    };
-    if small_talk::is_all(parts) {
-        Kind::Ask
-    } else if has(CHANGING) {
-        Kind::Edit
-    } else if has(RUNNING) {
-        Kind::Run
-    } else {
-        Kind::Ask
-    }
-}
-
-/// Whether an order only changes existing text or code: it begins with such a verb and creates
-/// nothing. `text` has no file names.
-pub fn changes_what_is_there(text: &str) -> bool {
-    let all = words::split(text);
-    from_verb(&all).first().is_some_and(|verb| is_listed(CHANGES, verb))
-        && !all.iter().any(|word| is_listed(MAKES, word))
-}
-
-/// The words of a request from its verb on.
-fn from_verb(all: &[String]) -> &[String] {
-    &all[all.iter().take_while(|word| is_listed(BEFORE_VERB, word)).count()..]
-}
-
-/// Whether a text creates the file that `mark` represents: it begins with such a verb, as in
-/// `write a list of … to F`.
-pub fn makes_file(text: &str, mark: &str) -> bool {
-    const WRITES: &str = "create write generate draft make save export document translate erstelle schreibe crée écris crea escribe создай напиши";
-    const BEFORE_FILE: &str = "to into in as called named file a an the new";
-    let all = words::split(text);
-    let verb = from_verb(&all).first();
-    let before = text.split(mark).next().unwrap_or_default();
-    let last = words::split(before).pop().unwrap_or_default();
-    let is_object = is_listed(BEFORE_FILE, &last) || verb.is_some_and(|verb| *verb == last);
-    text.contains(mark) && is_object && verb.is_some_and(|verb| is_listed(WRITES, verb))
-}
-
-/// Whether a text creates the file that `mark` represents, rather than part of it:
-/// `create a file F`.
-pub fn creates_file(text: &str, mark: &str) -> bool {
-    const CREATES: &str = "create generate make draft erstelle crée crea создай";
-    const ARTICLES: &str = "file a an the new empty called named";
-    let before = words::split(text.split(mark).next().unwrap_or_default());
-    let words = from_verb(&before).split_first();
-    words
-        .is_some_and(|(verb, between)| is_listed(CREATES, verb) && between.iter().all(|word| is_listed(ARTICLES, word)))
-}
-
-/// Whether a text asks to remove something.
-pub fn asks_to_remove(text: &str) -> bool {
-    let has = |list: &str| has_word(text, list);
-    has(REMOVE) || has(REMOVALS) || has("take") && has("out")
-}
-
-/// Whether a text asks for something to be removed or replaced.
-pub fn asks_to_remove_or_replace(text: &str) -> bool {
-    has_word(text, REMOVE) || has_word(text, GIVES_WAY)
-}
-
-/// Whether a request allows text or code to become shorter.
-pub fn may_shorten(text: &str) -> bool {
-    has_word(text, REMOVE) || has_word(text, SHORTENS)
-}
-
 /// Whether one of the words of `text` is in a list, whose words are separated by spaces.
-pub fn has_word(text: &str, list: &str) -> bool {
+pub(super) fn has_word(text: &str, list: &str) -> bool {
     words::split(text).iter().any(|word| is_listed(list, word))
 }
 
-pub fn has_order(text: &str) -> bool {
+pub(super) fn has_order(text: &str) -> bool {
     has_word(text, ORDERS)
 }
 
@@ -163,7 +109,7 @@ fn is_polite(text: &str) -> bool {
 /// Whether a text asks for a change although a model read it as a question: it asks nothing and
 /// gives an order, reports a problem or states something about code; or it expresses a wish, even
 /// in the form of a question.
-pub fn is_order(text: &str) -> bool {
+pub(super) fn is_order(text: &str) -> bool {
     if asks_politely(text) && !orders_later(text) {
         return false;
     }
@@ -204,13 +150,13 @@ fn has_question(text: &str) -> bool {
 }
 
 /// Whether a whole request asks, orders nothing and reports nothing.
-pub fn is_question(request: &str) -> bool {
+pub(super) fn is_question(request: &str) -> bool {
     let orders = is_order(request) || orders_later(request);
     has_question(request) && first_word(request) != "when" && !orders && !has_word(request, REPORTS)
 }
 
 /// Whether a text begins with a question word and orders nothing: `which error comes then`.
-pub fn begins_with_question(text: &str) -> bool {
+pub(super) fn begins_with_question(text: &str) -> bool {
     let first = first_word(text);
     let asks = is_listed(QUESTIONS, &first) && !is_listed("when show tell explain describe", &first);
     asks && !has_order(text)
@@ -218,7 +164,7 @@ pub fn begins_with_question(text: &str) -> bool {
 
 /// Whether a request is one sentence that begins and ends as a question and orders nothing in
 /// between: `how do I set X, and where?`.
-pub fn only_asks(request: &str) -> bool {
+pub(super) fn only_asks(request: &str) -> bool {
     let text = request.trim();
     let is_inside = |mark: &str| text.trim_end_matches('?').contains(mark);
     let is_one = text.ends_with('?') && !["?", "\n", ";", ". ", "! "].into_iter().any(is_inside);
@@ -233,13 +179,13 @@ pub fn begins_something(word: &str) -> bool {
 }
 
 /// Whether a clause begins with a word for the form of an answer: `list all of them`.
-pub fn says_how(text: &str) -> bool {
+pub(super) fn says_how(text: &str) -> bool {
     is_listed(LOOKS, &first_word(text))
 }
 
 /// Whether a text begins with a word that asks to look at or report something, and orders nothing:
 /// `read a.ts`, `show me the callers`.
-pub fn asks_to_tell(text: &str) -> bool {
+pub(super) fn asks_to_tell(text: &str) -> bool {
     let first = first_word(text);
     let tells =
         is_listed(LOOKS, &first) || is_listed("tell explain show describe summarise summarize open check see", &first);
@@ -247,12 +193,12 @@ pub fn asks_to_tell(text: &str) -> bool {
 }
 
 /// Whether a text asks anything: it has a question, or asks to look at or report something.
-pub fn asks_something(text: &str) -> bool {
+pub(super) fn asks_something(text: &str) -> bool {
     has_question(text) || says_how(text) && !gives_to_something(text)
 }
 
 /// Whether a text only forbids changes: `do not touch the tests`, `and remove nothing`.
-pub fn only_forbids(text: &str) -> bool {
+pub(super) fn only_forbids(text: &str) -> bool {
     static FORBIDS: LazyLock<Regex> = LazyLock::new(|| {
         let begins = r"(?:do not|don't|don’t|never|without|leave|keep|nothing|but not|not)\b";
         pattern(format!(r"^(?:and |but |please |also )*(?:{begins}|\w+ nothing\b)"))
@@ -262,7 +208,7 @@ pub fn only_forbids(text: &str) -> bool {
 }
 
 /// Whether a text orders only a repair: `make them green again`, `find the cause and fix it`.
-pub fn only_mends(text: &str) -> bool {
+pub(super) fn only_mends(text: &str) -> bool {
     let orders =
         |word: &String| is_listed(ORDERS, word) || is_listed(CHANGING, word) || is_listed(OPENING_ORDERS, word);
     only_forbids(text) || !words::split(text).iter().any(|word| orders(word) && !is_listed(MENDING, word))
@@ -270,30 +216,19 @@ pub fn only_mends(text: &str) -> bool {
 
 /// The kind of an order: a fix if it is about failing tests or a failing quoted command, else an
 /// edit.
-pub fn ordered(text: &str) -> Kind {
+pub(super) fn ordered(text: &str) -> Kind {
     if is_red(text) && (text.contains('`') || speaks_of_tests(text)) { Kind::Fix } else { Kind::Edit }
-}
-
-/// Whether a text reports a problem, or asks for a repair.
-pub fn is_report(text: &str) -> bool {
-    has_word(text, REPORTS) || has_word(text, "fix repair mend behebe corrige arregla исправь")
-}
-
-/// Whether a text asks how a run ended or what it printed: `tell me how many passed`,
-/// `what is the output?`.
-pub fn asks_how_it_ended(text: &str) -> bool {
-    has_word(text, ENDED) || has_word(text, PRINTED)
 }
 
 /// Whether a request only asks for failing tests to pass. One that asks for something new does not:
 /// a new test may be meant to fail.
-pub fn is_about_red_tests(text: &str) -> bool {
+pub(super) fn is_about_red_tests(text: &str) -> bool {
     let passes = has_word(text, "pass green fix repair mend work");
     is_red(text) && passes && has_word(text, "test tests") && !has_word(text, "add write create new")
 }
 
 /// Whether a word of a text is about tests: `tests`, `testing`, `unittest`, but not `latest`.
-pub fn speaks_of_tests(text: &str) -> bool {
+pub(super) fn speaks_of_tests(text: &str) -> bool {
     let is_it = |word: &String| {
         word.starts_with("test") || word.ends_with("tests") || is_listed("unittest pytest doctest", word)
     };
@@ -301,7 +236,7 @@ pub fn speaks_of_tests(text: &str) -> bool {
 }
 
 /// Whether a text is about documentation.
-pub fn speaks_of_docs(text: &str) -> bool {
+pub(super) fn speaks_of_docs(text: &str) -> bool {
     has_word(
         text,
         "readme changelog docs doc documentation docstring documented document mention describe handbook doku",
@@ -309,13 +244,13 @@ pub fn speaks_of_docs(text: &str) -> bool {
 }
 
 /// Whether a text says that something fails.
-pub fn is_red(text: &str) -> bool {
+pub(super) fn is_red(text: &str) -> bool {
     words::split(text).iter().any(|word| word.starts_with("fail") || is_listed("red rot schlägt", word))
 }
 
 /// The command in back quotes in a text, or else the one that it says fails:
 /// `node --test a.test.js is red today`. A single word in back quotes is not a command.
-pub fn quoted_command(text: &str) -> Option<String> {
+pub(super) fn quoted_command(text: &str) -> Option<String> {
     static FAILS: LazyLock<Regex> = LazyLock::new(|| {
         let program = r"(?:[A-Z_]+=\S+ )*(?:node|python3?|cargo|go|npm|npx|pnpm|yarn|pytest|bash|sh)";
         let first = r"(?:[^`,;\s]*[-./][^`,;\s]*|test|run|check|build|vet)";
@@ -335,7 +270,7 @@ mod tests {
 
     #[test]
     fn clauses_are_sorted_into_questions_changes_and_commands() {
-        let check = |request: &str, expected: Kind| assert_eq!(of(&parts(request)), expected, "{request}");
+        let check = |request: &str, expected: Kind| assert_eq!(Kind::of(&parts(request)), expected, "{request}");
         check("Where is the oven door defined?", Kind::Ask);
         check("Read a.rs and tell me what it does", Kind::Ask);
         check("Read a.rs and fix the typo", Kind::Edit);

@@ -19,6 +19,8 @@ use crate::language::clauses::scan::{Kind, scan};
 use crate::language::clauses::words::{is_determiner, is_polite, listed};
 use crate::tools::confine::Root;
 
+use super::Text;
+
 /// Represents the name of a file in a text that is parsed for other things: one word, with the form
 /// of a path.
 pub const MARK: &str = "./file";
@@ -124,8 +126,78 @@ fn listed_as_code(paths: &[String]) -> String {
     paths.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(" or ")
 }
 
-/// The files named in `text`, in order; `known` are the paths in the index.
-pub fn of(text: &str, root: Option<&Root>, known: &[String]) -> Vec<Named> {
+/// A text with the files that it names, in order.
+pub struct Names<'t> {
+    text: &'t str,
+    pub all: Vec<Named>,
+}
+
+impl<'t> Names<'t> {
+    /// The files named in `text`; `known` are the paths in the index.
+    pub fn of(text: &'t str, root: Option<&Root>, known: &[String]) -> Names<'t> {
+        Names { text, all: all(text, root, known) }
+    }
+
+    /// The places of the change that the text asks for: the files with a preposition that says so,
+    /// else all that are not values.
+    pub fn places(&self) -> Vec<&Named> {
+        let of = |role: Role| self.all.iter().filter(move |named| named.role == role);
+        let places: Vec<&Named> = of(Role::Place).collect();
+        if places.is_empty() { of(Role::Object).collect() } else { places }
+    }
+
+    /// The text with [`MARK`] in place of all of them.
+    pub fn masked(&self) -> Text {
+        self.masked_at(&self.all.iter().collect::<Vec<_>>())
+    }
+
+    /// The text with [`MARK`] in place of those in `places`.
+    pub fn masked_at(&self, places: &[&Named]) -> Text {
+        let mut done = self.text.to_owned();
+        for named in places.iter().rev() {
+            done.replace_range(named.range.clone(), MARK);
+        }
+        done.into()
+    }
+
+    /// The text with private characters in place of blanks and punctuation in file names, so that no
+    /// rule splits them: `salt and pepper.txt`.
+    pub fn shielded(&self) -> String {
+        let text = self.text;
+        if text.chars().any(|c| (SHIELDS..SHIELDS + 128).contains(&(c as u32))) {
+            return text.to_owned();
+        }
+        let is_open = |c: char| {
+            c.is_ascii_whitespace() || matches!(c, ',' | ';' | ':' | '!' | '?' | '(' | ')' | '[' | ']' | '\'')
+        };
+        let shield = |c: char| if is_open(c) { char::from_u32(SHIELDS + c as u32).unwrap_or(c) } else { c };
+        let mut done = text.to_owned();
+        let is_as_said = |named: &&Named| named.file().is_some() && text[named.range.clone()] == named.said;
+        for named in self.all.iter().rev().filter(is_as_said) {
+            done.replace_range(named.range.clone(), &named.said.chars().map(shield).collect::<String>());
+        }
+        done
+    }
+
+    /// Undoes [`Names::shielded`] in the parts of a request, and gives each the files that it names.
+    pub fn restore(&self, parts: &mut [Part]) {
+        for part in parts {
+            for text in [&mut part.text, &mut part.context].into_iter().chain(&mut part.paths).chain(&mut part.quoted) {
+                *text = unshielded(text);
+            }
+            let whole = part.full_text();
+            let files = self.all.iter().filter(|named| named.role != Role::Part && whole.contains(&named.said));
+            for (said, path) in files.filter_map(|named| Some((&named.said, named.file()?))) {
+                match part.paths.iter().position(|one| one == said || one == path) {
+                    Some(at) => path.clone_into(&mut part.paths[at]),
+                    None => part.paths.push(path.to_owned()),
+                }
+            }
+        }
+    }
+}
+
+fn all(text: &str, root: Option<&Root>, known: &[String]) -> Vec<Named> {
     let disk = Disk::new(root, known);
     let mut all: Vec<Named> = Vec::new();
     let tokens = scan(text);
@@ -161,64 +233,14 @@ pub fn of(text: &str, root: Option<&Root>, known: &[String]) -> Vec<Named> {
     with_roles(text, all)
 }
 
-/// The places of the change that a text asks for: the files with a preposition that says so, else
-/// all that are not values.
-pub fn places(all: &[Named]) -> Vec<&Named> {
-    let of = |role: Role| all.iter().filter(move |named| named.role == role);
-    let places: Vec<&Named> = of(Role::Place).collect();
-    if places.is_empty() { of(Role::Object).collect() } else { places }
-}
-
-/// `text` with [`MARK`] in place of the names in `places`.
-pub fn masked(text: &str, places: &[&Named]) -> String {
-    let mut done = text.to_owned();
-    for named in places.iter().rev() {
-        done.replace_range(named.range.clone(), MARK);
-    }
-    done
-}
-
 /// First of the private characters that replace ASCII in a shielded name.
 const SHIELDS: u32 = 0xe000;
 
-/// `text` with private characters in place of blanks and punctuation in file names, so that no rule
-/// splits them: `salt and pepper.txt`.
-pub fn shielded(text: &str, all: &[Named]) -> String {
-    if text.chars().any(|c| (SHIELDS..SHIELDS + 128).contains(&(c as u32))) {
-        return text.to_owned();
-    }
-    let is_open =
-        |c: char| c.is_ascii_whitespace() || matches!(c, ',' | ';' | ':' | '!' | '?' | '(' | ')' | '[' | ']' | '\'');
-    let shield = |c: char| if is_open(c) { char::from_u32(SHIELDS + c as u32).unwrap_or(c) } else { c };
-    let mut done = text.to_owned();
-    for named in all.iter().rev().filter(|named| named.file().is_some() && text[named.range.clone()] == named.said) {
-        done.replace_range(named.range.clone(), &named.said.chars().map(shield).collect::<String>());
-    }
-    done
-}
-
-/// A text, or part of it, as it was before [`shielded`].
+/// A text, or part of it, as it was before [`Names::shielded`].
 pub fn unshielded(text: &str) -> String {
     let bare =
         |c: char| (c as u32).checked_sub(SHIELDS).filter(|code| *code < 128).and_then(char::from_u32).unwrap_or(c);
     text.chars().map(bare).collect()
-}
-
-/// Undoes [`shielded`] in the parts of a request, and gives each the files that it names.
-pub fn restore(parts: &mut [Part], all: &[Named]) {
-    for part in parts {
-        for text in [&mut part.text, &mut part.context].into_iter().chain(&mut part.paths).chain(&mut part.quoted) {
-            *text = unshielded(text);
-        }
-        let whole = part.full_text();
-        let files = all.iter().filter(|named| named.role != Role::Part && whole.contains(&named.said));
-        for (said, path) in files.filter_map(|named| Some((&named.said, named.file()?))) {
-            match part.paths.iter().position(|one| one == said || one == path) {
-                Some(at) => path.clone_into(&mut part.paths[at]),
-                None => part.paths.push(path.to_owned()),
-            }
-        }
-    }
 }
 
 /// Existing paths with the names most similar to `said`.

@@ -7,6 +7,7 @@ use regex::{Captures, Regex};
 
 use super::Kind;
 use crate::base::pattern::pattern;
+use crate::language::shape::may_be_path;
 use crate::language::words;
 
 /// The renames and moves in `request`, as `FROM -> TO`; `None` if it asks for anything else.
@@ -34,14 +35,13 @@ pub fn all(request: &str) -> Option<Vec<(Kind, String)>> {
     });
     let step = |found: Captures<'_>| {
         let (from, to, file) = (&found["from"], &found["to"], found.name("file").map(|file| file.as_str()));
-        let is_path = |name: &str| name.contains('/') || name.rsplit_once('.').is_some_and(|(_, end)| end.len() <= 4);
         let moves = found.name("verb").is_some_and(|verb| verb.as_str().eq_ignore_ascii_case("move"));
         match file {
-            Some(file) if moves && is_path(file) && is_path(to) && !is_path(from) => {
+            Some(file) if moves && may_be_path(file) && may_be_path(to) && !may_be_path(from) => {
                 Some((Kind::Move, format!("{from} from {file} -> {to}")))
             }
             Some(_) => None,
-            None if is_path(from) || moves && is_path(to) => Some((Kind::Move, format!("{from} -> {to}"))),
+            None if may_be_path(from) || moves && may_be_path(to) => Some((Kind::Move, format!("{from} -> {to}"))),
             None => Some((Kind::Rename, format!("{from} -> {to}"))),
         }
     };

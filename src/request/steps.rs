@@ -4,10 +4,10 @@ use serde_json::json;
 
 use crate::base::StepId;
 use crate::language::clauses::{self, Part, roles};
-use crate::language::{quotations, words as language};
+use crate::language::{quotations, shape};
 
 use super::kind::{self, Kind};
-use super::{complete, renames};
+use super::{Text, complete, renames};
 
 /// Maximum number of steps that the model reads from a request. Rules may read more from a long
 /// one, because none of its parts may be dropped.
@@ -19,7 +19,7 @@ pub struct Step {
     pub id: StepId,
     pub kind: Kind,
     /// Everything the request says about the step; for a rename or a move `FROM -> TO`.
-    pub text: String,
+    pub text: Text,
     /// The clause from which `forms` reads a tool and its arguments.
     pub part: Part,
     /// Steps that must succeed before this one.
@@ -31,33 +31,25 @@ impl Step {
     pub fn of(number: usize, kind: Kind, text: String) -> Step {
         let verb = clauses::parts(&text).into_iter().next().and_then(|part| part.verb);
         let part = Part { verb, ..roles::plain(&text) };
-        Step { id: StepId(number), kind, text, part, needs: Vec::new() }
+        Step { id: StepId(number), kind, text: text.into(), part, needs: Vec::new() }
     }
 
     /// The step with this number that a clause asks for.
     pub fn of_part(number: usize, part: Part, needs: Vec<StepId>) -> Step {
-        let kind = kind::of(std::slice::from_ref(&part));
-        Step { id: StepId(number), kind, text: part.full_text(), part, needs }
+        let kind = Kind::of(std::slice::from_ref(&part));
+        Step { id: StepId(number), kind, text: part.full_text().into(), part, needs }
     }
 
     /// Whether this step continues, tests, describes or uses the change of `earlier`: it refers
     /// back, shares a name in code with it, or writes tests or documentation without naming
     /// anything of its own; or it asks how the run of `earlier` ended.
     pub fn builds_on(&self, earlier: &Step) -> bool {
-        let words = |text: &str| -> Vec<String> {
-            let edges = |letter: char| !letter.is_alphanumeric() && letter != '_';
-            let all =
-                text.split(|c: char| c.is_whitespace() || matches!(c, '(' | ',')).map(|word| word.trim_matches(edges));
-            all.filter(|word| language::is_coined_word(word) && !clauses::names::is_path(word))
-                .map(str::to_owned)
-                .collect()
-        };
-        let (own, others) = (words(&self.text), words(&earlier.text));
+        let (own, others) = (shape::names_in(&self.text), shape::names_in(&earlier.text));
         let refers = || clauses::parts(&self.text).first().is_some_and(|part| part.refers_back);
-        let describes = || kind::speaks_of_tests(&self.text) || kind::speaks_of_docs(&self.text);
+        let describes = || self.text.speaks_of_tests() || self.text.speaks_of_docs();
         let names_own = !own.is_empty() || !quotations::of(&self.text).is_empty();
         match self.kind {
-            Kind::Ask => earlier.kind == Kind::Run && kind::asks_how_it_ended(&self.text),
+            Kind::Ask => earlier.kind == Kind::Run && self.text.asks_how_it_ended(),
             Kind::Run => refers(),
             _ => refers() || own.iter().any(|name| others.contains(name)) || describes() && !names_own,
         }
@@ -84,7 +76,7 @@ pub fn plain(request: &str) -> Option<Step> {
     if !one_sentence || joined || text.split_whitespace().count() > PLAIN_WORDS || kind::has_word(verb, NOT_PLAIN) {
         return None;
     }
-    let kind = match kind::of(&parts) {
+    let kind = match Kind::of(&parts) {
         Kind::Edit => Kind::Edit,
         _ if kind::is_order(text) && text.ends_with('?') => kind::ordered(text),
         Kind::Ask if text.ends_with('?') => Kind::Ask,
@@ -97,7 +89,7 @@ pub fn plain(request: &str) -> Option<Step> {
 /// moves. `None` for any other.
 pub fn by_rules(request: &str) -> Option<Vec<Step>> {
     if let Some(step) = plain(request) {
-        return Some(complete::numbered(complete::tests_apart(vec![(step.kind, step.text)])));
+        return Some(complete::numbered(complete::tests_apart(vec![(step.kind, step.text.to_string())])));
     }
     let request = request.split_whitespace().collect::<Vec<_>>().join(" ");
     if let Some(steps) = complete::listed(&request) {

@@ -43,7 +43,7 @@ struct Literal<'a> {
 
 /// The substitution spelled out in `task`; `None` if it does not name exactly two values, or does
 /// not say which replaces which.
-pub fn of(task: &str) -> Option<Substitution> {
+pub(super) fn of(task: &str) -> Option<Substitution> {
     let quoted: Vec<Literal<'_>> = quotations::of(task)
         .into_iter()
         .map(|one| Literal { range: one.range, text: one.text.trim_matches([' ', '\u{a0}']), is_quoted: true })
@@ -53,7 +53,7 @@ pub fn of(task: &str) -> Option<Substitution> {
 }
 
 /// Like [`of`], for names of code: `measure with time.monotonic, not time.time`.
-pub fn of_names(task: &str) -> Option<Substitution> {
+pub(super) fn of_names(task: &str) -> Option<Substitution> {
     static_regex!(NAME = r"`[^`\s]+`|\b[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)+|\b[A-Za-z]+_\w+");
     let names = NAME.find_iter(task).map(|found| Literal {
         text: found.as_str().trim_matches('`'),
@@ -65,7 +65,7 @@ pub fn of_names(task: &str) -> Option<Substitution> {
 
 /// Like [`of`], for types such as errors:
 /// `it should raise a LookupError instead of a plain Exception`.
-pub fn of_types(task: &str) -> Option<Substitution> {
+pub(super) fn of_types(task: &str) -> Option<Substitution> {
     static_regex!(TYPE = r"`?\b(?:[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|[A-Z]*(?:Error|Exception))\b`?");
     let names = TYPE.find_iter(task).map(|found| Literal {
         text: found.as_str().trim_matches('`'),
@@ -142,7 +142,7 @@ fn first_is_old(task: &str, first: &Literal<'_>, second: &Literal<'_>) -> Option
 
 /// `bump the version for 4.10.0` in words that the rules for explicit edits can read. `None` if the
 /// step asks for no such change, or step and request name no version or several.
-pub fn version_bump(step: &str, request: &str) -> Option<String> {
+pub(super) fn version_bump(step: &str, request: &str) -> Option<String> {
     static_regex!(VERSION = r"\d+(?:\.\d+){2}(?:[-.+]?[a-z]+\.?\d*)?");
     static_regex!(
         BUMPS =

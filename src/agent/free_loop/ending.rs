@@ -29,7 +29,7 @@ impl Loop<'_> {
                 continue;
             }
             let host = self.scene.host;
-            host.emit(Event::StepExecuting { step: step.id, description: step.text.clone() });
+            host.emit(Event::StepExecuting { step: step.id, description: step.text.to_string() });
             let notes = execute::step(self.scene, step, self.evidence).await?.notes;
             if !notes.is_empty() {
                 host.notice(&format!("{}: {}", step.id, notes.join("; ")));
@@ -43,8 +43,8 @@ impl Loop<'_> {
         if self.scene.toolkit.index.is_none() || offer::executes(step) {
             return Ok(());
         }
-        self.scene.host.emit(Event::StepExecuting { step: step.id, description: step.text.clone() });
-        execute::search(self.scene, step.id, step.text.clone(), self.evidence).await
+        self.scene.host.emit(Event::StepExecuting { step: step.id, description: step.text.to_string() });
+        execute::search(self.scene, step.id, step.text.to_string(), self.evidence).await
     }
 }
 

@@ -17,7 +17,7 @@ use crate::language::{clauses, words};
 use crate::models::dialect::{Chat, Message, RawCall};
 use crate::models::{self, ModelCapability};
 use crate::protocol::{Event, Mode, Stall, StepState, StepStatus};
-use crate::request::{Kind, Step, kind};
+use crate::request::{Kind, Step};
 use crate::tools::ToolSpec;
 use crate::tools::call::check::{self, Repair};
 use crate::tools::call::{self, Tier};
@@ -61,7 +61,7 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Option<String>, Tur
     let reads = capable && probe::tier(toolkit, host).await? < models::Tier::Writes;
     let rights = offer::rights(capable, if reads { Mode::Chat } else { toolkit.mode });
     let vector = toolkit.vector(&toolkit.prefilter.without_values(request)).await;
-    let acts = kind::of(&clauses::parts(request)) != Kind::Ask;
+    let acts = Kind::of(&clauses::parts(request)) != Kind::Ask;
     let changes = acts && rights.mode == Mode::Agent;
     if acts && !changes {
         host.notice(&ending::why_not(toolkit.mode, &model, probe::known_tier(toolkit), trouble));

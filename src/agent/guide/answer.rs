@@ -18,7 +18,6 @@ use crate::language::clauses::Part;
 use crate::language::{grounding, words};
 use crate::models::dialect::Message;
 use crate::protocol::Event;
-use crate::request::forms;
 use crate::tools::Outcome;
 use crate::tools::builtin::Builtin;
 
@@ -63,9 +62,7 @@ fn list_of(toolkit: &Toolkit, part: &Part) -> Option<Builtin> {
         let impact = tool == Builtin::IndexImpact;
         clause.iter().any(|word| MORE.contains(&word.as_str()) && !(impact && *word == "if"))
     };
-    let symbol = forms::symbol_of(toolkit.index.as_deref(), part);
-    forms::asked(part, symbol.as_deref())
-        .filter(|tool| LISTS.contains(tool) && clause.len() <= LIST_WORDS_MAX && !wants_more(*tool))
+    toolkit.tool_for(part).filter(|tool| LISTS.contains(tool) && clause.len() <= LIST_WORDS_MAX && !wants_more(*tool))
 }
 
 /// Marks a sentence that the lines shown do not clearly support.
@@ -81,10 +78,9 @@ pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<String, Tur
         note(job, started, if has_run { "the output of a command" } else { "no run: no command has run" }, evidence);
         return Ok(said);
     }
-    let finds = words::split(&step.text).iter().any(|word| FINDS.contains(&word.as_str()));
+    let finds = step.text.as_asked().words().iter().any(|word| FINDS.contains(&word.as_str()));
     let looks = |tool: &Builtin| LOOKS.contains(tool) && (*tool != Builtin::FindFiles || finds);
-    let asked = || forms::asked(&step.part, forms::symbol_of(toolkit.index.as_deref(), &step.part).as_deref());
-    let tool = list_of(toolkit, &step.part).or_else(|| asked().filter(looks));
+    let tool = list_of(toolkit, &step.part).or_else(|| toolkit.tool_for(&step.part).filter(looks));
     let mut result = String::new();
     if let Some(tool) = tool {
         let known = evidence.entries().len();
@@ -169,7 +165,7 @@ async fn backed(job: Job<'_>, evidence: &Evidence, result: &str) -> Result<(Stri
     };
     let said = if cognitive::is_wanted(toolkit) {
         let quiet = Quiet::of(host);
-        let mut rounds = Rounds::of(toolkit, &quiet, request, vec![job.step.text.clone()]);
+        let mut rounds = Rounds::of(toolkit, &quiet, request, vec![job.step.text.to_string()]);
         rounds.note(evidence);
         loop {
             let drafted = draft(&known, rounds.past_failures(), &quiet).await?;

@@ -15,7 +15,6 @@ use crate::engine::Sampling;
 use crate::engine::slot::Reuse;
 use crate::index::language_of;
 use crate::models::dialect::Message;
-use crate::request::kind;
 use crate::request::named::{self, Found, Role};
 
 use super::{Done, Job, code, grammar, passage, pick, refusal, reply};
@@ -98,19 +97,17 @@ enum Intended {
 
 impl Intended {
     fn of(job: Job<'_>) -> Intended {
-        let all = agent::named(job.scene.toolkit, &job.step.text);
-        let text = named::masked(&job.step.text, &all.iter().collect::<Vec<_>>());
-        match all.first().filter(|_| kind::creates_file(&text, named::MARK)).map(|one| &one.found) {
+        let names = agent::names(job.scene.toolkit, &job.step.text);
+        let (text, all) = (names.masked(), names.all);
+        match all.first().filter(|_| text.creates_file()).map(|one| &one.found) {
             Some(Found::File(path)) => return Intended::Again(path.clone()),
             // `create NOTES.md from what is in package.json` changes no other file.
             Some(Found::Missing(_)) => return Intended::NewFile,
             _ => {}
         }
-        if kind::changes_what_is_there(&text) {
+        if text.changes_what_is_there() {
             Intended::Change
-        } else if kind::makes_file(&text, named::MARK)
-            && !all.iter().any(|one| one.role == Role::Place && one.file().is_some())
-        {
+        } else if text.makes_file() && !all.iter().any(|one| one.role == Role::Place && one.file().is_some()) {
             Intended::NewFile
         } else {
             Intended::Any
@@ -259,7 +256,7 @@ async fn create(job: Job<'_>, path: &str, pack: &Pack, evidence: &mut Evidence) 
         let is_text = matches!(language_of(path), "markdown" | "text");
         if is_text { form } else { Ask { form: Form::Lark(grammar::of_any_code(path, "")), ..form } }
     });
-    let may_be_empty = kind::has_word(&job.step.text, EMPTY);
+    let may_be_empty = job.step.text.has(EMPTY);
     let (mut content, mut found) = (String::new(), None);
     let take = |answer: &str| {
         content = reply::first(answer).map(|code| code + "\n").unwrap_or_default();

@@ -21,7 +21,6 @@ use crate::edit::failures::Report;
 use crate::language::words;
 use crate::models::Tier;
 use crate::models::dialect::Message;
-use crate::request::kind;
 
 use super::change::opening;
 use super::difference::Programs;
@@ -163,18 +162,14 @@ impl<'a> Rounds<'a> {
         // round.
         let is_clear = tried.as_ref().is_some_and(|wrong| !wrong.is_vague);
         let is_weak = probe::tier(job.scene.toolkit, job.scene.host).await? < Tier::Acts;
-        files.by_words = is_weak && !is_clear && order.command.is_none() && !kind::may_shorten(&files.asked.text);
+        files.by_words = is_weak && !is_clear && order.command.is_none() && !files.asked.may_shorten();
         let messages = prompt(job, &job.model().await?, &order, tried.as_ref());
         let rounds = job.scene.toolkit.bounds.rounds;
         Ok(Ok(Rounds {
             job,
             mentions,
             command: order.command,
-            count: if is_clear && kind::is_report(&files.asked.text) {
-                rounds.min(Guided::REPORT_ROUNDS)
-            } else {
-                rounds
-            },
+            count: if is_clear && files.asked.is_report() { rounds.min(Guided::REPORT_ROUNDS) } else { rounds },
             items_max: choice::items_max(mentions, &files.asked),
             may_be_data: choice::may_be_data(&order, &files.asked),
             next: choice::decided(job, &order, &files, &choices),

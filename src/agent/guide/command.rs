@@ -20,8 +20,8 @@ use crate::edit::testing::{self, Task};
 use crate::language::clauses;
 use crate::models::dialect::Message;
 use crate::protocol::StepStatus;
-use crate::request::named::{self, Found, MARK, Named, Role};
-use crate::request::{forms, kind};
+use crate::request::forms;
+use crate::request::named::{Found, MARK, Named, Role};
 use crate::tools::builtin::Builtin;
 use crate::tools::command::did_not_start;
 
@@ -75,7 +75,7 @@ pub async fn run(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
 /// Another command for a step whose command `line` did not start: the project's own command for
 /// tests, else one that the model writes after reading the reason.
 async fn another_way(job: Job<'_>, line: &str, why: &str) -> Result<Option<String>, TurnError> {
-    let of_tests = kind::speaks_of_tests(&job.step.text);
+    let of_tests = job.step.text.speaks_of_tests();
     let of_project = || verify::checks_of(job).ready(job.root(), Task::Test).ok();
     if let Some(other) = of_project().filter(|other| of_tests && other != line) {
         return Ok(Some(other));
@@ -104,7 +104,7 @@ pub fn arguments(line: &str, limit: Option<Duration>) -> Map<String, Value> {
 /// builds).
 fn spelled_out(job: Job<'_>) -> Option<String> {
     let of_project = || forms::project_command(&job.step.part, job.root());
-    kind::quoted_command(&job.step.text).or_else(of_project)
+    job.step.text.command().map(str::to_owned).or_else(of_project)
 }
 
 /// The command for `run the tests in F`, where F are files and folders; the error says why there is
@@ -118,8 +118,9 @@ fn tests_of_places(job: Job<'_>) -> Option<Result<String, String>> {
         FOLDER = r"(?i)\s(?:in|of|from|under|inside)\s+(?:the\s+)?(?:folder\s+)?`?([\w.-]+)`?(?:\s+(?:folder|directory))?\W*$"
     );
     let text = &job.step.text;
-    let mut named = agent::named(job.scene.toolkit, text);
-    let mut rest = named::masked(text, &named.iter().collect::<Vec<_>>());
+    let names = agent::names(job.scene.toolkit, text);
+    let mut rest = names.masked().to_string();
+    let mut named = names.all;
     // A folder of one word, `examples`, does not look like a path.
     if let Some(found) = FOLDER.captures(text).filter(|found| named.is_empty() && job.root().join(&found[1]).is_dir()) {
         let (range, said) = (found.get(0)?.range(), found[1].to_owned());

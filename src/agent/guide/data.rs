@@ -11,7 +11,7 @@ use crate::edit::Edit;
 use crate::edit::keyed::{self, Change, Keys, Sort};
 use crate::language::{grounding, words};
 use crate::models::dialect::Message;
-use crate::request::kind;
+use crate::request::Text;
 use crate::request::named::is_file_name;
 use crate::retrieve;
 
@@ -83,7 +83,7 @@ pub async fn change(
 }
 
 /// The changes of an answer that have a word of the request, and why the others are refused.
-fn accepted(answer: &str, entries: &[(Keys, Sort)], request: &str) -> (Vec<Change>, Vec<String>) {
+fn accepted(answer: &str, entries: &[(Keys, Sort)], request: &Text) -> (Vec<Change>, Vec<String>) {
     let (mut changes, mut refused) = (Vec::new(), Vec::new());
     for change in read(answer).into_iter().map(|change| placed(change, entries)) {
         match refusal(&change, entries, request) {
@@ -107,14 +107,14 @@ fn placed(mut change: Change, entries: &[(Keys, Sort)]) -> Change {
 }
 
 /// Why a change is refused: it has no word of the request, it removes or replaces what the request leaves, or it replaces a whole list.
-fn refusal(change: &Change, entries: &[(Keys, Sort)], request: &str) -> Option<String> {
-    let asked = &words::content(request);
+fn refusal(change: &Change, entries: &[(Keys, Sort)], request: &Text) -> Option<String> {
+    let asked = request.as_asked().content();
     let key = change.keys().join(BELOW);
     let last = change.keys().last().map(String::as_str).unwrap_or_default();
     let is_known = entries.iter().any(|(known, _)| known == change.keys());
     let names_key = !words::content(last).is_disjoint(asked);
     let stays = match change {
-        Change::Remove(_) | Change::Drop(..) => !kind::asks_to_remove_or_replace(request),
+        Change::Remove(_) | Change::Drop(..) => !request.may_replace(),
         // `add X` gives no existing entry another value, unless it is named.
         Change::Set(..) if is_known => !names_key,
         // A file name in the request is not a key.
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn a_change_without_a_word_of_the_request_is_refused() {
-        let asked = "raise requires-python to 3.11, and drop aud";
+        let asked = &Text::of("raise requires-python to 3.11, and drop aud");
         let set = |all: &str, value: &str| Change::Set(keys(all), json!(value));
         let entries = [(keys("keywords"), Sort::List)];
         let is_refused = |change: Change| refusal(&change, &entries, asked).is_some();
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn what_is_added_removes_and_replaces_nothing() {
         let entries = [(keys("deps > left"), Sort::Value), (keys("scripts > check"), Sort::Value)];
-        let is_refused = |request: &str, change: Change| refusal(&change, &entries, request).is_some();
+        let is_refused = |request: &str, change: Change| refusal(&change, &entries, &Text::of(request)).is_some();
         let set = |all: &str, value: &str| Change::Set(keys(all), json!(value));
         let add = "Add the dependency right 2.0 next to left";
         assert!(!is_refused(add, set("deps > right", "2.0")));

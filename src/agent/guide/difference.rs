@@ -14,7 +14,7 @@ use crate::edit::{comments, examples, stated, testing};
 use crate::index::parts::{self, Sort, Span};
 use crate::language::{grounding, words};
 use crate::models::dialect::Message;
-use crate::request::kind;
+use crate::request::Text;
 
 use super::change::{Ask, ask};
 use super::copy::{self, Copy};
@@ -151,11 +151,11 @@ enum View {
 }
 
 /// The verdict on a change of the outputs of a program `before` and after it (`now`).
-fn view(is_new: bool, before: Option<&Gave>, now: Option<&Gave>, request: &str) -> View {
+fn view(is_new: bool, before: Option<&Gave>, now: Option<&Gave>, request: &Text) -> View {
     const ERRORS: &str = "\
         raise raises throw throws error errors exception exceptions fail fails reject rejects refuse refuses forbid \
         forbids invalid crash crashes panic fehler wirft erreur";
-    let speaks_of_errors = kind::has_word(request, ERRORS);
+    let speaks_of_errors = request.has(ERRORS);
     let is_as_before = !is_new && before == now;
     let Some(gave) = now else { return View::Unclear };
     let said = gave.said();
@@ -177,8 +177,7 @@ fn target(job: Job<'_>, files: &Files) -> Option<Target> {
     let is_new = |name: &str| !files.had(name);
     let has_examples = files.given.is_some()
         || !files.held_before && !examples::of(job.scene.request, &files.new_names, &is_new).is_empty();
-    let is_of_words =
-        kind::speaks_of_docs(&job.step.text) || kind::has_word(&job.step.text, "comment comments typo wording");
+    let is_of_words = job.step.text.speaks_of_docs() || job.step.text.has("comment comments typo wording");
     if has_examples || files.only_tests || is_of_words {
         return None;
     }
@@ -290,7 +289,8 @@ mod tests {
     #[test]
     fn a_call_that_gives_what_it_gave_speaks_against_a_change() {
         let check = |is_new, before: Option<Gave>, now: Option<Gave>, request: &str, expected: View| {
-            assert_eq!(view(is_new, before.as_ref(), now.as_ref(), request), expected, "{before:?} {now:?} {request}");
+            let seen = view(is_new, before.as_ref(), now.as_ref(), &Text::of(request));
+            assert_eq!(seen, expected, "{before:?} {now:?} {request}");
         };
         let objects = |said: &str| View::Objects(said.to_owned());
         let asked = "f should sort its names";

@@ -13,8 +13,8 @@ use crate::context::is_declaration;
 use crate::context::mentions::{self, Mentions};
 use crate::edit::{self, has_grammar, testing};
 use crate::language::grounding;
-use crate::request::arguments::{Edit, Unsettled, is_vague_removal, removes, settle_edit, settle_removal};
 use crate::request::substitution::{self, Substitution};
+use crate::request::{Edit, Text, Unsettled};
 use crate::tools::files::left_out;
 
 use super::places::Places;
@@ -45,7 +45,7 @@ pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Change, Tur
     if let Some(why) = places.trouble(job) {
         return Ok(Change::Refused { why, is_certain: true });
     }
-    if is_vague_removal(&places.text) {
+    if places.text.is_vague_removal() {
         let why = "the request does not say exactly what to remove; name the files, definitions or lines".to_owned();
         return Ok(Change::Refused { why, is_certain: true });
     }
@@ -154,21 +154,21 @@ fn found(job: Job<'_>, mentions: &Mentions, wanted: &Wanted<'_>) -> Option<Vec<F
 /// The removal or replacement that a step spells out.
 struct Wanted<'a> {
     /// The text of the step, with a mark in place of the files that it names.
-    text: &'a str,
+    text: &'a Text,
     is_removal: bool,
-    substitution: Option<Substitution>,
+    substitution: Option<&'a Substitution>,
     /// The edit that raises the version of the project, in words.
-    bump: Option<String>,
+    bump: Option<Text>,
     /// The symbols that a removal names.
     may_go: Vec<String>,
 }
 
 impl<'a> Wanted<'a> {
     fn of(job: Job<'_>, places: &'a Places) -> Wanted<'a> {
-        let text = places.text.as_str();
-        let is_removal = removes(text);
-        let substitution = substitution::of(text).filter(|_| !is_removal);
-        let bump = substitution::version_bump(text, job.scene.request).filter(|_| !is_removal);
+        let text = &places.text;
+        let is_removal = text.removes();
+        let substitution = text.replacements().values.as_ref().filter(|_| !is_removal);
+        let bump = text.version_bump(job.scene.request).filter(|_| !is_removal);
         let named = if is_removal { mentions::of(text, job.index).ok() } else { None };
         let symbols = named.into_iter().flat_map(|mentions| mentions.symbols);
         let may_go = symbols.map(|symbol| symbol.name).collect();
@@ -179,13 +179,13 @@ impl<'a> Wanted<'a> {
     fn edit(&self, path: &str, before: &str) -> Result<Edit, Unsettled> {
         if self.is_removal {
             let certain = |why| Unsettled::Refused { why, is_certain: false };
-            return settle_removal(self.text, path, before).ok_or(Unsettled::Unsaid)?.map_err(certain);
+            return self.text.removal_from(path, before).ok_or(Unsettled::Unsaid)?.map_err(certain);
         }
         if let Some(bump) = &self.bump {
-            let edit = settle_edit(bump, before)?;
+            let edit = bump.edit_of(before)?;
             return if substitution::has_version(&edit.old) { Ok(edit) } else { Err(Unsettled::Unsaid) };
         }
-        settle_edit(self.text, before).or_else(|why| match &self.substitution {
+        self.text.edit_of(before).or_else(|why| match self.substitution {
             Some(one) => one.edit(before).map_err(|other| if why == Unsettled::Unsaid { other } else { why }),
             None => Err(why),
         })
@@ -197,7 +197,7 @@ fn places(job: Job<'_>, mentions: &Mentions, wanted: &Wanted<'_>) -> Vec<String>
     if wanted.bump.is_some() && mentions.paths.is_empty() {
         return MANIFESTS.iter().map(|path| (*path).to_owned()).filter(|path| job.exists(path)).collect();
     }
-    match (mentions.paths.is_empty(), &wanted.substitution) {
+    match (mentions.paths.is_empty(), wanted.substitution) {
         (false, _) => mentions.paths.clone(),
         // All code is searched, and exactly one file must contain the old value.
         (true, Some(one)) if !one.is_quoted => {

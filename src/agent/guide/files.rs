@@ -14,8 +14,7 @@ use crate::context::mentions::{self, Mentions};
 use crate::context::{Pack, Shown};
 use crate::edit::testing::Style;
 use crate::edit::{self, testing};
-use crate::language::Asked;
-use crate::request::kind;
+use crate::request::Text;
 
 use super::items::{Choices, Item, What};
 use super::together::{FileEdit, changed_meanwhile};
@@ -34,9 +33,9 @@ pub struct Files {
     /// New names in the request that a step about documentation must mention.
     to_describe: Vec<String>,
     /// The request and the step.
-    pub asked: Asked,
+    pub asked: Text,
     /// The step alone if the request has several, else both.
-    pub told: Asked,
+    pub told: Text,
     /// The request asks to remove something.
     may_remove: bool,
     /// Whether the request asks only for tests.
@@ -95,8 +94,8 @@ impl Files {
     /// Collects the files that a code change may touch: those of the pack, those that must export
     /// new definitions, and new files.
     pub fn of(job: Job<'_>, pack: &Pack, mentions: &Mentions) -> Files {
-        let asked = Asked::of(format!("{} {}", job.scene.request, job.step.text));
-        let told = if job.of_several { Asked::of(&job.step.text) } else { asked.clone() };
+        let asked = job.asked();
+        let told = if job.of_several { job.step.text.clone() } else { asked.clone() };
         let shown: Vec<Shown> = pack.files.iter().filter(|file| edit::has_grammar(&file.path)).cloned().collect();
         let mut before: BTreeMap<String, String> =
             shown.iter().map(|file| (file.path.clone(), file.text.clone())).collect();
@@ -121,7 +120,7 @@ impl Files {
         });
         let touched = job.touched.iter().map(|one| (one.name.clone(), one.path.clone()));
         let tested = named.chain(touched).collect();
-        let is_docs = job.of_several && kind::speaks_of_docs(&job.step.text) && mentions.asked_for.is_empty();
+        let is_docs = job.of_several && job.step.text.speaks_of_docs() && mentions.asked_for.is_empty();
         let whole = if is_docs { mentions::of(job.scene.request, job.index).ok() } else { None };
         let names = whole.iter().flat_map(|whole| &whole.asked_for);
         let to_describe = names.filter_map(|name| name.rsplit('.').next().map(str::to_owned)).collect();
@@ -138,7 +137,7 @@ impl Files {
             new_names,
             shown,
             new,
-            may_remove: kind::asks_to_remove(&asked.text),
+            may_remove: asked.may_remove(),
             asked,
             told,
             before,

@@ -240,7 +240,7 @@ impl Choices {
         };
         let items: Vec<&Item> = self.old.iter().filter(is_data).collect();
         let all: Vec<&str> = items.iter().map(|item| files.code_of(item)).collect();
-        let item = items[passage::clearly_meant(&all, &files.asked.text)?];
+        let item = items[passage::clearly_meant(&all, &files.asked)?];
         Some(Item { what: What::Remove(removed(&item.what)), ..item.clone() })
     }
 

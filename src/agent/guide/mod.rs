@@ -45,7 +45,7 @@ use crate::language::clauses::Part;
 use crate::lessons::{Solution, Stored};
 use crate::models::{Role, Tier};
 use crate::protocol::Event;
-use crate::request::{Kind, Step, kind, renames, substitution};
+use crate::request::{Kind, Step, Text};
 use crate::tools::builtin::Builtin;
 use crate::tools::confine::Access;
 use crate::tools::{Context, ToolCall, ToolSpec};
@@ -54,8 +54,9 @@ use super::evidence::{Entry, Evidence};
 use super::execute::{self, CarriedOut, Scene};
 use super::inspect::{self, Stage};
 use super::player::Player;
+use super::spelled::{self, Spelled};
 use super::toolkit::{Toolkit, TurnError};
-use super::{Host, call, probe, spelled};
+use super::{Host, call, probe};
 pub use answer::is_list;
 pub use code::sample;
 pub use explicit::Change;
@@ -93,6 +94,11 @@ impl<'a> Job<'a> {
         if let Ok(file) = self.scene.context.root.resolve(path, Access::Write) {
             trial.writes(self.root(), file.absolute(), text);
         }
+    }
+
+    /// The words of the whole request and of the step.
+    pub fn asked(self) -> Text {
+        Text::of(format!("{} {}", self.scene.request, self.step.text))
     }
 
     /// The root folder of the project.
@@ -219,15 +225,16 @@ async fn by_kind(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
             return Ok(done);
         }
     }
-    if let Some((tool, calls)) = spelled::calls(job.scene.toolkit, job.step) {
-        return execute::called(job.scene, job.step, (tool, calls), evidence).await;
-    }
-    if let Some(reading) = spelled::reading(job.scene.toolkit, job.step) {
-        let read = execute::called(job.scene, job.step, reading, evidence).await?;
-        // A question about a file that cannot be read has no answer.
-        if read.failed {
-            return Ok(read);
+    match spelled::calls(job.scene.toolkit, job.step) {
+        Some(Spelled::All(calls)) => return execute::called(job.scene, job.step, calls, evidence).await,
+        Some(Spelled::First(reading)) => {
+            let read = execute::called(job.scene, job.step, reading, evidence).await?;
+            // A question about a file that cannot be read has no answer.
+            if read.failed {
+                return Ok(read);
+            }
         }
+        None => {}
     }
     let by_code = match kind {
         Kind::Ask => return Ok(Done { said: answer::answer(job, evidence).await?, ..Done::default() }),
@@ -248,17 +255,12 @@ async fn by_kind(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
     Ok(done)
 }
 
-/// Whether a text without a question mark says which value, text or name replaces which.
-pub fn says_what_becomes_what(text: &str) -> bool {
-    !text.contains('?') && (substitution::of(text).is_some() || substitution::of_names(text).is_some())
-}
-
 /// Carries out the renames and moves, or the edit from one value to another, that the step spells out, without a model.
 pub async fn spelled_out(job: Job<'_>, evidence: &mut Evidence) -> Result<Change, TurnError> {
-    let Some(steps) = renames::all(&job.step.text) else { return explicit::change(job, evidence).await };
+    let Some(steps) = job.step.text.renames() else { return explicit::change(job, evidence).await };
     let mut all = Done::default();
     for (kind, text) in steps {
-        let step = Step { kind, text, ..job.step.clone() };
+        let step = Step { kind: *kind, text: text.clone().into(), ..job.step.clone() };
         let job = Job { step: &step, ..job };
         let done = match kind {
             Kind::Move => relocate::relocate(job, evidence).await?,
@@ -275,7 +277,7 @@ pub async fn spelled_out(job: Job<'_>, evidence: &mut Evidence) -> Result<Change
 /// until the check passes. `None` if nothing is reported, or if no check confirms it.
 pub async fn mended(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Done>, TurnError> {
     let is_fix = job.step.kind == Kind::Fix;
-    if job.step.text.contains('?') || !is_fix && !kind::is_report(&job.step.text) {
+    if job.step.text.contains('?') || !is_fix && !job.step.text.is_report() {
         return Ok(None);
     }
     if is_fix { Ok(Some(repair::fix(job, evidence).await?)) } else { repair::reported(job, evidence).await }
@@ -328,7 +330,7 @@ async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Menti
         verify::add_test_file(job, &mut mentions);
     }
     // A question that names nothing (`tell me who uses it`) is searched for with the whole request.
-    let query = if is_about_request { scene.request } else { text };
+    let query = if is_about_request { scene.request.as_str() } else { text };
     let vector = scene.toolkit.vector(query).await;
     let limits = Guided::of(Pace::of(scene.toolkit, &job.model().await?));
     let tokens = limits.pack;

@@ -12,7 +12,7 @@ use crate::edit::{Edit, has_grammar, is_comment, line_of, testing};
 use crate::index::{is_string, syntax_nodes};
 use crate::language::{grounding, words};
 use crate::models::dialect::Message;
-use crate::request::substitution::{self, Substitution};
+use crate::request::substitution::Substitution;
 
 use super::change::{Ask, ask, task};
 use super::{Done, Job};
@@ -57,15 +57,14 @@ pub async fn change(
     mentions: &Mentions,
     evidence: &mut Evidence,
 ) -> Result<Option<Done>, TurnError> {
-    let text = &job.step.text;
-    let spelled_out = substitution::of(text).filter(|one| !one.is_quoted);
-    let type_of = || substitution::of_types(text);
+    let replacements = job.step.text.replacements();
+    let spelled_out = replacements.values.as_ref().filter(|one| !one.is_quoted);
     let is_type = spelled_out.is_none();
-    let Some(wanted) = spelled_out.or_else(type_of) else { return Ok(None) };
+    let Some(wanted) = spelled_out.or(replacements.types.as_ref()) else { return Ok(None) };
     let is_code = |path: &str| has_grammar(path) && !testing::is_test(path) && !is_declaration(path);
     let lines = pack.files.iter().filter(|file| is_code(&file.path)).flat_map(|file| {
         let docs = documentation(&file.path, &file.text);
-        let mut lines = Line::of(&file.path, &file.text, |line| value(line, &wanted).is_some());
+        let mut lines = Line::of(&file.path, &file.text, |line| value(line, wanted).is_some());
         lines.retain(|line| !docs.iter().any(|(first, last)| (*first..=*last).contains(&line.number)));
         lines.into_iter().map(move |line| (file, line))
     });
@@ -89,7 +88,7 @@ pub async fn change(
     let Some(at) = chosen else { return Ok(None) };
     let mut all: Vec<String> = files[at].text.split_inclusive('\n').map(str::to_owned).collect();
     let Some(changed) = all.get_mut(lines[at].number - 1) else { return Ok(None) };
-    let Some(value) = value(changed, &wanted) else { return Ok(None) };
+    let Some(value) = value(changed, wanted) else { return Ok(None) };
     changed.replace_range(value, &wanted.new);
     let Shown { path, text: before, .. } = files[at];
     match job.edited(path, before, &Edit::Whole(&all.concat()), &[]) {
@@ -145,6 +144,7 @@ fn value(line: &str, wanted: &Substitution) -> Option<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::Text;
 
     #[test]
     fn docstrings_are_not_searched_for_values() {
@@ -156,12 +156,12 @@ mod tests {
 
     #[test]
     fn a_value_counts_once_and_by_itself() {
-        let wanted = substitution::of("30, not 25").unwrap();
+        let wanted = &Text::of("30, not 25").replacements().values.clone().unwrap();
         for line in ["    hyphen_penalty: 25,", "limit = 25", "f(25)"] {
-            assert!(value(line, &wanted).is_some(), "{line}");
+            assert!(value(line, wanted).is_some(), "{line}");
         }
         for line in ["// 25 is enough", "x = 125", "x = 0.25", "f(25, 25)", "a25 = 1"] {
-            assert_eq!(value(line, &wanted), None, "{line}");
+            assert_eq!(value(line, wanted), None, "{line}");
         }
     }
 }

@@ -3,15 +3,15 @@
 
 use crate::agent::{self, toolkit::TurnError};
 use crate::context::{mentions, readable};
-use crate::request::kind;
-use crate::request::named::{self, Found, Named, Role};
+use crate::request::Text;
+use crate::request::named::{Found, Role};
 
 use super::Job;
 
 /// The files of a step.
 pub struct Places {
-    /// The text of the step, with [`named::MARK`] in place of these files.
-    pub text: String,
+    /// The text of the step, with [`MARK`](crate::request::named::MARK) in place of these files.
+    pub text: Text,
     /// The files, each once.
     pub files: Vec<String>,
     /// Whether the step names each of them as a place of the change.
@@ -26,7 +26,7 @@ impl Places {
         let places = Places::in_text(job, &job.step.text);
         let names_none = places.files.is_empty() && places.unusable.is_none();
         if !names_none
-            || job.scene.request == job.step.text
+            || *job.scene.request == job.step.text
             || !mentions::of(&job.step.text, job.index)?.symbols.is_empty()
         {
             return Ok(places);
@@ -37,8 +37,8 @@ impl Places {
     }
 
     fn in_text(job: Job<'_>, text: &str) -> Places {
-        let all = agent::named(job.scene.toolkit, text);
-        let mut places: Vec<&Named> = named::places(&all);
+        let names = agent::names(job.scene.toolkit, text);
+        let mut places = names.places();
         // `remove the import of a.js from b.js` names one file.
         let has_file = places.iter().any(|one| one.file().is_some());
         places.retain(|one| one.role == Role::Place || !has_file || one.file().is_some());
@@ -54,13 +54,13 @@ impl Places {
         // A named folder only says where the files are.
         let is_folder = places.iter().any(|one| matches!(one.found, Found::Folder(_)));
         let unusable = unusable.filter(|_| !is_folder || files.is_empty());
-        Places { text: named::masked(text, &places), files, are_all_meant, unusable }
+        Places { text: names.masked_at(&places), files, are_all_meant, unusable }
     }
 
     /// The reason why a file cannot be changed that the step wants to change; `None` if all can, or
     /// if the step changes no existing file.
     pub fn trouble(&self, job: Job<'_>) -> Option<String> {
-        let changes = || kind::changes_what_is_there(&self.text) || super::says_what_becomes_what(&self.text);
+        let changes = || self.text.changes_what_is_there() || self.text.says_what_becomes_what();
         let unreadable = || self.files.iter().find_map(|path| readable(job.scene.context, path).err());
         self.unusable.clone().or_else(unreadable).filter(|_| changes())
     }

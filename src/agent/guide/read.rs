@@ -25,14 +25,14 @@ const REQUEST_BYTES_MAX: usize = 2_000;
 /// The steps of a request, each with the files that it names. The clause rules add steps that the
 /// model left out.
 pub async fn steps(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<Vec<Step>, TurnError> {
-    let named = crate::agent::named(toolkit, request);
-    let mut steps = match steps::by_rules(&named::shielded(request, &named)) {
+    let names = crate::agent::names(toolkit, request);
+    let mut steps = match steps::by_rules(&names.shielded()) {
         Some(steps) => steps,
         None => by_model(toolkit, request, host).await?,
     };
     for step in &mut steps {
-        step.text = named::unshielded(&step.text);
-        named::restore(std::slice::from_mut(&mut step.part), &named);
+        step.text = named::unshielded(&step.text).into();
+        names.restore(std::slice::from_mut(&mut step.part));
     }
     Ok(steps)
 }

@@ -10,7 +10,8 @@ use crate::context::{is_declaration, mentions};
 use crate::edit::has_grammar;
 use crate::edit::rename::{self, NewText, Plan, RenameError, Target};
 use crate::index::Index;
-use crate::language::{grounding, words};
+use crate::language::{grounding, shape};
+use crate::request::Text;
 
 use super::together::FileEdit;
 use super::{Done, Job};
@@ -65,11 +66,11 @@ pub async fn rename(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnE
 }
 
 /// Whether a request also asks to rename in strings, comments and documentation.
-fn includes_mentions(request: &str) -> bool {
+fn includes_mentions(request: &Text) -> bool {
     const WORDS: &str = "\
         string strings comment comments docs documentation docstring docstrings readme mentioned mentions \
         kommentare kommentaren commentaires comentarios doku";
-    words::split(request).iter().any(|word| is_listed(WORDS, word))
+    request.has(WORDS)
 }
 
 /// Adds the strings and comments that mention the name to the edits of a plan.
@@ -128,7 +129,7 @@ fn names(index: &Index, text: &str) -> Option<(String, String)> {
     let (left, right) = text.split_once(" -> ")?;
     let graph = index.graph().ok()?;
     let known = |name: &str| !graph.named(name).is_empty();
-    let from = candidates(left).into_iter().filter(|name| known(name)).max_by_key(|name| words::is_coined(name))?;
+    let from = candidates(left).into_iter().filter(|name| known(name)).max_by_key(|name| shape::is_coined(name))?;
     let to = new_name(right, &from)?;
     Some((from, to.rsplit(['.', ':']).next().unwrap_or(&to).to_owned()))
 }
@@ -149,7 +150,7 @@ fn new_name(text: &str, from: &str) -> Option<String> {
         let upper = bare.chars().next().is_some_and(char::is_uppercase);
         (name.starts_with('_'), upper, bare.contains('_'), bare.chars().any(char::is_lowercase))
     };
-    let likeness = |word: &String| (words::is_coined(word), style(word) == style(from));
+    let likeness = |word: &String| (shape::is_coined(word), style(word) == style(from));
     let words = candidates(text).into_iter();
     words.filter(|word| word != from && !is_listed(WORDS, &word.to_lowercase())).max_by_key(likeness)
 }

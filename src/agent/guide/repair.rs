@@ -18,7 +18,6 @@ use crate::edit::has_grammar;
 use crate::edit::testing::{self, is_test_file};
 use crate::index::parts::{self, Sort};
 use crate::index::{Graph, Node};
-use crate::request::kind::{self, is_report};
 
 use super::files::Files;
 use super::{Done, Job, Stretch, code, verify};
@@ -34,8 +33,8 @@ const FILES_MAX: usize = 3;
 /// Runs the command that the step or the request quotes, else the test suite, and repairs the code
 /// until it passes. Changes that do not help are reverted.
 pub async fn fix(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
-    let said = kind::quoted_command(&job.step.text).or_else(|| kind::quoted_command(job.scene.request));
-    let Some(line) = said.or_else(|| verify::suite(job)) else {
+    let said = job.step.text.command().or_else(|| job.scene.request.command());
+    let Some(line) = said.map(str::to_owned).or_else(|| verify::suite(job)) else {
         let missing = verify::why_untested(job);
         let why = missing.as_deref().unwrap_or("nothing says how this project is tested");
         return Ok(Done::note(format!("not done: {why}; name the command, in backticks")));
@@ -53,7 +52,7 @@ pub async fn fix(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
 /// Repairs a reported bug if the tests that cover the code, or examples in the request, fail.
 /// `None` if nothing is reported or nothing fails.
 pub async fn reported(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Done>, TurnError> {
-    if !is_report(&job.step.text) && !is_report(job.scene.request) {
+    if !job.step.text.is_report() && !job.scene.request.is_report() {
         return Ok(None);
     }
     let (pack, mentions) = super::pack(job, &job.step.text, Purpose::Change).await?;
@@ -210,7 +209,7 @@ async fn rewritten(
     let job = Job { touched: places, ..job };
     let (pack, mentions) = super::pack(job, &format!("{} {trouble}", job.step.text), Purpose::Change).await?;
     let is_code = |path: &str| has_grammar(path) && !testing::is_test(path);
-    if !verify::doubts_tests(job.scene.request) && !pack.files.iter().any(|file| is_code(&file.path)) {
+    if !job.scene.request.doubts_tests() && !pack.files.iter().any(|file| is_code(&file.path)) {
         return Ok(Done::note(format!(
             "not done: `{line}` fails, and nothing but tests is in sight of the failure; name the file or function that is wrong"
         )));

@@ -7,7 +7,6 @@ use crate::agent::toolkit::TurnError;
 use crate::edit::failures::{self, Kind, Report};
 use crate::edit::testing;
 use crate::language::words;
-use crate::request::kind;
 use crate::tools::builtin::Builtin;
 
 use super::{Job, verify};
@@ -18,16 +17,16 @@ const LINES_MAX: usize = 12;
 /// The answer to a step that asks how a run ended; `None` if it asks for something else.
 pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<String>, TurnError> {
     let text = &job.step.text;
-    let of_tests = kind::speaks_of_tests(text) && kind::has_word(text, kind::ENDED);
+    let of_tests = text.speaks_of_tests() && text.speaks_of_passing();
     let is_run = |entry: &&Entry| entry.tool == Builtin::RunCommand.name() && evidence.check(entry.id).is_none();
-    let ran = evidence.entries().iter().rfind(is_run).filter(|_| kind::asks_how_it_ended(text));
+    let ran = evidence.entries().iter().rfind(is_run).filter(|_| text.asks_how_it_ended());
     if let Some(entry) = ran {
         return Ok(Some(tell(job.scene.host, &told(&line_of(entry), entry, job))));
     }
-    if !of_tests && job.of_several && kind::speaks_of_tests(job.scene.request) && kind::has_word(text, kind::ENDED) {
+    if !of_tests && job.of_several && job.scene.request.speaks_of_tests() && text.speaks_of_passing() {
         return Ok(Some(tell(job.scene.host, "No command has run, so there is no result; ask to run the tests.\n")));
     }
-    if !of_tests || !asks_for_now(text) {
+    if !of_tests || !text.asks_for_now() {
         return Ok(None);
     }
     let named: Vec<String> = job.step.part.paths.iter().filter(|path| testing::is_test(path)).cloned().collect();
@@ -42,12 +41,6 @@ pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Stri
         return Ok(Some(tell(job.scene.host, &format!("The tests were not run: you said no to `{line}`.\n"))));
     }
     Ok(evidence.entries().last().map(|entry| tell(job.scene.host, &told(&line, entry, job))))
-}
-
-/// Whether a question asks how tests end now, not when or why they would.
-fn asks_for_now(text: &str) -> bool {
-    let has = |list: &str| kind::has_word(text, list);
-    (has("many which do does are is all") || has(kind::COMMANDS)) && !has("why how's when if would warum")
 }
 
 /// The output of a command in words: its counts, or its last lines if it has none.

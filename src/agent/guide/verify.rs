@@ -3,15 +3,11 @@
 
 use std::cell::LazyCell;
 use std::path::Path;
-use std::sync::LazyLock;
 use std::time::Duration;
-
-use regex::Regex;
 
 use crate::agent::budget::Guided;
 use crate::agent::evidence::{Check, Evidence};
 use crate::agent::toolkit::TurnError;
-use crate::base::pattern::pattern;
 use crate::context::mentions::Mentions;
 use crate::edit::examples::{self, Example};
 use crate::edit::failures::{self, Failure, Kind, Report};
@@ -277,54 +273,4 @@ pub fn misses_something(trouble: &str) -> bool {
         "not found",
     ];
     SIGNS.iter().any(|sign| trouble.contains(sign))
-}
-
-/// Whether a request says that the tests are wrong.
-pub fn doubts_tests(asked: &str) -> bool {
-    static DOUBTS: LazyLock<Regex> = LazyLock::new(|| {
-        let wrong = r"\btests?\s+(?:is|are|itself|themselves)?\s*(?:\w+ly\s+)?(?:wrong|outdated|stale|old|incorrect)\b";
-        let change = r"\b(?:update|adjust|adapt|correct|change)\s+(?:the\s+|its\s+)?(?:failing\s+)?tests?\b";
-        pattern(format!("(?i){wrong}|{change}"))
-    });
-    DOUBTS.is_match(asked) && !keeps_tests(asked)
-}
-
-/// Whether a request says that the tests are to stay as they are.
-pub fn keeps_tests(asked: &str) -> bool {
-    static KEEPS: LazyLock<Regex> = LazyLock::new(|| {
-        let change = r"(?:touch|chang|edit|modif|alter|adjust|adapt|updat|rewrit|delet|remov|weaken)\w*";
-        let refused =
-            format!(r"(?:\b(?:not|never|without)|n['’]t)\s+(?:\w+\s+)?{change}\s+(?:[\w/.]+\s+){{0,3}}tests?\b");
-        let right = r"\btests?\s+(?:(?:itself|themselves)\s+)?(?:is|are)\s+(?:fine|right|correct|okay|ok)\b";
-        let left = r"\b(?:leave|keep)\s+(?:the\s+|all\s+)?tests?/?\s+(?:alone|as|un|intact|and)";
-        pattern(format!(r"(?i){refused}|{right}|{left}"))
-    });
-    KEEPS.is_match(asked)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_request_may_forbid_changes_of_tests() {
-        let keeps = [
-            "get them to pass without touching the tests",
-            "don't change anything in the tests",
-            "Fix it, but do not edit tests/test_a.py or other tests",
-            "leave the tests alone",
-            "mend it, the test is fine",
-            "fix it in lib, leave tests/ and check.sh alone",
-        ];
-        for asked in keeps {
-            assert!(keeps_tests(asked), "{asked}");
-        }
-        for asked in
-            ["It should not crash; add a test", "keep the tests green", "`f` does not test for zero, add tests"]
-        {
-            assert!(!keeps_tests(asked), "{asked}");
-        }
-        assert!(doubts_tests("the test is wrong: update the test"));
-        assert!(!doubts_tests("the test is not wrong, do not change the tests"));
-    }
 }

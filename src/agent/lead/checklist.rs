@@ -93,7 +93,7 @@ impl Checklist {
         }
         steps.truncate(Budget::ITEMS);
         for step in &mut steps {
-            step.text = words::shorten(&step.text, TEXT_MAX);
+            step.text = words::shorten(&step.text, TEXT_MAX).into();
         }
         let last = steps.len();
         let items = steps.into_iter().map(|step| Item { step, mark: Mark::Open, stage: None }).collect();
@@ -147,7 +147,7 @@ impl Checklist {
             let state = one.get("state").and_then(Value::as_str).unwrap_or("open");
             let mark = Mark::by_name(state);
             let mark = mark.ok_or_else(|| format!("`{state}` is not a state; write open, done or dropped"))?;
-            let known = self.items.iter().find(|item| item.step.text == text).map(|item| item.step.clone());
+            let known = self.items.iter().find(|item| item.step.text.as_str() == text).map(|item| item.step.clone());
             let step = known.unwrap_or_else(|| {
                 last += 1;
                 Step::of(last, Kind::Edit, text)
@@ -177,7 +177,7 @@ impl Checklist {
     pub fn add(&mut self, steps: &[&str], host: &dyn Host) -> Result<String, String> {
         let kept = self.items.iter().filter(|_| self.by_model);
         let mut items: Vec<Value> = kept
-            .map(|item| json!({ "text": item.step.text, "state": item.mark.name(), "stage": item.stage }))
+            .map(|item| json!({ "text": item.step.text.as_str(), "state": item.mark.name(), "stage": item.stage }))
             .collect();
         let before = items.len();
         for step in steps {
@@ -197,7 +197,7 @@ impl Checklist {
     /// `arguments`, else the first open one; 0 if none is open. A call works on a step of a stage,
     /// not on the stage.
     pub fn current(&self, arguments: &str) -> StepId {
-        let has_steps = |one: &Item| self.items.iter().any(|item| item.stage.as_ref() == Some(&one.step.text));
+        let has_steps = |one: &Item| self.items.iter().any(|item| item.stage.as_deref() == Some(&one.step.text));
         let open = || self.items.iter().filter(|item| item.mark == Mark::Open && !has_steps(item));
         let names = |item: &&Item| marks(&item.step).any(|name| arguments.contains(name));
         open().find(names).or(open().next()).map_or(StepId(0), |item| item.step.id)
@@ -232,13 +232,13 @@ impl Checklist {
 /// steps is.
 fn in_stages(items: Vec<Item>) -> Result<Vec<Item>, String> {
     let (stages, mut steps): (Vec<Item>, Vec<Item>) = items.into_iter().partition(|item| item.stage.is_none());
-    let is_stage = |name: &str| stages.iter().any(|item| item.step.text == name);
+    let is_stage = |name: &str| stages.iter().any(|item| item.step.text.as_str() == name);
     if let Some(name) = steps.iter().filter_map(|item| item.stage.as_deref()).find(|name| !is_stage(name)) {
         return Err(format!("`{name}` is not the text of an item without a stage; add it to the list"));
     }
     let mut items = Vec::new();
     for mut stage in stages {
-        let own: Vec<Item> = steps.extract_if(.., |item| item.stage.as_ref() == Some(&stage.step.text)).collect();
+        let own: Vec<Item> = steps.extract_if(.., |item| item.stage.as_deref() == Some(&stage.step.text)).collect();
         if own.iter().any(|step| step.mark == Mark::Open) {
             stage.mark = Mark::Open;
         }

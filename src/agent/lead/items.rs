@@ -5,20 +5,20 @@
 use crate::base::OrBug;
 use crate::language::clauses::{self, Part, PartKind};
 use crate::language::grounding;
-use crate::request::{Step, kind};
+use crate::request::{Step, Text};
 
 /// The items of a request, in order; empty if it only asks a question.
 pub fn of(request: &str) -> Vec<Step> {
     let mut parts: Vec<Part> = Vec::new();
     for Unit { text, is_item } in units(request) {
         let of_unit = clauses::parts(&text);
-        let is_fact = of_unit.iter().all(|part| part.kind == PartKind::Given) && !kind::is_order(&text);
+        let is_fact = of_unit.iter().all(|part| part.kind == PartKind::Given) && !Text::of(text.as_str()).is_order();
         if is_fact && !is_item && parts.is_empty() {
             continue;
         }
         if is_list(&of_unit) { parts.extend(of_unit) } else { parts.push(whole(text, of_unit)) }
     }
-    if parts.iter().all(|part| kind::asks_something(&part.text)) {
+    if parts.iter().all(|part| Text::of(&part.text).asks_something()) {
         return Vec::new();
     }
     parts.into_iter().enumerate().map(|(at, part)| Step::of_part(at + 1, part, Vec::new())).collect()

@@ -25,7 +25,7 @@ use crate::language::words;
 use crate::models::Role;
 use crate::models::dialect::{Message, Speaker};
 use crate::protocol::{Mode, Remedy, Stall};
-use crate::request::{self, Step, kind};
+use crate::request::{self, Step};
 use crate::tools::Context;
 use crate::tools::builtin::Builtin;
 
@@ -92,12 +92,12 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Ended, TurnError> {
     let items = || checklist.texts().collect::<Vec<_>>().join("\n");
     inspect::stage(toolkit, host, inspect::of_turn("plan"), items).await?;
     let vector = toolkit.vector(&toolkit.prefilter.without_values(request)).await;
-    let wishes: Vec<&str> = [request].into_iter().chain(checklist.texts()).collect();
+    let wishes: Vec<&str> = [request.as_str()].into_iter().chain(checklist.texts()).collect();
     let offer = Arc::new(Offer::of(toolkit, &wishes, budget.server_tools).await);
     let mut open = Plan { steps: checklist.open_steps(evidence), ..Plan::default() };
     if open.steps.is_empty() {
         // The calls of a turn without a checklist belong to no item.
-        open.steps.push(Step::of(0, kind::of(parts), words::shorten(request, LESSON_CHARS)));
+        open.steps.push(Step::of(0, request::Kind::of(parts), words::shorten(request, LESSON_CHARS)));
     }
     let memory = Memory::of(toolkit, &open, evidence).await;
     let lessons = memory.as_ref().and_then(|memory| memory.told(|spec| offer.get(&spec.name).is_some(), toolkit, host));
@@ -105,7 +105,7 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Ended, TurnError> {
     let files = parts.iter().map(|part| part.paths.len()).sum();
     let items = checklist.texts().count();
     // A mere question makes no checklist.
-    let orders = items > 0 || kind::of(parts) != request::Kind::Ask;
+    let orders = items > 0 || request::Kind::of(parts) != request::Kind::Ask;
     let is_large = with_checklist
         && toolkit.mode == Mode::Agent
         && orders

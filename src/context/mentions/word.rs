@@ -2,8 +2,8 @@
 
 use crate::base::is_listed;
 use crate::language::quotations;
-use crate::language::words::{is_capitalised, is_coined};
-use crate::request::kind::begins_something;
+use crate::language::shape::{is_capitalised, is_coined, is_dotted};
+use crate::request::begins_something;
 
 use super::Project;
 use super::vocabulary::{ADDS, KINDS, OPTIONS, PRONOUNS, STOPS, TESTS, TYPES};
@@ -114,7 +114,7 @@ impl<'t> Word<'t> {
     /// Whether it can name a definition: an identifier, not inside a value, and not an ordinary
     /// word after one of `KINDS`.
     pub fn can_be_name(&self) -> bool {
-        !STOPS.contains(&self.low.as_str()) && is_identifier(self.word) && !is_inside_value(self.text, self.at)
+        !STOPS.contains(&self.low.as_str()) && is_dotted(self.word) && !is_inside_value(self.text, self.at)
     }
 
     /// Whether the word `back` places before it is in `list`.
@@ -152,13 +152,6 @@ fn names_tests(behind: &[(usize, &str)]) -> bool {
         .unwrap_or(low.len());
     let is_one = low.first().is_some_and(|word| word == "one") && until <= 1;
     is_one || low[..until].iter().any(|word| TESTS.contains(&word.as_str()))
-}
-
-/// Whether a word is one or more identifiers joined by dots, with a lower-case letter.
-fn is_identifier(word: &str) -> bool {
-    word.starts_with(|c: char| c.is_alphabetic() || c == '_')
-        && word.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '$'))
-        && word.chars().any(char::is_lowercase)
 }
 
 /// Whether the byte `at` of a text is inside quotation marks or parentheses.

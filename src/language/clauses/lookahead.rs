@@ -4,6 +4,7 @@ use super::head::Line;
 use super::scan::Kind;
 use super::verbs::{self, Class};
 use super::words::*;
+use crate::language::shape::is_marked;
 
 /// The word at `at` in lower case; empty if the token is not a word.
 pub(super) fn low<'t>(line: &'t Line, at: usize) -> &'t str {
@@ -19,12 +20,7 @@ pub(super) fn kind(line: &Line, at: usize) -> Option<Kind> {
 pub(super) fn is_path(line: &Line, at: usize) -> bool {
     line.get(at).is_some_and(|token| match token.kind {
         Kind::Opaque => true,
-        Kind::Word => {
-            token.text.contains(['/', '\\', '_', '~', '='])
-                || token.text.contains('.') && !token.text.ends_with('.')
-                || token.text.chars().skip(1).any(char::is_uppercase)
-                || token.text.ends_with("()")
-        }
+        Kind::Word => is_marked(token.text),
         _ => false,
     })
 }

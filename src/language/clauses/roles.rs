@@ -7,6 +7,7 @@ use super::table::Words;
 use super::tongue::Piece;
 use super::{PARTS_MAX, Part, PartKind, words};
 use crate::base::OrBug;
+use crate::language::shape;
 
 /// The parts made from `pieces`, in order.
 pub(super) fn assemble(pieces: Vec<Piece>) -> Vec<Part> {
@@ -218,7 +219,7 @@ impl Assembly {
         let [.., question, pointer] = self.parts.as_mut_slice() else { return };
         let mut words =
             pointer.text.split_whitespace().map(|word| word.trim_end_matches(['.', '!', ',']).to_lowercase());
-        let points = |word: String| words::listed(POINTING, &word) || super::names::is_path(&word);
+        let points = |word: String| words::listed(POINTING, &word) || shape::is_path(&word);
         if !(question.text.ends_with('?') && question.paths.is_empty() && pointer.paths.len() == 1 && words.all(points))
         {
             return;

@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 
 use super::scan::{Kind, Token};
 use super::words::{entries, listed};
+use crate::language::shape;
 
 /// The data of a language. Phrases are separated by a comma and a space, words and endings by a
 /// space.
@@ -342,7 +343,7 @@ pub(super) fn choose(text: &str, tokens: &[Token], english: usize) -> Option<&'s
     let mut words: HashMap<&str, usize> = HashMap::new();
     // A single letter, or a name in code (`GiB`), indicates no language.
     let is_word = |token: &&Token| {
-        let is_name = || super::names::is_path(token.text) || token.text.chars().skip(1).any(char::is_uppercase);
+        let is_name = || shape::is_path(token.text) || token.text.chars().skip(1).any(char::is_uppercase);
         token.kind == Kind::Word && token.text.chars().nth(1).is_some() && !is_name()
     };
     for token in tokens.iter().filter(is_word) {

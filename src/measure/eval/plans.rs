@@ -50,7 +50,7 @@ pub async fn run(toolkit: &Toolkit, cases: &[Case], planner_only: bool, report: 
             let ranked = toolkit.ranked(&step.text, toolkit.tools_offered).await;
             let ranked = call::going_on(ranked, toolkit.catalog.specs(), &made_by);
             let tool = tools::by_form(toolkit, &step.part, &ranked, f32::NEG_INFINITY).tool;
-            steps.push((step.text, tool));
+            steps.push((step.text.to_string(), tool));
         }
         ms.push(from.elapsed().as_secs_f64() * 1000.0);
         let tools: Vec<&str> = steps.iter().filter_map(|(_, tool)| tool.as_deref()).collect();

@@ -117,8 +117,7 @@ pub(super) fn by_form(toolkit: &Toolkit, part: &Part, ranked: &[Ranked], fits_mi
         return Choice::default();
     };
     let is_built_in = toolkit.catalog.is_builtin(&spec.name);
-    let symbol = forms::symbol_of(toolkit.index.as_deref(), part);
-    if let Some(tool) = forms::asked(part, symbol.as_deref()).filter(|_| is_built_in) {
+    if let Some(tool) = toolkit.tool_for(part).filter(|_| is_built_in) {
         let calls = forms::calls(toolkit.project(), tool, part).unwrap_or_default();
         let arguments = calls.into_iter().next().unwrap_or_default();
         return Choice { tool: Some(tool.name().to_owned()), arguments, is_called: true, ..Choice::default() };

@@ -4,6 +4,7 @@
 use std::ops::RangeInclusive;
 
 use crate::edit::is_comment;
+use crate::language::shape::{is_identifier, is_joined};
 
 use super::intent::{self, Intent};
 use super::places;
@@ -100,11 +101,7 @@ fn unmistakable(file: &str, lines: &[&str], newline: &str, first: usize, last: u
 /// Whether one identifier replaces another, without a word about which place is meant:
 /// `replace createRoot with hydrateRoot`.
 fn is_renaming(old: &str, intent: &Intent) -> bool {
-    let is_name = |text: &str| {
-        text.starts_with(|c: char| c.is_alphabetic() || c == '_')
-            && text.chars().all(|c| c.is_alphanumeric() || c == '_')
-    };
-    intent.exact && intent.about.is_empty() && intent::is_coined(old) && is_name(old) && is_name(&intent.new)
+    intent.exact && intent.about.is_empty() && is_joined(old) && is_identifier(old) && is_identifier(&intent.new)
 }
 
 /// A line number, from 0, and the new text.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::language::clauses::names;
 use crate::language::clauses::scan::{Kind, Token, scan_line};
 use crate::language::clauses::words::listed;
+use crate::language::shape::{self, is_joined};
 
 use super::places;
 
@@ -175,7 +176,7 @@ fn phrase_from(step: &str, tokens: &[Token], from: usize) -> Option<(String, usi
     let leads = |at: usize| {
         let near = &tokens[at + 1..(at + 4).min(tokens.len())];
         listed("in, inside, within, of, at, on, from, в", &tokens[at].low)
-            && near.iter().any(|one| names::is_path(one.text))
+            && near.iter().any(|one| shape::is_path(one.text))
     };
     let ends = |&at: &usize| {
         tokens[at].ends_sentence() && is_mark(tokens, at) || leads(at) || listed("everywhere", &tokens[at].low)
@@ -245,7 +246,7 @@ fn named(
         return Some((names::unquoted(&tokens[i]).to_owned(), i..i + 1));
     }
     let phrase = &step[tokens[object.start].start..tokens[object.end - 1].end];
-    let coined = |text: &str| is_coined(text) || text.chars().any(|c| c.is_ascii_digit()) || text.contains("::");
+    let coined = |text: &str| is_joined(text) || text.chars().any(|c| c.is_ascii_digit()) || text.contains("::");
     // `change maxRetries to 5` sets a value, `change getUser to loadUser` is a rename.
     let alike = |text: &str| {
         text.starts_with(|c: char| c.is_ascii_digit()) || new.starts_with(|c: char| c.is_alphabetic()) && coined(new)
@@ -272,11 +273,6 @@ fn is_list_number(tokens: &[Token], at: usize) -> bool {
     tokens[at].text.chars().all(|c| c.is_ascii_digit()) && tokens.get(at + 1).filter(is_glued).is_some()
 }
 
-/// Whether a name has an underscore, or a capital after its first letter, like names in code.
-pub(super) fn is_coined(name: &str) -> bool {
-    name.contains('_') || name.chars().skip(1).any(char::is_uppercase)
-}
-
 fn holds(file: &str, text: &str) -> bool {
     !places::whole(file, text.trim_end_matches("()"), &[]).is_empty()
 }
@@ -287,7 +283,7 @@ fn about(tokens: &[Token], range: Range<usize>) -> Vec<String> {
     let mut words = Vec::new();
     for token in &tokens[range] {
         let text = if token.kind == Kind::Opaque { names::unquoted(token) } else { token.text };
-        if !matches!(token.kind, Kind::Word | Kind::Opaque) || names::is_path(text) {
+        if !matches!(token.kind, Kind::Word | Kind::Opaque) || shape::is_path(text) {
             continue;
         }
         for part in places::parts(text) {

@@ -1,8 +1,8 @@
 //! Finds what a step removes from a file: `the line about X` in `take the line about X out of notes.md`.
 
-use crate::language::clauses::names;
 use crate::language::clauses::scan::{Kind, Token};
 use crate::language::clauses::words::{is_polite, listed};
+use crate::language::shape;
 
 const REMOVES: &str = "remove, delete, erase, strip, удали, удалить, убери, убрать, сотри, вычеркни";
 /// Verbs that mean removal only together with a particle.
@@ -68,7 +68,7 @@ pub(super) fn object<'s>(tokens: &[Token<'s>]) -> Option<Vec<Token<'s>>> {
 
 /// Index of the path after the preposition at `at`: `in notes.md`, `from the file notes.md`.
 fn path_behind(tokens: &[Token], at: usize) -> Option<usize> {
-    let is_path = |token: &Token| names::is_path(token.text.trim_matches(['`', '"', '\'']));
+    let is_path = |token: &Token| shape::is_path(token.text.trim_matches(['`', '"', '\'']));
     (at + 1..tokens.len().min(at + 4)).find(|at| is_path(&tokens[*at]))
 }
 

@@ -1,6 +1,7 @@
 //! Finds whole occurrences of a text in a file, and scores how well a line matches a description.
 
 use crate::edit::is_comment;
+use crate::language::shape::is_joined;
 use crate::language::words;
 
 /// Units that may directly follow a number, each with a word for it in requests.
@@ -135,7 +136,7 @@ pub(super) fn is_of_signs(text: &str) -> bool {
 /// Whether a name continues with a dash or dot and more letters. In names of code (`max_size.x`), a
 /// dot does not continue the name.
 fn is_link(c: char, text: &str) -> bool {
-    c == '-' || c == '.' && !super::intent::is_coined(text)
+    c == '-' || c == '.' && !is_joined(text)
 }
 
 /// Whether `text` continues in `behind`: `light` in `lighter`, `light-blue`, `==` in `===`.
@@ -155,9 +156,7 @@ fn goes_on_before(before: &str, text: &str) -> bool {
     let (last, beyond) = (letters.next().unwrap_or(' '), letters.next().unwrap_or(' '));
     last == '\u{200d}'
         || is_word(first)
-            && (is_word(last)
-                || last == '$' && !super::intent::is_coined(text)
-                || is_link(last, text) && is_word(beyond))
+            && (is_word(last) || last == '$' && !is_joined(text) || is_link(last, text) && is_word(beyond))
         || is_of_signs(text) && is_sign(first) && is_sign(last)
 }
 

@@ -9,7 +9,7 @@ use crate::index::language_of;
 use crate::language::clauses::names;
 use crate::language::clauses::scan::{Kind, Token, scan_line};
 use crate::language::clauses::words::{is_determiner, is_polite, listed};
-use crate::language::words::is_coined_word;
+use crate::language::shape::{self, is_coined_word};
 
 use super::edit::{Edit, FILE_BYTES_MAX};
 use super::object::object;
@@ -67,7 +67,7 @@ pub fn is_vague_removal(step: &str) -> bool {
             (None, None) => return false,
         };
         let words: Vec<&Token> = object.iter().filter(|token| token.kind == Kind::Word).collect();
-        let is_name = |token: &&Token| names::is_path(token.text) || is_coined_word(token.text);
+        let is_name = |token: &&Token| shape::is_path(token.text) || is_coined_word(token.text);
         let is_named = object.iter().any(|token| token.kind == Kind::Opaque) || words.iter().any(is_name);
         let head = words.iter().find(|token| listed(GENERAL, &token.low) || !says_nothing(&token.low));
         let is_judged =

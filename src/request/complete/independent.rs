@@ -1,7 +1,7 @@
 //! Splits a step with several unrelated orders.
 
 use crate::language::clauses::{self, Part, PartKind};
-use crate::language::words;
+use crate::language::{shape, words};
 use crate::request::kind::{self, Kind};
 
 use super::{effect, place_of, without_joint};
@@ -28,8 +28,12 @@ fn begins(kind: Kind, text: &str) -> Vec<usize> {
     let acts: Vec<&Part> = parts.iter().filter(|part| part.kind == PartKind::Act).collect();
     let has_paths = acts.iter().any(|part| !part.paths.is_empty());
     let stands_alone = |part: &Part| {
-        let names = if has_paths { !part.paths.is_empty() } else { kind == Kind::Run || !names_of(part).is_empty() };
-        effect(kind::of_clause(part)) == effect(kind) && is_whole(part) && names
+        let names = if has_paths {
+            !part.paths.is_empty()
+        } else {
+            kind == Kind::Run || !shape::names_in(&part.text).is_empty()
+        };
+        effect(Kind::of_clause(part)) == effect(kind) && is_whole(part) && names
     };
     if !acts.iter().enumerate().all(|(at, part)| stands_alone(part) && is_new(part, acts[..at].iter().copied())) {
         return Vec::new();
@@ -46,7 +50,7 @@ fn begins(kind: Kind, text: &str) -> Vec<usize> {
 /// names the subject of an earlier one.
 pub fn is_change(part: &Part, earlier: &[Part]) -> bool {
     let more = [kind::is_red, kind::speaks_of_tests, kind::speaks_of_docs];
-    let is_edit = kind::of_clause(part) == Kind::Edit && !more.iter().any(|speaks| speaks(&part.text));
+    let is_edit = Kind::of_clause(part) == Kind::Edit && !more.iter().any(|speaks| speaks(&part.text));
     is_edit && part.kind == PartKind::Act && is_whole(part) && !part.paths.is_empty() && is_new(part, earlier.iter())
 }
 
@@ -58,17 +62,9 @@ fn is_whole(part: &Part) -> bool {
 /// Whether a clause names no code that earlier ones mention.
 fn is_new<'p>(part: &Part, earlier: impl Iterator<Item = &'p Part>) -> bool {
     let earlier: Vec<String> = earlier.flat_map(|part| words::split(&part.text)).collect();
-    let names = names_of(part);
+    let names = shape::names_in(&part.text);
     let mut pieces = names.iter().flat_map(|name| name.split('.')).map(str::to_lowercase);
     pieces.all(|piece| !earlier.contains(&piece))
-}
-
-/// The names of code in a clause.
-fn names_of(part: &Part) -> Vec<String> {
-    let edges = |letter: char| !letter.is_alphanumeric() && letter != '_';
-    let all = part.text.split(|letter: char| letter.is_whitespace() || matches!(letter, '(' | ','));
-    let all = all.map(|word| word.trim_matches(edges));
-    all.filter(|word| words::is_coined_word(word) && !clauses::names::is_path(word)).map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Joins related steps: pieces of one change, one repair, one question.
 
-use crate::language::{clauses, grounding, words};
+use crate::language::{clauses, grounding, shape, words};
 use crate::request::kind::{self, Kind};
 
 use super::{GAP_WORDS, place_of};
@@ -106,7 +106,7 @@ pub(super) fn join_means(steps: &mut Vec<(Kind, String)>, request: &str) {
 /// Joins the form of an answer to its question: `Who calls f? List all of them`.
 pub(super) fn join_forms_of_answers(steps: &mut Vec<(Kind, String)>) {
     steps.dedup_by(|(kind, text), (before, earlier)| {
-        let names = text.split_whitespace().any(words::is_coined_word);
+        let names = text.split_whitespace().any(shape::is_coined_word);
         let goes_on = *kind == Kind::Ask && *before == Kind::Ask && kind::says_how(text) && !names;
         if goes_on {
             *earlier = format!("{earlier} {text}");
@@ -123,7 +123,7 @@ pub(super) fn join_edits_without_verb(steps: &mut Vec<(Kind, String)>) {
         let is_inside = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '.' | '$');
         let end = text.find(|letter| !is_inside(letter)).unwrap_or(text.len());
         let (first, rest) = text.split_at(end);
-        let is_name = (words::is_coined_word(first) || rest.starts_with('(')) && !first.is_empty();
+        let is_name = (shape::is_coined_word(first) || rest.starts_with('(')) && !first.is_empty();
         let goes_on = is_name && grounding::is_backed(earlier, first);
         let joins = *kind == Kind::Edit && *before == Kind::Edit && (goes_on || !has_verb());
         if joins {

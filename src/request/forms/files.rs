@@ -1,8 +1,9 @@
 //! Rules for requests about files: to find, search, read, list or change them.
 
 use super::{Clause, has_ending};
+use crate::language::clauses::Part;
 use crate::language::clauses::words::{is_determiner, is_preposition, listed};
-use crate::language::clauses::{Part, names};
+use crate::language::shape;
 use crate::tools::builtin::Builtin;
 
 /// Prepositions between a text and the file that contains it.
@@ -157,10 +158,10 @@ fn whole_or_part(clause: &Clause, file: usize, removes: bool) -> Option<Builtin>
     let (words, lead, verb) = (&clause.words, clause.lead, clause.verb());
     let is_object = |after: usize| {
         let between = words.get(lead + after..file);
-        let whole = words.get(file + 1).is_none_or(|next| listed(BEHIND_FILE, next) || names::is_path(next));
+        let whole = words.get(file + 1).is_none_or(|next| listed(BEHIND_FILE, next) || shape::is_path(next));
         whole && between.is_some_and(|between| between.iter().all(|word| listed(BESIDE_FILE, word)))
     };
-    let holds = |at: usize| has_ending(words[at]) && names::is_path(words[at]) && listed(WITHIN, clause.before(at));
+    let holds = |at: usize| has_ending(words[at]) && shape::is_path(words[at]) && listed(WITHIN, clause.before(at));
     let gets_rid = words[lead..].starts_with(&["get", "rid", "of"]);
     // The `of` of `get rid of` belongs to the verb.
     let behind_verb = lead + if gets_rid { 4 } else { 1 };

@@ -14,9 +14,9 @@ pub use values::{Known, arguments, project_command, runs_all_tests};
 
 use super::arguments::{removes, shows_command};
 use crate::index::{Graph, Index};
+use crate::language::clauses::Part;
 use crate::language::clauses::words::{is_polite, listed};
-use crate::language::clauses::{Part, names};
-use crate::language::words::is_compound;
+use crate::language::shape::{self, is_compound};
 use crate::tools::builtin::Builtin;
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -76,7 +76,7 @@ pub fn symbol(part: &Part, graph: Option<&Graph>) -> Option<String> {
     };
     let quoted = part.quoted.iter().map(String::as_str);
     let found = quoted.chain(names.iter().copied()).find(known);
-    found.or_else(|| names.into_iter().find(|name| is_compound(name) && !names::is_path(name))).map(str::to_owned)
+    found.or_else(|| names.into_iter().find(|name| is_compound(name) && !shape::is_path(name))).map(str::to_owned)
 }
 
 /// Words that ask a question.
@@ -153,9 +153,9 @@ impl<'c> Clause<'c> {
         let is_name = |word: &&str| named.as_deref().is_some_and(|name| word.trim_end_matches("()") == name);
         let lead = words.iter().position(|word| !is_polite(word))?;
         let cites = !part.quoted.is_empty();
-        let quotes = part.quoted.iter().any(|quoted| !names::is_path(quoted));
+        let quotes = part.quoted.iter().any(|quoted| !shape::is_path(quoted));
         let name = words.iter().position(is_name);
-        let is_path = |word: &str| names::is_path(word) || part.paths.iter().any(|path| path.to_lowercase() == word);
+        let is_path = |word: &str| shape::is_path(word) || part.paths.iter().any(|path| path.to_lowercase() == word);
         let path = words.iter().position(|word| is_path(word) && !is_name(word));
         Some(Clause { words, lead, cites, quotes, name, path })
     }

@@ -8,8 +8,9 @@ use super::files::{KINDS_OF_FILES, TEXT};
 use super::{Clause, bare};
 use crate::base::pattern::static_regex;
 use crate::edit::testing::{self, Task};
+use crate::language::clauses::Part;
 use crate::language::clauses::words::{is_determiner, is_preposition, listed};
-use crate::language::clauses::{Part, names};
+use crate::language::shape;
 use crate::request::arguments as spelled;
 use crate::tools::builtin::Builtin;
 
@@ -96,7 +97,7 @@ pub fn arguments(tool: Builtin, part: &Part, known: &Known<'_>) -> Result<Vec<Ar
 }
 
 fn paths(part: &Part) -> Vec<&str> {
-    part.paths.iter().map(String::as_str).filter(|path| !names::is_url(&path.to_lowercase())).collect()
+    part.paths.iter().map(String::as_str).filter(|path| !shape::is_url(&path.to_lowercase())).collect()
 }
 
 /// The path that `text` refers to: for a bare file name, the project's only file of that name.
@@ -114,7 +115,7 @@ fn meant(text: &str, files: &dyn Fn(&str) -> Vec<String>) -> String {
 
 /// The only quotation that is not a path; `None` if there are several.
 fn quoted(part: &Part) -> Option<String> {
-    let is_text = |text: &&String| text.contains(char::is_whitespace) || !names::is_path(text);
+    let is_text = |text: &&String| text.contains(char::is_whitespace) || !shape::is_path(text);
     let mut free = part.quoted.iter().filter(is_text);
     free.next().filter(|_| free.next().is_none()).cloned()
 }
@@ -181,7 +182,7 @@ fn sought(clause: &Clause, part: &Part) -> Option<String> {
     }
     let lead = (clause.lead..words.len()).find(|&at| listed(LEADS_TEXT, word(at)))?;
     let from = (lead + 1..words.len()).find(|&at| !is_determiner(word(at)) && word(at) != "for")?;
-    let ends = |at: &usize| listed(BEHIND_TEXT, word(*at)) || names::is_path(word(*at));
+    let ends = |at: &usize| listed(BEHIND_TEXT, word(*at)) || shape::is_path(word(*at));
     let to = (from + 1..words.len()).find(ends).unwrap_or(words.len());
     let to = if to > from + 1 && listed(PLACES, word(to - 1)) { to - 1 } else { to };
     Some(words[from..to].join(" "))

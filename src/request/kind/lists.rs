@@ -1,29 +1,29 @@
 //! Words that determine the kind of a step, in the languages that have rules.
 
 /// Verbs of clauses that change something, and of clauses that run something.
-pub(super) const CHANGING: &str = "\
+pub(in crate::request) const CHANGING: &str = "\
     add change set replace rename fix write create delete remove update edit move insert bump refactor rewrite \
     implement append convert make increase decrease reduce upgrade downgrade copy correct modify format save \
     generate extract split merge migrate revert drop introduce simplify document translate enable disable clean \
     reset apply extend improve optimize optimise port raise lower swap wrap inline draft put store fill schedule \
     book send добавь измени замени переименуй исправь удали создай обнови напиши перемести скопируй сохрани поменяй \
     перепиши убери";
-pub(super) const RUNNING: &str = "\
+pub(in crate::request) const RUNNING: &str = "\
     run execute build compile test deploy start stop restart launch install lint benchmark commit push pull rebuild \
     rerun kill open play запусти выполни останови установи перезапусти собери";
 
 /// Words that ask for a change anywhere in a text, and those that do so at its beginning.
-pub(super) const ORDERS: &str = "\
+pub(in crate::request) const ORDERS: &str = "\
     add fix change set make write create implement remove delete update replace need needs want wants repair should \
     must note mention bump put document insert append soll sollen sollte sollten muss müssen füge ändere \
     behebe setze ersetze erhöhe erstelle schreibe entferne braucht brauche möchte ajoute corrige passe mets \
     remplace modifie supprime voudrais añade cambia arregla sustituye elimina necesito quiero добавь исправь замени \
     измени удали";
 /// Words of orders that only ask for a repair.
-pub(super) const MENDING: &str = "\
+pub(in crate::request) const MENDING: &str = "\
     fix make repair correct need needs want wants should must soll sollen sollte muss müssen behebe corrige arregla \
     исправь";
-pub(super) const OPENING_ORDERS: &str = "\
+pub(in crate::request) const OPENING_ORDERS: &str = "\
     accept allow apply avoid convert disable disallow emit enable escape expand expose extend forbid handle halve \
     ignore improve increase keep lower make normalise normalize permit prefer quote raise reduce refactor refuse \
     reject require shorten simplify skip strip support swap throw treat trim turn unify use validate warn wrap let \
@@ -31,25 +31,25 @@ pub(super) const OPENING_ORDERS: &str = "\
     utilise acepta admite ignora permite trata usa";
 
 /// Verbs that change or remove existing things, and words that create something.
-pub(super) const CHANGES: &str = "\
+pub(in crate::request) const CHANGES: &str = "\
     change replace set rename remove delete erase increase decrease bump raise lower reduce fix swap update modify edit substitute \
     correct toggle enable disable turn switch adjust comment uncomment strip drop double halve invert upgrade downgrade ändere ersetze \
     setze erhöhe entferne lösche behebe korrigiere remplace modifie corrige supprime augmente cambia reemplaza sustituye corrige \
     elimina quita измени замени исправь удали убери поменяй переименуй установи увеличь уменьши";
-pub(super) const MAKES: &str = "\
+pub(in crate::request) const MAKES: &str = "\
     create write generate add make save draft document put store copy extract split translate export import insert append prepend new erstelle \
     schreibe füge crée écris ajoute crea escribe añade создай напиши добавь";
 /// Verbs that remove, and words that extend them: other words that ask for removal, words by which
 /// something is dropped or replaced, and words by which text or code may become shorter.
-pub(super) const REMOVE: &str = "remove delete drop strip entferne lösche supprime elimina удали убери";
-pub(super) const REMOVALS: &str = "rid unused obsolete entfernen löschen enlève retire quita borra";
-pub(super) const GIVES_WAY: &str = "\
+pub(in crate::request) const REMOVE: &str = "remove delete drop strip entferne lösche supprime elimina удали убери";
+pub(in crate::request) const REMOVALS: &str = "rid unused obsolete entfernen löschen enlève retire quita borra";
+pub(in crate::request) const GIVES_WAY: &str = "\
     removes removed removing deleted deleting erase drops dropped dropping rid replace replaced replacing instead longer without uninstall unset \
     omit clear move rename switch swap migrate entfernt löschen ersetze ersetzt statt remplace enlève quita reemplaza sustituye замени вместо";
-pub(super) const SHORTENS: &str = "\
+pub(in crate::request) const SHORTENS: &str = "\
     omit simplify refactor shorten rewrite reduce unused inline merge clean vereinfache simplifie simplifica упрости";
 /// Words before the verb of a request: `In the file F, please change …`.
-pub(super) const BEFORE_VERB: &str = "in inside within of the file my our please can could you would now then also and just dans im en der datei в файле";
+pub(in crate::request) const BEFORE_VERB: &str = "in inside within of the file my our please can could you would now then also and just dans im en der datei в файле";
 
 /// Words that ask for an answer, and words that say that somebody wants one.
 pub(in crate::request) const QUESTIONS: &str = "\
@@ -60,19 +60,19 @@ pub(in crate::request) const KNOW: &str =
     "know understand wonder curious wissen verstehen saber savoir entender comprendre узнать";
 
 /// Words that report a problem, words that ask to look at something, and words of commands.
-pub(super) const REPORTS: &str = "\
+pub(in crate::request) const REPORTS: &str = "\
     gives returns prints yields crashes throws raises hangs loses drops ignores forgets wrong bug broken incorrect \
     incorrectly instead supposed gibt liefert falsch kaputt renvoie devuelve возвращает";
-pub(super) const LOOKS: &str = "list find search read count look print give compare thanks";
-pub const COMMANDS: &str = "\
+pub(in crate::request) const LOOKS: &str = "list find search read count look print give compare thanks";
+pub(in crate::request) const COMMANDS: &str = "\
     run runs execute start launch build compile lint format install check test tests testing commit führe starte \
     teste lance exécute ejecuta запусти";
 
 /// Words that ask how a run ended, and words for its output.
-pub const ENDED: &str = "\
+pub(in crate::request) const ENDED: &str = "\
     pass passed passes passing fail fails failed failing failure failures green red succeed succeeded bestanden grün \
     schlagen échoué réussi pasan fallan";
-pub(super) const PRINTED: &str =
+pub(in crate::request) const PRINTED: &str =
     "output outcome result results exit printed prints ausgabe ergebnis sortie résultat salida resultado";
 
 /// Beginnings of orders in the form of a question.

@@ -20,7 +20,7 @@ const OTHERWISE: &str = "\
 
 /// Whether a text asks to add a few words to a document: `add a sentence on limits`,
 /// `mention it in the guide`, `put both in the docs too`.
-pub fn adds_words(text: &str) -> bool {
+pub(in crate::request) fn adds_words(text: &str) -> bool {
     static ADDED: LazyLock<Regex> = LazyLock::new(|| {
         let nouns = "sentences?|lines?|notes?|remarks?|hints?|warnings?|bullets?|entry|entries|items?|paragraphs?|satz|zeile|\
                      hinweis|eintrag|absatz|phrase|ligne|remarque|frase|línea|nota|entrada";

@@ -8,7 +8,7 @@ use unicode_normalization_alignments::UnicodeNormalization;
 
 use super::{Found, nearest};
 use crate::edit::testing::is_test;
-use crate::language::clauses::names;
+use crate::language::shape;
 use crate::tools::confine::{Access, ConfineError, Root};
 
 /// Maximum number of a folder's entries that are compared with another spelling, and maximum length
@@ -52,11 +52,11 @@ impl<'a> Disk<'a> {
     /// as a name.
     pub fn existing(&self, said: &str, form: Form) -> Option<Found> {
         let low = said.to_lowercase();
-        if said.is_empty() || said.len() > NAME_BYTES_MAX || names::is_url(&low) && !low.starts_with("file://") {
+        if said.is_empty() || said.len() > NAME_BYTES_MAX || shape::is_url(&low) && !low.starts_with("file://") {
             return None;
         }
         let is_number = said.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-' | '+'));
-        let has_form = is_file_name(said) || names::is_path(said);
+        let has_form = is_file_name(said) || shape::is_path(said);
         // A plain word is rarely meant as a name.
         let is_plain = is_number || !has_form && !said.contains(['.', '/', '\\', ' ']);
         let is_meant = |found: &Found| match found {
@@ -81,7 +81,7 @@ impl<'a> Disk<'a> {
     /// The nearest names, if `said` has the form of a name.
     pub fn missing(&self, said: &str, form: Form) -> Option<Found> {
         let has_blank = said.contains(char::is_whitespace);
-        let is_name = is_file_name(said) || form.leads && names::is_path(said) && !names::is_url(&said.to_lowercase());
+        let is_name = is_file_name(said) || form.leads && shape::is_path(said) && !shape::is_url(&said.to_lowercase());
         let is_one = !has_blank || form.is_quoted && form.leads;
         (is_name && is_one && said.len() <= NAME_BYTES_MAX).then(|| Found::Missing(nearest(said, self.known)))
     }

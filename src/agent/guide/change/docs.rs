@@ -13,8 +13,7 @@ use crate::base::pattern::pattern;
 use crate::context::mentions::Mentions;
 use crate::edit::line_of;
 use crate::index::parts::{self, Span};
-use crate::language::words;
-use crate::request::kind;
+use crate::language::shape;
 
 use super::text::{Target, write};
 
@@ -38,7 +37,7 @@ pub(super) async fn change(
         return Ok(Some(Done::note(format!("not done: `{name}` has no docstring; say what it is to say"))));
     };
     tracing::debug!(way = "docstring", name);
-    let body = body(&before, &passage).filter(|_| kind::adds_words(&job.step.text));
+    let body = body(&before, &passage).filter(|_| job.step.text.adds_words());
     let (wanted, chosen) = match body {
         Some(body) => (Place::Into(0), body),
         None => (Place::Change(0), super::passage::narrowed(&before, &passage, &job.step.text)),
@@ -58,7 +57,7 @@ fn owner(text: &str) -> Option<&str> {
     });
     let found = OWNER.captures(text)?;
     let name = found.get(1).or(found.get(2))?.as_str();
-    words::is_coined(name).then_some(name).or_else(|| text.contains(&format!("{name}()")).then_some(name))
+    shape::is_coined(name).then_some(name).or_else(|| text.contains(&format!("{name}()")).then_some(name))
 }
 
 /// The lines of the docstring of a definition, if these contain nothing else.

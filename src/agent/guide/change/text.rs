@@ -12,10 +12,8 @@ use crate::agent::toolkit::TurnError;
 use crate::base::is_listed;
 use crate::context::{Pack, mentions, readable};
 use crate::edit::{Edit, has_grammar, kept};
-use crate::language::{Asked, grounding, words};
+use crate::language::{grounding, words};
 use crate::models::dialect::Message;
-use crate::request::arguments::removes;
-use crate::request::kind;
 
 use super::{Ask, DRAWN_FROM, NO_TEXT, ask, create, opening, task, text_ask, until_right};
 
@@ -55,7 +53,7 @@ pub(super) async fn change(job: Job<'_>, path: &str, evidence: &mut Evidence) ->
 /// The place of the change: the passage that the step names or clearly means, else the one that the
 /// model chooses, if any.
 async fn wanted(job: Job<'_>, path: &str, before: &str, all: &[Passage]) -> Result<Option<Place>, TurnError> {
-    let adds_words = is_prose(path) && kind::adds_words(&job.step.text);
+    let adds_words = is_prose(path) && job.step.text.adds_words();
     let adds = adds_words || mentions::of(&job.step.text, job.index).is_ok_and(|mentions| mentions.adds);
     let texts: Vec<String> = all.iter().map(|one| passage::lines_of(before, one)).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -110,10 +108,10 @@ impl Target<'_> {
             Some(NO_TEXT.to_owned())
         } else if code.trim().is_empty() || after == *before {
             Some(NOTHING_CHANGED.to_owned())
-        } else if !matches!(wanted, Place::Into(_)) && removes(&job.step.text) && after.len() >= before.len() {
+        } else if !matches!(wanted, Place::Into(_)) && job.step.text.removes() && after.len() >= before.len() {
             Some(NOTHING_GONE.to_owned())
         } else {
-            let lost = kept::lost_text(before, &after).filter(|_| !kind::may_shorten(&job.step.text));
+            let lost = kept::lost_text(before, &after).filter(|_| !job.step.text.may_shorten());
             let lost = lost.map(|line| format!("The line `{line}` is gone, which nobody asked for."));
             let echo = || {
                 echo(before, &after, &job.step.text).map(|line| format!("The line `{line}` only repeats the request."))
@@ -148,7 +146,7 @@ impl Target<'_> {
     /// for examples.
     fn unrun_example(&self, job: Job<'_>, after: &str) -> Option<String> {
         let count = |text: &str| text.lines().filter(|line| line.trim_start().starts_with(">>>")).count();
-        let asks = kind::has_word(&job.step.text, "example examples doctest doctests usage");
+        let asks = job.step.text.has("example examples doctest doctests usage");
         let is_new = has_grammar(self.path) && !asks && count(after) > count(self.before);
         is_new.then(|| "What was written has an example that nobody asked for; say it in words.".to_owned())
     }
@@ -157,7 +155,7 @@ impl Target<'_> {
     fn beside_the_point(&self, job: Job<'_>, after: &str) -> Option<String> {
         const OF_WORDING: &str =
             "typo typos spelling grammar wording reword rephrase translate format link links shorten simplify";
-        let asked = Asked::of(format!("{} {}", job.scene.request, job.step.text));
+        let asked = job.asked();
         if !is_prose(self.path) || asked.has(OF_WORDING) {
             return None;
         }
@@ -166,7 +164,7 @@ impl Target<'_> {
             text.lines().filter(|line| !known.contains(line)).flat_map(words::content).collect()
         };
         let (gone, come) = (lines_without(self.before, after), lines_without(after, self.before));
-        let says = come.iter().any(|word| !gone.contains(word) && asked.content().contains(word));
+        let says = come.iter().any(|word| !gone.contains(word) && asked.as_asked().content().contains(word));
         (!says).then(|| "What was written says nothing of what is asked for.".to_owned())
     }
 

@@ -9,7 +9,6 @@ use crate::agent::guide::refusal::{TRIED, UNSEEN};
 use crate::agent::guide::{Done, Job, copy, repair, verify};
 use crate::agent::toolkit::TurnError;
 use crate::edit::examples::{self, Example};
-use crate::request::kind;
 
 use super::choice::{self, items_of};
 use super::{Attempt, Order, Outcome, Rounds};
@@ -25,7 +24,7 @@ pub(super) fn already_so(job: Job<'_>, order: &Order<'_>, files: &Files) -> Opti
     let (asked, mentions) = (&job.step.text, order.mentions);
     let all = examples::of(asked, &files.new_names, &|name| !files.had(name));
     let first = all.first().filter(|_| files.held_before && order.command.is_none())?;
-    let is_of_calls = kind::is_report(asked) || asked.starts_with(&first.call);
+    let is_of_calls = asked.is_report() || asked.starts_with(&first.call);
     let asks_for_more = mentions.adds || !mentions.asked_for.is_empty();
     if !is_of_calls || asks_for_more || examples::speaks_of_what_is_right(asked) {
         return None;
@@ -54,7 +53,7 @@ impl Rounds<'_> {
         let wrong = verify::examples_or_calls(self.job, &mut self.files, evidence).await?;
         let Some(wrong) = wrong else { return Ok(None) };
         // For a reported mistake, small changes were tried before.
-        let may_mend = attempt.round == 0 && !kind::is_report(&self.files.asked.text) && !wrong.is_vague;
+        let may_mend = attempt.round == 0 && !self.files.asked.is_report() && !wrong.is_vague;
         if may_mend
             && let Some(mended) =
                 repair::examples(self.job, &wrong, None, self.job.limits().trials_time, evidence).await?

@@ -10,8 +10,8 @@ use crate::agent::guide::verify::{self, Wrong};
 use crate::agent::toolkit::TurnError;
 use crate::context::mentions::Mentions;
 use crate::edit::executed;
-use crate::language::{Asked, grounding};
-use crate::request::kind;
+use crate::language::grounding;
+use crate::request::Text;
 
 use super::{Given, Order};
 
@@ -25,7 +25,7 @@ pub(super) fn offered(files: &Files, order: &Order<'_>) -> Choices {
     }
     match order.command {
         Some(_) => {
-            if !verify::doubts_tests(&asked.text) {
+            if !asked.doubts_tests() {
                 choices.without_tests();
             }
             if !verify::misses_something(&order.task) {
@@ -33,13 +33,13 @@ pub(super) fn offered(files: &Files, order: &Order<'_>) -> Choices {
             }
         }
         None => {
-            choices.in_named(mentions, asked);
-            if verify::keeps_tests(&asked.text) {
+            choices.in_named(mentions, asked.as_asked());
+            if asked.keeps_tests() {
                 choices.without_tests();
             }
         }
     }
-    if !asked.contains(&["__all__"]) {
+    if !asked.as_asked().contains(&["__all__"]) {
         choices.without_exports();
     }
     if !mentions.adds && !mentions.speaks_of_definitions && mentions.new_names.is_empty() {
@@ -55,9 +55,9 @@ pub(super) async fn narrow_to_executed(
     job: Job<'_>,
     wrong: &Wrong,
     mentions: &Mentions,
-    asked: &Asked,
+    asked: &Text,
 ) -> Result<(), TurnError> {
-    if !executed::is_known(&wrong.path) || choices.said(mentions, asked).is_some() {
+    if !executed::is_known(&wrong.path) || choices.said(mentions, asked.as_asked()).is_some() {
         return Ok(());
     }
     if let Some(copy) = Copy::one(job).await? {
@@ -77,8 +77,8 @@ pub(super) fn decided(job: Job<'_>, order: &Order<'_>, files: &Files, choices: &
         let suspect = job.touched.first().map(|first| first.name.as_str());
         order.command.is_none() || items.iter().all(|item| item.name.rsplit('.').next() == suspect)
     };
-    let mut given = choices.said(mentions, asked).filter(is_suspect);
-    if given.is_none() && mentions.symbols.is_empty() && kind::asks_to_remove(&asked.text) {
+    let mut given = choices.said(mentions, asked.as_asked()).filter(is_suspect);
+    if given.is_none() && mentions.symbols.is_empty() && asked.may_remove() {
         given = choices.that_goes(files).map(|item| (vec![item], true));
     }
     if may_be_data(order, asked) && files.missing_text().is_some() {
@@ -91,15 +91,15 @@ pub(super) fn decided(job: Job<'_>, order: &Order<'_>, files: &Files, choices: &
 
 /// Maximum number of items that the model may name in the first round: one for a report, because a 1.5B model that may name more changes
 /// correct code.
-pub(super) fn items_max(mentions: &Mentions, asked: &Asked) -> usize {
+pub(super) fn items_max(mentions: &Mentions, asked: &Text) -> usize {
     let is_of_one = !mentions.adds && mentions.new_names.is_empty() && mentions.symbols.len() < 2;
-    if is_of_one && kind::is_report(&asked.text) { 1 } else { Guided::ITEMS }
+    if is_of_one && asked.is_report() { 1 } else { Guided::ITEMS }
 }
 
 /// Whether the change may belong into a list or constant that the named definitions use.
-pub(super) fn may_be_data(order: &Order<'_>, asked: &Asked) -> bool {
+pub(super) fn may_be_data(order: &Order<'_>, asked: &Text) -> bool {
     let Order { mentions, command, .. } = order;
-    command.is_none() && !kind::is_report(&asked.text) && !mentions.adds && mentions.new_names.is_empty()
+    command.is_none() && !asked.is_report() && !mentions.adds && mentions.new_names.is_empty()
 }
 
 /// The items of written pieces.

@@ -96,7 +96,7 @@ impl<'a> Writer<'_, 'a> {
         let grammar = match &item.what {
             What::File => grammar::of_any_code(&item.path, &files.head_of_tests(&item.path).unwrap_or_default()),
             _ => {
-                let has_docstring = comments::speaks_of_words(&files.told);
+                let has_docstring = comments::speaks_of_words(files.told.as_asked());
                 let without_comments = trouble.contains(edit::TO_BE_WRITTEN);
                 grammar::of_code(&item, files.text(&item.path), Body { has_docstring, without_comments })
             }

@@ -4,7 +4,6 @@ use crate::agent::guide::Job;
 use crate::context::is_declaration;
 use crate::context::mentions::Mentions;
 use crate::edit::{self, Edit, has_grammar, testing};
-use crate::language::words;
 use crate::request::substitution;
 
 /// Maximum length, in words, of a request that asks only for an export.
@@ -40,7 +39,7 @@ fn exported(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
         return None;
     };
     let text = &job.step.text;
-    let is_all = !mentions.adds && words::split(text).len() <= EXPORT_WORDS_MAX;
+    let is_all = !mentions.adds && text.as_asked().words().len() <= EXPORT_WORDS_MAX;
     let from = symbol.nodes.iter().find(|node| !is_declaration(&node.path)).map(|node| &node.path);
     let from = from.filter(|_| is_all && edit::export::is_asked(text))?;
     let before = job.text(path)?;
@@ -51,7 +50,7 @@ fn exported(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
 /// `f should use a.b, not a.c`: replaces a name throughout the definition that is named or, if none
 /// is, in the only named file.
 fn swapped(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
-    let wanted = substitution::of_names(&job.step.text)?;
+    let wanted = job.step.text.replacements().names.as_ref()?;
     let is_value = |name: &str| wanted.old.ends_with(name) || wanted.new.ends_with(name);
     let places = mentions.symbols.iter().filter(|symbol| !is_value(&symbol.name));
     let nodes: Vec<_> = places.flat_map(|symbol| symbol.nodes.first()).collect();
@@ -78,7 +77,8 @@ fn swapped(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
 /// (`'${flag}' not given`) is found by the line with the most words of the old text. Empty if the
 /// step asks for no such change, or if too many places contain the text.
 fn reworded(job: Job<'_>, mentions: &Mentions) -> Vec<Rewrite> {
-    let Some(wanted) = substitution::of(&job.step.text).filter(|one| one.is_quoted) else { return Vec::new() };
+    let values = job.step.text.replacements().values.as_ref();
+    let Some(wanted) = values.filter(|one| one.is_quoted) else { return Vec::new() };
     let paths = paths_meant(job, mentions);
     let literally = |_: &str, before: &str| {
         let mut after = before.to_owned();
@@ -91,7 +91,7 @@ fn reworded(job: Job<'_>, mentions: &Mentions) -> Vec<Rewrite> {
         (places > 0).then_some((places, after))
     };
     let completed = |path: &str, before: &str| {
-        let after = substitution::in_template(before, &wanted).filter(|_| has_grammar(path))?;
+        let after = substitution::in_template(before, wanted).filter(|_| has_grammar(path))?;
         Some((1, after))
     };
     // The number of places in a file, and its new text.

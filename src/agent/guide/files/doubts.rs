@@ -13,7 +13,7 @@ impl Files {
     /// Whether a check fails only because of the requested change: its output contains a number or
     /// quoted text of the request that the change added.
     pub fn is_wanted(&self, trouble: &str) -> bool {
-        let asked = &self.asked.text;
+        let asked = &self.asked;
         let numbers = asked.split(|c: char| !c.is_alphanumeric()).filter(|word| word.parse::<f64>().is_ok());
         let values = numbers.map(str::to_owned).chain(quoted(asked)).filter(|value| value.len() > 1);
         let count = |files: &BTreeMap<String, String>, value: &str| -> usize {
@@ -25,7 +25,7 @@ impl Files {
 
     /// A quoted text of the request that neither the old files nor the code of the change contain.
     pub fn missing_text(&self) -> Option<String> {
-        let asked = &self.asked.text;
+        let asked = &self.asked;
         let is_there = |text: &str| {
             self.before.values().any(|file| file.contains(text))
                 || self.after.values().any(|file| comments::has_in_code(file, text))

@@ -10,7 +10,6 @@ use crate::context::mentions::Mentions;
 use crate::edit::unasked::Basis;
 use crate::edit::{self, Edit, Hints, MergeError, Mismatch, comments, preserve, testing};
 use crate::language::grounding;
-use crate::request::kind;
 
 use super::{Files, Refusal};
 
@@ -42,7 +41,7 @@ impl Files {
         }
         let mut has_extras = false;
         for (path, text) in &mut draft.after {
-            let less = edit::extras::without_extras(path, self.text(path), text, &self.told);
+            let less = edit::extras::without_extras(path, self.text(path), text, self.told.as_asked());
             has_extras |= less != *text;
             *text = less;
         }
@@ -59,9 +58,9 @@ impl Files {
         self.bring_in_imports(job, pieces, &mut draft.after);
         for (path, text) in &mut draft.after {
             if let Some(before) = self.before.get(path)
-                && !edit::export::is_asked(&self.asked.text)
+                && !edit::export::is_asked(&self.asked)
             {
-                *text = edit::extras::without_unused_imports(path, before, text, &self.told);
+                *text = edit::extras::without_unused_imports(path, before, text, self.told.as_asked());
             }
         }
         self.check(job, &mut draft)?;
@@ -107,7 +106,7 @@ impl Files {
     /// request does not mention.
     pub fn is_unchanged(&self, item: &Item, code: &str) -> bool {
         let only_docs = || {
-            !comments::speaks_of_words(&self.asked)
+            !comments::speaks_of_words(self.asked.as_asked())
                 && comments::without_words(self.code_of(item)) == comments::without_words(code)
         };
         matches!(item.what, What::Change(_)) && (preserve::has_code(self.text(&item.path), code) || only_docs())
@@ -115,8 +114,8 @@ impl Files {
 
     /// Refuses a definition that has lost most of its lines, unless the request asks to remove something.
     fn refuse_loss(&self, item: &Item, code: &str) -> Result<(), String> {
-        let is_gutted =
-            matches!(item.what, What::Change(_)) && preserve::is_gutted(self.code_of(item), code, &self.asked);
+        let is_gutted = matches!(item.what, What::Change(_))
+            && preserve::is_gutted(self.code_of(item), code, self.asked.as_asked());
         if is_gutted && !self.may_remove {
             return Err(format!(
                 "Most of `{}` is missing in what you wrote. Keep what the request does not change.",
@@ -148,16 +147,16 @@ impl Files {
             let before = self.before.get(path).map(String::as_str).unwrap_or_default();
             text.split_whitespace().flat_map(str::chars).eq(before.split_whitespace().flat_map(str::chars))
         };
-        !self.asked.contains(SPACE) && draft.after.iter().all(is_same)
+        !self.asked.as_asked().contains(SPACE) && draft.after.iter().all(is_same)
     }
 
     /// Restores the comments that rewritten functions have lost, and refuses a change that loses
     /// other parts of them or lacks a requested name.
     fn keep_the_rest(&self, after: &mut BTreeMap<String, String>) -> Result<(), String> {
-        let may_shorten = self.may_remove || kind::may_shorten(&self.asked.text);
+        let may_shorten = self.may_remove || self.asked.may_shorten();
         for (path, text) in after.iter_mut() {
             if let Some(before) = self.before.get(path) {
-                *text = edit::kept::kept(path, before, text, &self.asked, may_shorten)?;
+                *text = edit::kept::kept(path, before, text, self.asked.as_asked(), may_shorten)?;
             }
         }
         let count = |text: &String, name: &str| -> usize {
@@ -193,7 +192,9 @@ impl Files {
         let may_state = pieces.iter().any(|(item, _)| matches!(item.what, What::Lines | What::Statement(_)));
         let basis = Basis { by_words: self.by_words && !self.only_tests, may_state };
         let mut known = after.iter().filter_map(|(path, text)| Some((path, self.before.get(path)?, text)));
-        match known.find_map(|(path, before, text)| edit::unasked::found(path, before, text, &self.asked, basis)) {
+        match known
+            .find_map(|(path, before, text)| edit::unasked::found(path, before, text, self.asked.as_asked(), basis))
+        {
             Some(problem) => Err(problem),
             None => Ok(()),
         }
@@ -260,7 +261,7 @@ impl Files {
             name: change.container.iter().chain([&change.name]).cloned().collect::<Vec<_>>().join("."),
             lines: (change.line, change.line),
         }));
-        let may_lose = |name: &str| self.may_remove && self.asked.text.contains(name);
+        let may_lose = |name: &str| self.may_remove && self.asked.contains(name);
         edit::restore::taken_back(path, now, &merged.text, &may_lose).map_err(|error| format!("{path}: {error}"))
     }
 

@@ -1,0 +1,290 @@
+//! The text of a request or of a step, read once: callers ask it what it says, and take nothing apart themselves.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::OnceLock;
+
+use crate::base::is_listed;
+use crate::language::{Asked, words};
+
+use super::arguments::{self, Edit, Unsettled};
+use super::kind::lists::{BEFORE_VERB, CHANGES, COMMANDS, ENDED, MAKES, PRINTED, REPORTS};
+use super::kind::{self, Kind};
+use super::named::MARK;
+use super::renames;
+use super::substitution::{self, Substitution};
+
+/// A text of the user: of a request, of a step or of a part of one. Its words are split when it is
+/// made; whatever takes more is read when it is first asked for, and kept. It does not change:
+/// another text is another value.
+#[derive(Clone, Debug, Default)]
+pub struct Text {
+    asked: Asked,
+    command: OnceLock<Option<String>>,
+    renames: OnceLock<Option<Vec<(Kind, String)>>>,
+    replacements: OnceLock<Replacements>,
+    removes: OnceLock<bool>,
+    adds_words: OnceLock<bool>,
+}
+
+/// The values, names and types that a text replaces by others; `None` where it does not say what becomes what.
+#[derive(Clone, Debug, Default)]
+pub struct Replacements {
+    pub values: Option<Substitution>,
+    pub names: Option<Substitution>,
+    pub types: Option<Substitution>,
+}
+
+impl Text {
+    pub fn of(text: impl Into<String>) -> Text {
+        Text { asked: Asked::of(text), ..Text::default() }
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.asked.text
+    }
+
+    /// The text with its words, for the checks of a change.
+    pub fn as_asked(&self) -> &Asked {
+        &self.asked
+    }
+
+    /// Whether one of its words is in `list`, whose words are separated by spaces.
+    pub fn has(&self, list: &str) -> bool {
+        self.asked.has(list)
+    }
+}
+
+/// What it is about.
+impl Text {
+    /// Whether it reports a problem, or asks for a repair.
+    pub fn is_report(&self) -> bool {
+        self.has(REPORTS) || self.has("fix repair mend behebe corrige arregla исправь")
+    }
+
+    /// Whether it only asks for failing tests to pass.
+    pub fn is_about_red_tests(&self) -> bool {
+        kind::is_about_red_tests(self)
+    }
+
+    /// Whether one of its words is about tests: `tests`, `testing`, `unittest`, but not `latest`.
+    pub fn speaks_of_tests(&self) -> bool {
+        kind::speaks_of_tests(self)
+    }
+
+    /// Whether it is about documentation.
+    pub fn speaks_of_docs(&self) -> bool {
+        kind::speaks_of_docs(self)
+    }
+
+    /// Whether it asks how a run ended or what it printed: `tell me how many passed`,
+    /// `what is the output?`.
+    pub fn asks_how_it_ended(&self) -> bool {
+        self.speaks_of_passing() || self.has(PRINTED)
+    }
+
+    /// Whether it speaks of passing or failing.
+    pub fn speaks_of_passing(&self) -> bool {
+        self.has(ENDED)
+    }
+
+    /// Whether it asks how something ends now, not when or why it would.
+    pub fn asks_for_now(&self) -> bool {
+        (self.has("many which do does are is all") || self.has(COMMANDS)) && !self.has("why how's when if would warum")
+    }
+
+    /// Whether it asks anything: it has a question, or asks to look at or report something.
+    pub fn asks_something(&self) -> bool {
+        kind::asks_something(self)
+    }
+
+    /// Whether it begins with a word that asks to look at or report something, and orders nothing.
+    pub fn asks_to_tell(&self) -> bool {
+        kind::asks_to_tell(self)
+    }
+
+    /// Whether it asks to add a few words to a document and to leave the rest unchanged.
+    pub fn adds_words(&self) -> bool {
+        *self.adds_words.get_or_init(|| kind::adds_words(self))
+    }
+}
+
+/// What it orders.
+impl Text {
+    /// Whether it asks for a change: it gives an order, reports a problem, states something about code
+    /// or expresses a wish, even in the form of a question.
+    pub fn is_order(&self) -> bool {
+        kind::is_order(self)
+    }
+
+    /// The kind of the order that it is: a fix if it is about failing tests or a failing quoted
+    /// command, else an edit.
+    pub fn kind_of_order(&self) -> Kind {
+        kind::ordered(self)
+    }
+
+    /// The command that it quotes, or says to fail.
+    pub fn command(&self) -> Option<&str> {
+        self.command.get_or_init(|| kind::quoted_command(self)).as_deref()
+    }
+
+    /// The renames and moves that it consists of, as `FROM -> TO`; `None` if it asks for anything else.
+    pub fn renames(&self) -> Option<&[(Kind, String)]> {
+        self.renames.get_or_init(|| renames::all(self.trim())).as_deref()
+    }
+
+    /// What it says to become what.
+    pub fn replacements(&self) -> &Replacements {
+        self.replacements.get_or_init(|| Replacements {
+            values: substitution::of(self),
+            names: substitution::of_names(self),
+            types: substitution::of_types(self),
+        })
+    }
+
+    /// Whether it says, in no question, which value, text or name replaces which.
+    pub fn says_what_becomes_what(&self) -> bool {
+        let all = self.replacements();
+        !self.contains('?') && (all.values.is_some() || all.names.is_some())
+    }
+
+    /// The order to raise the version of the project as `set the version to 4.10.0`; the version is
+    /// here or in the whole `request`. `None` if it orders something else.
+    pub fn version_bump(&self, request: &Text) -> Option<Text> {
+        substitution::version_bump(self, request).map(Text::of)
+    }
+
+    /// The edit of `file` that it spells out.
+    ///
+    /// # Errors
+    /// If it names no new value, or no line matches it, or several match about equally.
+    pub fn edit_of(&self, file: &str) -> Result<Edit, Unsettled> {
+        arguments::settle_edit(self, file)
+    }
+
+    /// Whether it asks to remove something.
+    pub fn removes(&self) -> bool {
+        *self.removes.get_or_init(|| arguments::removes(self))
+    }
+
+    /// Whether it removes something that it describes only as unneeded, or cleans up in general.
+    pub fn is_vague_removal(&self) -> bool {
+        arguments::is_vague_removal(self)
+    }
+
+    /// The edit of `file`, at `path`, that makes the removal; `None` if it asks for something else.
+    ///
+    /// # Errors
+    /// If it is unclear what to remove; the error says how to name it instead.
+    pub fn removal_from(&self, path: &str, file: &str) -> Option<Result<Edit, String>> {
+        arguments::settle_removal(self, path, file)
+    }
+
+    /// Whether it only changes existing text or code: it begins with such a verb and creates
+    /// nothing. It has [`MARK`] in place of the names of files.
+    pub fn changes_what_is_there(&self) -> bool {
+        let words = self.asked.words();
+        from_verb(words).first().is_some_and(|verb| is_listed(CHANGES, verb))
+            && !words.iter().any(|word| is_listed(MAKES, word))
+    }
+
+    /// Whether it creates the file that [`MARK`] represents: it begins with such a verb, as in
+    /// `write a list of … to F`.
+    pub fn makes_file(&self) -> bool {
+        const WRITES: &str = "create write generate draft make save export document translate erstelle schreibe crée écris crea escribe создай напиши";
+        const BEFORE_FILE: &str = "to into in as called named file a an the new";
+        let verb = from_verb(self.asked.words()).first();
+        let last = words::split(self.before_mark()).pop().unwrap_or_default();
+        let is_object = is_listed(BEFORE_FILE, &last) || verb.is_some_and(|verb| *verb == last);
+        self.contains(MARK) && is_object && verb.is_some_and(|verb| is_listed(WRITES, verb))
+    }
+
+    /// Whether it creates the file that [`MARK`] represents, rather than part of it:
+    /// `create a file F`.
+    pub fn creates_file(&self) -> bool {
+        const CREATES: &str = "create generate make draft erstelle crée crea создай";
+        const ARTICLES: &str = "file a an the new empty called named";
+        let before = words::split(self.before_mark());
+        from_verb(&before).split_first().is_some_and(|(verb, between)| {
+            is_listed(CREATES, verb) && between.iter().all(|word| is_listed(ARTICLES, word))
+        })
+    }
+
+    fn before_mark(&self) -> &str {
+        self.split(MARK).next().unwrap_or_default()
+    }
+}
+
+/// The words of an order from its verb on.
+fn from_verb(words: &[String]) -> &[String] {
+    &words[words.iter().take_while(|word| is_listed(BEFORE_VERB, word)).count()..]
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self)
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Text {
+        Text::of(text)
+    }
+}
+
+/// Texts are equal if their letters are; what was read of them does not matter.
+impl PartialEq for Text {
+    fn eq(&self, other: &Text) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_read_once() {
+        let text = Text::of("In net.py wait 30 seconds, not 20; `make lint` is red");
+        assert!(std::ptr::eq(text.replacements(), text.replacements()));
+        assert_eq!(text.command(), Some("make lint"));
+        let values = text.replacements().values.as_ref();
+        assert_eq!(values.map(|one| (one.old.as_str(), one.new.as_str())), Some(("20", "30")));
+    }
+
+    #[test]
+    fn another_text_says_something_else() {
+        let mut text = Text::of("Rename a_b to c_d");
+        assert!(text.renames().is_some() && !text.is_report());
+        assert_eq!(text.clone(), text);
+        text = format!("{text} and run the tests, it crashes").into();
+        assert!(text.renames().is_none() && text.is_report());
+        assert_ne!(text, Text::of("Rename a_b to c_d"));
+    }
+
+    #[test]
+    fn blanks_around_a_rename_do_not_matter() {
+        let names = |text: &str| Text::of(text).renames().map(|all| all[0].1.clone());
+        assert_eq!(names("\n  rename grind\nto mill "), Some("grind -> mill".to_owned()));
+    }
+
+    #[test]
+    fn a_file_is_made_or_changed() {
+        let check = |text: &str, expected: (bool, bool, bool)| {
+            let text = Text::of(text.replace("F", MARK));
+            assert_eq!((text.changes_what_is_there(), text.makes_file(), text.creates_file()), expected, "{text}");
+        };
+        check("please create a new file F", (false, true, true));
+        check("Write the names of all hooks to F", (false, true, false));
+        check("In F change 5 to 6", (true, false, false));
+        check("Create a chapter on hooks for readers of F", (false, false, false));
+    }
+}
