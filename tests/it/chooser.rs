@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use monobloc::agent::{Toolkit, plan_turn, run_turn};
+use monobloc::agent::{Toolkit, run_turn};
 use monobloc::base::Cancel;
 use monobloc::embed::{Embedder, Options};
 use monobloc::engine::scripted::Script;
@@ -218,46 +218,6 @@ async fn what_retrieval_finds_unlike_the_step_is_not_offered_and_what_a_model_ca
         let asked = usage.calls.iter().filter(|call| call.phase == "choosing a tool").count();
         assert_eq!((asked, called), (expected, expected), "{request}");
     }
-}
-
-#[tokio::test]
-async fn the_planner_is_told_what_servers_can_do_and_nothing_without_them() {
-    // Rules cannot read this request.
-    let request = "first tell me what src/retry.ts does, then say what src/todo.ts does and how a.py does it";
-    let project = Project::todo();
-    let told = async |tools: &[ToolSpec]| {
-        let plain = toolkit(&project, Script::saying("ask: ").writing().at(5_000.0, 50.0), Script::saying(""));
-        let plain = indexed(&project, plain);
-        let mut catalog = Catalog::builtin();
-        tools.iter().for_each(|tool| catalog.add(tool.clone()).expect("a tool"));
-        let prefilter = Arc::new(Prefilter::new(catalog.specs(), None));
-        let toolkit = Toolkit { catalog: Arc::new(catalog), prefilter, ..plain };
-        let shown = Mutex::new(Vec::new());
-        let host = Witness::new(|proposal: &Proposal| {
-            let text = proposal.preview.strip_prefix("servers\n").map(str::to_owned);
-            shown.lock().expect("nobody panics").extend(text);
-            Decision::Approve
-        });
-        plan_turn(&toolkit, request, &host.inspecting()).await.expect("a plan");
-        let calls = toolkit.meter.usage().calls.into_iter().filter(|call| call.phase == "reading the request");
-        let read: Vec<usize> = calls.map(|call| call.prompt_tokens).collect();
-        assert_eq!(read.len(), 1, "{read:?}");
-        (shown.into_inner().expect("nobody panics"), read[0])
-    };
-    let of_home = |name: &str| {
-        let (server, server_description) = ("home".to_owned(), "Lamps and blinds.".to_owned());
-        ToolSpec { server, server_description, ..lamp(name) }
-    };
-    let (shown, with) = told(&[of_home("home.dim_lamp"), of_home("home.close_blinds")]).await;
-    let (nothing, without) = told(&[]).await;
-    let [shown] = shown.as_slice() else { panic!("{shown:?}") };
-    assert!(shown.contains("\nhome: Lamps and blinds: ") && nothing.is_empty(), "{shown} {nothing:?}");
-    assert!(
-        shown.contains("dim lamp") && shown.contains("close blinds") && !shown.contains("Switch the lamp"),
-        "{shown}"
-    );
-    // Each token of a scripted model is a byte, so the same prompt precedes it.
-    assert_eq!(with - without, "\n\n".len() + shown.len());
 }
 
 #[tokio::test]

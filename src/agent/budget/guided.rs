@@ -19,8 +19,6 @@ pub struct Guided {
     pub pack: usize,
     /// The tools of servers that a model chooses among, beyond the few that it is always shown.
     pub tools: usize,
-    /// The summary of the servers, in the prompt of the model that reads a request.
-    pub servers: usize,
     /// The steps that the model reads from a request: each repeats its words.
     pub steps: usize,
     /// An answer that names what to change, and one that names lines of a long function.
@@ -89,7 +87,6 @@ impl Guided {
         Guided {
             pack: pace.packed(|| within(PACK, usize::MAX)),
             tools: within(PACK, usize::MAX),
-            servers: within(200, 1_000),
             steps: within(400, 1_000),
             names: within(60, 200),
             line_names: within(90, 200),

@@ -27,7 +27,6 @@ mod rename;
 mod repair;
 mod reply;
 mod results;
-pub mod servers;
 mod together;
 mod verify;
 

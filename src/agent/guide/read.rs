@@ -5,15 +5,13 @@ use crate::agent::budget::{Guided, Pace};
 use crate::agent::player::{Form, Output};
 use crate::agent::question::Question;
 use crate::agent::toolkit::{Toolkit, TurnError};
-use crate::agent::{Host, conversation, inspect, whole};
+use crate::agent::{Host, conversation, whole};
 use crate::budget::permit::Priority;
 use crate::models::Role;
 use crate::models::dialect::Message;
 use crate::protocol::Exchange;
 use crate::request::{Step, complete};
 use crate::request::{named, steps};
-
-use super::servers;
 
 const PROMPT: &str = include_str!("../prompts/read.md");
 /// The name of this phase in events and in the cost report.
@@ -47,27 +45,21 @@ async fn by_model(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<V
     let planner = toolkit.model(Role::Planner, host).await?;
     let asked = Question { toolkit, model: &planner, host, phase: PHASE, priority: Priority::Step };
     let limits = Guided::of(Pace::of(toolkit, &planner));
-    let servers = servers::summary(toolkit, &planner, &request, limits.servers).await;
-    if !servers.is_empty() {
-        inspect::stage(toolkit, host, inspect::of_turn("servers"), || servers.trim().to_owned()).await?;
-    }
-    let output = reading(asked, &request, &servers, &toolkit.earlier, limits.steps).await?;
+    let output = reading(asked, &request, &toolkit.earlier, limits.steps).await?;
     // The last line of a cut reading may be part of a step, which could order something else.
     let text = if whole::why_cut(&output).is_none() { &output.text } else { whole::lines(&output.text) };
     Ok(complete::covered(steps::read(text), &request))
 }
 
-/// Has the model split `request` into steps, with at most `tokens` tokens. `servers` describes the
-/// abilities of other programs.
+/// Has the model split `request` into steps, with at most `tokens` tokens.
 pub async fn reading(
     asked: Question<'_>,
     request: &str,
-    servers: &str,
     earlier: &[Exchange],
     tokens: usize,
 ) -> Result<Output, TurnError> {
     // The part that is the same for every request comes first, so that it is processed only once.
-    let mut messages = vec![Message::system(format!("{}{servers}", PROMPT.trim()))];
+    let mut messages = vec![Message::system(PROMPT.trim().to_owned())];
     messages.extend(conversation::messages(earlier, asked.model));
     messages.push(Message::user(format!("Request: {request}")));
     asked.output(&messages, tokens, Form::Lines(steps::KINDS, steps::grammar(request))).await

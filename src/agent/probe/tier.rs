@@ -176,7 +176,7 @@ async fn reads(question: Question<'_>, number: usize) -> Result<bool, TurnError>
         let answer = question.output(&messages, READING_TOKENS, Form::Free).await?.text;
         return Ok(answer.contains(QUESTION.1));
     };
-    let output = read::reading(question, request, "", &[], READING_TOKENS).await?;
+    let output = read::reading(question, request, &[], READING_TOKENS).await?;
     Ok(steps::kinds(&output.text) == *kinds)
 }
 

@@ -192,14 +192,14 @@ jobs:
             "SALT: yes please\n",
             "SALT: yes please\n    timeout-minutes: 5\n",
         );
-        check(set("jobs > bake > env > OIL", json!("no")), "please\n", "please\n      OIL: 'no'\n");
+        check(set("jobs > bake > env > OIL", json!("no")), "please\n", "please\n      OIL: \"no\"\n");
     }
 
     #[test]
     fn a_number_that_reads_as_another_is_quoted() {
         let set = |value: Value| Change::Set(keys("jobs > bake > steps > 1 > with > flour-version"), value);
         check(set(json!("3.11")), "version: 3.9", "version: 3.11");
-        check(set(json!("3.10")), "version: 3.9", "version: '3.10'");
+        check(set(json!("3.10")), "version: 3.9", "version: \"3.10\"");
     }
 
     #[test]
@@ -234,6 +234,9 @@ jobs:
         for odd in ["a: &x 1\nb: *x\n", "a: !Ref b\n", "a: 1\n---\nb: 2\n", "1: a\n", "a: [\n", "a: !!str 1\n"] {
             assert_eq!(entries("a.yaml", odd), None, "{odd}");
         }
+        let deep = format!("a: {}{}", "[".repeat(50_000), "]".repeat(50_000));
+        assert_eq!(entries("a.yaml", &deep), None);
+        assert_eq!(entries("a.yaml", "a: 1\na: 2\n"), None);
         assert!(entries("a.yaml", "if: ${{ !failed() }}\n").is_some());
     }
 }

@@ -6,8 +6,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::{Case, RejectingHost, Report, percentile, tools};
-use crate::agent::budget::{Guided, Pace};
-use crate::agent::guide::{read, servers};
+use crate::agent::guide::read;
 use crate::agent::question::Question;
 use crate::agent::{self, Toolkit, call, plan};
 use crate::budget::permit::Priority;
@@ -78,8 +77,7 @@ async fn planned(toolkit: &Toolkit, request: &str) -> Result<Vec<Step>> {
     let host = &RejectingHost::default();
     let planner = toolkit.model(Role::Planner, host).await?;
     let asked = Question { toolkit, model: &planner, host, phase: read::PHASE, priority: Priority::Step };
-    let servers = servers::summary(toolkit, &planner, &request, Guided::of(Pace::of(toolkit, &planner)).servers).await;
-    let reading = read::reading(asked, &request, &servers, &[], READING_TOKENS).await?.text;
+    let reading = read::reading(asked, &request, &[], READING_TOKENS).await?.text;
     let steps = steps::read(&reading).into_iter().zip(1..);
     Ok(steps.map(|((kind, text), number)| Step::of(number, kind, text)).collect())
 }

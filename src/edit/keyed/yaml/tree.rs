@@ -1,5 +1,6 @@
 //! A YAML document as a tree of its values and the places where they are written.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use saphyr_parser::{Event, Parser, ScalarStyle};
@@ -91,10 +92,10 @@ impl Open {
         let end = if is_flow { end } else { last.max(self.nodes.iter().map(|node| node.at.end).max().unwrap_or(last)) };
         let kind = if self.is_map {
             let mut entries: Vec<(Node, Node)> = Vec::new();
+            let mut names = HashSet::new();
             let mut nodes = self.nodes.into_iter();
             while let (Some(key), Some(value)) = (nodes.next(), nodes.next()) {
-                let is_twice = entries.iter().any(|(other, _)| other.text() == key.text());
-                if key.text().is_none() || is_twice {
+                if !names.insert(key.text()?.to_owned()) {
                     return None;
                 }
                 entries.push((key, value));
@@ -111,7 +112,7 @@ impl Node {
     /// The text of a scalar that is text.
     fn text(&self) -> Option<&str> {
         match &self.kind {
-            Kind::Scalar(text, _) if self.value().is_string() => Some(text),
+            Kind::Scalar(text, style) if *style != Style::Plain || of_plain(text).is_string() => Some(text),
             _ => None,
         }
     }

@@ -58,14 +58,19 @@ impl<'f> File<'f> {
     fn set(self, keys: &Keys, value: &Value) -> Vec<String> {
         let Some(old) = self.tree.below(keys) else { return Vec::new() };
         let style = if let Kind::Scalar(_, style) = old.kind { style } else { Style::Plain };
-        let mut start = (old.at.start, "");
-        if old.at.is_empty() {
-            // `key:` without a value: behind the colon.
-            let key = self.key(keys).map_or(old.at.start, |key| key.at.end);
-            start = (self.text[key..].find(':').map_or(old.at.start, |colon| key + colon + 1), " ");
-        }
-        let end = old.at.end.max(start.0);
-        written(value, style).iter().map(|new| self.with(start.0, end, &format!("{}{new}", start.1))).collect()
+        let behind = |mark: &[char]| {
+            let key = self.key(keys)?.at.end;
+            self.text[key..].find(mark).map(|at| key + at)
+        };
+        let (start, lead) = match style {
+            // The place of a block is that of its lines; its mark goes too.
+            Style::Block => (behind(&['|', '>']).unwrap_or(old.at.start), ""),
+            // `key:` without a value.
+            _ if old.at.is_empty() => (behind(&[':']).map_or(old.at.start, |colon| colon + 1), " "),
+            _ => (old.at.start, ""),
+        };
+        let end = old.at.end.max(start);
+        written(value, style).iter().map(|new| self.with(start, end, &format!("{lead}{new}"))).collect()
     }
 
     /// The key of the entry at `keys`.
