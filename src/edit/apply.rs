@@ -37,7 +37,7 @@ pub enum Edit<'a> {
     Definition { name: Option<&'a str>, code: &'a str, hints: Hints },
     /// Removes the definition with this name, or the statement with this text.
     Remove(&'a str),
-    /// Changes entries of a JSON or TOML file by their keys, in this order.
+    /// Changes entries of a JSON, TOML or YAML file by their keys, in this order.
     Entries(&'a [keyed::Change]),
     /// Exports a definition of the file `from`, in the form that the file already uses.
     Export { name: &'a str, from: &'a str },

@@ -10,6 +10,7 @@ mod unfinished;
 
 pub use unfinished::TO_BE_WRITTEN;
 
+use crate::edit::keyed;
 use crate::edit::paths::ending;
 use crate::edit::text::{Source, line_of, nth_line};
 use crate::index::language_of;
@@ -58,7 +59,7 @@ pub fn problems(path: &str, before: &str, after: &str, asked: &[String], known: 
     found
 }
 
-/// The parse error of a JSON or TOML file. `None` if it parses, if the old text did not parse
+/// The parse error of a JSON, TOML or YAML file. `None` if it parses, if the old text did not parse
 /// either, or if the file is of another type.
 fn unreadable(path: &str, before: &str, after: &str) -> Option<String> {
     let read = |text: &str| -> Result<(), (usize, String)> {
@@ -69,6 +70,7 @@ fn unreadable(path: &str, before: &str, after: &str) -> Option<String> {
             "toml" => toml::from_str::<toml::Table>(text).map(drop).map_err(|error| {
                 (error.span().map_or(1, |span| line_of(text, span.start)), error.message().to_owned())
             }),
+            "yaml" | "yml" => keyed::yaml::fault(text).map_or(Ok(()), Err),
             _ => Ok(()),
         }
     };

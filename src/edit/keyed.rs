@@ -2,7 +2,7 @@
 
 mod json;
 mod toml;
-mod yaml;
+pub mod yaml;
 
 use serde_json::Value;
 

@@ -123,6 +123,7 @@ fn syntax_errors_are_reported_with_their_line() {
     check("a.json", "{\"a\": 1}", "{\"a\": 1,}", &["can no longer be read, line 1"]);
     check("a.json", "// note\n{}", "// note\n{,}", &[]);
     check("a.toml", "a = 1\n", "a = 1\nb =\n", &["can no longer be read, line 2"]);
+    check("a.yml", "a:\n  b: 1\n", "a:\n  b: 1\n c: 2\n", &["can no longer be read, line 3"]);
     check("a.md", "# A\n", "# A\n\n<!-- ... rest unchanged ... -->\n", &["line 3 replaces code"]);
 }
 

@@ -6,6 +6,8 @@ mod write;
 
 use serde_json::Value;
 
+pub use tree::fault;
+
 use super::{Change, HAS_ENTRIES, NO_ENTRIES, NO_LIST, NOT_THERE, error};
 
 pub fn read(text: &str) -> Option<Value> {

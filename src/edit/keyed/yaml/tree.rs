@@ -77,6 +77,12 @@ pub fn read(text: &str) -> Option<Node> {
     found
 }
 
+/// The line and the message of the first error of the syntax.
+pub fn fault(text: &str) -> Option<(usize, String)> {
+    let error = Parser::new_from_str(text).find_map(Result::err)?;
+    Some((error.marker().line(), error.info().to_owned()))
+}
+
 /// A list or an object whose end was not read yet.
 struct Open {
     start: usize,
