@@ -57,7 +57,7 @@ impl Item {
                 Hints { container: span.container.last().cloned(), line: Some(span.lines.0), after: None }
             }
             _ => Hints {
-                container: self.name.rsplit_once('.').map(|(container, _)| container.to_owned()),
+                container: self.name.rsplit('.').nth(1).map(str::to_owned),
                 ..Hints::default()
             },
         }

@@ -2,7 +2,7 @@
 
 /// Modifiers that a model may leave out, in the order in which they are written.
 const MODIFIERS: &[&str] =
-    &["export", "default", "declare", "public", "private", "protected", "static", "override", "abstract", "readonly"];
+    &["local", "export", "default", "declare", "public", "private", "protected", "static", "override", "abstract", "readonly"];
 const ACCESS: &[&str] = &["public", "private", "protected"];
 
 /// The modifiers at the beginning of a core, and what follows them.

@@ -1,5 +1,6 @@
 //! Tests of `merge`: what a 1.5B model writes, and the file after the merge.
 
+mod by_query;
 mod bytes;
 mod go;
 mod python;
