@@ -60,7 +60,7 @@ async fn as_spelled_out(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) 
     let asked = toolkit.tool_for(&step.part);
     let unnamed = super::names(toolkit, &step.part.text).masked();
     let orders_change = unnamed.changes_what_is_there() && !unnamed.contains('?');
-    let clause = Text::of(&step.part.text);
+    let clause = step.clause();
     let may_change = match asked {
         None => step.kind == Kind::Edit || orders_change,
         Some(tool) => matches!(tool, Builtin::ReplaceInFile | Builtin::MoveFile),
@@ -148,7 +148,7 @@ async fn mended(
 /// Why code cannot make the change of a step, and how to word the request instead.
 fn why_not_changed(context: &Context, step: &Step) -> String {
     let path = step.part.paths.iter().find(|path| guide::exists(context, path));
-    let removal = path.and_then(|path| Text::of(&step.part.text).removal_from(path, &text_of(context, path)?));
+    let removal = path.and_then(|path| step.clause().removal_from(path, &text_of(context, path)?));
     match removal {
         Some(Err(reason)) => reason,
         _ => format!(

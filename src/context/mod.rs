@@ -307,6 +307,9 @@ pub fn is_declaration(path: &str) -> bool {
     path.ends_with(".pyi") || paths::sorts(path).contains(&paths::Sort::Declarations)
 }
 
+/// Whether a file is a test or belongs to tests, as the search sorts it. That is more than what a
+/// runner takes ([`testing::is_test_file`](crate::edit::testing::is_test_file)): helpers and data
+/// of tests are not shown either.
 fn is_test(path: &str) -> bool {
     paths::sorts(path).contains(&paths::Sort::Test)
 }
@@ -357,6 +360,20 @@ fn outlined(definition: &Definition, lines: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn more_belongs_to_tests_than_a_runner_takes() {
+        use crate::edit::testing;
+        let check = |path: &str, expected: [bool; 3]| {
+            let found = [is_test(path), testing::is_test(path), testing::is_test_file(path)];
+            assert_eq!(found, expected, "{path}");
+        };
+        check("src/oven.py", [false, false, false]);
+        check("bakery/test_oven.py", [true, true, true]);
+        check("tests/shelf.py", [true, true, false]);
+        check("fixtures/bread.json", [true, false, false]);
+        check("spec/oven_spec.rb", [true, false, false]);
+    }
 
     #[test]
     fn definitions_that_are_not_shown_are_listed_outside_of_the_fence() {

@@ -40,6 +40,11 @@ impl Step {
         Step { id: StepId(number), kind, text: part.full_text().into(), part, needs }
     }
 
+    /// The text of its clause alone, without the sentences around it.
+    pub fn clause(&self) -> Text {
+        Text::of(&self.part.text)
+    }
+
     /// Whether this step continues, tests, describes or uses the change of `earlier`: it refers
     /// back, shares a name in code with it, or writes tests or documentation without naming
     /// anything of its own; or it asks how the run of `earlier` ended.

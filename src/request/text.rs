@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::sync::OnceLock;
 
 use crate::base::is_listed;
+use crate::language::quotations::{self, Quotation};
 use crate::language::{Asked, words};
 
 use super::arguments::{self, Edit, Unsettled};
@@ -111,6 +112,15 @@ impl Text {
 
 /// What it orders.
 impl Text {
+    /// The texts in quotation marks outside of parentheses, except long ones.
+    pub fn quoted(&self) -> Vec<String> {
+        const LONGEST: usize = 80;
+        let all = quotations::of(self);
+        let is_text = |one: &&Quotation<'_>| one.text.trim().len() > 1 && one.text.len() <= LONGEST;
+        let outside = all.iter().filter(is_text).filter(|one| quotations::depth(self, &all, one.range.start) == 0);
+        outside.map(|one| one.text.to_owned()).collect()
+    }
+
     /// Whether it asks for a change: it gives an order, reports a problem, states something about code
     /// or expresses a wish, even in the form of a question.
     pub fn is_order(&self) -> bool {
@@ -274,6 +284,12 @@ mod tests {
     fn blanks_around_a_rename_do_not_matter() {
         let names = |text: &str| Text::of(text).renames().map(|all| all[0].1.clone());
         assert_eq!(names("\n  rename grind\nto mill "), Some("grind -> mill".to_owned()));
+    }
+
+    #[test]
+    fn quoted_texts_are_read_outside_of_calls() {
+        let text = Text::of("It's 'a b' and \"c d\", so f('e f') is \u{201c}gh\u{201d}. don't");
+        assert_eq!(text.quoted(), ["a b", "c d", "gh"]);
     }
 
     #[test]

@@ -6,8 +6,6 @@ use crate::edit;
 
 use super::Files;
 use crate::edit::comments;
-use crate::language::quotations;
-use crate::language::quotations::Quotation;
 
 impl Files {
     /// Whether a check fails only because of the requested change: its output contains a number or
@@ -15,7 +13,7 @@ impl Files {
     pub fn is_wanted(&self, trouble: &str) -> bool {
         let asked = &self.asked;
         let numbers = asked.split(|c: char| !c.is_alphanumeric()).filter(|word| word.parse::<f64>().is_ok());
-        let values = numbers.map(str::to_owned).chain(quoted(asked)).filter(|value| value.len() > 1);
+        let values = numbers.map(str::to_owned).chain(asked.quoted()).filter(|value| value.len() > 1);
         let count = |files: &BTreeMap<String, String>, value: &str| -> usize {
             self.after.keys().filter_map(|path| files.get(path)).map(|text| text.matches(value).count()).sum()
         };
@@ -41,7 +39,7 @@ impl Files {
             };
             shows || given.iter().any(is_of)
         };
-        let mut missing = quoted(asked).into_iter().filter(|text| !is_given(text));
+        let mut missing = asked.quoted().into_iter().filter(|text| !is_given(text));
         missing.find(|text| !is_there(text))
     }
 
@@ -52,25 +50,5 @@ impl Files {
         Some(format!(
             "The request is about '{text}', but what you wrote does not have it. Something else has to change."
         ))
-    }
-}
-
-/// The quoted texts of a request, outside parentheses.
-fn quoted(text: &str) -> Vec<String> {
-    const LONGEST: usize = 80;
-    let all = quotations::of(text);
-    let is_text = |one: &&Quotation<'_>| one.text.trim().len() > 1 && one.text.len() <= LONGEST;
-    let outside = all.iter().filter(is_text).filter(|one| quotations::depth(text, &all, one.range.start) == 0);
-    outside.map(|one| one.text.to_owned()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quoted_texts_are_read_outside_of_calls() {
-        let text = "It's 'a b' and \"c d\", so f('e f') is \u{201c}gh\u{201d}. don't";
-        assert_eq!(quoted(text), ["a b", "c d", "gh"]);
     }
 }
