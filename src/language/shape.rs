@@ -195,7 +195,8 @@ mod tests {
 
     #[test]
     fn the_ways_to_look_at_a_word_differ() {
-        let ways: [(&str, fn(&str) -> bool); 9] = [
+        type Way = (&'static str, fn(&str) -> bool);
+        let ways: [Way; 9] = [
             ("coined", is_coined),
             ("coined_word", is_coined_word),
             ("compound", is_compound),

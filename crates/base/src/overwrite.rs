@@ -137,12 +137,12 @@ pub fn is_temporary(path: &Path) -> bool {
 /// must be written in place.
 ///
 /// - `about`: the owner, mode and attributes to apply; `None` keeps the existing ones, and gives a
-/// new file the defaults.
+///   new file the defaults.
 /// - A file whose names all lie in the `project` is written in place, so that every name shows the
-/// new content. A file with a name elsewhere is replaced by a separate file: nothing outside the
-/// project changes.
+///   new content. A file with a name elsewhere is replaced by a separate file: nothing outside the
+///   project changes.
 /// - If something cannot be transferred to a new file (such as another owner, by a user who may not
-/// give files away), the file is written in place, which keeps it.
+///   give files away), the file is written in place, which keeps it.
 pub fn write(at: &Path, content: &[u8], about: Option<&About>, project: &Path) -> io::Result<()> {
     let existing = match fs::symlink_metadata(at) {
         Ok(existing) => Some(existing),

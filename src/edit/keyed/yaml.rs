@@ -120,7 +120,10 @@ fn as_kind_of(old: &Value, new: &Value) -> Value {
         (Value::String(_), Value::Number(_) | Value::Bool(_)) => Value::String(new.to_string()),
         (Value::Number(_) | Value::Bool(_), Value::String(text)) => {
             let read = serde_json::from_str::<Value>(text).ok();
-            let is_same = |read: &Value| (read.is_number() || read.is_boolean()) && read.to_string() == *text;
+            let is_same = |read: &Value| {
+                let written = read.to_string();
+                (read.is_number() || read.is_boolean()) && written == *text
+            };
             read.filter(is_same).unwrap_or_else(|| new.clone())
         }
         _ => new.clone(),
