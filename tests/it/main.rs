@@ -32,7 +32,6 @@ mod injection;
 mod install;
 mod interrupt;
 mod kill;
-mod languages;
 mod lead;
 mod lessons;
 mod loops;
