@@ -118,7 +118,10 @@ pub fn apply(path: &str, old: &str, edit: &Edit<'_>) -> Result<Applied, Mismatch
         Edit::Statement { old: statement, new } => replaced(path, old, &[(*statement, *new)], Several::OnOwnLines)?,
         Edit::Definition { name, code, hints } => defined(path, old, *name, code, hints)?,
         Edit::Remove(what) => remove::definition_or_statement(path, old, what).map_err(Mismatch::Unclear)?.into(),
-        Edit::Entries(changes) => keyed::changed(path, old, changes).map_err(Mismatch::Unclear)?.into(),
+        Edit::Entries(changes) => {
+            let text = keyed::changed(path, old, changes).map_err(Mismatch::Unclear)?;
+            line_ends::kept(old, &text).into()
+        }
         Edit::Export { name, from } => {
             let no_export = || Mismatch::NoExport { path: path.to_owned(), name: (*name).to_owned() };
             export::exported(path, old, name, from).ok_or_else(no_export)?.into()

@@ -56,7 +56,7 @@ impl Text {
     }
 }
 
-/// What it is about.
+/// The subject of the text.
 impl Text {
     /// Whether it reports a problem, or asks for a repair.
     pub fn is_report(&self) -> bool {
@@ -110,7 +110,7 @@ impl Text {
     }
 }
 
-/// What it orders.
+/// The orders in the text.
 impl Text {
     /// The texts in quotation marks outside of parentheses, except long ones.
     pub fn quoted(&self) -> Vec<String> {
@@ -143,7 +143,7 @@ impl Text {
         self.renames.get_or_init(|| renames::all(self.trim())).as_deref()
     }
 
-    /// What it says to become what.
+    /// The replacements that the text asks for: old to new.
     pub fn replacements(&self) -> &Replacements {
         self.replacements.get_or_init(|| Replacements {
             values: substitution::of(self),

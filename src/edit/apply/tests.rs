@@ -135,6 +135,14 @@ proptest! {
     }
 
     #[test]
+    fn entries_of_yaml_get_the_line_ends_of_their_file(old in map(), new in 0..9_i64) {
+        prop_assume!(old != json!({}));
+        let block: String = old.as_object().unwrap().iter().map(|(key, value)| format!("{key}: {value}\r\n")).collect();
+        let changes = [Change::Set(vec!["z".to_owned()], json!(new))];
+        prop_assert_eq!(text_after("a.yaml", &block, &Edit::Entries(&changes)), Ok(format!("{block}z: {new}\r\n")));
+    }
+
+    #[test]
     fn entries_of_yaml_made_from_two_texts_give_the_second(old in map(), new in map()) {
         prop_assume!(old != json!({}) && new != json!({}));
         // A block cannot lose its last entry: what is new comes first.

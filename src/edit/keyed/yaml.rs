@@ -37,7 +37,11 @@ fn one(text: &str, change: &Change) -> Result<String, String> {
             return changed(text, &entries.iter().map(inner).collect::<Vec<_>>());
         }
         (Change::Set(..), Some(Value::Object(_))) => return Err(error(key, HAS_ENTRIES)),
-        (Change::Set(keys, value), Some(known)) => Change::Set(keys.clone(), as_kind_of(known, value)),
+        (Change::Set(keys, value), Some(known)) => {
+            let is_open = tree.below(keys).is_some_and(tree::Node::is_open);
+            let keeps = is_open && known.is_string() && !value.is_string();
+            Change::Set(keys.clone(), if keeps { value.clone() } else { as_kind_of(known, value) })
+        }
         (Change::Add(keys, value), Some(Value::Array(all))) => {
             let value = all.last().map_or_else(|| value.clone(), |sibling| as_kind_of(sibling, value));
             if all.contains(&value) {
@@ -46,11 +50,9 @@ fn one(text: &str, change: &Change) -> Result<String, String> {
             Change::Add(keys.clone(), value)
         }
         (Change::Drop(keys, value), Some(Value::Array(all))) => {
-            let value = all.first().map_or_else(|| value.clone(), |sibling| as_kind_of(sibling, value));
-            if !all.contains(&value) {
-                return Err(format!("`{key}` has no {value}"));
-            }
-            Change::Drop(keys.clone(), value)
+            let found = all.iter().find(|one| as_kind_of(one, value) == **one);
+            let found = found.ok_or_else(|| format!("`{key}` has no {value}"))?;
+            Change::Drop(keys.clone(), found.clone())
         }
         (Change::Add(..) | Change::Drop(..), Some(_)) => return Err(error(key, NO_LIST)),
         (Change::Drop(..) | Change::Remove(_), None) => return Err(error(key, NOT_THERE)),
@@ -118,6 +120,10 @@ fn prune(value: &mut Value, keys: &[String]) {
 fn as_kind_of(old: &Value, new: &Value) -> Value {
     match (old, new) {
         (Value::String(_), Value::Number(_) | Value::Bool(_)) => Value::String(new.to_string()),
+        // A block of lines ends with a line end.
+        (Value::String(old), Value::String(new)) if old.ends_with('\n') && new.trim_end().contains('\n') => {
+            Value::String(format!("{}\n", new.trim_end()))
+        }
         (Value::Number(_) | Value::Bool(_), Value::String(text)) => {
             let read = serde_json::from_str::<Value>(text).ok();
             let is_same = |read: &Value| {
@@ -205,6 +211,22 @@ jobs:
         let set = |value: Value| Change::Set(keys("jobs > bake > steps > 1 > with > flour-version"), value);
         check(set(json!("3.11")), "version: 3.9", "version: 3.11");
         check(set(json!("3.10")), "version: 3.9", "version: \"3.10\"");
+    }
+
+    #[test]
+    fn a_truth_a_mode_and_a_block_stay_what_they_are() {
+        let set = |text: &str, value: Value| changed(text, &[Change::Set(keys("a"), value)]);
+        assert_eq!(set("a: True\n", json!(false)), Ok("a: false\n".to_owned()));
+        assert_eq!(set("a: yes\n", json!("no")), Ok("a: no\n".to_owned()));
+        assert_eq!(set("a: 0644\n", json!("0755")), Ok("a: 0755\n".to_owned()));
+        assert_eq!(set("a: 2020-01-01\n", json!("2021-01-01")), Ok("a: 2021-01-01\n".to_owned()));
+        assert_eq!(set("a: |\n  x\nb: 1\n", json!("y\n\nz")), Ok("a: |\n  y\n\n  z\nb: 1\n".to_owned()));
+        let drop = |text: &str, value: Value| changed(text, &[Change::Drop(keys("a"), value)]);
+        assert_eq!(drop("a: [\"3.10\", 3.9]\n", json!("3.9")), Ok("a: [\"3.10\"]\n".to_owned()));
+        // A comment above what stays is not lost.
+        assert!(changed("- a: 1\n", &[Change::Remove(keys("0 > a"))]).is_err());
+        let pinned = "s:\n  - a: 1\n    # pinned\n    b: 2\n";
+        assert!(changed(pinned, &[Change::Remove(keys("s > 0 > a"))]).unwrap_err().contains("around it"));
     }
 
     #[test]

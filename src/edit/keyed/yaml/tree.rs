@@ -6,6 +6,8 @@ use std::ops::Range;
 use saphyr_parser::{Event, Parser, ScalarStyle};
 use serde_json::{Map, Value};
 
+use super::write::is_plain;
+
 /// Maximum depth of a document.
 const DEPTH_MAX: usize = 100;
 
@@ -121,6 +123,11 @@ impl Node {
             Kind::Scalar(text, style) if *style != Style::Plain || of_plain(text).is_string() => Some(text),
             _ => None,
         }
+    }
+
+    /// Whether other readers of YAML may take this scalar without quotes for more than text.
+    pub fn is_open(&self) -> bool {
+        matches!(&self.kind, Kind::Scalar(text, Style::Plain) if !is_plain(text))
     }
 
     pub fn value(&self) -> Value {

@@ -45,7 +45,7 @@ impl<'f> File<'f> {
         self.text[at..].find('\n').map_or(self.text.len(), |end| at + end)
     }
 
-    /// The text before `at` in its line.
+    /// Spaces as wide as the text before `at` in its line; at most 100.
     fn before(self, at: usize) -> &'static str {
         let width = self.text[self.line(at)..at].chars().count();
         indent(width)
@@ -70,7 +70,23 @@ impl<'f> File<'f> {
             _ => (old.at.start, ""),
         };
         let end = old.at.end.max(start);
-        written(value, style).iter().map(|new| self.with(start, end, &format!("{lead}{new}"))).collect()
+        let mut all = Vec::new();
+        if let Value::String(new) = value {
+            // A truth, a mode or a date, which other readers take for more than text, stays one.
+            all.extend(old.is_open().then(|| new.clone()));
+            all.extend((style == Style::Block && new.contains('\n')).then(|| self.lines(start, end, new)));
+        }
+        all.extend(written(value, style));
+        all.iter().map(|new| self.with(start, end, &format!("{lead}{new}"))).collect()
+    }
+
+    /// The block from `start` to `end` with its mark and its margin, and with other lines.
+    fn lines(self, start: usize, end: usize, new: &str) -> String {
+        let mark = self.line_end(start);
+        let first = self.text[mark..end].lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let margin = indent(first.len() - first.trim_start().len());
+        let line = |line: &str| if line.is_empty() { "\n".to_owned() } else { format!("\n{margin}{line}") };
+        format!("{}{}", &self.text[start..mark], new.lines().map(line).collect::<String>())
     }
 
     /// The key of the entry at `keys`.
@@ -148,7 +164,9 @@ impl<'f> File<'f> {
         let (before, next) = (place.checked_sub(1).map(|at| &all[at]), all.get(place + 1));
         if self.is_flow(list) {
             return vec![match (before, next) {
-                (_, Some(next)) => self.with(all[place].at.start, next.at.start, ""),
+                (_, Some(next)) => {
+                    return self.up_to((all[place].at.start, all[place].at.end), next.at.start).into_iter().collect();
+                }
                 (Some(before), None) => self.with(before.at.end, all[place].at.end, ""),
                 (None, None) => self.with(list.at.start, list.at.end, "[]"),
             }];
@@ -157,6 +175,12 @@ impl<'f> File<'f> {
             return vec![self.with(list.at.start, list.at.end, "[]")];
         }
         self.dash(&all[place]).map(|dash| self.without_lines(dash, all[place].at.end)).into_iter().collect()
+    }
+
+    /// The file without an element, up to the next one. `None` if that one has a comment above it.
+    fn up_to(self, element: (usize, usize), next: usize) -> Option<String> {
+        let own_line = self.line_end(element.1).min(next);
+        (!self.text[own_line..next].contains('#')).then(|| self.with(element.0, next, ""))
     }
 
     /// The file without the lines from the one of `start` to the one of `end`.
@@ -174,14 +198,14 @@ impl<'f> File<'f> {
         let (before, next) = (place.checked_sub(1).map(|at| &entries[at]), entries.get(place + 1));
         if self.is_flow(object) {
             return vec![match (before, next) {
-                (_, Some((next, _))) => self.with(start, next.at.start, ""),
+                (_, Some((next, _))) => return self.up_to((start, end), next.at.start).into_iter().collect(),
                 (Some((_, before)), None) => self.with(before.at.end, end, ""),
                 (None, None) => self.with(object.at.start, object.at.end, "{}"),
             }];
         }
         let is_first_of_line = self.text[self.line(start)..start].trim().is_empty();
         let mut all: Vec<String> = match next {
-            Some((next, _)) if !is_first_of_line => vec![self.with(start, next.at.start, "")],
+            Some((next, _)) if !is_first_of_line => self.up_to((start, end), next.at.start).into_iter().collect(),
             _ => vec![self.without_lines(start, end)],
         };
         if entries.len() == 1 {
@@ -213,7 +237,7 @@ fn written(value: &Value, style: Style) -> Vec<String> {
 }
 
 /// Whether every reader takes a word without quotes for text, as far as a look at its beginning shows.
-fn is_plain(text: &str) -> bool {
+pub(super) fn is_plain(text: &str) -> bool {
     let is_odd = |first: char| first.is_ascii_digit() || matches!(first, '-' | '+' | '.' | ' ');
     !text.is_empty() && !text.starts_with(is_odd) && !text.ends_with(' ') && !is_listed(RESERVED, &text.to_lowercase())
 }
