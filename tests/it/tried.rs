@@ -45,7 +45,7 @@ async fn a_change_that_contradicts_the_models_own_example_is_written_again() {
     let script = trying(program).on("A first attempt was wrong", &code(POPPED)).on("Write the new", &code(SHIFT));
     let (text, said) = after(script.on("First name", "add Shelf.shift"), ADD).await;
     assert!(text.contains("self.rows.pop(row)"), "{text}\n{said}");
-    // A different order of keys is no contradiction.
+    // A different order of keys contradicts nothing.
     assert!(said.contains("gives {'b': 'y', 'c': 'x'}"), "{said}");
 }
 

@@ -82,7 +82,7 @@ fn stronger(parameters: u64, tier: Option<Tier>) -> Vec<String> {
     // The same model in another quantisation has about as many weights.
     let larger = |weights: u64| weights > parameters + parameters / 5;
     let writes = tier >= Some(Tier::Writes);
-    // The first one writes code, so it is no improvement for a user whose model already writes.
+    // The first one writes code, so it does not help a user whose model already writes.
     let known = PLANNERS.iter().enumerate().filter(|(at, (_, weights, _))| larger(*weights) && !(writes && *at == 0));
     let told =
         known.map(|(_, (name, _, memory))| format!("`monobloc models pull planner {name}` ({memory} of memory)"));
@@ -114,7 +114,7 @@ mod tests {
         check(135_000_000, Some(Tier::Reads), &["Qwen2.5-Coder-1.5B", "LFM2-8B-A1B"]);
         check(1_543_714_304, Some(Tier::Writes), &["LFM2-8B-A1B", "LFM2-24B-A2B"]);
         check(1_543_714_304, None, &["LFM2-8B-A1B", "LFM2-24B-A2B"]);
-        // For a smaller model that was measured to write, the 1.5B is no improvement.
+        // For a smaller model that was measured to write, the 1.5B does not help.
         check(600_000_000, Some(Tier::Writes), &["LFM2-8B-A1B", "LFM2-24B-A2B"]);
         check(8_340_000_000, Some(Tier::Acts), &["LFM2-24B-A2B"]);
         check(32_000_000_000, Some(Tier::Reads), &[]);

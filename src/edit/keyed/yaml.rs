@@ -221,6 +221,10 @@ jobs:
         assert_eq!(set("a: 0644\n", json!("0755")), Ok("a: 0755\n".to_owned()));
         assert_eq!(set("a: 2020-01-01\n", json!("2021-01-01")), Ok("a: 2021-01-01\n".to_owned()));
         assert_eq!(set("a: |\n  x\nb: 1\n", json!("y\n\nz")), Ok("a: |\n  y\n\n  z\nb: 1\n".to_owned()));
+        assert_eq!(
+            set("a: |\nb: 1\n", json!("y\nz")),
+            Err("`a` cannot be changed without changing what is around it".to_owned())
+        );
         let drop = |text: &str, value: Value| changed(text, &[Change::Drop(keys("a"), value)]);
         assert_eq!(drop("a: [\"3.10\", 3.9]\n", json!("3.9")), Ok("a: [\"3.10\"]\n".to_owned()));
         // A comment above what stays is not lost.

@@ -12,7 +12,7 @@ pub const SUSPECTS_MAX: usize = 5;
 /// Maximum number of failures that are used; the others often have the same cause.
 const FAILURES_MAX: usize = 10;
 /// Number of lines above a failed assertion whose calls count, if the test is not a named function.
-/// Most tests are shorter.
+/// Nearly all tests are shorter.
 const TEST_LINES_MAX: usize = 12;
 
 /// Maximum number of words of a test's name that are compared with definitions, and minimum length

@@ -1,5 +1,7 @@
 //! Spellings of a changed YAML file. None of them is checked here.
 
+use std::ops::Range;
+
 use serde_json::Value;
 
 use super::tree::{Kind, Node, Style};
@@ -23,6 +25,9 @@ pub fn spellings(text: &str, tree: &Node, change: &Change) -> Vec<String> {
         Change::Remove(keys) => file.without(keys),
     }
 }
+
+/// The bytes of an element or an entry.
+type Place = Range<usize>;
 
 #[derive(Clone, Copy)]
 struct File<'f> {
@@ -83,7 +88,8 @@ impl<'f> File<'f> {
     /// The block from `start` to `end` with its mark and its margin, and with other lines.
     fn lines(self, start: usize, end: usize, new: &str) -> String {
         let mark = self.line_end(start);
-        let first = self.text[mark..end].lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        // A block without lines ends before its mark's line does.
+        let first = self.text[mark..end.max(mark)].lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let margin = indent(first.len() - first.trim_start().len());
         let line = |line: &str| if line.is_empty() { "\n".to_owned() } else { format!("\n{margin}{line}") };
         format!("{}{}", &self.text[start..mark], new.lines().map(line).collect::<String>())
@@ -133,17 +139,15 @@ impl<'f> File<'f> {
     }
 
     fn longer(self, keys: &Keys, value: &Value) -> Vec<String> {
-        let Some(Node { at, kind: Kind::List(all) }) = self.tree.below(keys) else { return Vec::new() };
+        let Some(list) = self.tree.below(keys) else { return Vec::new() };
+        let Kind::List(all) = &list.kind else { return Vec::new() };
         let (Some(first), Some(last)) = (all.first(), all.last()) else {
-            return written(value, Style::Plain)
-                .iter()
-                .map(|new| self.with(at.start, at.end, &format!("[{new}]")))
-                .collect();
+            let filled = |new: &String| self.with(list.at.start, list.at.end, &format!("[{new}]"));
+            return written(value, Style::Plain).iter().map(filled).collect();
         };
         let style = if let Kind::Scalar(_, style) = last.kind { style } else { Style::Plain };
-        let outer = Node { at: at.clone(), kind: Kind::List(Vec::new()) };
-        let (end, lead) = if self.is_flow(&outer) {
-            (last.at.end, format!(",{}", self.between(&outer, first)))
+        let (end, lead) = if self.is_flow(list) {
+            (last.at.end, format!(",{}", self.between(list, first)))
         } else {
             let Some(dash) = self.dash(first) else { return Vec::new() };
             (self.line_end(last.at.end), format!("\n{}- ", self.before(dash)))
@@ -160,27 +164,30 @@ impl<'f> File<'f> {
     fn shorter(self, keys: &Keys, value: &Value) -> Vec<String> {
         let Some(list) = self.tree.below(keys) else { return Vec::new() };
         let Kind::List(all) = &list.kind else { return Vec::new() };
-        let Some(place) = all.iter().position(|one| one.value() == *value) else { return Vec::new() };
-        let (before, next) = (place.checked_sub(1).map(|at| &all[at]), all.get(place + 1));
-        if self.is_flow(list) {
-            return vec![match (before, next) {
-                (_, Some(next)) => {
-                    return self.up_to((all[place].at.start, all[place].at.end), next.at.start).into_iter().collect();
-                }
-                (Some(before), None) => self.with(before.at.end, all[place].at.end, ""),
-                (None, None) => self.with(list.at.start, list.at.end, "[]"),
-            }];
-        }
+        let Some(index) = all.iter().position(|one| one.value() == *value) else { return Vec::new() };
         if all.len() == 1 {
             return vec![self.with(list.at.start, list.at.end, "[]")];
         }
-        self.dash(&all[place]).map(|dash| self.without_lines(dash, all[place].at.end)).into_iter().collect()
+        if self.is_flow(list) {
+            let place = |at: usize| all.get(at).map(|one| one.at.clone());
+            return self.without_in_brackets(place(index), index.checked_sub(1).and_then(place), place(index + 1));
+        }
+        self.dash(&all[index]).map(|dash| self.without_lines(dash, all[index].at.end)).into_iter().collect()
+    }
+
+    /// The file without one of several elements in brackets, and without the comma beside it.
+    fn without_in_brackets(self, one: Option<Place>, before: Option<Place>, next: Option<Place>) -> Vec<String> {
+        match (one, before, next) {
+            (Some(one), _, Some(next)) => self.up_to(one, next.start).into_iter().collect(),
+            (Some(one), Some(before), None) => vec![self.with(before.end, one.end, "")],
+            _ => Vec::new(),
+        }
     }
 
     /// The file without an element, up to the next one. `None` if that one has a comment above it.
-    fn up_to(self, element: (usize, usize), next: usize) -> Option<String> {
-        let own_line = self.line_end(element.1).min(next);
-        (!self.text[own_line..next].contains('#')).then(|| self.with(element.0, next, ""))
+    fn up_to(self, element: Place, next: usize) -> Option<String> {
+        let own_line = self.line_end(element.end).min(next);
+        (!self.text[own_line..next].contains('#')).then(|| self.with(element.start, next, ""))
     }
 
     /// The file without the lines from the one of `start` to the one of `end`.
@@ -192,21 +199,19 @@ impl<'f> File<'f> {
     fn without(self, keys: &Keys) -> Vec<String> {
         let Some((last, outer)) = keys.split_last() else { return Vec::new() };
         let Some(object) = self.tree.below(outer) else { return Vec::new() };
-        let (Kind::Map(entries), Some(place)) = (&object.kind, object.entry(last)) else { return Vec::new() };
-        let (key, value) = &entries[place];
-        let (start, end) = (key.at.start, value.at.end.max(key.at.end));
-        let (before, next) = (place.checked_sub(1).map(|at| &entries[at]), entries.get(place + 1));
+        let (Kind::Map(entries), Some(index)) = (&object.kind, object.entry(last)) else { return Vec::new() };
+        let place = |at: usize| entries.get(at).map(|(key, value)| key.at.start..value.at.end.max(key.at.end));
+        let Some(entry) = place(index) else { return Vec::new() };
         if self.is_flow(object) {
-            return vec![match (before, next) {
-                (_, Some((next, _))) => return self.up_to((start, end), next.at.start).into_iter().collect(),
-                (Some((_, before)), None) => self.with(before.at.end, end, ""),
-                (None, None) => self.with(object.at.start, object.at.end, "{}"),
-            }];
+            if entries.len() == 1 {
+                return vec![self.with(object.at.start, object.at.end, "{}")];
+            }
+            return self.without_in_brackets(Some(entry), index.checked_sub(1).and_then(place), place(index + 1));
         }
-        let is_first_of_line = self.text[self.line(start)..start].trim().is_empty();
-        let mut all: Vec<String> = match next {
-            Some((next, _)) if !is_first_of_line => self.up_to((start, end), next.at.start).into_iter().collect(),
-            _ => vec![self.without_lines(start, end)],
+        let is_first_of_line = self.text[self.line(entry.start)..entry.start].trim().is_empty();
+        let mut all: Vec<String> = match place(index + 1) {
+            Some(next) if !is_first_of_line => self.up_to(entry, next.start).into_iter().collect(),
+            _ => vec![self.without_lines(entry.start, entry.end)],
         };
         if entries.len() == 1 {
             all.extend(self.without(&outer.to_vec()));
