@@ -209,6 +209,7 @@ impl App {
             max_loaded: self.config.max_loaded,
             repack: self.config.repack,
             exact: self.config.exact,
+            image_tokens: Some(self.config.image_tokens),
             memory: self.engine_memory(preambles),
             trial: self.trial.clone(),
         }

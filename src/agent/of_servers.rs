@@ -34,7 +34,7 @@ pub async fn fetched(toolkit: &mut Toolkit, request: String, host: &dyn Host) ->
 }
 
 /// Adds a text to those that go along with the request; an error says which bound it exceeds.
-fn hand_over(toolkit: &mut Toolkit, host: &dyn Host, name: String, text: String) -> Result<(), String> {
+pub(super) fn hand_over(toolkit: &mut Toolkit, host: &dyn Host, name: String, text: String) -> Result<(), String> {
     if text.len() as u64 > GIVEN_BYTES_MAX {
         return Err(format!("{name} has {} bytes, {GIVEN_BYTES_MAX} are taken; name a smaller resource", text.len()));
     }

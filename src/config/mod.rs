@@ -60,6 +60,8 @@ pub struct Config {
     /// from the file, so the system can reclaim their memory.
     pub repack: bool,
     pub exact: Exact,
+    /// Most tokens of one picture.
+    pub image_tokens: u32,
     /// Maximum number of threads for inference; 0 means one per core.
     pub threads: usize,
     /// Tools offered to the router for one step.

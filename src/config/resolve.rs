@@ -342,6 +342,7 @@ impl Settings {
             max_loaded: self.number("max_loaded"),
             repack: self.value("repack") != Some("false"),
             exact: self.choice("exact"),
+            image_tokens: self.count("image_tokens"),
             threads: self.count("threads"),
             tools_offered: self.count("tools_offered"),
             orchestrate: self.value("orchestrator.enabled") != Some("false"),

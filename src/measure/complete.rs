@@ -13,6 +13,7 @@ use crate::config::{SamplingWish, Think};
 use crate::engine::pool::{Leased, Pool};
 use crate::engine::{Engine, Finish, Request, Sampling};
 use crate::models::dialect::Prompt;
+use crate::models::projector::Beside;
 use crate::models::{ModelSpec, Role, gguf};
 
 #[derive(Clone, Debug)]
@@ -77,6 +78,7 @@ pub fn model(file: &Path, slots: usize, context: u32, kv_type: &str) -> Result<M
         sampling: SamplingWish::default(),
         lora: Vec::new(),
         sha256: None,
+        beside: Beside::default(),
     })
 }
 

@@ -90,6 +90,7 @@ fn takes(ask: &Ask) -> Result<(), Problem> {
         (ask.forces_a_call(), "tool_choice", "has its own tools and chooses among them itself"),
         (ask.format != Format::Text, "response_format", "answers in words"),
         (!ask.stop.is_empty(), "stop", "ends where its work ends"),
+        (!ask.pictures.is_empty(), "messages", "reads no pictures here"),
         (ask.logprobs.is_some(), "logprobs", "gives no log-probabilities"),
     ] {
         if is_asked {

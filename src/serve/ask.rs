@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::problem::Problem;
 use crate::config::SamplingWish;
+use crate::models::Picture;
 use crate::tools::ToolSpec;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +91,8 @@ pub struct Ask {
     pub model: Model,
     /// Oldest first.
     pub turns: Vec<Turn>,
+    /// The pictures that stand for the `SHOWN` characters in the user's turns, in order.
+    pub pictures: Vec<Picture>,
     pub tools: Vec<ToolSpec>,
     pub choice: Choice,
     /// Whether an answer makes at most one call.
@@ -113,6 +116,7 @@ impl Ask {
         Ask {
             model,
             turns,
+            pictures: Vec::new(),
             tools: Vec::new(),
             choice: Choice::Auto,
             one_call: false,

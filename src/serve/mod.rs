@@ -48,7 +48,7 @@ use crate::app::App;
 use crate::base::Cancel;
 use crate::embed::Embedder;
 use crate::engine::Request;
-use crate::engine::pool::{Leased, Pool};
+use crate::engine::pool::{Leased, Pool, PoolError};
 use crate::models::dialect::Prompt;
 use crate::models::{ModelSpec, Registry, Role};
 
@@ -217,6 +217,7 @@ impl Server {
 
     async fn start(&self, ask: &Ask, role: Role, request: impl FnOnce(&Leased) -> Request) -> Result<Reply, Problem> {
         let model = self.lease(role).await?;
+        self.open_eyes(ask, &model).await?;
         // Tokenising a body of many MiB takes a while; other requests continue meanwhile.
         let request = tokio::task::block_in_place(|| request(&model));
         Ok(Reply::Model(Box::new(ModelReply::start(ask, model, request, self.inner.counts.clone())?)))
@@ -235,6 +236,7 @@ impl Server {
             return Ok(passed::count(ask, &away));
         }
         let model = self.lease(role).await?;
+        self.open_eyes(ask, &model).await?;
         let silent = !prompt::thinks(ask, &model);
         Ok(tokio::task::block_in_place(|| model.engine.tokenize(&prompt::prompt(ask, &model.dialect, silent)).len()))
     }
@@ -247,6 +249,19 @@ impl Server {
         let (pool, cancel) = (self.inner.pool.clone(), self.inner.app.cancel.clone());
         let load = tokio::task::spawn_blocking(move || pool.lease(role, move |_, _| !cancel.is_cancelled()));
         Ok(load.await.map_err(Problem::failed)??)
+    }
+
+    /// Loads the projector of the model, if the request shows pictures.
+    async fn open_eyes(&self, ask: &Ask, model: &Leased) -> Result<(), Problem> {
+        if ask.pictures.is_empty() {
+            return Ok(());
+        }
+        let (pool, model) = (self.inner.pool.clone(), model.clone());
+        let opened = tokio::task::spawn_blocking(move || pool.see(&model)).await.map_err(Problem::failed)?;
+        opened.map_err(|error| match &error {
+            PoolError::Blind { .. } => Problem::invalid("messages", error.to_string()),
+            _ => error.into(),
+        })
     }
 
     async fn embedder(&self) -> Result<Embedder, Problem> {

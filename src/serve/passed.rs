@@ -56,7 +56,7 @@ pub fn count(ask: &Ask, away: &Away) -> usize {
 
 fn messages(ask: &Ask) -> Vec<Message> {
     let whole = ask.turns.len() - usize::from(ask.begun().is_some());
-    ask.turns[..whole].iter().map(prompt::message).collect()
+    prompt::messages(ask, &ask.turns[..whole])
 }
 
 /// The request in the server's form, with the estimated length of its prompt.

@@ -9,7 +9,8 @@ use crate::budget::permit::Priority;
 use crate::config::Think;
 use crate::engine::pool::Leased;
 use crate::engine::{Grammar, Request, Sampling, Thinking};
-use crate::models::dialect::{Chat, Dialect, Message, Prompt, RawCall, ToolText};
+use crate::models::Picture;
+use crate::models::dialect::{Chat, Dialect, Message, Prompt, RawCall, SHOWN, ToolText};
 
 /// Longest time for one answer: a long prompt takes minutes on a small machine.
 const DEADLINE: Duration = Duration::from_secs(3600);
@@ -19,14 +20,23 @@ const DEADLINE: Duration = Duration::from_secs(3600);
 pub fn prompt(ask: &Ask, dialect: &Dialect, silent: bool) -> Prompt {
     let begun = ask.begun();
     let whole = &ask.turns[..ask.turns.len() - usize::from(begun.is_some())];
-    let messages: Vec<Message> = whole.iter().map(message).collect();
+    let messages = messages(ask, whole);
     dialect.render(Chat { messages: &messages, tools: &offered(ask), thinks: silent.then_some(false), begun })
 }
 
-pub fn message(turn: &Turn) -> Message {
+/// The messages of `turns`, the first ones of a request, with its pictures.
+pub fn messages(ask: &Ask, turns: &[Turn]) -> Vec<Message> {
+    let mut pictures = ask.pictures.iter().cloned();
+    turns.iter().map(|turn| message(turn, &mut pictures)).collect()
+}
+
+fn message(turn: &Turn, pictures: &mut impl Iterator<Item = Picture>) -> Message {
     match turn {
         Turn::System(text) => Message::system(text.as_str()),
-        Turn::User(text) => Message::user(text.as_str()),
+        Turn::User(text) => {
+            let pictures = pictures.take(text.matches(SHOWN).count()).collect();
+            Message { pictures, ..Message::user(text.as_str()) }
+        }
         Turn::Assistant { text, calls, thinking } => {
             let raw = |call: &Call| RawCall { name: call.name.clone(), arguments: call.arguments.clone() };
             let said = Message::calling(text.as_str(), calls.iter().map(raw).collect());

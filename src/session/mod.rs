@@ -256,8 +256,9 @@ async fn carried_out(op: Op, mut toolkit: Toolkit, host: &SessionHost) -> Result
     }
 }
 
-/// The request that is carried out, once what it names of servers is fetched.
+/// The request that is carried out, once its pictures are read and what it names of servers is fetched.
 async fn requested(ask: Ask, toolkit: &mut Toolkit, host: &SessionHost) -> Result<String, TurnError> {
+    agent::read_pictures(toolkit, ask.pictures, &ask.text, host).await?;
     if ask.of_program { Ok(ask.text) } else { agent::fetched(toolkit, ask.text, host).await }
 }
 

@@ -100,6 +100,7 @@ pub const DOORS: &[(&str, &[&str])] = &[
     ("nucleo_matcher", &["src/ui/screen/popup.rs"]),
     ("clap*", &["src/ui/cli/", "src/main.rs"]),
     ("hf_hub", &["crates/engine/src/models/"]),
+    ("image", &["crates/engine/src/models/picture.rs"]),
     ("memmap2", &["crates/engine/src/models/gguf.rs", "crates/index/src/embed/"]),
     ("minijinja*", &["crates/engine/src/models/dialect/template.rs"]),
     ("jsonc_parser", &["src/edit/keyed/json.rs"]),

@@ -47,6 +47,7 @@ mod names;
 mod offline;
 mod output;
 mod page;
+mod pictures;
 mod passed;
 mod places;
 mod pool;

@@ -86,6 +86,7 @@ fn judge() -> Names {
         max_loaded: None,
         repack: true,
         exact: Exact::Auto,
+        image_tokens: None,
         memory: EngineMemory::default(),
         trial: None,
     };

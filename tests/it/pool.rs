@@ -71,6 +71,7 @@ impl World {
             max_loaded,
             repack: true,
             exact: Exact::Auto,
+            image_tokens: None,
             memory,
             trial: None,
         };

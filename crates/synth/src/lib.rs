@@ -2,6 +2,7 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
+mod projector;
 mod quant;
 pub mod shape;
 mod tokens;
@@ -10,4 +11,4 @@ mod write;
 
 pub use quant::{Quant, UnknownName};
 pub use shape::Shape;
-pub use write::{Recipe, SynthError, write};
+pub use write::{Recipe, SynthError, write, write_projector};

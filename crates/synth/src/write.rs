@@ -7,13 +7,14 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use crate::projector;
 use crate::quant::Quant;
-use crate::shape::{Blueprint, Shape};
+use crate::shape::{Blueprint, Planned, Shape};
 use crate::tokens::{self, Laid};
 use crate::weights::Weights;
 use monobloc_base::{Bytes, Cancel};
-use monobloc_engine::models::gguf::write::ALIGNMENT;
-use monobloc_engine::models::gguf::{GgufError, vocabulary};
+use monobloc_engine::models::gguf::write::{ALIGNMENT, HeaderWriter};
+use monobloc_engine::models::gguf::{GgufError, inspect, vocabulary};
 
 /// The file to write.
 #[derive(Clone, Debug)]
@@ -40,6 +41,8 @@ impl Recipe {
 pub enum SynthError {
     #[error("the vocabulary cannot be taken from {0}")]
     Vocabulary(#[from] GgufError),
+    #[error("the width for a projector cannot be taken from {0}")]
+    Width(GgufError),
     #[error("{} cannot be written: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
     #[error("{} was not written: cancelled", path.display())]
@@ -56,7 +59,37 @@ pub fn write(
 ) -> Result<Bytes, SynthError> {
     let count = recipe.tokens.unwrap_or(recipe.shape.vocabulary()).max(tokens::LEAST);
     let plan = recipe.shape.blueprint(count);
-    let (header, data_bytes) = header(recipe, &plan, count)?;
+    let header = header(recipe, &plan, count)?;
+    write_file(header, &plan.tensors, recipe, out, progress, cancel)
+}
+
+/// Writes a projector for a written model beside it, as `mmproj-NAME`, so that the model takes
+/// pictures. Returns its path and size.
+pub fn write_projector(model: &Path, recipe: &Recipe, cancel: &Cancel) -> Result<(PathBuf, Bytes), SynthError> {
+    let text = inspect(model).map_err(SynthError::Width)?;
+    let (header, tensors) = projector::plan(text.embedding_length.into(), GRID.contains(&text.architecture.as_str()));
+    let out = model.with_file_name(format!("mmproj-{}", model.file_name().unwrap_or_default().to_string_lossy()));
+    let bytes = write_file(header, &tensors, recipe, &out, &mut |_, _| (), cancel)?;
+    Ok((out, bytes))
+}
+
+/// Architectures of our shapes that give rows and columns of a picture to their positions.
+const GRID: [&str; 2] = ["qwen35", "qwen35moe"];
+
+/// Writes a header, to which the tensors are added, and their weights.
+fn write_file(
+    mut header: HeaderWriter,
+    tensors: &[Planned],
+    recipe: &Recipe,
+    out: &Path,
+    progress: &mut dyn FnMut(u64, u64),
+    cancel: &Cancel,
+) -> Result<Bytes, SynthError> {
+    for tensor in tensors {
+        header.tensor(&tensor.name, &tensor.shape, tensor.kind(recipe.quant));
+    }
+    let data_bytes = header.data_bytes();
+    let header = header.finish();
     let total = header.len() as u64 + data_bytes;
     let partial = Partial(partial_of(out));
     let fail = |source| SynthError::Io { path: partial.0.clone(), source };
@@ -68,7 +101,7 @@ pub fn write(
         done = total;
     }
     let mut weights = Weights::new(recipe.quant, SEED);
-    for tensor in plan.tensors.iter().filter(|_| !recipe.hollow) {
+    for tensor in tensors.iter().filter(|_| !recipe.hollow) {
         let start = done;
         weights.write(tensor, |piece| {
             if cancel.is_cancelled() {
@@ -108,8 +141,8 @@ impl Drop for Partial {
     }
 }
 
-/// The file's header, and the number of bytes of weights that follow it.
-fn header(recipe: &Recipe, plan: &Blueprint, count: u64) -> Result<(Vec<u8>, u64), SynthError> {
+/// The file's header without its tensors.
+fn header(recipe: &Recipe, plan: &Blueprint, count: u64) -> Result<HeaderWriter, SynthError> {
     let Recipe { shape, quant, .. } = recipe;
     let words = vocabulary(&recipe.vocabulary_of)?;
     let Laid { tokens, types, merges, scores } = tokens::lay_out(&words, count as usize);
@@ -136,20 +169,14 @@ fn header(recipe: &Recipe, plan: &Blueprint, count: u64) -> Result<(Vec<u8>, u64
     if !scores.is_empty() {
         writer = writer.f32s("tokenizer.ggml.scores", &scores);
     }
-    for tensor in &plan.tensors {
-        writer.tensor(&tensor.name, &tensor.shape, tensor.kind(*quant));
-    }
-    let data_bytes = writer.data_bytes();
-    Ok((writer.finish(), data_bytes))
+    Ok(writer)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shape::Planned;
     use monobloc_engine::models::dialect;
-    use monobloc_engine::models::gguf::inspect;
-    use monobloc_engine::models::gguf::write::HeaderWriter;
+    use monobloc_engine::models::gguf::Kind;
 
     /// A folder with a GGUF that has a small byte-pair vocabulary, and that file's path.
     fn vocabulary_file() -> (tempfile::TempDir, PathBuf) {
@@ -202,6 +229,21 @@ mod tests {
         assert!(bytes > Bytes::gib(17), "{bytes}");
         #[cfg(unix)]
         assert!(std::os::unix::fs::MetadataExt::blocks(&fs::metadata(&out).unwrap()) < 2048);
+    }
+
+    #[test]
+    fn a_projector_is_written_beside_its_model_and_fits_it() {
+        let (dir, words) = vocabulary_file();
+        let out = dir.path().join("m.gguf");
+        synth(Shape::TinyMistral, Quant::Q8_0, &out, &words).unwrap();
+        let recipe = Recipe::new(Shape::TinyMistral, Quant::Q8_0, &words);
+        let (path, bytes) = write_projector(&out, &recipe, &Cancel::new()).unwrap();
+        assert_eq!(path, dir.path().join("mmproj-m.gguf"));
+        let header = inspect(&path).unwrap();
+        assert_eq!((header.kind, header.file_bytes), (Kind::Projector, bytes));
+        let sight = header.sight.unwrap();
+        assert_eq!(sight.width, inspect(&out).unwrap().embedding_length);
+        assert_eq!(u64::from(sight.image / sight.patch).pow(2), projector::VECTORS);
     }
 
     #[test]

@@ -54,6 +54,15 @@ pub const ANSWER_TIME: Duration = Duration::from_secs(30 * 60);
 /// A turn without a limit of time; longer than its rounds can take.
 const LONG: Duration = Duration::from_secs(7 * 24 * 3_600);
 
+/// Most tokens that a model writes about one picture, and the part of its context that it may be.
+const PICTURE_MAX: usize = 1_024;
+const PICTURE_SHARE: usize = 4;
+
+/// Tokens that a model with this context may write about a picture.
+pub fn picture(context: usize) -> usize {
+    PICTURE_MAX.min(context / PICTURE_SHARE)
+}
+
 /// Seconds that a turn is meant to take, see `forecast::meant`.
 pub mod target {
     pub const TALK: u64 = 3;

@@ -83,7 +83,7 @@ const REFUSED: [(&str, &str, &str); 66] = [
     ("options", "{}", "send each option as a field of its own"),
     ("raw", "", "send the prompt to /v1/completions"),
     ("template", "\"\"", "the template of the model is used"),
-    ("images", "[]", "this server reads text only"),
+    ("images", "[]", "pictures are parts of a message: `image_url` with a data URI"),
     ("lora", "[]", "adapters are set in models.toml"),
     ("models", "[]", "name one `model`"),
     ("plugins", "[]", "send `tools`"),

@@ -12,7 +12,7 @@ use super::fields;
 use super::stream::{Wire, answered, event};
 use super::{now, openai_error};
 use crate::serve::Server;
-use crate::serve::ask::{Ask, Call, Model, Thoughts, Turn, fresh_id};
+use crate::serve::ask::{Ask, Call, Model, Thoughts, fresh_id};
 use crate::serve::problem::Problem;
 use crate::serve::reply::{Delta, End, Reason, TokenLogprobs, Whole};
 use crate::tools::ToolSpec;
@@ -69,7 +69,7 @@ fn read(mut fields: Fields, model: Model) -> Result<(Ask, Ignored), Problem> {
         sampling: fields.sampling()?,
         thoughts: thoughts(&mut fields)?,
         logprobs: top(&mut fields)?,
-        ..Ask::new(model, turns(messages)?)
+        ..conversation(messages)?.ask(model)
     };
     Ok((ask, fields.rest()?))
 }
@@ -155,7 +155,7 @@ fn thoughts(fields: &mut Fields) -> Result<Thoughts, Problem> {
     Ok(if switches.contains(&Some(false)) { Thoughts::Off } else { thoughts })
 }
 
-fn turns(messages: Vec<Message>) -> Result<Vec<Turn>, Problem> {
+fn conversation(messages: Vec<Message>) -> Result<Conversation, Problem> {
     let mut conversation = Conversation::default();
     for message in messages {
         if matches!(message.role.as_str(), "tool" | "function") {
@@ -166,7 +166,7 @@ fn turns(messages: Vec<Message>) -> Result<Vec<Turn>, Problem> {
         if message.audio.is_some() {
             return Err(Problem::invalid("messages", "an earlier answer in `audio` is not kept here; send its text"));
         }
-        let text = conversation::text("messages", &message.content)?;
+        let text = conversation.text("messages", &message.content)?;
         let text = if text.is_empty() { message.refusal.unwrap_or_default() } else { text };
         conversation.say("messages", &message.role, &text)?;
         if message.role == "assistant" {
@@ -181,7 +181,7 @@ fn turns(messages: Vec<Message>) -> Result<Vec<Turn>, Problem> {
             conversation.call(fields::call(&Value::Null, &function["name"], &function["arguments"]));
         }
     }
-    Ok(conversation.turns())
+    Ok(conversation)
 }
 
 /// The identity of one answer, and the optional parts that its client requested.

@@ -1,14 +1,23 @@
 //! Assembles the turns of a conversation from the messages and items into which a protocol splits them.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 
-use crate::serve::ask::{Call, Turn};
+use crate::models::Picture;
+use crate::models::dialect::SHOWN;
+use crate::serve::ask::{Ask, Call, Model, Turn};
 use crate::serve::problem::Problem;
+
+/// Maximum number of pictures in one request.
+const PICTURES_MAX: usize = 32;
 
 /// A conversation being read, oldest first.
 #[derive(Debug, Default)]
 pub struct Conversation {
     turns: Vec<Turn>,
+    /// The pictures that stand for the [`SHOWN`] characters in the user's turns, in order.
+    pictures: Vec<Picture>,
     /// Results of the last calls: the call's identifier and the text.
     results: Vec<(String, String)>,
 }
@@ -17,6 +26,9 @@ impl Conversation {
     /// Adds the message of `role`, from the request field `field`.
     pub fn say(&mut self, field: &'static str, role: &str, text: &str) -> Result<(), Problem> {
         self.settle();
+        if role != "user" && text.contains(SHOWN) {
+            return Err(Problem::invalid(field, format!("a message of `{role}` shows a picture; only a user's may")));
+        }
         match (role, self.turns.last_mut()) {
             ("assistant", _) => append(self.answer().0, text),
             // The user's first message counts even if it is empty.
@@ -58,9 +70,57 @@ impl Conversation {
         self.results.push((call.to_owned(), text));
     }
 
-    pub fn turns(mut self) -> Vec<Turn> {
+    /// The request for an answer to it, with the defaults.
+    pub fn ask(mut self, model: Model) -> Ask {
         self.settle();
-        self.turns
+        Ask { pictures: self.pictures, ..Ask::new(model, self.turns) }
+    }
+
+    /// The text of a message, a string or parts, each on separate lines, with a [`SHOWN`] for each
+    /// picture. Any other part is refused, naming `field`.
+    pub fn text(&mut self, field: &'static str, content: &Value) -> Result<String, Problem> {
+        texts(content, &mut |part| self.picture(field, part))
+    }
+
+    /// The same for one part of a message.
+    pub fn part(&mut self, field: &'static str, part: &Value) -> Result<String, Problem> {
+        part_text(part, &mut |part| self.picture(field, part))
+    }
+
+    /// Reads a part that is a picture.
+    fn picture(&mut self, field: &'static str, part: &Value) -> Result<String, Problem> {
+        let bad = |text: String| Problem::invalid(field, text);
+        let kind = kind(part);
+        let uri = |url: &str| -> Result<Vec<u8>, Problem> {
+            let data = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
+            let Some((_, data)) = data else {
+                let shown: String = url.chars().take(60).collect();
+                let text = format!("the picture `{shown}` is fetched from nowhere; send it as `data:image/png;base64,…`");
+                return Err(bad(text));
+            };
+            decoded(data).map_err(bad)
+        };
+        let file = match (kind, &part["image_url"], &part["source"]) {
+            ("image_url" | "input_image", Value::String(url), _) => uri(url)?,
+            ("image_url", url, _) if url["url"].is_string() => uri(url["url"].as_str().unwrap_or_default())?,
+            ("image", _, source) if source["type"] == "base64" => {
+                decoded(source["data"].as_str().unwrap_or_default()).map_err(bad)?
+            }
+            ("image" | "image_url" | "input_image", ..) => {
+                let text = "a picture must be in the request: a data URI (OpenAI), or a source of type base64 (Anthropic)";
+                return Err(bad(text.to_owned()));
+            }
+            _ => {
+                let text = format!("a part of the message is of kind `{kind}`, and this server reads text and pictures");
+                return Err(bad(text));
+            }
+        };
+        if self.pictures.len() == PICTURES_MAX {
+            return Err(bad(format!("the request has more than {PICTURES_MAX} pictures; send fewer")));
+        }
+        let name = format!("picture {}", self.pictures.len() + 1);
+        self.pictures.push(Picture::read(name, file).map_err(|error| bad(error.to_string()))?);
+        Ok(SHOWN.to_string())
     }
 
     /// The text and calls of the assistant's turn, which begins here if the last turn is someone
@@ -93,50 +153,42 @@ fn append(all: &mut String, text: &str) {
     all.push_str(text);
 }
 
-/// The text of a message, a string or parts, each on separate lines. A part that is not text is
-/// refused, naming `field`.
-pub fn text(field: &'static str, content: &Value) -> Result<String, Problem> {
-    texts(content, &refused(field))
+fn kind(part: &Value) -> &str {
+    part["type"].as_str().unwrap_or("unknown")
 }
 
-/// The text of one part of a message.
-pub fn part(field: &'static str, part: &Value) -> Result<String, Problem> {
-    part_text(part, &refused(field))
-}
-
-fn refused(field: &'static str) -> impl Fn(&str) -> Result<String, Problem> {
-    move |kind: &str| {
-        let text =
-            format!("a part of the message is of kind `{kind}`, and this server reads text only; send it as text");
-        Err(Problem::invalid(field, text))
-    }
+fn decoded(base64: &str) -> Result<Vec<u8>, String> {
+    BASE64_STANDARD.decode(base64.trim()).map_err(|error| format!("a picture is not base64: {error}"))
 }
 
 /// The text of a tool's result. Anything that is not text is not refused: the client would send it
 /// again with every later request, and the conversation could not continue.
 pub fn result_text(content: &Value) -> Result<String, Problem> {
-    texts(content, &|kind: &str| Ok(format!("[a part of kind `{kind}` is left out: only text can be read]")))
+    texts(content, &mut |part| Ok(format!("[a part of kind `{}` is left out: only text can be read]", kind(part))))
 }
 
-/// `other` is called with the kind of each part that is not text.
-fn texts(content: &Value, other: &dyn Fn(&str) -> Result<String, Problem>) -> Result<String, Problem> {
+/// What reads a part that is not text.
+type Other<'a> = &'a mut dyn FnMut(&Value) -> Result<String, Problem>;
+
+fn texts(content: &Value, other: Other<'_>) -> Result<String, Problem> {
     match content {
         Value::Null => Ok(String::new()),
         Value::Array(parts) => {
-            let texts: Vec<String> = parts.iter().map(|part| part_text(part, other)).collect::<Result<_, _>>()?;
+            let texts: Vec<String> = parts.iter().map(|part| part_text(part, &mut *other)).collect::<Result<_, _>>()?;
             Ok(texts.join("\n"))
         }
         // Some clients send the JSON of a result unchanged.
         whole => {
-            part_text(whole, &|kind: &str| if whole["type"].is_null() { Ok(whole.to_string()) } else { other(kind) })
+            part_text(whole, &mut |part| if part["type"].is_null() { Ok(part.to_string()) } else { other(part) })
         }
     }
 }
 
-fn part_text(part: &Value, other: &dyn Fn(&str) -> Result<String, Problem>) -> Result<String, Problem> {
+fn part_text(part: &Value, other: Other<'_>) -> Result<String, Problem> {
     match part.as_str().or_else(|| part["text"].as_str()).or_else(|| part["refusal"].as_str()) {
-        Some(text) => Ok(text.to_owned()),
-        None => other(part["type"].as_str().unwrap_or("unknown")),
+        // The character of a picture's place is text in no text.
+        Some(text) => Ok(text.replace(SHOWN, "\u{fffd}")),
+        None => other(part),
     }
 }
 
@@ -145,6 +197,9 @@ mod tests {
     use serde_json::{Map, json};
 
     use super::*;
+
+    /// A PNG of one pixel.
+    const DOT: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
     #[test]
     fn results_come_in_the_order_of_their_calls() {
@@ -163,7 +218,7 @@ mod tests {
             Turn::Tool("b".to_owned()),
             Turn::Assistant { text: "They differ.".to_owned(), calls: Vec::new(), thinking: String::new() },
         ];
-        assert_eq!(conversation.turns(), expected);
+        assert_eq!(conversation.ask(Model::Planner).turns, expected);
     }
 
     #[test]
@@ -178,17 +233,38 @@ mod tests {
             Turn::System("Be short.\n\nBe right.".to_owned()),
             Turn::User("Hello\n\n<system-reminder>\n900 tokens are left.\n</system-reminder>".to_owned()),
         ];
-        assert_eq!(conversation.turns(), expected);
+        assert_eq!(conversation.ask(Model::Planner).turns, expected);
     }
 
     #[test]
-    fn an_image_is_refused_in_a_message_and_noted_in_a_result() {
+    fn an_image_is_read_from_the_request_alone_and_noted_in_a_result() {
         let content = json!([{ "type": "text", "text": "Look:" }, { "type": "image", "source": {} }]);
-        let problem = text("messages", &content).unwrap_err();
-        assert!(problem.field == Some("messages") && problem.message.contains("`image`"), "{problem}");
-        let problem = text("messages", &json!([{ "a": 1 }])).unwrap_err();
-        assert!(problem.message.contains("`unknown`"), "{problem}");
-        assert_eq!(text("messages", &json!({ "a": 1 })).unwrap(), "{\"a\":1}");
+        let text = |content: &Value| Conversation::default().text("messages", content);
+        for (part, expected) in [
+            (json!({ "a": 1 }), "`unknown`"),
+            (json!({ "type": "image", "source": { "type": "url", "url": "https://a.example/p.png" } }), "must be in the request"),
+            (json!({ "type": "image_url", "image_url": { "url": "https://a.example/p.png" } }), "is fetched from nowhere"),
+            (json!({ "type": "input_image", "image_url": "file:///etc/passwd" }), "is fetched from nowhere"),
+            (json!({ "type": "image_url", "image_url": { "url": "data:image/png;base64,!" } }), "is not base64"),
+            (json!({ "type": "image_url", "image_url": { "url": "data:image/png;base64,AAAA" } }), "is not a PNG"),
+            (json!({ "type": "input_audio" }), "`input_audio`"),
+        ] {
+            let problem = text(&json!([part])).unwrap_err();
+            assert!(problem.field == Some("messages") && problem.message.contains(expected), "{problem}");
+        }
+        assert_eq!(text(&json!({ "a": 1 })).unwrap(), "{\"a\":1}");
+        let mut conversation = Conversation::default();
+        let shown = json!([
+            { "type": "text", "text": "\u{fffc} first" },
+            { "type": "image_url", "image_url": { "url": format!("data:image/png;base64,{DOT}") } },
+            { "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": DOT } },
+        ]);
+        let words = conversation.text("messages", &shown).unwrap();
+        assert_eq!(words, "\u{fffd} first\n\u{fffc}\n\u{fffc}");
+        assert!(conversation.say("messages", "assistant", &words).unwrap_err().message.contains("only a user's"));
+        conversation.say("messages", "user", &words).unwrap();
+        let ask = conversation.ask(Model::Planner);
+        assert_eq!((ask.pictures.len(), ask.turns), (2, vec![Turn::User(words)]));
         let noted = result_text(&content).unwrap();
         assert_eq!(noted, "Look:\n[a part of kind `image` is left out: only text can be read]");
     }

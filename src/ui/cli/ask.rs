@@ -9,8 +9,10 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::output::Printer;
 use crate::app::App;
+use crate::base::Bytes;
+use crate::models::{Picture, picture};
 use crate::protocol::{
-    Ask as Request, Decision, Event, GIVEN_BYTES_MAX, GIVEN_MAX, Given, Mode, Op, REQUEST_BYTES_MAX,
+    Ask as Request, Decision, Event, GIVEN_BYTES_MAX, GIVEN_MAX, Given, Mode, Op, REQUEST_BYTES_MAX, Shown,
 };
 use crate::session::{Message, Session};
 use crate::ui::open::{self, Told};
@@ -35,6 +37,10 @@ pub struct Ask {
     /// A text file to use in addition to the project; may be repeated
     #[arg(long = "context", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     given: Vec<PathBuf>,
+    /// A picture (PNG, JPEG, WebP, the first frame of a GIF) that the model reads for the request; may
+    /// be repeated
+    #[arg(long = "image", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pictures: Vec<PathBuf>,
 }
 
 /// Reads the name of a mode.
@@ -61,6 +67,28 @@ fn given(files: &[PathBuf], app: &App) -> Result<Vec<Given>> {
         }
         let text = std::fs::read_to_string(file).with_context(|| format!("--context {name} cannot be read as text"))?;
         Ok(Given { name, text })
+    };
+    files.iter().map(read).collect()
+}
+
+/// Reads the `--image` files. A picture that cannot be read is an error before anything is loaded.
+fn pictures(files: &[PathBuf], app: &App) -> Result<Vec<Shown>> {
+    if files.len() > GIVEN_MAX {
+        bail!("--image takes {GIVEN_MAX} files, not {}; ask in several requests", files.len());
+    }
+    let read = |path: &PathBuf| {
+        let name = path.display().to_string();
+        if app.hides(path) {
+            bail!("--image {name} is not read: a rule denies it; `monobloc config show` lists the rules");
+        }
+        let about = std::fs::metadata(path).with_context(|| format!("--image {name} cannot be read"))?;
+        let bytes = Bytes(about.len());
+        if bytes > picture::FILE_MAX {
+            bail!("--image {name} has {bytes}; a picture may have {}. Make it smaller", picture::FILE_MAX);
+        }
+        let file = std::fs::read(path).with_context(|| format!("--image {name} cannot be read"))?;
+        Picture::read(&name, file.clone())?;
+        Ok(Shown { name, file })
     };
     files.iter().map(read).collect()
 }
@@ -94,12 +122,12 @@ pub struct Inspect {
 impl Ask {
     pub async fn run(self, app: &App) -> Result<()> {
         let text = read(self.request)?;
-        let (mode, given) = (self.mode, given(&self.given, app)?);
+        let (mode, given, pictures) = (self.mode, given(&self.given, app)?, pictures(&self.pictures, app)?);
         if self.dry_run {
-            turn(app, Op::Plan(Request { text, mode, given, ..Request::default() }), self.json, false).await?;
+            turn(app, Op::Plan(Request { text, mode, given, pictures, ..Request::default() }), self.json, false).await?;
             return super::fit::forecast(app, self.json);
         }
-        turn(app, Op::Ask(Request { text, mode, given, ..Request::default() }), self.json, self.yes).await
+        turn(app, Op::Ask(Request { text, mode, given, pictures, ..Request::default() }), self.json, self.yes).await
     }
 }
 

@@ -30,6 +30,10 @@ pub struct Synth {
     /// the header
     #[arg(long)]
     hollow: bool,
+    /// Also write a small projector with random weights beside FILE (mmproj-FILE): the model then
+    /// takes pictures, and what it says about them means nothing
+    #[arg(long)]
+    sees: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -57,11 +61,22 @@ impl Synth {
             &app.cancel,
         )?;
         bar.finish_and_clear();
+        let projector = match self.sees {
+            true => Some(synth::write_projector(&self.file, &recipe, &app.cancel)?),
+            false => None,
+        };
         if self.json {
-            putln!("{}", json!({ "file": self.file, "bytes": written.0 }));
-        } else {
-            let what = if self.hollow { "without weights" } else { "random weights: its text means nothing" };
-            say!("{}: {written}, {what}", self.file.display());
+            let mut said = json!({ "file": self.file, "bytes": written.0 });
+            if let Some((path, bytes)) = projector {
+                said["projector"] = json!({ "file": path, "bytes": bytes.0 });
+            }
+            putln!("{said}");
+            return Ok(());
+        }
+        let what = if self.hollow { "without weights" } else { "random weights: its text means nothing" };
+        say!("{}: {written}, {what}", self.file.display());
+        if let Some((path, bytes)) = projector {
+            say!("{}: {bytes}, its projector; what it sees means nothing", path.display());
         }
         Ok(())
     }

@@ -63,6 +63,7 @@ pub fn hybrid(layers: u32, hidden: u64, experts: u32, kind: &str) -> Header {
         eos: None,
         begin: None,
         sampling: Sampling::default(),
+        sight: None,
     }
 }
 

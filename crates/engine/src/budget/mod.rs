@@ -13,6 +13,7 @@ pub mod permit;
 pub mod place;
 pub mod process;
 pub mod repack;
+pub mod sight;
 pub mod watch;
 
 pub use amount::Amount;
@@ -20,3 +21,4 @@ pub use device::HostMemory;
 pub use estimate::{Estimate, LoadSettings};
 pub use ledger::{Entry, Lease, Ledger, Refused, Reservation};
 pub use permit::{Permit, Priority};
+pub use sight::SightEstimate;

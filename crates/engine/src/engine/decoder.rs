@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use super::marks::Marks;
+use crate::models::Picture;
 use crate::models::dialect::Prompt;
 
-/// Index into a model's vocabulary.
+/// Index into a model's vocabulary, or, below zero, one vector of a picture: see
+/// [`pictures`](super::pictures).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token(pub i32);
 
@@ -17,6 +19,32 @@ pub struct Row {
     pub token: Token,
     /// Whether the logits after this row will be read.
     pub logits: bool,
+}
+
+/// A part of a picture in a prompt: rows that are evaluated together, each a vector of a projector.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shown {
+    pub picture: Picture,
+    /// Its number among the parts into which the model's family cuts this picture.
+    pub part: usize,
+    /// Position of its first row in the prompt.
+    pub from: usize,
+    pub rows: usize,
+}
+
+impl Shown {
+    /// Position after its last row.
+    pub fn end(&self) -> usize {
+        self.from + self.rows
+    }
+}
+
+/// A prompt as tokens, with the pictures among them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Laid {
+    pub tokens: Vec<Token>,
+    /// In the order of the prompt.
+    pub shown: Vec<Shown>,
 }
 
 /// Capacity of a decoder, rows evaluated at once, and supported features.
@@ -87,6 +115,19 @@ pub struct Saved {
     pub state: Arc<[u8]>,
     /// Checkpoints of the layers that cannot be cut, each with its length, shortest first.
     pub marks: Vec<(usize, Arc<[u8]>)>,
+    /// Its pictures whose positions the model counts in its own way.
+    pub places: Vec<Place>,
+}
+
+/// A picture in a sequence of a model that gives rows and columns of a picture to its positions
+/// (M-RoPE): its rows take fewer positions than they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its first row, and the number of its rows.
+    pub from: usize,
+    pub rows: usize,
+    /// How far the text after it is from the text before it.
+    pub positions: usize,
 }
 
 impl Saved {
@@ -103,6 +144,13 @@ pub trait Decoder {
     /// Evaluates `rows`. Rows of a sequence are consecutive and continue it. At most
     /// [`Limits::outputs`] of them may request logits.
     fn decode(&mut self, rows: &[Row], stop: Stop<'_>) -> Result<(), DecodeError>;
+
+    /// Evaluates a part of a picture as the next rows of `sequence`, in as many calls as it needs.
+    /// Returns the number of the last row for [`Decoder::logits`], whose logits are computed if they
+    /// are `wanted`. Stops between its calls too.
+    fn see(&mut self, _sequence: usize, shown: &Shown, _wanted: bool, _stop: Stop<'_>) -> Result<usize, DecodeError> {
+        Err(DecodeError::Failed { rows: shown.rows, reason: "it takes no pictures".to_owned() })
+    }
 
     /// Logits after row `row` of the last call, one value per vocabulary entry. The row must have
     /// requested them.
@@ -134,8 +182,17 @@ pub trait Decoder {
 pub trait Vocabulary: Send + Sync {
     fn size(&self) -> usize;
 
-    /// Tokens of a prompt. Only its special pieces may become control tokens.
+    /// Tokens of a prompt. Only its special pieces may become control tokens. Pictures that the model
+    /// cannot see are left out.
     fn tokenize(&self, prompt: &Prompt) -> Vec<Token>;
+
+    /// Tokens and pictures of a prompt; the error says why the model cannot see a picture of it.
+    fn lay_out(&self, prompt: &Prompt) -> Result<Laid, String> {
+        if prompt.has_pictures() {
+            return Err("it takes no pictures".to_owned());
+        }
+        Ok(Laid { tokens: self.tokenize(prompt), shown: Vec::new() })
+    }
 
     /// The bytes of a token; empty for control tokens.
     fn bytes(&self, token: Token) -> &[u8];

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::decoder::{Limits, Token, Vocabulary};
+use super::decoder::{Laid, Limits, Shown, Token, Vocabulary};
 use super::generation::Generation;
 use super::grammar::Grammars;
 use super::request::{DEADLINE, EngineError, QUEUE_MAX, QueuePosition, Request, Scores};
@@ -91,10 +91,14 @@ impl Engine {
 
     /// A greedy request for a rendered prompt, with the length of its fixed part.
     pub fn request(&self, prompt: &Prompt, max_tokens: usize) -> Request {
-        let (start, prompt) = (self.tokenize(&prompt.fixed_part()), self.tokenize(prompt));
+        let start = self.tokenize(&prompt.fixed_part());
+        let (tokens, shown) = match self.inner.vocabulary.lay_out(prompt) {
+            Ok(Laid { tokens, shown }) => (tokens, Ok(shown)),
+            Err(reason) => (self.tokenize(prompt), Err(reason)),
+        };
         // The characters that follow may change how the last characters are tokenised.
-        let fixed = start.iter().zip(&prompt).take_while(|(token, whole)| token == whole).count();
-        Request { fixed, ..Request::new(prompt, max_tokens) }
+        let fixed = start.iter().zip(&tokens).take_while(|(token, whole)| token == whole).count();
+        Request { fixed, shown, ..Request::new(tokens, max_tokens) }
     }
 
     /// The same request with a limit on thoughts. If none are wanted, an empty thought follows the
@@ -136,6 +140,8 @@ impl Engine {
 
     /// Starts a generation, which runs as long as the returned stream lives.
     pub fn generate(&self, mut request: Request) -> Result<Generation, EngineError> {
+        let unseen = |reason| EngineError::Unseen { model: self.inner.model.clone(), reason };
+        let shown = std::mem::replace(&mut request.shown, Ok(Vec::new())).map_err(unseen)?;
         self.fits(&request.prompt, 1)?;
         let compile = |grammar| self.inner.grammars.compile(grammar).map(Box::new);
         let constraint = request.grammar.as_ref().map(compile).transpose()?;
@@ -144,7 +150,7 @@ impl Engine {
         let text = TextStream::after(&*inner.vocabulary, &request.prompt);
         let prompt = std::mem::take(&mut request.prompt);
         let task = Task::Generate { request: Box::new(request), constraint, thought };
-        let (updates, standing) = self.submit(prompt, priority, task, deadline)?;
+        let (updates, standing) = self.submit((prompt, shown), priority, task, deadline)?;
         Ok(Generation::new(updates, standing, inner.vocabulary.clone(), &inner.model, text))
     }
 
@@ -173,7 +179,7 @@ impl Engine {
     ) -> Result<Scores, EngineError> {
         let longest = continuations.iter().map(Vec::len).max().unwrap_or(0);
         self.fits(&prefix, longest)?;
-        let (mut updates, _) = self.submit(prefix, priority, Task::Score { continuations }, DEADLINE)?;
+        let (mut updates, _) = self.submit((prefix, Vec::new()), priority, Task::Score { continuations }, DEADLINE)?;
         while let Some(update) = updates.recv().await {
             match update {
                 Update::Scored { sums, tally } => return Ok(Scores { sums, tally }),
@@ -186,7 +192,7 @@ impl Engine {
 
     fn submit(
         &self,
-        prompt: Vec<Token>,
+        (prompt, shown): (Vec<Token>, Vec<Shown>),
         priority: Priority,
         task: Task,
         deadline: Duration,
@@ -196,7 +202,7 @@ impl Engine {
         let ahead = self.inner.pressure.enter(priority);
         standing.moved_to(ahead + 1, 0);
         let (standing_of_job, submitted) = (standing.clone(), Instant::now());
-        let job = Job { prompt, priority, task, updates: sender, standing: standing_of_job, submitted, deadline };
+        let job = Job { prompt, shown, priority, task, updates: sender, standing: standing_of_job, submitted, deadline };
         let refused = if ahead >= QUEUE_MAX {
             EngineError::QueueFull { model: self.inner.model.clone() }
         } else if self.inner.jobs.send(job).is_err() {
@@ -258,7 +264,7 @@ mod tests {
         script.row_time = Duration::from_millis(10);
         let engine = script.engine(Permit::new()).unwrap();
         let task = Task::Score { continuations: vec![vec![Token(1); 60]] };
-        let (mut updates, _) = engine.submit(vec![Token(1)], Priority::Step, task, Duration::from_millis(100)).unwrap();
+        let (mut updates, _) = engine.submit((vec![Token(1)], Vec::new()), Priority::Step, task, Duration::from_millis(100)).unwrap();
         let update = updates.blocking_recv();
         assert!(matches!(update, Some(Update::Failed(EngineError::Deadline(_)))), "{update:?}");
     }

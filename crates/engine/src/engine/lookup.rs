@@ -65,7 +65,10 @@ impl Lookup {
             .reduce(|best, next| if next.0 > best.0 { next } else { best });
         match best {
             Some((matching, place)) if matching >= self.match_min && most >= GUESSED_MIN => {
-                &self.tokens[place..end.min(place + most)]
+                let guess = &self.tokens[place..end.min(place + most)];
+                // A model writes no vectors of pictures.
+                let words = guess.iter().take_while(|token| token.0 >= 0).count();
+                if words >= GUESSED_MIN { &guess[..words] } else { &[] }
             }
             _ => &[],
         }

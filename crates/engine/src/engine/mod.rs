@@ -8,6 +8,7 @@ pub mod handle;
 pub mod llama;
 mod lookup;
 mod marks;
+pub mod pictures;
 pub mod pool;
 pub mod prefix;
 mod repetition;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::decoder::{DecodeError, Token};
+use super::decoder::{DecodeError, Shown, Token};
 use super::grammar::{Grammar, GrammarError};
 use super::sampler::Sampling;
 use super::slot::Reuse;
@@ -24,6 +24,8 @@ pub enum EngineError {
     ContextOverflow { model: String, prompt: usize, context: usize },
     #[error("the prompt is empty; {model} needs at least one token to go on from")]
     EmptyPrompt { model: String },
+    #[error("{model} cannot see a picture of this prompt: {reason}")]
+    Unseen { model: String, reason: String },
     #[error("{QUEUE_MAX} requests are waiting for {model} already; wait for some to finish")]
     QueueFull { model: String },
     #[error("{model} has stopped: {reason}")]
@@ -46,6 +48,8 @@ pub enum EngineError {
 #[derive(Clone, Debug)]
 pub struct Request {
     pub prompt: Vec<Token>,
+    /// The pictures in the prompt, in order, or why the model cannot see one.
+    pub shown: Result<Vec<Shown>, String>,
     pub max_tokens: usize,
     pub sampling: Sampling,
     pub grammar: Option<Grammar>,
@@ -75,6 +79,7 @@ impl Request {
     pub fn new(prompt: Vec<Token>, max_tokens: usize) -> Request {
         Request {
             prompt,
+            shown: Ok(Vec::new()),
             max_tokens,
             sampling: Sampling::greedy(),
             grammar: None,

@@ -300,7 +300,7 @@ impl Decoder for ScriptedDecoder {
     fn save(&mut self, sequence: usize) -> Option<Saved> {
         let held = &self.sequences[sequence];
         let state = held.as_slice().into();
-        (!held.is_empty()).then(|| Saved { length: held.len(), state, marks: Vec::new() })
+        (!held.is_empty()).then(|| Saved { length: held.len(), state, marks: Vec::new(), places: Vec::new() })
     }
 
     fn restore(&mut self, sequence: usize, saved: &Saved) -> bool {

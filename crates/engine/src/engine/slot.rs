@@ -1,5 +1,8 @@
 //! Tracks the contents of one sequence of a model, and computes how much of it a new prompt can reuse.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use super::decoder::Token;
 
 /// A shorter fixed prefix gets no separate calls: recomputing it takes no noticeable time.
@@ -127,9 +130,9 @@ pub enum Reuse {
 
 /// The calls in which a prompt is evaluated: first its fixed prefix, then the rest, both in chunks
 /// of which the last may be shorter. So in every run a call ends at the end of the fixed prefix,
-/// and every prompt with that prefix can reuse everything up to there. Does not depend on earlier
-/// runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// and every prompt with that prefix can reuse everything up to there. A part of a picture is a call
+/// of its own, whatever its length, and is kept whole or not at all. Does not depend on earlier runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prefill {
     /// Number of tokens in the whole prompt.
     prompt: usize,
@@ -137,12 +140,21 @@ pub struct Prefill {
     fixed: usize,
     /// Maximum number of rows of a call.
     chunk: usize,
+    /// Positions of the parts of pictures, in order.
+    pictures: Arc<[Range<usize>]>,
 }
 
 impl Prefill {
     pub fn new(prompt: usize, fixed: usize, chunk: usize) -> Prefill {
         let fixed = if fixed < FIXED_MIN { 0 } else { fixed.min(prompt) };
-        Prefill { prompt, fixed, chunk: chunk.max(1) }
+        Prefill { prompt, fixed, chunk: chunk.max(1), pictures: Arc::default() }
+    }
+
+    /// The same for a prompt with pictures, all of which come after the fixed prefix.
+    pub fn with_pictures(self, pictures: Arc<[Range<usize>]>) -> Prefill {
+        let first = pictures.first().map_or(self.prompt, |first| first.start);
+        let fixed = if self.fixed > first { 0 } else { self.fixed };
+        Prefill { fixed, pictures, ..self }
     }
 
     /// Tokens of the fixed prefix; 0 if there is none or it is too short for a call.
@@ -153,14 +165,33 @@ impl Prefill {
     /// The end of the call that begins at `from`, if all earlier calls followed this plan.
     fn cold_end(&self, from: usize) -> usize {
         let (base, end) = if from < self.fixed { (0, self.fixed) } else { (self.fixed, self.prompt) };
+        let (base, end) = match self.around(from) {
+            Around::In(picture) => return picture.end,
+            Around::Between(after, before) => (base.max(after), end.min(before)),
+        };
         (base + ((from - base) / self.chunk + 1) * self.chunk).min(end)
+    }
+
+    /// The picture at a position, or the ends of the text around it.
+    fn around(&self, position: usize) -> Around {
+        let next = self.pictures.partition_point(|picture| picture.end <= position);
+        let after = next.checked_sub(1).map_or(0, |last| self.pictures[last].end);
+        match self.pictures.get(next) {
+            Some(picture) if picture.start <= position => Around::In(picture.clone()),
+            Some(picture) => Around::Between(after, picture.start),
+            None => Around::Between(after, self.prompt),
+        }
     }
 
     /// The end of the call that continues `slot`. If the slot is not exact, the result differs from
     /// a cold run anyway, and full chunks make the fewest calls.
     pub fn end(&self, slot: &Slot) -> usize {
         let from = slot.tokens.len();
-        if slot.is_exact() { self.cold_end(from) } else { (from + self.chunk).min(self.prompt) }
+        match self.around(from) {
+            _ if slot.is_exact() => self.cold_end(from),
+            Around::In(picture) => picture.end,
+            Around::Between(_, end) => (from + self.chunk).min(end),
+        }
     }
 
     /// The end of a first part of about `rows` rows of the call from `from` to `end`; `end` if it
@@ -171,7 +202,7 @@ impl Prefill {
     }
 
     /// The ends of the calls of a cold run; the last is the end of the prompt.
-    pub fn cuts(self) -> impl Iterator<Item = usize> {
+    pub fn cuts(&self) -> impl Iterator<Item = usize> {
         let next = move |from: usize| (from < self.prompt).then(|| self.cold_end(from));
         std::iter::successors(next(0), move |&from| next(from))
     }
@@ -180,7 +211,10 @@ impl Prefill {
     /// evaluated again, because its logits are needed. `splits(end)` says whether the call that
     /// ends at `end` may be split.
     pub fn reusable(&self, shared: usize, held: Held<'_>, reuse: Reuse, splits: impl Fn(usize) -> bool) -> usize {
-        let most = shared.min(self.prompt.saturating_sub(1));
+        let most = match self.around(shared.min(self.prompt.saturating_sub(1))) {
+            Around::In(picture) => picture.start,
+            Around::Between(..) => shared.min(self.prompt.saturating_sub(1)),
+        };
         if reuse == Reuse::Continue {
             return most;
         }
@@ -189,8 +223,16 @@ impl Prefill {
         // Both the cold run and the slot begin a call here.
         let (here, there) = (self.cold_end(begun), held.cuts.get(alike).copied().unwrap_or(held.exact));
         let part = most.min(there).min(here.saturating_sub(SPLIT)).saturating_sub(begun);
-        if splits(here) { begun + round_down(part) } else { begun }
+        let is_text = matches!(self.around(begun), Around::Between(..));
+        if is_text && splits(here) { begun + round_down(part) } else { begun }
     }
+}
+
+/// Where a position of a prompt is.
+enum Around {
+    In(Range<usize>),
+    /// In text: where it begins and ends.
+    Between(usize, usize),
 }
 
 #[cfg(test)]
@@ -220,16 +262,16 @@ mod tests {
         check(0, 0, 256, &[]);
     }
 
-    fn reusable(prefill: Prefill, shared: usize, cuts: &[usize], reuse: Reuse, splits: bool) -> usize {
+    fn reusable(prefill: &Prefill, shared: usize, cuts: &[usize], reuse: Reuse, splits: bool) -> usize {
         prefill.reusable(shared, Held { cuts, exact: cuts.last().copied().unwrap_or(0) }, reuse, |_| splits)
     }
 
     fn check_reuse(prompt: usize, fixed: usize, shared: usize, cuts: &[usize], exact: usize, split: usize) {
         let prefill = Prefill::new(prompt, fixed, 256);
         let what = format!("{shared} of {prompt} tokens, {fixed} fixed, after {cuts:?}");
-        assert_eq!(reusable(prefill, shared, cuts, Reuse::Exact, false), exact, "{what}");
-        assert_eq!(reusable(prefill, shared, cuts, Reuse::Exact, true), split, "{what}, calls may be split");
-        assert_eq!(reusable(prefill, shared, cuts, Reuse::Continue, false), shared.min(prompt.saturating_sub(1)));
+        assert_eq!(reusable(&prefill, shared, cuts, Reuse::Exact, false), exact, "{what}");
+        assert_eq!(reusable(&prefill, shared, cuts, Reuse::Exact, true), split, "{what}, calls may be split");
+        assert_eq!(reusable(&prefill, shared, cuts, Reuse::Continue, false), shared.min(prompt.saturating_sub(1)));
     }
 
     #[test]
@@ -241,6 +283,30 @@ mod tests {
         check_reuse(700, 300, 650, &[256, 512, 650], 256, 256);
         check_reuse(700, 300, 290, &[300], 0, 224);
         check_reuse(0, 0, 0, &[], 0, 0);
+    }
+
+    #[test]
+    fn an_image_is_a_call_of_its_own_and_is_kept_whole() {
+        let prefill = Prefill::new(700, 100, 256).with_pictures([120..440, 440..460].into());
+        assert_eq!(prefill.cuts().collect::<Vec<_>>(), [100, 120, 440, 460, 700]);
+        let cuts = [100, 120, 440, 460, 700];
+        for (shared, exact, continued) in
+            [(110, 100, 110), (120, 120, 120), (300, 120, 120), (440, 440, 440), (459, 440, 440), (650, 460, 650)]
+        {
+            assert_eq!(reusable(&prefill, shared, &cuts, Reuse::Exact, false), exact, "{shared}");
+            assert_eq!(reusable(&prefill, shared, &cuts, Reuse::Continue, false), continued, "{shared}");
+        }
+        assert_eq!(reusable(&prefill, 300, &cuts, Reuse::Exact, true), 120, "no part of a picture");
+        let mut slot = Slot::default();
+        slot.extend(tokens(0..110), true);
+        slot.push(Token(7));
+        slot.tokens.truncate(110);
+        slot.exact = 0;
+        assert_eq!(prefill.end(&slot), 120, "text ends where the picture begins");
+        slot.tokens.extend(tokens(110..120));
+        assert_eq!(prefill.end(&slot), 440);
+        let early = Prefill::new(700, 100, 256).with_pictures([30..60].into());
+        assert_eq!(early.cuts().collect::<Vec<_>>(), [30, 60, 316, 572, 700]);
     }
 
     #[test]
@@ -299,7 +365,7 @@ mod tests {
             let cold: Vec<usize> = now.cuts().collect();
             prop_assert_eq!(cold.last(), Some(&second.0));
             prop_assert!(cold.iter().zip([&0].into_iter().chain(&cold)).all(|(end, from)| end > from && end - from <= chunk));
-            let kept = reusable(now, shared.min(first.0).min(second.0), &held, Reuse::Exact, splits);
+            let kept = reusable(&now, shared.min(first.0).min(second.0), &held, Reuse::Exact, splits);
             prop_assert!(kept < second.0 && kept <= shared);
             let calls = cold.iter().take_while(|cut| **cut <= kept).count();
             prop_assert_eq!(&held[..calls], &cold[..calls]);

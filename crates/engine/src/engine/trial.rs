@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use super::llama::{BINDING, LlamaError};
 use crate::base::file;
 use crate::models::digest;
-use crate::models::gguf::{self, Header};
+use crate::models::gguf::{self, Header, Kind};
 
 /// A vocabulary of 262,144 tokens takes half a second; a damaged file may hang.
 const WAITED_MAX: Duration = Duration::from_secs(60);
@@ -57,7 +57,9 @@ impl Trial {
 
     /// Tries the file of `header` whether or not it has passed before.
     pub fn again(&self, header: &Header, go_on: &mut dyn FnMut() -> bool) -> Result<(), LlamaError> {
-        gguf::before_load(header).map_err(|error| LlamaError::Refused(error.to_string()))?;
+        if header.kind != Kind::Projector {
+            gguf::before_load(header).map_err(|error| LlamaError::Refused(error.to_string()))?;
+        }
         let file = || header.path.display().to_string();
         let watched = spawn(&self.program, &header.path).and_then(|child| watch(child, WAITED_MAX, go_on));
         match watched.map_err(|error| LlamaError::Untried { file: file(), reason: error.to_string() })? {

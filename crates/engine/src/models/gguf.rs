@@ -9,6 +9,7 @@ mod kind;
 mod layers;
 mod parse;
 mod sampling;
+mod sight;
 mod special;
 mod split;
 #[cfg(test)]
@@ -31,6 +32,7 @@ pub use kind::Kind;
 pub use layers::Layer;
 use parse::Parsed;
 pub use sampling::Sampling;
+pub use sight::Sight;
 pub use special::Special;
 pub use split::Numbered;
 pub use types::TensorType;
@@ -107,6 +109,9 @@ pub struct Header {
     pub begin: Option<String>,
     /// The maker's sampling values.
     pub sampling: Sampling,
+    /// How a projector sees pictures; `None` for every other file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sight: Option<Sight>,
 }
 
 /// One tensor, as listed in the header.
@@ -295,6 +300,7 @@ fn assemble(files: Vec<PathBuf>, file_bytes: u64, parsed: Parsed<'_>) -> Result<
         eos: parsed.number("tokenizer.ggml.eos_token_id"),
         begin: begin(&parsed),
         sampling: Sampling::read(&parsed),
+        sight: (kind == Kind::Projector).then(|| Sight::read(&parsed, &parsed.tensors)).flatten(),
         tensors: parsed.tensors,
         architecture,
     })

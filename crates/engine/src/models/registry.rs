@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::gguf::{self, GgufError, Header};
 use super::manifest::{Candidate, Manifest};
+use super::projector::Beside;
 use super::{Adapter, Endpoint, ModelSettings, ModelsError, Role, SamplingWish, Think, Tier};
 use super::{digest, places, scan, stores};
 use crate::base::Bytes;
@@ -102,6 +103,8 @@ pub struct ModelSpec {
     pub lora: Vec<Adapter>,
     /// The checksum required by models.toml.
     pub sha256: Option<String>,
+    /// The projector beside it, with which it sees pictures, and others that do not fit.
+    pub beside: Beside,
 }
 
 /// The preferences in settings and models.toml for the model of a role, whichever it is.
@@ -310,7 +313,7 @@ impl Registry {
     /// Makes another file the planner, because the first choice does not fit into `memory`.
     pub fn plan_with(&mut self, header: &Arc<Header>, memory: Bytes) -> Result<(), ModelsError> {
         let choice = resolve::Choice { path: header.path.clone(), header: header.clone(), sha256: None };
-        let spec = resolve::settled(Role::Planner, choice, &self.manifest, &self.config, &self.dir)?;
+        let spec = resolve::settled(Role::Planner, choice, &self.manifest, &self.config, &self.dir, &self.files)?;
         if let Ok(first) = &self.planner.spec {
             self.replaced = Some(format!(
                 "{} plans: {} does not fit into {memory} with what goes with it (`monobloc fit` has the figures)",
@@ -330,7 +333,7 @@ impl Registry {
         }
         let header = gguf::inspect(&path).map_err(|error| ModelsError::Broken(Arc::new(error), like))?;
         let choice = resolve::Choice { path, header: Arc::new(header), sha256: None };
-        resolve::settled(like, choice, &self.manifest, &self.config, &self.dir)
+        resolve::settled(like, choice, &self.manifest, &self.config, &self.dir, &self.files)
     }
 
     /// The models of the text roles, without comparing checksums.

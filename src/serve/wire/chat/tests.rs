@@ -1,6 +1,7 @@
 //! Tests how requests to `/v1/chat/completions` are read and answers are written.
 
 use super::*;
+use crate::serve::ask::Turn;
 
 fn read(request: Value) -> Result<Ask, Problem> {
     super::read(Fields::of(&request), Model::Planner).and_then(|(ask, _)| ask.checked())

@@ -27,7 +27,7 @@ pub fn read(mut fields: Fields, model: Model) -> Result<(Ask, Ignored), Problem>
     let mut conversation = Conversation::default();
     let system = fields.take::<Value>("system")?.unwrap_or_default();
     for block in blocks(&system) {
-        let text = text("system", &system, block)?;
+        let text = text(&mut conversation, "system", &system, block)?;
         conversation.say("system", "system", without_billing_line(&text))?;
     }
     for message in fields.take::<Vec<Message>>("messages")?.unwrap_or_default() {
@@ -57,7 +57,7 @@ pub fn read(mut fields: Fields, model: Model) -> Result<(Ask, Ignored), Problem>
             None => Thoughts::Off,
             given => fields::thinking(given.as_ref())?,
         },
-        ..Ask::new(model, conversation.turns())
+        ..conversation.ask(model)
     };
     Ok((ask, fields.rest()?))
 }
@@ -68,8 +68,13 @@ fn blocks(text: &Value) -> &[Value] {
 }
 
 /// The text of a block of `content`, which may be the block itself.
-fn text(field: &'static str, content: &Value, block: &Value) -> Result<String, Problem> {
-    if content.is_array() { conversation::part(field, block) } else { conversation::text(field, block) }
+fn text(
+    conversation: &mut Conversation,
+    field: &'static str,
+    content: &Value,
+    block: &Value,
+) -> Result<String, Problem> {
+    if content.is_array() { conversation.part(field, block) } else { conversation.text(field, block) }
 }
 
 fn without_billing_line(text: &str) -> &str {
@@ -95,7 +100,10 @@ fn read_message(conversation: &mut Conversation, message: &Message) -> Result<()
             kind if kind.ends_with("_tool_result") => {}
             // Claude Code adds messages with the role `system` in the middle, with the remaining
             // tokens.
-            _ => conversation.say("messages", &message.role, &text("messages", &message.content, block)?)?,
+            _ => {
+                let text = text(conversation, "messages", &message.content, block)?;
+                conversation.say("messages", &message.role, &text)?;
+            }
         }
     }
     Ok(())

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::tools;
-use crate::serve::ask::{Call, Turn};
+use crate::serve::ask::Call;
 use crate::serve::problem::Problem;
 use crate::serve::wire::conversation::{self, Conversation};
 use crate::serve::wire::fields;
 
-pub fn turns(instructions: Option<&str>, input: &Value) -> Result<Vec<Turn>, Problem> {
+pub fn conversation(instructions: Option<&str>, input: &Value) -> Result<Conversation, Problem> {
     let mut conversation = Conversation::default();
     conversation.say("instructions", "system", instructions.unwrap_or_default())?;
     match input {
@@ -21,7 +21,7 @@ pub fn turns(instructions: Option<&str>, input: &Value) -> Result<Vec<Turn>, Pro
         }
         _ => return Err(Problem::invalid("input", "`input` must be a text or a list of items")),
     }
-    Ok(conversation.turns())
+    Ok(conversation)
 }
 
 /// Tools that codex sends as an item of the input, in addition to those in `tools`.
@@ -35,7 +35,7 @@ fn read_item(conversation: &mut Conversation, item: &Value) -> Result<(), Proble
     let kind = item["type"].as_str().unwrap_or(if item.get("role").is_some() { "message" } else { "" });
     match kind {
         "message" => {
-            let text = conversation::text("input", &item["content"])?;
+            let text = conversation.text("input", &item["content"])?;
             conversation.say("input", item["role"].as_str().unwrap_or_default(), &text)?;
         }
         "function_call" => conversation.call(call(item, &item["arguments"])),

@@ -59,7 +59,7 @@ fn read(mut fields: Fields, model: Model) -> Result<(Ask, Tools, Ignored), Probl
         max_tokens: fields.take("max_output_tokens")?,
         sampling: fields.sampling()?,
         thoughts: fields::effort("reasoning", effort)?,
-        ..Ask::new(model, input::turns(instructions.as_deref(), &input)?)
+        ..input::conversation(instructions.as_deref(), &input)?.ask(model)
     };
     Ok((ask, tools, fields.rest()?))
 }

@@ -101,10 +101,9 @@ impl<'w> Context<'w> {
 
     /// Evaluates `rows` in one call. After an error, the sequences of the rows must be cut.
     pub fn decode(&mut self, rows: &[Row], stop: Stop<'_>) -> Result<(), DecodeError> {
-        let failed = |reason: String| Err(DecodeError::Failed { rows: rows.len(), reason });
-        let no_room = || failed("no room for them in its memory".to_owned());
         if rows.len() > self.rows_max {
-            return no_room();
+            let reason = "no room for them in its memory".to_owned();
+            return Err(DecodeError::Failed { rows: rows.len(), reason });
         }
         self.batch.n_tokens = int(rows.len());
         for (index, row) in rows.iter().enumerate() {
@@ -117,21 +116,73 @@ impl<'w> Context<'w> {
                 *self.batch.logits.add(index) = i8::from(row.logits);
             }
         }
+        self.call(self.batch, stop)
+    }
+
+    /// Evaluates vectors of a projector in one call, each as wide as the model's input. `positions`
+    /// has as many blocks of one number per vector as the model has positions for each. After an
+    /// error, the sequence must be cut.
+    pub fn decode_vectors(
+        &mut self,
+        sequence: usize,
+        vectors: &[f32],
+        positions: &mut [i32],
+        rows: usize,
+        wanted: bool,
+        stop: Stop<'_>,
+    ) -> Result<(), DecodeError> {
+        if rows > self.rows_max {
+            let reason = format!("a call has {} rows", self.rows_max);
+            return Err(DecodeError::Failed { rows, reason });
+        }
+        let mut of_one = [int(sequence)];
+        let mut sequences = vec![of_one.as_mut_ptr(); rows];
+        let (mut counts, mut logits) = (vec![1; rows], vec![0; rows]);
+        if let Some(last) = logits.last_mut() {
+            *last = i8::from(wanted);
+        }
+        let batch = sys::llama_batch {
+            n_tokens: int(rows),
+            token: std::ptr::null_mut(),
+            embd: vectors.as_ptr().cast_mut(),
+            pos: positions.as_mut_ptr(),
+            n_seq_id: counts.as_mut_ptr(),
+            seq_id: sequences.as_mut_ptr(),
+            logits: logits.as_mut_ptr(),
+        };
+        self.call(batch, stop)
+    }
+
+    /// Whether each row attends only to earlier ones, as for text.
+    pub fn set_causal(&mut self, is_causal: bool) {
+        // SAFETY: the context is live.
+        unsafe { sys::llama_set_causal_attn(self.raw.as_ptr(), is_causal) }
+    }
+
+    /// Rows of one call.
+    pub fn rows_max(&self) -> usize {
+        self.rows_max
+    }
+
+    /// Evaluates a batch whose arrays have its number of rows.
+    fn call(&mut self, batch: sys::llama_batch, stop: Stop<'_>) -> Result<(), DecodeError> {
+        let rows = batch.n_tokens as usize;
         // The callback gets a thin pointer to the fat one; it is cleared before `stop` goes out of
         // scope.
         self.stop.store((&raw const stop).cast_mut().cast(), Ordering::Release);
         let threads = int(self.threads.for_call());
         let begun = Instant::now();
-        // SAFETY: context and batch are live, and the batch holds `n_tokens` rows.
+        // SAFETY: the context is live, and so are the batch's arrays, which its makers sized.
         let answer = unsafe {
             sys::llama_set_n_threads(self.raw.as_ptr(), threads, threads);
-            sys::llama_decode(self.raw.as_ptr(), self.batch)
+            sys::llama_decode(self.raw.as_ptr(), batch)
         };
         self.threads.called(begun.elapsed());
         self.stop.store(std::ptr::null_mut(), Ordering::Release);
+        let failed = |reason: String| Err(DecodeError::Failed { rows, reason });
         match answer {
             0 => Ok(()),
-            1 => no_room(),
+            1 => failed("no room for them in its memory".to_owned()),
             2 => Err(DecodeError::Stopped),
             other => failed(format!("llama_decode answered {other}")),
         }
@@ -239,7 +290,7 @@ unsafe extern "C" fn asked_to_stop(data: *mut c_void) -> bool {
     // SAFETY: `data` is the address of the context's `stop`, which outlives the context.
     let slot = unsafe { &*data.cast::<AtomicPtr<c_void>>() };
     let stop = slot.load(Ordering::Acquire).cast::<Stop<'_>>();
-    // SAFETY: a non-null pointer was stored by `decode`, which waits for every thread before it clears it.
+    // SAFETY: a non-null pointer was stored by `call`, which waits for every thread before it clears it.
     !stop.is_null() && unsafe { (*stop)() }
 }
 

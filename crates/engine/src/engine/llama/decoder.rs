@@ -1,10 +1,11 @@
 //! Implements `Decoder` on a llama.cpp context: evaluates rows, and cuts, saves and restores sequences.
 
 use super::context::{Context, Part};
+use super::eye::Seen;
 use super::marks::{Mark, spare_the_older, thin};
-use super::{Shape, Weights};
+use super::{Shape, Weights, int};
 use crate::budget::cache;
-use crate::engine::decoder::{DecodeError, Decoder, Limits, Row, Saved, Stop, Vocabulary};
+use crate::engine::decoder::{DecodeError, Decoder, Limits, Place, Row, Saved, Shown, Stop, Vocabulary};
 use crate::engine::prefix::Spares;
 
 #[derive(Default)]
@@ -20,6 +21,30 @@ struct Sequence {
     torn: bool,
     /// The length at which cells outside the window were last dropped; 0 if never.
     settled: usize,
+    /// Its pictures whose rows are not one position each.
+    places: Vec<Place>,
+}
+
+impl Sequence {
+    /// The position of the row after the first `length` rows.
+    fn position(&self, length: usize) -> usize {
+        let skipped = |place: &Place| if place.from + place.rows <= length { place.rows - place.positions } else { 0 };
+        length - self.places.iter().map(skipped).sum::<usize>()
+    }
+
+    /// The number that llama.cpp says for the length of the first `length` rows: the last position
+    /// and one. All rows of a picture that has rows and columns are at the position of the first.
+    fn told(&self, length: usize) -> usize {
+        match self.places.iter().find(|place| place.from + place.rows == length) {
+            Some(place) => self.position(place.from) + 1,
+            None => self.position(length),
+        }
+    }
+
+    /// Forgets the pictures beyond `length`.
+    fn forget_places(&mut self, length: usize) {
+        self.places.retain(|place| place.from + place.rows <= length);
+    }
 }
 
 /// The cells of the layers with a sliding window. llama.cpp would overwrite those outside the
@@ -47,6 +72,9 @@ const SETTLED_EVERY_GPU: usize = 256;
 /// again.
 const GPU_CALLS_IN_A_ROW: usize = 16;
 
+/// Positions of a vector in models that give rows and columns of a picture to them (`GGML_MROPE_SECTIONS`).
+const GRID_BLOCKS: usize = 4;
+
 /// Rows of one part of a prefill call on a CPU: a quarter of a full call; takes a tenth more time
 /// per row.
 const PART_ROWS: usize = 64;
@@ -54,6 +82,7 @@ const PART_ROWS: usize = 64;
 /// One context of one model.
 pub struct LlamaDecoder<'w> {
     context: Context<'w>,
+    weights: &'w Weights,
     limits: Limits,
     /// Whether there are recurrent layers, which cannot be cut, only restored.
     recurs: bool,
@@ -70,7 +99,7 @@ pub struct LlamaDecoder<'w> {
 }
 
 impl<'w> LlamaDecoder<'w> {
-    pub(super) fn new(context: Context<'w>, weights: &Weights, shape: &Shape, positions: usize) -> LlamaDecoder<'w> {
+    pub(super) fn new(context: Context<'w>, weights: &'w Weights, shape: &Shape, positions: usize) -> LlamaDecoder<'w> {
         let recurs = weights.recurs();
         let window = weights.window(positions).map(|tokens| Window {
             tokens,
@@ -91,7 +120,8 @@ impl<'w> LlamaDecoder<'w> {
         };
         let sequences = (0..shape.slots).map(|_| Sequence::default()).collect();
         let own_marks = weights.own_marks(shape);
-        LlamaDecoder { context, limits, recurs, window, own_marks, spares: None, sequences, scratch: Vec::new() }
+        let (spares, scratch) = (None, Vec::new());
+        LlamaDecoder { context, weights, limits, recurs, window, own_marks, spares, sequences, scratch }
     }
 
     /// The same, with further checkpoints in `spares`.
@@ -114,7 +144,10 @@ impl<'w> LlamaDecoder<'w> {
     /// Cuts a sequence to `length`. llama.cpp may report success without removing cells, so the
     /// length is checked.
     fn cut(&mut self, sequence: usize, length: usize) -> bool {
-        self.context.remove(sequence, length) && self.context.length(sequence) == length
+        let held = &mut self.sequences[sequence];
+        held.forget_places(length);
+        let (position, told) = (held.position(length), held.told(length));
+        self.context.remove(sequence, position) && self.context.length(sequence) == told
     }
 
     /// Undoes rows for which no checkpoint is needed: rows of the last call, for which recurrent
@@ -176,12 +209,51 @@ impl<'w> LlamaDecoder<'w> {
         }
         let length = self.sequences[sequence].length;
         let restored = self.context.set_state(sequence, &self.scratch, Part::Uncuttable);
-        if !restored || self.context.length(sequence) != length {
+        if !restored || self.context.length(sequence) != self.sequences[sequence].told(length) {
             self.clear(sequence);
             return false;
         }
         self.sequences[sequence].settled = length;
         true
+    }
+}
+
+impl LlamaDecoder<'_> {
+    /// Evaluates the vectors of a part of a picture in calls of at most as many rows as a call has;
+    /// returns the last row of the last one.
+    fn read_vectors(
+        &mut self,
+        sequence: usize,
+        shown: &Shown,
+        seen: &Seen,
+        wanted: bool,
+        stop: Stop<'_>,
+    ) -> Result<usize, DecodeError> {
+        let begin = self.sequences[sequence].position(shown.from);
+        let mut last = 0;
+        for from in (0..shown.rows).step_by(self.limits.chunk) {
+            let rows = if seen.whole { shown.rows } else { self.limits.chunk.min(shown.rows - from) };
+            if !self.make_room(sequence, rows) {
+                let reason = "the window of a sequence could not be restored".to_owned();
+                return Err(DecodeError::Failed { rows, reason });
+            }
+            let place = |row: usize, block: usize| match &seen.grid {
+                Some(grid) => int(begin) + grid[row][block],
+                None => int(begin + row),
+            };
+            let blocks = if seen.grid.is_some() { GRID_BLOCKS } else { 1 };
+            let mut positions: Vec<i32> =
+                (0..blocks).flat_map(|block| (from..from + rows).map(move |row| (row, block))).map(|(row, block)| place(row, block)).collect();
+            let vectors = &seen.vectors[from * seen.width..(from + rows) * seen.width];
+            let wanted = wanted && from + rows == shown.rows;
+            self.context.decode_vectors(sequence, vectors, &mut positions, rows, wanted, stop)?;
+            self.sequences[sequence].length = shown.from + from + rows;
+            last = rows - 1;
+            if seen.whole {
+                break;
+            }
+        }
+        Ok(last)
     }
 }
 
@@ -197,7 +269,16 @@ impl Decoder for LlamaDecoder<'_> {
                 return Err(DecodeError::Failed { rows: rows.len(), reason });
             }
         }
-        if let Err(error) = self.context.decode(rows, stop) {
+        let placed: Vec<Row>;
+        let placed = match self.sequences.iter().all(|sequence| sequence.places.is_empty()) {
+            true => rows,
+            false => {
+                let place = |row: &Row| Row { position: self.sequences[row.sequence].position(row.position), ..*row };
+                placed = rows.iter().map(place).collect();
+                placed.as_slice()
+            }
+        };
+        if let Err(error) = self.context.decode(placed, stop) {
             rows.iter().for_each(|row| self.sequences[row.sequence].torn = true);
             return Err(error);
         }
@@ -207,6 +288,32 @@ impl Decoder for LlamaDecoder<'_> {
             (sequence.length, sequence.fresh) = (row.position + 1, sequence.fresh + 1);
         }
         Ok(())
+    }
+
+    fn see(&mut self, sequence: usize, shown: &Shown, wanted: bool, stop: Stop<'_>) -> Result<usize, DecodeError> {
+        let failed = |reason: String| DecodeError::Failed { rows: shown.rows, reason };
+        if stop() {
+            return Err(DecodeError::Stopped);
+        }
+        let eye = self.weights.eye().ok_or_else(|| failed("it has no projector in memory".to_owned()))?;
+        let seen = eye.see(shown).map_err(failed)?;
+        let most = self.context.rows_max();
+        if seen.whole && shown.rows > most {
+            let name = shown.picture.name();
+            return Err(failed(format!("{name} must be read in one call, which has {most} rows at most")));
+        }
+        // Even a stopped call may have left cells behind.
+        self.sequences[sequence].torn = true;
+        self.context.set_causal(!seen.whole);
+        let read = self.read_vectors(sequence, shown, &seen, wanted, stop);
+        self.context.set_causal(true);
+        let row = read?;
+        let held = &mut self.sequences[sequence];
+        (held.length, held.fresh, held.torn) = (shown.end(), 0, false);
+        if seen.grid.is_some() {
+            held.places.push(Place { from: shown.from, rows: shown.rows, positions: seen.positions });
+        }
+        Ok(row)
     }
 
     fn logits(&self, row: usize) -> &[f32] {
@@ -271,19 +378,22 @@ impl Decoder for LlamaDecoder<'_> {
             Mark::Own(state) => Some((*length, state.clone())),
             Mark::Spare(_) => None,
         });
-        Some(Saved { length, state: state.into(), marks: own.collect() })
+        let places = self.sequences[sequence].places.clone();
+        Some(Saved { length, state: state.into(), marks: own.collect(), places })
     }
 
     fn restore(&mut self, sequence: usize, saved: &Saved) -> bool {
         self.clear(sequence);
         let taken = self.context.set_state(sequence, &saved.state, Part::Whole);
-        if !taken || self.context.length(sequence) != saved.length {
+        let places = saved.places.clone();
+        let told = Sequence { places: places.clone(), ..Sequence::default() }.told(saved.length);
+        if !taken || self.context.length(sequence) != told {
             self.clear(sequence);
             return false;
         }
         let marks = saved.marks.iter().map(|(length, state)| (*length, Mark::Own(state.clone()))).collect();
         let (length, settled) = (saved.length, self.settled_at(saved.length));
-        self.sequences[sequence] = Sequence { length, marks, settled, ..Sequence::default() };
+        self.sequences[sequence] = Sequence { length, marks, settled, places, ..Sequence::default() };
         true
     }
 }

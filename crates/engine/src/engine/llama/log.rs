@@ -23,12 +23,13 @@ thread_local! {
     static LINES: RefCell<Lines> = RefCell::default();
 }
 
-/// Sets the callbacks of llama.cpp and ggml. Called once, before anything else.
+/// Sets the callbacks of llama.cpp, ggml and mtmd. Called once, before anything else.
 pub(super) fn start() {
     // SAFETY: the callbacks use no data, and live as long as the process.
     unsafe {
         sys::llama_log_set(Some(note), std::ptr::null_mut());
         sys::ggml_log_set(Some(note), std::ptr::null_mut());
+        sys::mtmd_log_set(Some(note), std::ptr::null_mut());
         sys::ggml_set_abort_callback(Some(last_words));
     }
 }

@@ -1,4 +1,4 @@
-//! The only module that calls llama.cpp: weights, contexts and sequences. Its callers work with tokens and rows.
+//! The only module that calls llama.cpp: weights, contexts, sequences and projectors. Its callers work with tokens and rows.
 //!
 //! Assumptions of this folder, each checked by a test in `tests/it/engine.rs`: if logits must be
 //! exact, a call evaluates the prompt of one sequence only, and generated tokens of several
@@ -11,6 +11,7 @@ mod buffer_overrides;
 mod context;
 mod decoder;
 pub mod devices;
+mod eye;
 mod log;
 mod lora;
 mod mapping;
@@ -27,6 +28,7 @@ use std::sync::OnceLock;
 use llama_cpp_2::llama_backend::LlamaBackend;
 
 pub use decoder::LlamaDecoder;
+pub use eye::Sharpness;
 pub use weights::{Loading, Weights};
 
 use crate::base::OrBug;

@@ -5,21 +5,22 @@ use std::ffi::{CString, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::ptr::NonNull;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_sys_2 as sys;
 
 use super::context::{Context, pointer, wrapped};
 use super::decoder::LlamaDecoder;
+use super::eye::{Eye, Sharpness};
 use super::lora::Overlay;
 use super::{KvFormat, LlamaError, Shape, backend, devices, log, mapping, system_info};
 use crate::budget::cache;
-use crate::engine::decoder::{Sharing, Token, Vocabulary};
+use crate::engine::decoder::{Laid, Sharing, Token, Vocabulary};
 use crate::engine::llama::buffer_overrides::BufferOverrides;
 use crate::engine::llama::read_ahead::ReadAhead;
 use crate::models::dialect::{Piece, Prompt};
-use crate::models::gguf::{self, Header};
+use crate::models::gguf::{self, Header, Kind};
 use crate::models::{Exact, FlashAttention};
 
 /// The positions of a context are rounded up to a multiple of this (llama.cpp pads `n_ctx` to it).
@@ -47,6 +48,8 @@ pub struct Loading {
 
 /// The weights of one model file, shared by every context made from them.
 pub struct Weights {
+    /// The projector, once one was loaded; it reads the model's vocabulary and is dropped before it.
+    eye: OnceLock<Eye>,
     model: LlamaModel,
     tokens: Vec<TokenText>,
     /// Whether matrices may be stored in tiles for AMX, Intel's matrix unit, with none excluded.
@@ -118,7 +121,8 @@ impl Weights {
 
     fn of(model: LlamaModel, header: &Header, tiled: bool, on_gpu: bool) -> Weights {
         let tokens = token_texts(&model);
-        Weights { model, tokens, tiled, on_gpu, header: header.clone(), model_lock: Mutex::new(()) }
+        let (header, model_lock) = (header.clone(), Mutex::new(()));
+        Weights { eye: OnceLock::new(), model, tokens, tiled, on_gpu, header, model_lock }
     }
 
     /// Does everything that a load on the CPU does, without reading weights or allocating memory
@@ -141,6 +145,9 @@ impl Weights {
     /// Loads a file without its weights, tokenises a text and creates a small context. If the file
     /// makes llama.cpp end the process, it happens here: see [`crate::engine::trial`].
     pub fn rehearse(header: &Header) -> Result<(), LlamaError> {
+        if header.kind == Kind::Projector {
+            return Eye::rehearse(header);
+        }
         let weights = Weights::hollow(header)?;
         // All characters of the two shortest UTF-8 lengths and some of the others, so that every
         // first byte occurs.
@@ -175,6 +182,26 @@ impl Weights {
     /// Number of a slot's checkpoints in its context's memory.
     pub(super) fn own_marks(&self, shape: &Shape) -> usize {
         cache::own_marks(&self.header, &shape.settings()) as usize
+    }
+
+    /// Loads the projector of `header`, with which prompts may have pictures from then on. Keeps the
+    /// first one.
+    pub fn open_eye(&self, header: &Header, sharp: Sharpness) -> Result<(), LlamaError> {
+        let _held = lock(&self.model_lock);
+        if self.eye.get().is_none() {
+            // Nobody else sets it, because the lock is held.
+            let _ = self.eye.set(Eye::open(header, &self.model, sharp)?);
+        }
+        Ok(())
+    }
+
+    /// The projector, if one was loaded.
+    pub(super) fn eye(&self) -> Option<&Eye> {
+        self.eye.get()
+    }
+
+    pub fn sees(&self) -> bool {
+        self.eye.get().is_some()
     }
 
     /// Whether some layers are on an accelerator.
@@ -269,25 +296,47 @@ fn token_texts(model: &LlamaModel) -> Vec<TokenText> {
         .collect()
 }
 
+impl Weights {
+    /// The tokens of a prompt with its pictures. `unseen` gets the reason why a picture was left out.
+    fn laid(&self, prompt: &Prompt, unseen: &mut dyn FnMut(String) -> Result<(), String>) -> Result<Laid, String> {
+        let vocab = self.model.vocab();
+        let mut laid = Laid::default();
+        let words = |text: &str, laid: &mut Laid, special: bool| {
+            let mut tokens = Vec::new();
+            vocab.tokenize_into(text.as_bytes(), &mut tokens, false, special);
+            laid.tokens.extend(tokens.into_iter().map(|token| Token(token.0)));
+        };
+        for piece in &prompt.pieces {
+            match piece {
+                Piece::Special(text) => words(text, &mut laid, true),
+                Piece::Text(text) => words(text, &mut laid, false),
+                Piece::Picture(picture) => {
+                    let eye = self.eye().ok_or_else(|| "it has no projector in memory".to_owned());
+                    let shown = eye.and_then(|eye| laid.push(eye.name(), picture, &eye.lay_out(picture)?));
+                    shown.or_else(&mut *unseen)?;
+                }
+            }
+        }
+        let begin = Token(vocab.bos().0);
+        if vocab.should_add_bos() && laid.tokens.first() != Some(&begin) {
+            laid.begin_with(begin);
+        }
+        Ok(laid)
+    }
+}
+
 impl Vocabulary for Weights {
     fn size(&self) -> usize {
         self.tokens.len()
     }
 
     fn tokenize(&self, prompt: &Prompt) -> Vec<Token> {
-        let vocab = self.model.vocab();
-        let mut tokens = Vec::new();
-        for piece in &prompt.pieces {
-            match piece {
-                Piece::Special(text) => vocab.tokenize_into(text.as_bytes(), &mut tokens, false, true),
-                Piece::Text(text) => vocab.tokenize_into(text.as_bytes(), &mut tokens, false, false),
-            }
-        }
-        let begin = vocab.bos();
-        if vocab.should_add_bos() && tokens.first() != Some(&begin) {
-            tokens.insert(0, begin);
-        }
-        tokens.into_iter().map(|token| Token(token.0)).collect()
+        // Left out by `laid`: a picture that cannot be seen is an error only where it is to be seen.
+        self.laid(prompt, &mut |_| Ok(())).map(|laid| laid.tokens).unwrap_or_default()
+    }
+
+    fn lay_out(&self, prompt: &Prompt) -> Result<Laid, String> {
+        self.laid(prompt, &mut Err)
     }
 
     fn bytes(&self, token: Token) -> &[u8] {

@@ -38,6 +38,8 @@ pub enum PoolError {
         "{0} keys and values are read by flash attention alone; set flash_attention = \"auto\", or kv_cache_type = \"f16\""
     )]
     NeedsFlash(String),
+    #[error("{model} sees no pictures: {why}")]
+    Blind { model: String, why: String },
     #[error("no model plays {0} here")]
     Absent(String),
 }

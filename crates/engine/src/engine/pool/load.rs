@@ -271,7 +271,8 @@ impl Inner {
         }
         let weights = Weights::load(header, reading, |share| progress("", share))?;
         let _lease = reserved.commit(need.takes.weights);
-        Ok(Arc::new(Held { weights, settings: settings.clone(), _lease, released: Arc::new(()) }))
+        let (settings, projector, released) = (settings.clone(), Mutex::default(), Arc::new(()));
+        Ok(Arc::new(Held { weights, settings, projector, _lease, released }))
     }
 
     /// Starts the thread that owns the context. It frees context, weights and memory in this order,

@@ -9,6 +9,7 @@ mod keeper;
 mod load;
 mod release;
 mod resident;
+mod see;
 pub mod shape;
 mod weights;
 
@@ -75,6 +76,8 @@ pub struct PoolOptions {
     /// Whether matrices may be copied into the layout that the CPU kernels read fastest.
     pub repack: bool,
     pub exact: Exact,
+    /// Most tokens of one picture; `None` for [`sight::TOKENS`](crate::budget::sight::TOKENS).
+    pub image_tokens: Option<u32>,
     pub memory: EngineMemory,
 }
 

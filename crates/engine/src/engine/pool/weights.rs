@@ -1,9 +1,9 @@
 //! The weights of one file with their memory lease, shared by all of its contexts, and their vocabulary.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use crate::budget::{Lease, LoadSettings};
-use crate::engine::decoder::{Token, Vocabulary};
+use crate::engine::decoder::{Laid, Token, Vocabulary};
 use crate::engine::llama::Weights;
 use crate::engine::marks::Marks;
 use crate::models::dialect::{Dialect, Prompt};
@@ -14,6 +14,8 @@ pub struct Held {
     pub weights: Weights,
     /// The device and layout with which they were loaded.
     pub settings: LoadSettings,
+    /// The memory of the projector that the weights hold once it is loaded.
+    pub projector: Mutex<Option<Lease>>,
     pub _lease: Lease,
     pub released: Arc<()>,
 }
@@ -40,6 +42,10 @@ impl Vocabulary for Spoken {
 
     fn tokenize(&self, prompt: &Prompt) -> Vec<Token> {
         self.held.weights.tokenize(prompt)
+    }
+
+    fn lay_out(&self, prompt: &Prompt) -> Result<Laid, String> {
+        self.held.weights.lay_out(prompt)
     }
 
     fn bytes(&self, token: Token) -> &[u8] {

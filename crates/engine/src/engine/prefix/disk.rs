@@ -176,7 +176,8 @@ fn read(file: &Path) -> io::Result<Copied> {
     };
     let state = take(head.state);
     let marks = head.marks.iter().map(|&(length, bytes)| (length, take(bytes))).collect();
-    let saved = Saved { length: head.tokens, state, marks };
+    // A preamble has no pictures.
+    let saved = Saved { length: head.tokens, state, marks, places: Vec::new() };
     Ok(Copied { tokens: tokens(ids), cuts: head.cuts, saved })
 }
 
@@ -223,7 +224,8 @@ mod tests {
     }
 
     fn saved(length: usize) -> Saved {
-        Saved { length, state: vec![7; 1000].into(), marks: vec![(32, vec![1; 10].into()), (64, vec![2; 20].into())] }
+        let marks = vec![(32, vec![1; 10].into()), (64, vec![2; 20].into())];
+        Saved { length, state: vec![7; 1000].into(), marks, places: Vec::new() }
     }
 
     fn disk(folder: &tempfile::TempDir) -> (Disk, Fingerprint) {

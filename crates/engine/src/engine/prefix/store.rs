@@ -205,7 +205,8 @@ mod tests {
 
     fn copied(first: i32, length: usize, bytes: usize) -> Copied {
         let tokens: Vec<Token> = (0..length as i32).map(|n| Token(first + n)).collect();
-        Copied { saved: Saved { length, state: vec![0; bytes].into(), marks: Vec::new() }, cuts: Vec::new(), tokens }
+        let saved = Saved { length, state: vec![0; bytes].into(), marks: Vec::new(), places: Vec::new() };
+        Copied { saved, cuts: Vec::new(), tokens }
     }
 
     fn store(ledger: u64, max: u64) -> (Ledger, Prefixes) {

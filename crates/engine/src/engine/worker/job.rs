@@ -9,7 +9,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::base::lock;
 use crate::budget::permit::{Permit, Priority};
-use crate::engine::decoder::{Limits, Token};
+use crate::engine::decoder::{Limits, Shown, Token};
 use crate::engine::grammar::Constraint;
 use crate::engine::prefix::Prefixes;
 use crate::engine::request::{EngineError, Finish, Logprobs, QueuePosition, Request, Tally};
@@ -21,6 +21,8 @@ use crate::engine::thought::Thought;
 pub struct Job {
     /// All prompt tokens; for scoring, the prefix.
     pub prompt: Vec<Token>,
+    /// The pictures in the prompt, in order.
+    pub shown: Vec<Shown>,
     pub priority: Priority,
     pub task: Task,
     pub updates: UnboundedSender<Update>,
@@ -134,6 +136,11 @@ impl Job {
             Task::Generate { request, .. } => request.fixed,
             Task::Score { .. } => 0,
         }
+    }
+
+    /// The part of a picture that begins at a position of the prompt.
+    pub fn shown_at(&self, position: usize) -> Option<&Shown> {
+        self.shown.iter().find(|shown| shown.from == position)
     }
 
     /// Whether its receiver was dropped or its deadline has passed.

@@ -254,10 +254,11 @@ impl Occupied {
         View { phase, priority: self.priority(), served, waited_ms, rows }
     }
 
-    /// Rows of its prompt's next chunk; 0 if no prompt is being read.
+    /// Rows of text of its prompt's next chunk; 0 if no prompt is being read, or a picture is next.
     fn prompt_rows(&self) -> usize {
+        let is_text = |active: &Active| active.job.shown_at(self.slot.tokens.len()).is_none();
         match &self.active {
-            Some(active) if matches!(active.progress, Progress::Prompt) => {
+            Some(active) if matches!(active.progress, Progress::Prompt) && is_text(active) => {
                 active.prefill.end(&self.slot) - self.slot.tokens.len()
             }
             _ => 0,

@@ -114,7 +114,8 @@ impl<D: Decoder> Worker<'_, D> {
     }
 
     fn prefill_of(&self, job: &Job) -> Prefill {
-        Prefill::new(job.prompt.len(), job.fixed(), self.limits.chunk)
+        let shown = job.shown.iter().map(|shown| shown.from..shown.end()).collect();
+        Prefill::new(job.prompt.len(), job.fixed(), self.limits.chunk).with_pictures(shown)
     }
 
     /// The idle slot to use: one that holds a prefix of `prompt` and little else; otherwise the
@@ -185,7 +186,7 @@ impl<D: Decoder> Worker<'_, D> {
         job.standing.position.store(0, Ordering::Relaxed);
         let reuse = if self.limits.sharing == Sharing::Wanted { Reuse::Continue } else { job.reuse() };
         let prefill = self.prefill_of(&job);
-        self.fetch_prefix(index, &job.prompt, prefill, reuse);
+        self.fetch_prefix(index, &job.prompt, &prefill, reuse);
         let held = &self.slots[index].slot;
         let wanted = prefill.reusable(held.shared(&job.prompt), held.held(), reuse, |end| self.may_split(end));
         if wanted + TOKENS_MIN <= held.tokens.len() {
@@ -236,7 +237,7 @@ impl<D: Decoder> Worker<'_, D> {
     /// Restores the longest known prefix of `prompt` into slot `index`, from another slot or the
     /// prefix store, if it saves at least [`TOKENS_MIN`] tokens compared with the slot's present
     /// contents.
-    fn fetch_prefix(&mut self, index: usize, prompt: &[Token], prefill: Prefill, reuse: Reuse) {
+    fn fetch_prefix(&mut self, index: usize, prompt: &[Token], prefill: &Prefill, reuse: Reuse) {
         let usable = |tokens: &[Token], held: Held<'_>| {
             let most = prefill.reusable(slot::shared(tokens, prompt), held, reuse, |end| self.may_split(end));
             // Layers that cannot be cut return to the end of a call.

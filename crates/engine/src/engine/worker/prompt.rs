@@ -60,6 +60,9 @@ impl<D: Decoder> Worker<'_, D> {
     fn chunk(&mut self, index: usize) {
         let Occupied { slot, active: Some(active) } = &self.slots[index] else { return };
         let (from, end) = (slot.tokens.len(), active.prefill.end(slot));
+        if active.job.shown_at(from).is_some() {
+            return self.look(index, from);
+        }
         let to = if self.goes_in_parts(index, end) { Prefill::part_of(from, end, self.limits.part) } else { end };
         let proof = if to == end { self.proof_of_splits(index, end) } else { None };
         let whole = Part { index, positions: from..to };
@@ -78,6 +81,24 @@ impl<D: Decoder> Worker<'_, D> {
             }
         }
         self.read(&whole, to == end, rows - 1);
+    }
+
+    /// Evaluates the part of a picture at position `from` of a prompt.
+    fn look(&mut self, index: usize, from: usize) {
+        let Some(active) = &self.slots[index].active else { return };
+        let Some(shown) = active.job.shown_at(from) else { return };
+        let whole = Part { index, positions: from..shown.end() };
+        let wanted = shown.end() == active.job.prompt.len();
+        let must_finish = active.stopped >= STOPPED_MAX;
+        let (pressure, permit, job) = (&self.pressure, &self.permit, &active.job);
+        let stop = || {
+            job.is_over() || (!must_finish && (pressure.above(job.priority) || permit.is_wanted_above(job.priority)))
+        };
+        match self.decoder.see(index, shown, wanted, &stop) {
+            Ok(row) => self.read(&whole, true, row),
+            Err(DecodeError::Stopped) => self.stopped(index, from),
+            Err(error) => self.abort(&[index], &error),
+        }
     }
 
     /// Records the computed part of a prompt. `ends` is false for the first part of a call; `row`

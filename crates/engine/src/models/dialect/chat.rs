@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::models::Picture;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speaker {
     System,
@@ -10,11 +12,28 @@ pub enum Speaker {
     Tool,
 }
 
+/// The place of a picture in the content of a message (OBJECT REPLACEMENT CHARACTER).
+pub const SHOWN: char = '\u{fffc}';
+
+/// A part of a message's content.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Part<'a> {
+    Text(&'a str),
+    Picture(&'a Picture),
+}
+
+/// `text` without characters that would stand for pictures.
+fn plain(text: &str) -> String {
+    text.replace(SHOWN, "\u{fffd}")
+}
+
 /// One message. The results of a message's calls follow it, in the order of the calls.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
     pub speaker: Speaker,
     pub content: String,
+    /// The pictures that stand for the [`SHOWN`] characters in the content, in order.
+    pub pictures: Vec<Picture>,
     /// The assistant's thoughts before its text.
     pub thinking: String,
     /// The assistant's calls, in addition to its text.
@@ -23,7 +42,36 @@ pub struct Message {
 
 impl Message {
     fn of(speaker: Speaker, content: impl Into<String>) -> Message {
-        Message { speaker, content: content.into(), thinking: String::new(), calls: Vec::new() }
+        let (content, thinking) = (content.into(), String::new());
+        Message { speaker, content, pictures: Vec::new(), thinking, calls: Vec::new() }
+    }
+
+    /// The same with a picture after its text so far.
+    pub fn and_picture(mut self, picture: Picture) -> Message {
+        if self.pictures.is_empty() {
+            self.content = plain(&self.content);
+        }
+        self.content.push(SHOWN);
+        self.pictures.push(picture);
+        self
+    }
+
+    /// The same with more text.
+    pub fn and_text(mut self, text: &str) -> Message {
+        self.content += &if self.pictures.is_empty() { text.to_owned() } else { plain(text) };
+        self
+    }
+
+    /// Its content in order. A picture without a place in the text is left out.
+    pub fn parts(&self) -> Vec<Part<'_>> {
+        let (mut parts, mut pictures) = (Vec::new(), self.pictures.iter());
+        for text in self.content.split_inclusive(SHOWN) {
+            let shown = text.strip_suffix(SHOWN).and_then(|before| Some((before, pictures.next()?)));
+            let (text, picture) = shown.map_or((text, None), |(before, picture)| (before, Some(picture)));
+            parts.extend((!text.is_empty()).then_some(Part::Text(text)));
+            parts.extend(picture.map(Part::Picture));
+        }
+        parts
     }
 
     pub fn system(content: impl Into<String>) -> Message {

@@ -2,9 +2,11 @@
 
 use std::mem::take;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::chat::{Message, RawCall, Speaker, ToolText};
+use super::chat::{Message, Part, RawCall, Speaker, ToolText};
 use super::list;
 use super::notation::Calls;
 
@@ -189,6 +191,7 @@ fn alternating(messages: Vec<Message>) -> Vec<Message> {
         }
         match out.last_mut() {
             Some(last) if last.speaker == message.speaker && last.speaker != Speaker::Tool && last.calls.is_empty() => {
+                last.pictures.extend(message.pictures);
                 last.content = [take(&mut last.content), message.content].join("\n\n");
                 last.calls = message.calls;
             }
@@ -215,6 +218,7 @@ fn json_of(messages: Vec<Message>, ways: Ways) -> Vec<Value> {
     for message in messages {
         out.push(match message.speaker {
             Speaker::System => json!({ "role": "system", "content": content(message.content) }),
+            Speaker::User if !message.pictures.is_empty() => json!({ "role": "user", "content": in_parts(&message) }),
             Speaker::User => json!({ "role": "user", "content": content(message.content) }),
             Speaker::Tool => {
                 let (id, name) = waiting.next().unwrap_or_else(|| (next(), "tool".to_owned()));
@@ -237,6 +241,20 @@ fn json_of(messages: Vec<Message>, ways: Ways) -> Vec<Value> {
         });
     }
     out
+}
+
+/// Text and pictures in OpenAI's format, the pictures as data URIs. Only for servers: a template's
+/// input has the numbers of pictures in its text.
+fn in_parts(message: &Message) -> Value {
+    let part = |part: Part<'_>| match part {
+        Part::Text(text) => json!({ "type": "text", "text": text }),
+        Part::Picture(picture) => {
+            let (file, kind) = picture.file();
+            let url = format!("data:{kind};base64,{}", BASE64_STANDARD.encode(file));
+            json!({ "type": "image_url", "image_url": { "url": url } })
+        }
+    };
+    message.parts().into_iter().map(part).collect()
 }
 
 fn call_json(id: &str, call: &RawCall, ways: Ways) -> Value {

@@ -9,8 +9,9 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::chat::{Message, RawCall, ToolText};
+use super::chat::{Message, Part, RawCall, ToolText};
 use super::prompt::{Piece, Prompt};
+use crate::models::Picture;
 
 /// Inside a name of a control token in outside text.
 const BREAK: char = '\u{10fffd}';
@@ -18,6 +19,8 @@ const BREAK: char = '\u{10fffd}';
 const FIRST: char = '\u{10fffc}';
 /// After the beginning of an answer that the model continues.
 pub const END: char = '\u{10fffb}';
+/// Around the number of a picture of the conversation.
+const PICTURE: char = '\u{10fffa}';
 
 /// The names of the control tokens of a vocabulary.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +53,7 @@ impl Marks {
 
     /// `text` without our private characters, and with every name in it broken.
     pub fn guarded(&self, text: &str) -> String {
-        let text = text.replace([BREAK, FIRST, END], "\u{fffd}");
+        let text = text.replace([BREAK, FIRST, END, PICTURE], "\u{fffd}");
         let mut guarded = String::with_capacity(text.len());
         for (at, letter) in text.char_indices() {
             guarded.push(letter);
@@ -82,22 +85,48 @@ impl Marks {
         }
     }
 
-    pub fn message(&self, message: &Message) -> Message {
+    /// The message as a template's input: guarded, with the numbers of its pictures in its text.
+    /// The pictures themselves are added to `all`.
+    pub fn message(&self, message: &Message, all: &mut Vec<Picture>) -> Message {
+        let mut content = String::new();
+        for part in message.parts() {
+            match part {
+                Part::Text(text) => content += &self.guarded(text),
+                Part::Picture(picture) => {
+                    content += &format!("{PICTURE}{}{PICTURE}", all.len());
+                    all.push(picture.clone());
+                }
+            }
+        }
         let call = |call: &RawCall| RawCall { name: self.guarded(&call.name), arguments: self.fields(&call.arguments) };
         Message {
             speaker: message.speaker,
-            content: self.guarded(&message.content),
+            content,
+            pictures: Vec::new(),
             thinking: self.guarded(&message.thinking),
             calls: message.calls.iter().map(call).collect(),
         }
     }
 
-    /// The pieces of a rendered text.
-    pub fn prompt(&self, rendered: &str) -> Prompt {
-        let fixed = rendered.find(FIRST).map_or(0, |at| rendered[..at].replace([BREAK, END], "").len());
+    /// The pieces of a rendered text, with the pictures that it numbers.
+    pub fn prompt(&self, rendered: &str, pictures: &[Picture]) -> Prompt {
+        let (before, _) = rendered.split_once(FIRST).unwrap_or_default();
+        // The fixed part is text, so it ends before the first picture.
+        let fixed = before.split(PICTURE).next().map_or(0, |before| before.replace([BREAK, END], "").len());
         let text = rendered.replace([FIRST, END], "");
-        let pieces = text.split(BREAK).filter(|piece| !piece.is_empty());
-        Prompt { pieces: pieces.map(|piece| Piece::Special(piece.to_owned())).collect(), fixed }
+        let mut pieces = Vec::new();
+        for (number, part) in text.split(PICTURE).enumerate() {
+            // Every second part is between two marks.
+            let picture = if number % 2 == 1 { part.parse().ok().and_then(|at: usize| pictures.get(at)) } else { None };
+            match picture {
+                Some(picture) => pieces.push(Piece::Picture(picture.clone())),
+                None => {
+                    let words = part.split(BREAK).filter(|piece| !piece.is_empty());
+                    pieces.extend(words.map(|piece| Piece::Special(piece.to_owned())));
+                }
+            }
+        }
+        Prompt { pieces, fixed }
     }
 }
 

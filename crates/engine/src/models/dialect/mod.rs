@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Map, Value};
 
-pub use chat::{Chat, Message, RawCall, Speaker, ToolText};
+pub use chat::{Chat, Message, RawCall, SHOWN, Speaker, ToolText};
 pub use detect::{DIALECTS, by_name, choose, in_notation_of, with_calls, with_headers};
 pub use prompt::{Piece, Prompt};
 
@@ -48,7 +48,9 @@ impl Dialect {
     /// The whole conversation, ending where the assistant must continue.
     pub fn render<'a>(&self, chat: impl Into<Chat<'a>>) -> Prompt {
         let chat = chat.into();
-        let mut messages: Vec<Message> = chat.messages.iter().map(|message| self.marks.message(message)).collect();
+        let mut pictures = Vec::new();
+        let guarded = chat.messages.iter().map(|message| self.marks.message(message, &mut pictures));
+        let mut messages: Vec<Message> = guarded.collect();
         if let Some(user) = messages.iter_mut().find(|message| message.speaker == Speaker::User) {
             user.content = marks::first(&user.content);
         }
@@ -57,7 +59,7 @@ impl Dialect {
             Some(begun) => self.text_begun(messages, &tools, chat.thinks, begun),
             None => self.text(&messages, &tools, Wanted { thinks: chat.thinks, opened: true }),
         };
-        self.marks.prompt(&text)
+        self.marks.prompt(&text, &pictures)
     }
 
     /// The text up to the end of the assistant's last message, which begins with the given text.

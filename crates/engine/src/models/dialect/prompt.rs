@@ -1,4 +1,6 @@
-//! Text for a model, in pieces that record which of it may become control tokens.
+//! Text and pictures for a model, in pieces that record which text may become control tokens.
+
+use crate::models::Picture;
 
 /// Only [`Piece::Special`] may become control tokens; text from a user or a tool that happens to
 /// contain `<|im_end|>` stays ordinary text.
@@ -17,12 +19,14 @@ pub enum Piece {
     Special(String),
     /// Never becomes control tokens.
     Text(String),
+    Picture(Picture),
 }
 
 impl Piece {
     fn text(&self) -> &str {
         match self {
             Piece::Special(text) | Piece::Text(text) => text,
+            Piece::Picture(_) => "",
         }
     }
 
@@ -32,6 +36,7 @@ impl Piece {
         match self {
             Piece::Special(_) => Piece::Special(start),
             Piece::Text(_) => Piece::Text(start),
+            Piece::Picture(picture) => Piece::Picture(picture.clone()),
         }
     }
 }
@@ -47,19 +52,29 @@ impl Prompt {
         self
     }
 
+    pub fn picture(mut self, picture: Picture) -> Prompt {
+        self.pieces.push(Piece::Picture(picture));
+        self
+    }
+
+    /// Whether it shows a picture.
+    pub fn has_pictures(&self) -> bool {
+        self.pieces.iter().any(|piece| matches!(piece, Piece::Picture(_)))
+    }
+
     /// Marks all pieces so far as the same in every prompt of this kind.
     pub fn fixed_so_far(mut self) -> Prompt {
         self.fixed = self.pieces.iter().map(|piece| piece.text().len()).sum();
         self
     }
 
-    /// The part of the prompt that is the same in every prompt of its kind. Its last token may
-    /// differ from that of the whole prompt, where text follows.
+    /// The part of the prompt that is the same in every prompt of its kind; it ends before the
+    /// first picture. Its last token may differ from that of the whole prompt, where text follows.
     pub fn fixed_part(&self) -> Prompt {
         let (mut pieces, mut left) = (Vec::new(), self.fixed);
         for piece in &self.pieces {
             let bytes = piece.text().len().min(left);
-            if bytes == 0 {
+            if bytes == 0 || matches!(piece, Piece::Picture(_)) {
                 break;
             }
             pieces.push(piece.cut(bytes));
@@ -68,7 +83,7 @@ impl Prompt {
         Prompt { pieces, fixed: self.fixed }
     }
 
-    /// The whole prompt as one text, for logs and scripted models; never tokenised.
+    /// The whole prompt as one text, without its pictures, for logs and scripted models; never tokenised.
     pub fn flat(&self) -> String {
         self.pieces.iter().map(Piece::text).collect()
     }

@@ -243,7 +243,7 @@ proptest! {
             let marks = |prompt: &Prompt| {
                 let special = prompt.pieces.iter().filter_map(|piece| match piece {
                     Piece::Special(text) => Some(text.as_str()),
-                    Piece::Text(_) => None,
+                    Piece::Text(_) | Piece::Picture(_) => None,
                 });
                 special.map(|text| dialect.marks.count(text)).sum::<usize>()
             };

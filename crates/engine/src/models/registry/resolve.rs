@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::{EmbedderSpec, Found, ModelSpec, Places, name_of};
 use crate::models::gguf::{self, Header, Kind};
 use crate::models::manifest::{Candidate, Manifest};
-use crate::models::{Adapter, ModelsError, Role, Tier, architectures, scan};
+use crate::models::{Adapter, ModelsError, Role, Tier, architectures, projector, scan};
 use crate::models::{FlashAttention, ModelSettings};
 
 /// Everything the choice depends on.
@@ -43,7 +43,7 @@ impl Resolver<'_> {
     /// of the listed files is here.
     pub fn extra(&self, role: Role) -> Option<Result<ModelSpec, ModelsError>> {
         let choice = self.named(role).transpose().or_else(|| self.preferred(role).map(Ok))?;
-        Some(choice.and_then(|choice| settled(role, choice, self.manifest, self.config, self.dir)))
+        Some(choice.and_then(|choice| settled(role, choice, self.manifest, self.config, self.dir, self.files)))
     }
 
     /// The file named by the user, else the one found by `first`, else the biggest model present.
@@ -55,7 +55,7 @@ impl Resolver<'_> {
                 .or_else(|| self.cached(role, true))
                 .ok_or_else(|| self.nothing(role))?,
         };
-        settled(role, choice, self.manifest, self.config, self.dir)
+        settled(role, choice, self.manifest, self.config, self.dir, self.files)
     }
 
     /// The file that the user's models.toml names for the role; an error if it is missing or unusable.
@@ -208,6 +208,7 @@ pub(super) fn settled(
     manifest: &Manifest,
     config: &ModelSettings,
     dir: &Path,
+    files: &[Found],
 ) -> Result<ModelSpec, ModelsError> {
     usable(role, &choice.header)?;
     let table = manifest.table(role).of_file();
@@ -220,6 +221,7 @@ pub(super) fn settled(
     let tier = tier.or_else(|| manifest.tier(&name_of(&choice.path)));
     Ok(ModelSpec {
         role,
+        beside: projector::beside(&choice.header, files),
         lora: lora.collect::<Result<_, _>>()?,
         path: choice.path,
         header: choice.header,

@@ -1,0 +1,129 @@
+//! Estimates from its header, before anything is loaded, the memory that a projector takes beside its text model.
+
+use crate::base::Bytes;
+use crate::models::gguf::{Header, Sight};
+use crate::models::picture;
+
+/// Most vectors of one picture, unless the settings say otherwise: a picture of about 900 × 900
+/// pixels where a vector stands for 28 × 28.
+pub const TOKENS: u32 = 1024;
+
+/// Memory of one loaded projector, by purpose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SightEstimate {
+    pub weights: Bytes,
+    /// Working memory of its graph for the largest picture.
+    pub compute: Bytes,
+    /// A decoded picture and its copies, the numbers made of it, and the vectors.
+    pub pictures: Bytes,
+    /// Graph and scheduler.
+    pub host: Bytes,
+}
+
+/// Tensor descriptions of a graph of 8,192 nodes and the scheduler's tables (`max_nodes` in
+/// clip.cpp), as measured.
+const GRAPH: Bytes = Bytes::mib(8);
+/// Most tiles of a picture and its overview in the families that cut it into squares (SmolVLM: 4 × 4
+/// and one).
+const TILES_MAX: u64 = 17;
+/// How much larger the working memory may be than the tensors that exist at once: pieces between
+/// them, and padding.
+const LOOSE: u64 = 10;
+
+impl SightEstimate {
+    /// For pictures of at most `tokens` vectors; `text_width` is the width of the text model. Zero
+    /// if the file sees no pictures.
+    pub fn of(header: &Header, tokens: u32, text_width: u32) -> SightEstimate {
+        let Some(sight) = &header.sight else { return SightEstimate::default() };
+        let patches = patches(sight, tokens);
+        let pixels = patches * u64::from(sight.patch).pow(2);
+        let tiles = if sight.is_fixed() { TILES_MAX } else { 1 };
+        let vectors = u64::from(tokens).max(patches) * u64::from(text_width.max(sight.width));
+        SightEstimate {
+            weights: header.tensor_bytes(),
+            compute: compute(sight, patches, text_width),
+            // Vectors: mtmd's own, and llama.cpp's two copies of a batch.
+            pictures: picture::WORK + Bytes(12 * pixels * tiles) + Bytes(4 * 3 * vectors),
+            host: GRAPH,
+        }
+    }
+
+    pub fn parts(&self) -> [(&'static str, Bytes); 4] {
+        [("weights", self.weights), ("compute", self.compute), ("pictures", self.pictures), ("host", self.host)]
+    }
+
+    pub fn total(&self) -> Bytes {
+        self.parts().into_iter().map(|(_, bytes)| bytes).sum()
+    }
+}
+
+/// Patches of the largest picture that goes through the graph at once.
+fn patches(sight: &Sight, tokens: u32) -> u64 {
+    let patch = u64::from(sight.patch.max(1));
+    let square = (u64::from(sight.image) / patch).pow(2);
+    if sight.is_fixed() {
+        return square;
+    }
+    let wanted = u64::from(tokens) * u64::from(sight.merge).pow(2);
+    let said = sight.pixels_max.map_or(0, |pixels| u64::from(pixels) / patch.pow(2));
+    square.max(wanted).max(said)
+}
+
+/// Working memory of the graph in f32. Per patch there are at once, in attention: the layer's input,
+/// its norm, queries, keys, values, the last two in f16, and the result, which is joined; in the
+/// feed-forward block: two hidden vectors and two inner ones; at the start: the colours, their
+/// columns for the convolution, and two hidden vectors; at the end: hidden vectors twice, and the
+/// vectors made of them. Beside the graph, the kernels copy the widest rows to f16.
+fn compute(sight: &Sight, patches: u64, text_width: u32) -> Bytes {
+    let (hidden, inner) = (u64::from(sight.hidden), u64::from(sight.feed_forward));
+    let colours = 3 * u64::from(sight.patch).pow(2);
+    let merged = u64::from(sight.merge).pow(2);
+    let attention = 8 * hidden;
+    let feed_forward = 2 * hidden + 2 * inner.max(4 * hidden);
+    let start = 2 * colours + 2 * hidden;
+    let end = 2 * hidden + 3 * (u64::from(text_width.max(sight.width)) + merged * hidden) / merged;
+    let widest = attention.max(feed_forward).max(start).max(end);
+    let copies = inner.max(4 * hidden).max(colours) / 2;
+    let graph = 4 * patches * (widest + copies + colours);
+    Bytes(graph + graph / LOOSE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::hybrid;
+    use super::*;
+
+    fn eyes(projector: &str, image: u32, patch: u32, merge: u32) -> Header {
+        let sight = Sight {
+            projector: projector.into(),
+            width: 1024,
+            layers: 12,
+            hidden: 768,
+            heads: 12,
+            feed_forward: 3072,
+            image,
+            patch,
+            merge,
+            pixels_max: None,
+        };
+        Header { sight: Some(sight), ..hybrid(4, 256, 0, "q8_0") }
+    }
+
+    #[test]
+    fn the_largest_image_decides_what_a_projector_takes() {
+        let patches_of = |header: &Header, tokens| patches(header.sight.as_ref().unwrap(), tokens);
+        let square = eyes("gemma3", 896, 14, 4);
+        assert_eq!((patches_of(&square, 256), patches_of(&square, 4096)), (4096, 4096));
+        let any = eyes("qwen3vl_merger", 768, 16, 2);
+        assert_eq!((patches_of(&any, 64), patches_of(&any, 1024)), (2304, 4096));
+        let mut said = any.clone();
+        said.sight.as_mut().unwrap().pixels_max = Some(16 * 16 * 9000);
+        assert_eq!(patches_of(&said, 1024), 9000);
+        let small = SightEstimate::of(&any, 1024, 1024);
+        let large = SightEstimate::of(&any, 4096, 1024);
+        assert_eq!(small.weights, any.tensor_bytes());
+        assert!(large.compute.0 > 3 * small.compute.0 && large.pictures > small.pictures);
+        assert_eq!(small.total(), small.weights + small.compute + small.pictures + small.host);
+        assert_eq!(SightEstimate::of(&hybrid(4, 256, 0, "q8_0"), 1024, 256), SightEstimate::default());
+    }
+}

@@ -1,0 +1,363 @@
+//! A projector in llama.cpp's mtmd: lays pictures out as rows of a prompt and computes their vectors.
+//!
+//! mtmd never gets a file: `models/picture.rs` decodes them, so its own decoders (stb_image, ffmpeg)
+//! are not reached.
+
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr::NonNull;
+use std::sync::Mutex;
+
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_sys_2 as sys;
+
+use super::context::pointer;
+use super::{LlamaError, backend, int, log};
+use crate::base::lock;
+use crate::engine::decoder::{Shown, Token};
+use crate::engine::pictures::Part;
+use crate::models::gguf::Header;
+use crate::models::{Picture, digest};
+
+/// How often a picture is halved until it has few enough vectors.
+const HALVED_MAX: usize = 6;
+
+/// How a projector is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sharpness {
+    /// Most vectors of a picture.
+    pub tokens: u32,
+    pub threads: usize,
+    /// Whether it is computed on the accelerator.
+    pub on_gpu: bool,
+}
+
+/// A loaded projector. It reads the vocabulary of the model for which it was loaded, so it must be
+/// dropped before that.
+pub(super) struct Eye {
+    raw: NonNull<sys::mtmd_context>,
+    /// Identifies the file and how pictures are laid out.
+    name: String,
+    tokens: usize,
+    width: usize,
+    /// The picture that is being evaluated, with its numbers ready for the projector. Held during
+    /// every computation, because the projector has one working memory.
+    ready: Mutex<Option<Ready>>,
+}
+
+// SAFETY: laying out only reads the context (mtmd.h: `mtmd_tokenize` is thread-safe), and whoever
+// computes holds `ready`.
+unsafe impl Send for Eye {}
+// SAFETY: as above.
+unsafe impl Sync for Eye {}
+
+/// A picture as mtmd has prepared it.
+struct Ready {
+    hash: [u8; 32],
+    chunks: Chunks,
+}
+
+// SAFETY: chunks are plain data, used by the holder of the lock alone.
+unsafe impl Send for Ready {}
+
+/// The vectors of one part of a picture.
+pub(super) struct Seen {
+    /// `width` numbers for each row.
+    pub vectors: Vec<f32>,
+    pub width: usize,
+    /// Positions relative to that of the part, for each row: time, row, column, and one unused;
+    /// `None` if a row is one position.
+    pub grid: Option<Vec<[i32; 4]>>,
+    /// How far the text after the part is from the text before it.
+    pub positions: usize,
+    /// Whether every row attends to every other one, so that all are evaluated in one call.
+    pub whole: bool,
+}
+
+impl Eye {
+    /// Loads the projector of `header` for `model`.
+    pub fn open(header: &Header, model: &LlamaModel, sharp: Sharpness) -> Result<Eye, LlamaError> {
+        let raw = init(&header.path, pointer(model), sharp)?;
+        // SAFETY: the model is live.
+        let width = unsafe { sys::llama_model_n_embd_inp(pointer(model)) } as usize;
+        let print = digest::fingerprint(&header.path).unwrap_or_else(|_| header.path.display().to_string());
+        let name = format!("{print} {} {}", sharp.tokens, sharp.on_gpu);
+        let eye = Eye { raw, name, tokens: sharp.tokens as usize, width, ready: Mutex::default() };
+        // SAFETY: the context is live.
+        if !unsafe { sys::mtmd_support_vision(raw.as_ptr()) } {
+            let file = header.path.display().to_string();
+            return Err(LlamaError::Load { file, reason: "it sees no pictures".to_owned() });
+        }
+        Ok(eye)
+    }
+
+    /// Does on the CPU and without a model what [`Eye::open`] does: a damaged file ends the process
+    /// here, see [`crate::engine::trial`].
+    pub fn rehearse(header: &Header) -> Result<(), LlamaError> {
+        backend()?;
+        let sharp = Sharpness { tokens: 64, threads: 1, on_gpu: false };
+        let raw = init(&header.path, std::ptr::null_mut(), sharp)?;
+        // SAFETY: the context was made above and is freed once.
+        unsafe { sys::mtmd_free(raw.as_ptr()) };
+        Ok(())
+    }
+
+    /// The name under which its vectors are known, see [`pictures`](crate::engine::pictures).
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The parts of a picture in a prompt. The picture is made smaller until it has few enough
+    /// vectors, if its family lets the size decide.
+    pub fn lay_out(&self, picture: &Picture) -> Result<Vec<Part>, String> {
+        let chunks = self.placeholder(picture)?.1;
+        (0..chunks.len()).map(|index| chunks.part(index)).collect()
+    }
+
+    /// The size at which a picture has few enough vectors, and its chunks without pixels.
+    fn placeholder(&self, picture: &Picture) -> Result<((u32, u32), Chunks), String> {
+        let (mut width, mut height) = picture.size_seen();
+        let mut least = usize::MAX;
+        for _ in 0..HALVED_MAX {
+            let chunks = self.chunks(picture, width, height, None)?;
+            let vectors = chunks.vectors();
+            if vectors <= self.tokens {
+                return Ok(((width, height), chunks));
+            }
+            least = least.min(vectors);
+            (width, height) = ((width / 2).max(1), (height / 2).max(1));
+        }
+        let most = self.tokens;
+        Err(format!("{} takes {least} tokens, and a picture may take {most}; raise image_tokens", picture.name()))
+    }
+
+    /// Computes the vectors of a part of a picture.
+    pub fn see(&self, shown: &Shown) -> Result<Seen, String> {
+        let mut ready = lock(&self.ready);
+        if ready.as_ref().is_none_or(|ready| ready.hash != *shown.picture.hash()) {
+            *ready = None;
+            *ready = Some(self.prepare(&shown.picture)?);
+        }
+        let chunks = &ready.as_ref().ok_or("it was not prepared")?.chunks;
+        let index = chunks.index_of(shown.part).ok_or("the picture has fewer parts than were laid out")?;
+        let seen = self.compute(chunks, index, shown.rows);
+        let is_last = chunks.index_of(shown.part + 1).is_none();
+        if is_last || seen.is_err() {
+            *ready = None;
+        }
+        seen
+    }
+
+    fn prepare(&self, picture: &Picture) -> Result<Ready, String> {
+        let ((width, height), _) = self.placeholder(picture)?;
+        let pixels = picture.pixels(width, height).map_err(|error| error.to_string())?;
+        let chunks = self.chunks(picture, width, height, Some(&pixels))?;
+        Ok(Ready { hash: *picture.hash(), chunks })
+    }
+
+    /// mtmd's chunks for a picture of this size: with `pixels`, three bytes each, or only counted.
+    fn chunks(&self, picture: &Picture, width: u32, height: u32, pixels: Option<&[u8]>) -> Result<Chunks, String> {
+        let whole = 3 * width as usize * height as usize;
+        if pixels.is_some_and(|pixels| pixels.len() != whole) {
+            return Err(format!("{} has not {width} × {height} pixels", picture.name()));
+        }
+        log::forget();
+        // SAFETY: the bitmap copies `whole` bytes during the call, or none from a null pointer; it
+        // and the chunks are freed by their owners. The part is read during the call.
+        unsafe {
+            let bytes = pixels.map_or(std::ptr::null(), |pixels| pixels.as_ptr());
+            let bitmap = Bitmap(NonNull::new(sys::mtmd_bitmap_init(width, height, bytes)).ok_or("no memory for it")?);
+            let chunks = Chunks(NonNull::new(sys::mtmd_input_chunks_init()).ok_or("no memory for it")?);
+            let part = sys::mtmd_input_part { text: std::ptr::null(), bitmap: bitmap.0.as_ptr() };
+            let parts = [&raw const part];
+            let answer =
+                sys::mtmd_tokenize_from_parts(self.raw.as_ptr(), chunks.0.as_ptr(), parts.as_ptr().cast_mut(), 1, false);
+            if answer == 0 {
+                return Ok(chunks);
+            }
+        }
+        Err(log::reason().unwrap_or_else(|| format!("llama.cpp cannot prepare {}", picture.name())))
+    }
+
+    fn compute(&self, chunks: &Chunks, index: usize, rows: usize) -> Result<Seen, String> {
+        let chunk = chunks.get(index);
+        log::forget();
+        // SAFETY: context and chunk are live; the answer holds `width` floats for each of the
+        // chunk's tokens until the next call, which waits for `ready`. A chunk with vectors has
+        // image tokens, and positions are asked for indices below their number.
+        unsafe {
+            let count = sys::mtmd_input_chunk_get_n_tokens(chunk);
+            if count != rows {
+                return Err(format!("it has {count} vectors, and {rows} were laid out"));
+            }
+            if sys::mtmd_encode_chunk(self.raw.as_ptr(), chunk) != 0 {
+                return Err(log::reason().unwrap_or_else(|| "the projector failed".to_owned()));
+            }
+            let first = sys::mtmd_get_output_embd(self.raw.as_ptr());
+            if first.is_null() {
+                return Err("the projector gave nothing".to_owned());
+            }
+            let vectors = std::slice::from_raw_parts(first, count * self.width).to_vec();
+            let image = sys::mtmd_input_chunk_get_tokens_image(chunk);
+            let grid = sys::mtmd_decode_use_mrope(self.raw.as_ptr()).then(|| {
+                let place = |row| {
+                    let at = sys::mtmd_image_tokens_get_decoder_pos(image, 0, row);
+                    [at.t, at.y, at.x, at.z].map(|part| part as i32)
+                };
+                (0..count).map(place).collect()
+            });
+            let positions = usize::try_from(sys::mtmd_input_chunk_get_n_pos(chunk)).unwrap_or(count);
+            let whole = sys::mtmd_decode_use_non_causal(self.raw.as_ptr(), chunk);
+            Ok(Seen { vectors, width: self.width, grid, positions, whole })
+        }
+    }
+}
+
+impl Drop for Eye {
+    fn drop(&mut self) {
+        *lock(&self.ready) = None;
+        // SAFETY: the context was made in `open` and is freed once.
+        unsafe { sys::mtmd_free(self.raw.as_ptr()) };
+    }
+}
+
+/// Calls mtmd; `model` may be null.
+fn init(path: &Path, model: *const sys::llama_model, sharp: Sharpness) -> Result<NonNull<sys::mtmd_context>, LlamaError> {
+    let file = path.display().to_string();
+    let name = CString::new(path.as_os_str().as_bytes())
+        .map_err(|_| LlamaError::Refused(format!("the path {file} has a zero byte; rename it")))?;
+    log::forget();
+    // SAFETY: the parameters are a plain structure, and the path outlives the call.
+    let raw = unsafe {
+        let mut params = sys::mtmd_context_params_default();
+        params.use_gpu = sharp.on_gpu;
+        params.print_timings = false;
+        params.n_threads = int(sharp.threads.max(1));
+        params.image_max_tokens = i32::try_from(sharp.tokens).unwrap_or(i32::MAX);
+        sys::mtmd_init_from_file(name.as_ptr(), model, params)
+    };
+    let reason = || log::reason().unwrap_or_else(|| "it refused the file without a reason".to_owned());
+    NonNull::new(raw).ok_or_else(|| LlamaError::Load { file, reason: reason() })
+}
+
+struct Bitmap(NonNull<sys::mtmd_bitmap>);
+
+impl Drop for Bitmap {
+    fn drop(&mut self) {
+        // SAFETY: it was made in `chunks` and is freed once.
+        unsafe { sys::mtmd_bitmap_free(self.0.as_ptr()) };
+    }
+}
+
+struct Chunks(NonNull<sys::mtmd_input_chunks>);
+
+impl Drop for Chunks {
+    fn drop(&mut self) {
+        // SAFETY: as for `Bitmap`.
+        unsafe { sys::mtmd_input_chunks_free(self.0.as_ptr()) };
+    }
+}
+
+impl Chunks {
+    fn len(&self) -> usize {
+        // SAFETY: the list is live.
+        unsafe { sys::mtmd_input_chunks_size(self.0.as_ptr()) }
+    }
+
+    /// `index` must be below [`Chunks::len`].
+    fn get(&self, index: usize) -> *const sys::mtmd_input_chunk {
+        // SAFETY: the list is live; the chunk lives as long.
+        unsafe { sys::mtmd_input_chunks_get(self.0.as_ptr(), index) }
+    }
+
+    fn is_text(&self, index: usize) -> bool {
+        // SAFETY: the chunk is live.
+        unsafe { sys::mtmd_input_chunk_get_type(self.get(index)) == sys::MTMD_INPUT_CHUNK_TYPE_TEXT }
+    }
+
+    fn tokens(&self, index: usize) -> usize {
+        // SAFETY: the chunk is live.
+        unsafe { sys::mtmd_input_chunk_get_n_tokens(self.get(index)) }
+    }
+
+    /// Vectors of all chunks.
+    fn vectors(&self) -> usize {
+        (0..self.len()).filter(|index| !self.is_text(*index)).map(|index| self.tokens(index)).sum()
+    }
+
+    /// The chunk with the vectors of part `part`.
+    fn index_of(&self, part: usize) -> Option<usize> {
+        (0..self.len()).filter(|index| !self.is_text(*index)).nth(part)
+    }
+
+    fn part(&self, index: usize) -> Result<Part, String> {
+        if !self.is_text(index) {
+            return match self.tokens(index) {
+                0 => Err("it has a part without vectors".to_owned()),
+                rows => Ok(Part::Vectors(rows)),
+            };
+        }
+        let mut count = 0;
+        // SAFETY: the chunk is live; the tokens live as long, and are read here.
+        let tokens = unsafe {
+            let first = sys::mtmd_input_chunk_get_tokens_text(self.get(index), &raw mut count);
+            if first.is_null() { &[] } else { std::slice::from_raw_parts(first, count) }
+        };
+        Ok(Part::Text(tokens.iter().map(|token| Token(*token)).collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::{CStr, c_char, c_void};
+
+    use super::*;
+    use crate::base::Bytes;
+    use crate::budget::SightEstimate;
+    use crate::models::gguf::inspect;
+    use crate::models::projector::tests::write_tiny;
+
+    /// What mtmd logs.
+    static LINES: Mutex<String> = Mutex::new(String::new());
+
+    unsafe extern "C" fn note(_: sys::ggml_log_level, text: *const c_char, _: *mut c_void) {
+        // SAFETY: mtmd passes a NUL-terminated text that lives until this returns.
+        lock(&LINES).push_str(&unsafe { CStr::from_ptr(text) }.to_string_lossy());
+    }
+
+    #[test]
+    fn an_image_projector_takes_at_most_what_was_predicted() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("mmproj.gguf");
+        write_tiny(&path, 576);
+        let header = inspect(&path).unwrap();
+        let predicted = SightEstimate::of(&header, 1024, 576);
+        backend().unwrap();
+        // SAFETY: the callback needs no data and lives as long as the process.
+        unsafe { sys::mtmd_log_set(Some(note), std::ptr::null_mut()) };
+        Eye::rehearse(&header).unwrap();
+        let lines = lock(&LINES).clone();
+        let size = |what: &str| {
+            let line = lines.lines().find(|line| line.contains(what)).expect(what);
+            let number = line.rsplit_once(what).unwrap().1.split_whitespace().next().unwrap();
+            Bytes((number.parse::<f64>().unwrap() * f64::from(1 << 20)) as u64)
+        };
+        let (weights, compute) = (size("model size:"), size("compute buffer size ="));
+        println!("predicted {predicted:?}, taken: weights {weights}, compute {compute}");
+        assert!(weights.0.abs_diff(predicted.weights.0) < 1 << 14, "{weights} of {}", predicted.weights);
+        assert!(compute <= predicted.compute, "{compute} of {}", predicted.compute);
+    }
+
+    #[test]
+    fn a_damaged_image_projector_is_refused_with_its_reason() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("mmproj.gguf");
+        let writer = crate::models::gguf::write::HeaderWriter::new("clip")
+            .bool("clip.has_vision_encoder", true)
+            .text("clip.projector_type", "none of llama.cpp's");
+        std::fs::write(&path, writer.finish()).unwrap();
+        let told = Eye::rehearse(&inspect(&path).unwrap()).unwrap_err().to_string();
+        assert!(told.contains("mmproj.gguf") && told.contains("unknown projector type"), "{told}");
+    }
+}

@@ -1,0 +1,240 @@
+//! Loads the projector of a model in memory when the first picture is to be seen, after its memory is reserved.
+
+use std::sync::Arc;
+
+use super::resident::file_name;
+use super::weights::Held;
+use super::{Inner, Leased, Pool, PoolError};
+use crate::base::{Bytes, lock};
+use crate::budget::{Amount, Refused, SightEstimate, sight};
+use crate::engine::llama::Sharpness;
+use crate::models::ModelSpec;
+use crate::models::projector::Beside;
+
+impl Pool {
+    /// Makes a lent model able to see pictures. Blocks while its projector is loaded, once; fails with
+    /// what to get if there is none, and with the arithmetic if it does not fit into memory.
+    pub fn see(&self, model: &Leased) -> Result<(), PoolError> {
+        let _changing = self.inner.change();
+        let (spec, held, threads) = self.inner.seeing(model)?;
+        if held.weights.sees() {
+            return Ok(());
+        }
+        self.inner.open_eye(&spec, &held, threads)
+    }
+
+    /// Whether there is a projector for a lent model, loaded or not; reads nothing.
+    pub fn may_see(&self, model: &Leased) -> bool {
+        self.inner.seeing(model).is_ok()
+    }
+}
+
+impl Inner {
+    /// The specification of a lent model with a projector, and its weights.
+    fn seeing(&self, model: &Leased) -> Result<(ModelSpec, Arc<Held>, usize), PoolError> {
+        let resident = self.resident();
+        let entry = resident.entries.iter().find(|entry| Arc::ptr_eq(&entry.model, &model.model));
+        let blind = |beside: &Beside| PoolError::Blind { model: model.engine.model().to_owned(), why: why(beside) };
+        let Some(entry) = entry else { return Err(blind(&Beside::default())) };
+        let held = entry.held.upgrade().filter(|_| entry.spec.beside.projector.is_some());
+        let held = held.ok_or_else(|| blind(&entry.spec.beside))?;
+        Ok((entry.spec.clone(), held, entry.key.shape.threads))
+    }
+
+    fn open_eye(&self, spec: &ModelSpec, held: &Held, threads: usize) -> Result<(), PoolError> {
+        let Some(projector) = &spec.beside.projector else { return Ok(()) };
+        let tokens = self.options.image_tokens.unwrap_or(sight::TOKENS);
+        let estimate = SightEstimate::of(&projector.header, tokens, spec.header.embedding_length);
+        let on_gpu = held.weights.is_on_gpu();
+        let amount = self.sight_amount(&estimate, on_gpu);
+        if let Some(prefixes) = &self.options.memory.prefixes {
+            prefixes.make_room(amount.host);
+        }
+        let label = format!("{} projector", file_name(&spec.path));
+        let reserved = self.ledger.reserve(&label, amount).map_err(|refused| {
+            let shown = estimate.parts().map(|(part, bytes)| format!("{part} {bytes}")).join(", ");
+            let way_out = "raise --budget, lower image_tokens, or unload another model (/models)".to_owned();
+            let loaded = self.resident().told();
+            PoolError::Memory { refused: Box::new(Refused { parts: shown, way_out, ..refused }), loaded }
+        })?;
+        if let Some(trial) = &self.options.trial {
+            trial.run(&projector.header, &mut || true)?;
+        }
+        held.weights.open_eye(&projector.header, Sharpness { tokens, threads, on_gpu })?;
+        *lock(&held.projector) = Some(reserved.commit(amount));
+        Ok(())
+    }
+
+    /// Where a projector's memory is taken. With an accelerator, weights and working memory are there.
+    fn sight_amount(&self, estimate: &SightEstimate, on_gpu: bool) -> Amount {
+        let device = if on_gpu { estimate.weights + estimate.compute } else { Bytes::ZERO };
+        self.ledger.machine().amount(estimate.total().saturating_sub(device), device)
+    }
+}
+
+/// Why a model cannot see, and what to get.
+fn why(beside: &Beside) -> String {
+    let advice = "put its mmproj-*.gguf into the same folder (the page that offers the model offers it too)";
+    match beside.unfit.as_slice() {
+        [] => format!("no projector lies beside it; {advice}"),
+        unfit => format!("{}; {advice}", unfit.join(", and ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::budget::{Ledger, Permit};
+    use crate::engine::pool::{EngineMemory, PoolOptions};
+    use crate::engine::prefix::PrefixStore;
+    use crate::engine::{Output, Request};
+    use crate::models::dialect::{Message, Prompt};
+    use crate::models::picture::tests::fading;
+    use crate::models::projector::tests::{VECTORS, write_tiny};
+    use crate::models::{ModelSettings, Picture, Registry, Role};
+
+    const MODEL: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
+    const WIDTH: u64 = 576;
+
+    /// A folder with the small model and a random projector for vectors of `width` numbers.
+    fn folder(width: u64) -> tempfile::TempDir {
+        let models = std::env::var_os("MONOBLOC_TEST_MODELS").map(PathBuf::from);
+        let models = models.unwrap_or_else(crate::models::places::model_dir);
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(models.join(MODEL), dir.path().join(MODEL)).unwrap();
+        write_tiny(&dir.path().join("mmproj-tiny.gguf"), width);
+        dir
+    }
+
+    fn pool(dir: &Path, ledger: &Ledger) -> Pool {
+        let settings = ModelSettings { model_dir: Some(dir.to_owned()), context: 1024, slots: 2, ..ModelSettings::default() };
+        let memory = EngineMemory {
+            prefixes: Some(PrefixStore::new(ledger.clone(), Bytes::mib(64), None)),
+            ..EngineMemory::default()
+        };
+        let options = PoolOptions { threads: 2, slots: 2, memory, ..PoolOptions::default() };
+        Pool::new(Registry::open(settings).unwrap(), ledger.clone(), Permit::new(), options)
+    }
+
+    fn picture(from: [u8; 3]) -> Picture {
+        Picture::read("fading.png", fading(90, 70, from)).unwrap()
+    }
+
+    fn shown(picture: Picture, question: &str) -> [Message; 1] {
+        [Message::user("Look: ").and_picture(picture).and_text(question)]
+    }
+
+    fn said(model: &Leased, prompt: &Prompt) -> Output {
+        let request = model.engine.request(prompt, 12);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(model.engine.generate(request).unwrap().collect()).unwrap()
+    }
+
+    #[test]
+    fn an_image_is_read_and_reused_and_never_taken_for_another() {
+        let (dir, ledger) = (folder(WIDTH), Ledger::new(Bytes::gib(2)));
+        let pool = pool(dir.path(), &ledger);
+        let model = pool.lease(Role::Planner, |_, _| true).unwrap();
+        let ask = |model: &Leased, from| model.dialect.render(&shown(picture(from), "What is this?"));
+        let blind = model.engine.generate(model.engine.request(&ask(&model, [0; 3]), 1)).map(drop);
+        assert!(blind.unwrap_err().to_string().contains("it has no projector in memory"));
+        let before = ledger.promised().host;
+        pool.see(&model).unwrap();
+        let estimate = SightEstimate::of(&pool.inner.spec(Role::Planner).unwrap().beside.projector.unwrap().header, 1024, 576);
+        assert_eq!(ledger.promised().host, before + estimate.total());
+        assert!(pool.others().iter().any(|(label, bytes)| label.ends_with(" projector") && *bytes == estimate.total()));
+
+        let first = ask(&model, [200, 10, 10]);
+        let request = model.engine.request(&first, 12);
+        let at = request.shown.clone().unwrap()[0].from;
+        assert_eq!((request.shown.clone().unwrap().len(), request.shown.unwrap()[0].rows), (1, VECTORS));
+        let cold = said(&model, &first);
+        assert_eq!((cold.tally.prompt_tokens, cold.tally.cached_tokens), (request.prompt.len(), 0));
+        let warm = said(&model, &first);
+        assert_eq!(warm.tokens, cold.tokens, "the same question of the same picture");
+        assert!(warm.tally.cached_tokens >= at + VECTORS, "{:?}", warm.tally);
+
+        // The words before the picture are the same, the picture is not.
+        let other = said(&model, &ask(&model, [10, 10, 200]));
+        assert!(other.tally.cached_tokens <= at, "{:?}, the picture begins at {at}", other.tally);
+        // A new process, or a model that is loaded again, says the same about it.
+        drop(model);
+        drop(pool);
+        let pool = self::pool(dir.path(), &ledger);
+        let model = pool.lease(Role::Planner, |_, _| true).unwrap();
+        pool.see(&model).unwrap();
+        let again = said(&model, &ask(&model, [10, 10, 200]));
+        assert_eq!((again.tokens, again.entropy), (other.tokens, other.entropy));
+        assert_ne!(other.entropy, cold.entropy, "what a picture shows reaches the model");
+    }
+
+    #[test]
+    fn two_images_in_one_prompt_are_read_in_their_order() {
+        let (dir, ledger) = (folder(WIDTH), Ledger::new(Bytes::gib(2)));
+        let pool = pool(dir.path(), &ledger);
+        let model = pool.lease(Role::Planner, |_, _| true).unwrap();
+        pool.see(&model).unwrap();
+        let (red, blue) = (picture([255, 0, 0]), picture([0, 0, 255]));
+        let ask = |one: &Picture, two: &Picture| {
+            let message = Message::user("First ").and_picture(one.clone()).and_text(", second ").and_picture(two.clone());
+            model.dialect.render(&[message.and_text(". Which is red?")])
+        };
+        let request = model.engine.request(&ask(&red, &blue), 1);
+        let rows: Vec<usize> = request.shown.unwrap().iter().map(|shown| shown.rows).collect();
+        assert_eq!(rows, [VECTORS, VECTORS]);
+        let (one, two) = (said(&model, &ask(&red, &blue)), said(&model, &ask(&blue, &red)));
+        assert_ne!(one.entropy, two.entropy);
+        assert_eq!(said(&model, &ask(&red, &blue)).tokens, one.tokens);
+    }
+
+    #[test]
+    fn an_image_question_that_is_dropped_frees_its_slot() {
+        let (dir, ledger) = (folder(WIDTH), Ledger::new(Bytes::gib(2)));
+        let pool = pool(dir.path(), &ledger);
+        let model = pool.lease(Role::Planner, |_, _| true).unwrap();
+        pool.see(&model).unwrap();
+        for tone in 0..8 {
+            let prompt = model.dialect.render(&shown(picture([tone, 0, 0]), "What?"));
+            drop(model.engine.generate(Request { ignore_end: true, ..model.engine.request(&prompt, 500) }).unwrap());
+        }
+        let until = std::time::Instant::now() + Duration::from_secs(20);
+        while model.engine.waiting() > 0 || model.engine.slots().iter().any(Option::is_some) {
+            assert!(std::time::Instant::now() < until, "slots are not free");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let prompt = model.dialect.render(&shown(picture([9, 9, 9]), "What?"));
+        assert!(!said(&model, &prompt).tokens.is_empty());
+    }
+
+    #[test]
+    fn an_image_projector_of_another_model_is_refused_with_both_widths() {
+        let (dir, ledger) = (folder(128), Ledger::new(Bytes::gib(2)));
+        let pool = pool(dir.path(), &ledger);
+        let model = pool.lease(Role::Planner, |_, _| true).unwrap();
+        let told = pool.see(&model).unwrap_err().to_string();
+        assert!(told.contains("mmproj-tiny.gguf gives vectors of 128 numbers, and SmolLM2-135M-Instruct.Q4_1.gguf takes 576"), "{told}");
+        std::fs::remove_file(dir.path().join("mmproj-tiny.gguf")).unwrap();
+        let pool = self::pool(dir.path(), &ledger);
+        let model = pool.lease(Role::Planner, |_, _| true).unwrap();
+        let told = pool.see(&model).unwrap_err().to_string();
+        assert!(told.contains("sees no pictures: no projector lies beside it; put its mmproj-*.gguf"), "{told}");
+        assert!(!pool.may_see(&model));
+    }
+
+    #[test]
+    fn an_image_projector_that_does_not_fit_is_refused_with_the_arithmetic() {
+        let (dir, ledger) = (folder(WIDTH), Ledger::new(Bytes::gib(2)));
+        let pool = pool(dir.path(), &ledger);
+        let model = pool.lease(Role::Planner, |_, _| true).unwrap();
+        let held = ledger.reserve("others", ledger.free().saturating_sub(Bytes::mib(20).into())).unwrap();
+        let told = pool.see(&model).unwrap_err().to_string();
+        for part in ["projector needs ", "weights ", "compute ", "pictures ", "20.0 MiB of 2.0 GiB are free", "lower image_tokens"] {
+            assert!(told.contains(part), "`{told}` does not say `{part}`");
+        }
+        drop(held);
+        pool.see(&model).unwrap();
+    }
+}

@@ -1,0 +1,168 @@
+//! Pictures through whole models with random weights: attention, recurrent layers, windows, and rows and columns as positions.
+
+use std::path::Path;
+
+use monobloc::base::{Bytes, Cancel};
+use monobloc::budget::Ledger;
+use monobloc::budget::permit::Permit;
+use monobloc::engine::Output;
+use monobloc::engine::pool::{EngineMemory, Leased, Pool, PoolOptions};
+use monobloc::engine::prefix::PrefixStore;
+use monobloc::models::dialect::Message;
+use monobloc::models::{ModelSettings, Picture, Registry, Role};
+use monobloc::synth::{self, Quant, Recipe, Shape};
+
+use crate::models::smollm;
+
+/// A PNG of `side` × `side` pixels of one colour, written by hand: one stored block.
+pub fn png(side: u32, colour: [u8; 3]) -> Vec<u8> {
+    let row = |_| [vec![0], colour.repeat(side as usize)].concat();
+    let raw: Vec<u8> = (0..side).flat_map(row).collect();
+    let mut data = vec![0x78, 1];
+    for (number, block) in raw.chunks(60_000).enumerate() {
+        let last = u8::from((number + 1) * 60_000 >= raw.len());
+        let length = block.len() as u16;
+        data.push(last);
+        data.extend(length.to_le_bytes());
+        data.extend((!length).to_le_bytes());
+        data.extend(block);
+    }
+    let (a, b) = raw.iter().fold((1u32, 0u32), |(a, b), byte| {
+        let a = (a + u32::from(*byte)) % 65_521;
+        (a, (b + a) % 65_521)
+    });
+    data.extend(((b << 16) | a).to_be_bytes());
+    let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
+    let head = [&side.to_be_bytes()[..], &side.to_be_bytes(), &[8, 2, 0, 0, 0]].concat();
+    for (name, body) in [(b"IHDR", head), (b"IDAT", data), (b"IEND", Vec::new())] {
+        let named = [&name[..], &body].concat();
+        file.extend((body.len() as u32).to_be_bytes());
+        file.extend(&named);
+        file.extend(crc(&named).to_be_bytes());
+    }
+    file
+}
+
+fn crc(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0u32, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| if crc & 1 == 1 { (crc >> 1) ^ 0xedb8_8320 } else { crc >> 1 })
+    })
+}
+
+/// Writes a model of `shape` and a projector for it, both with random weights, into `folder`.
+pub fn pair(folder: &Path, shape: Shape) {
+    let file = folder.join(format!("{shape}.gguf"));
+    let recipe = Recipe { tokens: Some(4096), ..Recipe::new(shape, Quant::Q8_0, &smollm()) };
+    synth::write(&recipe, &file, &mut |_, _| (), &Cancel::new()).expect("a model");
+    synth::write_projector(&file, &recipe, &Cancel::new()).expect("its projector");
+}
+
+fn pool(folder: &Path, ledger: &Ledger) -> Pool {
+    let settings =
+        ModelSettings { model_dir: Some(folder.to_owned()), context: 2048, slots: 2, ..ModelSettings::default() };
+    let prefixes = Some(PrefixStore::new(ledger.clone(), Bytes::mib(128), None));
+    let memory = EngineMemory { prefixes, ..EngineMemory::default() };
+    let options = PoolOptions { threads: 2, slots: 2, memory, ..PoolOptions::default() };
+    Pool::new(Registry::open(settings).expect("a registry"), ledger.clone(), Permit::new(), options)
+}
+
+fn seeing(pool: &Pool) -> Leased {
+    let model = pool.lease(Role::Planner, |_, _| true).expect("a model");
+    pool.see(&model).expect("its projector");
+    model
+}
+
+/// The answer to a question about a square of this colour, and the token at which the picture begins.
+fn asked(model: &Leased, colour: [u8; 3], question: &str) -> (Output, usize) {
+    let picture = Picture::read("square.png", png(64, colour)).expect("a picture");
+    let long = "A few words before the picture, so that there is something to reuse. ".repeat(6);
+    let message = Message::user(long).and_picture(picture).and_text(question);
+    let request = model.engine.request(&model.dialect.render(&[message]), 10);
+    let at = request.shown.clone().expect("a seeing model")[0].from;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    (runtime.block_on(model.engine.generate(request).expect("started").collect()).expect("an answer"), at)
+}
+
+#[test]
+fn a_picture_is_read_reused_and_told_from_others_by_models_of_every_kind() {
+    const QUESTION: &str = " What is in it? Say it in one word, and then say it again.";
+    for shape in [Shape::TinyMistral, Shape::TinyLfm2, Shape::TinyQwen35, Shape::TinyGemma4] {
+        let folder = tempfile::tempdir().expect("a folder");
+        pair(folder.path(), shape);
+        let ledger = Ledger::new(Bytes::gib(4));
+        let first = {
+            let pool = pool(folder.path(), &ledger);
+            let model = seeing(&pool);
+            let (first, at) = asked(&model, [200, 30, 30], QUESTION);
+            assert_eq!(first.tally.cached_tokens, 0, "{shape}");
+            let (again, _) = asked(&model, [200, 30, 30], QUESTION);
+            assert_eq!((&again.tokens, again.entropy), (&first.tokens, first.entropy), "{shape}: reused");
+            assert!(again.tally.cached_tokens > 0, "{shape}: {:?}", again.tally);
+            let (other, _) = asked(&model, [30, 30, 200], QUESTION);
+            assert!(other.tally.cached_tokens <= at, "{shape}: {:?}, the picture is at {at}", other.tally);
+            assert_ne!(other.entropy, first.entropy, "{shape}: the picture reaches the model");
+            // Its slot was overwritten meanwhile; the copy of its sequence is restored.
+            for tone in 0..3 {
+                asked(&model, [tone, 200, 0], QUESTION);
+            }
+            let (restored, _) = asked(&model, [200, 30, 30], QUESTION);
+            assert_eq!((&restored.tokens, restored.entropy), (&first.tokens, first.entropy), "{shape}: restored");
+            first
+        };
+        let pool = pool(folder.path(), &ledger);
+        let (cold, _) = asked(&seeing(&pool), [200, 30, 30], QUESTION);
+        assert_eq!((&cold.tokens, cold.entropy), (&first.tokens, first.entropy), "{shape}: loaded again");
+    }
+}
+
+/// A request with a picture in the form of a protocol.
+fn shown(uri: &str, data: &str) -> [(&'static str, serde_json::Value); 3] {
+    use serde_json::json;
+    let ask = "What is in it?";
+    [
+        ("/v1/chat/completions", json!({ "model": "planner", "max_tokens": 8, "messages": [{ "role": "user", "content": [
+            { "type": "text", "text": ask }, { "type": "image_url", "image_url": { "url": uri } }] }] })),
+        ("/v1/responses", json!({ "model": "planner", "max_output_tokens": 8, "input": [{ "role": "user", "content": [
+            { "type": "input_text", "text": ask }, { "type": "input_image", "image_url": uri }] }] })),
+        ("/v1/messages", json!({ "model": "planner", "max_tokens": 8, "messages": [{ "role": "user", "content": [
+            { "type": "text", "text": ask },
+            { "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": data } }] }] })),
+    ]
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for three in bytes.chunks(3) {
+        let number = (0..3).fold(0u32, |number, at| (number << 8) | u32::from(three.get(at).copied().unwrap_or(0)));
+        for at in 0..4 {
+            let letter = LETTERS[(number >> (18 - 6 * at)) as usize & 63] as char;
+            text.push(if at > three.len() { '=' } else { letter });
+        }
+    }
+    text
+}
+
+#[test]
+fn the_apis_hand_pictures_to_a_model_that_sees_and_tell_what_another_lacks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    pair(folder.path(), Shape::TinyMistral);
+    let project = crate::cli::Project::todo();
+    let data = base64(&png(64, [9, 200, 9]));
+    let uri = format!("data:image/png;base64,{data}");
+    let of_folder = ["--model-dir", folder.path().to_str().expect("a path")];
+    let server = crate::serve::served(&project, &of_folder);
+    for (path, request) in shown(&uri, &data) {
+        let answer = server.client.post(path, &request).json(200);
+        let usage = &answer["usage"];
+        let read = ["prompt_tokens", "input_tokens"].iter().find_map(|name| usage[name].as_u64()).expect("a count");
+        assert!(read > 64, "{path}: {usage}");
+    }
+    drop(server);
+    std::fs::remove_file(folder.path().join("mmproj-tiny-mistral3.gguf")).expect("removed");
+    let blind = crate::serve::served(&project, &of_folder);
+    for (path, request) in shown(&uri, &data) {
+        let answer = blind.client.post(path, &request).json(400).to_string();
+        assert!(answer.contains("sees no pictures: no projector lies beside it"), "{path}: {answer}");
+    }
+}
