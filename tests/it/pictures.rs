@@ -120,13 +120,22 @@ fn shown(uri: &str, data: &str) -> [(&'static str, serde_json::Value); 3] {
     use serde_json::json;
     let ask = "What is in it?";
     [
-        ("/v1/chat/completions", json!({ "model": "planner", "max_tokens": 8, "messages": [{ "role": "user", "content": [
-            { "type": "text", "text": ask }, { "type": "image_url", "image_url": { "url": uri } }] }] })),
-        ("/v1/responses", json!({ "model": "planner", "max_output_tokens": 8, "input": [{ "role": "user", "content": [
-            { "type": "input_text", "text": ask }, { "type": "input_image", "image_url": uri }] }] })),
-        ("/v1/messages", json!({ "model": "planner", "max_tokens": 8, "messages": [{ "role": "user", "content": [
+        (
+            "/v1/chat/completions",
+            json!({ "model": "planner", "max_tokens": 8, "messages": [{ "role": "user", "content": [
+            { "type": "text", "text": ask }, { "type": "image_url", "image_url": { "url": uri } }] }] }),
+        ),
+        (
+            "/v1/responses",
+            json!({ "model": "planner", "max_output_tokens": 8, "input": [{ "role": "user", "content": [
+            { "type": "input_text", "text": ask }, { "type": "input_image", "image_url": uri }] }] }),
+        ),
+        (
+            "/v1/messages",
+            json!({ "model": "planner", "max_tokens": 8, "messages": [{ "role": "user", "content": [
             { "type": "text", "text": ask },
-            { "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": data } }] }] })),
+            { "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": data } }] }] }),
+        ),
     ]
 }
 
