@@ -26,7 +26,9 @@ pub async fn read(
     let model = toolkit.model(Role::Planner, host).await?;
     if let Some(here) = model.here().cloned() {
         let pool = toolkit.pool.clone();
-        tokio::task::spawn_blocking(move || pool.see(&here)).await.map_err(|why| TurnError::Lost(why.to_string()))??;
+        tokio::task::spawn_blocking(move || pool.see(&here))
+            .await
+            .map_err(|why| TurnError::Lost(why.to_string()))??;
     }
     for Shown { name, file } in pictures {
         let unread = |why: String| TurnError::NotFetched(why);

@@ -120,13 +120,22 @@ fn shown(uri: &str, data: &str) -> [(&'static str, serde_json::Value); 3] {
     use serde_json::json;
     let ask = "What is in it?";
     [
-        ("/v1/chat/completions", json!({ "model": "planner", "max_tokens": 8, "messages": [{ "role": "user", "content": [
-            { "type": "text", "text": ask }, { "type": "image_url", "image_url": { "url": uri } }] }] })),
-        ("/v1/responses", json!({ "model": "planner", "max_output_tokens": 8, "input": [{ "role": "user", "content": [
-            { "type": "input_text", "text": ask }, { "type": "input_image", "image_url": uri }] }] })),
-        ("/v1/messages", json!({ "model": "planner", "max_tokens": 8, "messages": [{ "role": "user", "content": [
+        (
+            "/v1/chat/completions",
+            json!({ "model": "planner", "max_tokens": 8, "messages": [{ "role": "user", "content": [
+            { "type": "text", "text": ask }, { "type": "image_url", "image_url": { "url": uri } }] }] }),
+        ),
+        (
+            "/v1/responses",
+            json!({ "model": "planner", "max_output_tokens": 8, "input": [{ "role": "user", "content": [
+            { "type": "input_text", "text": ask }, { "type": "input_image", "image_url": uri }] }] }),
+        ),
+        (
+            "/v1/messages",
+            json!({ "model": "planner", "max_tokens": 8, "messages": [{ "role": "user", "content": [
             { "type": "text", "text": ask },
-            { "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": data } }] }] })),
+            { "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": data } }] }] }),
+        ),
     ]
 }
 
@@ -165,4 +174,32 @@ fn the_apis_hand_pictures_to_a_model_that_sees_and_tell_what_another_lacks() {
         let answer = blind.client.post(path, &request).json(400).to_string();
         assert!(answer.contains("sees no pictures: no projector lies beside it"), "{path}: {answer}");
     }
+}
+
+#[test]
+fn ask_reads_a_picture_with_a_model_that_sees_and_says_what_another_lacks() {
+    use crate::cli::{Project, Run};
+    let project = Project::todo();
+    let picture = project.beside("square.png");
+    std::fs::write(&picture, png(64, [9, 9, 200])).expect("written");
+    let picture = picture.display().to_string();
+    let blind = Run::new(&project, &["ask", "--image", &picture, "What does the picture show?"]).end();
+    assert!(
+        (blind.out.clone() + &blind.err)
+            .contains("sees no pictures: no projector lies beside it; put its mmproj-*.gguf"),
+        "{}",
+        blind.err
+    );
+    let text = project.beside("notes.txt");
+    std::fs::write(&text, "not a picture").expect("written");
+    let odd = Run::new(&project, &["ask", "--image", &text.display().to_string(), "What is it?"]).end();
+    assert!(odd.err.contains("notes.txt is not a PNG, JPEG, WebP or GIF"), "{}", odd.err);
+
+    let folder = tempfile::tempdir().expect("a folder");
+    pair(folder.path(), Shape::TinyMistral);
+    let models = folder.path().display().to_string();
+    let arguments =
+        ["ask", "--json", "--mode", "chat", "--model-dir", &models, "--image", &picture, "What does the picture show?"];
+    let seen = Run::new(&project, &arguments).end();
+    assert!(seen.out.contains("square.png, as read by "), "{}\n{}", seen.out, seen.err);
 }

@@ -92,7 +92,12 @@ impl Decoder for Choir {
 
     fn save(&mut self, sequence: usize) -> Option<Saved> {
         let held = &self.sequences[sequence];
-        (!held.is_empty()).then(|| Saved { length: held.len(), state: held.as_slice().into(), marks: Vec::new(), places: Vec::new() })
+        (!held.is_empty()).then(|| Saved {
+            length: held.len(),
+            state: held.as_slice().into(),
+            marks: Vec::new(),
+            places: Vec::new(),
+        })
     }
 
     fn restore(&mut self, sequence: usize, saved: &Saved) -> bool {

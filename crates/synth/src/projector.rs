@@ -45,7 +45,8 @@ pub fn plan(width: u64, is_grid: bool) -> (HeaderWriter, Vec<Planned>) {
         add(own("ffn_up.weight"), &[HIDDEN, INNER], Fill::Uniform);
         add(own("ffn_down.weight"), &[INNER, HIDDEN], Fill::Uniform);
     }
-    let (kind, inner, from) = if is_grid { ("qwen2vl_merger", MERGED * HIDDEN, MERGED * HIDDEN) } else { ("mlp", width, HIDDEN) };
+    let (kind, inner, from) =
+        if is_grid { ("qwen2vl_merger", MERGED * HIDDEN, MERGED * HIDDEN) } else { ("mlp", width, HIDDEN) };
     for (number, from, to) in [(0, from, inner), (2, inner, width)] {
         add(format!("mm.{number}.weight"), &[from, to], Fill::Uniform);
         add(format!("mm.{number}.bias"), &[to], Fill::Zeros);
@@ -69,6 +70,7 @@ pub fn plan(width: u64, is_grid: bool) -> (HeaderWriter, Vec<Planned>) {
         .f32("clip.vision.attention.layer_norm_epsilon", 1e-5)
         .f32s("clip.vision.image_mean", &[0.5; 3])
         .f32s("clip.vision.image_std", &[0.25; 3]);
-    let number = |writer: HeaderWriter, (key, value): &(&str, u64)| writer.u32(&format!("clip.vision.{key}"), *value as u32);
+    let number =
+        |writer: HeaderWriter, (key, value): &(&str, u64)| writer.u32(&format!("clip.vision.{key}"), *value as u32);
     (sizes.iter().fold(writer, number), tensors)
 }

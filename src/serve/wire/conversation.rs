@@ -95,7 +95,8 @@ impl Conversation {
             let data = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
             let Some((_, data)) = data else {
                 let shown: String = url.chars().take(60).collect();
-                let text = format!("the picture `{shown}` is fetched from nowhere; send it as `data:image/png;base64,…`");
+                let text =
+                    format!("the picture `{shown}` is fetched from nowhere; send it as `data:image/png;base64,…`");
                 return Err(bad(text));
             };
             decoded(data).map_err(bad)
@@ -107,11 +108,13 @@ impl Conversation {
                 decoded(source["data"].as_str().unwrap_or_default()).map_err(bad)?
             }
             ("image" | "image_url" | "input_image", ..) => {
-                let text = "a picture must be in the request: a data URI (OpenAI), or a source of type base64 (Anthropic)";
+                let text =
+                    "a picture must be in the request: a data URI (OpenAI), or a source of type base64 (Anthropic)";
                 return Err(bad(text.to_owned()));
             }
             _ => {
-                let text = format!("a part of the message is of kind `{kind}`, and this server reads text and pictures");
+                let text =
+                    format!("a part of the message is of kind `{kind}`, and this server reads text and pictures");
                 return Err(bad(text));
             }
         };
@@ -178,9 +181,7 @@ fn texts(content: &Value, other: Other<'_>) -> Result<String, Problem> {
             Ok(texts.join("\n"))
         }
         // Some clients send the JSON of a result unchanged.
-        whole => {
-            part_text(whole, &mut |part| if part["type"].is_null() { Ok(part.to_string()) } else { other(part) })
-        }
+        whole => part_text(whole, &mut |part| if part["type"].is_null() { Ok(part.to_string()) } else { other(part) }),
     }
 }
 
@@ -199,7 +200,8 @@ mod tests {
     use super::*;
 
     /// A PNG of one pixel.
-    const DOT: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    const DOT: &str =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
     #[test]
     fn results_come_in_the_order_of_their_calls() {
@@ -242,8 +244,14 @@ mod tests {
         let text = |content: &Value| Conversation::default().text("messages", content);
         for (part, expected) in [
             (json!({ "a": 1 }), "`unknown`"),
-            (json!({ "type": "image", "source": { "type": "url", "url": "https://a.example/p.png" } }), "must be in the request"),
-            (json!({ "type": "image_url", "image_url": { "url": "https://a.example/p.png" } }), "is fetched from nowhere"),
+            (
+                json!({ "type": "image", "source": { "type": "url", "url": "https://a.example/p.png" } }),
+                "must be in the request",
+            ),
+            (
+                json!({ "type": "image_url", "image_url": { "url": "https://a.example/p.png" } }),
+                "is fetched from nowhere",
+            ),
             (json!({ "type": "input_image", "image_url": "file:///etc/passwd" }), "is fetched from nowhere"),
             (json!({ "type": "image_url", "image_url": { "url": "data:image/png;base64,!" } }), "is not base64"),
             (json!({ "type": "image_url", "image_url": { "url": "data:image/png;base64,AAAA" } }), "is not a PNG"),

@@ -124,7 +124,8 @@ impl Ask {
         let text = read(self.request)?;
         let (mode, given, pictures) = (self.mode, given(&self.given, app)?, pictures(&self.pictures, app)?);
         if self.dry_run {
-            turn(app, Op::Plan(Request { text, mode, given, pictures, ..Request::default() }), self.json, false).await?;
+            turn(app, Op::Plan(Request { text, mode, given, pictures, ..Request::default() }), self.json, false)
+                .await?;
             return super::fit::forecast(app, self.json);
         }
         turn(app, Op::Ask(Request { text, mode, given, pictures, ..Request::default() }), self.json, self.yes).await

@@ -202,7 +202,8 @@ impl Engine {
         let ahead = self.inner.pressure.enter(priority);
         standing.moved_to(ahead + 1, 0);
         let (standing_of_job, submitted) = (standing.clone(), Instant::now());
-        let job = Job { prompt, shown, priority, task, updates: sender, standing: standing_of_job, submitted, deadline };
+        let job =
+            Job { prompt, shown, priority, task, updates: sender, standing: standing_of_job, submitted, deadline };
         let refused = if ahead >= QUEUE_MAX {
             EngineError::QueueFull { model: self.inner.model.clone() }
         } else if self.inner.jobs.send(job).is_err() {
@@ -264,7 +265,8 @@ mod tests {
         script.row_time = Duration::from_millis(10);
         let engine = script.engine(Permit::new()).unwrap();
         let task = Task::Score { continuations: vec![vec![Token(1); 60]] };
-        let (mut updates, _) = engine.submit((vec![Token(1)], Vec::new()), Priority::Step, task, Duration::from_millis(100)).unwrap();
+        let (mut updates, _) =
+            engine.submit((vec![Token(1)], Vec::new()), Priority::Step, task, Duration::from_millis(100)).unwrap();
         let update = updates.blocking_recv();
         assert!(matches!(update, Some(Update::Failed(EngineError::Deadline(_)))), "{update:?}");
     }

@@ -64,7 +64,12 @@ impl Laid {
                     let count = i32::try_from(*rows).map_err(|_| format!("a picture of {rows} vectors is too long"))?;
                     let first = lock(&NUMBERS).get_or_insert_default().of(name, count);
                     let first = first.ok_or("no more pictures can be told apart; start the program again")?;
-                    self.shown.push(Shown { picture: picture.clone(), part: number, from: self.tokens.len(), rows: *rows });
+                    self.shown.push(Shown {
+                        picture: picture.clone(),
+                        part: number,
+                        from: self.tokens.len(),
+                        rows: *rows,
+                    });
                     self.tokens.extend((0..count).map(|row| Token(first - row)));
                     number += 1;
                 }
@@ -100,7 +105,8 @@ mod tests {
         assert_eq!(first, laid("eyes", [1, 1, 1], 4));
         let places: Vec<_> = first.shown.iter().map(|shown| (shown.part, shown.from, shown.end())).collect();
         assert_eq!((places, first.tokens.len()), (vec![(0, 2, 6), (1, 7, 9)], 9));
-        let pictured = |laid: &Laid| -> Vec<Token> { laid.tokens.iter().copied().filter(|token| token.0 < 0).collect() };
+        let pictured =
+            |laid: &Laid| -> Vec<Token> { laid.tokens.iter().copied().filter(|token| token.0 < 0).collect() };
         for other in [laid("eyes", [2, 2, 2], 4), laid("other eyes", [1, 1, 1], 4)] {
             assert_eq!(shared(&first.tokens, &other.tokens), 2, "only the text before the picture");
             assert!(pictured(&first).iter().all(|token| !pictured(&other).contains(token)));

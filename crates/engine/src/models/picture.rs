@@ -42,7 +42,9 @@ pub enum PictureError {
         u64::from(*.width) * u64::from(*.height)
     )]
     Bomb { name: String, width: u32, height: u32 },
-    #[error("{name} would take {bytes} when decoded; a picture may take {DECODED_MAX}. Make it smaller, or use 8 bits a colour")]
+    #[error(
+        "{name} would take {bytes} when decoded; a picture may take {DECODED_MAX}. Make it smaller, or use 8 bits a colour"
+    )]
     Deep { name: String, bytes: Bytes },
     #[error("{name} cannot be read: {reason}; save it again, or take another")]
     Damaged { name: String, reason: String },
@@ -249,7 +251,10 @@ pub mod tests {
     fn an_image_bomb_is_refused_with_its_numbers_before_it_unfolds() {
         let begun = std::time::Instant::now();
         let told = refused(claiming(60_000, 60_000));
-        assert!(told.contains("p.png would unfold to 60000 × 60000 pixels (3600000000)") && told.contains("25000000"), "{told}");
+        assert!(
+            told.contains("p.png would unfold to 60000 × 60000 pixels (3600000000)") && told.contains("25000000"),
+            "{told}"
+        );
         assert!(refused(claiming(20_000, 1)).contains("20000 × 1 pixels"));
         assert!(begun.elapsed().as_secs() < 5);
         let large = vec![0x89; FILE_MAX.0 as usize + 1];

@@ -132,9 +132,8 @@ pub mod tests {
             add("ffn_down.weight", &[INNER, HIDDEN]);
             ["ln1.weight", "ln1.bias", "ln2.weight", "ln2.bias"].iter().for_each(|name| add(name, &[HIDDEN]));
         }
-        let number = |writer: HeaderWriter, (key, value): &(&str, u64)| {
-            writer.u32(&format!("clip.vision.{key}"), *value as u32)
-        };
+        let number =
+            |writer: HeaderWriter, (key, value): &(&str, u64)| writer.u32(&format!("clip.vision.{key}"), *value as u32);
         let sizes = [
             ("image_size", IMAGE),
             ("patch_size", PATCH),

@@ -242,8 +242,10 @@ impl LlamaDecoder<'_> {
                 None => int(begin + row),
             };
             let blocks = if seen.grid.is_some() { GRID_BLOCKS } else { 1 };
-            let mut positions: Vec<i32> =
-                (0..blocks).flat_map(|block| (from..from + rows).map(move |row| (row, block))).map(|(row, block)| place(row, block)).collect();
+            let mut positions: Vec<i32> = (0..blocks)
+                .flat_map(|block| (from..from + rows).map(move |row| (row, block)))
+                .map(|(row, block)| place(row, block))
+                .collect();
             let vectors = &seen.vectors[from * seen.width..(from + rows) * seen.width];
             let wanted = wanted && from + rows == shown.rows;
             self.context.decode_vectors(sequence, vectors, &mut positions, rows, wanted, stop)?;

@@ -171,8 +171,13 @@ impl Eye {
             let chunks = Chunks(NonNull::new(sys::mtmd_input_chunks_init()).ok_or("no memory for it")?);
             let part = sys::mtmd_input_part { text: std::ptr::null(), bitmap: bitmap.0.as_ptr() };
             let parts = [&raw const part];
-            let answer =
-                sys::mtmd_tokenize_from_parts(self.raw.as_ptr(), chunks.0.as_ptr(), parts.as_ptr().cast_mut(), 1, false);
+            let answer = sys::mtmd_tokenize_from_parts(
+                self.raw.as_ptr(),
+                chunks.0.as_ptr(),
+                parts.as_ptr().cast_mut(),
+                1,
+                false,
+            );
             if answer == 0 {
                 return Ok(chunks);
             }
@@ -223,7 +228,11 @@ impl Drop for Eye {
 }
 
 /// Calls mtmd; `model` may be null.
-fn init(path: &Path, model: *const sys::llama_model, sharp: Sharpness) -> Result<NonNull<sys::mtmd_context>, LlamaError> {
+fn init(
+    path: &Path,
+    model: *const sys::llama_model,
+    sharp: Sharpness,
+) -> Result<NonNull<sys::mtmd_context>, LlamaError> {
     let file = path.display().to_string();
     let name = CString::new(path.as_os_str().as_bytes())
         .map_err(|_| LlamaError::Refused(format!("the path {file} has a zero byte; rename it")))?;

@@ -110,7 +110,8 @@ mod tests {
     }
 
     fn pool(dir: &Path, ledger: &Ledger) -> Pool {
-        let settings = ModelSettings { model_dir: Some(dir.to_owned()), context: 1024, slots: 2, ..ModelSettings::default() };
+        let settings =
+            ModelSettings { model_dir: Some(dir.to_owned()), context: 1024, slots: 2, ..ModelSettings::default() };
         let memory = EngineMemory {
             prefixes: Some(PrefixStore::new(ledger.clone(), Bytes::mib(64), None)),
             ..EngineMemory::default()
@@ -143,7 +144,8 @@ mod tests {
         assert!(blind.unwrap_err().to_string().contains("it has no projector in memory"));
         let before = ledger.promised().host;
         pool.see(&model).unwrap();
-        let estimate = SightEstimate::of(&pool.inner.spec(Role::Planner).unwrap().beside.projector.unwrap().header, 1024, 576);
+        let estimate =
+            SightEstimate::of(&pool.inner.spec(Role::Planner).unwrap().beside.projector.unwrap().header, 1024, 576);
         assert_eq!(ledger.promised().host, before + estimate.total());
         assert!(pool.others().iter().any(|(label, bytes)| label.ends_with(" projector") && *bytes == estimate.total()));
 
@@ -179,7 +181,8 @@ mod tests {
         pool.see(&model).unwrap();
         let (red, blue) = (picture([255, 0, 0]), picture([0, 0, 255]));
         let ask = |one: &Picture, two: &Picture| {
-            let message = Message::user("First ").and_picture(one.clone()).and_text(", second ").and_picture(two.clone());
+            let message =
+                Message::user("First ").and_picture(one.clone()).and_text(", second ").and_picture(two.clone());
             model.dialect.render(&[message.and_text(". Which is red?")])
         };
         let request = model.engine.request(&ask(&red, &blue), 1);
@@ -215,7 +218,12 @@ mod tests {
         let pool = pool(dir.path(), &ledger);
         let model = pool.lease(Role::Planner, |_, _| true).unwrap();
         let told = pool.see(&model).unwrap_err().to_string();
-        assert!(told.contains("mmproj-tiny.gguf gives vectors of 128 numbers, and SmolLM2-135M-Instruct.Q4_1.gguf takes 576"), "{told}");
+        assert!(
+            told.contains(
+                "mmproj-tiny.gguf gives vectors of 128 numbers, and SmolLM2-135M-Instruct.Q4_1.gguf takes 576"
+            ),
+            "{told}"
+        );
         std::fs::remove_file(dir.path().join("mmproj-tiny.gguf")).unwrap();
         let pool = self::pool(dir.path(), &ledger);
         let model = pool.lease(Role::Planner, |_, _| true).unwrap();
@@ -231,7 +239,14 @@ mod tests {
         let model = pool.lease(Role::Planner, |_, _| true).unwrap();
         let held = ledger.reserve("others", ledger.free().saturating_sub(Bytes::mib(20).into())).unwrap();
         let told = pool.see(&model).unwrap_err().to_string();
-        for part in ["projector needs ", "weights ", "compute ", "pictures ", "20.0 MiB of 2.0 GiB are free", "lower image_tokens"] {
+        for part in [
+            "projector needs ",
+            "weights ",
+            "compute ",
+            "pictures ",
+            "20.0 MiB of 2.0 GiB are free",
+            "lower image_tokens",
+        ] {
             assert!(told.contains(part), "`{told}` does not say `{part}`");
         }
         drop(held);

@@ -87,8 +87,20 @@ impl Sight {
     /// size of its own.
     pub fn is_fixed(&self) -> bool {
         const SQUARES: [&str; 14] = [
-            "mlp", "mlp_norm", "ldp", "ldpv2", "adapter", "resampler", "gemma3", "gemma3nv", "idefics3", "internvl",
-            "llama4", "janus_pro", "cogvlm", "nemotron_v2_vl",
+            "mlp",
+            "mlp_norm",
+            "ldp",
+            "ldpv2",
+            "adapter",
+            "resampler",
+            "gemma3",
+            "gemma3nv",
+            "idefics3",
+            "internvl",
+            "llama4",
+            "janus_pro",
+            "cogvlm",
+            "nemotron_v2_vl",
         ];
         SQUARES.contains(&self.projector.as_str())
     }
