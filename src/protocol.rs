@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::base::mask::Mask;
 use crate::base::{ConversationId, StepId};
+use crate::models::Picture;
 
 pub use cost::{BudgetReport, CallCost, Usage};
 pub use memory::{LoadingRow, Memory, ModelFile, ModelRow, ServerRow};
@@ -54,7 +55,7 @@ pub struct Ask {
     /// Texts that the user attaches to the request.
     pub given: Vec<Given>,
     /// Pictures that the user attaches to the request.
-    pub pictures: Vec<Shown>,
+    pub pictures: Vec<Picture>,
     /// Whether the user is asked after every stage of the turn and before every call.
     pub inspects: bool,
     /// Another program wrote it, perhaps by a model: it fetches nothing of MCP servers.
@@ -96,14 +97,6 @@ pub const REQUEST_BYTES_MAX: usize = 64 << 10;
 /// Maximum number of texts attached to a request, and the largest size of each: they must leave room in a slot's context.
 pub const GIVEN_MAX: usize = 8;
 pub const GIVEN_BYTES_MAX: u64 = 256 << 10;
-
-/// A picture that the user attaches to a request: the name that the user wrote, and the bytes of the
-/// file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shown {
-    pub name: String,
-    pub file: Vec<u8>,
-}
 
 /// A text that the user attaches to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,6 +12,7 @@ use crate::language::words;
 use crate::protocol::{Event, StepReport, StepState, StepStatus};
 use crate::request::{Kind, Step, Text, forms, small_talk};
 use crate::tools::builtin::Builtin;
+use crate::tools::policy::Approved;
 use crate::tools::{self, Context, Outcome, Ranked, ToolCall, ToolSpec};
 
 use super::Host;
@@ -19,6 +20,7 @@ use super::call;
 use super::consent::{Consented, Refused, Wanted, consent};
 use super::evidence::{Entry, Evidence};
 use super::guide::{self, Change, Done, Job};
+use super::pictures;
 use super::toolkit::{Toolkit, TurnError};
 
 /// Longest text of a step in a message to the user, in characters.
@@ -225,12 +227,20 @@ pub async fn perform<'e>(
                 record(scene, step, &call, (StepStatus::Cancelled, Outcome::error(CANCELLED)), started, evidence);
                 return Err(TurnError::Cancelled);
             }
-            outcome = tools::execute(approved.remove(0), context) => outcome,
+            outcome = run(scene, approved.remove(0)) => outcome?,
         },
     };
     let status = if outcome.is_ok() { StepStatus::Succeeded } else { StepStatus::Failed };
     let [(call, spec)] = calls;
     Ok(record(scene, step, &(ToolCall { arguments, ..call }, spec), (status, outcome), started, evidence))
+}
+
+/// Runs an approved call: a model looks at pictures, tools do everything else.
+async fn run(scene: Scene<'_>, approved: Approved<ToolCall>) -> Result<Outcome, TurnError> {
+    match pictures::Look::of(approved.call()) {
+        Some(look) => look.run(scene).await,
+        None => Ok(tools::execute(approved, scene.context).await),
+    }
 }
 
 /// Reports a call whose result, at `place`, is known.
@@ -278,7 +288,11 @@ pub async fn perform_reads(
         match consent(*step, wanted, scene.context, scene.host).await {
             Ok(mut consented) => {
                 let (approved, context) = (consented.approved.remove(0), scene.context.clone());
-                running.spawn(async move { (at, tools::execute(approved, &context).await) });
+                if pictures::Look::of(approved.call()).is_some() {
+                    outcomes[at] = Some(Ok(run(scene, approved).await?));
+                } else {
+                    running.spawn(async move { (at, tools::execute(approved, &context).await) });
+                }
             }
             Err(refused) => outcomes[at] = Some(Err(refused)),
         }

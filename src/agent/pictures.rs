@@ -1,46 +1,174 @@
-//! Has the pictures of a request read by a model that sees, so that every way of a turn can use what they show.
+//! Has a model that sees read pictures: those of a request before it is carried out, and those that a call names.
 //!
-//! What the model says goes along as a text that the user hands over, under a name that says who read
-//! it: it is a model's word, not the picture.
+//! What the model says is handed on as a text under a name that says who read it: it is a model's
+//! word, not the picture.
 
+use std::io::Read;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::execute::Scene;
 use super::player::Query;
-use super::{Host, Toolkit, TurnError, budget, of_servers};
+use super::{Host, Toolkit, TurnError, budget, of_servers, parts};
 use crate::budget::permit::Priority;
+use crate::language::clauses::Part;
 use crate::models::dialect::Message;
-use crate::models::{Picture, Role};
-use crate::protocol::Shown;
+use crate::models::{Picture, Role, picture};
+use crate::protocol::{GIVEN_MAX, Given};
+use crate::request::Kind;
+use crate::tools::builtin::Builtin;
+use crate::tools::confine::Access;
+use crate::tools::{Context, Outcome, ToolCall};
 
-const PICTURE: &str = include_str!("prompts/picture.md");
+const PROMPT: &str = include_str!("prompts/picture.md");
+/// Between the name of a picture and that of the model whose words stand for it.
+const READ_BY: &str = ", as read by ";
+/// Endings of the files that are looked at.
+const ENDINGS: [&str; 5] = ["png", "jpg", "jpeg", "webp", "gif"];
 
-/// Reads `pictures` for `request` and adds what they show to the toolkit. A failure ends the turn
-/// before anything is done.
+/// Reads the pictures that go along with `request` and those that it names, and adds what they show
+/// to the toolkit. If one that goes along is not read, the turn ends before anything is done.
 pub async fn read(
     toolkit: &mut Toolkit,
-    pictures: Vec<Shown>,
+    mut pictures: Vec<Picture>,
     request: &str,
     host: &dyn Host,
 ) -> Result<(), TurnError> {
-    if pictures.is_empty() {
-        return Ok(());
+    pictures.extend(named(toolkit, request, host));
+    for picture in pictures {
+        let (said, name) = look(toolkit, &picture, &format!("The request: {request}"), host).await?;
+        of_servers::hand_over(toolkit, host, name, said).map_err(TurnError::NotFetched)?;
     }
-    let model = toolkit.model(Role::Planner, host).await?;
+    Ok(())
+}
+
+/// The pictures of the project that a request asks about or that a change follows, if a model sees
+/// them. One that cannot be read is left out with a notice.
+fn named(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Vec<Picture> {
+    let Some(context) = toolkit.context.as_ref().filter(|_| are_seen(toolkit)) else { return Vec::new() };
+    let clauses = parts(toolkit, request);
+    let looks = |part: &&Part| {
+        let does_more = toolkit.tool_for(part).is_some_and(Builtin::mutates);
+        !does_more && matches!(Kind::of_clause(part), Kind::Ask | Kind::Edit)
+    };
+    let asked = clauses.iter().filter(looks);
+    let mut paths: Vec<&str> = Vec::new();
+    for path in asked.flat_map(|part| &part.paths).filter(|path| is_picture(path)) {
+        if !paths.contains(&path.as_str()) {
+            paths.push(path);
+        }
+    }
+    let exists = |path: &&str| context.root.resolve(path, Access::Read).is_ok();
+    let read = |path| of_project(context, path).map_err(|why| host.notice(&why)).ok();
+    paths.into_iter().filter(exists).take(GIVEN_MAX).filter_map(read).collect()
+}
+
+fn is_picture(path: &str) -> bool {
+    let ending = Path::new(path).extension().and_then(|ending| ending.to_str());
+    ending.is_some_and(|ending| ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending)))
+}
+
+/// The role whose model looks at pictures.
+fn eye(toolkit: &Toolkit) -> Role {
+    if toolkit.pool.plays(Role::Vision) { Role::Vision } else { toolkit.planner() }
+}
+
+/// Whether there is a model of which it is known that it sees. Whether a planner on a server does
+/// shows only when it is asked.
+pub fn are_seen(toolkit: &Toolkit) -> bool {
+    let role = eye(toolkit);
+    role == Role::Vision || !toolkit.is_away(role) && toolkit.pool.sight(role).is_ok()
+}
+
+/// A picture of the project.
+fn of_project(context: &Context, path: &str) -> Result<Picture, String> {
+    let file = context.root.resolve(path, Access::Read).map_err(|error| error.to_string())?;
+    let mut bytes = Vec::new();
+    // One byte too many is enough to be refused.
+    let most = picture::FILE_MAX.0 + 1;
+    let mut open = file.open().map_err(|error| error.to_string())?.take(most);
+    open.read_to_end(&mut bytes).map_err(|error| format!("{path} cannot be read: {error}"))?;
+    Picture::read(file.relative(), bytes).map_err(|error| error.to_string())
+}
+
+/// The text of a model that sees about a picture, and the name under which it is handed on.
+async fn look(
+    toolkit: &Toolkit,
+    picture: &Picture,
+    wish: &str,
+    host: &dyn Host,
+) -> Result<(String, String), TurnError> {
+    let model = toolkit.model(eye(toolkit), host).await?;
     if let Some(here) = model.here().cloned() {
         let pool = toolkit.pool.clone();
         tokio::task::spawn_blocking(move || pool.see(&here))
             .await
             .map_err(|why| TurnError::Lost(why.to_string()))??;
     }
-    for Shown { name, file } in pictures {
-        let unread = |why: String| TurnError::NotFetched(why);
-        let picture = Picture::read(&name, file).map_err(|error| unread(error.to_string()))?;
-        let asked = Message::user("").and_picture(picture).and_text(&format!("\nThe request: {request}"));
-        let messages = [Message::system(PICTURE.trim()), asked];
-        let query = Query { priority: Priority::User, ..Query::of(&messages, budget::picture(model.context())) };
-        let said = toolkit.ask(&model, query, "reading a picture", host).await?.text.trim().to_owned();
-        if said.is_empty() {
-            return Err(unread(format!("{} said nothing about {name}; ask with another model", model.name())));
-        }
-        of_servers::hand_over(toolkit, host, format!("{name}, as read by {}", model.name()), said).map_err(unread)?;
+    let asked = Message::user("").and_picture(picture.clone()).and_text(&format!("\n{wish}"));
+    let messages = [Message::system(PROMPT.trim()), asked];
+    let query = Query { priority: Priority::User, ..Query::of(&messages, budget::picture(model.context())) };
+    let said = toolkit.ask(&model, query, "reading a picture", host).await?.text.trim().to_owned();
+    if said.is_empty() {
+        let why = format!("{} said nothing about {}; ask with another model", model.name(), picture.name());
+        return Err(TurnError::NotFetched(why));
     }
-    Ok(())
+    Ok((said, format!("{}{READ_BY}{}", picture.name(), model.name())))
+}
+
+/// A call that looks at a picture of the project.
+pub struct Look<'c> {
+    path: &'c str,
+    question: Option<&'c str>,
+}
+
+impl Look<'_> {
+    /// The look that a call takes: `describe_image`, or `read_file` of a picture.
+    pub fn of(call: &ToolCall) -> Option<Look<'_>> {
+        let text = |name: &str| call.arguments.get(name).and_then(Value::as_str);
+        let path = text("path")?;
+        let looks = call.tool == Builtin::DescribeImage.name();
+        let reads = call.tool == Builtin::ReadFile.name() && is_picture(path);
+        (looks || reads).then(|| Look { path, question: text("question") })
+    }
+
+    /// Fails only if the turn is cancelled; whatever else fails is the outcome.
+    pub async fn run(self, Scene { toolkit, context, request, host }: Scene<'_>) -> Result<Outcome, TurnError> {
+        let path = self.path;
+        // It may have been read for the request already.
+        let name = format!("{path}{READ_BY}");
+        let known = toolkit.given.iter().find(|one| self.question.is_none() && one.name.starts_with(&name));
+        if let Some(Given { name, text }) = known {
+            return Ok(Outcome::ok(format!("{name}:\n{text}")));
+        }
+        if let Err(why) = toolkit.pool.sight(eye(toolkit)) {
+            return Ok(Outcome::error(format!("{path} is a picture, and {why}")));
+        }
+        let picture = match of_project(context, path) {
+            Ok(picture) => picture,
+            Err(why) => return Ok(Outcome::error(why)),
+        };
+        let wish = self.question.map_or(format!("The request: {request}"), |one| format!("The question: {one}"));
+        match look(toolkit, &picture, &wish, host).await {
+            Ok((said, name)) => Ok(Outcome::ok(format!("{name}:\n{said}"))),
+            Err(TurnError::Cancelled) => Err(TurnError::Cancelled),
+            Err(why) => Ok(Outcome::error(why.to_string())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_looks_at_a_picture_by_its_tool_or_by_the_ending_of_its_file() {
+        let looks = |tool: &str, path: &str| {
+            let arguments = [("path".to_owned(), path.into())].into_iter().collect();
+            Look::of(&ToolCall { tool: tool.to_owned(), arguments }).is_some()
+        };
+        assert!(looks("describe_image", "scan.dat") && looks("read_file", "docs/Plan.JPEG"));
+        assert!(!looks("read_file", "png.rs") && !looks("delete_file", "plan.png") && !looks("read_file", "png"));
+    }
 }

@@ -25,16 +25,15 @@ use super::problem::{Kind, Problem};
 use super::token::Token;
 use super::wire;
 
-/// Largest body for the APIs: other agents' prompts have up to 60,000 tokens, and escaping in JSON
-/// makes them longer.
+/// Largest body of a request: other agents' prompts have up to 60,000 tokens, escaping in JSON makes
+/// them longer, and pictures go along.
 const BODY_MAX: usize = 32 << 20;
-/// Largest body for the page: a request of 64 KiB, each byte of which JSON may write as six.
-const PAGE_BODY_MAX: usize = 512 << 10;
-/// Longest time for a body for the APIs to arrive.
+/// Largest body by which somebody enters the page, who has shown no secret yet.
+const ENTER_BODY_MAX: usize = 64 << 10;
+/// Longest time for such a body to arrive.
 const BODY_TIME: Duration = Duration::from_secs(60);
-/// The same for the page, whose bodies are small: someone entering has shown no secret yet, and
-/// must not hold a connection for long.
-const PAGE_BODY_TIME: Duration = Duration::from_secs(10);
+/// The same for somebody who enters, who must not hold a connection for long.
+const ENTER_BODY_TIME: Duration = Duration::from_secs(10);
 
 /// A header that only the page's own script sets: it contains the proof. Another site needs this
 /// server's permission to send it, and never gets that.
@@ -246,8 +245,8 @@ async fn admitted(guard: &Guard, area: Area, request: Request) -> Result<Request
     let (most, time) = match area {
         // They take no body, so none is awaited.
         Area::Files => return Ok(request.map(|_| Body::empty())),
-        Area::Enter | Area::Page => (PAGE_BODY_MAX, PAGE_BODY_TIME),
-        Area::Apis => (BODY_MAX, BODY_TIME),
+        Area::Enter => (ENTER_BODY_MAX, ENTER_BODY_TIME),
+        Area::Page | Area::Apis => (BODY_MAX, BODY_TIME),
     };
     let (head, body) = request.into_parts();
     let read = tokio::time::timeout(time, to_bytes(body, most)).await;

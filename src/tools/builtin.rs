@@ -10,6 +10,7 @@ use crate::tools::spec::ToolSpec;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Builtin {
     ReadFile,
+    DescribeImage,
     ListDir,
     FindFiles,
     SearchText,
@@ -36,8 +37,9 @@ pub enum Builtin {
 
 /// The tools offered to a model that leads a turn. The order is the same for every request, so that
 /// its prompts begin with the same text.
-pub const LEAD: [Builtin; 12] = [
+pub const LEAD: [Builtin; 13] = [
     Builtin::ReadFile,
+    Builtin::DescribeImage,
     Builtin::FindFiles,
     Builtin::SearchText,
     Builtin::IndexSearch,
@@ -82,6 +84,7 @@ impl Builtin {
     pub fn name(self) -> &'static str {
         match self {
             Builtin::ReadFile => "read_file",
+            Builtin::DescribeImage => "describe_image",
             Builtin::ListDir => "list_dir",
             Builtin::FindFiles => "find_files",
             Builtin::SearchText => "search_text",
@@ -112,6 +115,7 @@ impl Builtin {
     pub fn parts(self) -> &'static [&'static str] {
         match self {
             Builtin::Edit => &["replace_in_file"],
+            Builtin::DescribeImage => &["read_file"],
             Builtin::Outline => &["index_read_file"],
             Builtin::Graph => &["index_callers", "index_callees", "index_imports", "index_dependents", "index_impact"],
             _ => &[],
@@ -203,7 +207,9 @@ impl Builtin {
                  leads to it by calls, uses or imports, some steps away."
             }
             Builtin::IndexListMemories => "Lessons remembered from earlier work on this project: what was learned.",
-            Builtin::Outline | Builtin::Graph | Builtin::Edit | Builtin::Plan => lead::description(self),
+            Builtin::DescribeImage | Builtin::Outline | Builtin::Graph | Builtin::Edit | Builtin::Plan => {
+                lead::description(self)
+            }
         }
     }
 
@@ -253,7 +259,7 @@ impl Builtin {
             Builtin::IndexSearchText => &[("names", "string", "Identifiers, separated by spaces", true)],
             Builtin::IndexDependents | Builtin::IndexImports => &[PATH],
             Builtin::IndexListMemories => &[],
-            Builtin::Outline | Builtin::Graph | Builtin::Edit | Builtin::Plan => &[],
+            Builtin::DescribeImage | Builtin::Outline | Builtin::Graph | Builtin::Edit | Builtin::Plan => &[],
             Builtin::RunCommand => &[
                 ("command", "string", "A command line for `sh`", true),
                 ("timeout_s", "integer", "Seconds until it is stopped, at most 600", false),
@@ -264,7 +270,9 @@ impl Builtin {
     /// The description for a model that is shown only the tools chosen for a step.
     pub fn spec(self) -> ToolSpec {
         let parameters = match self {
-            Builtin::Outline | Builtin::Graph | Builtin::Edit | Builtin::Plan => lead::parameters(self),
+            Builtin::DescribeImage | Builtin::Outline | Builtin::Graph | Builtin::Edit | Builtin::Plan => {
+                lead::parameters(self)
+            }
             _ => schema(self.parameters()),
         };
         self.described(self.description(), parameters)

@@ -143,6 +143,7 @@ fn reading(builtin: Builtin, arguments: Arguments<'_>, context: &Context) -> Res
         Builtin::IndexDependents => search::graph::dependents(arguments, context),
         Builtin::IndexImpact => search::graph::impact(arguments, context),
         Builtin::IndexListMemories => search::memories(context),
+        Builtin::DescribeImage => Err("only a turn can look at a picture; ask for it with `monobloc ask`".to_owned()),
         Builtin::Outline => search::files::outline(arguments, context),
         Builtin::Graph => search::graph::related(arguments, context),
         Builtin::Plan => Err("only a turn that is led by a model has a plan; nothing was set".to_owned()),

@@ -9,11 +9,11 @@ use source::Source;
 pub const LAYERS: &[(&str, &str)] = &[
     ("base", ""),
     ("language", "base"),
-    ("protocol", "base"),
     ("checkpoint", "base"),
     ("confine", "base"),
     ("sandbox", "base"),
     ("models", "base"),
+    ("protocol", "models base"),
     ("config", "models sandbox base"),
     ("budget", "models base"),
     ("synth", "models base"),

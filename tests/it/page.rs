@@ -13,15 +13,20 @@ const JSON: (&str, &str) = ("Content-Type", "application/json");
 const OWN: (&str, &str) = ("X-Monobloc", "1");
 
 /// A server with a page that nobody has entered yet; it ends with the test.
-struct Served {
+pub struct Served {
     _running: Running,
     client: Client,
     key: String,
 }
 
 fn served(project: &Project) -> Served {
+    served_with(project, &[])
+}
+
+/// The same with these flags.
+pub fn served_with(project: &Project, flags: &[&str]) -> Served {
     let token = project.beside("token").display().to_string();
-    let arguments = ["serve", "--open", "--listen", "127.0.0.1:0", "--token-file", &token];
+    let arguments = [&["serve", "--open", "--listen", "127.0.0.1:0", "--token-file", &token], flags].concat();
     // Without a desktop no browser is opened.
     let mut running = Run::new(project, &arguments).env("DISPLAY", "").env("WAYLAND_DISPLAY", "").start();
     running.until("#key=");
@@ -45,7 +50,7 @@ impl Served {
         self.client.send("POST", "/api/enter", headers, json!({ "key": key }).to_string().as_bytes())
     }
 
-    fn entered(self) -> Entered {
+    pub fn entered(self) -> Entered {
         let answer = self.enter(&self.key, &[JSON, OWN]);
         let proof = answer.json(200)["proof"].as_str().expect("a proof").to_owned();
         let cookie = header(&answer, "set-cookie").split(';').next().expect("a cookie").to_owned();
@@ -60,7 +65,7 @@ fn header<'a>(answer: &'a Answer, name: &str) -> &'a str {
 }
 
 /// A browser that has entered.
-struct Entered {
+pub struct Entered {
     served: Served,
     cookie: String,
     proof: String,
@@ -72,7 +77,7 @@ impl Entered {
         self.served.client.send("GET", path, &headers, b"")
     }
 
-    fn post(&self, path: &str, body: &Value) -> Answer {
+    pub fn post(&self, path: &str, body: &Value) -> Answer {
         self.served.client.send(
             "POST",
             path,
@@ -86,7 +91,7 @@ impl Entered {
         self.post("/api/turns", &json!({ "text": text, "mode": "agent" })).json(200)["id"].as_u64().expect("a number")
     }
 
-    fn events(&self, turn: u64, after: u64) -> Events {
+    pub fn events(&self, turn: u64, after: u64) -> Events {
         let last = after.to_string();
         self.served.client.listen(
             &format!("/api/turns/{turn}/events?proof={}", self.proof),

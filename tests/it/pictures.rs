@@ -203,3 +203,81 @@ fn ask_reads_a_picture_with_a_model_that_sees_and_says_what_another_lacks() {
     let seen = Run::new(&project, &arguments).end();
     assert!(seen.out.contains("square.png, as read by "), "{}\n{}", seen.out, seen.err);
 }
+
+/// A project with a picture in it, and a folder with a model that sees.
+fn project_with_a_picture() -> (crate::cli::Project, tempfile::TempDir) {
+    let (project, folder) = (crate::cli::Project::todo(), tempfile::tempdir().expect("a folder"));
+    std::fs::write(project.path().join("square.png"), png(64, [9, 9, 200])).expect("written");
+    pair(folder.path(), Shape::TinyMistral);
+    (project, folder)
+}
+
+/// The roles whose models were asked, by the events of a turn.
+fn asked_roles(out: &str) -> Vec<String> {
+    let events = out.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let calls = events.filter_map(|event| event["data"]["usage"]["calls"].as_array().cloned()).flatten();
+    calls.filter_map(|call| Some(format!("{}: {}", call["role"].as_str()?, call["phase"].as_str()?))).collect()
+}
+
+#[test]
+fn a_picture_that_a_request_names_is_looked_at_by_the_model_of_the_role_vision() {
+    use crate::cli::Run;
+    let (project, folder) = project_with_a_picture();
+    let blind = smollm();
+    let roles = format!("[planner]\nfile = \"{}\"\n[vision]\nfile = \"tiny-mistral3.gguf\"\n", blind.display());
+    std::fs::write(folder.path().join("models.toml"), roles).expect("written");
+    let models = folder.path().display().to_string();
+    let ask = |request: &str| Run::new(&project, &["ask", "--json", "--model-dir", &models, request]).end();
+
+    let seen = ask("What does square.png show?");
+    assert!(seen.out.contains("square.png, as read by tiny-mistral3"), "{}\n{}", seen.out, seen.err);
+    assert!(asked_roles(&seen.out).iter().any(|one| one == "vision: reading a picture"), "{}", seen.out);
+    let moved = ask("Move square.png to pictures/square.png");
+    assert!(!moved.out.contains("as read by"), "{}", moved.out);
+
+    std::fs::remove_file(folder.path().join("models.toml")).expect("removed");
+    std::fs::remove_file(folder.path().join("mmproj-tiny-mistral3.gguf")).expect("removed");
+    let blind = ask("Read square.png");
+    assert!(blind.out.contains("square.png is a picture, and tiny-mistral3"), "{}\n{}", blind.out, blind.err);
+    assert!(blind.out.contains("put its mmproj-*.gguf into the same folder"), "{}", blind.out);
+}
+
+#[test]
+fn a_leading_model_looks_at_a_picture_by_a_call() {
+    use crate::{away, boxed, cli::Run};
+    let (project, folder) = project_with_a_picture();
+    let (server, _) = away::saying(&[
+        ("as read by", "It is a square, and that is all that can be said."),
+        ("paints", "[describe_image(path=\"square.png\", question=\"Which colour is it?\")]"),
+    ]);
+    let more = format!(
+        "tier = \"acts\"\ncapability = \"capable\"\n[vision]\nfile = \"{}/tiny-mistral3.gguf\"",
+        folder.path().display()
+    );
+    let models = boxed::roles(&project, "planner", &server.url(), &more, true);
+    let ask = ["ask", "--json", "--models-file", &models, "Say which colour the logo paints with, please"];
+    let ended = Run::new(&project, &ask).end();
+    let steps: Vec<String> = asked_roles(&ended.out);
+    assert!(steps.iter().any(|one| one == "vision: reading a picture"), "{steps:?}\n{}\n{}", ended.out, ended.err);
+    assert!(ended.out.contains("It is a square"), "{}", ended.out);
+    let offered = server.chats().iter().any(|chat| chat.to_string().contains("describe_image"));
+    assert!(offered);
+}
+
+#[test]
+fn the_page_takes_pictures_and_says_what_a_blind_model_lacks() {
+    let (project, folder) = project_with_a_picture();
+    let models = folder.path().display().to_string();
+    let told = |flags: &[&str]| {
+        let browser = crate::page::served_with(&project, flags).entered();
+        let picture = serde_json::json!([{ "name": "from-the-page.png", "data": base64(&png(64, [9, 200, 9])) }]);
+        let ask = serde_json::json!({ "text": "What is it?", "mode": "chat", "pictures": picture });
+        let turn = browser.post("/api/turns", &ask).json(200)["id"].as_u64().expect("a number");
+        let wrong = serde_json::json!({ "text": "What is it?", "pictures": [{ "name": "a.png", "data": "AAAA" }] });
+        let refused = browser.post("/api/turns", &wrong);
+        assert!(refused.json(400).to_string().contains("a.png is not a PNG"));
+        browser.events(turn, 0).rest().iter().map(|(_, event)| event.to_string()).collect::<String>()
+    };
+    assert!(told(&["--model-dir", &models]).contains("from-the-page.png, as read by tiny-mistral3"));
+    assert!(told(&[]).contains("sees no pictures: no projector lies beside it"));
+}

@@ -2,10 +2,12 @@
 //! session begin with the same text.
 
 use crate::agent::notation;
+use crate::agent::pictures;
 use crate::agent::toolkit::Toolkit;
 use crate::models::dialect::ToolText;
 use crate::protocol::Mode;
 use crate::tools::ToolSpec;
+use crate::tools::builtin::Builtin;
 
 use super::checklist;
 
@@ -27,6 +29,8 @@ impl Offer {
         let is_of_index = |spec: &ToolSpec| spec.server == "index";
         let built_in = toolkit.catalog.lead().iter();
         let built_in = built_in.filter(|spec| toolkit.index.is_some() || !is_of_index(spec));
+        let sees = pictures::are_seen(toolkit);
+        let built_in = built_in.filter(|spec| sees || spec.name != Builtin::DescribeImage.name());
         let mut specs: Vec<ToolSpec> = built_in.filter(|spec| may(spec)).cloned().collect();
         specs.extend(of_servers(toolkit, wishes, server_tools).await.into_iter().filter(|spec| may(spec)));
         let of_catalog = toolkit.catalog.specs().iter().filter(|spec| !specs.iter().any(|one| one.name == spec.name));

@@ -88,6 +88,7 @@ pub fn arguments(tool: Builtin, part: &Part, known: &Known<'_>) -> Result<Vec<Ar
         Builtin::IndexListMemories => Ok(Arguments::new()),
         Builtin::ReplaceInFile
         | Builtin::IndexSearchText
+        | Builtin::DescribeImage
         | Builtin::Outline
         | Builtin::Graph
         | Builtin::Edit

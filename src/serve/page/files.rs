@@ -10,7 +10,7 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 
 /// Each file below `/page/`: name, type, content.
-const FILES: [(&str, &str, &str); 17] = [
+const FILES: [(&str, &str, &str); 18] = [
     ("icon.svg", "image/svg+xml", include_str!("icon.svg")),
     ("colours.css", STYLE, include_str!("colours.css")),
     ("layout.css", STYLE, include_str!("layout.css")),
@@ -20,6 +20,7 @@ const FILES: [(&str, &str, &str); 17] = [
     ("dom.js", SCRIPT, include_str!("dom.js")),
     ("keys.js", SCRIPT, include_str!("keys.js")),
     ("talk.js", SCRIPT, include_str!("talk.js")),
+    ("pictures.js", SCRIPT, include_str!("pictures.js")),
     ("turn.js", SCRIPT, include_str!("turn.js")),
     ("question.js", SCRIPT, include_str!("question.js")),
     ("markdown.js", SCRIPT, include_str!("markdown.js")),

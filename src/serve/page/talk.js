@@ -2,6 +2,7 @@
 
 import { follow, get, post } from "./api.js";
 import { byId, trouble } from "./dom.js";
+import * as pictures from "./pictures.js";
 import { Turn } from "./turn.js";
 
 /** Turns that are shown; the history has all. */
@@ -73,8 +74,9 @@ async function send() {
   busy = true;
   allow();
   try {
-    const { id } = await post("/api/turns", { text, mode: byId("mode").value });
+    const { id } = await post("/api/turns", { text, mode: byId("mode").value, pictures: await pictures.read() });
     field.value = "";
+    pictures.clear();
     trouble("");
     await run(id);
   } catch (error) {
@@ -127,6 +129,7 @@ export async function begin(turns) {
     event.preventDefault();
     send();
   });
+  pictures.begin(byId("request"));
   byId("cancel").addEventListener("click", cancel);
   await catchUp(turns);
   setInterval(look, LOOK_MS);

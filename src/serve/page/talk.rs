@@ -18,7 +18,8 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::log::{Batch, Said};
 use super::turns::{Decision, Turn};
-use crate::protocol::{Ask, Event, Mode, REQUEST_BYTES_MAX, Record};
+use crate::models::{Picture, picture::PictureError};
+use crate::protocol::{Ask, Event, GIVEN_MAX, Mode, REQUEST_BYTES_MAX, Record};
 use crate::serve::Server;
 use crate::serve::problem::Problem;
 use crate::serve::wire::read;
@@ -40,6 +41,15 @@ struct Request {
     text: String,
     #[serde(default)]
     mode: Mode,
+    #[serde(default)]
+    pictures: Vec<File>,
+}
+
+/// A picture's file in base64.
+#[derive(Deserialize)]
+struct File {
+    name: String,
+    data: String,
 }
 
 #[derive(Deserialize)]
@@ -50,9 +60,9 @@ struct Answer {
     number: u64,
 }
 
-/// Begins a turn: `{text, mode}` returns `{id}`.
+/// Begins a turn: `{text, mode, pictures: [{name, data}]}` returns `{id}`.
 pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Json<Value>, Problem> {
-    let Request { text, mode } = read(&body)?;
+    let Request { text, mode, pictures } = read(&body)?;
     if text.trim().is_empty() {
         return Err(Problem::invalid("text", "the request is empty; say what to do"));
     }
@@ -61,9 +71,17 @@ pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Json<Va
             format!("the request is longer than the {REQUEST_BYTES_MAX} bytes that are taken; name a file instead");
         return Err(Problem::invalid("text", text));
     }
+    if pictures.len() > GIVEN_MAX {
+        let count = pictures.len();
+        let text = format!("{count} pictures go along, {GIVEN_MAX} are taken; ask in several requests");
+        return Err(Problem::invalid("pictures", text));
+    }
+    let decoded = move || pictures.into_iter().map(|File { name, data }| Picture::of_base64(name, &data)).collect();
+    let pictures: Result<Vec<Picture>, PictureError> = tokio::task::block_in_place(decoded);
+    let pictures = pictures.map_err(|why| Problem::invalid("pictures", why.to_string()))?;
     let turn = server.inner.page.turns.begin(&text, mode)?;
     let id = turn.id;
-    tokio::spawn(run(server, turn, Ask { text, mode, ..Ask::default() }));
+    tokio::spawn(run(server, turn, Ask { text, mode, pictures, ..Ask::default() }));
     Ok(Json(json!({ "id": id })))
 }
 

@@ -1,7 +1,5 @@
 //! Assembles the turns of a conversation from the messages and items into which a protocol splits them.
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 
 use crate::models::Picture;
@@ -91,22 +89,12 @@ impl Conversation {
     fn picture(&mut self, field: &'static str, part: &Value) -> Result<String, Problem> {
         let bad = |text: String| Problem::invalid(field, text);
         let kind = kind(part);
-        let uri = |url: &str| -> Result<Vec<u8>, Problem> {
-            let data = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
-            let Some((_, data)) = data else {
-                let shown: String = url.chars().take(60).collect();
-                let text =
-                    format!("the picture `{shown}` is fetched from nowhere; send it as `data:image/png;base64,…`");
-                return Err(bad(text));
-            };
-            decoded(data).map_err(bad)
-        };
-        let file = match (kind, &part["image_url"], &part["source"]) {
-            ("image_url" | "input_image", Value::String(url), _) => uri(url)?,
-            ("image_url", url, _) if url["url"].is_string() => uri(url["url"].as_str().unwrap_or_default())?,
-            ("image", _, source) if source["type"] == "base64" => {
-                decoded(source["data"].as_str().unwrap_or_default()).map_err(bad)?
+        let data = match (kind, &part["image_url"], &part["source"]) {
+            ("image_url" | "input_image", Value::String(url), _) => of_uri(url).map_err(bad)?,
+            ("image_url", url, _) if url["url"].is_string() => {
+                of_uri(url["url"].as_str().unwrap_or_default()).map_err(bad)?
             }
+            ("image", _, source) if source["type"] == "base64" => source["data"].as_str().unwrap_or_default(),
             ("image" | "image_url" | "input_image", ..) => {
                 let text =
                     "a picture must be in the request: a data URI (OpenAI), or a source of type base64 (Anthropic)";
@@ -122,7 +110,7 @@ impl Conversation {
             return Err(bad(format!("the request has more than {PICTURES_MAX} pictures; send fewer")));
         }
         let name = format!("picture {}", self.pictures.len() + 1);
-        self.pictures.push(Picture::read(name, file).map_err(|error| bad(error.to_string()))?);
+        self.pictures.push(Picture::of_base64(name, data).map_err(|error| bad(error.to_string()))?);
         Ok(SHOWN.to_string())
     }
 
@@ -160,8 +148,13 @@ fn kind(part: &Value) -> &str {
     part["type"].as_str().unwrap_or("unknown")
 }
 
-fn decoded(base64: &str) -> Result<Vec<u8>, String> {
-    BASE64_STANDARD.decode(base64.trim()).map_err(|error| format!("a picture is not base64: {error}"))
+/// The base64 of a data URI.
+fn of_uri(url: &str) -> Result<&str, String> {
+    let data = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
+    data.map(|(_, data)| data).ok_or_else(|| {
+        let shown: String = url.chars().take(60).collect();
+        format!("the picture `{shown}` is fetched from nowhere; send it as `data:image/png;base64,…`")
+    })
 }
 
 /// The text of a tool's result. Anything that is not text is not refused: the client would send it

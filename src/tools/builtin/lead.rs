@@ -9,6 +9,10 @@ use super::{Builtin, schema};
 pub fn description(builtin: Builtin) -> &'static str {
     match builtin {
         Builtin::ReadFile => "Show a text file with line numbers, whole or a range of lines.",
+        Builtin::DescribeImage => {
+            "What a picture (PNG, JPEG, WebP, GIF) shows, with the text in it, as a model that sees reads it; with \
+             `question`, the answer to that."
+        }
         Builtin::FindFiles => {
             "Find files by name, such as *.toml, src/**/mod.rs or a part of a path; without a pattern, list the folder \
              `path`. Looks at names, not into files."
@@ -52,6 +56,7 @@ pub fn parameters(builtin: Builtin) -> Value {
             ("start_line", "integer", "First line, from 1", false),
             ("end_line", "integer", "Last line", false),
         ]),
+        Builtin::DescribeImage => schema(&[PATH, ("question", "string", "Question about it", false)]),
         Builtin::FindFiles => schema(&[
             ("pattern", "string", "Name, part of a path, or wildcards", false),
             ("path", "string", "Folder; the project if left out", false),

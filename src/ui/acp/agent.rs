@@ -279,7 +279,7 @@ fn initialized() -> InitializeResponse {
         .close(SessionCloseCapabilities::new());
     let capabilities = AgentCapabilities::new()
         .load_session(true)
-        .prompt_capabilities(PromptCapabilities::new().embedded_context(true))
+        .prompt_capabilities(PromptCapabilities::new().embedded_context(true).image(true))
         .mcp_capabilities(McpCapabilities::new().http(true))
         .session_capabilities(session);
     // The server supports only this version, so it answers with it.

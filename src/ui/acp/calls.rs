@@ -52,7 +52,7 @@ pub fn result(report: &StepReport, project: &Path) -> Vec<ToolCallContent> {
 }
 
 /// How a call to each built-in tool is shown: its kind, and its title with arguments in braces.
-const CALLS: [(Builtin, ToolKind, &str); 23] = [
+const CALLS: [(Builtin, ToolKind, &str); 24] = [
     (Builtin::RunCommand, ToolKind::Execute, "{command}"),
     (Builtin::ReadFile, ToolKind::Read, "Read {path}"),
     (Builtin::IndexReadFile, ToolKind::Read, "Read {path}"),
@@ -73,6 +73,7 @@ const CALLS: [(Builtin, ToolKind, &str); 23] = [
     (Builtin::IndexImpact, ToolKind::Search, "Impact of {symbol}"),
     (Builtin::IndexListMemories, ToolKind::Read, "Lessons learned here"),
     (Builtin::Outline, ToolKind::Read, "Outline of {path}"),
+    (Builtin::DescribeImage, ToolKind::Read, "Look at {path}"),
     (Builtin::Graph, ToolKind::Search, "{relation} of {name}"),
     (Builtin::Edit, ToolKind::Edit, "Edit {path}"),
     (Builtin::Plan, ToolKind::Think, "Plan"),

@@ -7,6 +7,7 @@ use agent_client_protocol_schema::v1::{ContentBlock, EmbeddedResourceResource, E
 
 use super::wire::invalid;
 use crate::base::{Hidden, path_of};
+use crate::models::Picture;
 use crate::protocol::{Ask, GIVEN_BYTES_MAX, GIVEN_MAX, Given, Mode};
 use crate::ui::cli::ask::check;
 
@@ -14,10 +15,11 @@ use crate::ui::cli::ask::check;
 /// An embedded text that differs from the file on disk, for example because it is unsaved, is
 /// attached to the request.
 pub fn request(blocks: Vec<ContentBlock>, project: &Path, hidden: &Hidden, mode: Mode) -> Result<Ask, Error> {
-    let (mut text, mut given) = (String::new(), Vec::new());
+    let (mut text, mut given, mut pictures) = (String::new(), Vec::new(), Vec::new());
     for (at, block) in blocks.into_iter().enumerate() {
-        let refused =
-            |what: &str| invalid(format!("session/prompt: prompt[{at}] is {what}; only text and files are accepted"));
+        let refused = |what: &str| {
+            invalid(format!("session/prompt: prompt[{at}] is {what}; only text, files and pictures are accepted"))
+        };
         match block {
             ContentBlock::Text(block) => add(&mut text, &block.text),
             ContentBlock::ResourceLink(link) => add(&mut text, &named(&link.uri, &link.name, project)),
@@ -34,13 +36,23 @@ pub fn request(blocks: Vec<ContentBlock>, project: &Path, hidden: &Hidden, mode:
                 }
                 _ => return Err(refused("an embedded file that is not text")),
             },
-            ContentBlock::Image(_) => return Err(refused("an image")),
+            ContentBlock::Image(block) => {
+                let name = block
+                    .uri
+                    .as_deref()
+                    .map_or(format!("picture {}", pictures.len() + 1), |uri| named(uri, uri, project));
+                if hidden.hides(&name) {
+                    return Err(invalid(format!("session/prompt: {name} is not read: a rule denies it")));
+                }
+                let picture = Picture::of_base64(name, &block.data);
+                pictures.push(picture.map_err(|why| invalid(format!("session/prompt: prompt[{at}]: {why}")))?);
+            }
             ContentBlock::Audio(_) => return Err(refused("audio")),
             _ => return Err(refused("of an unknown kind")),
         }
     }
-    fits(&text, &given)?;
-    Ok(Ask { text, mode, given, ..Ask::default() })
+    fits(&text, &given, &pictures)?;
+    Ok(Ask { text, mode, given, pictures, ..Ask::default() })
 }
 
 /// Adds a block, separated from the previous one: clients also attach files that the user did not
@@ -53,12 +65,18 @@ fn add(text: &mut String, block: &str) {
     text.push_str(block);
 }
 
-fn fits(text: &str, given: &[Given]) -> Result<(), Error> {
+fn fits(text: &str, given: &[Given], pictures: &[Picture]) -> Result<(), Error> {
     check(text).map_err(|why| invalid(format!("session/prompt: {why}")))?;
     if given.len() > GIVEN_MAX {
         return Err(invalid(format!(
             "session/prompt: {} embedded texts are not files of the project as they are on disk, {GIVEN_MAX} are taken; save them",
             given.len()
+        )));
+    }
+    if pictures.len() > GIVEN_MAX {
+        let count = pictures.len();
+        return Err(invalid(format!(
+            "session/prompt: {count} pictures go along, {GIVEN_MAX} are taken; ask in several requests"
         )));
     }
     match given.iter().find(|one| one.text.len() as u64 > GIVEN_BYTES_MAX) {
@@ -151,9 +169,27 @@ mod tests {
     }
 
     #[test]
+    fn an_image_goes_along_with_the_prompt() {
+        const DOT: &str = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7";
+        let dot = || json!({ "type": "image", "data": DOT, "mimeType": "image/gif" });
+        let read = |blocks: Value| {
+            let blocks = serde_json::from_value(blocks).expect("blocks");
+            request(blocks, Path::new("/"), &Hidden::default(), Mode::Agent)
+        };
+        let ask = read(json!([{ "type": "text", "text": "What is it?" }, dot()])).expect("a request");
+        let names: Vec<&str> = ask.pictures.iter().map(Picture::name).collect();
+        assert_eq!((ask.text.as_str(), names.as_slice()), ("What is it?", ["picture 1"].as_slice()));
+        let mut many = vec![json!({ "type": "text", "text": "What are they?" })];
+        many.extend((0..=GIVEN_MAX).map(|_| dot()));
+        assert!(read(json!(many)).unwrap_err().message.contains("9 pictures go along, 8 are taken"));
+    }
+
+    #[test]
     fn what_cannot_be_taken_is_named() {
         check(json!([]), Err("the request is empty"));
-        check(json!([{ "type": "image", "data": "", "mimeType": "image/png" }]), Err("prompt[0] is an image"));
+        let image = |data: &str| json!({ "type": "image", "data": data, "mimeType": "image/png", "uri": "file://PROJECT/a.png" });
+        check(json!([image("AAAA")]), Err("prompt[0]: a.png is not a PNG"));
+        check(json!([image("?")]), Err("prompt[0]: a.png is not base64"));
         let blob = json!({ "type": "resource", "resource": { "uri": "file:///x", "blob": "" } });
         check(json!([blob]), Err("prompt[0] is an embedded file that is not text"));
         let long = "x".repeat(65_537);

@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::base::Bytes;
 use crate::models::{Picture, picture};
 use crate::protocol::{
-    Ask as Request, Decision, Event, GIVEN_BYTES_MAX, GIVEN_MAX, Given, Mode, Op, REQUEST_BYTES_MAX, Shown,
+    Ask as Request, Decision, Event, GIVEN_BYTES_MAX, GIVEN_MAX, Given, Mode, Op, REQUEST_BYTES_MAX,
 };
 use crate::session::{Message, Session};
 use crate::ui::open::{self, Told};
@@ -72,7 +72,7 @@ fn given(files: &[PathBuf], app: &App) -> Result<Vec<Given>> {
 }
 
 /// Reads the `--image` files. A picture that cannot be read is an error before anything is loaded.
-fn pictures(files: &[PathBuf], app: &App) -> Result<Vec<Shown>> {
+fn pictures(files: &[PathBuf], app: &App) -> Result<Vec<Picture>> {
     if files.len() > GIVEN_MAX {
         bail!("--image takes {GIVEN_MAX} files, not {}; ask in several requests", files.len());
     }
@@ -87,8 +87,7 @@ fn pictures(files: &[PathBuf], app: &App) -> Result<Vec<Shown>> {
             bail!("--image {name} has {bytes}; a picture may have {}. Make it smaller", picture::FILE_MAX);
         }
         let file = std::fs::read(path).with_context(|| format!("--image {name} cannot be read"))?;
-        Picture::read(&name, file.clone())?;
-        Ok(Shown { name, file })
+        Ok(Picture::read(name, file)?)
     };
     files.iter().map(read).collect()
 }

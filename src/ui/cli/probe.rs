@@ -13,7 +13,7 @@ use crate::tools::Catalog;
 #[derive(Args)]
 pub struct Probe {
     /// The role whose model is measured
-    #[arg(default_value = "planner", value_parser = super::models::roles(&["planner", "router", "quick", "thinker", "verifier"]))]
+    #[arg(default_value = "planner", value_parser = super::models::roles(&["planner", "router", "quick", "thinker", "verifier", "vision"]))]
     role: Role,
     /// Measure again even if a result is stored
     #[arg(long)]

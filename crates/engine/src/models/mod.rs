@@ -57,15 +57,17 @@ pub enum Role {
     Thinker,
     /// Judges answers instead of the model that words them, if set.
     Verifier,
+    /// Looks at pictures instead of the planner, if set.
+    Vision,
 }
 
 impl Role {
-    pub const ALL: [Role; 6] =
-        [Role::Planner, Role::Router, Role::Embedder, Role::Quick, Role::Thinker, Role::Verifier];
+    pub const ALL: [Role; 7] =
+        [Role::Planner, Role::Router, Role::Embedder, Role::Quick, Role::Thinker, Role::Verifier, Role::Vision];
     /// The roles of models that write text.
-    pub const TEXT: [Role; 5] = [Role::Planner, Role::Router, Role::Quick, Role::Thinker, Role::Verifier];
+    pub const TEXT: [Role; 6] = [Role::Planner, Role::Router, Role::Quick, Role::Thinker, Role::Verifier, Role::Vision];
     /// The roles that have no model unless models.toml sets one; the planner then does their work.
-    pub const EXTRA: [Role; 3] = [Role::Quick, Role::Thinker, Role::Verifier];
+    pub const EXTRA: [Role; 4] = [Role::Quick, Role::Thinker, Role::Verifier, Role::Vision];
 }
 
 impl fmt::Display for Role {
@@ -77,6 +79,7 @@ impl fmt::Display for Role {
             Role::Quick => "quick",
             Role::Thinker => "thinker",
             Role::Verifier => "verifier",
+            Role::Vision => "vision",
         })
     }
 }
@@ -87,7 +90,7 @@ impl FromStr for Role {
     fn from_str(name: &str) -> Result<Role, String> {
         let named = Role::ALL.into_iter().find(|role| role.to_string() == name);
         named.ok_or_else(|| {
-            format!("`{name}` is not a role; write planner, router, embedder, quick, thinker or verifier")
+            format!("`{name}` is not a role; write planner, router, embedder, quick, thinker, verifier or vision")
         })
     }
 }

@@ -7,6 +7,8 @@ use std::fmt;
 use std::io::Cursor;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use image::imageops::FilterType;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits, Rgb, RgbImage};
 use sha2::{Digest, Sha256};
@@ -46,6 +48,8 @@ pub enum PictureError {
         "{name} would take {bytes} when decoded; a picture may take {DECODED_MAX}. Make it smaller, or use 8 bits a colour"
     )]
     Deep { name: String, bytes: Bytes },
+    #[error("{name} is not base64: {reason}")]
+    Encoded { name: String, reason: String },
     #[error("{name} cannot be read: {reason}; save it again, or take another")]
     Damaged { name: String, reason: String },
 }
@@ -72,6 +76,8 @@ impl PartialEq for Picture {
     }
 }
 
+impl Eq for Picture {}
+
 impl fmt::Debug for Picture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Picture({}, {} × {})", self.0.name, self.0.width, self.0.height)
@@ -94,6 +100,19 @@ impl Picture {
         let (width, height) = (decoded.width(), decoded.height());
         let hash = Sha256::digest(&file).into();
         Ok(Picture(Arc::new(Inner { name, format, file, hash, width, height })))
+    }
+
+    /// The same for a file in base64, as protocols carry it.
+    pub fn of_base64(name: impl Into<String>, text: &str) -> Result<Picture, PictureError> {
+        let (name, text) = (name.into(), text.trim());
+        let bytes = Bytes(text.len() as u64 / 4 * 3);
+        if bytes > FILE_MAX {
+            return Err(PictureError::Large { name, bytes });
+        }
+        match BASE64_STANDARD.decode(text) {
+            Ok(file) => Picture::read(name, file),
+            Err(error) => Err(PictureError::Encoded { name, reason: error.to_string() }),
+        }
     }
 
     pub fn name(&self) -> &str {
@@ -257,6 +276,8 @@ pub mod tests {
         );
         assert!(refused(claiming(20_000, 1)).contains("20000 × 1 pixels"));
         assert!(begun.elapsed().as_secs() < 5);
+        let long = "A".repeat(FILE_MAX.0 as usize / 3 * 4 + 8);
+        assert!(Picture::of_base64("p.png", &long).unwrap_err().to_string().contains("a picture may have 20.0 MiB"));
         let large = vec![0x89; FILE_MAX.0 as usize + 1];
         assert!(refused(large).contains("a picture may have 20.0 MiB"));
     }

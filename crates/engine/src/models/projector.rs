@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Found;
-use super::gguf::{Header, Kind};
+use super::gguf::{self, Header, Kind};
 
 /// A projector that belongs to a model.
 #[derive(Clone, Debug)]
@@ -27,11 +27,17 @@ pub struct Beside {
 const NEED_THE_PROMPT: [&str; 2] = ["deepseek4v", "hunyuanvl"];
 
 /// The projector among `files` for the model of `header`: in its folder, with vectors of its width.
-/// Of several, the one whose name has most in common with the model's.
+/// Of several, the one whose name has most in common with the model's. The folder of a model that is
+/// not among `files`, because models.toml names it elsewhere, is read.
 pub fn beside(header: &Header, files: &[Found]) -> Beside {
     let folder = header.path.parent();
-    let near = files.iter().filter(|file| file.path.parent() == folder);
-    let projectors = near.filter_map(|file| file.header.as_ref().ok()).filter(|found| found.kind == Kind::Projector);
+    let near: Vec<Arc<Header>> = if files.iter().any(|file| file.path == header.path) {
+        let near = files.iter().filter(|file| file.path.parent() == folder);
+        near.filter_map(|file| file.header.as_ref().ok().cloned()).collect()
+    } else {
+        folder.map(read).unwrap_or_default()
+    };
+    let projectors = near.iter().filter(|found| found.kind == Kind::Projector);
     let mut found = Beside::default();
     let mut best = None;
     for one in projectors {
@@ -47,6 +53,13 @@ pub fn beside(header: &Header, files: &[Found]) -> Beside {
         }
     }
     found
+}
+
+/// The headers of the GGUF files directly in `folder`; those that cannot be read are left out.
+fn read(folder: &Path) -> Vec<Arc<Header>> {
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_gguf = |path: &PathBuf| path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gguf"));
+    files.filter(is_gguf).filter_map(|path| gguf::inspect(&path).ok().map(Arc::new)).collect()
 }
 
 /// Whether the projector `one` can give pictures to the model of `header`; the error says why not.
@@ -200,6 +213,8 @@ pub mod tests {
             ]
         );
         assert!(beside(&header, &files[..1]).projector.is_none());
+        let not_listed = beside(&header, &files[1..]).projector.unwrap();
+        assert_eq!(not_listed.path, at("mmproj-Small-2B-f16.gguf"));
         assert!(files[1..].iter().all(|file| !file.header.as_ref().unwrap().kind.writes_text()));
     }
 

@@ -256,7 +256,7 @@ impl Registry {
                 panic!("the embedder is a folder, asked for as Registry::embedder; this is a bug in the caller")
             }
             // The planner does the work of a role that was left out.
-            Role::Quick | Role::Thinker | Role::Verifier => self.extra(role).unwrap_or(&self.planner),
+            Role::Quick | Role::Thinker | Role::Verifier | Role::Vision => self.extra(role).unwrap_or(&self.planner),
         };
         let spec = resolved.spec.as_ref().map_err(ModelsError::clone)?;
         resolved.checksum.get_or_init(|| check_sha256(spec, &self.sha256_memory)).clone()?;

@@ -8,8 +8,8 @@ use super::{Inner, Leased, Pool, PoolError};
 use crate::base::{Bytes, lock};
 use crate::budget::{Amount, Refused, SightEstimate, sight};
 use crate::engine::llama::Sharpness;
-use crate::models::ModelSpec;
 use crate::models::projector::Beside;
+use crate::models::{ModelSpec, Role};
 
 impl Pool {
     /// Makes a lent model able to see pictures. Blocks while its projector is loaded, once; fails with
@@ -23,9 +23,17 @@ impl Pool {
         self.inner.open_eye(&spec, &held, threads)
     }
 
-    /// Whether there is a projector for a lent model, loaded or not; reads nothing.
-    pub fn may_see(&self, model: &Leased) -> bool {
-        self.inner.seeing(model).is_ok()
+    /// Whether the model of `role` may see pictures: it has a projector beside it, or is on a server.
+    /// The error says what to get. Loads nothing.
+    pub fn sight(&self, role: Role) -> Result<(), PoolError> {
+        if self.endpoint(role)?.is_some() {
+            return Ok(());
+        }
+        let spec = self.inner.spec(role)?;
+        match spec.beside.projector {
+            Some(_) => Ok(()),
+            None => Err(PoolError::Blind { model: file_name(&spec.path), why: why(&spec.beside) }),
+        }
     }
 }
 
@@ -94,7 +102,7 @@ mod tests {
     use crate::models::dialect::{Message, Prompt};
     use crate::models::picture::tests::fading;
     use crate::models::projector::tests::{VECTORS, write_tiny};
-    use crate::models::{ModelSettings, Picture, Registry, Role};
+    use crate::models::{ModelSettings, Picture, Registry};
 
     const MODEL: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
     const WIDTH: u64 = 576;
@@ -229,7 +237,7 @@ mod tests {
         let model = pool.lease(Role::Planner, |_, _| true).unwrap();
         let told = pool.see(&model).unwrap_err().to_string();
         assert!(told.contains("sees no pictures: no projector lies beside it; put its mmproj-*.gguf"), "{told}");
-        assert!(!pool.may_see(&model));
+        assert!(pool.sight(Role::Planner).unwrap_err().to_string().contains("sees no pictures"));
     }
 
     #[test]
