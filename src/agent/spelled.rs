@@ -40,8 +40,8 @@ pub fn is_all(toolkit: &Toolkit, request: &Text, parts: &[Part]) -> bool {
 
 /// The plan of a request in which every part is a step by itself: a spelled-out step, a change that
 /// names its own file and is independent of the other parts, or a question. If an MCP tool fits a
-/// part, and the request's language has clause rules, every clause becomes a step. `None` if a model has
-/// to decide which parts belong together.
+/// part, and the request's language has clause rules, every clause becomes a step. `None` if a
+/// model has to decide which parts belong together.
 pub async fn plan(toolkit: &Toolkit, request: &str, parts: &[Part]) -> Option<Plan> {
     if parts.len() > 1 && clauses::has_rules(request) && is_of_servers(toolkit, parts).await {
         return Some(plan::floor(parts));

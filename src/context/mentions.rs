@@ -22,7 +22,7 @@ pub struct Symbol {
     pub nodes: Vec<Node>,
 }
 
-/// Files and symbols that a text names.
+/// The files and symbols that a text names.
 #[derive(Clone, Debug, Default)]
 pub struct Mentions {
     /// Files of the project, in the order of the text.
@@ -62,7 +62,7 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
     let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '$' | ':' | '@');
     let words: Vec<(usize, &str)> = split(text, is_inside);
     // New names that the text calls or describes as definitions. If there are any, other unknown
-    // names do not count: they may be types of the language or names of values.
+    // names are ignored: they may be types of the language or names of values.
     let mut declared: Vec<&str> = Vec::new();
     for place in 0..words.len() {
         let word = Word::of(text, &words, place);
@@ -98,12 +98,12 @@ impl Project {
     }
 }
 
-/// The meaning of a word in the project.
+/// What a word refers to in the project.
 struct Meaning<'t> {
     /// The word, or the member of an object that it names.
     name: &'t str,
     nodes: Vec<Node>,
-    /// Whether it names a member of an object that the project does not define.
+    /// Whether the word names a member of an object that the project does not define.
     is_of_object: bool,
 }
 
