@@ -39,11 +39,11 @@ pub struct Sent<'a> {
     pub way: Way,
     /// The headers besides those that every request has.
     pub headers: HeaderMap,
-    /// A connection without a byte for so long is given up.
+    /// After this long without a byte, a connection is given up.
     pub silence: Duration,
 }
 
-/// The action of a request there.
+/// What a request does at its URL.
 pub enum Way {
     Get,
     /// Posts a JSON text.
@@ -218,7 +218,7 @@ async fn connect(url: &Url) -> Result<Box<dyn Stream>, Failure> {
     }
 }
 
-/// A failure of encryption is final; a connection closed meanwhile is not.
+/// Classifies an error: a failure of encryption is final, a closed connection is not.
 fn judged(error: &io::Error) -> Failure {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented) => {

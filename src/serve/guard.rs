@@ -30,10 +30,10 @@ use super::wire;
 const BODY_MAX: usize = 32 << 20;
 /// Largest body for the page: a request of 64 KiB, each byte of which JSON may write as six.
 const PAGE_BODY_MAX: usize = 512 << 10;
-/// Longest time for a body for the APIs to arrive.
+/// Maximum time for receiving a body for the APIs.
 const BODY_TIME: Duration = Duration::from_secs(60);
-/// The same for the page, whose bodies are small: someone entering has shown no secret yet, and
-/// must not hold a connection for long.
+/// The same for the page, whose bodies are small: a client that enters has not proved a secret yet
+/// and must not hold a connection for long.
 const PAGE_BODY_TIME: Duration = Duration::from_secs(10);
 
 /// A header that only the page's own script sets: it contains the proof. Another site needs this
@@ -229,7 +229,7 @@ pub async fn check(State(guard): State<Guard>, request: Request, next: Next) -> 
     let response = match admitted(&guard, area, request).await {
         Ok(request) => {
             let mut response = next.run(request).await;
-            // The header `Allow` is the answer (RFC 9110, 9.3.7).
+            // For such a request, the header `Allow` is the answer (RFC 9110, 9.3.7).
             if asks_what_there_is && response.status() == StatusCode::METHOD_NOT_ALLOWED {
                 *response.status_mut() = StatusCode::NO_CONTENT;
             }
@@ -244,7 +244,7 @@ pub async fn check(State(guard): State<Guard>, request: Request, next: Next) -> 
 async fn admitted(guard: &Guard, area: Area, request: Request) -> Result<Request, Problem> {
     guard.admits(area, request.method(), request.uri().query().unwrap_or_default(), request.headers())?;
     let (most, time) = match area {
-        // They take no body, so none is awaited.
+        // These requests have no body, so none is awaited.
         Area::Files => return Ok(request.map(|_| Body::empty())),
         Area::Enter | Area::Page => (PAGE_BODY_MAX, PAGE_BODY_TIME),
         Area::Apis => (BODY_MAX, BODY_TIME),

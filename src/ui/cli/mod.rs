@@ -123,7 +123,7 @@ pub fn main() -> ! {
     start_logging();
     let cancel = Cancel::new();
     let is_trial = matches!(&cli.command, Some(Command::Models(models)) if models.is_trial());
-    // A wrong setting would count as a flaw of the file being tried.
+    // An invalid setting must not count as a fault of the file being tried.
     let given = if is_trial { Given::default() } else { settings::given(&matches) };
     let settings = resolve(&given).map_err(anyhow::Error::from);
     let code = match settings.and_then(|settings| run(cli, given, settings, cancel.clone())) {
