@@ -44,8 +44,8 @@ impl Question {
         Question { proposal, above: 0, asked_at: tick, wrong: None, values: vec![String::new()] }
     }
 
-    /// Whether the question has been visible for less than the time it takes to read, counted from
-    /// the last letter typed.
+    /// Whether the question has been visible for less than [`UNREAD_TICKS`] since it appeared or
+    /// since the last letter typed.
     fn is_unread(&self, now: u64) -> bool {
         now < self.asked_at + UNREAD_TICKS
     }

@@ -91,8 +91,8 @@ pub fn missing() -> Option<&'static str> {
     system::missing()
 }
 
-/// How commands without namespaces are confined less than in the full sandbox; `None` if the
-/// sandbox is complete.
+/// The differences from the full sandbox if commands are confined without namespaces here; `None`
+/// if they are not.
 pub fn reduced() -> Option<&'static str> {
     system::reduced()
 }
