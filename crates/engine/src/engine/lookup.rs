@@ -1,7 +1,7 @@
 //! Guesses the next tokens of a text from an earlier place with the same preceding tokens.
 //!
-//! Rewritten code repeats most of what it replaces. The model verifies a guess in one call, as in
-//! prompt lookup decoding (Saxena 2023). Pure: a guess depends only on prompt and answer, so a
+//! Rewritten code repeats most of the code it replaces. The model verifies a guess in one call, as
+//! in prompt lookup decoding (Saxena 2023). Pure: a guess depends only on prompt and answer, so a
 //! request gives the same tokens in every run.
 
 use std::collections::HashMap;
@@ -66,7 +66,7 @@ impl Lookup {
         match best {
             Some((matching, place)) if matching >= self.match_min && most >= GUESSED_MIN => {
                 let guess = &self.tokens[place..end.min(place + most)];
-                // A model writes no vectors of pictures.
+                // A model does not generate vectors of pictures.
                 let words = guess.iter().take_while(|token| token.0 >= 0).count();
                 if words >= GUESSED_MIN { &guess[..words] } else { &[] }
             }
@@ -109,8 +109,8 @@ mod tests {
     fn a_repeated_text_is_guessed_to_continue_as_before() {
         check((0..40).chain(5..11), 15, 11..26);
         check((0..40).chain(5..11), 10, 11..21);
-        // Fewer tokens are wanted than are worth a call; nothing is repeated; the repetition is too
-        // near the end.
+        // Three cases: fewer tokens are wanted than are worth a call; nothing is repeated; the
+        // repetition is too near the end.
         check((0..40).chain(5..11), 7, 0..0);
         check(0..40, 15, 0..0);
         check((0..7).chain(0..6), 15, 0..0);

@@ -60,10 +60,10 @@ pub struct Request {
     pub fixed: usize,
     /// Continues after end-of-text tokens, for benchmarks.
     pub ignore_end: bool,
-    /// Guesses tokens from prompt and answer and verifies several in one call: for texts that
+    /// Guesses tokens from prompt and answer and verifies several in one call; for texts that
     /// repeat much of their prompt. The logits of such calls may differ in the last bits from those
-    /// of single tokens, so the text may differ from one without guesses if two tokens are almost
-    /// equally likely; it is the same in every run.
+    /// of single tokens, so if two tokens are almost equally likely, the text may differ from one
+    /// without guesses; it is still the same in every run.
     pub lookup: bool,
     /// How far the model may think; `None` sets no limit, and thoughts then count as part of the
     /// answer.

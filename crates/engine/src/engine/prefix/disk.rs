@@ -70,7 +70,7 @@ impl Disk {
     }
 
     /// Whether a preamble should be written: it was seen before and is not on disk yet. Records
-    /// that it was seen.
+    /// that it has now been seen.
     pub fn wants(&self, model: &Fingerprint, tokens: &[Token]) -> bool {
         if self.has(model, tokens) {
             return false;

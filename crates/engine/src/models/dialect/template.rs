@@ -12,9 +12,8 @@ use crate::base::pattern::static_regex;
 
 /// Largest template, in bytes; the largest known has 17,000.
 const BYTES_MAX: usize = 512 * 1024;
-/// Maximum cost of a rendering: 1 per step, and 1 for every 64 bytes of any intermediate text, so
-/// that time and memory are bounded. A conversation of 1,000 messages with 500 tools costs a tenth
-/// of it.
+/// Maximum cost of a rendering: 1 per step and 1 per 64 bytes of any intermediate text, which
+/// bounds time and memory. A conversation of 1,000 messages with 500 tools costs a tenth of it.
 const FUEL: u64 = 8_000_000;
 /// The name of the template in its environment; a file extension would turn on HTML escaping.
 const NAME: &str = "chat";

@@ -1,6 +1,6 @@
 //! Messages with a header that names channel and recipient, as in gpt-oss and Muse.
 //!
-//! `<|channel|>analysis<|message|>…<|end|>` in gpt-oss, ` to=self<|message|>…<|eom|>` in Muse.
+//! gpt-oss writes `<|channel|>analysis<|message|>…<|end|>`, Muse ` to=self<|message|>…<|eom|>`.
 
 use serde_json::Value;
 
