@@ -31,17 +31,19 @@ const VERDICT: Form = Form {
     grammar: "start: /0\\.[0-9]{2}|1\\.00/ \"\\n\" (\"valid\" | \"needs_refinement\" | \"critical_error\") \"\\n\" /[^\\n]{2,240}/\n",
     tokens_max: 90,
 };
-/// Maximum number of failures kept for the next prompt, and the longest text of one, in characters.
+/// Maximum number of failures kept for the next prompt, and the maximum length of one, in
+/// characters.
 const FAILURES_MAX: usize = 4;
 const FAILURE_CHARS: usize = 160;
 /// The order to condense a failure, and the form of the reply.
 const CONDENSE_PROMPT: &str =
     "Say in one short sentence what is wrong with the answer, so that the next one is better.";
 const FAILURE: Form = Form { grammar: "start: /[^\n]{2,160}/\n", tokens_max: 60 };
-/// Maximum number of evidence lines shown to the judge, and the longest text of lines and calls together, in characters.
+/// Maximum number of evidence lines shown to the judge, and the maximum length of lines and calls
+/// together, in characters.
 const LINES_SHOWN: usize = 30;
 pub const EVIDENCE_CHARS: usize = 6_000;
-/// Minimum complexity of a complex request, and of one of the hardest.
+/// Minimum complexity of a complex request, and of one of the most complex ones.
 const COMPLEX_FROM: f32 = 3.0;
 const HARDEST_FROM: f32 = 6.0;
 /// Bytes per token in ordinary prose. An exact count needs a tokenizer and would change the score

@@ -195,7 +195,7 @@ impl Evidence {
         self.checks.insert(call, check);
     }
 
-    /// What kind of check a call was; `None` if it did not check a change.
+    /// The kind of check that a call made; `None` if it did not check a change.
     pub fn check(&self, call: CallId) -> Option<Check> {
         self.checks.get(&call).copied()
     }

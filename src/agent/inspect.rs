@@ -14,7 +14,8 @@ pub struct Stage<'a> {
     /// The step of this stage; 0 for a stage of the whole turn.
     pub step: StepId,
     pub name: &'static str,
-    /// What a skip leaves out, in words; `None` if nothing can be left out here.
+    /// The part of the turn that a skip leaves out, in words; `None` if nothing can be left out
+    /// here.
     pub skips: Option<&'a str>,
 }
 

@@ -1,4 +1,4 @@
-//! What a turn works with: models by role, tools, the project's index, and a meter of its cost.
+//! The resources of a turn: models by role, tools, the project's index, and a meter of its cost.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

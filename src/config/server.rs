@@ -85,7 +85,7 @@ pub enum Kind {
 
 const TIMEOUT_DEFAULT_S: u64 = 60;
 const START_TIMEOUT_DEFAULT_S: u64 = 20;
-/// Longest timeout that a file may set.
+/// Maximum timeout that a file may set.
 const TIMEOUT_MAX_S: u64 = 600;
 /// Maximum length of a server's name, in bytes. It is part of its tools' names, which small models
 /// must read.

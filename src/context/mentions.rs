@@ -98,7 +98,7 @@ impl Project {
     }
 }
 
-/// What a word refers to in the project.
+/// The meaning of a word in the project.
 struct Meaning<'t> {
     /// The word, or the member of an object that it names.
     name: &'t str,
@@ -141,7 +141,7 @@ impl Mentions {
         let Some(named) = project.files.iter().find(|named| named.range.contains(&word.at)) else { return false };
         match &named.found {
             Found::File(path) => self.add_path(Some(path.clone())),
-            // Of several files with this name, take the one with the shortest path.
+            // If several files have this name, take the one with the shortest path.
             Found::Several(all) => self.add_path(all.iter().min_by_key(|path| path.len()).cloned()),
             Found::Missing(_) if is_file_name(&named.said) && project.graph.named(&named.said).is_empty() => {
                 let path = named.said.trim_start_matches("./").to_owned();

@@ -26,9 +26,9 @@ use url::Url;
 
 use super::error::Why;
 
-/// Longest time for name resolution, connection and encryption together.
+/// Maximum time for name resolution, connection and encryption together.
 pub const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// Largest answer that is read as a whole: lists of models, errors, vectors.
+/// Maximum size of an answer that is read as a whole: lists of models, errors, vectors.
 pub const WHOLE_MAX: usize = 64 << 20;
 /// Number of bytes of an error that are read.
 const ERROR_MAX: usize = 64 << 10;
@@ -43,7 +43,7 @@ pub struct Sent<'a> {
     pub silence: Duration,
 }
 
-/// What a request does at its URL.
+/// The HTTP method of a request, with the text that it posts.
 pub enum Way {
     Get,
     /// Posts a JSON text.

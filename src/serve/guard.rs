@@ -25,10 +25,10 @@ use super::problem::{Kind, Problem};
 use super::token::Token;
 use super::wire;
 
-/// Largest body for the APIs: other agents' prompts have up to 60,000 tokens, and escaping in JSON
-/// makes them longer.
+/// Maximum body size for the APIs: other agents' prompts have up to 60,000 tokens, and escaping in
+/// JSON makes them longer.
 const BODY_MAX: usize = 32 << 20;
-/// Largest body for the page: a request of 64 KiB, each byte of which JSON may write as six.
+/// Maximum body size for the page: a request of 64 KiB, each byte of which JSON may write as six.
 const PAGE_BODY_MAX: usize = 512 << 10;
 /// Maximum time for receiving a body for the APIs.
 const BODY_TIME: Duration = Duration::from_secs(60);

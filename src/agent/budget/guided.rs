@@ -10,7 +10,7 @@ use super::Pace;
 const SLOW: f64 = 120.0;
 /// Code in the prompt of a step on a slow machine, in tokens.
 const PACK: usize = 1_600;
-/// Longest answer to a question, in tokens.
+/// Maximum length of an answer to a question, in tokens.
 const ANSWER_MAX: usize = 2_000;
 
 /// The limits of the steps of a turn. Lengths are in tokens unless stated otherwise.

@@ -120,7 +120,7 @@ struct Attempt {
     round: usize,
     /// Whether other drafts of the round are still to be judged.
     has_others: bool,
-    /// Whether neither another draft nor another round follows.
+    /// Whether no other draft and no other round follows.
     is_last: bool,
     pieces: Vec<(Item, String)>,
 }

@@ -4,10 +4,11 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// What must follow a bare word for it to count as an imperative.
+/// How certainly a bare word is a verb, and which words must follow it in an imperative if that is
+/// uncertain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// Hardly ever a noun: `extract`, `delete`.
+    /// Almost never a noun: `extract`, `delete`.
     Sure,
     /// A noun just as often: `report`, `test`. Must be followed by an object or a preposition.
     Either,

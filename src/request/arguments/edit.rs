@@ -200,7 +200,7 @@ fn chosen(line: &str, offsets: &[usize]) -> Option<usize> {
 }
 
 /// Score bonus: a step more often means a line that assigns a value than one that uses it, and
-/// hardly ever a comment.
+/// almost never a comment.
 fn bonus(line: &str) -> f32 {
     if is_comment(line) {
         -0.8

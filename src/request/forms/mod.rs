@@ -51,8 +51,9 @@ pub fn symbol_of(index: Option<&Index>, part: &Part) -> Option<String> {
     symbol(part, graph.as_deref())
 }
 
-/// The code symbol in a step: a quotation that is in the index, else a name that is (names written
-/// like code first, then longer ones), else a name written like code that is not a path.
+/// The code symbol in a step. The candidates in order of preference: a quotation that is in the
+/// index; another name in the index, names written like code first, then longer ones; a name
+/// written like code that is not a path.
 pub fn symbol(part: &Part, graph: Option<&Graph>) -> Option<String> {
     let text = part.full_text();
     let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '.' | ':' | '/');

@@ -30,7 +30,7 @@ const CALLS_MAX: usize = 12;
 
 type Arguments = Map<String, Value>;
 
-/// What is known besides the clause's own words.
+/// The sources of values besides the clause's own words.
 pub struct Known<'a> {
     /// The code symbol in the clause.
     pub symbol: Option<&'a str>,

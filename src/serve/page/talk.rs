@@ -154,7 +154,7 @@ fn streamed(turn: Arc<Turn>, after: u64) -> Response {
     ([(CONTENT_TYPE, "text/event-stream")], Body::from_stream(body)).into_response()
 }
 
-/// The events as sent: each its number and one line, whatever its text.
+/// The events as sent: for each, its number and one line, whatever its text.
 fn sent(batch: &Batch) -> String {
     batch.events.iter().fold(String::new(), |mut text, (number, event)| {
         // Writing to a string cannot fail.

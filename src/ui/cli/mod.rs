@@ -50,8 +50,8 @@ use crate::ui::{acp, screen};
 
 /// When the program began.
 pub(in crate::ui) static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
-/// Longest wait for restoring the terminal when a signal ends the program: it may no longer accept
-/// output.
+/// Maximum wait for restoring the terminal when a signal ends the program: the terminal may no
+/// longer accept output.
 const RESTORE_MAX: Duration = Duration::from_secs(1);
 /// Exit code after Ctrl-C, as shells expect.
 const CANCELLED: i32 = 130;

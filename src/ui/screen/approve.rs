@@ -12,8 +12,8 @@ use crate::protocol::{Decision, Proposal};
 /// Number of ticks for which letters are ignored: somebody who is typing when the question appears
 /// has not read it.
 const UNREAD_TICKS: u64 = 2;
-/// Longest reason shown, and longest text on what `always` covers, in columns: a model influences
-/// both.
+/// Maximum width, in columns, of a shown reason and of the text on what `always` covers: a model
+/// influences both.
 const REASON_COLUMNS: usize = 200;
 const ALWAYS_COLUMNS: usize = 60;
 

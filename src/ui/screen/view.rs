@@ -11,7 +11,7 @@ use super::state::{About, Screen};
 use super::status;
 use super::wrap::cut;
 
-/// Height from which there is a header, and the footer has a second line.
+/// Minimum height of a screen that has a header, and a footer of two lines.
 const TALL: u16 = 16;
 /// Maximum number of rows of a list.
 const LIST_ROWS_MAX: u16 = 10;

@@ -59,7 +59,7 @@ impl Lookup {
         let end = self.tokens.len();
         let Some(places) = self.tokens.last_chunk::<KEY>().and_then(|key| self.places.get(key)) else { return &[] };
         let earlier = places.iter().rev().filter(|place| **place + GUESSED_MIN <= end).take(PLACES_MAX);
-        // Of equally long matches the first one found, which is the latest place.
+        // Of equally long matches, the first one found is used, which is at the latest place.
         let best = earlier
             .map(|place| (self.matching(*place), *place))
             .reduce(|best, next| if next.0 > best.0 { next } else { best });
@@ -115,7 +115,7 @@ mod tests {
         check(0..40, 15, 0..0);
         check((0..7).chain(0..6), 15, 0..0);
         check(0..0, 15, 0..0);
-        // Of two places, the one with the longest match.
+        // Of two places, the one with the longest match is used.
         let first = (0..20).chain([100, 101, 102]).chain(20..40);
         let second = (50..70).chain([100, 101, 102]).chain(70..90);
         check(first.chain(second).chain([16, 17, 18, 19, 100, 101, 102]), 15, 20..35);

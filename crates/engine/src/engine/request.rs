@@ -13,7 +13,7 @@ use crate::budget::permit::Priority;
 /// Maximum number of jobs that may wait for one model. Further jobs are refused, so that a caller
 /// that submits in a loop gets an error.
 pub(super) const QUEUE_MAX: usize = 256;
-/// Longest time for one generation, including waiting, unless its request sets another.
+/// Maximum time for one generation, including waiting, unless its request sets another.
 pub const DEADLINE: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -17,8 +17,8 @@ const CAPABLE_PARAMETERS: u64 = 3_000_000_000;
 /// again.
 const PROBES: u32 = 2;
 
-/// What a model may do by itself: free agent loops and free reasoning. Planning by code works with
-/// every model.
+/// Which tasks a model may do by itself: free agent loops and free reasoning. Planning by code
+/// works with every model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ModelCapability {
     pub supports_advanced_orchestration: bool,

@@ -25,7 +25,7 @@ pub struct Checkpoint {
     pub memory: Hash,
 }
 
-/// What to do with files that other programs have changed since.
+/// How to treat files that other programs have changed since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Foreign {

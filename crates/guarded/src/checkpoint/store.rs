@@ -21,7 +21,7 @@ use crate::base::{Bytes, state};
 /// Increased whenever the database schema changes. Version 1 had entries without owners and
 /// attributes and is still readable.
 const VERSION: i64 = 2;
-/// Longest wait for a database lock. Writers hold the project's lock, so only readers can block,
+/// Maximum wait for a database lock. Writers hold the project's lock, so only readers can block,
 /// and only briefly.
 const BUSY: Duration = Duration::from_secs(10);
 

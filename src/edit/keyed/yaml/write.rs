@@ -175,7 +175,7 @@ impl<'f> File<'f> {
         self.dash(&all[index]).map(|dash| self.without_lines(dash, all[index].at.end)).into_iter().collect()
     }
 
-    /// The file without one of several elements in brackets, and without the comma beside it.
+    /// The file without one of several elements in brackets, and without the comma next to it.
     fn without_in_brackets(self, one: Option<Place>, before: Option<Place>, next: Option<Place>) -> Vec<String> {
         match (one, before, next) {
             (Some(one), _, Some(next)) => self.up_to(one, next.start).into_iter().collect(),

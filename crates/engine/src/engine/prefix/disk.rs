@@ -17,7 +17,7 @@ use crate::base::Bytes;
 use crate::engine::decoder::{Saved, Token};
 
 const MAGIC: &str = "MBKV2\n";
-/// Longest JSON line of a file.
+/// Maximum size, in bytes, of the JSON line of a file.
 const HEAD_BYTES_MAX: u64 = 64 << 10;
 /// Maximum number of hashes kept in `seen`.
 const SEEN_MAX: usize = 256;

@@ -16,7 +16,7 @@ use seccompiler::{SeccompFilter, SeccompRule};
 use super::check;
 use super::filter::failed;
 
-/// Longest path that the kernel accepts, including its zero byte.
+/// Maximum length of a path in the kernel, including its zero byte.
 const PATH_MAX: usize = libc::PATH_MAX as usize;
 /// Size of a page. A read of another process's memory ends at a page boundary, because the next
 /// page may not be mapped.
