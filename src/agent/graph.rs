@@ -82,7 +82,8 @@ pub struct State<'a> {
     told: Told,
     /// The planner was measured to act; it gets the parts of a plan that code cannot carry out.
     leads: bool,
-    /// Text from a model that went away or failed during the turn; the answer begins with it.
+    /// Text from a model that became unavailable or failed during the turn; the answer begins with
+    /// it.
     said_before: String,
     pub transitions: Transitions,
 }
@@ -315,8 +316,8 @@ impl<'a> State<'a> {
         synthesize::tell(host, &lines.join("\n"))
     }
 
-    /// The next node after the leading model went away: the model that now plays the planner
-    /// continues as its measurements allow. Changes and runs are not repeated.
+    /// The next node after the leading model became unavailable: the model that now plays the
+    /// planner continues as its measurements allow. Changes and runs are not repeated.
     async fn taken_over(
         &mut self,
         left: lead::Left,

@@ -54,8 +54,7 @@ pub fn unit_of(text: &str) -> Option<Unit> {
         }
         last = Some(line);
     }
-    // If counts are equal, the smaller step wins, so that the result does not depend on the order
-    // of the map.
+    // Of equal counts the smaller step wins, so that the result does not depend on the order of the map.
     counts.into_iter().max_by_key(|(unit, count)| (*count, std::cmp::Reverse(unit.width()))).map(|(unit, _)| unit)
 }
 
@@ -163,7 +162,7 @@ fn opens_block(line: &str) -> bool {
 }
 
 /// Whether the first line was copied without its white space. Then the lines with the least white
-/// space (`margin`) either close its block or are definitions next to it.
+/// space (`margin`) either close its block or are definitions beside it.
 fn lost_its_own(text: &str, first: usize, margin: usize) -> bool {
     const OPENERS: &[&str] = &["def ", "class ", "async def ", "@", "}", "fn ", "pub ", "function ", "/*", "//", "#"];
     let opens = text.lines().nth(first).unwrap_or_default();
@@ -175,7 +174,7 @@ fn lost_its_own(text: &str, first: usize, margin: usize) -> bool {
         return beside.iter().any(is_opener);
     }
     let is_closed = opens.trim_end().ends_with('(') && beside.iter().any(|line| line.starts_with(')'));
-    // If there is a statement among them, they are the body of the block and not next to it.
+    // If there is a statement among them, they are the body of the block and not beside it.
     is_closed || beside.iter().all(is_opener) && !beside.iter().all(is_comment)
 }
 

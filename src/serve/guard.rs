@@ -54,7 +54,7 @@ const SEALS: [(&str, &str); 5] = [
 /// The part of the server that a path belongs to; it decides which secret is required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Area {
-    /// The files of the page, which contain no project data: no secret.
+    /// The files of the page; they need no secret, because they contain no project data.
     Files,
     /// `/api/enter`, which takes the page key in its body and returns the cookie.
     Enter,

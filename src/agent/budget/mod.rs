@@ -57,7 +57,8 @@ pub const ANSWER_TIME: Duration = Duration::from_secs(30 * 60);
 /// Stands for "no time limit"; longer than the rounds of a turn can take.
 const LONG: Duration = Duration::from_secs(7 * 24 * 3_600);
 
-/// Most tokens that a model writes about one picture, and the part of its context that it may be.
+/// Maximum number of tokens that a model writes about one picture, and the divisor of its context
+/// that limits them too.
 const PICTURE_MAX: usize = 1_024;
 const PICTURE_SHARE: usize = 4;
 

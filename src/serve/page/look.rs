@@ -74,7 +74,7 @@ pub async fn memory(State(server): State<Server>) -> Json<Value> {
     Json(memory)
 }
 
-/// The holder of a slot: only other programs' requests are as urgent as a user.
+/// The holder of a slot. The user's priority means a request of another program.
 fn held(busy: &Busy) -> Value {
     let by = match busy.priority {
         Priority::User => "another program",

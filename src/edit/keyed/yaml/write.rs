@@ -103,7 +103,7 @@ impl<'f> File<'f> {
         entries.get(outer.entry(last)?).map(|(key, _)| key)
     }
 
-    /// An entry at the end of the innermost object that is there.
+    /// An entry at the end of the innermost object that exists.
     fn new_entry(self, keys: &Keys, value: Value) -> Vec<String> {
         let there = (0..keys.len()).rev().find_map(|depth| Some((depth, self.tree.below(&keys[..depth])?)));
         let Some((depth, outer)) = there else { return Vec::new() };
