@@ -107,8 +107,8 @@ struct Rounds<'a> {
     is_weak: bool,
     /// The programs with which a small model's change is tried.
     programs: Programs,
-    /// The problem of a change that a call of the request or of the model contradicts without
-    /// showing the right result.
+    /// The problem of the last change, if the result of a call contradicts it but the right result
+    /// is unknown. The call comes from the request or from the model.
     contradiction: Option<String>,
 }
 

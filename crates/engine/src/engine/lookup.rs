@@ -59,7 +59,8 @@ impl Lookup {
         let end = self.tokens.len();
         let Some(places) = self.tokens.last_chunk::<KEY>().and_then(|key| self.places.get(key)) else { return &[] };
         let earlier = places.iter().rev().filter(|place| **place + GUESSED_MIN <= end).take(PLACES_MAX);
-        // Of equally long matches, the first one found is used, which is at the latest place.
+        // If several matches are equally long, use the first one found, which is the latest one in
+        // the text.
         let best = earlier
             .map(|place| (self.matching(*place), *place))
             .reduce(|best, next| if next.0 > best.0 { next } else { best });
