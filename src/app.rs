@@ -1,4 +1,5 @@
-//! `App` opens every layer once, bottom to top, and provides access to it; it contains no user-interface code.
+//! `App` opens every layer once, bottom to top, and gives access to it; it contains no
+//! user-interface code.
 
 mod embedder;
 mod fit;
@@ -61,7 +62,7 @@ pub fn journal(project: &Path) -> PathBuf {
     state::folder(project).join("journal.ndjson")
 }
 
-/// Everything below the user interface. Clones share ledger and permit.
+/// Everything below the user interface. Clones share the ledger and the compute permit.
 #[derive(Clone)]
 pub struct App {
     pub config: Config,
@@ -81,8 +82,8 @@ pub struct App {
     remotes: Remotes,
     /// The memory of the index, as last measured.
     indexed: Arc<Mutex<Option<Lease>>>,
-    /// How model files are tried before they are loaded; `None` if this process is not the program
-    /// itself.
+    /// How model files are tried before they are loaded; `None` if this process does not run the
+    /// program itself.
     trial: Option<Trial>,
     /// The memory of the program itself, without models.
     _process: Option<Arc<Lease>>,
@@ -93,7 +94,7 @@ impl App {
     /// examples is an error.
     pub fn open(mut config: Config, cancel: Cancel) -> Result<App> {
         let ledger = Ledger::of(fit::machine_of(&config, None).unwrap_or_else(|_| Machine::of(Bytes::gib(4))));
-        // If not even this fits, no model fits either; the first load reports that.
+        // If not even this fits, no model fits; the first load then reports that.
         let process = ledger.reserve("process", PROCESS).ok().map(|reservation| Arc::new(reservation.commit(PROCESS)));
         let rules = Rules::compile(&config.rules)?;
         config.commands.hidden = rules.hidden(&config.project);
@@ -140,13 +141,13 @@ impl App {
         App { cancel, ..self.clone() }
     }
 
-    /// The same app for turns that nobody waits for.
+    /// The same app for turns that run without a waiting user.
     pub fn in_background(&self) -> App {
         let turn_time = self.config.turn_time.in_background();
         App { config: Config { turn_time, ..self.config.clone() }, ..self.clone() }
     }
 
-    /// The same app, which tries model files in processes of `program`, its own executable.
+    /// The same app, trying model files in processes of `program`, its own executable.
     pub fn tried_by(self, program: PathBuf) -> App {
         App { trial: Some(Trial { program, folder: capabilities() }), ..self }
     }
@@ -199,7 +200,7 @@ impl App {
         Pool::new(registry, self.ledger.clone(), self.permit.clone(), self.pool_options(true))
     }
 
-    /// Measurements keep no `preambles` on disk, because a rerun would be faster.
+    /// Benchmarks store no `preambles` on disk, because they would make a rerun faster.
     fn pool_options(&self, preambles: bool) -> PoolOptions {
         PoolOptions {
             threads: self.threads(),
@@ -347,7 +348,7 @@ impl App {
         Ok(Root::open(&self.config.project)?.path().to_owned())
     }
 
-    /// Why nothing can be changed in the project, if so.
+    /// The reason why nothing in the project can be changed; `None` if changes are possible.
     pub fn read_only(&self) -> Option<String> {
         state::read_only(&self.config.project)
     }

@@ -27,19 +27,22 @@ use crate::request::Step;
 const PROMPT: &str = include_str!("prompts/call.md");
 /// Name of this phase in events and in the cost report.
 const PHASE: &str = "choosing a tool";
-/// The likelihood that a tool loses, in nats, for a step that goes on from its own result: `zip the folder and mail it`.
+/// Subtracted from a tool's log-odds, in nats, if the step continues from that tool's own result:
+/// in `zip the folder and mail it`, mailing needs another tool.
 const AGAIN: f32 = 1.5;
-/// Longest call, in tokens.
+/// Maximum length of a call, in tokens.
 const CALL_TOKENS: usize = 220;
-/// Longest reason for which a call failed that the model is shown, in characters.
+/// Maximum length of an error shown to the model, in characters.
 const WHY_CHARS: usize = 400;
-/// Answers for missing arguments that the user may give before the call is not made; the second is for one that did not fit.
+/// How often the user is asked for missing arguments before the call is given up; the second time
+/// is for an answer that did not fit.
 const ANSWERS_MAX: usize = 2;
-/// Longest request that is shown, in characters.
+/// Maximum length of the request in the prompt, in characters.
 const REQUEST_CHARS: usize = 4_000;
 
-/// Has a model call one of the `ranked` tools of MCP servers for `step`; `None` if none is meant, so that built-in tools carry out the step. A call that
-/// failed by its arguments, with no effect, is written once more.
+/// Has a model call one of the `ranked` MCP tools for `step`; `None` if none is suitable, so that
+/// built-in tools carry out the step. A call that failed because of its arguments, without any
+/// effect, is written once more.
 pub async fn of_server(
     scene: Scene<'_>,
     step: &Step,
@@ -68,7 +71,8 @@ pub async fn of_server(
     done(succeeded)
 }
 
-/// The failed call with other arguments, by the model that chooses tools, which reads why it failed. Values may come from the reason too.
+/// Has the model that chooses tools write the failed call with other arguments, given the error.
+/// Argument values may come from the error too.
 async fn corrected(
     Scene { toolkit, host, .. }: Scene<'_>,
     step: &Step,
@@ -89,7 +93,8 @@ async fn corrected(
     Ok(call.filter(|call| call.arguments != failed.arguments))
 }
 
-/// `ranked` for a step that goes on from results which the tools `made_by` have made.
+/// Lowers the score of the tools in `made_by`, which made the results that a step continues from,
+/// and sorts `ranked` again.
 pub fn going_on(mut ranked: Vec<Ranked>, specs: &[ToolSpec], made_by: &[&str]) -> Vec<Ranked> {
     let has_made = |one: &Ranked| specs.get(one.index).is_some_and(|spec| made_by.contains(&spec.name.as_str()));
     for one in ranked.iter_mut().filter(|one| has_made(one)) {
@@ -99,9 +104,9 @@ pub fn going_on(mut ranked: Vec<Ranked>, specs: &[ToolSpec], made_by: &[&str]) -
     ranked
 }
 
-/// A model's call of one of the best `ranked` tools for `text`, the text of `step`; `None` if no
-/// tool may do it, if no model chooses tools well, if its reply holds no call that fits a schema,
-/// or if the tool needs what neither the request nor the user says.
+/// A model's call of one of the best `ranked` tools for `text`, the text of `step`. `None` if no
+/// tool is likely to fit, if no model chooses tools well, if its reply contains no call that fits a
+/// schema, or if neither the request nor the user gives a required argument.
 pub async fn called(
     toolkit: &Toolkit,
     step: StepId,
@@ -138,15 +143,16 @@ pub async fn called(
     }
 }
 
-/// A call with what is known of its arguments, and the names of those that its tool needs and nothing says.
+/// A call with its known arguments, and the names of the required arguments that are missing.
 #[derive(Debug, PartialEq)]
 struct Lacking {
     call: ToolCall,
     names: Vec<String>,
 }
 
-/// The call with the values that the user gives for the arguments that it lacks; `None`, after a notice, without an answer that fits the tool.
-/// Meanwhile the turn holds no lock of the project unless it has changed something.
+/// Asks the user for the missing arguments and returns the complete call; `None`, after a notice,
+/// if no answer fits the tool. While it waits, the turn holds no lock of the project unless it has
+/// changed something.
 async fn given(
     lacking: Lacking,
     step: StepId,
@@ -191,9 +197,10 @@ async fn given(
     Ok(None)
 }
 
-/// A call of a loop without what the model has made up: the arguments for a server's tool come from the request, the conversation, a text that was
-/// handed over, an earlier result or the schema. If one that the tool needs does not, the user is asked for it; without an answer the inner error
-/// tells the model.
+/// The call without arguments that the model made up. The arguments of an MCP tool must come from
+/// the request, the conversation, a text that was handed over, an earlier result or the schema. If
+/// a required argument does not, the user is asked for it; without an answer, the inner error goes
+/// to the model.
 pub async fn from_sources(
     Scene { toolkit, request, host, .. }: Scene<'_>,
     step: StepId,
@@ -208,7 +215,7 @@ pub async fn from_sources(
     let earlier = toolkit.earlier.iter().flat_map(|turn| [turn.request.as_str(), turn.answer.as_str()]);
     let entries = evidence.entries();
     let results = entries.iter().map(|entry| entry.outcome.text.as_str());
-    // Arguments of calls of servers have passed here before; some come from the user.
+    // Arguments of earlier MCP calls were checked here already, or came from the user.
     let passed = entries.iter().filter(|entry| !toolkit.catalog.is_builtin(&entry.tool));
     let passed = passed.map(|entry| Value::Object(entry.arguments.clone()).to_string().to_lowercase());
     let known: Vec<String> = earlier.chain(results).map(str::to_lowercase).chain(passed).collect();
@@ -229,7 +236,7 @@ pub async fn from_sources(
     )))
 }
 
-/// Whether a value, or one of those that it consists of, stands in one of these texts, which are in lower case.
+/// Whether a value, or one of its parts, occurs in one of these texts, which are in lower case.
 fn is_in(value: &Value, texts: &[String]) -> bool {
     let has = |text: &str| !text.trim().is_empty() && texts.iter().any(|known| known.contains(&text.to_lowercase()));
     match value {
@@ -241,8 +248,8 @@ fn is_in(value: &Value, texts: &[String]) -> bool {
     }
 }
 
-/// The call without the arguments that nothing says. Flags, and values that the schema lists or has as default, may be inferred. An error names those
-/// that the tool needs.
+/// The call without arguments for which there is no source. Flags, values listed in the schema and
+/// defaults may be inferred. The error names the required arguments that are missing.
 fn grounded(call: ToolCall, spec: &ToolSpec, is_said: impl Fn(&Value) -> bool) -> Result<ToolCall, Lacking> {
     let parameters = spec.parameters();
     let is_inferred = |name: &str, value: &Value| {
@@ -266,14 +273,14 @@ fn grounded(call: ToolCall, spec: &ToolSpec, is_said: impl Fn(&Value) -> bool) -
     Ok(call)
 }
 
-/// The choice of a model: a call or none, and how sure it was of the tool.
+/// A model's choice: a call or none, and how sure it was of the tool.
 #[derive(Clone, Debug, Default)]
 pub struct Chosen {
     pub call: Option<ToolCall>,
     pub sure: Option<Sure>,
 }
 
-/// The choice of the model of `role`; why there is none goes to the user.
+/// The choice of the model of `role`; if its call was cut, the user gets a notice with the reason.
 async fn by(
     toolkit: &Toolkit,
     role: Role,
@@ -291,15 +298,16 @@ async fn by(
     }))
 }
 
-/// The call of one of the `offered` tools that a model writes for `text` alone, inside a grammar if `constrained`; an error says where its reply
-/// was cut. It is not asked whether a tool is needed at all: measured on the 1.5B, it would then always answer that none is.
+/// Has a model write a call of one of the `offered` tools for `text` alone, inside a grammar if
+/// `constrained`; an error says where its reply was cut. The prompt does not ask whether a tool is
+/// needed at all: in measurements the 1.5B model then always answered that none is.
 pub async fn chosen(
     asked: Question<'_>,
     text: &str,
     offered: &[ToolSpec],
     constrained: bool,
 ) -> Result<Result<Chosen, String>, TurnError> {
-    // Sorted by name, so that requests share a prompt prefix.
+    // Sorted by name so that requests share a prompt prefix.
     let mut texts: Vec<ToolText> = offered.iter().map(offered::text).collect();
     texts.sort_by(|a, b| a.name.cmp(&b.name));
     let messages = [Message::system(PROMPT.trim()), Message::user(words::shorten(text, REQUEST_CHARS))];
@@ -311,7 +319,7 @@ pub async fn chosen(
     if let Some(why) = whole::why_cut(&output) {
         return Ok(Err(why));
     }
-    // A tool of a server may change anything, so only a call in the model's own notation counts.
+    // An MCP tool may change anything, so only a call in the model's own notation counts.
     let reading = output.read(offered, call::Tier::Strict);
     let Some(raw) = reading.calls.first() else { return Ok(Ok(Chosen::default())) };
     Ok(Ok(match check::check(raw, offered) {

@@ -1,4 +1,5 @@
-//! Puts into words what a step changed and what its checks show. "passed" is said only of a command that runs what was asked for.
+//! Words what a step changed and what its checks show; "passed" is said only of a command that runs
+//! what was asked for.
 
 use crate::edit::{has_grammar, testing};
 use crate::language::words;
@@ -8,7 +9,7 @@ use crate::tools::builtin::Builtin;
 use super::evidence::{ANSWER, Check, Entry, Evidence};
 use super::synthesize;
 
-/// Characters that the user is shown of a command that checked a change.
+/// Maximum length of a check command shown to the user, in characters.
 const COMMAND_CHARS: usize = 90;
 
 /// The facts about the calls of a step, as the user reads them.
@@ -21,12 +22,13 @@ pub struct Facts {
     pub tests: Vec<String>,
     /// New tests were run.
     pub ran_tests: bool,
-    /// A command shows that the change does what was asked: it runs that, and failed before or is new.
+    /// A command shows that the change does what was asked: it runs exactly that, and it failed
+    /// before the change or is new.
     pub is_shown: bool,
 }
 
-/// The facts of the calls that a step made. A change that was `taken_back` has only its failed and refused calls. What was looked at for an answer
-/// in words is named.
+/// The facts about a step's calls. If the change was `taken_back`, only failed and refused calls
+/// count. For an answer in words, the sources are named.
 pub fn of(step: &Step, calls: &[Entry], evidence: &Evidence, taken_back: bool) -> Facts {
     let is_answered = calls.iter().any(|call| call.tool == ANSWER);
     let mut facts = Facts::default();
@@ -43,7 +45,8 @@ pub fn of(step: &Step, calls: &[Entry], evidence: &Evidence, taken_back: bool) -
         } else if let Some(check) = evidence.check(call.id) {
             let line = line_of(call);
             let is_same = |other: &&Entry| line_of(other) == line;
-            // A run between two attempts says nothing about the project as it was.
+            // Compare with the run before this step's calls: a run between two attempts does not
+            // show the original state.
             let earlier = first.and_then(|first| calls[..first.min(at)].iter().rfind(is_same));
             let is_last = !calls[at + 1..].iter().any(|other| line_of(other) == line);
             let is_of_result = written.is_none_or(|written| at > written) && !taken_back;
@@ -70,7 +73,8 @@ pub fn of(step: &Step, calls: &[Entry], evidence: &Evidence, taken_back: bool) -
 }
 
 impl Facts {
-    /// Adds the result of a command that ran after the change; `passed_before` says how it ended before the change, if it ran.
+    /// Adds the result of a command that ran after the change; `passed_before` is its result before
+    /// the change, if it ran.
     fn add(&mut self, call: &Entry, check: Check, passed_before: Option<bool>) {
         let passed = call.succeeded();
         let said = match (check, passed_before) {
@@ -98,13 +102,13 @@ impl Facts {
     }
 }
 
-/// The line of a command, and how it ended: its status alone, which of a pipe is that of its last command.
+/// A command's line and exit status; the status of a pipe is that of its last command.
 pub fn of_command(call: &Entry) -> String {
     let ended = if call.succeeded() { "exit status 0" } else { "failed" };
     format!("- $ {}: {ended} [{}]", shown(&line_of(call)), call.id)
 }
 
-/// The line of a command.
+/// The command line of a call.
 pub fn line_of(call: &Entry) -> String {
     let line = call.arguments.get("command").and_then(serde_json::Value::as_str).unwrap_or_default();
     line.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -120,7 +124,7 @@ pub fn not_run(tests: &[String]) -> String {
     format!("- not run: the new tests in {}; nothing that runs them was found", tests.join(", "))
 }
 
-/// Brings the steps of a request together: how many of them are done, and which not.
+/// Summarises the steps of a request: how many are done, and which are not.
 pub fn together(steps: usize, undone: &[&Step]) -> String {
     let texts: Vec<String> = undone.iter().map(|step| words::shorten(&step.text, COMMAND_CHARS)).collect();
     match texts.as_slice() {
@@ -129,7 +133,7 @@ pub fn together(steps: usize, undone: &[&Step]) -> String {
     }
 }
 
-/// Says that nothing shows what the changed definitions do.
+/// Says that nothing shows the behaviour of the changed definitions.
 pub fn untested(names: &[String]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let what = if names.is_empty() { "what was changed".to_owned() } else { names.join(", ") };

@@ -1,7 +1,8 @@
-//! The cognitive loop of a complex turn: draft, verify, note the failure, look for what was missing, draft again; the best draft is the answer.
+//! The cognitive loop of a complex turn: draft, verify, record the failure, look for what was
+//! missing, draft again; the best draft is the answer.
 //!
-//! Code checks a draft first. Models that correct themselves without new facts do not improve, so the model judges only
-//! drafts that pass, and each round is given the failures of the rounds before.
+//! Code checks a draft first. Models that correct themselves without new facts do not improve, so
+//! the model judges only drafts that pass, and each round gets the failures of the rounds before.
 
 use std::sync::Mutex;
 
@@ -30,26 +31,29 @@ const VERDICT: Form = Form {
     grammar: "start: /0\\.[0-9]{2}|1\\.00/ \"\\n\" (\"valid\" | \"needs_refinement\" | \"critical_error\") \"\\n\" /[^\\n]{2,240}/\n",
     tokens_max: 90,
 };
-/// Maximum number of failures kept for the next prompt, and the longest text of one, in characters.
+/// Maximum number of failures kept for the next prompt, and the maximum length of one, in
+/// characters.
 const FAILURES_MAX: usize = 4;
 const FAILURE_CHARS: usize = 160;
 /// The order to condense a failure, and the form of the reply.
 const CONDENSE_PROMPT: &str =
     "Say in one short sentence what is wrong with the answer, so that the next one is better.";
 const FAILURE: Form = Form { grammar: "start: /[^\n]{2,160}/\n", tokens_max: 60 };
-/// Maximum number of evidence lines shown to the judge, and the longest text of lines and calls together, in characters.
+/// Maximum number of evidence lines shown to the judge, and the maximum length of lines and calls
+/// together, in characters.
 const LINES_SHOWN: usize = 30;
 pub const EVIDENCE_CHARS: usize = 6_000;
-/// Complexity from which a request is complex, and from which it is one of the hardest.
+/// Minimum complexity of a complex request, and of one of the most complex ones.
 const COMPLEX_FROM: f32 = 3.0;
 const HARDEST_FROM: f32 = 6.0;
-/// Bytes per token in ordinary prose. Exact counting needs a tokenizer and changes the score by hundredths.
+/// Bytes per token in ordinary prose. An exact count needs a tokenizer and would change the score
+/// by hundredths.
 const TOKEN_BYTES: f32 = 4.0;
 /// Words that ask for reasoning.
 const REASONING: &str = "\
     why, design, architecture, refactor, optimize, optimise, debug, prove, compare, trade-offs, tradeoffs, \
     investigate, diagnose, redesign, migrate, concurrency, deadlock, race";
-/// Weight of the code's check in the score; the model's opinion has the rest.
+/// Weight of the code's check in the score; the rest is the model's opinion.
 const EVIDENCE_WEIGHT: f64 = 0.6;
 
 /// Whether the turn's answer goes through the loop.
@@ -57,7 +61,7 @@ pub fn applies(brief: Brief<'_>) -> bool {
     match brief.toolkit.cognitive.when {
         When::On => true,
         When::Off => false,
-        // Only a model that can be asked at once counts; none is loaded just to find out.
+        // Counts only a model that can be asked at once; none is loaded just to find out.
         When::Auto => {
             let at_hand = brief.toolkit.at_hand(brief.toolkit.voice());
             has_complex_request(brief) && at_hand.is_some_and(|model| model.capability().supports_complex_reasoning)
@@ -94,13 +98,14 @@ pub fn complexity(request: &str, files: usize, steps: usize) -> f32 {
     0.3 * thousands + 0.2 * files as f32 + 0.5 * (steps + reasons) as f32
 }
 
-/// Whether answers of a model that writes or leads go through the loop. No gain was measured for them, so only if the user wants it.
+/// Whether answers of a model that writes or leads go through the loop: only if the user wants it,
+/// because no gain was measured for them.
 pub fn is_wanted(toolkit: &Toolkit) -> bool {
     toolkit.cognitive.when == When::On
 }
 
-/// The best draft within the allowed rounds, sent to the host whole. `said` is text that a model wrote earlier in the turn. What the index gives
-/// for the verdicts is added to `evidence`.
+/// The best draft within the allowed rounds, sent to the host in full. `said` is text that a model
+/// wrote earlier in the turn. Index results found for the verdicts are added to `evidence`.
 pub async fn answer(brief: Brief<'_>, said: Option<&str>, evidence: &mut Evidence) -> Result<String, TurnError> {
     let Brief { toolkit, plan, host, .. } = brief;
     if has_complex_request(brief) {
@@ -125,7 +130,7 @@ pub async fn answer(brief: Brief<'_>, said: Option<&str>, evidence: &mut Evidenc
     Ok(tell(host, &rounds.end(quiet.thoughts())))
 }
 
-/// The executor's part of a further round: searches the index for what the last verdict names.
+/// The executor's part of a further round: searches the index for the names in the last verdict.
 async fn look_again(brief: Brief<'_>, failures: &[String], evidence: &mut Evidence) -> Result<(), TurnError> {
     let Brief { toolkit, plan, request, host, .. } = brief;
     let (Some(context), Some(failure)) = (&toolkit.context, failures.last()) else { return Ok(()) };
@@ -133,17 +138,17 @@ async fn look_again(brief: Brief<'_>, failures: &[String], evidence: &mut Eviden
     execute::search(Scene { toolkit, context, request, host }, step, format!("{request} {failure}"), evidence).await
 }
 
-/// Result of the check of a draft by code.
+/// The result of checking a draft by code.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checked {
-    /// How much of it is backed, 0 to 1.
+    /// Share of the draft that is backed by evidence, 0 to 1.
     pub backed: f64,
     pub wrong: String,
-    /// No other wording can help.
+    /// No other wording can improve it.
     pub hopeless: bool,
 }
 
-/// The rounds of one answer, whoever writes its drafts.
+/// The rounds of one answer, independent of what writes the drafts.
 pub struct Rounds<'a> {
     toolkit: &'a Toolkit,
     host: &'a dyn Host,
@@ -163,7 +168,7 @@ impl<'a> Rounds<'a> {
         Rounds { toolkit, host, state, best: (String::new(), -1.0) }
     }
 
-    /// The faults of the drafts so far; the next draft is written with them.
+    /// The faults of the drafts so far, for the prompt of the next draft.
     pub fn past_failures(&self) -> &[String] {
         &self.state.past_failures
     }
@@ -174,7 +179,7 @@ impl<'a> Rounds<'a> {
         self.state.steps = calls.map(|entry| format!("{}: {}", entry.tool, entry.summary())).collect();
     }
 
-    /// The evidence as the judge sees it: the calls, then the lines that match the request.
+    /// The evidence in the judge's prompt: the calls, then the lines that match the request.
     pub fn shown(&mut self, evidence: &Evidence) -> String {
         self.note(evidence);
         let lines = excerpt::lines(evidence.entries(), &self.state.input, LINES_SHOWN);
@@ -182,8 +187,8 @@ impl<'a> Rounds<'a> {
         words::shorten(&all.join("\n"), EVIDENCE_CHARS)
     }
 
-    /// Scores a draft, first by what code found and, if that passes, by the model, which sees the evidence as `shown`. False if another draft
-    /// is to be written.
+    /// Scores a draft: first by `checked`, the result of code, then, if that passes, by the model,
+    /// whose prompt contains `shown`. False if another draft is needed.
     pub async fn is_enough(&mut self, draft: String, shown: &str, checked: Checked) -> Result<bool, TurnError> {
         self.state.iterations += 1;
         // The same draft would get the same verdict.
@@ -207,14 +212,14 @@ impl<'a> Rounds<'a> {
         Ok(false)
     }
 
-    /// The best draft; the state goes to the host.
+    /// Ends the loop: sends its state to the host and returns the best draft.
     pub fn end(mut self, thoughts: Vec<String>) -> String {
         self.state.thinking_tokens = thoughts;
         self.host.emit(Event::Cognition(self.state));
         self.best.0
     }
 
-    /// Keeps the failure of this round for the next ones. The model that judges condenses a long one.
+    /// Keeps the failure of this round for the next ones. The judging model condenses a long one.
     async fn note_failure(&mut self) -> Result<(), TurnError> {
         let mut failure = words::shorten(&self.state.critique, FAILURE_CHARS);
         if self.state.critique.len() > FAILURE_CHARS {
@@ -258,7 +263,7 @@ impl<'a> Rounds<'a> {
             return Ok(VerificationResult::NeedsRefinement);
         }
         let text = judged(asked, state, shown, &look.heard).await?;
-        // An unreadable verdict is ignored: the draft has passed the code's check.
+        // Ignore an unreadable verdict: the draft has passed the code's check.
         let Some((opinion, verdict, critique)) = read(&text) else { return Ok(VerificationResult::Valid) };
         state.score = EVIDENCE_WEIGHT * backed + (1.0 - EVIDENCE_WEIGHT) * opinion;
         state.critique = critique;
@@ -280,12 +285,14 @@ async fn judged(asked: Question<'_>, state: &CognitiveState, shown: &str, heard:
     asked.text(&system, &user, VERDICT).await
 }
 
-/// The draft's text by a model, as one line. Code writes lines that begin with `-` or a space.
+/// The part of the draft that a model wrote, as one line. Lines that begin with `-` or a space come
+/// from code.
 fn prose(draft: &str) -> String {
     draft.lines().filter(|line| !line.starts_with(['-', ' '])).collect::<Vec<_>>().join(" ")
 }
 
-/// The code's score, 0 to 1, and what is wrong: share of backed sentences × share of done steps, halved if a question got no words.
+/// The code's score, 0 to 1, and the faults found. Score: share of backed sentences × share of done
+/// steps, halved if a question got no answer in words.
 fn checked(draft: &str, request: &str, plan: &Plan, evidence: &Evidence) -> Checked {
     let sources: Vec<&str> = evidence.entries().iter().map(|entry| entry.outcome.text.as_str()).collect();
     let sentences = grounding::sentences(&prose(draft));
@@ -305,7 +312,8 @@ fn checked(draft: &str, request: &str, plan: &Plan, evidence: &Evidence) -> Chec
     Checked { backed: grounded * covered * answered, wrong: wrong.join("; "), hopeless }
 }
 
-/// Reads `0.75\nneeds_refinement\nThe port is missing.`, or the same anywhere in a text. `None` without score or verdict.
+/// Reads `0.75\nneeds_refinement\nThe port is missing.`, or these parts anywhere in a text. `None`
+/// without score or verdict.
 fn read(text: &str) -> Option<(f64, VerificationResult, String)> {
     let score = text.split_whitespace().find_map(|word| {
         let score: f64 = word.trim_matches(|c: char| !c.is_ascii_digit() && c != '.').parse().ok()?;
@@ -324,7 +332,7 @@ fn read(text: &str) -> Option<(f64, VerificationResult, String)> {
     Some((score, verdict, critique.to_owned()))
 }
 
-/// Adds a failure that is not known yet; if there are too many, the oldest is dropped.
+/// Adds a failure that is not in the list yet; a full list drops its oldest.
 fn remember(failures: &mut Vec<String>, failure: &str) {
     if failure.is_empty() || failures.iter().any(|known| known == failure) {
         return;
@@ -335,7 +343,7 @@ fn remember(failures: &mut Vec<String>, failure: &str) {
     failures.push(failure.to_owned());
 }
 
-/// A host that passes on everything except the drafts' text, and keeps the thinking text.
+/// A host that passes on everything except the drafts' text, and collects the thinking text.
 pub struct Quiet<'a> {
     host: &'a dyn Host,
     thoughts: Mutex<Vec<String>>,

@@ -1,4 +1,5 @@
-//! Gets the right to run tool calls from the policy's rules, or from the user, who sees a preview; only the change that was shown is made.
+//! Gets the right to run tool calls from the policy's rules or from the user, who sees a preview;
+//! only the change shown is made.
 
 use crate::base::StepId;
 use crate::protocol::{Decision, Event, Proposal, StepState, StepStatus};
@@ -9,11 +10,12 @@ use crate::tools::{Context, ToolCall, ToolSpec};
 
 use super::Host;
 
-/// Calls that are decided about as one: all of them run or none.
+/// Calls that are decided together: all of them run or none.
 #[derive(Clone, Copy)]
 pub struct Wanted<'a> {
     pub calls: &'a [(ToolCall, &'a ToolSpec)],
-    /// The texts that the calls were worked out from, each with its path; `None` for a file that was not there.
+    /// The texts from which the calls were derived, each with its path; `None` for a file that did
+    /// not exist.
     pub basis: &'a [(String, Option<String>)],
     /// Notes for the user besides the preview.
     pub notes: &'a [String],
@@ -27,9 +29,10 @@ pub struct Consented {
 
 /// Why calls may not run.
 pub enum Refused {
-    /// The status and the reason with which the step ends.
+    /// The status and the reason for the end of the step.
     Ended(StepStatus, String),
-    /// This file has another content than the one that the calls were worked out from, or shown for.
+    /// This file's content differs from the content that the calls were derived from, or that the
+    /// preview showed.
     Stale(String),
 }
 
@@ -88,7 +91,7 @@ pub async fn consent(
     }
     let approved = wanted.calls.iter().map(|(call, spec)| policy.approve(call.clone(), spec, decision.clone()));
     let approved = approved.collect::<Result<Vec<_>, _>>()?;
-    // The answer counts for the content that was shown.
+    // The consent covers only the content that was shown.
     let Some(shown) = planned else { return Ok(Consented { approved, planned: None }) };
     let now = Planned::of(&calls, context).ok().flatten();
     match now.as_ref().map_or_else(|| Some(shown.first_path()), |now| shown.differs_from(now)) {
@@ -103,7 +106,7 @@ pub async fn consent(
 }
 
 impl Wanted<'_> {
-    /// Why nothing of it is done if this call is denied.
+    /// The reason why none of the calls is made if this one is denied.
     fn denied(&self, call: &ToolCall, reason: &str) -> String {
         if self.calls.len() == 1 {
             return reason.to_owned();

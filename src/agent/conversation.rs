@@ -1,4 +1,5 @@
-//! Turns earlier turns into messages for a prompt: the last ones in full, older ones one line each, as many as fit.
+//! Turns earlier turns into messages for a prompt: the last ones in full, older ones in one line
+//! each, as many as fit.
 
 use crate::models::dialect::Message;
 use crate::protocol::Exchange;
@@ -6,13 +7,15 @@ use crate::protocol::Exchange;
 use super::player::Player;
 use crate::language::words;
 
-/// Turns shown in full, and the longest request or answer of one, in characters.
+/// Number of turns shown in full, and the maximum length of their requests and answers, in
+/// characters.
 const WHOLE_TURNS: usize = 3;
 const WHOLE_CHARS: usize = 400;
-/// Older turns shown as one line each, and the longest request or answer in a line, in characters.
+/// Number of older turns shown as one line each, and the maximum length of a request or answer in
+/// such a line, in characters.
 const CONDENSED_TURNS: usize = 24;
 const CONDENSED_CHARS: usize = 80;
-/// A conversation may take a quarter of a slot; the rest is for instructions, the request and the answer.
+/// A conversation may take a quarter of a slot; the rest is for instructions, request and answer.
 const SLOT_SHARE: usize = 4;
 
 /// The earlier turns as messages for a prompt of `model`.
@@ -20,13 +23,14 @@ pub fn messages(earlier: &[Exchange], model: &Player) -> Vec<Message> {
     fitting(earlier, WHOLE_CHARS, model.context() / SLOT_SHARE, &|text| model.count(text))
 }
 
-/// The earlier turns with their whole texts, in at most `tokens_max` tokens as `count` counts them.
+/// The earlier turns with their full texts, in at most `tokens_max` tokens as counted by `count`.
 pub fn whole(earlier: &[Exchange], tokens_max: usize, count: &dyn Fn(&str) -> usize) -> Vec<Message> {
     fitting(earlier, usize::MAX, tokens_max, count)
 }
 
-/// Messages of at most `tokens_max` tokens, counted by `count`, whose requests and answers have at most `chars_max`
-/// characters. To fit, the oldest lines are dropped first, then turns in full, then all.
+/// Messages of at most `tokens_max` tokens as counted by `count`; each request and answer has at
+/// most `chars_max` characters. To fit, the oldest lines are dropped first, then turns in full,
+/// then everything.
 fn fitting(earlier: &[Exchange], chars_max: usize, tokens_max: usize, count: &dyn Fn(&str) -> usize) -> Vec<Message> {
     let mut whole = WHOLE_TURNS.min(earlier.len());
     let mut lines = CONDENSED_TURNS.min(earlier.len() - whole);

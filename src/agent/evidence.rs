@@ -1,4 +1,5 @@
-//! Records every tool call of a turn with its result. Answers may claim nothing that is not recorded here.
+//! Records every tool call of a turn with its result. An answer may claim only what is recorded
+//! here.
 
 use std::collections::HashMap;
 
@@ -9,27 +10,27 @@ use crate::protocol::{Given, StepReport, StepStatus};
 use crate::tools::Outcome;
 use crate::tools::outcome::{Finding, Keep, fitted};
 
-/// Tool name of an entry for a text that the user handed over.
+/// Tool name of the entry for a text that the user handed over.
 pub const GIVEN: &str = "context";
 
-/// Tool name of an entry for a step that a model answered in words; it says from what.
+/// Tool name of the entry for a step that a model answered in words; the entry names the sources.
 pub const ANSWER: &str = "answer";
 
-/// Longest result that a report carries, in bytes.
+/// Maximum length of a result in a report, in bytes.
 const OUTPUT_MAX: usize = 16 << 10;
 
-/// The kinds of commands that check a change, by what they can show.
+/// The kinds of commands that check a change, by what they prove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
-    /// It prints what calls give, and expects nothing.
+    /// Prints the results of calls without expecting any.
     Looks,
-    /// It runs the examples of the request.
+    /// Runs the examples of the request.
     Examples,
-    /// It runs tests that this turn wrote.
+    /// Runs tests that this turn wrote.
     NewTests,
-    /// It runs tests that were there before.
+    /// Runs tests that existed before.
     OldTests,
-    /// It is the command that has to pass by the request.
+    /// The command that the request says has to pass.
     Asked,
     Compiles,
     Loads,
@@ -44,13 +45,13 @@ pub struct Entry {
     pub arguments: Map<String, Value>,
     pub status: StepStatus,
     pub outcome: Outcome,
-    /// The tool can change the project (a command can): earlier results may be out of date afterwards.
+    /// The tool can change the project (a command can): earlier results may then be out of date.
     pub executing: bool,
     pub wall_ms: u64,
 }
 
 impl Entry {
-    /// A call that succeeded and changed nothing; it gets its id when it is added.
+    /// A call that succeeded and changed nothing; its id is set when it is added.
     pub fn looked(step: StepId, tool: &str, arguments: Map<String, Value>, outcome: Outcome) -> Entry {
         let status = StepStatus::Succeeded;
         Entry { id: CallId(0), step, tool: tool.to_owned(), arguments, status, outcome, executing: false, wall_ms: 0 }
@@ -66,7 +67,7 @@ impl Entry {
         crate::tools::outcome::cut_line(text.trim(), 160)
     }
 
-    /// The last line of its result: of a failed command, why it failed.
+    /// The last line of its result; for a failed command this is usually the reason.
     pub fn last_line(&self) -> String {
         let last = self.outcome.text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no output");
         crate::tools::outcome::cut_line(last.trim(), 160)
@@ -95,42 +96,44 @@ impl Entry {
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
     entries: Vec<Entry>,
-    /// Index of the entry with this signature, to find repeated calls.
+    /// Index of the entry with this signature; finds repeated calls.
     known: HashMap<String, usize>,
-    /// Calls so far that may have changed the project. Part of each signature, so that a read after a change is not a repeat.
+    /// Number of calls so far that may have changed the project. Part of each signature, so that
+    /// reading again after a change is not a repeat.
     version: usize,
-    /// Steps that a call of another step answers too, with the index of that call.
+    /// Steps that are also answered by a call of another step, with the index of that call.
     answered: Vec<(StepId, usize)>,
     /// The kinds of the commands that checked changes.
     checks: HashMap<CallId, Check>,
-    /// Failed calls in place of which another call was made and succeeded.
+    /// Failed calls for which a substitute call succeeded.
     set_aside: Vec<CallId>,
-    /// Tools with the arguments that the user was asked for and did not give.
+    /// Tools with the arguments for which the user was asked in vain.
     ungiven: Vec<String>,
 }
 
 impl Evidence {
-    /// Another call was made in place of this failed one and succeeded: it does not count against its step.
+    /// Notes that a substitute for this failed call succeeded: it no longer counts against its
+    /// step.
     pub fn set_aside(&mut self, id: CallId) {
         self.set_aside.push(id);
     }
 
-    /// Whether the call succeeded, or another one in its place.
+    /// Whether the call, or a substitute for it, succeeded.
     pub fn is_settled(&self, entry: &Entry) -> bool {
         entry.succeeded() || self.set_aside.contains(&entry.id)
     }
 
-    /// Whether the user was asked for these arguments of the tool before, and did not give them.
+    /// Whether the user was already asked for these arguments of the tool and did not give them.
     pub fn was_not_given(&self, tool: &str, names: &str) -> bool {
         self.ungiven.contains(&format!("{tool} {names}"))
     }
 
-    /// The user did not give these arguments of the tool.
+    /// Notes that the user did not give these arguments of the tool.
     pub fn not_given(&mut self, tool: &str, names: &str) {
         self.ungiven.push(format!("{tool} {names}"));
     }
 
-    /// Adds a call, which gets the next id.
+    /// Adds a call and gives it the next id.
     pub fn add(&mut self, entry: Entry) -> &Entry {
         let place = self.entries.len();
         let signature = self.signature(&entry.tool, &entry.arguments);
@@ -150,7 +153,8 @@ impl Evidence {
         self.add(Entry::looked(StepId(0), GIVEN, arguments, outcome));
     }
 
-    /// Adds what `own`, a copy from when there were `known` calls, has got since then. Its calls get the next ids.
+    /// Adds the calls that `own`, a copy made after `known` calls, has received since. They get the
+    /// next ids.
     pub fn join(&mut self, own: Evidence, known: usize) {
         let shift = self.entries.len().saturating_sub(known);
         for (at, entry) in own.entries.into_iter().enumerate().skip(known) {
@@ -175,7 +179,8 @@ impl Evidence {
         self.known.get(&self.signature(tool, arguments)).copied()
     }
 
-    /// The last call, if it is this same one, succeeded and can change the project: a model that repeats it has lost track.
+    /// The last call, if it is this same one, succeeded and can change the project. A model that
+    /// repeats such a call has lost track.
     pub fn just_done(&self, tool: &str, arguments: &Map<String, Value>) -> Option<&Entry> {
         let last = self.entries.last().filter(|last| last.executing && last.succeeded());
         last.filter(|last| last.tool == tool && last.arguments == *arguments)
@@ -190,12 +195,12 @@ impl Evidence {
         self.checks.insert(call, check);
     }
 
-    /// The kind of check that a call was; `None` if it did not check a change.
+    /// The kind of check that a call made; `None` if it did not check a change.
     pub fn check(&self, call: CallId) -> Option<Check> {
         self.checks.get(&call).copied()
     }
 
-    /// The calls of a step, and the calls of other steps that answer it too.
+    /// The calls of a step, and calls of other steps that also answer it.
     pub fn of(&self, step: StepId) -> impl Iterator<Item = &Entry> {
         let answered =
             self.answered.iter().filter(move |(one, _)| *one == step).map(|&(_, place)| &self.entries[place]);

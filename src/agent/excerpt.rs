@@ -1,4 +1,5 @@
-//! Finds the few lines of the evidence that answer a question, so that a small model and a reader see only those.
+//! Finds the few lines of the evidence that answer a question, so that a small model and a reader
+//! see only those.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,9 +10,9 @@ use crate::tools::outcome::Finding;
 use super::evidence::Entry;
 use crate::language::words;
 
-/// Lines shown below a hit that is a comment: the code that it documents.
+/// Lines shown below a hit that is a comment: the code it documents.
 const LINES_AFTER: usize = 2;
-/// Lines that do not score more than this share of the best score are left out.
+/// Lines that score at most this share of the best score are left out.
 const NEAR_BEST: f32 = 0.5;
 /// Phrases that ask for a number; lines with a digit then score higher.
 const ASKS_NUMBER: &[&str] =
@@ -35,13 +36,13 @@ impl Line {
     }
 }
 
-/// The lines with their places, as models read them.
+/// The lines with their locations, as shown to models.
 pub fn listed(lines: &[Line]) -> Vec<String> {
     lines.iter().map(|line| format!("{}: {}", line.place(), line.finding.text.trim())).collect()
 }
 
-/// At most `lines_max` lines of the results of `entries` that match `question`, best first, with the code below a matching comment. Empty when
-/// no line shares a word with the question.
+/// At most `lines_max` lines of the results of `entries` that match `question`, best first, with
+/// the code below a matching comment. Empty if no line shares a word with the question.
 pub fn lines(entries: &[Entry], question: &str, lines_max: usize) -> Vec<Line> {
     let wanted = words::content(question);
     let mut all: Vec<Line> = entries
@@ -70,7 +71,7 @@ pub fn lines(entries: &[Entry], question: &str, lines_max: usize) -> Vec<Line> {
     chosen
 }
 
-/// Index of the line and, if it is a comment, of the lines right below it in that file.
+/// The index of the line and, if it is a comment, of the lines directly below it in that file.
 fn neighbours(all: &[Line], place: usize) -> impl Iterator<Item = usize> + '_ {
     let hit = &all[place].finding;
     let after = if is_comment(&hit.text) { LINES_AFTER } else { 0 };
@@ -85,7 +86,7 @@ fn neighbours(all: &[Line], place: usize) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
-/// Scores each line by the words it shares with the question; a word that few lines have counts more.
+/// Scores each line by the words it shares with the question; rarer words count more.
 fn score(all: &mut [Line], wanted: &HashSet<String>, question: &str) {
     let found: Vec<HashSet<String>> = all.iter().map(|line| words::content(&line.finding.text)).collect();
     let mut frequency: HashMap<&str, usize> = HashMap::new();

@@ -1,4 +1,5 @@
-//! Carries out one step without a model if its clause spells out what to do; runs tool calls with the user's consent.
+//! Carries out one step without a model if its clause says exactly what to do; runs tool calls with
+//! the user's consent.
 
 use std::pin::Pin;
 use std::time::Instant;
@@ -23,10 +24,11 @@ use super::guide::{self, Change, Done, Job};
 use super::pictures;
 use super::toolkit::{Toolkit, TurnError};
 
-/// Longest text of a step in a message to the user, in characters.
+/// Maximum length of a step's text in a message, in characters.
 const STEP_CHARS: usize = 120;
 
-/// Everything that carrying out a step needs: toolkit and project, the request it is part of, and the host that gets its events.
+/// Everything needed to carry out a step: the toolkit, the project, the request, and the host that
+/// receives its events.
 #[derive(Clone, Copy)]
 pub struct Scene<'a> {
     pub toolkit: &'a Toolkit,
@@ -35,11 +37,13 @@ pub struct Scene<'a> {
     pub host: &'a dyn Host,
 }
 
-/// A step that is being carried out. Its type is erased: the compiler gives up on a future that names all that a step may do.
+/// A step being carried out. The type is erased because the compiler cannot handle a future that
+/// names everything a step may do.
 pub type CarriedOut<'a> = Pin<Box<dyn Future<Output = Result<Done, TurnError>> + Send + 'a>>;
 
-/// Carries out `step`: the change that it spells out, or the calls of the built-in tool that its form asks for. The
-/// notes say why no call could be made, because no tool fits or the request lacks an argument.
+/// Carries out `step`: the change that it spells out, or the calls of the built-in tool that its
+/// form asks for. The notes give the reason if no call could be made: no tool fits, or the request
+/// lacks an argument.
 pub fn step<'a>(scene: Scene<'a>, step: &'a Step, evidence: &'a mut Evidence) -> CarriedOut<'a> {
     Box::pin(as_spelled_out(scene, step, evidence))
 }
@@ -67,7 +71,7 @@ async fn as_spelled_out(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) 
         None => step.kind == Kind::Edit || orders_change,
         Some(tool) => matches!(tool, Builtin::ReplaceInFile | Builtin::MoveFile),
     } || clause.says_what_becomes_what();
-    // A step that only asks to look at something changes nothing.
+    // A step that only asks to look at something must not change anything.
     let may_change = may_change && !clause.asks_to_tell();
     let may_mend = asked.is_none() || scene.request.is_about_red_tests();
     let mut refusal = None;
@@ -96,7 +100,7 @@ async fn as_spelled_out(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) 
         && !small_talk::is_all(std::slice::from_ref(&step.part));
     match calls {
         Ok(calls) => called(scene, step, (tool, calls), evidence).await,
-        // A question for which no call can be made goes to the index search as it is.
+        // A question for which no call can be made goes to the index search unchanged.
         Err(_) if asks && index.is_some() => {
             let calls = forms::calls(toolkit.project(), Builtin::IndexSearch, &step.part).unwrap_or_default();
             called(scene, step, (Builtin::IndexSearch, calls), evidence).await
@@ -126,7 +130,7 @@ async fn changed(
     })
 }
 
-/// Repairs by code what a step reports to be wrong; `None` if it reports nothing that code can repair.
+/// Repairs by code the fault that a step reports; `None` if code cannot repair it.
 async fn mended(
     scene: Scene<'_>,
     index: &Index,
@@ -147,7 +151,7 @@ async fn mended(
     guide::mended(Job::by_code(scene, index, &report), evidence).await
 }
 
-/// Why code cannot make the change of a step, and how to word the request instead.
+/// The reason why code cannot make the change of a step, and how to reword the request.
 fn why_not_changed(context: &Context, step: &Step) -> String {
     let path = step.part.paths.iter().find(|path| guide::exists(context, path));
     let removal = path.and_then(|path| step.clause().removal_from(path, &text_of(context, path)?));
@@ -188,7 +192,8 @@ pub async fn called(
     Ok(done)
 }
 
-/// Runs one call with consent and records it. A call whose result is already in the evidence is not run again. Returns its entry.
+/// Runs one call with consent and records it; returns its entry. A call whose result is already in
+/// the evidence is not run again.
 #[tracing::instrument(name = "call", skip_all, fields(%step, tool = %call.tool))]
 pub async fn perform<'e>(
     scene: Scene<'_>,
@@ -213,13 +218,13 @@ pub async fn perform<'e>(
     host.emit(Event::StepState { step, state: StepState::Executing });
     host.emit(Event::CallStarted { step, tool: calls[0].0.tool.clone(), arguments: arguments.clone() });
     let outcome = match planned {
-        // Not interrupted: it takes moments, and a half-made change would have to be taken back.
+        // Not interruptible: it takes moments, and half a change would have to be reverted.
         Some(planned) => {
             let done = tools::execute_planned(approved, planned, context).await;
             done.map(|mut all| all.remove(0)).unwrap_or_else(Outcome::error)
         }
         None => tokio::select! {
-            // Looked at first: a tool that ends because of it has not failed.
+            // Checked first: a tool that ends because of a cancellation has not failed.
             biased;
             () = scene.toolkit.cancel.cancelled() => {
                 let [(call, spec)] = calls;
@@ -243,7 +248,7 @@ async fn run(scene: Scene<'_>, approved: Approved<ToolCall>) -> Result<Outcome, 
     }
 }
 
-/// Reports a call whose result, at `place`, is known.
+/// Reports a call whose result is already in the evidence, at `place`.
 fn repeated<'e>(scene: Scene<'_>, step: StepId, place: usize, evidence: &'e Evidence) -> &'e Entry {
     let known = &evidence.entries()[place];
     let summary = format!("the same as {}: {}", known.id, known.summary());
@@ -251,7 +256,7 @@ fn repeated<'e>(scene: Scene<'_>, step: StepId, place: usize, evidence: &'e Evid
     known
 }
 
-/// Puts a question to the index search as it is; nothing without an index.
+/// Passes a question to the index search unchanged; does nothing without an index.
 pub async fn search(
     scene: Scene<'_>,
     step: StepId,
@@ -266,8 +271,8 @@ pub async fn search(
     Ok(())
 }
 
-/// Runs calls that change nothing side by side and records them in their order. Each is reported when all have ended.
-/// Returns their places in the evidence.
+/// Runs calls that change nothing concurrently and records them in their order. All are reported
+/// when the last has ended. Returns their indices in the evidence.
 pub async fn perform_reads(
     scene: Scene<'_>,
     calls: Vec<(StepId, ToolCall, &ToolSpec)>,
@@ -338,18 +343,19 @@ pub async fn perform_reads(
 /// The result of a call that the user stopped.
 const CANCELLED: &str = "cancelled while it ran";
 
-/// How calls that belong together ended.
+/// How a group of calls ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Made {
     All,
-    /// Nothing was done, and the evidence says why.
+    /// Nothing was done; the evidence has the reason.
     Nothing,
-    /// Nothing was done and nothing recorded: this file has another content than the calls were worked out from or shown for.
+    /// Nothing was done or recorded: this file's content differs from the content that the calls
+    /// were derived from, or that was shown.
     Stale(String),
 }
 
-/// Runs calls that change files and belong together, with one question: all of them are made or none. Each is recorded;
-/// if none is made, one record says why.
+/// Runs a group of calls that change files, with one question to the user: all of them are made or
+/// none. Each is recorded; if none is made, one record has the reason.
 #[tracing::instrument(name = "calls", skip_all, fields(%step, count = wanted.calls.len()))]
 pub async fn perform_all(
     scene: Scene<'_>,
@@ -372,7 +378,7 @@ pub async fn perform_all(
     };
     let arguments: Vec<_> = approved.iter().map(|one| one.call().arguments.clone()).collect();
     host.emit(Event::StepState { step, state: StepState::Executing });
-    // Not interrupted: it takes moments, and a half-made change would have to be taken back.
+    // Not interruptible: it takes moments, and half a change would have to be reverted.
     match tools::execute_planned(approved, planned, context).await {
         Ok(outcomes) => {
             for ((call, arguments), outcome) in wanted.calls.iter().zip(arguments).zip(outcomes) {
@@ -389,7 +395,7 @@ pub async fn perform_all(
     }
 }
 
-/// Records calls that did not run, under the first of them.
+/// Records calls that did not run as one record, under the first of them.
 fn not_run<'e>(
     scene: Scene<'_>,
     step: StepId,

@@ -1,4 +1,5 @@
-//! Estimates what the steps of a plan take: tokens from their files and the limits of the model, seconds from its speed as measured here.
+//! Estimates the cost of the steps of a plan: tokens from their files and the model's limits,
+//! seconds from its speed as measured on this machine.
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use super::budget::{
 use super::spelled;
 use super::toolkit::Toolkit;
 
-/// Tokens that are read and written.
+/// Numbers of tokens read and written.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
     pub read: usize,
@@ -40,7 +41,7 @@ pub fn of_step(toolkit: &Toolkit, step: &Step, by_model: bool) -> Cost {
         Kind::Rename | Kind::Move => Cost::default(),
         Kind::Run => Cost { read: PROMPT_REST, written: limits.fill },
         Kind::Ask => Cost { read: code(), written: limits.answer },
-        // The definitions are named first, then written.
+        // The model first names the definitions, then writes them.
         Kind::Edit | Kind::Fix => Cost { read: code(), written: limits.names + limits.code },
     }
 }
@@ -56,30 +57,31 @@ fn code_of(toolkit: &Toolkit, step: &Step) -> Option<usize> {
     (!sizes.is_empty()).then(|| sizes.iter().sum::<u64>() as usize / TOKEN_BYTES)
 }
 
-/// The expected time of steps that take so much; `None` if the planner was not measured here.
+/// The expected time of steps with this cost; `None` if the planner was not measured on this
+/// machine.
 pub fn time(toolkit: &Toolkit, cost: Cost) -> Option<Duration> {
     budget::measured(toolkit).map(|speed| cost.time(speed))
 }
 
-/// The tokens of a turn that a model leads whose first prompt has so many.
+/// The tokens of a turn led by a model, if its first prompt has `first` tokens.
 pub fn of_lead(first: usize) -> Cost {
     let later = (LEAD_REPLIES - 1) * LEAD_READ;
     Cost { read: first + later, written: LEAD_REPLIES * LEAD_WRITTEN }
 }
 
-/// The forecast for the user before a turn that a model leads, with the time if it takes long.
+/// The forecast shown before a turn led by a model; the time, too, if it is long.
 pub fn announced_lead(toolkit: &Toolkit, first: usize) -> Option<(String, Duration)> {
     let cost = of_lead(first);
     let time = time(toolkit, cost)?;
     Some((announced(&format!("about {LEAD_REPLIES} replies"), cost, time)?, time))
 }
 
-/// So many steps, in words.
+/// A number of steps, in words.
 pub fn steps(count: usize) -> String {
     if count == 1 { "1 step".to_owned() } else { format!("{count} steps") }
 }
 
-/// The forecast for the user before a turn of these parts that takes long; `None` for a short one.
+/// The forecast shown before a turn with these parts; `None` if the turn is short.
 pub fn announced(parts: &str, cost: Cost, time: Duration) -> Option<String> {
     (time >= TOLD_FROM).then(|| {
         format!(
@@ -91,8 +93,9 @@ pub fn announced(parts: &str, cost: Cost, time: Duration) -> Option<String> {
     })
 }
 
-/// Seconds that a turn with these calls is meant to take on the hardware that such models are made for: small talk, an answer by a small and by a large
-/// model, a request with calls that may change something.
+/// Target time of a turn with these calls, in seconds, on the hardware such models are made for.
+/// The targets differ for small talk, an answer by a small model, one by a large model, and a
+/// request with calls that may change something.
 pub fn meant(toolkit: &Toolkit, reports: &[StepReport], model_calls: usize) -> u64 {
     let size = || toolkit.pool.file_of(toolkit.planner()).and_then(|file| std::fs::metadata(file).ok());
     let is_large = || toolkit.is_away(toolkit.planner()) || size().is_some_and(|about| about.len() >= LARGE_FROM);
@@ -105,7 +108,7 @@ pub fn meant(toolkit: &Toolkit, reports: &[StepReport], model_calls: usize) -> u
     }
 }
 
-/// The comparison with the forecast, for the user at the end of the turn.
+/// The comparison with the forecast, shown at the end of the turn.
 pub fn compared(expected: Duration, took: Duration) -> String {
     format!("it took {} s; about {} s were expected", took.as_secs(), expected.as_secs())
 }

@@ -18,8 +18,9 @@ use super::{Host, cognitive, forecast, free_loop, guide, inspect, lead, probe, s
 use crate::language::clauses::Part;
 use crate::request::{Text, small_talk};
 
-/// Maximum number of transitions of one turn, for a capable and for a weak model: each node, each round of a model that calls tools, and
-/// each step of a plan is one. A plan brings room for its own steps along, because clean steps run on every model.
+/// Maximum number of transitions of one turn, for a capable and for a weak model: each node, each
+/// round of a model that calls tools, and each step of a plan counts as one. A plan adds as many as
+/// it has steps, because all models carry out clear steps.
 const TRANSITIONS_CAPABLE: usize = 64;
 const TRANSITIONS_WEAK: usize = 8;
 
@@ -33,7 +34,7 @@ pub enum Node {
     Plan,
     /// Carries out the steps of the plan.
     Execute,
-    /// A model that was measured to act carries the request out.
+    /// A model that was measured to act carries out the request.
     Lead,
     /// The single-model loop of weaker models.
     Free,
@@ -63,23 +64,26 @@ pub struct State<'a> {
     pub plan: Plan,
     /// The plan with the states of its steps.
     record: PlanView,
-    /// The time that was announced.
+    /// The expected time, if it was announced.
     expected: Option<Duration>,
     pub evidence: Evidence,
-    /// Results that were there before the last node: those after them are the last results, which the next node's model reads in full.
+    /// Number of results before the last node. The next node's model reads the results after them
+    /// in full.
     known: usize,
-    /// The words of the model that carried the steps out, else the free loop's last reply; either may become the answer.
+    /// The text of the model that carried out the steps, else the free loop's last reply; either
+    /// may become the answer.
     pub draft: Option<String>,
     pub response: Option<String>,
     /// Why some steps could not be carried out; empty if all could.
     pub trouble: String,
-    /// The steps that were understood and cannot be made, each with the reason.
+    /// Steps that were understood but cannot be carried out, each with the reason.
     refused: Vec<(StepId, String)>,
-    /// The steps and the entries of the evidence that the user was told of already.
+    /// The steps and evidence entries that were already reported to the user.
     told: Told,
-    /// The planner was measured to act. What code cannot do of a plan goes to it.
+    /// The planner was measured to act; it gets the parts of a plan that code cannot carry out.
     leads: bool,
-    /// The words of a model that went away or failed in the turn; they are the beginning of the answer.
+    /// Text from a model that became unavailable or failed during the turn; the answer begins with
+    /// it.
     said_before: String,
     pub transitions: Transitions,
 }
@@ -87,35 +91,35 @@ pub struct State<'a> {
 /// Counts a turn's transitions against its limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Transitions {
-    /// It sets how many there are: that of the model of the turn, weak until one is at hand.
+    /// Determines the limit: the capability of the turn's model, weak until a model is at hand.
     pub capability: ModelCapability,
     spent: usize,
-    /// Steps of the plans that were made.
+    /// Number of steps of all plans made in this turn.
     planned: usize,
-    /// Set by the user.
+    /// The user's limit.
     bound: Option<usize>,
 }
 
 impl Transitions {
-    /// As many as the user has set, else as many as the model's capability allows.
+    /// The user's limit, else the limit for the model's capability.
     pub fn within(bound: Option<usize>) -> Transitions {
         Transitions { capability: ModelCapability::weak(), spent: 0, planned: 0, bound }
     }
 
-    /// Takes one transition; false when none is left.
+    /// Uses one transition; false if none is left.
     pub fn spend(&mut self) -> bool {
         let is_left = self.left() > 0;
         self.spent += usize::from(is_left);
         is_left
     }
 
-    /// Those that are left.
+    /// Transitions that are left.
     pub fn left(self) -> usize {
         let most = if self.capability.supports_advanced_orchestration { TRANSITIONS_CAPABLE } else { TRANSITIONS_WEAK };
         (self.bound.unwrap_or(most) + self.planned).saturating_sub(self.spent)
     }
 
-    /// Makes room for the steps of a plan.
+    /// Adds transitions for the steps of a plan.
     fn plan(&mut self, plan: &Plan) {
         self.planned += plan.steps.len();
     }
@@ -142,8 +146,8 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Visits nodes until the turn ends. Once the budget is spent, the turn answers from what it has. After an error of a model it goes on
-    /// another way.
+    /// Visits nodes until the turn ends. Once the budget is spent, the turn answers from the
+    /// results so far. After a model error it continues in another way.
     pub async fn run(mut self, toolkit: &Toolkit, host: &dyn Host) -> Result<State<'a>, TurnError> {
         let mut toolkit = toolkit.clone();
         let mut next = Some(Node::Sort);
@@ -176,7 +180,7 @@ impl<'a> State<'a> {
             (Node::Sort, Some(_)) if !small_talk::is_all(&self.parts) && !talk::is_recall(request) => {
                 let plans = toolkit.orchestrate && toolkit.mode == Mode::Agent;
                 let is_by_code = plans && spelled::is_all(toolkit, request, &self.parts);
-                // A list of the index needs no model, so none is measured for it.
+                // A list from the index needs no model, so none is measured for it.
                 self.leads = !(plans && guide::is_list(toolkit, &self.parts)) && probe::leads(toolkit, host).await?;
                 self.transitions.capability = probe::capability_at_hand(toolkit);
                 let next = match (self.leads, plans) {
@@ -250,7 +254,7 @@ impl<'a> State<'a> {
                 None
             }
             (Node::Sort, _) => Some(Node::Talk),
-            // Without a project there are no tools, so a model can only talk.
+            // Without a project there are no tools: the model can only talk.
             (Node::Talk | Node::Plan | Node::Execute | Node::Lead | Node::Free, _) => {
                 self.response = Some(talk::answer(toolkit, request, host).await?);
                 None
@@ -258,8 +262,9 @@ impl<'a> State<'a> {
         })
     }
 
-    /// The next node after an error: the single-model loop goes on with plan and results, in another way each time. The error, if nothing goes
-    /// on and nothing was changed, run or said; else the answer says what is not done.
+    /// The next node after an error: the single-model loop continues with the plan and results, in
+    /// another way each time. If nothing can continue, returns the error if nothing was changed,
+    /// run or said; else the answer says what is not done.
     fn after_error(
         &mut self,
         node: Node,
@@ -271,7 +276,8 @@ impl<'a> State<'a> {
             return Err(error);
         }
         if self.plan.by_model {
-            // It was sent to the host step by step. The rest is told from the evidence.
+            // This text was already sent to the host. The rest of the answer comes from the
+            // evidence.
             self.said_before.push_str(self.draft.take().unwrap_or_default().trim_end());
             self.plan.by_model = false;
         }
@@ -288,7 +294,7 @@ impl<'a> State<'a> {
         let reason = format!("{error}; {}", way.said());
         let next = match node {
             Node::Talk | Node::Answer => node,
-            // A model that acts is a loop of its own.
+            // A model that acts has a loop of its own.
             Node::Lead if way == Way::Shorter => Node::Lead,
             _ => Node::Free,
         };
@@ -300,7 +306,8 @@ impl<'a> State<'a> {
         Ok(Some(next))
     }
 
-    /// The answer of a turn that nothing finishes: what was found and done, what not, and why.
+    /// The answer of a turn that no model can finish: what was found and done, what was not, and
+    /// why.
     fn partial(&self, error: &TurnError, toolkit: &Toolkit, host: &dyn Host) -> String {
         let mut lines = synthesize::calls(self.brief(toolkit, host));
         let open = offer::open(&self.plan, &self.evidence).into_iter();
@@ -309,8 +316,8 @@ impl<'a> State<'a> {
         synthesize::tell(host, &lines.join("\n"))
     }
 
-    /// The next node after the model that led went away: the one that plays the planner now goes on as it was measured
-    /// to be able to. What was changed or run is not done again.
+    /// The next node after the leading model became unavailable: the model that now plays the
+    /// planner continues as its measurements allow. Changes and runs are not repeated.
     async fn taken_over(
         &mut self,
         left: lead::Left,
@@ -353,7 +360,7 @@ impl<'a> State<'a> {
         let said = self.draft.as_deref().map(str::trim_end).filter(|said| !said.is_empty());
         let brief = self.brief(toolkit, host);
         if self.plan.by_model {
-            // It was sent to the host step by step.
+            // This text was already sent to the host.
             return Ok(match (said, self.plan.questions.is_empty()) {
                 (Some(said), true) => said.to_owned(),
                 (None, true) => synthesize::tell(host, NOTHING),

@@ -1,4 +1,5 @@
-//! Stops a turn after each of its stages where the user inspects it: shows what the stage made and asks whether the turn goes on.
+//! Pauses a turn after each stage when the user inspects it: shows the stage's result and asks
+//! whether to go on.
 
 use crate::base::StepId;
 use crate::language::clauses::Part;
@@ -8,22 +9,24 @@ use crate::request::Step;
 use super::Host;
 use super::toolkit::{Toolkit, TurnError};
 
-/// A stage that has come to its end.
+/// A stage that has ended.
 pub struct Stage<'a> {
-    /// The step that it belongs to; 0 for those of the whole turn.
+    /// The step of this stage; 0 for a stage of the whole turn.
     pub step: StepId,
     pub name: &'static str,
-    /// The part that a skip leaves out, in words; `None` if nothing can be left out here.
+    /// The part of the turn that a skip leaves out, in words; `None` if nothing can be left out
+    /// here.
     pub skips: Option<&'a str>,
 }
 
-/// Stage of the whole turn, after which nothing can be left out.
+/// A stage of the whole turn; nothing can be skipped after it.
 pub fn of_turn(name: &'static str) -> Stage<'static> {
     Stage { step: StepId(0), name, skips: None }
 }
 
-/// Shows what the stage made and returns once the user goes on. [`TurnError::Skipped`] if the user leaves out what the stage is for, and
-/// [`TurnError::Cancelled`] if the user stops the turn. Where nobody inspects the turn it returns at once.
+/// Shows the stage's result and returns once the user goes on. [`TurnError::Skipped`] if the user
+/// skips the stage's subject, [`TurnError::Cancelled`] if the user stops the turn. Returns at once
+/// if nobody inspects the turn.
 pub async fn stage(
     toolkit: &Toolkit,
     host: &dyn Host,
@@ -52,7 +55,7 @@ pub async fn stage(
     }
 }
 
-/// The reading of a request: its parts, and who carries it out.
+/// How a request was read: its parts, and who carries it out.
 pub fn reading(parts: &[Part], way: &str) -> String {
     let part = |(at, part): (usize, &Part)| {
         let needs: Vec<String> = part.depends_on.iter().map(|earlier| (earlier + 1).to_string()).collect();
@@ -77,7 +80,7 @@ pub fn step(step: &Step) -> String {
     format!("{} ({}): {}{}", step.id, step.kind.name(), step.text, listed("files", &step.part.paths))
 }
 
-/// The calls that an answer rests on.
+/// The calls that an answer is based on.
 pub fn calls<'a>(reports: impl Iterator<Item = &'a StepReport>) -> String {
     let line = |report: &StepReport| format!("{} {:?}: {}\n", report.tool, report.status, report.summary);
     let lines: String = reports.map(line).collect();

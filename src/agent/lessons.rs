@@ -1,4 +1,5 @@
-//! Lessons in a turn: calls that worked for similar steps are recalled and offered, and calls that work now are stored.
+//! Lessons in a turn: recalls and offers calls that worked for similar steps, and stores calls that
+//! work now.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,36 +18,38 @@ use crate::tools::ToolSpec;
 
 use super::free_loop::offer;
 
-/// Maximum number of steps for which lessons are recalled; a small model's loop seldom gets further.
+/// Maximum number of steps for which lessons are recalled; the loop of a small model seldom gets
+/// further.
 const STEPS_MAX: usize = 8;
 /// Maximum number of lessons looked up for one step.
 const RECALLED_MAX: usize = 5;
-/// Lowest likeness of a step that counts: cosine of the vectors, or share of common words.
+/// Minimum similarity of a step: cosine of the vectors, or share of common words.
 const ALIKE_VECTOR: f32 = 0.85;
 const ALIKE_WORDS: f32 = 0.8;
-/// Longest step or call in the prompt, in characters.
+/// Maximum length of a step or call in the prompt, in characters.
 const CALL_CHARS: usize = 300;
-/// Longer arguments are not kept: they are the content of one file at one time.
+/// Longer arguments are not stored: they are the content of one file at one time.
 const ARGUMENT_CHARS_MAX: usize = 400;
-/// Longest text of an earlier problem in an event, in characters.
+/// Maximum length of an earlier problem in an event, in characters.
 const SHOWN_CHARS: usize = 80;
 
 /// The lessons recalled for the steps of a plan.
 pub struct Memory<'a> {
     lessons: Arc<Lessons>,
     steps: Vec<Recalled<'a>>,
-    /// Entries in the evidence, and tokens spent, before these steps.
+    /// Numbers of evidence entries and of tokens spent before these steps.
     entries: usize,
     tokens: usize,
 }
 
-/// A step, and what was recalled for it.
+/// A step and the lesson recalled for it.
 struct Recalled<'a> {
     step: &'a Step,
     /// The vector of its text.
     vector: Option<Vec<f32>>,
-    /// The lesson of exactly this step, else of the most similar one, with the call that it suggests. Anybody may have
-    /// written its text, so it only suggests calls of tools that are offered without it; it grants no rights.
+    /// The lesson of exactly this step, else of the most similar one, with its suggested call.
+    /// Anybody may have written its text, so it only suggests calls of tools that are offered
+    /// anyway; it grants no rights.
     lesson: Option<(Stored, Solution)>,
 }
 
@@ -71,7 +74,8 @@ impl<'a> Memory<'a> {
         recalled.lesson.as_ref().filter(|(stored, _)| is_same(stored))
     }
 
-    /// Prompt text with calls that worked for similar steps, only of tools that `allows` permits; `None` if there are none.
+    /// Prompt text with calls that worked for similar steps, limited to tools for which `allows` is
+    /// true; `None` if there are none.
     pub fn told(&self, allows: impl Fn(&ToolSpec) -> bool, toolkit: &Toolkit, host: &dyn Host) -> Option<String> {
         let mut lines = String::new();
         for recalled in &self.steps {
@@ -87,8 +91,8 @@ impl<'a> Memory<'a> {
         (!lines.is_empty()).then(|| format!("\n\nCalls that worked before:{lines}"))
     }
 
-    /// Stores the last call that worked for each step that came to a good end, the last change where something was changed, and whether the lessons
-    /// shown helped or failed.
+    /// Stores, for each step that ended well, its last change or else the last call that worked,
+    /// and whether the lessons shown helped or failed.
     pub async fn learn(self, toolkit: &Toolkit, evidence: &Evidence, ended_well: impl Fn(&Step) -> bool) {
         let calls = &evidence.entries()[self.entries..];
         let is_done = |step: &Step, call: &&Entry| {
@@ -110,7 +114,8 @@ impl<'a> Memory<'a> {
             let of_step = self.steps.iter().filter(move |recalled| recalled.step.id == call.step);
             of_step.filter_map(move |recalled| recalled.suggested(call))
         });
-        // A lesson may have been shown for several steps: it is blamed once, and only if it helped none.
+        // A lesson may be shown for several steps: it is blamed once, and only if it helped with
+        // none.
         let blamed: BTreeSet<i64> = blamed.filter(|id| !helped.contains(id)).collect();
         let lessons = self.lessons.clone();
         let written = tokio::task::spawn_blocking(move || {
@@ -124,7 +129,7 @@ impl<'a> Memory<'a> {
     }
 }
 
-/// The event of a lesson that is used for a step.
+/// The event for using a lesson in a step.
 pub fn used(step: &Step, stored: &Stored, instead_of: &str) -> Event {
     Event::LessonsUsed {
         step: Some(step.id),
@@ -135,13 +140,13 @@ pub fn used(step: &Step, stored: &Stored, instead_of: &str) -> Event {
 }
 
 impl Recalled<'_> {
-    /// The id of the lesson if `call` is the call that it suggests.
+    /// The id of the lesson if it suggested exactly this call.
     fn suggested(&self, call: &Entry) -> Option<i64> {
         let (stored, solution) = self.lesson.as_ref()?;
         (call.tool == solution.tool && kept(&call.arguments) == solution.arguments).then_some(stored.id)
     }
 
-    /// The lesson of a successful call of the step.
+    /// The lesson to store for a successful call of the step.
     fn lesson_of(&self, call: &Entry, tokens: usize) -> Lesson {
         let text = self.step.text.to_string();
         let solution = Solution { tool: call.tool.clone(), arguments: kept(&call.arguments), wording: text.clone() };
@@ -156,7 +161,7 @@ impl Recalled<'_> {
     }
 }
 
-/// The lesson of the step that is most similar; `None` if there is none, or the search fails.
+/// The lesson of the most similar step; `None` if there is none or the search fails.
 async fn recalled(lessons: Arc<Lessons>, text: String, vector: Option<Vec<f32>>) -> Option<(Stored, Solution)> {
     let found = tokio::task::spawn_blocking(move || lessons.search(&text, vector.as_deref(), RECALLED_MAX));
     let alike = match found.await.ok()? {
@@ -172,7 +177,7 @@ async fn recalled(lessons: Arc<Lessons>, text: String, vector: Option<Vec<f32>>)
     alike.map(|found| found.stored).find_map(read)
 }
 
-/// The arguments without those that are too long to keep.
+/// The arguments without those that are too long to store.
 fn kept(arguments: &Map<String, Value>) -> Map<String, Value> {
     let short = |value: &Value| value.to_string().chars().count() <= ARGUMENT_CHARS_MAX;
     arguments.iter().filter(|(_, value)| short(value)).map(|(name, value)| (name.clone(), value.clone())).collect()

@@ -62,17 +62,18 @@ pub use toolkit::{Meter, Toolkit, TurnError};
 /// The user's decision on a proposed tool call, to be awaited.
 pub type Deciding<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>>;
 
-/// The calls a turn may make to the layer above: it emits events and asks for consent, nothing else.
+/// The calls that a turn may make to the layer above: emit events and ask for consent, nothing
+/// else.
 pub trait Host: Send + Sync {
     fn emit(&self, event: Event);
 
     /// Asks the user; a host that cannot ask says why.
     fn approve<'a>(&'a self, step: StepId, proposal: &'a Proposal) -> Deciding<'a>;
 
-    /// The rules by which calls are allowed, denied or asked about.
+    /// Decides which calls are allowed, denied or need the user's consent.
     fn policy(&self) -> &Policy;
 
-    /// Whether the user is asked after every stage of the turn.
+    /// Whether the turn pauses for the user after every stage.
     fn inspects(&self) -> bool {
         false
     }
@@ -84,8 +85,8 @@ impl dyn Host + '_ {
     }
 }
 
-/// Splits a request into parts, none of them inside the name of a file; a plain word that names a project folder
-/// becomes a path of its part.
+/// Splits a request into parts, never inside a file name. If a plain word names a project folder,
+/// the folder becomes a path of its part.
 pub fn parts(toolkit: &Toolkit, request: &str) -> Vec<Part> {
     let Some(context) = &toolkit.context else { return clauses::parts(request) };
     let names = names(toolkit, request);
@@ -95,7 +96,7 @@ pub fn parts(toolkit: &Toolkit, request: &str) -> Vec<Part> {
     parts
 }
 
-/// The files of the project that a text names.
+/// The project files named in a text.
 fn names<'t>(toolkit: &Toolkit, text: &'t str) -> Names<'t> {
     let known = toolkit.index.as_deref().and_then(|index| index.paths().ok()).unwrap_or_default();
     Names::of(text, toolkit.context.as_ref().map(|context| &context.root), &known)
@@ -110,7 +111,8 @@ pub async fn plan_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Res
     Ok(())
 }
 
-/// The toolkit with the model that plans a request: the quick one for a simple request, the thinker for the hardest, if there are such.
+/// The toolkit with the model that plans a request: the quick one for a simple request, the thinker
+/// for the hardest ones, if there are such models.
 fn picked(toolkit: &Toolkit, request: &str, parts: &[Part]) -> Toolkit {
     let files = parts.iter().map(|part| part.paths.len()).sum();
     let wanted = cognitive::role_for(cognitive::complexity(request, files, parts.len()));
@@ -118,7 +120,8 @@ fn picked(toolkit: &Toolkit, request: &str, parts: &[Part]) -> Toolkit {
     Toolkit { picked, ..toolkit.clone() }
 }
 
-/// Runs one turn: plan, execute, answer. If a phase cannot go on, the single-model loop takes over its plan and evidence.
+/// Runs one turn: plan, execute, answer. If a phase cannot go on, the single-model loop continues
+/// with its plan and evidence.
 #[tracing::instrument(skip_all, fields(conversation = %toolkit.conversation))]
 pub async fn run_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<TurnFinished, TurnError> {
     let mut evidence = Evidence::default();
@@ -140,7 +143,7 @@ pub async fn run_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Resu
     Ok(TurnFinished { request: request.to_string(), answer, steps, usage })
 }
 
-/// Says which servers were asked.
+/// Reports which servers were asked.
 fn tell_servers(toolkit: &Toolkit, usage: &Usage, host: &dyn Host) {
     for role in Role::TEXT {
         let Some(player) = toolkit.at_hand(role).filter(|player| player.here().is_none()) else { continue };
@@ -153,7 +156,7 @@ fn tell_servers(toolkit: &Toolkit, usage: &Usage, host: &dyn Host) {
     }
 }
 
-/// Stores how fast each model read and wrote in this turn; `monobloc fit` forecasts with it.
+/// Stores how fast each model read and wrote in this turn, for the forecasts of `monobloc fit`.
 fn remember_speed(toolkit: &Toolkit, usage: &Usage) {
     let Some(folder) = toolkit.pool.capabilities() else { return };
     for role in Role::TEXT.into_iter().filter(|role| !toolkit.is_away(*role)) {

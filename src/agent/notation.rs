@@ -1,4 +1,5 @@
-//! Writes tools as models read them, and the grammar in which a reply is words or one call.
+//! Renders tools for model prompts, and builds the grammar of a reply that is either text or one
+//! call.
 
 use serde_json::{Value, json};
 
@@ -11,12 +12,12 @@ use crate::tools::ToolSpec;
 
 use crate::language::words;
 
-/// Limit for [`shown`] that leaves a description whole.
+/// Value for the limit of [`shown`] that leaves descriptions uncut.
 pub const WHOLE: usize = usize::MAX;
-/// The name of an argument that no schema names.
+/// Regex for the name of an argument if the schema names none.
 const KEY: &str = "/[A-Za-z0-9_.-]+/";
 
-/// A tool as models are shown it, its description cut to `description_chars`.
+/// A tool as shown to models, its description cut to `description_chars`.
 pub fn shown(tool: &ToolSpec, description_chars: usize) -> ToolText {
     ToolText {
         name: tool.name.clone(),
@@ -25,19 +26,19 @@ pub fn shown(tool: &ToolSpec, description_chars: usize) -> ToolText {
     }
 }
 
-/// The kinds of a reply.
+/// The kinds of replies that a grammar allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// Words or one call. Words never begin like a call, so the first tokens decide which it is.
+    /// Text or one call. Text never begins like a call, so the first tokens decide which it is.
     Either,
-    /// One call.
+    /// Only a call.
     Call,
 }
 
 /// The grammar of a reply in `dialect` that may call one of `tools`.
 pub fn grammar(dialect: &Dialect, tools: &[ToolText], reply: Reply) -> Grammar {
     let Notation { calls, words, begun, headers, .. } = dialect.notation();
-    // The prompt has begun the reply with it.
+    // The prompt already contains the beginning of the reply.
     let after = |mark: &str| mark.strip_prefix(begun.as_str()).unwrap_or(mark).to_owned();
     let (before, behind) = calls.around();
     let before = after(&before);
@@ -54,7 +55,7 @@ pub fn grammar(dialect: &Dialect, tools: &[ToolText], reply: Reply) -> Grammar {
         }
         text = text.lark(" | ");
     }
-    // A header names the tool, so that the marks around a call stand behind its name.
+    // A header names the tool, so the marks around a call come after the name.
     let outside = if headers.is_some() { "" } else { &before };
     text = text.marks(outside).lark(" tool ").marks(&behind).lark("\ntool: ");
     for index in 0..tools.len() {
@@ -76,7 +77,7 @@ pub fn grammar(dialect: &Dialect, tools: &[ToolText], reply: Reply) -> Grammar {
         ));
     }
     if reply == Reply::Either {
-        // Phi's calls begin with a plain word; other replies may then not begin with it.
+        // Phi's calls begin with a plain word, so text must not begin with that word.
         let first: String = outside.chars().take_while(char::is_ascii_alphanumeric).collect();
         let unlike = if first.is_empty() { String::new() } else { format!(" & ~/{first}(.|\\n)*/") };
         text = text.lark(&format!("\nWORDS: /[A-Za-z0-9\"'(*#-](.|\\n)*/{unlike}"));
@@ -94,7 +95,7 @@ impl Text {
         self
     }
 
-    /// Marks, which may be control tokens.
+    /// Literal marks, which may be control tokens.
     fn marks(mut self, marks: &str) -> Text {
         if !marks.is_empty() {
             self.0.push(Part::Marks(marks.to_owned()));
@@ -102,14 +103,14 @@ impl Text {
         self
     }
 
-    /// Any text up to these marks, which are written with the blanks before them or without.
+    /// Any text up to these marks, with or without the blanks before them.
     fn until(mut self, marks: &str) -> Text {
         self.0.push(Part::Until(marks.trim_start().to_owned()));
         self
     }
 }
 
-/// Adds the rule of the arguments of a call of `tool`, the one with this number.
+/// Adds the rule for the arguments of a call of `tool`, whose number is `index`.
 fn arguments_in(form: &Form, text: Text, index: usize, tool: &ToolText) -> Text {
     let text = text.lark(&format!("\narguments{index}: "));
     let schema = arguments(tool);
@@ -120,13 +121,14 @@ fn arguments_in(form: &Form, text: Text, index: usize, tool: &ToolText) -> Text 
         _ => return text.lark(&format!("%json {schema}")),
     };
     let Some(properties) = schema.get("properties").and_then(Value::as_object).filter(|all| !all.is_empty()) else {
-        // Any names.
+        // The schema names no properties: allow any names.
         let text = text.lark(&format!("(any{index} ({between} any{index})*)?\nany{index}: "));
         return value(form, text, None, &json!({}));
     };
     let required = schema.get("required").and_then(Value::as_array);
     let is_required = |key: &str| required.is_some_and(|all| all.iter().any(|one| one == key));
-    // In the order of the schema, as in JSON: `first`, before any argument is written, and `next`, behind one.
+    // In the order of the schema, as in JSON. `first`: no argument is written yet; `next`: after at
+    // least one.
     let mut text = text.lark(&format!("first{index}_0"));
     for (at, key) in properties.keys().enumerate() {
         let (own, after) = (format!("one{index}_{at}"), at + 1);
@@ -139,13 +141,14 @@ fn arguments_in(form: &Form, text: Text, index: usize, tool: &ToolText) -> Text 
     text.lark(&format!("\nfirst{index}_{end}: \"\"\nnext{index}_{end}: \"\""))
 }
 
-/// Adds an argument in a notation other than JSON; of any name if `key` is none.
+/// Adds an argument in a notation other than JSON; `key` `None` allows any name.
 fn value(form: &Form, text: Text, key: Option<&str>, schema: &Value) -> Text {
     let name = key.map_or_else(|| KEY.to_owned(), quoted);
     let types = types(schema);
     let may_be = |wanted: &str| types.is_empty() || types.contains(&wanted);
     let is_text = may_be("string");
-    // References start at the root of the whole schema, and nothing may satisfy all schemas of a list: both are checked in the call.
+    // References start at the root of the whole schema, and an `allOf` may be unsatisfiable: both
+    // are checked only once the call is written.
     let text_of = schema.to_string();
     let is_open = ["\"$ref\"", "\"allOf\""].iter().any(|key| text_of.contains(key));
     let json = if is_open { json!({}) } else { with_few_blanks(schema.clone()) };
@@ -183,7 +186,8 @@ fn value(form: &Form, text: Text, key: Option<&str>, schema: &Value) -> Text {
     }
 }
 
-/// The schema that the arguments of a call have to fit; parts of the tool's own schema that it leaves out are written to the log.
+/// The schema for the arguments of a call; parts of the tool's own schema that it leaves out are
+/// logged.
 fn arguments(tool: &ToolText) -> Value {
     let Expressible { schema, notes } = expressible::arguments(&tool.parameters);
     for note in notes {
@@ -211,7 +215,7 @@ mod tests {
 
     const END: Token = Token(256);
 
-    /// A vocabulary of single bytes and these control tokens.
+    /// A vocabulary of all single bytes and these control tokens.
     struct Marks(Vec<&'static str>, Vec<[u8; 1]>);
 
     impl Vocabulary for Marks {
@@ -255,7 +259,8 @@ mod tests {
     }
     use Fits::*;
 
-    /// Checks whether `text` is a whole reply in this dialect, the beginning of one or neither; control tokens are written by name.
+    /// Checks whether `text` is a complete reply in this dialect, the beginning of one, or neither;
+    /// control tokens are written by name.
     fn check_with(dialect: &Dialect, tool: &ToolText, control: &[&'static str], text: &str, expected: Fits) {
         let marks = Arc::new(Marks(control.to_vec(), (0..=255u8).map(|byte| [byte]).collect()));
         let grammar = grammar(dialect, std::slice::from_ref(tool), Reply::Either);
@@ -280,7 +285,8 @@ mod tests {
         assert_eq!(fits, expected, "{control:?} {text}\n{grammar:?}");
     }
 
-    /// The same with calls as in a template with `signs`, of a tool that takes any arguments.
+    /// As `check_with`, with calls as in a template with `signs` and a tool that takes any
+    /// arguments.
     fn check(signs: &str, control: &[&'static str], text: &str, expected: Fits) {
         let tool = ToolText { name: "read".into(), description: String::new(), parameters: json!({"type": "object"}) };
         check_with(&dialect::in_notation_of(signs), &tool, control, text, expected);
@@ -345,7 +351,7 @@ mod tests {
         check("Done.", Not);
     }
 
-    /// Calls of a tool with a text that must be given, a number and a choice.
+    /// Checks calls of a tool with a required text, a number and a choice.
     fn held(calls: Calls, control: &[&'static str], texts: &[(&str, Fits)]) {
         let parameters = json!({ "type": "object", "required": ["path"], "properties": {
             "path": { "type": "string" }, "line": { "type": "integer" }, "unit": { "type": "string", "enum": ["line", "byte"] },

@@ -1,12 +1,13 @@
-//! Fetches what a request names of MCP servers: `@server:uri` goes along as a text that the user hands over, and the text of
-//! `/server:prompt words` takes the place of the request.
+//! Fetches what a request names on MCP servers: the text of `@server:uri` is handed over with the
+//! request, and the text of `/server:prompt words` replaces it.
 
 use super::{Host, Toolkit, TurnError};
 use crate::protocol::{GIVEN_BYTES_MAX, GIVEN_MAX, Given, REQUEST_BYTES_MAX};
 use crate::tools::mcp::offers::{self, Filled};
 
-/// The request after everything that it names is fetched; the texts are added to the toolkit. A failure ends the turn before
-/// anything is done. Only what the user wrote is looked at, not the text of a prompt.
+/// Fetches everything that the request names, adds the texts to the toolkit and returns the final
+/// request. A failure ends the turn before anything is done. Only the user's own text is searched
+/// for names, not the text of a prompt.
 pub async fn fetched(toolkit: &mut Toolkit, request: String, host: &dyn Host) -> Result<String, TurnError> {
     let Some(servers) = toolkit.context.as_ref().and_then(|context| context.servers.clone()) else {
         return Ok(request);
@@ -33,7 +34,7 @@ pub async fn fetched(toolkit: &mut Toolkit, request: String, host: &dyn Host) ->
     Ok(text)
 }
 
-/// Adds a text to those that go along with the request; an error says which bound it exceeds.
+/// Adds a text to those handed over with the request; an error says which limit it exceeds.
 pub(super) fn hand_over(toolkit: &mut Toolkit, host: &dyn Host, name: String, text: String) -> Result<(), String> {
     if text.len() as u64 > GIVEN_BYTES_MAX {
         return Err(format!("{name} has {} bytes, {GIVEN_BYTES_MAX} are taken; name a smaller resource", text.len()));

@@ -1,4 +1,5 @@
-//! Decides which tools of servers a model chooses among for a step, before it is asked: it may call each of them.
+//! Decides which MCP tools a model can choose from for a step, before it is asked: it may call any
+//! of them.
 
 use serde_json::Value;
 
@@ -12,24 +13,24 @@ use super::notation;
 use super::player::Player;
 use super::toolkit::Toolkit;
 
-/// Least log-odds, in nats at even odds, that retrieval gives a tool that is offered. Of BFCL's
-/// development cases 97 of 100 right tools reach it, and 41 of 100 best ones where none is right.
+/// Minimum log-odds from retrieval, in nats, for offering a tool. In BFCL's development cases, 97
+/// of 100 right tools reach it, and so do 41 of 100 top-ranked tools when none is right.
 const FITS_MIN: f32 = -1.2;
-/// Longest description of a tool and of one of its parameters, in characters.
+/// Maximum length of the description of a tool and of one of its parameters, in characters.
 const DESCRIPTION_CHARS: usize = 240;
 pub const PARAMETER_CHARS: usize = 100;
 
-/// Those of `ranked` that may do what `text` says, in their order; all of them for a text that is
-/// not English, because retrieval is not trained for it.
+/// The tools of `ranked` that may do what `text` says, in their order; all of them if `text` is not
+/// English, because retrieval is trained on English only.
 pub fn likely(ranked: &[Ranked], specs: &[ToolSpec], text: &str) -> Vec<Ranked> {
     let is_english = clauses::is_english(text);
-    // That one of many tools is right says nothing here: most steps are for built-in ones.
+    // Remove the prior that one of the many tools is right: most steps need a built-in tool.
     let prior = (specs.len() as f32).ln();
     ranked.iter().filter(|one| !is_english || one.fits - prior >= FITS_MIN).copied().collect()
 }
 
-/// The best of `ranked` for a model that made these `choices` when it was measured: few, or as many
-/// as the user has set if it chooses as well among many and there is room for them.
+/// The best of `ranked` for a model with these measured `choices`: few, or as many as the user set,
+/// if the model chooses as well among many and the prompt has room for them.
 pub fn best(toolkit: &Toolkit, model: &Player, choices: Choices, ranked: &[Ranked]) -> Vec<ToolSpec> {
     let most = if choices.bears_many() { toolkit.tools_offered } else { Guided::TOOLS_FEW.min(toolkit.tools_offered) };
     let specs = ranked.iter().filter_map(|one| toolkit.catalog.specs().get(one.index));
@@ -42,14 +43,14 @@ pub fn best(toolkit: &Toolkit, model: &Player, choices: Choices, ranked: &[Ranke
     specs.take(most).enumerate().take_while(fits).map(|(_, spec)| spec.clone()).collect()
 }
 
-/// A tool as the model that chooses is shown it.
+/// A tool as shown to the model that chooses.
 pub fn text(tool: &ToolSpec) -> ToolText {
     let mut text = notation::shown(tool, DESCRIPTION_CHARS);
     shorten(&mut text.parameters, true);
     text
 }
 
-/// Cuts the descriptions of a schema's parameters, which are most of its text.
+/// Shortens the descriptions of a schema's parameters, which are most of its text.
 fn shorten(schema: &mut Value, is_root: bool) {
     match schema {
         Value::Object(fields) => {
@@ -73,7 +74,7 @@ mod tests {
         let ranked = [(0, 3.0), (1, FITS_MIN + 1.5), (2, FITS_MIN + 1.3), (3, f32::INFINITY)];
         let ranked = ranked.map(|(index, fits)| Ranked { index, score: 0.0, dense: 0.0, fits });
         let of = |text: &str| likely(&ranked, &specs, text).iter().map(|one| one.index).collect::<Vec<_>>();
-        // Four tools take ln 4, which is 1.39, off each.
+        // With four tools, ln 4 = 1.39 is subtracted from each score.
         assert_eq!(of("wait 15 seconds"), [0, 1, 3]);
         for other in ["подожди 15 секунд", "warte 15 Sekunden"] {
             assert_eq!(of(other), [0, 1, 2, 3], "{other}");

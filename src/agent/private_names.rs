@@ -1,8 +1,10 @@
-//! Tells names of persons and home addresses from other capitalised words, by the router's scores.
+//! Distinguishes names of persons and home addresses from other capitalised words by the router's
+//! scores.
 //!
-//! The router scores the words as the next entry of a list of names and of lists of other things; the verdict is the difference.
-//! Measured on the held-out half of `tests/data/personal.txt`, 100 sentences with 59 private names and addresses: patterns alone
-//! find 18 with no false hit; with the 135M router 54 are found with 3 false hits. (`tests/it/names.rs`)
+//! The router scores a candidate as the next entry in a list of names and in lists of other things;
+//! the verdict is the difference. Measured on the held-out half of `tests/data/personal.txt`, 100
+//! sentences with 59 private names and addresses: patterns alone find 18 with no false hit; with
+//! the 135M router 54 are found, with 3 false hits (`tests/it/names.rs`).
 
 use crate::base::lock;
 use std::collections::HashMap;
@@ -19,7 +21,7 @@ use crate::engine::{Engine, Token};
 use crate::models::Role;
 use crate::models::dialect::Prompt;
 
-/// A list of names, then lists of other things that are written with capital letters in projects.
+/// A list of names, then lists of other things that are capitalised in projects.
 const NAMES: [&str; 4] = [
     "A list of people I know: John Smith, Maria Garcia, Anna, Ivan Petrov, Yuki Tanaka, Ahmed, Sarah O'Connor, Priya Sharma,",
     "A list of software terms: Hash Table, Docker, Error Handling, Kubernetes, Load Balancer, Access Denied, README, Dependency Injection,",
@@ -31,13 +33,14 @@ const ADDRESSES: [&str; 2] = [
     "A list of home addresses: 12 Oak Street, 7 High Road, Lindenstraße 4, 120 Park Lane, 33 Mill Close,",
     "A list of numbered things: 12 Angry Men, 7 Wonders, Chapter 4, 120 Main Points, 33 Error Codes,",
 ];
-/// Maximum number of verdicts kept; beyond that all earlier ones are dropped.
+/// Maximum number of verdicts kept; when it is reached, all earlier ones are dropped.
 const KNOWN_MAX: usize = 4_096;
 
-/// After a failure the router is not asked again for this long: otherwise every record would wait for a failing load.
+/// How long the router is not asked again after a failure: otherwise every record would wait for a
+/// failing load.
 const SILENT: Duration = Duration::from_secs(60);
 
-/// The router, with its verdicts so far.
+/// The router and its verdicts so far.
 pub struct Names {
     pool: Pool,
     /// Ends a load in progress.
@@ -48,7 +51,7 @@ pub struct Names {
 #[derive(Default)]
 struct Memory {
     known: HashMap<(Form, String), f64>,
-    /// When asking the router last failed.
+    /// The time of the last failure of the router.
     failed: Option<Instant>,
 }
 
@@ -103,7 +106,8 @@ impl Judge for Names {
         fresh.sort_by_key(|(_, text)| *text);
         fresh.dedup();
         if !fresh.is_empty() && !silent {
-            // On a thread of its own: the journal may be written inside an async runtime, which must not block.
+            // On a separate thread: the journal may be written inside an async runtime, which must
+            // not block.
             let scored = thread::scope(|scope| scope.spawn(|| self.ask(&fresh)).join());
             match scored.unwrap_or_else(|_| Err("it panicked".to_owned())) {
                 Ok(scores) => {
@@ -175,7 +179,7 @@ mod tests {
         assert!(failed.is_some());
         assert_eq!(nobody.odds(&[(Form::Name, "Grace")]), [f64::INFINITY]);
         assert_eq!(nobody.memory().failed, failed, "it was asked again");
-        // After the pause the router is asked again.
+        // After the pause, the router is asked again.
         let names = names(Role::Router, Script::saying(""));
         names.memory().failed = Some(Instant::now());
         assert_eq!(names.odds(&[(Form::Name, "Ada")]), [f64::INFINITY]);
@@ -190,7 +194,7 @@ mod tests {
         let names = names(Role::Router, slow);
         names.memory().known.insert((Form::Name, "Ada".to_owned()), 1.0);
         thread::scope(|scope| {
-            // Some 400 rows.
+            // About 400 rows.
             let asked = scope.spawn(|| names.odds(&[(Form::Name, "Grace")]));
             thread::sleep(Duration::from_millis(100));
             let busy = names.router().unwrap().engine.slots().into_iter().flatten().next();

@@ -1,4 +1,4 @@
-//! Asks a model a question in the middle of a turn; a grammar can constrain its answer.
+//! Asks a model a question during a turn; a grammar can constrain the answer.
 
 use crate::budget::permit::Priority;
 use crate::models::dialect::{Chat, Message};
@@ -7,7 +7,7 @@ use super::Host;
 use super::player::{self, Output, Player, Query};
 use super::toolkit::{Toolkit, TurnError};
 
-/// The model that is asked, and the turn that asks.
+/// A model and the turn that asks it.
 #[derive(Clone, Copy)]
 pub struct Question<'a> {
     pub toolkit: &'a Toolkit,
@@ -18,7 +18,7 @@ pub struct Question<'a> {
     pub priority: Priority,
 }
 
-/// The Lark grammar of an answer, and its longest length in tokens.
+/// The Lark grammar of an answer, and its maximum length in tokens.
 #[derive(Clone, Copy)]
 pub struct Form {
     pub grammar: &'static str,
@@ -26,13 +26,14 @@ pub struct Form {
 }
 
 impl Question<'_> {
-    /// The model's answer to `user`, in that form.
+    /// The model's answer to `user` in this form.
     pub async fn text(&self, system: &str, user: &str, form: Form) -> Result<String, TurnError> {
         let messages = [Message::system(system), Message::user(user)];
         Ok(self.output(&messages, form.tokens_max, player::Form::Lark(form.grammar.to_owned())).await?.text)
     }
 
-    /// The model's answer to `chat`, in that form, with at most `tokens_max` tokens, and how it ended.
+    /// The model's answer to `chat` in this form, with at most `tokens_max` tokens, and how it
+    /// ended.
     pub async fn output(
         &self,
         chat: impl Into<Chat<'_>>,

@@ -1,4 +1,5 @@
-//! Decides how a turn goes on after an error of a model, and words what it leaves undone if nothing goes on.
+//! Decides how a turn continues after a model error, and words what stays undone if it cannot
+//! continue.
 
 use crate::base::StepId;
 use crate::engine::pool::PoolError;
@@ -7,20 +8,22 @@ use crate::request::Step;
 
 use super::toolkit::{Toolkit, TurnError};
 
-/// How the planner of a turn is played. Each error of a model goes one way further, so a turn goes on after two errors at most.
+/// How the planner's role is filled in a turn. Each model error moves on to the next way, so a turn
+/// continues after at most two errors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Way {
-    /// As it was meant.
+    /// By the planner's own model, with its whole context.
     #[default]
     Whole,
-    /// By the same model with half of its context.
+    /// By the same model, with half of its context.
     Shorter,
-    /// By the model of the router, with half of its context.
+    /// By the router's model, with half of its context.
     OtherModel,
 }
 
 impl Way {
-    /// The way after this error. `None` if no other way helps: the turn was cancelled, or the user has to decide or to change a setting.
+    /// The way to continue after this error. `None` if no other way helps: the turn was cancelled,
+    /// or the user has to decide or to change a setting.
     pub fn after(self, error: &TurnError, has_other: bool) -> Option<Way> {
         let is_of_model = match error {
             TurnError::Cancelled
@@ -40,17 +43,17 @@ impl Way {
         if is_of_model && self < Way::Shorter { Some(Way::Shorter) } else { other }
     }
 
-    /// The role whose model plays `role`.
+    /// The role whose model fills `role`.
     pub fn plays(self, role: Role) -> Role {
         if self == Way::OtherModel && role == Role::Planner { Role::Router } else { role }
     }
 
-    /// The part of a context of so many tokens that is used.
+    /// How many tokens of a model's `context` are used.
     pub fn of_context(self, context: usize) -> usize {
         if self == Way::Whole { context } else { context / 2 }
     }
 
-    /// How the turn goes on, for the user.
+    /// How the turn continues, for the user.
     pub fn said(self) -> &'static str {
         match self {
             Way::Whole => "the planner goes on",
@@ -60,7 +63,7 @@ impl Way {
     }
 }
 
-/// Whether the router is played by another model than the planner.
+/// Whether the router has a different model than the planner.
 pub fn has_other(toolkit: &Toolkit) -> bool {
     let place = |role| (toolkit.pool.endpoint(role).ok().flatten(), toolkit.pool.file_of(role));
     let (planner, router) = (place(Role::Planner), place(Role::Router));
@@ -70,7 +73,8 @@ pub fn has_other(toolkit: &Toolkit) -> bool {
     }
 }
 
-/// The end of the answer of a turn that no model finishes: what is not done, why, and what the user can do.
+/// The end of the answer of a turn that no model can finish: what is not done, why, and what the
+/// user can do.
 pub fn left_undone<'a>(
     open: impl Iterator<Item = &'a Step>,
     refused: &[(StepId, String)],

@@ -1,11 +1,13 @@
-//! Puts the result of an earlier step where a step refers to it: `find the file that defines X, then read it` reads that file.
+//! Inserts the result of an earlier step where a step refers to it:
+//! `find the file that defines X, then read it` reads that file.
 
 use super::evidence::{ANSWER, Entry, Evidence};
 use super::plan::Plan;
 use crate::base::pattern::static_regex;
 use crate::request::{Kind, Step};
 
-/// Whether a step names no file and refers to what another one finds: `read it`, `explain that file`.
+/// Whether a step names no file and refers to the result of another step: `read it`,
+/// `explain that file`.
 pub fn refers(step: &Step) -> bool {
     let low = step.text.to_lowercase();
     let all: Vec<&str> = low.split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.' | '/')).collect();
@@ -14,8 +16,9 @@ pub fn refers(step: &Step) -> bool {
     step.part.paths.is_empty() && matches!(step.kind, Kind::Ask | Kind::Edit) && (step.part.refers_back || points())
 }
 
-/// The step with the file that it refers to, in its text and among its paths: the only one that the steps it needs, or the one before
-/// it, found. As it is if it refers to nothing, or if not one file was found.
+/// The step with the file it refers to, added to its text and paths: the only file found by the
+/// steps it needs, or by the step before it. Unchanged if the step refers to nothing, or if not
+/// exactly one file was found.
 pub fn with_results(step: &Step, plan: &Plan, evidence: &Evidence) -> Step {
     let mut with = step.clone();
     let before = plan.steps.iter().take_while(|other| other.id != step.id);
@@ -32,7 +35,7 @@ pub fn with_results(step: &Step, plan: &Plan, evidence: &Evidence) -> Step {
     with
 }
 
-/// The only file that some calls found or read; of an answer in words the first place that it is from.
+/// The only file that these calls found or read; for an answer in words, its first source.
 fn only_file<'e>(calls: impl Iterator<Item = &'e Entry>) -> Option<String> {
     let mut found: Vec<String> = Vec::new();
     for call in calls.filter(|call| call.succeeded()) {

@@ -1,4 +1,5 @@
-//! Carries out steps that only read at the same time, over the slots of the model, and tells of them in the order of the plan.
+//! Carries out read-only steps at the same time, in the model's slots, and reports them in the
+//! order of the plan.
 
 use std::pin::Pin;
 use std::sync::Mutex;
@@ -21,20 +22,20 @@ use super::spelled;
 use super::toolkit::TurnError;
 use super::{Deciding, Host};
 
-/// Maximum number of steps at once, whatever the slots.
+/// Maximum number of concurrent steps, however many slots there are.
 const AT_ONCE_MAX: usize = 4;
 
-/// The end of a step, and the calls of the turn as it knows them.
+/// The result of a step, with its own copy of the turn's evidence.
 type Ended = (Result<Done, TurnError>, Evidence);
 
-/// The steps from the first of `steps` on that the model can answer at once: they only read, and none needs another step, or builds on one of them or on
-/// one that was not done. At least one.
+/// The longest run at the start of `steps` that the model can answer at once: the steps only read,
+/// and none of them needs or builds on another one or on an undone step. At least one step.
 pub fn group<'p>(scene: Scene<'_>, plan: &Plan, steps: &'p [Step], undone: &[&Step]) -> &'p [Step] {
     let toolkit = scene.toolkit;
     let has_servers = toolkit.catalog.specs().iter().any(|spec| !toolkit.catalog.is_builtin(&spec.name));
     let reads = |step: &Step| {
         let reads = step.kind == Kind::Ask && toolkit.tool_for(&step.part).is_none_or(|tool| !tool.mutates());
-        // Code carries out at once what is spelled out.
+        // A step that code carries out needs no slot.
         reads && !referred::refers(step) && !spelled::is_by_code(toolkit, step)
     };
     let is_apart = |at: usize| {
@@ -47,13 +48,14 @@ pub fn group<'p>(scene: Scene<'_>, plan: &Plan, steps: &'p [Step], undone: &[&St
     &steps[..count.clamp(1, steps.len().max(1))]
 }
 
-/// How many requests a model answers at once.
+/// How many requests a model can answer at once.
 pub fn places(model: &Player) -> usize {
-    // A server has its own queue.
+    // A server queues requests by itself.
     model.here().map_or(AT_ONCE_MAX, |here| here.engine.limits().sequences).min(AT_ONCE_MAX)
 }
 
-/// The steps as they are carried out, their ends in the order of `jobs`. Each begins with the calls in `known`.
+/// Runs the steps concurrently and yields their results in the order of `jobs`. Each starts with
+/// the calls in `known`.
 pub fn run<'a>(jobs: Vec<Job<'a>>, known: &Evidence, at_once: usize) -> Pin<Box<dyn Stream<Item = Ended> + Send + 'a>> {
     let running: Vec<_> = jobs.into_iter().map(|job| ended(job, known.clone())).collect();
     Box::pin(stream::iter(running).buffered(at_once.max(1)))
@@ -66,8 +68,8 @@ fn ended<'a>(job: Job<'a>, mut evidence: Evidence) -> Pin<Box<dyn Future<Output 
     })
 }
 
-/// The hosts of steps that run at once. The events of a step wait until those before it have ended; then they are told at once, and what
-/// comes after them as it comes.
+/// The hosts of concurrent steps. A step's events are held back until the steps before it have
+/// ended; then they are passed on at once, and later ones as they come.
 pub struct Lanes<'a> {
     host: &'a dyn Host,
     state: Mutex<State>,
@@ -75,9 +77,9 @@ pub struct Lanes<'a> {
 }
 
 struct State {
-    /// The step whose events are told as they come; `None` before the first.
+    /// The step whose events are passed on as they come; `None` before the first.
     open: Option<usize>,
-    /// How many calls the steps before it have added to the evidence.
+    /// How many calls the steps before it added to the evidence.
     shift: usize,
     waiting: Vec<Vec<Event>>,
 }
@@ -88,7 +90,7 @@ impl<'a> Lanes<'a> {
         Lanes { host, state: Mutex::new(state), opened: Notify::new() }
     }
 
-    /// Tells what step number `at` has done so far, and from now on what it does.
+    /// Passes on the held-back events of step number `at`, and from now on its new ones.
     pub fn open(&self, at: usize, shift: usize) {
         let mut state = lock(&self.state);
         (state.open, state.shift) = (Some(at), shift);
@@ -120,7 +122,7 @@ impl Host for Lane<'_> {
         }
     }
 
-    /// Asks when the step's turn has come.
+    /// Waits until the events of this step are passed on, then asks.
     fn approve<'a>(&'a self, step: StepId, proposal: &'a Proposal) -> Deciding<'a> {
         Box::pin(async move {
             loop {
@@ -140,7 +142,7 @@ impl Host for Lane<'_> {
     }
 }
 
-/// An event with the number that its call has in the evidence of the turn.
+/// The event with its call renumbered as in the turn's evidence.
 fn shifted(event: Event, shift: usize) -> Event {
     match event {
         Event::StepCompleted(mut report) => {

@@ -1,4 +1,5 @@
-//! Recognises what a request spells out beyond doubt: code does it at once, and no model is asked.
+//! Recognises requests that spell out exactly what to do: code carries them out at once, without a
+//! model.
 
 use serde_json::{Map, Value};
 
@@ -12,18 +13,21 @@ use super::guide;
 use super::plan::{self, Plan};
 use super::toolkit::Toolkit;
 
-/// Longest clause that says from which value to which, in words; a longer one asks for more.
+/// Maximum length of a clause that replaces one value by another, in words; a longer one asks for
+/// more.
 const VALUE_WORDS: usize = 18;
-/// Tools whose call a clause can spell out, and whose result is all that it asks for.
+/// Tools whose calls a clause can spell out completely, and whose result is all it asks for.
 const TOOLS: &[Builtin] =
     &[Builtin::ListDir, Builtin::FindFiles, Builtin::SearchText, Builtin::ReadFile, Builtin::WriteFile];
-/// The words of an order to read files, besides their paths: any other word asks for more than their text.
+/// The words of an order to read files, besides their paths; any other word asks for more than the
+/// files' text.
 const READING: &[&str] = &[
     "read", "open", "show", "view", "print", "cat", "display", "me", "us", "the", "file", "files", "whole", "content",
     "contents", "of", "line", "lines", "first", "to", "and", "please",
 ];
 
-/// Whether every part of the request is a rename, a move, a new value for an old one in one file, a list that the index has, or a command.
+/// Whether every part of the request is a rename, a move, the replacement of a value in one file, a
+/// list from the index, or a command.
 pub fn is_all(toolkit: &Toolkit, request: &Text, parts: &[Part]) -> bool {
     let is_spelled_out = |part: &Part| {
         let clause = Clause::of(part);
@@ -34,9 +38,10 @@ pub fn is_all(toolkit: &Toolkit, request: &Text, parts: &[Part]) -> bool {
         && (guide::is_list(toolkit, parts) || is_renaming() || !parts.is_empty() && parts.iter().all(is_spelled_out))
 }
 
-/// The plan of a request whose every part is a step by itself: it is spelled out, is a change that names its own file and has nothing to do with
-/// the other parts, or only asks. Where a tool of a server fits a part of a request in a language with clause rules, every clause is a call.
-/// `None` if a model has to say what belongs together.
+/// The plan of a request in which every part is a step by itself: a spelled-out step, a change that
+/// names its own file and is independent of the other parts, or a question. If an MCP tool fits a
+/// part, and the request's language has clause rules, every clause becomes a step. `None` if a
+/// model has to decide which parts belong together.
 pub async fn plan(toolkit: &Toolkit, request: &str, parts: &[Part]) -> Option<Plan> {
     if parts.len() > 1 && clauses::has_rules(request) && is_of_servers(toolkit, parts).await {
         return Some(plan::floor(parts));
@@ -72,7 +77,7 @@ pub async fn plan(toolkit: &Toolkit, request: &str, parts: &[Part]) -> Option<Pl
     (!steps.is_empty()).then(|| Plan { steps, ..Plan::default() })
 }
 
-/// Whether a tool of a server fits a part.
+/// Whether an MCP tool fits one of the parts.
 async fn is_of_servers(toolkit: &Toolkit, parts: &[Part]) -> bool {
     for part in parts {
         if toolkit.server_tools(&part.full_text()).await.first().is_some_and(|best| best.fits > 0.0) {
@@ -87,13 +92,13 @@ pub type Calls = (Builtin, Vec<Map<String, Value>>);
 
 /// The calls that a step spells out.
 pub enum Spelled {
-    /// They are all that it asks for.
+    /// All that the step asks for.
     All(Calls),
-    /// They read the files that a question first orders to read.
+    /// The file reads at the beginning of a question.
     First(Calls),
 }
 
-/// The calls that a step to look or to write spells out.
+/// The calls that a step of kind `Ask` or `Edit` spells out.
 pub fn calls(toolkit: &Toolkit, step: &Step) -> Option<Spelled> {
     let parts = super::parts(toolkit, &step.text);
     let calls = of_tool(toolkit, parts.first()?)?;
@@ -104,12 +109,12 @@ pub fn calls(toolkit: &Toolkit, step: &Step) -> Option<Spelled> {
     }
 }
 
-/// Whether a part orders to read files, and nothing else.
+/// Whether a part only orders to read files.
 fn reads(toolkit: &Toolkit, part: &Part) -> bool {
     of_tool(toolkit, part).is_some_and(|(tool, _)| tool == Builtin::ReadFile)
 }
 
-/// Whether code carries out all that a step says, without a model.
+/// Whether code carries out the whole step, without a model.
 pub fn is_by_code(toolkit: &Toolkit, step: &Step) -> bool {
     let parts = super::parts(toolkit, &step.text);
     let [part] = parts.as_slice() else { return false };
@@ -128,19 +133,19 @@ impl Clause<'_> {
         Clause { part, text: Text::of(&part.text) }
     }
 
-    /// Whether it orders something and stands for itself.
+    /// Whether the clause is an order that can be understood by itself.
     fn is_order(&self) -> bool {
         is_order(self.part)
     }
 
-    /// Whether it says which value replaces which in one file.
+    /// Whether the clause says which value replaces which in one file.
     fn gives_value(&self) -> bool {
         let is_short = self.part.paths.len() == 1 && self.text.split_whitespace().count() <= VALUE_WORDS;
         let replacements = || self.text.replacements();
         is_short && (replacements().values.is_some() || replacements().names.is_some())
     }
 
-    /// Whether it is an order to run a command that it quotes, or one of the project.
+    /// Whether the clause orders to run a command that it quotes, or one of the project.
     fn runs(&self, toolkit: &Toolkit) -> bool {
         let (Clause { part, text }, Some(context)) = (self, &toolkit.context) else { return false };
         let of_project = || part.paths.is_empty() && forms::project_command(part, context.root.path()).is_some();
@@ -148,7 +153,8 @@ impl Clause<'_> {
     }
 }
 
-/// The tool whose calls an order spells out with all arguments, and these. No file is written that exists.
+/// The tool whose calls an order spells out with all arguments, and those calls. Never overwrites
+/// an existing file.
 fn of_tool(toolkit: &Toolkit, part: &Part) -> Option<Calls> {
     let context = toolkit.context.as_ref()?;
     let tool = toolkit.tool_for(part).filter(|tool| TOOLS.contains(tool) && is_order(part))?;
@@ -161,12 +167,12 @@ fn of_tool(toolkit: &Toolkit, part: &Part) -> Option<Calls> {
     Some((tool, calls))
 }
 
-/// Whether a part orders something and stands for itself.
+/// Whether a part is an order that can be understood by itself.
 fn is_order(part: &Part) -> bool {
     part.kind == PartKind::Act && part.context.is_empty() && !part.text.contains('?')
 }
 
-/// Whether an order to read files has no word that asks for more.
+/// Whether an order to read files contains no word that asks for more.
 fn only_reads(part: &Part) -> bool {
     let is_path = |word: &str| shape::is_path(word) || part.paths.iter().any(|path| path.eq_ignore_ascii_case(word));
     let own = part.text.split_whitespace().map(|word| word.trim_matches(['`', '"', '\'', ',', '.', ':', ';']));

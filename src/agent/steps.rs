@@ -1,4 +1,5 @@
-//! Carries out the steps of a plan: the model does if it was measured to write, else code. Everything is told in the order of the plan.
+//! Carries out the steps of a plan, by the model if it was measured to write, else by code. Reports
+//! appear in the order of the plan.
 
 use futures_util::StreamExt;
 
@@ -22,26 +23,27 @@ use super::referred;
 use super::side_by_side::{self, Lane, Lanes};
 use super::toolkit::TurnError;
 
-/// The result of the steps.
+/// The result of carrying out the steps.
 #[derive(Default)]
 pub struct Ran {
     /// The plan with the states of its steps.
     pub record: PlanView,
-    /// The steps that came to an end, good or bad.
+    /// The steps that ended, successfully or not.
     pub ended: Vec<StepId>,
     /// The text shown to the user for each step that the model carried out.
     pub said: String,
-    /// The steps that code could not carry out, each with the reason.
+    /// Steps that code could not carry out, each with the reason.
     pub stuck: Vec<String>,
-    /// The steps that were understood and cannot be made, each with the reason.
+    /// Steps that were understood but cannot be carried out, each with the reason.
     pub refused: Vec<(StepId, String)>,
-    /// Names of changed definitions that nothing has shown to do what was asked.
+    /// Names of changed definitions that no check has shown to work.
     untested: Vec<String>,
 }
 
-/// Carries out every step whose needed steps succeeded. Of a plan made by the model, no step is carried out that
-/// describes, tests or builds on what an earlier one did not do.
-/// `ran` holds what is known when an error ends them. Each step takes a transition of the turn; once none is left, no step begins.
+/// Carries out every step whose needed steps succeeded. In a plan made by the model, a step that
+/// describes, tests or builds on an undone one is not carried out. If an error ends the steps,
+/// `ran` has the results so far. Each step uses one transition of the turn; once none is left, no
+/// step begins.
 pub async fn run(
     scene: Scene<'_>,
     plan: &Plan,
@@ -51,7 +53,7 @@ pub async fn run(
 ) -> Result<(), TurnError> {
     let memory = Memory::of(scene.toolkit, plan, evidence).await;
     let ended = each(scene, plan, evidence, ran, memory.as_ref(), transitions).await;
-    // Calls that worked before an error are learned too.
+    // Calls that worked before an error are stored as lessons too.
     if let Some(memory) = memory {
         let states = &ran.record.steps;
         let is_done = |step: &Step| states.iter().any(|one| one.id == step.id && one.status == PlanStatus::Completed);
@@ -108,7 +110,7 @@ struct Going<'a> {
     ran: &'a mut Ran,
     /// The definitions changed so far.
     touched: Vec<Stretch>,
-    /// The steps that were to change or to run something and have not.
+    /// Steps that should have changed or run something and did not.
     undone: Vec<&'a Step>,
 }
 
@@ -143,7 +145,7 @@ impl<'a> Going<'a> {
         self.ends(step, done, before, evidence)
     }
 
-    /// Carries out steps that only read at once.
+    /// Carries out read-only steps concurrently.
     async fn together(&mut self, steps: &'a [Step], index: &Index, evidence: &mut Evidence) -> Result<(), TurnError> {
         let scene = self.scene;
         let model = scene.toolkit.model(Role::Planner, scene.host).await?;
@@ -158,7 +160,7 @@ impl<'a> Going<'a> {
         let known = evidence.entries().len();
         let mut running = side_by_side::run(jobs, evidence, side_by_side::places(&model));
         for (at, step) in steps.iter().enumerate() {
-            // Nothing in a group waits for what was not done.
+            // The steps of a group depend on no undone step, so each can begin.
             self.begins(step, &step.text, evidence);
             let before = evidence.entries().len();
             lanes.open(at, before - known);
@@ -169,7 +171,8 @@ impl<'a> Going<'a> {
         Ok(())
     }
 
-    /// Tells that a step begins; false if it is not carried out, because one that it needs did not succeed.
+    /// Reports that a step begins; false if it must not be carried out, because a step that it
+    /// needs did not succeed.
     fn begins(&mut self, step: &'a Step, text: &str, evidence: &Evidence) -> bool {
         let (scene, plan) = (self.scene, self.plan);
         if !step.needs.iter().all(|need| succeeded(evidence, *need)) {
@@ -192,7 +195,7 @@ impl<'a> Going<'a> {
         true
     }
 
-    /// Tells how a step ended; `before` calls were in the evidence when it began.
+    /// Reports how a step ended; `before` is the number of evidence entries when it began.
     fn ends(
         &mut self,
         step: &'a Step,
@@ -250,7 +253,7 @@ impl<'a> Going<'a> {
     }
 }
 
-/// Whether every file that these calls changed is as it was before them.
+/// Whether every file that these calls changed has its original content again.
 fn is_as_before(calls: &[Entry]) -> bool {
     let changes: Vec<_> = calls.iter().flat_map(|call| &call.outcome.changes).collect();
     !changes.is_empty()
@@ -261,7 +264,7 @@ fn is_as_before(calls: &[Entry]) -> bool {
         })
 }
 
-/// Whether a step that was to change or to run something, by these `calls`, has not done so.
+/// Whether a step that should have changed or run something, by these `calls`, did not.
 fn is_undone(step: &Step, done: &Done, facts: &Facts, calls: &[Entry]) -> bool {
     let refused = done.failed || done.is_refused || done.notes.iter().any(|note| note.starts_with("not done"));
     match step.kind {
@@ -273,12 +276,12 @@ fn is_undone(step: &Step, done: &Done, facts: &Facts, calls: &[Entry]) -> bool {
 }
 
 impl Ran {
-    /// Nothing ran yet of the plan with this record.
+    /// The result before any step of the plan has run.
     pub fn of(record: PlanView) -> Ran {
         Ran { record, ..Ran::default() }
     }
 
-    /// Sets the state of a step in the record of the plan; the end of a step is told.
+    /// Sets the state of a step in the plan's record; emits an event unless the step just began.
     fn mark(&mut self, scene: Scene<'_>, step: StepId, status: PlanStatus) {
         self.record.steps.iter_mut().filter(|one| one.id == step).for_each(|one| one.status = status);
         let all = |of: PlanStatus| self.record.steps.iter().all(|one| one.status == of);
@@ -294,7 +297,8 @@ impl Ran {
         }
     }
 
-    /// Notes which changed definitions nothing has shown to work; new tests that pass show those that they name.
+    /// Notes which changed definitions no check has shown to work. New tests that pass cover the
+    /// definitions whose names they contain.
     fn note_untested(&mut self, scene: Scene<'_>, done: &Done, facts: &Facts) {
         if facts.is_shown {
             let tests: Vec<String> = facts.tests.iter().filter_map(|path| text_of(scene.context, path)).collect();
@@ -309,7 +313,7 @@ impl Ran {
         }
     }
 
-    /// Tells the user what a step did, after what it said itself.
+    /// Shows the user what a step did, after the step's own text.
     fn tell(&mut self, scene: Scene<'_>, done: &Done, facts: Facts) {
         let mut facts = facts.lines;
         facts.extend(done.notes.iter().map(|note| format!("- {note}")));
@@ -324,12 +328,13 @@ impl Ran {
     }
 }
 
-/// The name of a member without those of what contains it.
+/// The name of a member without the names of its containers.
 fn last_of(name: &str) -> &str {
     name.rsplit(['.', ':']).next().unwrap_or(name)
 }
 
-/// Whether every call of a step succeeded, or another one in its place. A step without evidence was stuck.
+/// Whether every call of a step, or a substitute for it, succeeded. False for a step without
+/// evidence: it was stuck.
 fn succeeded(evidence: &Evidence, step: StepId) -> bool {
     let mut calls = evidence.of(step).peekable();
     calls.peek().is_some() && calls.all(|call| evidence.is_settled(call))

@@ -1,13 +1,14 @@
-//! Reads off the tokens of a call how sure the model was of the tool that it named.
+//! Computes from the tokens of a call how sure the model was of the tool it named.
 
 use crate::engine::{Choice, Logprobs};
 use crate::protocol::Sure;
 
-/// Likeliest tokens that are needed of each place: the one that was written and the next.
+/// How many of the likeliest tokens are needed at each position: the written one and its best
+/// rival.
 pub const RIVALS: usize = 2;
 
-/// A written token, and how the model weighed it against others. In a grammar only tokens that it
-/// allows count.
+/// A written token and its lead over the alternatives. Inside a grammar, only the allowed tokens
+/// count.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weighed {
     bytes: Vec<u8>,
@@ -22,9 +23,9 @@ impl Weighed {
     }
 }
 
-/// How sure the model was of `name`, the first of it in the answer: as sure as of the token of
-/// which it was least sure. The token behind the name counts too, because there a longer name goes
-/// on. `None` if the tokens do not spell the name, as of a server's model, which gives none.
+/// How sure the model was of the first occurrence of `name`: as sure as of its least certain token.
+/// The token after the name counts too, because a longer name would continue there. `None` if the
+/// tokens do not spell the name; models on servers provide no tokens.
 pub fn of(tokens: &[Weighed], name: &str) -> Option<Sure> {
     let text: Vec<u8> = tokens.iter().flat_map(|token| &token.bytes).copied().collect();
     let from = text.windows(name.len().max(1)).position(|part| part == name.as_bytes())?;
@@ -60,7 +61,7 @@ mod tests {
         check(&call, "home", Some(0.75));
         check(&call, "door", None);
         check(&[], "home", None);
-        // An argument that says the name again is another choice.
+        // Later occurrences of the name, as in an argument, do not count.
         check(&[("{\"name\": \"", 1.0), ("find", 0.5), ("\", ", 0.75), ("find", 0.25)], "find", Some(0.5));
     }
 

@@ -1,4 +1,5 @@
-//! Writes the answer of a turn: a model words it, code checks every sentence and lists the facts from the evidence.
+//! Writes the answer of a turn: a model words it; code checks every sentence and lists the facts
+//! from the evidence.
 
 use std::collections::HashSet;
 
@@ -22,7 +23,7 @@ use crate::language::grounding::Sentences;
 use crate::language::words;
 
 const PROMPT: &str = include_str!("prompts/answer.md");
-/// Added to the prompt of each draft after the first by the technique `ThreeMethods`.
+/// Added to the prompt of each draft after the first with the technique `ThreeMethods`.
 const METHODS: &str = "\nThink of three methods to answer, then answer by the best of them alone.";
 const SMALL_PROMPT: &str = "Answer the question about the lines in one short sentence.";
 const EXAMPLES: &[(&str, &str, &str)] = &[
@@ -39,54 +40,55 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
 ];
 /// Grammar for a small model: one line that ends like a sentence.
 const ONE_SENTENCE: &str = "start: /[A-Z`][^\\n]{2,240}[.!]/\n";
-/// Evidence lines shown to a model that is not known to reason; more lines confuse it.
+/// Evidence lines shown to a model that may be unable to reason; more lines confuse it.
 const LINES_SMALL: usize = 4;
 /// Evidence lines shown to a capable model.
 const LINES_CAPABLE: usize = 60;
-/// Longest answer of a small and of a capable model, in tokens.
+/// Maximum length of the answer of a small and of a capable model, in tokens.
 const TOKENS_SMALL: usize = 80;
 const TOKENS_CAPABLE: usize = 1_200;
 /// Maximum number of evidence lines cited under the answer.
 const LISTED_LINES: usize = 6;
-/// Maximum number of lines shown of a result that is itself the answer, such as a listing.
+/// Maximum number of lines of a result that is itself the answer, such as a listing.
 const RESULT_LINES: usize = 40;
 
-/// The answer of a turn that found and did nothing.
+/// The answer of a turn without any result.
 pub const NOTHING: &str = "Nothing was found or done.";
 
-/// A turn that is to be answered, with everything the answer is based on.
+/// A turn that needs an answer, with everything the answer is based on.
 #[derive(Clone, Copy)]
 pub struct Brief<'a> {
     pub toolkit: &'a Toolkit,
     pub request: &'a Text,
     pub plan: &'a Plan,
     pub evidence: &'a Evidence,
-    /// The steps that were understood and cannot be made, each with the reason.
+    /// Steps that were understood but cannot be carried out, each with the reason.
     pub refused: &'a [(StepId, String)],
     pub told: &'a Told,
     pub host: &'a dyn Host,
 }
 
-/// The part of a turn that the user was told of before its answer.
+/// The part of a turn that was reported before its answer.
 #[derive(Clone, Debug, Default)]
 pub struct Told {
     pub steps: Vec<StepId>,
-    /// The first entries of the evidence.
+    /// Number of evidence entries reported; they are the first ones.
     pub entries: usize,
 }
 
-/// The drafts before this answer.
+/// The drafts written before this answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Draft<'a> {
-    /// Text that a model wrote already; if the evidence backs any of it, that is used and nothing is generated.
+    /// Text that a model already wrote; if the evidence backs any of it, that part is used and
+    /// nothing is generated.
     pub said: Option<&'a str>,
     /// The faults of earlier drafts.
     pub past_failures: &'a [String],
-    /// Number of the calls that were there before the first draft; all if there is no later one.
+    /// Number of calls made before the first draft; `None`: all calls.
     pub looked_at: Option<usize>,
 }
 
-/// The answer, sent to the host piece by piece and returned whole.
+/// Writes the answer; sends it to the host piece by piece and returns it.
 pub async fn answer(brief: Brief<'_>, draft: Draft<'_>) -> Result<String, TurnError> {
     let mut written = String::new();
     let question = question(brief);
@@ -107,8 +109,8 @@ pub fn tell(host: &dyn Host, text: &str) -> String {
     text.to_owned()
 }
 
-/// The question to answer in words: the plan's questions, else the request itself if it asks and a call found something. `None` if
-/// lists alone answer it.
+/// The question to answer in words: the plan's questions, else the request itself if it asks and a
+/// call found something. `None` if lists alone answer it.
 fn question(Brief { request, plan, evidence, .. }: Brief<'_>) -> Option<String> {
     if !plan.questions.is_empty() {
         let texts: Vec<&str> = plan.questions.iter().map(|question| question.text.as_str()).collect();
@@ -121,7 +123,7 @@ fn question(Brief { request, plan, evidence, .. }: Brief<'_>) -> Option<String> 
     (looked && asks(request)).then(|| request.to_string())
 }
 
-/// Whether a request without changes wants words rather than a list.
+/// Whether a request without changes needs an answer in words rather than a list.
 fn asks(request: &str) -> bool {
     const ASKING: &str = "what, how, why, which, who, when, where, is, are, does, do, can, explain, describe, tell, \
                           summarize, summarise";
@@ -129,7 +131,8 @@ fn asks(request: &str) -> bool {
     low.ends_with('?') || low.split(|c: char| !c.is_alphanumeric()).next().is_some_and(|word| listed(ASKING, word))
 }
 
-/// A model's sentences, without those that the evidence does not back. Empty if no evidence line matches the question.
+/// A model's sentences, without those that the evidence does not back. Empty if no evidence line
+/// matches the question.
 async fn prose(brief: Brief<'_>, question: &str, draft: Draft<'_>) -> Result<String, TurnError> {
     let Brief { toolkit, request, evidence, host, .. } = brief;
     let model = toolkit.model(toolkit.voice(), host).await?;
@@ -138,7 +141,7 @@ async fn prose(brief: Brief<'_>, question: &str, draft: Draft<'_>) -> Result<Str
     let lines_max = if capable { LINES_CAPABLE } else { LINES_SMALL };
     let (before, since) = evidence.entries().split_at(draft.looked_at.unwrap_or(evidence.entries().len()));
     let mut lines = excerpt::lines(before, &wanted, lines_max);
-    // A better match in a later search takes no line away that an earlier draft had.
+    // A better match in a later search must not displace a line that an earlier draft had.
     let known: HashSet<String> = lines.iter().map(excerpt::Line::place).collect();
     let wanted = format!("{wanted} {}", draft.past_failures.join(" "));
     lines.extend(excerpt::lines(since, &wanted, lines_max).into_iter().filter(|line| !known.contains(&line.place())));
@@ -160,8 +163,8 @@ async fn prose(brief: Brief<'_>, question: &str, draft: Draft<'_>) -> Result<Str
     Ok(answer.trim_end().to_owned())
 }
 
-/// Has the model answer; passes each sentence through `backed`, sends on the result and returns it. Repeated sentences
-/// are left out, and those for which `backed` gives `None`.
+/// Has the model answer, passes each sentence through `backed`, sends on the result and returns it.
+/// Repeated sentences, and sentences for which `backed` returns `None`, are left out.
 pub async fn stream_backed(
     toolkit: &Toolkit,
     model: &Player,
@@ -184,7 +187,7 @@ pub async fn stream_backed(
     Ok(answer)
 }
 
-/// The query for an answer; that of a small model ends after one sentence.
+/// The query for an answer; a small model's answer ends after one sentence.
 fn query<'a>(toolkit: &Toolkit, model: &Player, messages: &'a [Message]) -> Query<'a> {
     let capable = model.capability().supports_complex_reasoning;
     let tokens = if capable { TOKENS_CAPABLE } else { TOKENS_SMALL };
@@ -196,7 +199,8 @@ fn query<'a>(toolkit: &Toolkit, model: &Player, messages: &'a [Message]) -> Quer
     }
 }
 
-/// The sentences of a text from the loop that are backed. It may rest on any line of the results, not only on the excerpt.
+/// The backed sentences of a text from the loop. All lines of the results count, not only the
+/// excerpt.
 fn backed_by_results(said: &str, request: &str, evidence: &Evidence) -> String {
     let seen = evidence.entries().iter().filter(|entry| entry.succeeded()).map(|entry| entry.outcome.text.as_str());
     let seen: Vec<&str> = seen.collect();
@@ -223,8 +227,8 @@ fn in_full(shown: &str, question: &str, past_failures: &[String], technique: Tec
     ]
 }
 
-/// The prompt for a small model. Small models follow examples better than rules and copy what comes first, so they see the
-/// lines without their places; code lists those.
+/// The prompt for a small model. Small models follow examples better than rules and copy what comes
+/// first, so they see the lines without their locations; code lists those.
 fn by_example(lines: &[excerpt::Line], question: &str) -> Vec<Message> {
     let ask = |lines: &str, question: &str| Message::user(format!("{lines}\n\n{question}"));
     let mut messages = vec![Message::system(SMALL_PROMPT)];
@@ -237,7 +241,7 @@ fn by_example(lines: &[excerpt::Line], question: &str) -> Vec<Message> {
     messages
 }
 
-/// One line for each thing that was found, changed or not done, from the evidence alone.
+/// One line for each thing found, changed or not done, from the evidence alone.
 fn facts(question: Option<&str>, brief: Brief<'_>) -> Vec<String> {
     let Brief { plan, evidence, refused, told, .. } = brief;
     let mut facts = Vec::new();
@@ -258,12 +262,13 @@ fn facts(question: Option<&str>, brief: Brief<'_>) -> Vec<String> {
     facts
 }
 
-/// Lines about the calls that the user was not told of yet.
+/// Lines about calls that were not reported to the user yet.
 pub fn calls(Brief { evidence, told, .. }: Brief<'_>) -> Vec<String> {
     evidence.entries()[told.entries..].iter().flat_map(|entry| self::told(entry, true)).collect()
 }
 
-/// Lines about what a call changed, found or failed at, for steps whose text a model has written; `whole` with the result.
+/// Lines about the changes, findings or errors of a call, for steps whose text a model wrote.
+/// `whole` includes the full result.
 pub fn told(entry: &Entry, whole: bool) -> Vec<String> {
     of_call(entry, if whole { Shown::Whole } else { Shown::Named })
 }
@@ -273,11 +278,11 @@ fn of_call(entry: &Entry, shown: Shown) -> Vec<String> {
     let all: Vec<&str> = entry.outcome.text.lines().collect();
     match entry.status {
         StepStatus::Succeeded if !entry.outcome.changed.is_empty() => itemised(entry, &[]),
-        // A text that the user handed over is not listed, and an answer was given.
+        // A text from the user is not listed, and an answer was already given.
         StepStatus::Succeeded if [GIVEN, ANSWER].contains(&entry.tool.as_str()) => Vec::new(),
         StepStatus::Succeeded if is_relation(entry) => places(entry),
         StepStatus::Succeeded => match shown {
-            // A result that is itself the answer.
+            // The result itself is the answer.
             Shown::Whole => itemised(entry, &all),
             Shown::Named => itemised(entry, &[]),
             Shown::Cited => Vec::new(),
@@ -295,11 +300,11 @@ fn of_call(entry: &Entry, shown: Shown) -> Vec<String> {
     }
 }
 
-/// The part of a result that the user is shown.
+/// How much of a result is shown.
 enum Shown {
-    /// Nothing: some of its lines are cited already.
+    /// Nothing: some of its lines are already cited.
     Cited,
-    /// Its summary: it was made for a question that another result answers.
+    /// Its summary: another result already answers the question.
     Named,
     Whole,
 }
@@ -316,19 +321,19 @@ fn shown(entry: &Entry, question: Option<&str>, cited: &[excerpt::Line], plan: &
     }
 }
 
-/// Whether a question asks how many there are of something; the first line of a search result says it.
+/// Whether a question asks for a number; the first line of a search result gives it.
 fn counts(question: &str) -> bool {
     let low = question.to_lowercase();
     low.contains("how many") || low.contains("how often") || low.starts_with("count ")
 }
 
-/// Whether a call asked who calls, imports or needs whom; the places it found are then the answer.
+/// Whether a call asked for callers, imports or dependents; its locations are then the answer.
 fn is_relation(entry: &Entry) -> bool {
     const RELATIONS: &[&str] = &["index_callers", "index_callees", "index_imports", "index_dependents", "index_impact"];
     RELATIONS.contains(&entry.tool.as_str())
 }
 
-/// The places of a relation, each with its own line of code but not the lines around it.
+/// The locations of a relation, each with its own line of code but without context lines.
 fn places(entry: &Entry) -> Vec<String> {
     let mut at = None;
     let kept = |line: &&str| {
@@ -344,14 +349,14 @@ fn places(entry: &Entry) -> Vec<String> {
     itemised(entry, &entry.outcome.text.lines().filter(kept).collect::<Vec<_>>())
 }
 
-/// The summary of a call, then the other lines of its result.
+/// The summary of a call, then the remaining lines of its result.
 fn itemised(entry: &Entry, all: &[&str]) -> Vec<String> {
     let mut lines = vec![format!("- {} [{}]", entry.summary(), entry.id)];
     lines.extend(rest(all));
     lines
 }
 
-/// The lines below the first, indented, at most [`RESULT_LINES`].
+/// The lines after the first, indented, at most [`RESULT_LINES`].
 fn rest(all: &[&str]) -> Vec<String> {
     let mut lines: Vec<String> = all.iter().skip(1).take(RESULT_LINES).map(|line| format!("  {line}")).collect();
     if all.len() > RESULT_LINES + 1 {

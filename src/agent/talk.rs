@@ -1,4 +1,5 @@
-//! Answers what needs no tool: code repeats what was said before, the model answers other small talk.
+//! Answers requests that need no tool: code repeats what was said before; the model answers other
+//! small talk.
 
 use crate::budget::permit::Priority;
 use crate::language::clauses::words::{entries, listed};
@@ -13,11 +14,11 @@ use super::toolkit::{Toolkit, TurnError};
 use super::{Host, conversation};
 
 const CHAT: &str = include_str!("prompts/chat.md");
-/// Longest reply to small talk.
+/// Maximum length of a reply to small talk, in tokens.
 const CHAT_TOKENS: usize = 160;
-/// The reply if the model only says things for which it has no source.
+/// The reply if the model's text has no source.
 const NOTHING_TO_SAY: &str = "I have looked nothing up. Ask about the project, or say what to change.";
-/// Longest request that is shown, in characters.
+/// Maximum length of the request in the prompt, in characters.
 const REQUEST_CHARS: usize = 8_000;
 /// Questions about the user's earlier requests, in lower case and without [`FILLERS`].
 const OF_USER: &str = "\
@@ -27,19 +28,19 @@ const OF_USER: &str = "\
     what was the last thing i said, what was the last thing i asked, tell me what i said, tell me what i asked, \
     repeat my question, repeat my last question, что я сказал, что я сказала, что я спросил, что я спросила, \
     что я говорил, что я спрашивал, какой был мой последний вопрос, повтори мой вопрос";
-/// Questions about earlier answers, written the same way.
+/// Questions about earlier answers, in the same form.
 const OF_ASSISTANT: &str = "\
     what did you say, what did you answer, what did you tell, what did you reply, what was your answer, \
     what was your last answer, what was your reply, what was the last thing you said, repeat your answer, \
     repeat your last answer, say that, repeat that, что ты сказал, что ты ответил, повтори ответ, повтори свой ответ";
 const FILLERS: &str = "just, please, now, exactly, again, really, so, then, earlier, before, только, сейчас, ещё, раз";
-/// Words that may follow such a question without giving it a topic.
+/// Words that may follow such a question without giving it another topic.
 const TAIL: &str =
     "to, you, me, do, in, this, our, chat, conversation, here, a, moment, minute, ago, мне, тебе, вам, в, чате";
-/// Longest earlier text that is repeated, in characters.
+/// Maximum length of an earlier text that is repeated, in characters.
 const SAID_CHARS: usize = 2_000;
 
-/// Answers a request that needs no tool; the text also goes to the host as it comes.
+/// Answers a request that needs no tool; the text is also sent to the host as it is written.
 pub async fn answer(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<String, TurnError> {
     if let Some(known) = said(request, &toolkit.earlier) {
         return Ok(tell(host, &known));
@@ -50,7 +51,7 @@ pub async fn answer(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result
     messages.push(Message::user(words::shorten(request, REQUEST_CHARS)));
     let query =
         Query { priority: Priority::User, sampling: toolkit.manner(&model), ..Query::of(&messages, CHAT_TOKENS) };
-    // The model was shown nothing of the project, so it may cite only the conversation.
+    // The prompt contained nothing of the project, so the reply may cite only the conversation.
     let said: String = toolkit.earlier.iter().map(|turn| format!("{}\n{}\n", turn.request, turn.answer)).collect();
     let backed = |sentence: &str| {
         let is_known = |mark: &String| request.contains(mark.as_str()) || said.contains(mark.as_str());
@@ -80,13 +81,14 @@ fn said(request: &str, earlier: &[Exchange]) -> Option<String> {
     })
 }
 
-/// True if the user's earlier request is asked for, false if the earlier answer is, `None` if neither.
+/// `Some(true)` if the question is about the user's earlier request, `Some(false)` if it is about
+/// the earlier answer, `None` if about neither.
 fn whose(request: &str) -> Option<bool> {
     let low = request.to_lowercase();
     let words = low.split(|c: char| !c.is_alphanumeric());
     let mut words: Vec<&str> = words.filter(|word| !word.is_empty() && !listed(FILLERS, word)).collect();
     words.dedup();
-    // `что я только что сказал` without fillers is `что я что сказал`; the second `что` goes.
+    // `что я только что сказал` without fillers is `что я что сказал`; the second `что` is removed.
     if let Some(at) = words.windows(2).position(|two| two == ["я", "что"]) {
         words.remove(at + 1);
     }

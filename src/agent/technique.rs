@@ -1,4 +1,5 @@
-//! Takes a second look at a draft that passed the code's check: verification questions one by one, or two personas.
+//! Reviews a draft that passed the code's check: by verification questions one by one, or by two
+//! personas.
 
 use crate::config::Technique;
 
@@ -9,7 +10,7 @@ use crate::language::words;
 
 const QUESTIONS_PROMPT: &str =
     "Write up to three short questions that check the facts of the answer, one a line. Do not answer them.";
-/// Question without the draft, so that the model does not repeat its errors.
+/// A question without the draft, so that the model does not repeat the draft's errors.
 const CHECK_PROMPT: &str =
     "Answer the question from the evidence alone, in one line. If the evidence does not say, write: unknown";
 const SCEPTIC_PROMPT: &str =
@@ -20,10 +21,10 @@ const QUESTIONS_MAX: usize = 3;
 const QUESTIONS: Form = Form { grammar: "start: LINE{1,3}\nLINE: /[^\\n?]{5,160}\\?\\n/\n", tokens_max: 120 };
 const ONE_LINE: Form = Form { grammar: "start: /[^\\n]{1,240}/\n", tokens_max: 80 };
 
-/// The result of a second look.
+/// The result of a review.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Look {
-    /// Contradictions between draft and evidence, in words.
+    /// Contradictions between the draft and the evidence, in words.
     pub against: Vec<String>,
     /// Number of verification questions asked.
     pub asked: usize,
@@ -31,7 +32,7 @@ pub struct Look {
     pub heard: String,
 }
 
-/// Takes a second look at `draft` by that technique; techniques that have none give an empty result.
+/// Reviews `draft` by this technique; the result is empty for techniques without a review.
 pub async fn look(asked: Question<'_>, technique: Technique, draft: &str, evidence: &str) -> Result<Look, TurnError> {
     let asked = Question { phase: "looking twice", ..asked };
     match technique {
@@ -64,7 +65,8 @@ async fn one_line(asked: Question<'_>, system: &str, user: &str) -> Result<Strin
     Ok(asked.text(system, user, ONE_LINE).await?.trim().to_owned())
 }
 
-/// Whether `known` names numbers, paths or identifiers that the evidence has and the draft does not.
+/// Whether `known` contains numbers, paths or identifiers that are in the evidence but not in the
+/// draft.
 fn differs(known: &str, draft: &str, evidence: &str) -> bool {
     let marks = words::marks(known);
     let backed = |mark: &String| grounding::is_backed(evidence, mark);

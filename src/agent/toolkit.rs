@@ -1,4 +1,4 @@
-//! The means of a turn: models by role, tools, the project's index, and a meter of what it costs.
+//! The resources of a turn: models by role, tools, the project's index, and a meter of its cost.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -25,32 +25,33 @@ use super::lead::Notes;
 use super::player::{Player, Remotes};
 use super::recovery::Way;
 
-/// Everything a turn may use. Cheap to clone.
+/// Everything that a turn may use. Cheap to clone.
 #[derive(Clone)]
 pub struct Toolkit {
     pub pool: Pool,
-    /// The role whose model does the planner's work in this turn.
+    /// The role whose model works as the planner in this turn.
     pub picked: Role,
     pub embedder: Option<Embedder>,
     pub catalog: Arc<Catalog>,
-    /// Built once for the catalogue, used by every request.
+    /// Built once per catalogue and used by every request.
     pub prefilter: Arc<Prefilter>,
     /// `None` when only tools are evaluated.
     pub index: Option<Arc<Index>>,
     pub context: Option<Context>,
     pub tools_offered: usize,
     pub orchestrate: bool,
-    /// A model that leads ends with a report of six sections.
+    /// A leading model ends with a report of six sections.
     pub report: bool,
-    /// Maximum number of iterations of the single-model loop; `None` takes the number recommended for the model.
+    /// Maximum number of iterations of the single-model loop; `None` for the number recommended for
+    /// the model.
     pub iterations_max: Option<usize>,
     /// How much time a turn may take.
     pub time: TurnTime,
-    /// The limits of a turn besides its time.
+    /// The limits of a turn other than its time.
     pub bounds: Bounds,
     pub mode: Mode,
     pub cognitive: Cognitive,
-    /// How far models think in this conversation; `None` leaves it to each model's settings.
+    /// How much models think in this conversation; `None` for each model's own setting.
     pub think: Option<Think>,
     /// Texts that the user handed over with the request.
     pub given: Vec<Given>,
@@ -59,11 +60,11 @@ pub struct Toolkit {
     pub earlier: Vec<Exchange>,
     pub cancel: Cancel,
     pub meter: Meter,
-    /// The servers that play roles.
+    /// The servers that fill roles.
     pub remotes: Remotes,
-    /// The notes of a leading model on turns that it is no longer shown.
+    /// The leading model's notes on turns that are no longer in its prompt.
     pub notes: Notes,
-    /// How the planner is played, after errors of models in this turn.
+    /// How the planner's role is filled, after model errors in this turn.
     pub way: Way,
 }
 
@@ -71,7 +72,7 @@ pub struct Toolkit {
 pub enum TurnError {
     #[error("cancelled")]
     Cancelled,
-    /// The user leaves a step out.
+    /// The user skipped a step.
     #[error("skipped by you")]
     Skipped,
     #[error(transparent)]
@@ -84,7 +85,7 @@ pub enum TurnError {
         "nothing is sent to {url}: {why}. Say yes when you are asked, or add the server by `monobloc models add {url}`"
     )]
     NotSent { url: String, why: String },
-    /// A resource or prompt of an MCP server that the request names.
+    /// A resource or prompt of an MCP server, named in the request, could not be fetched.
     #[error("{0}")]
     NotFetched(String),
     #[error("a background task of this turn was lost: {0}")]
@@ -108,7 +109,7 @@ impl Toolkit {
         forms::asked(part, forms::symbol_of(self.index.as_deref(), part).as_deref())
     }
 
-    /// The model file of `role`, loaded now if it is not yet; progress goes to the host.
+    /// The model of `role`, loaded now if necessary; progress goes to the host.
     pub(super) async fn load(&self, role: Role, host: &dyn Host) -> Result<Leased, TurnError> {
         if let Some(leased) = self.pool.resident(role) {
             return Ok(leased);
@@ -120,7 +121,7 @@ impl Toolkit {
             pool.lease(role, move |file, share| {
                 if share - reported >= SHARE_STEP || share >= 1.0 {
                     reported = share;
-                    // An error means that nobody receives progress any more.
+                    // An error means that nobody receives the progress any more.
                     let _ = shares.send((file.to_owned(), share));
                 }
                 !cancel.is_cancelled()
@@ -140,22 +141,22 @@ impl Toolkit {
         Ok(loaded)
     }
 
-    /// Tokens that a prompt and its answer may have together, the way the turn is carried out.
+    /// Maximum tokens of a prompt and its answer together, in the turn's current way.
     pub fn context_of(&self, model: &Player) -> usize {
         self.way.of_context(model.context())
     }
 
-    /// The role whose model plays the planner, the way the turn is carried out.
+    /// The role whose model works as the planner, in the turn's current way.
     pub fn planner(&self) -> Role {
         self.role(Role::Planner)
     }
 
-    /// The role whose model plays `role` in this turn.
+    /// The role whose model fills `role` in this turn.
     pub fn role(&self, role: Role) -> Role {
         self.way.plays(if role == Role::Planner { self.picked } else { role })
     }
 
-    /// The role that words answers and judges them.
+    /// The role that words answers and judges drafts.
     pub fn voice(&self) -> Role {
         match self.cognitive.model {
             Voice::Planner => Role::Planner,
@@ -163,23 +164,24 @@ impl Toolkit {
         }
     }
 
-    /// How a free text is drawn. Text in a grammar is greedy.
+    /// The sampling of free text. Text inside a grammar is greedy.
     pub fn manner(&self, player: &Player) -> Sampling {
         let (manner, think) = player.manner();
         if self.thinks(think) == Think::Off { manner.silent } else { manner.thinking }
     }
 
-    /// The template's own switch, if the model has to answer without a thought.
+    /// `Some(false)`, the template's own switch, if the model has to answer without thinking.
     pub fn switch(&self, player: &Player) -> Option<bool> {
         (self.thinks(player.manner().1) == Think::Off).then_some(false)
     }
 
-    /// How far a model may think in this conversation that by itself thinks so far.
+    /// How much a model may think in this conversation; `own` is its own setting.
     pub(super) fn thinks(&self, own: Think) -> Think {
         if self.cognitive.cot { self.think.unwrap_or(own) } else { Think::Off }
     }
 
-    /// The request with a limit for the thought before its answer. A short answer in a grammar (a plan, a name, a verdict) gets none.
+    /// The request with a limit for the thinking before its answer. A short answer in a grammar (a
+    /// plan, a name, a verdict) gets no thinking.
     pub(super) fn limited(&self, model: &Leased, request: Request) -> Request {
         let is_worth_it = request.grammar.is_none() || request.max_tokens >= LONG_ANSWER;
         let think = if is_worth_it { self.thinks(model.think) } else { Think::Off };
@@ -189,7 +191,7 @@ impl Toolkit {
         model.engine.limited(request, Thinking { tokens_max, counts: false, sampling, last_words })
     }
 
-    /// The same toolkit with other tools to choose from; none of them can be run.
+    /// The same toolkit with other tools to choose from; none of them can be executed.
     pub async fn offering(&self, catalog: Catalog) -> Result<Toolkit, TurnError> {
         let (embedder, cancel) = (self.embedder.clone(), self.cancel.clone());
         let made = tokio::task::spawn_blocking(move || {
@@ -202,7 +204,7 @@ impl Toolkit {
         Ok(Toolkit { catalog, prefilter, ..self.clone() })
     }
 
-    /// The tools of MCP servers that may do `text`, best first; none if a built-in tool fits better.
+    /// The MCP tools that may do what `text` asks, best first; none if a built-in tool fits better.
     pub async fn server_tools(&self, text: &str) -> Vec<Ranked> {
         let specs = self.catalog.specs();
         let is_of_server = |spec: &ToolSpec| !self.catalog.is_builtin(&spec.name);
@@ -242,11 +244,11 @@ impl Toolkit {
 /// Load progress is reported in steps of at least this share; llama.cpp reports every tensor.
 const SHARE_STEP: f32 = 0.05;
 
-/// Adds up what model calls cost. Clones share one count.
+/// Adds up the cost of model calls. Clones share one count.
 #[derive(Clone)]
 pub struct Meter {
     usage: Arc<Mutex<Usage>>,
-    /// Time that thoughts took.
+    /// Time spent on thinking.
     thought_ms: Arc<AtomicU64>,
     started: Instant,
 }
@@ -256,7 +258,7 @@ impl Meter {
         Meter { usage: Arc::default(), thought_ms: Arc::default(), started: Instant::now() }
     }
 
-    /// Adds a call of the model with this role and name, on a server if one is named.
+    /// Adds a call of the model with this role and name; `server` is given for a model on a server.
     pub(super) fn note(
         &self,
         (role, model, server): (Role, &str, Option<String>),
@@ -287,7 +289,7 @@ impl Meter {
         });
     }
 
-    /// How long models have thought so far.
+    /// Time spent on thinking so far.
     pub(super) fn thought(&self) -> Duration {
         Duration::from_millis(self.thought_ms.load(Ordering::Relaxed))
     }
@@ -298,7 +300,7 @@ impl Meter {
         usage.prompt_tokens + usage.generated_tokens
     }
 
-    /// Everything so far, with the time since [`Meter::start`].
+    /// All costs so far, with the time since [`Meter::start`].
     pub fn usage(&self) -> Usage {
         let usage = lock(&self.usage).clone();
         let budget = BudgetReport::of(&usage.calls);

@@ -1,14 +1,16 @@
-//! Says why a generation is not whole. A reply that was cut changes nothing and runs nothing.
+//! Determines whether a generation is complete. A reply that was cut changes nothing and runs
+//! nothing.
 
 use super::player::Output;
 use crate::engine::Finish;
 
-/// The lines of a text that was cut, without the last one, which may be a part of a line.
+/// The lines of a cut text, without the last one, which may be incomplete.
 pub fn lines(cut: &str) -> &str {
     cut.rfind('\n').map_or("", |end| &cut[..end])
 }
 
-/// The text of an output, of one that was cut its whole lines; `None` if nothing is left, or if it repeats itself.
+/// The text of an output; of a cut one, only the complete lines. `None` if nothing is left, or if
+/// it repeats itself.
 pub fn usable(output: &Output) -> Option<String> {
     let text = match output.finish {
         Finish::End => output.text.as_str(),
@@ -18,7 +20,8 @@ pub fn usable(output: &Output) -> Option<String> {
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// Why `output` has no end of its own, for the model that wrote it; `None` if it ended by itself.
+/// The reason why `output` was cut, worded for the model that wrote it; `None` if it ended by
+/// itself.
 pub fn why_cut(output: &Output) -> Option<String> {
     let tokens = output.tally.generated_tokens;
     match output.finish {

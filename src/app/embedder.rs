@@ -10,7 +10,7 @@ use crate::index::{Index, IndexError, Progress};
 use crate::models::{Registry, Role};
 use crate::remote::{self, consent};
 
-/// A request waits for at most this many texts to be embedded: about two seconds of MiniLM on two
+/// Maximum number of texts whose embedding a request waits for: about two seconds of MiniLM on two
 /// cores.
 const VECTORS_WAITED_FOR: usize = 128;
 
@@ -66,7 +66,7 @@ impl App {
             return Ok(missing);
         }
         match index.refresh_vectors(embedder, progress, &self.cancel) {
-            // Without the server, search uses only words and reports that.
+            // Without the server, search uses words only and says so.
             Err(IndexError::Embed(EmbedError::Away(why))) => {
                 tracing::warn!(%why, "new texts have no vector");
                 Ok(index.vectors_missing(embedder.fingerprint())?)

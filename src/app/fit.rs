@@ -73,7 +73,7 @@ fn with_or_without_embedder(asked: &[Asked], given: &fit::Given, machine: &Machi
     (report, refused)
 }
 
-/// The part that does the work of an omitted one.
+/// How the work of an omitted model is done instead.
 pub fn instead(left_out: &str) -> &'static str {
     if left_out == EMBEDDER { "search uses words only" } else { "the planner plays it" }
 }
@@ -86,7 +86,7 @@ impl App {
         Ok(with_or_without_embedder(&self.roles_asked(registry)?, &given, &machine))
     }
 
-    /// Whether the planner fits only without the embedder.
+    /// Whether the planner fits only if the embedder is left out.
     pub(super) fn leaves_out_embedder(&self, registry: &Registry) -> bool {
         self.fit_roles(registry).is_ok_and(|(report, _)| report.left_out.iter().any(|name| name == EMBEDDER))
     }

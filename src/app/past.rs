@@ -13,8 +13,7 @@ use crate::session::{History, Journal};
 pub struct Back {
     /// A checkpoint; `None` undoes the last request that changed files.
     pub to: Option<String>,
-    /// `None` refuses to go back if the same file was changed by a request and later by somebody
-    /// else.
+    /// `None`: do not go back if a file was changed by a request and later by somebody else.
     pub foreign: Option<Foreign>,
 }
 
@@ -33,7 +32,7 @@ pub enum Went {
 pub struct CheckpointRow {
     pub checkpoint: String,
     pub time: String,
-    /// `turn` or `rewind`: the event that it precedes.
+    /// `turn` or `rewind`: the event after the checkpoint.
     pub before: String,
     pub request: String,
     pub conversation: String,

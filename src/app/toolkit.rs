@@ -54,7 +54,8 @@ impl App {
         Ok(Lessons::open(&database(&self.project()?))?.masking(self.mask(pool)?))
     }
 
-    /// The mask for stored texts. All users share one name finder, because it caches its results.
+    /// The mask for stored texts. Everything that masks shares one name finder, because it caches
+    /// its results.
     pub(super) fn mask(&self, pool: impl FnOnce() -> Result<Pool>) -> Result<Mask> {
         match (self.config.mask_names, self.config.mask_private, self.names.get()) {
             (true, _, Some(names)) => Ok(Mask::Names(names.clone())),

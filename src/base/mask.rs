@@ -9,7 +9,7 @@ use super::private;
 
 /// Judges whether a text is the name of a person or a home address.
 pub trait Judge: Send + Sync {
-    /// For each text, the log odds that it is a name or address as its form suggests.
+    /// For each text, the log odds that it is a name or an address, depending on its form.
     fn odds(&self, asked: &[(Form, &str)]) -> Vec<f64>;
 }
 
@@ -20,15 +20,15 @@ pub enum Mask {
     Nothing,
     /// Only matches of the patterns of [`private`].
     Forms,
-    /// The same, and anything that the judge takes for a name or an address.
+    /// As `Forms`, plus anything that the judge takes for a name or an address.
     Names(Arc<dyn Judge>),
 }
 
-/// Log odds from which a candidate is masked: the lowest that cost no precision on one half of
+/// Minimum log odds for masking a candidate: the lowest value that cost no precision on one half of
 /// `tests/data/personal.txt`.
 pub const ODDS_LEAST: f64 = 1.0;
-/// Maximum number of candidates judged per text, which already takes a model seconds; all further
-/// ones are masked.
+/// Maximum number of candidates judged per text, which already takes a model seconds; any further
+/// ones are masked without judging.
 const JUDGED_MAX: usize = 64;
 
 impl Mask {
@@ -89,7 +89,7 @@ fn without_names(text: &str, judge: &dyn Judge) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Takes texts that begin with `Ada` or `14` for private data.
+    /// A judge that takes texts beginning with `Ada` or `14` for private data.
     struct Knows;
 
     impl Judge for Knows {

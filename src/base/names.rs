@@ -12,8 +12,8 @@ pub enum Form {
     Address,
 }
 
-/// A part of a text that may be private, with all of its readings: `Call Ada Lovelace` may also be
-/// `Ada Lovelace`.
+/// A part of a text that may be private, with all its possible extents: `Call Ada Lovelace` may
+/// also be `Ada Lovelace`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     pub form: Form,
@@ -31,9 +31,9 @@ const STREETS: [&str; 5] = ["straße", "strasse", "weg", "platz", "gasse"];
 struct Word<'t> {
     text: &'t str,
     at: Range<usize>,
-    /// The punctuation directly after it; a name ends there.
+    /// The punctuation directly after the word, which ends a name.
     mark: Option<char>,
-    /// Whether a bracket or quote is directly before it; a name begins there.
+    /// Whether a bracket or quote is directly before the word, which begins a name.
     opened: bool,
 }
 

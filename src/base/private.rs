@@ -36,7 +36,7 @@ pub fn find(text: &str) -> Vec<(Kind, Range<usize>)> {
     let mut found: Vec<(Kind, Range<usize>)> = Vec::new();
     for (kind, pattern, holds) in &*PATTERNS {
         for groups in pattern.captures_iter(text) {
-            // A pattern that also matches context names its private part `it`.
+            // A pattern that also matches context has its private part in the group `it`.
             let Some(part) = groups.name("it").or_else(|| groups.get(0)) else { continue };
             let free = found.iter().all(|(_, other)| part.end() <= other.start || other.end <= part.start());
             if free && holds(text, part.range()) {

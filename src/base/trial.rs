@@ -1,4 +1,5 @@
-//! Restores files that were changed as a trial, unless the change is accepted, however the program ends.
+//! Restores files that were changed on trial, unless the change is accepted, however the program
+//! ends.
 //!
 //! A note in the project's `.monobloc` folder lets the next process restore them after a kill.
 
@@ -58,7 +59,7 @@ impl Trial {
         note(project, &tried);
     }
 
-    /// Leaves the files as they are now.
+    /// Keeps the files in their present state.
     pub fn accept(&self) {
         forget(&mut lock(&TRIED), |one| one.trial == self.id);
     }
@@ -122,7 +123,8 @@ fn note_of(project: &Path) -> PathBuf {
     project.join(state::OWN).join("trial.json")
 }
 
-/// Writes down a project's open trials. If that fails, only a kill leaves changes behind.
+/// Stores the list of a project's open trials. If that fails, changes are left behind only after a
+/// kill.
 fn note(project: &Path, tried: &[Tried]) {
     let own: Vec<&Tried> = tried.iter().filter(|one| one.project == project).collect();
     let _ = if own.is_empty() { std::fs::remove_file(note_of(project)) } else { replace_json(&note_of(project), &own) };
@@ -196,7 +198,7 @@ mod tests {
         let trial = Trial::default();
         let file = write(&trial, folder.path(), "file", "tried");
         assert!(!is_left(folder.path()), "this process is at work");
-        // The process ends without notice.
+        // Simulates a process that is killed.
         let left = std::fs::read(note_of(folder.path())).unwrap();
         trial.accept();
         std::fs::write(note_of(folder.path()), left).unwrap();

@@ -1,4 +1,4 @@
-//! Where an MCP server behind a URL is, and the headers that it gets; no message shows a header's value.
+//! The URL of an MCP server and the headers sent to it; no message contains a header's value.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,7 +29,7 @@ const OWN_HEADERS: [&str; 11] = [
 pub struct Address(Url);
 
 impl Address {
-    /// The error says how the URL must look, and repeats no secret.
+    /// Parses a URL. The error describes the expected form and contains no secret.
     pub fn new(text: &str) -> Result<Address, String> {
         const WAY: &str = "write it as https://HOST/PATH";
         let url = Url::parse(text.trim()).map_err(|error| format!("it is not a URL ({error}); {WAY}"))?;
@@ -56,7 +56,7 @@ impl Address {
         &self.0
     }
 
-    /// The place that a redirection of this server names, without what may be secret.
+    /// The target of a redirection by this server, without parts that may be secret.
     pub fn redirected(&self, location: &str) -> String {
         let url = self.0.join(location);
         url.map_or("another place".to_owned(), |url| format!("{}{}", url.origin().ascii_serialization(), url.path()))
@@ -81,7 +81,7 @@ impl TryFrom<String> for Address {
     }
 }
 
-/// Without the query, in which people write keys.
+/// Leaves out the query, where users put keys.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut url = self.0.clone();
@@ -96,17 +96,18 @@ impl fmt::Debug for Address {
     }
 }
 
-/// The headers of a server, by name. In a value `${NAME}` stands for an environment variable.
+/// The headers sent to a server, by name. `${NAME}` in a value stands for an environment variable.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "BTreeMap<String, String>")]
 pub struct Headers {
     values: BTreeMap<String, String>,
-    /// `$` has no meaning in the values: they come from another program and not from a file of the user.
+    /// Whether `$` has no special meaning in the values, because they come from another program and
+    /// not from a file of the user.
     is_literal: bool,
 }
 
 impl Headers {
-    /// The same headers, in whose values no variable is replaced.
+    /// The same headers with values taken literally.
     pub fn literal(self) -> Headers {
         Headers { is_literal: true, ..self }
     }
@@ -119,7 +120,8 @@ impl Headers {
         self.values.is_empty()
     }
 
-    /// Names and values, with each variable replaced by `value_of` it. The error names the variable that is missing.
+    /// Names and values, with each variable replaced by the result of `value_of`. The error names a
+    /// missing variable.
     pub fn filled(&self, value_of: impl Fn(&str) -> Option<String>) -> Result<Vec<(&str, String)>, String> {
         let filled = self.values.iter().map(|(name, text)| {
             let value = if self.is_literal { Ok(text.clone()) } else { filled(text, &value_of) };
@@ -159,7 +161,7 @@ impl TryFrom<BTreeMap<String, String>> for Headers {
     }
 }
 
-/// Shows no value.
+/// Hides the values.
 impl fmt::Debug for Headers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.names()).finish()
@@ -170,7 +172,7 @@ fn is_value(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c == ' ' || c.is_ascii_graphic())
 }
 
-/// `text` with each `${NAME}` replaced; the error is a name without a value.
+/// `text` with each `${NAME}` replaced; the error is the first name without a value.
 fn filled(text: &str, value_of: &impl Fn(&str) -> Option<String>) -> Result<String, String> {
     let (mut all, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once("${") {

@@ -1,11 +1,12 @@
-//! The limits of a turn that the user may set; the rest follow from model, machine and time.
+//! The limits of a turn that the user may set; all others are derived from the model, the machine
+//! and the time.
 
-/// `None` means that a limit is derived.
+/// The limits; `None` means that a limit is derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Maximum tokens of the project's code that a model is shown for one step.
+    /// Maximum tokens of project code in the prompt of one step.
     pub pack: Option<usize>,
-    /// Attempts at one change of code.
+    /// Maximum number of attempts at one change of code.
     pub rounds: usize,
     /// Transitions of a turn beyond the steps of its plan: nodes, and rounds of a model that calls
     /// tools.

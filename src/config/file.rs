@@ -17,7 +17,7 @@ use super::setting::{Kind, SETTINGS, Setting, Trust};
 use super::{Rule, Server};
 use crate::base::near::nearest;
 
-/// Largest configuration file.
+/// Maximum size of a configuration file.
 const FILE_MAX_BYTES: u64 = 256 << 10;
 
 /// A line of a file, for messages.

@@ -60,7 +60,7 @@ pub struct Config {
     /// from the file, so the system can reclaim their memory.
     pub repack: bool,
     pub exact: Exact,
-    /// Most tokens of one picture.
+    /// Maximum number of tokens of one picture.
     pub image_tokens: u32,
     /// Maximum number of threads for inference; 0 means one per core.
     pub threads: usize,

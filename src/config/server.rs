@@ -85,14 +85,16 @@ pub enum Kind {
 
 const TIMEOUT_DEFAULT_S: u64 = 60;
 const START_TIMEOUT_DEFAULT_S: u64 = 20;
-/// Longest timeout that a file may set.
+/// Maximum timeout that a file may set.
 const TIMEOUT_MAX_S: u64 = 600;
-/// Longest name of a server. It is part of its tools' names, which small models must read.
+/// Maximum length of a server's name, in bytes. It is part of its tools' names, which small models
+/// must read.
 const NAME_MAX_BYTES: usize = 32;
 
 impl Server {
-    /// A server that a client of this program names, such as an editor, still without a command or URL. It gets what a table with only these keys would give it;
-    /// `place` is where the user can write one that grants more. Characters that a name cannot have become `-`.
+    /// A server named by a client of this program, such as an editor, still without a command or
+    /// URL. It has the defaults of a table with only these keys; `place` is where the user can
+    /// configure one with more rights. Invalid characters of the name become `-`.
     pub fn passed(place: Place, name: &str) -> Server {
         let plain = |c: char| if is_plain(c) { c } else { '-' };
         let name = name.chars().map(plain).take(NAME_MAX_BYTES).collect();
@@ -107,7 +109,7 @@ impl Server {
         }
     }
 
-    /// The reason why these keys do not go together.
+    /// The reason why these keys contradict each other.
     fn contradiction(&self) -> Option<String> {
         let name = &self.name;
         let is_started = !self.command.trim().is_empty();

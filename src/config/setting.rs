@@ -45,8 +45,8 @@ pub enum Kind {
     Choice(&'static [&'static str]),
 }
 
-/// How far a project's own file, which may come from anybody, may change a setting before the user
-/// has consented to it.
+/// How far a project's own file, which may come from anybody, may change a setting without the
+/// user's consent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
     /// It may set it: the setting is neither a limit nor a right.

@@ -1,4 +1,5 @@
-//! How much time a turn may take: the user's limit, else a default by which a waiting user soon sees a change.
+//! How much time a turn may take: the user's limit, else a default that shows a waiting user a
+//! change soon.
 
 use std::time::Duration;
 
@@ -7,10 +8,10 @@ const FIRST: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TurnTime {
-    /// No limit is set, and a user waits.
+    /// No limit is set, and a user is waiting.
     #[default]
     Waited,
-    /// Nobody waits, or the user set no limit.
+    /// No user is waiting, or the user set no limit.
     Unlimited,
     /// No further round of a turn begins after this time.
     Most(Duration),
@@ -26,7 +27,7 @@ impl TurnTime {
         }
     }
 
-    /// The same for a turn that nobody waits for.
+    /// The same for a turn without a waiting user.
     pub fn in_background(self) -> TurnTime {
         if self == TurnTime::Waited { TurnTime::Unlimited } else { self }
     }

@@ -1,4 +1,5 @@
-//! Finds the candidates for one step's prompt, best first: earlier changes, code the request names, retrieval's hits.
+//! Finds the candidates for one step's prompt, best first: earlier changes, code that the request
+//! names, and hits of retrieval.
 
 use std::collections::HashSet;
 
@@ -16,7 +17,7 @@ const HITS: usize = 12;
 const HITS_FIRST: usize = 3;
 /// Maximum number of symbols, and of paths, shown for a text.
 const NAMES_MAX: usize = 8;
-/// Maximum number of a long class's members shown because retrieval finds them.
+/// Maximum number of members of a long class that are shown because retrieval finds them.
 const MEMBERS_MAX: usize = 4;
 
 /// The candidates for a pack, best first.
@@ -59,8 +60,8 @@ fn of_touched(touched: &[Stretch], files: &mut Files<'_>) -> Vec<Stretch> {
     touched.iter().map(stretch).collect()
 }
 
-/// The definitions of symbols; for a change without tests and declarations that the text does not
-/// name.
+/// The definitions of `symbols`. For a change, tests and declarations are left out unless the text
+/// names them.
 fn of_symbols(symbols: &[Symbol], wanted: Wanted<'_>) -> Vec<Stretch> {
     let Wanted { mentions, purpose, .. } = wanted;
     let is_meant = |node: &&Node| {
@@ -71,7 +72,7 @@ fn of_symbols(symbols: &[Symbol], wanted: Wanted<'_>) -> Vec<Stretch> {
     nodes.map(Stretch::of).collect()
 }
 
-/// The members of classes too long to be shown whole that retrieval finds.
+/// The members, found by retrieval, of classes that are too long to be shown in full.
 fn of_long_classes(wanted: Wanted<'_>, asked: &HashSet<String>, files: &mut Files<'_>) -> Vec<Stretch> {
     let named = wanted.mentions.symbols.iter().take(NAMES_MAX);
     let named: Vec<&Node> = named.flat_map(|symbol| symbol.nodes.iter().take(1)).collect();
@@ -99,8 +100,8 @@ fn hits(wanted: Wanted<'_>) -> Vec<retrieve::Hit> {
     retrieve::known(index, query, vector, HITS).map(|found| found.hits).unwrap_or_default()
 }
 
-/// The hits, with those in files that the text names first; for a change only those in files that
-/// may be meant.
+/// The hits, those in files that the text names first. For a change, only hits in files that may be
+/// meant.
 fn hits_in_order(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<retrieve::Hit> {
     let Wanted { mentions, purpose, .. } = wanted;
     let mut hits = hits(wanted);

@@ -1,5 +1,5 @@
-//! Chooses the lines of a file to show: whole definitions, or for long ones the head and the parts that fit the
-//! request.
+//! Chooses the lines of a file to show: whole definitions; of a long one, the head and the parts
+//! that match the request.
 
 use std::collections::HashSet;
 
@@ -9,18 +9,18 @@ use crate::retrieve;
 
 use super::{HEAD_LINES, Open, Shown, Stretch, WHOLE_LINES_MAX, Wanted};
 
-/// A file of at most this share of the tokens is shown whole when it is named or found.
+/// A file that was named or found is shown in full up to this share of the tokens.
 const SMALL_SHARE: f64 = 0.4;
 /// Names of constructors.
 const CONSTRUCTORS: &[&str] = &["__init__", "constructor", "new"];
-/// Maximum number of windows shown of a long definition, lines before and after the middle of each,
-/// and surrounding lines that count for its score.
+/// For a long definition: maximum number of windows, lines before and after the middle of each, and
+/// surrounding lines that count for its score.
 const WINDOWS_MAX: usize = 2;
 const WINDOW_LINES: usize = 14;
 const WINDOW_REACH: usize = 4;
 
-/// The lines of the definition in a hit that shares the most words with `query`; among equals the
-/// one around the first line, then the longest. The hit itself if it has no definition, or only
+/// The lines of the definition in a hit that shares the most words with `query`; on a tie, the one
+/// around the first line, then the longest. The hit itself if it contains no definition, or only
 /// long ones.
 pub(super) fn around(open: &Open, start: usize, end: usize, query: &HashSet<String>) -> (usize, usize) {
     let lines: Vec<&str> = open.text.lines().collect();
@@ -35,8 +35,8 @@ pub(super) fn around(open: &Open, start: usize, end: usize, query: &HashSet<Stri
     best.map_or((start, end), |definition| (definition.doc_start, definition.end))
 }
 
-/// How much each text, given by its words, shares with `query`; words that occur in few of the
-/// texts weigh more.
+/// How much each text, given as its words, overlaps `query`; words that occur in few of the texts
+/// weigh more.
 pub fn shared(texts: &[HashSet<String>], query: &HashSet<String>) -> Vec<f64> {
     let holders = |word: &String| texts.iter().filter(|text| text.contains(word)).count();
     let weight = |word: &String| (texts.len() as f64 / holders(word) as f64).ln();
@@ -61,8 +61,8 @@ fn windows(lines: &[&str], (start, end): (usize, usize), query: &HashSet<String>
     found
 }
 
-/// `known` extended by one stretch, with its doc comment; for a long definition the head, the
-/// constructor and the matching windows. A small file is shown whole.
+/// `known` extended by one stretch with its doc comment; of a long definition, the head, the
+/// constructor and the matching windows. A small file is shown in full.
 pub(super) fn widened(open: &Open, known: Option<&Shown>, stretch: &Stretch, wanted: Wanted<'_>) -> Shown {
     let count = open.text.lines().count().max(1);
     let mut shown = known.cloned().unwrap_or_else(|| Shown {

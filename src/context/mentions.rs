@@ -22,7 +22,7 @@ pub struct Symbol {
     pub nodes: Vec<Node>,
 }
 
-/// Files and symbols that a text names.
+/// The files and symbols that a text names.
 #[derive(Clone, Debug, Default)]
 pub struct Mentions {
     /// Files of the project, in the order of the text.
@@ -62,7 +62,7 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
     let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '$' | ':' | '@');
     let words: Vec<(usize, &str)> = split(text, is_inside);
     // New names that the text calls or describes as definitions. If there are any, other unknown
-    // names do not count: they may be types of the language or names of values.
+    // names are ignored: they may be types of the language or names of values.
     let mut declared: Vec<&str> = Vec::new();
     for place in 0..words.len() {
         let word = Word::of(text, &words, place);
@@ -103,7 +103,7 @@ struct Meaning<'t> {
     /// The word, or the member of an object that it names.
     name: &'t str,
     nodes: Vec<Node>,
-    /// Whether it names a member of an object that the project does not define.
+    /// Whether the word names a member of an object that the project does not define.
     is_of_object: bool,
 }
 
@@ -141,7 +141,7 @@ impl Mentions {
         let Some(named) = project.files.iter().find(|named| named.range.contains(&word.at)) else { return false };
         match &named.found {
             Found::File(path) => self.add_path(Some(path.clone())),
-            // Of several files with this name, take the one with the shortest path.
+            // If several files have this name, take the one with the shortest path.
             Found::Several(all) => self.add_path(all.iter().min_by_key(|path| path.len()).cloned()),
             Found::Missing(_) if is_file_name(&named.said) && project.graph.named(&named.said).is_empty() => {
                 let path = named.said.trim_start_matches("./").to_owned();

@@ -19,7 +19,7 @@ use candidates::stretches;
 use lines::widened;
 use mentions::Mentions;
 
-/// Lines of a file; if they have a name, those of a definition.
+/// Lines of a file; with a name, the lines of a definition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stretch {
     pub path: String,
@@ -34,25 +34,25 @@ impl Stretch {
     }
 }
 
-/// Largest file that is read, in bytes.
+/// Maximum size of a file that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
-/// Longest definition that is shown whole, in lines; for a longer one only the head and the parts
-/// that fit the request.
+/// Maximum length, in lines, of a definition that is shown in full; of a longer one, only the head
+/// and the parts that match the request are shown.
 pub const WHOLE_LINES_MAX: usize = 120;
 /// Lines shown at the head of a file (imports, constants), of a long container, and of a
 /// constructor.
 const HEAD_LINES: usize = 14;
 /// Maximum number of a file's other definitions listed next to its shown parts.
 const OTHERS_MAX: usize = 30;
-/// Longest signature in a list of definitions that are not shown.
+/// Maximum length of a signature in the list of definitions that are not shown.
 const SIGNATURE_CHARS: usize = 70;
-/// Maximum number of files shown for a change; more distract a small model.
+/// Maximum number of files shown for a change; more files distract a small model.
 const FILES_CHANGED_MAX: usize = 3;
 
 /// The purpose of a pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// The model answers from it.
+    /// The model answers a question from it.
     Answer,
     /// The model changes it.
     Change,
@@ -61,7 +61,7 @@ pub enum Purpose {
 /// A definition as (first line, last line, name).
 pub type Found = (usize, usize, String);
 
-/// A file, and its shown lines.
+/// A file and the lines of it that are shown.
 #[derive(Clone, Debug)]
 pub struct Shown {
     pub path: String,
@@ -69,7 +69,7 @@ pub struct Shown {
     pub text: String,
     /// First and last line of each shown stretch, from 1, in order.
     pub lines: Vec<(usize, usize)>,
-    /// Definitions that the request names or that were found.
+    /// Definitions that the request names or that retrieval found.
     pub found: Vec<Found>,
 }
 
@@ -84,10 +84,10 @@ impl Shown {
 pub struct Pack {
     /// In order of importance.
     pub files: Vec<Shown>,
-    /// The files as they appear in the prompt, and whatever is shown after them.
+    /// The text for the prompt: the files, then the code shown after them.
     pub text: String,
-    /// Places of the code shown after the files, as far as tokens are left: whole, by signature or
-    /// by name.
+    /// Locations of the code shown after the files, as the remaining tokens allow: in full, by
+    /// signature or by name.
     pub(crate) also: Vec<String>,
 }
 
@@ -100,8 +100,8 @@ impl Pack {
         self.files.iter().flat_map(of).chain(self.also.iter().cloned()).collect()
     }
 
-    /// Adds definitions in the form that fits the remainder of `tokens`. They are only text for the
-    /// model: it is not offered to change them.
+    /// Adds definitions in the most detailed form that fits the rest of `tokens`. They are only
+    /// text for the model, which is not asked to change them.
     pub fn add(&mut self, heading: &str, hits: &[retrieve::Hit], tokens: usize) {
         let spent = retrieve::tokens(&format!("{}{heading}\n\n", self.text));
         let packed = retrieve::pack(hits, tokens.saturating_sub(spent), &retrieve::tokens);
@@ -134,15 +134,15 @@ pub struct Wanted<'a> {
     pub tokens: usize,
 }
 
-/// The text of a file of the project; `None` if it cannot be read as text or is larger than 1 MiB.
+/// The text of a project file; `None` if it cannot be read as text or is larger than 1 MiB.
 pub fn text_of(context: &Context, path: &str) -> Option<String> {
     readable(context, path).ok()
 }
 
-/// The text of a file of the project.
+/// The text of a project file.
 ///
 /// # Errors
-/// If it cannot be read as text; the error is for the user.
+/// If it cannot be read as text; the error is worded for the user.
 pub fn readable(context: &Context, path: &str) -> Result<String, String> {
     let file = context.root.resolve(path, Access::Read).map_err(|error| error.to_string())?;
     if file.is_dir() {
@@ -167,8 +167,8 @@ pub fn readable(context: &Context, path: &str) -> Result<String, String> {
 }
 
 /// Packs code within the token budget: named symbols and files first, then retrieval's hits; each
-/// with the constants it uses, and for an answer also the functions called by a short function.
-/// Definitions that do not fit whole are shown by signature or name.
+/// with the constants it uses and, for an answer, the functions that a short function calls.
+/// Definitions that do not fit are shown by signature or name.
 pub fn pack(wanted: Wanted<'_>) -> Pack {
     let mut files = Files { context: wanted.context, read: BTreeMap::new() };
     let mut packing = Packing { wanted, chosen: Vec::new(), left: wanted.tokens };
@@ -178,7 +178,8 @@ pub fn pack(wanted: Wanted<'_>) -> Pack {
         let is_added = packing.add(open, &stretch);
         let is_known = |hit: &retrieve::Hit| rest.iter().any(|one| one.path == hit.path && one.start == hit.start);
         if !is_added && let Some(hit) = open.hit(&stretch).filter(|hit| packing.may_name(hit) && !is_known(hit)) {
-            // Its signature or name comes before the bodies of less valuable definitions.
+            // The signature or name of this definition has priority over the bodies of less
+            // valuable ones.
             let heading = if rest.is_empty() { retrieve::tokens(ALSO) } else { 0 };
             packing.left = packing.left.saturating_sub(heading);
             packing.left -= retrieve::pack(std::slice::from_ref(&hit), packing.left, &retrieve::tokens).tokens;
@@ -193,7 +194,7 @@ pub fn pack(wanted: Wanted<'_>) -> Pack {
             }
         }
     }
-    // A later stretch of the same file may have shown it after all.
+    // A later stretch of the same file may have included it.
     rest.retain(|hit| !packing.shows(hit));
     let text = packing.chosen.iter().filter_map(|shown| Some(render(shown, &files.get(&shown.path)?.definitions)));
     let mut pack = Pack { text: text.collect(), files: packing.chosen, also: Vec::new() };
@@ -201,7 +202,7 @@ pub fn pack(wanted: Wanted<'_>) -> Pack {
     pack
 }
 
-/// Heading of the definitions that do not fit whole.
+/// Heading of the definitions that do not fit in full.
 const ALSO: &str = "Also found:";
 
 struct Packing<'a> {
@@ -223,12 +224,12 @@ impl Packing<'_> {
         self.chosen.iter().any(|shown| shown.path == hit.path && shown.has(hit.start))
     }
 
-    /// Whether a definition that does not fit whole may be shown by signature or name.
+    /// Whether a definition that does not fit may be shown by signature or name.
     fn may_name(&self, hit: &retrieve::Hit) -> bool {
         self.has_room_for(&hit.path) && !self.shows(hit)
     }
 
-    /// Adds a stretch if it fits the budget; returns whether it did.
+    /// Adds a stretch if it fits the budget, and returns whether it did.
     fn add(&mut self, open: &Open, stretch: &Stretch) -> bool {
         if !self.has_room_for(&stretch.path) {
             return false;
@@ -307,7 +308,7 @@ pub fn is_declaration(path: &str) -> bool {
     path.ends_with(".pyi") || paths::sorts(path).contains(&paths::Sort::Declarations)
 }
 
-/// Whether a file is a test or belongs to tests, as the search sorts it. That is more than what a
+/// Whether the search sorts a file as a test or test helper. This is wider than the files that a
 /// runner takes ([`testing::is_test_file`](crate::edit::testing::is_test_file)): helpers and data
 /// of tests are not shown either.
 fn is_test(path: &str) -> bool {
@@ -319,9 +320,9 @@ fn is_local(definition: &Definition, all: &[Definition]) -> bool {
     definition.container.and_then(|container| all.get(container)).is_some_and(|outer| !outer.kind.has_members())
 }
 
-/// A file as it appears in the prompt: its path and, unless it is whole, the numbers of its shown
-/// lines; these in a fence; and its other definitions, each with its line, outside the fence, so
-/// that the model does not copy them into code.
+/// A file as it appears in the prompt: its path and, unless it is complete, the numbers of the
+/// shown lines; the lines in a fence; and after the fence its other definitions with their lines,
+/// where the model does not copy them into code.
 fn render(shown: &Shown, definitions: &[Definition]) -> String {
     let lines: Vec<&str> = shown.text.lines().collect();
     let language = language_of(&shown.path);

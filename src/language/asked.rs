@@ -1,11 +1,11 @@
-//! A request with its words, split once for all users.
+//! A request with its words, split once and shared by all readers.
 
 use std::collections::HashSet;
 
 use super::{grounding, words};
 use crate::base::is_listed;
 
-/// The text of a request, or of a step with its request.
+/// The text of a request, or of a step together with its request.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
     pub text: String,
@@ -40,12 +40,12 @@ impl Asked {
         words::split(name).iter().all(|word| self.words.contains(word))
     }
 
-    /// The stems of its words that carry meaning.
+    /// The stems of its meaningful words.
     pub fn content(&self) -> &HashSet<String> {
         &self.content
     }
 
-    /// Whether it names a definition, as written in code or in plain words.
+    /// Whether it names a definition, in its code spelling or in plain words.
     pub fn names(&self, name: &str) -> bool {
         let words = words::content(name);
         let in_words = || !words.is_empty() && words.is_subset(&self.content);

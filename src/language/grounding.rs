@@ -1,11 +1,12 @@
-//! Checks a model's sentences against the evidence: rejects names, numbers and paths that occur in no source.
+//! Checks a model's sentences against the evidence: rejects names, numbers and paths that occur in
+//! no source.
 
 use super::shape::{is_coined_word, is_path};
 use super::words;
 use crate::base::is_listed;
 
-/// Whether every mark of `sentence` (number, path, identifier) is known, and at least half of its
-/// content words occur in `evidence` or `request`.
+/// Whether every mark of `sentence` (number, path, identifier) has a source, and at least half of
+/// its content words occur in `evidence` or `request`.
 pub fn is_grounded(sentence: &str, evidence: &[&str], request: &str) -> bool {
     if !has_known_marks(sentence, evidence, request) {
         return false;
@@ -18,8 +19,8 @@ pub fn is_grounded(sentence: &str, evidence: &[&str], request: &str) -> bool {
     }
 }
 
-/// Whether every mark of `sentence` occurs in `evidence`: a file name must occur as a whole,
-/// `Cache.get` if both of its names do, `4th` if `4` does. Only numbers may also come from
+/// Whether every mark of `sentence` occurs in `evidence`. A file name must occur as a whole;
+/// `Cache.get` occurs if both of its names do, `4th` if `4` does. Only numbers may also come from
 /// `request`, because a name in a question may be wrong.
 pub fn has_known_marks(sentence: &str, evidence: &[&str], request: &str) -> bool {
     let occurs = |mark: &str| evidence.iter().any(|source| is_backed(source, mark));
@@ -51,7 +52,7 @@ fn file(mark: &str) -> Option<(&str, Option<&str>)> {
     (is_path(path) && path.contains(['.', '/'])).then_some((path, line))
 }
 
-/// Whether a text contains the file `path`, or one of this name in a folder; `a.rs` is not in
+/// Whether a text contains the file `path`, or a file of this name in a folder; `a.rs` is not in
 /// `data.rs`, `b-a.rs` or `a.rs.bak`.
 fn names_file(source: &str, path: &str) -> bool {
     let goes_on = |text: &str| {
@@ -62,8 +63,8 @@ fn names_file(source: &str, path: &str) -> bool {
     places(source, path).any(|at| !source[..at].ends_with(['-', '.']) && !goes_on(&source[at + path.len()..]))
 }
 
-/// The evidence marks, `[e2]`, and the files in a sentence. A model that was shown nothing must not
-/// cite any.
+/// The evidence marks (`[e2]`) and the files in a sentence. A model that was shown no evidence must
+/// not cite any.
 pub fn citations(sentence: &str) -> Vec<String> {
     let is_mark = |word: &str| {
         word.strip_prefix('e')
@@ -80,7 +81,7 @@ const WINDOW_LINES: usize = 24;
 const WINDOW_SHARE: f64 = 0.4;
 
 /// Whether a few neighbouring lines of `shown` support a sentence: they contain all of its marks
-/// that are not in the question, and enough of its words. A sentence that says that something is
+/// that are not in the question, and enough of its words. A sentence that claims that something is
 /// missing is never supported.
 pub fn is_said_by(sentence: &str, shown: &str, question: &str) -> bool {
     let marks = words::marks(sentence);
@@ -98,8 +99,8 @@ pub fn is_said_by(sentence: &str, shown: &str, question: &str) -> bool {
     !says_missing(sentence) && (0..lines.len()).step_by(step).any(is_in)
 }
 
-/// Whether a question asks for a value and a sentence gives none that is in `shown` but not in the
-/// question: no number, name or constant. Such a sentence fits any code:
+/// Whether a question asks for a value, but the sentence gives none (number, name or constant) that
+/// is in `shown` and not in the question. Such a sentence would fit any code:
 /// `it returns the value that was given`.
 pub fn names_no_value(sentence: &str, shown: &str, question: &str) -> bool {
     const VALUES: &str =
@@ -112,7 +113,7 @@ pub fn names_no_value(sentence: &str, shown: &str, question: &str) -> bool {
     asks && !all.any(|word| is_value(word) && is_backed(shown, word) && !is_backed(question, word))
 }
 
-/// Whether a sentence says that something is missing.
+/// Whether a sentence claims that something is missing.
 fn says_missing(sentence: &str) -> bool {
     const MISSING: &[&str] = &[
         "there is no ",

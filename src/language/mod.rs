@@ -1,5 +1,5 @@
-//! Reads text that people write: words, quotations, clauses, and evidence for a statement. Independent of project and
-//! model.
+//! Reads text that people write: words, quotations, clauses, and the support for a statement.
+//! Independent of project and model.
 
 mod asked;
 pub mod clauses;

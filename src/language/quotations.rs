@@ -5,9 +5,9 @@ use std::ops::Range;
 /// A text in quotation marks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quotation<'a> {
-    /// Its bytes, with the marks.
+    /// Its byte range, including the marks.
     pub range: Range<usize>,
-    /// Without the marks.
+    /// The text without the marks.
     pub text: &'a str,
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::words;
 
-/// Words that say nothing about a value by themselves.
+/// Words that do not identify a value by themselves.
 const COMMON: &[&str] = &[
     "a", "an", "and", "are", "at", "be", "by", "for", "i", "in", "is", "it", "me", "my", "of", "on", "or", "the", "to",
     "with", "you",
@@ -80,8 +80,8 @@ impl Said {
         }
     }
 
-    /// Whether the text states the value, or part of a composite one. A flag needs no statement,
-    /// nor does an empty value.
+    /// Whether the text states the value, or one part of a composite value. Flags and empty values
+    /// need no statement.
     pub fn has(&self, value: &Value) -> bool {
         match value {
             Value::Null | Value::Bool(_) => true,
@@ -113,7 +113,8 @@ impl Said {
         if digits > 0 && (digits == word.len() || word.len() - digits <= 2) {
             return word[..digits].parse().is_ok_and(|number| self.has_number(number));
         }
-        // `EUR` and euros, `schedule` and scheduled, and the cases of other languages.
+        // `EUR` matches euros, `schedule` matches scheduled, and case endings of other languages
+        // match too.
         let is_begun = |said: &String| {
             let (said_letters, letters) = (said.chars().count(), word.chars().count());
             let common = said.chars().zip(word.chars()).take_while(|(a, b)| a == b).count();
@@ -130,7 +131,7 @@ fn is_latin(letter: char) -> bool {
     letter < '\u{250}'
 }
 
-/// The numbers in a text, each in all of its possible meanings: `5%` is 5 and 0.05, `8 pm` 8 and
+/// The numbers in a text, each in all its possible meanings: `5%` is 5 and 0.05, `8 pm` is 8 and
 /// 20, `12,000` and `12k` are 12000.
 fn numbers(text: &str) -> Vec<f64> {
     let mut found: Vec<f64> = Vec::new();
@@ -163,7 +164,7 @@ fn numbers(text: &str) -> Vec<f64> {
 }
 
 /// The number at the beginning of a text, without commas between groups of three digits, and its
-/// length in the text.
+/// length in the text in bytes.
 fn digits(text: &str) -> (String, usize) {
     let bytes = text.as_bytes();
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);

@@ -1,8 +1,8 @@
-//! Decides by its spelling alone whether a word is a name in code, or a path.
+//! Decides by its spelling alone whether a word is a name in code or a path.
 //!
-//! The functions differ where their callers do: a word of a sentence, the name of a definition and
-//! an argument of a command are spelled alike and mean something else. The test below holds the
-//! differences.
+//! There are several functions because a word of a sentence, the name of a definition and an
+//! argument of a command can have the same spelling and different meanings. The test below fixes
+//! where the functions differ.
 
 use super::clauses::words::listed;
 
@@ -15,8 +15,8 @@ pub fn is_coined(word: &str) -> bool {
         || word.chars().next().is_some_and(char::is_uppercase) && word.chars().skip(1).any(char::is_lowercase)
 }
 
-/// Like [`is_coined`] for a word in a sentence: ignores surrounding punctuation, and a capital
-/// alone does not count.
+/// As [`is_coined`] for a word in a sentence: ignores surrounding punctuation, and a capital alone
+/// does not count.
 pub fn is_coined_word(word: &str) -> bool {
     let word = word.trim_matches(|letter: char| !letter.is_alphanumeric() && letter != '_');
     is_coined(word) && !is_capitalised(word)
@@ -27,7 +27,7 @@ pub fn is_compound(name: &str) -> bool {
     name.trim_matches('_').contains(['_', '.', ':', '$']) || is_camel(name)
 }
 
-/// Whether a word is a capital followed only by small letters: `Queue`, or any first word of a
+/// Whether a word is a capital followed only by small letters, as `Queue` or the first word of a
 /// sentence.
 pub fn is_capitalised(word: &str) -> bool {
     let mut letters = word.chars();
@@ -39,8 +39,9 @@ pub(super) fn is_camel(word: &str) -> bool {
     word.chars().zip(word.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase())
 }
 
-/// Whether a name has an underscore, or a capital after its first letter: `a_b`, `aB`, `MAX`. Unlike
-/// in [`is_compound`], a dot or colon joins nothing, because the name is one word of a file.
+/// Whether a name has an underscore, or a capital after its first letter: `a_b`, `aB`, `MAX`.
+/// Unlike in [`is_compound`], dots and colons do not count, because the name is a single word of a
+/// file.
 pub fn is_joined(name: &str) -> bool {
     name.contains('_') || name.chars().skip(1).any(char::is_uppercase)
 }
@@ -64,7 +65,7 @@ pub fn names_in(text: &str) -> Vec<&str> {
     all.map(|word| word.trim_matches(edges)).filter(|word| is_coined_word(word) && !is_path(word)).collect()
 }
 
-/// Whether a word of a sentence can only be its object: a path, a file name, an identifier or a
+/// Whether a word can only be the object of its sentence: a path, a file name, an identifier or a
 /// call.
 pub fn is_marked(word: &str) -> bool {
     word.contains(['/', '\\', '_', '~', '='])
@@ -73,8 +74,9 @@ pub fn is_marked(word: &str) -> bool {
         || word.ends_with("()")
 }
 
-/// Whether a name that is renamed or moved is that of a file: it has a slash, or an ending of at
-/// most four letters. Unlike [`is_path`] it takes any ending, because nothing else is meant there.
+/// Whether a name in a rename or move denotes a file: it has a slash, or an extension of at most
+/// four letters. Unlike [`is_path`], any extension counts, because the name cannot mean anything
+/// else.
 pub fn may_be_path(name: &str) -> bool {
     name.contains('/') || name.rsplit_once('.').is_some_and(|(_, end)| end.len() <= 4)
 }

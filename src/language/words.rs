@@ -1,4 +1,5 @@
-//! Extracts from a text what planning and checking compare: content words, and marks (paths, numbers, identifiers).
+//! Extracts from a text what planning and checking compare: content words, and marks (paths,
+//! numbers, identifiers).
 
 use std::collections::HashSet;
 
@@ -87,8 +88,8 @@ fn is_mark(word: &str) -> bool {
             || (word.len() > 3 && word.chars().all(|c| c.is_ascii_uppercase() || c == '_')))
 }
 
-/// `text`, or its beginning and end with `[…]` in between if it exceeds `bytes_max`. In bytes,
-/// because a token of any script has three to four of them.
+/// `text`; if it exceeds `bytes_max`, its beginning and end with `[…]` in between. The limit is in
+/// bytes because a token has three to four bytes in any script.
 pub fn shorten(text: &str, bytes_max: usize) -> String {
     if text.len() <= bytes_max {
         return text.to_owned();

@@ -28,7 +28,7 @@ pub struct Stored {
     pub lesson: Lesson,
     /// Failures since its last success.
     pub failures: u32,
-    /// When it was last learned or last helped, in seconds since 1970.
+    /// When it was last learned or last helped, in Unix seconds.
     pub created: i64,
 }
 
@@ -45,7 +45,7 @@ pub struct Solution {
     pub tool: String,
     #[serde(default)]
     pub arguments: Map<String, Value>,
-    /// The text of the step in its plan.
+    /// The text of the step for which the call was made.
     #[serde(default)]
     pub wording: String,
 }
@@ -64,7 +64,7 @@ impl Solution {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     pub stored: Stored,
-    /// Above 0, at most 1.
+    /// Greater than 0, at most 1.
     pub score: f32,
     pub by: Signal,
 }
@@ -73,6 +73,6 @@ pub struct Found {
 pub enum Signal {
     /// Cosine of the vectors of query and problem.
     Vector,
-    /// Shared words of query and problem, if one of them has no vector.
+    /// Shared words of query and problem; used if either has no vector.
     Words,
 }

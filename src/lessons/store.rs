@@ -1,4 +1,5 @@
-//! Stores lessons in a table of the project's database, limits their number and size, and hides those that failed twice.
+//! Stores lessons in a table of the project's database, limits their number and size, and hides
+//! those that failed twice.
 
 use crate::base::lock;
 use std::collections::HashSet;
@@ -24,8 +25,8 @@ const BYTES_MAX: i64 = 16 << 20;
 /// A lesson that failed this often in a row is no longer offered.
 const FAILURES_MAX: u32 = 2;
 
-/// Longest texts of a lesson in bytes: models with a context of a few thousand tokens must read
-/// them.
+/// Maximum lengths of the texts of a lesson, in bytes: they must fit into models with a context of
+/// a few thousand tokens.
 const PROBLEM_MAX: usize = 2_000;
 const SOLUTION_MAX: usize = 8_000;
 const WHY_MAX: usize = 2_000;
@@ -74,8 +75,9 @@ impl Lessons {
         Lessons { mask, ..self }
     }
 
-    /// Stores a lesson and returns its number. A lesson with the same problem and solution is updated: a success clears its
-    /// failures, a failure adds one. Above the limits the least useful lessons are deleted: failed ones first, then the oldest.
+    /// Stores a lesson and returns its number. A lesson with the same problem and solution is
+    /// updated: a success clears its failures, a failure adds one. If the limits are exceeded, the
+    /// least useful lessons are deleted: failed ones first, then the oldest.
     pub fn add(&self, lesson: &Lesson) -> Result<i64, LessonsError> {
         let vector = lesson.vector.as_deref().filter(|vector| !vector.is_empty());
         if let Some(vector) = vector.filter(|vector| vector.len() > VECTOR_MAX) {
@@ -105,7 +107,7 @@ impl Lessons {
             )
         })?;
         self.query(|connection| {
-            // Deletes all lessons after those, in order of usefulness, that fit both limits.
+            // Deletes all lessons beyond those that, in order of usefulness, fit both limits.
             connection.execute(
                 "DELETE FROM lessons WHERE id IN (
                      SELECT id FROM (
@@ -121,7 +123,7 @@ impl Lessons {
         Ok(id)
     }
 
-    /// The newest lessons, failed ones too.
+    /// The newest lessons, including failed ones.
     pub fn list(&self, limit: usize) -> Result<Vec<Stored>, LessonsError> {
         let limit = limit.min(self.max) as i64;
         self.query(|connection| {
@@ -130,9 +132,9 @@ impl Lessons {
         })
     }
 
-    /// The `k` lessons most similar to the query, best first and newest first among equals, without
-    /// those that failed too often. Compared by vectors if both sides have one of the same length,
-    /// else by words; lessons with a score of 0 are left out.
+    /// The `k` lessons most similar to the query, best first and newest first on a tie, without
+    /// those that failed too often. Vectors are compared if both sides have one of the same length,
+    /// else words; lessons with a score of 0 are left out.
     pub fn search(&self, text: &str, vector: Option<&[f32]>, k: usize) -> Result<Vec<Found>, LessonsError> {
         let text = &*self.mask.apply(text);
         let offered: Vec<Stored> = self.query(|connection| {
@@ -172,7 +174,7 @@ impl Lessons {
         Ok(self.query(|connection| connection.execute(sql, [id]))? > 0)
     }
 
-    /// Every lesson as one row of JSON; equal lessons give equal bytes.
+    /// Every lesson as a row of JSON; equal lessons yield equal bytes.
     pub fn rows(&self) -> Result<Vec<Vec<u8>>, LessonsError> {
         let sql =
             "SELECT json_array(id, problem, solution, why_worked, tokens_used, success, failures, hex(vector), created)
@@ -183,8 +185,8 @@ impl Lessons {
         })
     }
 
-    /// Replaces all lessons with the output of [`Lessons::rows`], in one transaction. Returns
-    /// false, and changes nothing, if it has another format.
+    /// Replaces all lessons with the output of [`Lessons::rows`], in one transaction. If the format
+    /// differs, returns false and changes nothing.
     pub fn restore(&self, rows: &[Vec<u8>]) -> Result<bool, LessonsError> {
         let texts = rows.iter().map(|row| std::str::from_utf8(row).ok());
         let is_json = |text: &&str| serde_json::from_str::<IgnoredAny>(text).is_ok();
@@ -258,8 +260,8 @@ fn score(text: &str, vector: Option<&[f32]>, lesson: &Lesson) -> (f32, Signal) {
     }
 }
 
-/// Dice coefficient of the two sets of words: 0 for no shared word, 1 for all. Case is ignored, and so are words of fewer than
-/// three letters, unless a text has no others.
+/// Dice coefficient of the two sets of words: 0 if no word is shared, 1 if all are. Ignores case,
+/// and words of fewer than three letters unless a text has no others.
 fn overlap(a: &str, b: &str) -> f32 {
     let (a, b) = (words(a), words(b));
     let shared = a.intersection(&b).count();
@@ -285,7 +287,7 @@ fn from_blob(blob: &[u8]) -> Option<Vec<f32>> {
     (rest.is_empty() && !numbers.is_empty()).then(|| numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
 }
 
-/// The first `bytes` bytes of a text, or up to three fewer to end between characters.
+/// The first `bytes` bytes of a text, or up to three fewer so as to end between characters.
 fn head(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }

@@ -1,4 +1,4 @@
-//! The host of a measurement, which lets no call be run.
+//! The host of a measurement, which rejects every call.
 
 use std::sync::Mutex;
 

@@ -1,4 +1,5 @@
-//! Writes a request as the body for a server; features that the server lacks are requested in words.
+//! Writes a request as the body for a server; features that the server lacks are requested in
+//! words.
 
 use serde_json::{Map, Value, json};
 

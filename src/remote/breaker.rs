@@ -1,5 +1,5 @@
-//! Keeps an unreachable server from costing every request its timeouts: after some failures it is left alone for a
-//! while.
+//! Circuit breaker: after some failures a server is not asked for a while, so that not every
+//! request costs its timeouts.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -41,8 +41,8 @@ impl Breaker {
         Breaker { failures_max: EMBEDDER_FAILURES_MAX, ..Breaker::default() }
     }
 
-    /// Whether the server may be asked now. The first request after a rest is a trial: until it has
-    /// ended, others wait for another rest.
+    /// Whether the server may be asked now. The first request after a rest is a trial: until it
+    /// ends, all others wait for another rest.
     pub fn enter(&self, now: Instant) -> Result<(), Why> {
         let mut state = lock(&self.state);
         match state.rests_until {

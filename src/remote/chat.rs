@@ -18,9 +18,9 @@ use crate::models::dialect::notation::Notation;
 
 /// The pauses after consecutive failures. Nothing is retried once a piece of the reply has arrived.
 const PAUSES: [Duration; 3] = [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2)];
-/// Longest pause that a server may request by `Retry-After`.
+/// Maximum pause that a server may request by `Retry-After`.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
-/// Longest time that a server may load a model or be busy.
+/// Maximum time that a server may load a model or be busy.
 const BUSY_MAX: Duration = Duration::from_secs(600);
 /// How many times the silence limit a server may send only signs of life.
 const SIGNS_MAX: u32 = 6;

@@ -54,8 +54,8 @@ impl Away {
     /// The unit vectors of texts, each read in one pass.
     fn vectors(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
         let Shared { remote, sample, checked, .. } = &*self.0;
-        // The server may have a different model with the same name by now: the first request of a
-        // run shows it.
+        // The server may have another model under the same name by now, which the first request of
+        // a run reveals.
         let is_first = !checked.load(Ordering::Relaxed);
         let probe = is_first.then(|| PROBE.to_owned());
         let all: Vec<String> = probe.into_iter().chain(texts.iter().cloned()).collect();

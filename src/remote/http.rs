@@ -26,9 +26,9 @@ use url::Url;
 
 use super::error::Why;
 
-/// Longest time for name resolution, connection and encryption together.
+/// Maximum time for name resolution, connection and encryption together.
 pub const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// Largest answer that is read as a whole: lists of models, errors, vectors.
+/// Maximum size of an answer that is read as a whole: lists of models, errors, vectors.
 pub const WHOLE_MAX: usize = 64 << 20;
 /// Number of bytes of an error that are read.
 const ERROR_MAX: usize = 64 << 10;
@@ -39,11 +39,11 @@ pub struct Sent<'a> {
     pub way: Way,
     /// The headers besides those that every request has.
     pub headers: HeaderMap,
-    /// A connection without a byte for so long is given up.
+    /// After this long without a byte, a connection is given up.
     pub silence: Duration,
 }
 
-/// The action of a request there.
+/// The HTTP method of a request, with the text that it posts.
 pub enum Way {
     Get,
     /// Posts a JSON text.
@@ -218,7 +218,7 @@ async fn connect(url: &Url) -> Result<Box<dyn Stream>, Failure> {
     }
 }
 
-/// A failure of encryption is final; a connection closed meanwhile is not.
+/// Classifies an error: a failure of encryption is final, a closed connection is not.
 fn judged(error: &io::Error) -> Failure {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented) => {

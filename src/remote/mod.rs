@@ -1,8 +1,10 @@
-//! A model behind a URL: queries an OpenAI-compatible server, and reads the replies of every known kind of server.
+//! A model behind a URL: queries an OpenAI-compatible server, and reads the replies of every known
+//! kind of server.
 //!
-//! [`Remote::open`] finds out what the server can do, once, and keeps it. [`Remote::chat`] asks for a reply, which always comes as a stream.
-//! With `models pull` this is the only code of the program that opens a connection to another machine, and nothing above it asks for
-//! one unless models.toml, an option, or the table of an MCP server (`tools/mcp/http.rs` uses [`http`]) names a URL.
+//! [`Remote::open`] determines once what the server can do, and stores it. [`Remote::chat`] asks
+//! for a reply, which always arrives as a stream. Together with `models pull`, this is the only
+//! code of the program that connects to another machine. It does so only if models.toml, an option,
+//! or the table of an MCP server (`tools/mcp/http.rs` uses [`http`]) names a URL.
 
 mod abilities;
 mod ask;
@@ -47,7 +49,7 @@ use veil::Veil;
 use crate::base::{Cancel, lock, private};
 use crate::models::Endpoint;
 
-/// A model on a server. Clones are the same model, and share what is learned about it.
+/// A model on a server. Clones refer to the same model and share what is learned about it.
 #[derive(Clone, Debug)]
 pub struct Remote {
     endpoint: Arc<Endpoint>,

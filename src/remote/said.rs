@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::error::Why;
 use super::piece::Usage;
 
-/// Longest server message that is repeated, in characters.
+/// Maximum length of a server message that is repeated, in characters.
 const SAID_MAX: usize = 300;
 
 /// The error in a JSON answer, if it is one. `{"error": {"message": …}}`, `{"error": "…"}`,

@@ -10,7 +10,7 @@
 //! The crates for this (eventsource-stream, sse-stream) buffer a line of any length, so a server
 //! could fill the memory.
 
-/// Longest line, and longest event.
+/// Maximum length of a line, and of an event.
 pub const LINE_MAX: usize = 1 << 20;
 
 /// An event or a sign of life.

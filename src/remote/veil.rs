@@ -56,7 +56,7 @@ impl Veil {
         self.0.iter().fold(text.to_owned(), |text, (placeholder, original)| text.replace(placeholder, original))
     }
 
-    /// The same in every text of a value.
+    /// Restores the original texts in every text of a value.
     pub fn lift(&self, value: &mut Value) {
         each_text(value, &mut |text| *text = self.lifted(text));
     }

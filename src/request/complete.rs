@@ -1,5 +1,5 @@
-//! Completes the steps that a model read: every part of the request gets a step of its kind, and related parts one
-//! step.
+//! Completes the steps that a model read: every part of the request gets a step of its kind, and
+//! related parts share one.
 
 mod independent;
 mod joins;
@@ -24,9 +24,9 @@ const COVERED: f64 = 0.4;
 /// it.
 const GAP_WORDS: usize = 3;
 
-/// The steps that the model read, completed by the parts of the request that it left out, in order,
-/// and with related steps joined. No part of the request is dropped: a question next to an order,
-/// or an order next to a question, becomes a separate step.
+/// The steps that the model read, in order, with the omitted parts of the request added and related
+/// steps joined. No part of the request is dropped: a question next to an order, or an order next
+/// to a question, becomes a separate step.
 pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
     let mut steps = read;
     as_their_sentences_say(&mut steps, request);
@@ -52,7 +52,7 @@ pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
     if let [(kind, text)] = steps.as_mut_slice()
         && !matches!(kind, Kind::Rename | Kind::Move)
     {
-        // A single step has all words of the request.
+        // A single step gets all words of the request.
         *text = request.to_owned();
         if *kind == Kind::Edit && kind::is_red(text) && kind::quoted_command(text).is_some() {
             *kind = Kind::Fix;
@@ -77,7 +77,7 @@ fn effect(kind: Kind) -> Effect {
     }
 }
 
-/// The effect that a part of a request clearly asks for; `None` if its words do not say.
+/// The effect that a part of a request clearly asks for; `None` if its words leave it open.
 fn asked_effect(part: &clauses::Part, request: &str) -> Option<Effect> {
     let is_short = part.text.split_whitespace().nth(1).is_none();
     // A wish in the form of a question is an order.
@@ -113,7 +113,7 @@ fn place_of(text: &str, request: &str) -> Option<std::ops::Range<usize>> {
     })
 }
 
-/// Turns the steps of a sentence that only asks into questions.
+/// Turns the steps of a sentence into questions if the sentence only asks.
 fn as_their_sentences_say(steps: &mut [(Kind, String)], request: &str) {
     let sentences = grounding::sentences(request);
     for (kind, text) in steps.iter_mut() {
@@ -128,9 +128,9 @@ fn as_their_sentences_say(steps: &mut [(Kind, String)], request: &str) {
     }
 }
 
-/// Extends the only step that has words of a clause to the whole clause if it has the effect that
-/// the clause asks for: a small model leaves out verbs, and without `run the tests in`, `test/`
-/// means nothing.
+/// Extends a step to a whole clause if it is the only step with words of that clause and has the
+/// clause's effect. Small models leave out verbs; without `run the tests in`, `test/` has no
+/// meaning.
 fn in_whole_clauses(steps: &mut [(Kind, String)], request: &str) {
     for part in clauses::parts(request) {
         let Some(range) = place_of(&part.text, request) else { continue };
@@ -145,8 +145,8 @@ fn in_whole_clauses(steps: &mut [(Kind, String)], request: &str) {
     }
 }
 
-/// Moves parts of the request into separate steps if they ask for something else than the step with
-/// their words: a question in an edit, an order in a question, a command in an edit.
+/// Moves parts of the request into separate steps if they ask for something else than the step that
+/// contains their words: a question in an edit, an order in a question, a command in an edit.
 fn cut_out_other_kinds(steps: &mut Vec<(Kind, String)>, request: &str) {
     for part in clauses::parts(request) {
         let Some(wanted) = asked_effect(&part, request) else { continue };
@@ -179,8 +179,8 @@ fn without_joint(text: &str) -> &str {
     text
 }
 
-/// Inserts the parts of the request of which the steps contain too few words, in the order of the
-/// request. A part that clearly answers, runs or changes something must be in a step that does so.
+/// Inserts the parts of the request that the steps cover too little, in the order of the request. A
+/// part that clearly answers, runs or changes something must be in a step of that effect.
 fn add_left_out(steps: &mut Vec<(Kind, String)>, request: &str) {
     let held: Vec<(Effect, _)> = steps.iter().map(|(kind, text)| (effect(*kind), words::content(text))).collect();
     let place = |text: &str| place_of(text, request).map(|range| range.start);
@@ -237,7 +237,8 @@ pub(super) fn listed(request: &str) -> Option<Vec<(Kind, String)>> {
         let parts = clauses::parts(text);
         if kind::is_order(text) { kind::ordered(text) } else { Kind::of(&parts[..parts.len().min(1)]) }
     };
-    // A part that begins with neither a verb nor a question word has the kind of the previous part.
+    // A part that begins with neither a verb nor a question word takes the kind of the previous
+    // part.
     let mut found: Vec<(Kind, String)> = Vec::new();
     for text in texts {
         let says = words::split(text).first().is_some_and(|word| kind::begins_something(word));
@@ -283,8 +284,8 @@ pub(super) fn tests_apart(steps: Vec<(Kind, String)>) -> Vec<(Kind, String)> {
     found
 }
 
-/// Adds words of the request that are in no step to the following step, or to the last step if they
-/// end the request.
+/// Adds words of the request that are in no step to the following step; words at the end of the
+/// request go to the last step.
 fn with_gaps(steps: &mut [(Kind, String)], request: &str) {
     let says_something = |gap: &str| words::content(gap).len() >= GAP_WORDS;
     let mut end = 0;

@@ -7,8 +7,8 @@ use crate::language::clauses::scan::{Kind, Token, scan};
 use crate::language::clauses::words::{is_connective, is_determiner, listed};
 use crate::language::shape::is_path;
 
-/// First words of clauses that list or search a place. In other clauses, the word means a thing as
-/// often as a folder.
+/// First words of clauses that list or search a location. In other clauses, the word means
+/// something else just as often.
 const LOOKS: &str = "list, ls, look, search, find, grep, show, count, what, which, how";
 /// Words before the name of a folder.
 const LEADS: &str = "in, inside, within, under, below, list, ls, across, throughout, folder, directory, dir";
@@ -16,8 +16,8 @@ const LEADS: &str = "in, inside, within, under, below, list, ls, across, through
 const CONTENTS: &str = "files, contents, content, folders, entries";
 const FOLDER_NOUNS: &str = "folder, directory, dir";
 
-/// Writes names of top-level folders as paths (`src` as `src/`) in clauses that look into them and
-/// do not contain a path yet.
+/// Writes names of top-level folders as paths (`src` as `src/`) in clauses that search or list them
+/// and contain no path yet.
 pub fn named(parts: &mut [Part], root: &Root) {
     let is_folder = |name: &str| root.resolve(name, Access::Read).is_ok_and(|place| place.is_dir());
     for part in parts.iter_mut().filter(|part| part.paths.is_empty()) {

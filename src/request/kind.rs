@@ -63,8 +63,8 @@ impl Kind {
         }
     }
 
-    /// The kind of a request's clauses together: an edit if one of them changes something, else a
-    /// run if one runs something, else an answer.
+    /// The kind of several clauses together: an edit if one of them changes something, else a run
+    /// if one runs something, else an answer.
     pub fn of(parts: &[Part]) -> Kind {
         let has = |list: &str| {
             let acts = parts.iter().filter(|part| part.kind == PartKind::Act);
@@ -83,8 +83,8 @@ impl Kind {
     }
 }
 
-/// Number of first words among which a question has its question word (`in which case`,
-/// `from how many on`), and minimum number of words in a sentence.
+/// A question word counts only among this many first words (`in which case`, `from how many on`);
+/// also the minimum number of words in a sentence.
 const OPENING_WORDS: usize = 3;
 const SENTENCE_WORDS: usize = 4;
 
@@ -106,9 +106,9 @@ fn is_polite(text: &str) -> bool {
     POLITE.split('|').any(|words| low.contains(words))
 }
 
-/// Whether a text asks for a change although a model read it as a question: it asks nothing and
-/// gives an order, reports a problem or states something about code; or it expresses a wish, even
-/// in the form of a question.
+/// Whether a text that a model read as a question asks for a change: it asks nothing and gives an
+/// order, reports a problem or states something about code; or it expresses a wish, even as a
+/// question.
 pub(super) fn is_order(text: &str) -> bool {
     if asks_politely(text) && !orders_later(text) {
         return false;
@@ -149,7 +149,7 @@ fn has_question(text: &str) -> bool {
     has_mark || has_word(text, KNOW) || sentences.enumerate().any(begins)
 }
 
-/// Whether a whole request asks, orders nothing and reports nothing.
+/// Whether a whole request asks something, and neither orders nor reports anything.
 pub(super) fn is_question(request: &str) -> bool {
     let orders = is_order(request) || orders_later(request);
     has_question(request) && first_word(request) != "when" && !orders && !has_word(request, REPORTS)
@@ -178,7 +178,7 @@ pub fn begins_something(word: &str) -> bool {
     [ORDERS, QUESTIONS, LOOKS, COMMANDS].iter().any(|list| is_listed(list, word))
 }
 
-/// Whether a clause begins with a word for the form of an answer: `list all of them`.
+/// Whether a clause begins with a word that determines the form of an answer: `list all of them`.
 pub(super) fn says_how(text: &str) -> bool {
     is_listed(LOOKS, &first_word(text))
 }
@@ -220,8 +220,8 @@ pub(super) fn ordered(text: &str) -> Kind {
     if is_red(text) && (text.contains('`') || speaks_of_tests(text)) { Kind::Fix } else { Kind::Edit }
 }
 
-/// Whether a request only asks for failing tests to pass. One that asks for something new does not:
-/// a new test may be meant to fail.
+/// Whether a request only asks for failing tests to pass. False if it asks for something new: a new
+/// test may be meant to fail.
 pub(super) fn is_about_red_tests(text: &str) -> bool {
     let passes = has_word(text, "pass green fix repair mend work");
     is_red(text) && passes && has_word(text, "test tests") && !has_word(text, "add write create new")
@@ -248,8 +248,8 @@ pub(super) fn is_red(text: &str) -> bool {
     words::split(text).iter().any(|word| word.starts_with("fail") || is_listed("red rot schlägt", word))
 }
 
-/// The command in back quotes in a text, or else the one that it says fails:
-/// `node --test a.test.js is red today`. A single word in back quotes is not a command.
+/// The command in backticks in a text, or else the command reported to fail:
+/// `node --test a.test.js is red today`. A single word in backticks is not a command.
 pub(super) fn quoted_command(text: &str) -> Option<String> {
     static FAILS: LazyLock<Regex> = LazyLock::new(|| {
         let program = r"(?:[A-Z_]+=\S+ )*(?:node|python3?|cargo|go|npm|npx|pnpm|yarn|pytest|bash|sh)";

@@ -1,7 +1,8 @@
-//! Finds the files that a request names: on disk, the longest existing name first, then in the index.
+//! Finds the files that a request names: on disk, the longest existing name first, then in the
+//! index.
 //!
 //! `In my file.ini change …` names `my file.ini` if that file exists, whatever characters its name
-//! has, indexed or not.
+//! contains and whether it is indexed or not.
 
 mod disk;
 #[cfg(test)]
@@ -21,8 +22,8 @@ use crate::tools::confine::Root;
 
 use super::Text;
 
-/// Represents the name of a file in a text that is parsed for other things: one word, with the form
-/// of a path.
+/// Stands for a file name in a text that is parsed for other things: a single word that looks like
+/// a path.
 pub const MARK: &str = "./file";
 /// Maximum number of words in an unquoted name, and of words in a text that is searched for such
 /// names.
@@ -36,9 +37,9 @@ const WITHIN: &str = "in, inside, within, dans, im, en, в";
 const NOUNS: &str =
     "file, files, script, module, document, config, configuration, named, called, datei, fichier, archivo, файле";
 const ADJECTIVES: &str = "existing, local, new, ignored, own, project's, whole";
-/// Prepositions that precede files and other things equally often.
+/// Prepositions that precede a file and other things equally often.
 const BESIDE: &str = "from, of, on, at, aus, von, de, из";
-/// Words between two values of which one replaces the other.
+/// Words between an old and a new value.
 const JOINS: &str = "to, with, by, into, ->, →, =>, на, auf, à, par, por";
 /// Punctuation that may follow a name in a sentence.
 const BEHIND: &[char] = &[',', ';', ':', '!', '?', '.', ')', ']', '}', '…', '\'', '’', '"', '”', '»', '`'];
@@ -91,7 +92,7 @@ impl Named {
         }
     }
 
-    /// Why the name does not identify a file that can be changed; `None` if it does.
+    /// The reason why the name does not identify a file that can be changed; `None` if it does.
     pub fn trouble(&self) -> Option<String> {
         let said = &self.said;
         Some(match &self.found {
@@ -103,7 +104,7 @@ impl Named {
         })
     }
 
-    /// Whether its position in the sentence marks it as a file: `in F`, `from F`, `F: …`.
+    /// Whether its position in the sentence shows that it is a file: `in F`, `from F`, `F: …`.
     pub fn is_clear(&self, text: &str) -> bool {
         self.role == Role::Place
             || self.role == Role::Object && listed(BESIDE, &lead(text, self.range.start))
@@ -138,7 +139,7 @@ impl<'t> Names<'t> {
         Names { text, all: all(text, root, known) }
     }
 
-    /// The places of the change that the text asks for: the files with a preposition that says so,
+    /// The locations of the change that the text asks for: the files after a preposition like `in`,
     /// else all that are not values.
     pub fn places(&self) -> Vec<&Named> {
         let of = |role: Role| self.all.iter().filter(move |named| named.role == role);
@@ -146,12 +147,12 @@ impl<'t> Names<'t> {
         if places.is_empty() { of(Role::Object).collect() } else { places }
     }
 
-    /// The text with [`MARK`] in place of all of them.
+    /// The text with [`MARK`] in place of all file names.
     pub fn masked(&self) -> Text {
         self.masked_at(&self.all.iter().collect::<Vec<_>>())
     }
 
-    /// The text with [`MARK`] in place of those in `places`.
+    /// The text with [`MARK`] in place of the names in `places`.
     pub fn masked_at(&self, places: &[&Named]) -> Text {
         let mut done = self.text.to_owned();
         for named in places.iter().rev() {
@@ -160,8 +161,8 @@ impl<'t> Names<'t> {
         done.into()
     }
 
-    /// The text with private characters in place of blanks and punctuation in file names, so that no
-    /// rule splits them: `salt and pepper.txt`.
+    /// The text with private-use characters in place of the blanks and punctuation in file names,
+    /// so that no rule splits them: `salt and pepper.txt`.
     pub fn shielded(&self) -> String {
         let text = self.text;
         if text.chars().any(|c| (SHIELDS..SHIELDS + 128).contains(&(c as u32))) {
@@ -179,7 +180,8 @@ impl<'t> Names<'t> {
         done
     }
 
-    /// Undoes [`Names::shielded`] in the parts of a request, and gives each the files that it names.
+    /// Undoes [`Names::shielded`] in the parts of a request, and adds to each part the files that
+    /// it names.
     pub fn restore(&self, parts: &mut [Part]) {
         for part in parts {
             for text in [&mut part.text, &mut part.context].into_iter().chain(&mut part.paths).chain(&mut part.quoted) {
@@ -233,10 +235,10 @@ fn all(text: &str, root: Option<&Root>, known: &[String]) -> Vec<Named> {
     with_roles(text, all)
 }
 
-/// First of the private characters that replace ASCII in a shielded name.
+/// First of the private-use characters that replace ASCII in a shielded name.
 const SHIELDS: u32 = 0xe000;
 
-/// A text, or part of it, as it was before [`Names::shielded`].
+/// A text, or part of it, before [`Names::shielded`].
 pub fn unshielded(text: &str) -> String {
     let bare =
         |c: char| (c as u32).checked_sub(SHIELDS).filter(|code| *code < 128).and_then(char::from_u32).unwrap_or(c);
@@ -260,7 +262,7 @@ fn words(text: &str) -> Vec<Range<usize>> {
     text.split_whitespace().map(|word| start(word)..start(word) + word.len()).collect()
 }
 
-/// The names inside a word that is not a name itself: `(a.py,b.py)`.
+/// The names inside a word that is not itself a name: `(a.py,b.py)`.
 fn parts(text: &str, word: &Range<usize>, disk: &Disk<'_>) -> Vec<Named> {
     let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '$' | ':' | '@' | '~');
     let form = Form { is_quoted: false, leads: false };
@@ -332,7 +334,7 @@ fn forms(whole: &str) -> Vec<&str> {
     forms
 }
 
-/// The last words before a place, in lower case and without articles and nouns for a file.
+/// The last words before an offset, in lower case and without articles and nouns for a file.
 fn lead(text: &str, start: usize) -> String {
     let before = text[..start].trim_end_matches(BEFORE).trim_end();
     let words = before.split_whitespace().rev().map(|word| word.to_lowercase());
@@ -342,7 +344,7 @@ fn lead(text: &str, start: usize) -> String {
         .unwrap_or_default()
 }
 
-/// Whether the name at `start` is the place of a change.
+/// Whether the name at `start` is the location of a change.
 fn leads(text: &str, start: usize) -> bool {
     let before = text[..start].trim_end_matches(BEFORE).trim_end();
     let names_file = before.split_whitespace().next_back().is_some_and(|word| listed(NOUNS, &word.to_lowercase()));

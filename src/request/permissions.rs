@@ -1,4 +1,5 @@
-//! Reads what a text permits: what may go, what may become shorter, and whether tests may change.
+//! Reads what a text permits: what may be removed, what may become shorter, and whether tests may
+//! change.
 
 use std::sync::LazyLock;
 
@@ -10,7 +11,7 @@ use super::Text;
 use super::kind::lists::{GIVES_WAY, REMOVALS, REMOVE, SHORTENS};
 
 impl Text {
-    /// Whether it asks to remove something, in any words.
+    /// Whether it asks in any way to remove something.
     pub fn may_remove(&self) -> bool {
         self.has(REMOVE) || self.has(REMOVALS) || self.has("take") && self.has("out")
     }
@@ -36,7 +37,7 @@ impl Text {
         DOUBTS.is_match(self) && !self.keeps_tests()
     }
 
-    /// Whether it says that the tests are to stay as they are.
+    /// Whether it says that the tests must stay unchanged.
     pub fn keeps_tests(&self) -> bool {
         static KEEPS: LazyLock<Regex> = LazyLock::new(|| {
             let change = r"(?:touch|chang|edit|modif|alter|adjust|adapt|updat|rewrit|delet|remov|weaken)\w*";

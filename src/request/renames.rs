@@ -28,7 +28,7 @@ pub fn all(request: &str) -> Option<Vec<(Kind, String)>> {
             |group: &str| format!(r#"[`"']?\b(?<{group}>[A-Za-z_$]*(?:_[A-Za-z0-9]|[a-z][A-Z])[\w$]*)(?:\(\))?[`"']?"#);
         pattern(format!(r"^\s*(?:please\s+)?{}\s*(?:->|=>|→)\s*{}", name("from"), name("to")))
     });
-    // Every rename and move updates the uses, so a request to do so asks for nothing more.
+    // Every rename and move updates the uses, so asking for that adds no step.
     static UPDATES: LazyLock<Regex> = LazyLock::new(|| {
         let what = r"(?:imports?|callers?|references?|usages?|uses|call sites?|places|tests?)";
         pattern(format!(r"(?i)\b(?:adjust|update|fix|change|adapt|correct)\s+(?:(?:all|the|its|every)\s+)*{what}\b"))
@@ -51,7 +51,7 @@ pub fn all(request: &str) -> Option<Vec<(Kind, String)>> {
     let rest = pattern.replace_all(request, " ");
     let rest = UPDATES.replace_all(&rest, " ");
     let more = words::split(&rest).iter().any(|word| super::kind::begins_something(word));
-    // A file named after the old name should be renamed too.
+    // A file whose name contains the old name should be renamed too.
     let bears = |word: &str, from: &str| {
         let file = Path::new(word.trim_matches(|c: char| !c.is_alphanumeric() && c != '/'));
         file.extension().is_some() && file.file_stem().is_some_and(|stem| stem == from)

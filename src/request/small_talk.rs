@@ -3,7 +3,7 @@
 use crate::language::clauses::Part;
 use crate::language::clauses::words::{entries, listed};
 
-/// Whether all parts of a request are small talk, or it has no parts.
+/// Whether all parts of a request are small talk; also true if it has no parts.
 pub fn is_all(parts: &[Part]) -> bool {
     parts.iter().all(is_chat)
 }

@@ -1,4 +1,4 @@
-//! The steps of a request: read by rules if they are plain, else parsed from the model's output.
+//! The steps of a request: by rules if the request is plain, else parsed from the model's output.
 
 use serde_json::json;
 
@@ -9,8 +9,8 @@ use crate::language::{quotations, shape};
 use super::kind::{self, Kind};
 use super::{Text, complete, renames};
 
-/// Maximum number of steps that the model reads from a request. Rules may read more from a long
-/// one, because none of its parts may be dropped.
+/// Maximum number of steps in the model's answer. Rules may produce more from a long request,
+/// because none of its parts may be dropped.
 pub const STEPS_MAX: usize = 12;
 
 /// One step of a request.
@@ -18,7 +18,7 @@ pub const STEPS_MAX: usize = 12;
 pub struct Step {
     pub id: StepId,
     pub kind: Kind,
-    /// Everything the request says about the step; for a rename or a move `FROM -> TO`.
+    /// Everything that the request says about the step; for a rename or a move `FROM -> TO`.
     pub text: Text,
     /// The clause from which `forms` reads a tool and its arguments.
     pub part: Part,
@@ -27,7 +27,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// The step with this number, whose clause is the text with its verb.
+    /// The step with this number; its clause is the text with its verb.
     pub fn of(number: usize, kind: Kind, text: String) -> Step {
         let verb = clauses::parts(&text).into_iter().next().and_then(|part| part.verb);
         let part = Part { verb, ..roles::plain(&text) };
@@ -46,8 +46,8 @@ impl Step {
     }
 
     /// Whether this step continues, tests, describes or uses the change of `earlier`: it refers
-    /// back, shares a name in code with it, or writes tests or documentation without naming
-    /// anything of its own; or it asks how the run of `earlier` ended.
+    /// back, shares a name in code with it, or asks for tests or documentation without naming
+    /// anything else; or it asks how the run of `earlier` ended.
     pub fn builds_on(&self, earlier: &Step) -> bool {
         let (own, others) = (shape::names_in(&self.text), shape::names_in(&earlier.text));
         let refers = || clauses::parts(&self.text).first().is_some_and(|part| part.refers_back);
@@ -61,7 +61,7 @@ impl Step {
     }
 }
 
-/// Longest request, in words, that is read without a model.
+/// Maximum length of a request that is read without a model, in words.
 const PLAIN_WORDS: usize = 24;
 /// Verbs that begin a step that is not an edit, or that may hide one.
 const NOT_PLAIN: &str = "rename move call fix make run test extract split read look find show check see";
@@ -108,8 +108,8 @@ pub fn kinds(text: &str) -> Vec<Kind> {
     read(text).into_iter().map(|(kind, _)| kind).collect()
 }
 
-/// The grammar of an answer: lines of `kind: words of the request`. The words may include the space
-/// before an arrow.
+/// The grammar of the model's answer: lines of `kind: words of the request`. The words may include
+/// the space before an arrow.
 pub fn grammar(request: &str) -> String {
     let text = json!({ "substring_words": request });
     let most = STEPS_MAX - 1;
@@ -122,10 +122,11 @@ pub fn grammar(request: &str) -> String {
     )
 }
 
-/// The kinds of those lines.
+/// The kinds allowed in those lines.
 pub const KINDS: &[&str] = &["ask", "edit", "run", "fix", "rename", "move"];
 
-/// Parses an answer to [`grammar`]; corrects a kind that contradicts the words of its step.
+/// Parses an answer that follows [`grammar`]; corrects a kind that contradicts the words of its
+/// step.
 pub fn read(text: &str) -> Vec<(Kind, String)> {
     let step = |line: &str| {
         let (kind, text) = line.split_once(": ")?;

@@ -18,12 +18,12 @@ pub struct Substitution {
     pub new: String,
     /// Whether both are in quotation marks.
     pub is_quoted: bool,
-    /// The rest of the request, which says where.
+    /// The rest of the request, which describes the location.
     pub about: String,
 }
 
 impl Substitution {
-    /// The edit of `file` that replaces the value at the place described by the rest of the
+    /// The edit of `file` that replaces the value at the location described by the rest of the
     /// request.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ pub(super) fn of(task: &str) -> Option<Substitution> {
     substitution(task, &literals)
 }
 
-/// Like [`of`], for names of code: `measure with time.monotonic, not time.time`.
+/// As [`of`], for names of code: `measure with time.monotonic, not time.time`.
 pub(super) fn of_names(task: &str) -> Option<Substitution> {
     static_regex!(NAME = r"`[^`\s]+`|\b[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)+|\b[A-Za-z]+_\w+");
     let names = NAME.find_iter(task).map(|found| Literal {
@@ -63,7 +63,7 @@ pub(super) fn of_names(task: &str) -> Option<Substitution> {
     substitution(task, &names.collect::<Vec<_>>())
 }
 
-/// Like [`of`], for types such as errors:
+/// As [`of`], for types such as errors:
 /// `it should raise a LookupError instead of a plain Exception`.
 pub(super) fn of_types(task: &str) -> Option<Substitution> {
     static_regex!(TYPE = r"`?\b(?:[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|[A-Z]*(?:Error|Exception))\b`?");
@@ -87,7 +87,7 @@ fn substitution(task: &str, literals: &[Literal<'_>]) -> Option<Substitution> {
     (old != new).then(|| Substitution { old, new, is_quoted, about: about.join(" ") })
 }
 
-/// Determines by the words around two values, `①` and `②`, whether the first is the old one. The
+/// Determines from the words around two values, `①` and `②`, which of them is the old one. The
 /// first matching rule decides.
 struct Rule {
     pattern: Regex,
@@ -120,7 +120,7 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         rule(any, first, format!(r"not (?:\w+ )?① but{article} ②")),
         rule(quoted, second, not.clone()),
         rule(any, second, format!("should.*{not}")),
-        // `f(1) gives 2, not 3` describes the code, and orders no change.
+        // `f(1) gives 2, not 3` describes the code and is not an order.
         rule(any, None, format!("{says} {not}")),
         rule(any, second, not.clone()),
         rule(quoted, first, "① (?:should (?:be|read|say)|to|becomes|->|→|with|by|zu|par|por) ②".to_owned()),
@@ -130,7 +130,7 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     ]
 });
 
-/// Whether the first of two values is the old one; `None` if the surrounding words do not say so.
+/// Whether the first of two values is the old one; `None` if the words around them leave it open.
 fn first_is_old(task: &str, first: &Literal<'_>, second: &Literal<'_>) -> Option<bool> {
     let [before, between, behind] =
         [&task[..first.range.start], &task[first.range.end..second.range.start], &task[second.range.end..]]
@@ -140,8 +140,8 @@ fn first_is_old(task: &str, first: &Literal<'_>, second: &Literal<'_>) -> Option
     rule.first_is_old
 }
 
-/// `bump the version for 4.10.0` in words that the rules for explicit edits can read. `None` if the
-/// step asks for no such change, or step and request name no version or several.
+/// `bump the version for 4.10.0`, reworded so that the rules for explicit edits match. `None` if
+/// the step does not ask for such a change, or if step and request name no version or several.
 pub(super) fn version_bump(step: &str, request: &str) -> Option<String> {
     static_regex!(VERSION = r"\d+(?:\.\d+){2}(?:[-.+]?[a-z]+\.?\d*)?");
     static_regex!(
@@ -161,7 +161,7 @@ pub(super) fn version_bump(step: &str, request: &str) -> Option<String> {
     BUMPS.is_match(step).then(|| format!("set the version to {version}"))
 }
 
-/// `text` with a name replaced wherever it is a whole name; its members may follow (`a.b.d`), but
+/// `text` with `old` replaced wherever it is a complete name; its members may follow (`a.b.d`), but
 /// it must not itself be a member (`x.a.b`).
 pub fn replaced(text: &str, old: &str, new: &str) -> String {
     let mut done = String::new();
@@ -218,12 +218,13 @@ pub fn difference<'a>(old: &'a str, new: &'a str) -> (&'a str, &'a str) {
     if tail < old.len() && tail < new.len() { (&old[..old.len() - tail], &new[..new.len() - tail]) } else { (old, new) }
 }
 
-/// Share of a quoted text's words that a line must contain if code fills in part of the text.
+/// Minimum share of a quoted text's words that a line must contain if code filled in part of the
+/// text.
 const SHARED: f64 = 0.6;
 
-/// Replaces the difference between the old and the new text in the one line that has most words of
-/// the old text: a request may write `'-c' not given` for `'${name}' not given`. `None` if no line
-/// or several have them.
+/// Replaces the difference between the old and the new text in the one line with most words of the
+/// old text: a request may write `'-c' not given` where the code has `'${name}' not given`. `None`
+/// if no line or several lines match.
 pub fn in_template(text: &str, one: &Substitution) -> Option<String> {
     let (old, new) = difference(&one.old, &one.new);
     let wanted = words::content(&one.old);

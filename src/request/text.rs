@@ -1,4 +1,5 @@
-//! The text of a request or of a step, read once: callers ask it what it says, and take nothing apart themselves.
+//! The text of a request or of a step, analysed once: callers query its methods and do not parse
+//! the text themselves.
 
 use std::fmt;
 use std::ops::Deref;
@@ -15,9 +16,8 @@ use super::named::MARK;
 use super::renames;
 use super::substitution::{self, Substitution};
 
-/// A text of the user: of a request, of a step or of a part of one. Its words are split when it is
-/// made; whatever takes more is read when it is first asked for, and kept. It does not change:
-/// another text is another value.
+/// A text from the user: a request, a step or a part of one. It is split into words when it is
+/// created; all further analysis happens on first use and is cached. The text is immutable.
 #[derive(Clone, Debug, Default)]
 pub struct Text {
     asked: Asked,
@@ -28,7 +28,8 @@ pub struct Text {
     adds_words: OnceLock<bool>,
 }
 
-/// The values, names and types that a text replaces by others; `None` where it does not say what becomes what.
+/// The values, names and types that a text replaces by others; `None` where the text does not say
+/// which replaces which.
 #[derive(Clone, Debug, Default)]
 pub struct Replacements {
     pub values: Option<Substitution>,
@@ -56,7 +57,7 @@ impl Text {
     }
 }
 
-/// The subject of the text.
+/// Queries about the subject of the text.
 impl Text {
     /// Whether it reports a problem, or asks for a repair.
     pub fn is_report(&self) -> bool {
@@ -84,12 +85,12 @@ impl Text {
         self.speaks_of_passing() || self.has(PRINTED)
     }
 
-    /// Whether it speaks of passing or failing.
+    /// Whether it mentions passing or failing.
     pub fn speaks_of_passing(&self) -> bool {
         self.has(ENDED)
     }
 
-    /// Whether it asks how something ends now, not when or why it would.
+    /// Whether it asks for the present result, not when or why there would be one.
     pub fn asks_for_now(&self) -> bool {
         (self.has("many which do does are is all") || self.has(COMMANDS)) && !self.has("why how's when if would warum")
     }
@@ -110,9 +111,9 @@ impl Text {
     }
 }
 
-/// The orders in the text.
+/// Queries about the orders in the text.
 impl Text {
-    /// The texts in quotation marks outside of parentheses, except long ones.
+    /// The quoted texts outside parentheses, except long ones.
     pub fn quoted(&self) -> Vec<String> {
         const LONGEST: usize = 80;
         let all = quotations::of(self);
@@ -127,13 +128,13 @@ impl Text {
         kind::is_order(self)
     }
 
-    /// The kind of the order that it is: a fix if it is about failing tests or a failing quoted
-    /// command, else an edit.
+    /// Its kind as an order: a fix if it is about failing tests or a failing quoted command, else
+    /// an edit.
     pub fn kind_of_order(&self) -> Kind {
         kind::ordered(self)
     }
 
-    /// The command that it quotes, or says to fail.
+    /// The command that it quotes or reports as failing.
     pub fn command(&self) -> Option<&str> {
         self.command.get_or_init(|| kind::quoted_command(self)).as_deref()
     }
@@ -152,14 +153,14 @@ impl Text {
         })
     }
 
-    /// Whether it says, in no question, which value, text or name replaces which.
+    /// Whether it says, outside of questions, which value, text or name replaces which.
     pub fn says_what_becomes_what(&self) -> bool {
         let all = self.replacements();
         !self.contains('?') && (all.values.is_some() || all.names.is_some())
     }
 
-    /// The order to raise the version of the project as `set the version to 4.10.0`; the version is
-    /// here or in the whole `request`. `None` if it orders something else.
+    /// An order to raise the project's version, as `set the version to 4.10.0`; the version comes
+    /// from this text or from the whole `request`. `None` if it orders something else.
     pub fn version_bump(&self, request: &Text) -> Option<Text> {
         substitution::version_bump(self, request).map(Text::of)
     }
@@ -177,28 +178,29 @@ impl Text {
         *self.removes.get_or_init(|| arguments::removes(self))
     }
 
-    /// Whether it removes something that it describes only as unneeded, or cleans up in general.
+    /// Whether it removes something described only as unneeded, or cleans up in general.
     pub fn is_vague_removal(&self) -> bool {
         arguments::is_vague_removal(self)
     }
 
-    /// The edit of `file`, at `path`, that makes the removal; `None` if it asks for something else.
+    /// The edit of `file`, at `path`, that makes the removal; `None` if the text asks for something
+    /// else.
     ///
     /// # Errors
-    /// If it is unclear what to remove; the error says how to name it instead.
+    /// If it is unclear what to remove; the error says how to name it.
     pub fn removal_from(&self, path: &str, file: &str) -> Option<Result<Edit, String>> {
         arguments::settle_removal(self, path, file)
     }
 
-    /// Whether it only changes existing text or code: it begins with such a verb and creates
-    /// nothing. It has [`MARK`] in place of the names of files.
+    /// Whether it only changes existing text or code: it begins with a verb for that and creates
+    /// nothing. File names in it must be replaced by [`MARK`].
     pub fn changes_what_is_there(&self) -> bool {
         let words = self.asked.words();
         from_verb(words).first().is_some_and(|verb| is_listed(CHANGES, verb))
             && !words.iter().any(|word| is_listed(MAKES, word))
     }
 
-    /// Whether it creates the file that [`MARK`] represents: it begins with such a verb, as in
+    /// Whether it creates the file that [`MARK`] stands for: it begins with a verb for that, as in
     /// `write a list of … to F`.
     pub fn makes_file(&self) -> bool {
         const WRITES: &str = "create write generate draft make save export document translate erstelle schreibe crée écris crea escribe создай напиши";
@@ -209,7 +211,7 @@ impl Text {
         self.contains(MARK) && is_object && verb.is_some_and(|verb| is_listed(WRITES, verb))
     }
 
-    /// Whether it creates the file that [`MARK`] represents, rather than part of it:
+    /// Whether it creates the file that [`MARK`] stands for, rather than a part of it:
     /// `create a file F`.
     pub fn creates_file(&self) -> bool {
         const CREATES: &str = "create generate make draft erstelle crée crea создай";
@@ -225,7 +227,7 @@ impl Text {
     }
 }
 
-/// The words of an order from its verb on.
+/// The words of an order, starting at its verb.
 fn from_verb(words: &[String]) -> &[String] {
     &words[words.iter().take_while(|word| is_listed(BEFORE_VERB, word)).count()..]
 }
@@ -250,7 +252,7 @@ impl From<String> for Text {
     }
 }
 
-/// Texts are equal if their letters are; what was read of them does not matter.
+/// Texts are equal if their characters are; cached analysis is ignored.
 impl PartialEq for Text {
     fn eq(&self, other: &Text) -> bool {
         self.as_str() == other.as_str()

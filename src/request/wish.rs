@@ -1,4 +1,4 @@
-//! Distinguishes wishes, which are orders in other words, from polite questions.
+//! Distinguishes wishes, which are orders in another form, from polite questions.
 
 use std::sync::LazyLock;
 

@@ -20,7 +20,7 @@ use crate::session::{Message, Session};
 /// Maximum number of turns that run at once; more wait. Those that change the project take its lock
 /// in turn anyway.
 const TURNS_MAX: usize = 4;
-/// Maximum number of turns waiting for one of these to end.
+/// Maximum number of turns that wait for a running one to end.
 const WAITING_MAX: usize = 16;
 
 /// The parts shared by all turns; models and index are opened at the first turn.

@@ -78,8 +78,8 @@ pub enum Thoughts {
 }
 
 impl Thoughts {
-    /// The effective setting if a client gives two: the first that says anything; `Off` in any
-    /// case.
+    /// The effective setting if a client gives two: the first one that is not `Own`; `Off` always
+    /// wins.
     pub fn or(self, other: Thoughts) -> Thoughts {
         if self == Thoughts::Own || other == Thoughts::Off { other } else { self }
     }
@@ -104,7 +104,7 @@ pub struct Ask {
     pub stop: Vec<String>,
     /// The client's sampling values; the rest are the model maker's.
     pub sampling: SamplingWish,
-    /// How far a model that can think first does so.
+    /// How much a model thinks before it answers, if it can.
     pub thoughts: Thoughts,
     /// With each token of the text, return its log-probability and those of this many alternatives.
     pub logprobs: Option<usize>,

@@ -137,14 +137,13 @@ impl ModelReply {
             let is_cut = matches!(reason, Reason::Length | Reason::StopText(_));
             let text = if held.is_empty() { self.text.as_str() } else { held.as_str() };
             calls = match reason {
-                // The client runs the calls that it receives, and the missing rest may belong to
-                // them.
+                // The client would run these calls although the missing rest may belong to them.
                 Reason::Length => Vec::new(),
                 // A call that the family's own mark closes before a stop text is complete.
                 Reason::StopText(_) => {
                     self.read(closed(text, &self.model.dialect.notation().calls.around().1), Tier::Strict)
                 }
-                // Text that the client already has is a call only in the family's own marks.
+                // Text that the client already has counts as a call only in the family's own marks.
                 _ => self.read(text, if held.is_empty() { Tier::Strict } else { Tier::Lenient }),
             };
             if self.one_call {

@@ -25,14 +25,14 @@ use super::problem::{Kind, Problem};
 use super::token::Token;
 use super::wire;
 
-/// Largest body of a request: other agents' prompts have up to 60,000 tokens, escaping in JSON makes
-/// them longer, and pictures go along.
+/// Maximum size of a request's body: other agents' prompts have up to 60,000 tokens, escaping in
+/// JSON makes them longer, and pictures go along.
 const BODY_MAX: usize = 32 << 20;
-/// Largest body by which somebody enters the page, who has shown no secret yet.
+/// Maximum size of the body with which a client enters the page; it has not proved a secret yet.
 const ENTER_BODY_MAX: usize = 64 << 10;
-/// Longest time for such a body to arrive.
+/// Maximum time for receiving the body of a request.
 const BODY_TIME: Duration = Duration::from_secs(60);
-/// The same for somebody who enters, who must not hold a connection for long.
+/// The same for a client that enters, which must not hold a connection for long.
 const ENTER_BODY_TIME: Duration = Duration::from_secs(10);
 
 /// A header that only the page's own script sets: it contains the proof. Another site needs this
@@ -53,7 +53,7 @@ const SEALS: [(&str, &str); 5] = [
 /// The part of the server that a path belongs to; it decides which secret is required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Area {
-    /// The files of the page, which contain no project data: no secret.
+    /// The files of the page; they need no secret, because they contain no project data.
     Files,
     /// `/api/enter`, which takes the page key in its body and returns the cookie.
     Enter,
@@ -228,7 +228,7 @@ pub async fn check(State(guard): State<Guard>, request: Request, next: Next) -> 
     let response = match admitted(&guard, area, request).await {
         Ok(request) => {
             let mut response = next.run(request).await;
-            // The header `Allow` is the answer (RFC 9110, 9.3.7).
+            // For such a request, the header `Allow` is the answer (RFC 9110, 9.3.7).
             if asks_what_there_is && response.status() == StatusCode::METHOD_NOT_ALLOWED {
                 *response.status_mut() = StatusCode::NO_CONTENT;
             }
@@ -243,7 +243,7 @@ pub async fn check(State(guard): State<Guard>, request: Request, next: Next) -> 
 async fn admitted(guard: &Guard, area: Area, request: Request) -> Result<Request, Problem> {
     guard.admits(area, request.method(), request.uri().query().unwrap_or_default(), request.headers())?;
     let (most, time) = match area {
-        // They take no body, so none is awaited.
+        // These requests have no body, so none is awaited.
         Area::Files => return Ok(request.map(|_| Body::empty())),
         Area::Enter => (ENTER_BODY_MAX, ENTER_BODY_TIME),
         Area::Page | Area::Apis => (BODY_MAX, BODY_TIME),

@@ -16,9 +16,9 @@ use crate::base::Cancel;
 
 /// Maximum number of simultaneous connections; more wait to be accepted.
 const CONNECTIONS_MAX: usize = 64;
-/// Longest time for a request's head to arrive.
+/// Maximum time for receiving a request's head.
 const HEAD_TIME: Duration = Duration::from_secs(10);
-/// Longest time that a client may read nothing of an answer.
+/// Maximum time that a client may go without reading any of an answer.
 const WRITE_TIME: Duration = Duration::from_secs(60);
 /// Pause after a connection could not be accepted, for example because file descriptors ran out.
 const PAUSE: Duration = Duration::from_millis(100);

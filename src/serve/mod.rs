@@ -74,7 +74,7 @@ pub async fn run(server: Server, options: &Options, ready: impl FnOnce(Ready)) -
     let cancel = server.inner.app.cancel.clone();
     let listener = http::listen(options.listen).await?;
     let address = listener.local_addr()?;
-    // In the fragment, which browsers do not send.
+    // The key is in the fragment, which browsers do not send.
     let page = format!("http://{address}/#key={}", key.text());
     let router = router(server, Guard::new(token, key, address)?);
     ready(Ready { address, page });
@@ -183,8 +183,8 @@ impl Server {
         self.start(&ask, role, |model| prompt::plain(&ask, model, raw(model))).await
     }
 
-    /// The server that currently takes a role. Consent was given before, because nobody can be
-    /// asked here.
+    /// The server that currently fills a role. The user's consent must exist already, because
+    /// nobody can be asked here.
     async fn away(&self, role: Role) -> Result<Option<Arc<Away>>, TurnError> {
         let Inner { app, pool, .. } = &*self.inner;
         match app.remotes().unasked(role, pool, &app.cancel).await {
@@ -196,8 +196,8 @@ impl Server {
         }
     }
 
-    /// The answer of the server that takes a role; `None` if a model in this process does, or must
-    /// instead.
+    /// The answer of the server that fills a role; `None` if a model in this process fills it, or
+    /// has to take over.
     async fn passed(&self, ask: &Ask, role: Role) -> Result<Option<Reply>, Problem> {
         let Some(away) = self.away(role).await? else { return Ok(None) };
         let Inner { app, pool, counts, .. } = &*self.inner;
@@ -218,7 +218,7 @@ impl Server {
     async fn start(&self, ask: &Ask, role: Role, request: impl FnOnce(&Leased) -> Request) -> Result<Reply, Problem> {
         let model = self.lease(role).await?;
         self.open_eyes(ask, &model).await?;
-        // Tokenising a body of many MiB takes a while; other requests continue meanwhile.
+        // Tokenising a body of many MiB takes a while; other requests continue during that time.
         let request = tokio::task::block_in_place(|| request(&model));
         Ok(Reply::Model(Box::new(ModelReply::start(ask, model, request, self.inner.counts.clone())?)))
     }

@@ -23,7 +23,7 @@ const ROOM_MIN: usize = 256;
 /// An answer in progress. Dropping it closes the connection, which stops the server's work.
 pub struct Passed {
     reply: Option<remote::Reply>,
-    /// A piece that was awaited at the start.
+    /// The first piece, for which the start of the answer waited.
     first: Option<Piece>,
     stops: Stops,
     tools: Vec<ToolSpec>,

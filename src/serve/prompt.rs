@@ -12,7 +12,7 @@ use crate::engine::{Grammar, Request, Sampling, Thinking};
 use crate::models::Picture;
 use crate::models::dialect::{Chat, Dialect, Message, Prompt, RawCall, SHOWN, ToolText};
 
-/// Longest time for one answer: a long prompt takes minutes on a small machine.
+/// Maximum time for one answer: a long prompt takes minutes on a small machine.
 const DEADLINE: Duration = Duration::from_secs(3600);
 
 /// The conversation in the marks of the model's template; `silent`: the model must answer without a

@@ -10,7 +10,7 @@ use subtle::ConstantTimeEq;
 
 /// Shortest token accepted from a file, in characters.
 const LENGTH_MIN: usize = 16;
-/// Longest token, so that a large file named by mistake is not read.
+/// Maximum length of a token, so that a large file named by mistake is not read.
 const LENGTH_MAX: usize = 4096;
 const BYTES: usize = 32;
 

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 const BEFORE: &str = ",\"hash\":\"";
 const AFTER: &str = "\"}";
 const DIGITS: usize = 64;
-/// Longest line in bytes; the largest records contain a turn's answer and its diffs.
+/// Maximum length of a line, in bytes; the largest records contain a turn's answer and its diffs.
 pub const LINE_MAX: usize = 64 << 20;
 
 /// Number and hash of a line, from which the next line is made.

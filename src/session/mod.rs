@@ -116,7 +116,7 @@ impl Session {
         self.submit_with(op, self.toolkit().cancel)
     }
 
-    /// The same with a separate cancel flag, so that one turn can be cancelled and the conversation
+    /// As `submit`, with a separate cancel flag: one turn can be cancelled while the conversation
     /// continues.
     pub fn submit_with(&self, op: Op, cancel: Cancel) -> mpsc::UnboundedReceiver<Message> {
         let (sender, receiver) = mpsc::unbounded_channel();
@@ -256,16 +256,16 @@ async fn carried_out(op: Op, mut toolkit: Toolkit, host: &SessionHost) -> Result
     }
 }
 
-/// The request that is carried out, once its pictures are read and what it names of servers is fetched.
+/// The request to carry out, after reading its pictures and fetching what it names on servers.
 async fn requested(ask: Ask, toolkit: &mut Toolkit, host: &SessionHost) -> Result<String, TurnError> {
     agent::read_pictures(toolkit, ask.pictures, &ask.text, host).await?;
     if ask.of_program { Ok(ask.text) } else { agent::fetched(toolkit, ask.text, host).await }
 }
 
-/// The last line of the answer of a turn that changed something.
+/// Last line of the answer of a turn that changed something.
 const UNDO: &str = "`monobloc undo` takes this back, `/undo` in a conversation";
 
-/// Whether an event is about files that a turn changed and an undo restores.
+/// Whether an event reports files that a turn changed and an undo would restore.
 fn is_change(event: &Event) -> bool {
     matches!(event, Event::CheckpointMade { created, changed, deleted, .. } if created + changed + deleted > 0)
 }

@@ -129,8 +129,8 @@ async fn replay_call(call: &StepReport, catalog: &Catalog, context: &Context, co
     let Some(spec) = catalog.get(&call.tool) else { return not_run("this program has no such tool") };
     let arguments: Map<String, Value> = call.arguments.as_object().cloned().unwrap_or_default();
     let wanted = ToolCall { tool: call.tool.clone(), arguments };
-    // The user consented then, for the project itself; calls that are always denied are denied here
-    // too.
+    // The user consented at the time of the turn, for the project itself; calls that are always
+    // denied are denied here too.
     let approved = match Policy::of(ApproveMode::Never).approved(wanted, spec) {
         Ok(approved) => approved,
         Err(refusal) => return Comparison::NotRun(refusal.to_string()),

@@ -6,7 +6,7 @@ use crate::base::{Bytes, StepId};
 use crate::index::Progress;
 use crate::protocol::{Detection, Event, PlanView, Remedy, Rewound, Stall, StepStatus, Usage};
 
-/// Longest argument value that is shown, in characters.
+/// Maximum length of an argument value that is shown, in characters.
 const VALUE_CHARS: usize = 60;
 /// Maximum number of files named that were not restored.
 const LEFT_SHOWN: usize = 20;

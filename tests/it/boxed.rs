@@ -125,7 +125,7 @@ impl Server {
     }
 }
 
-/// A models.toml beside the project in which a server plays `role`; `consents` says whether the
+/// A models.toml next to the project in which a server plays `role`; `consents` says whether the
 /// user has consented to it.
 pub fn roles(project: &Project, role: &str, url: &str, more: &str, consents: bool) -> String {
     let models = project.beside("roles.toml");

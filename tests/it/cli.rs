@@ -50,7 +50,7 @@ impl Project {
         self.dir.path().join(name)
     }
 
-    /// An empty folder beside the project.
+    /// An empty folder next to the project.
     pub fn folder(&self, name: &str) -> PathBuf {
         let folder = self.beside(name);
         fs::create_dir_all(&folder).expect("a folder");

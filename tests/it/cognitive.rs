@@ -10,8 +10,8 @@ use crate::scripted::{Witness, indexed, toolkit};
 
 const REQUEST: &str = "Read src/retry.ts and tell me how many times a request is tried";
 
-/// A model that writes a vague draft until it is told the mistake; as the judge it asks for the
-/// number of tries.
+/// A model that writes a vague draft until its prompt names the mistake; as the judge it asks for
+/// the number of tries.
 fn writer() -> Script {
     Script::saying("A request is tried again.")
         .on("Answer: A request is tried 5 times.", "0.95\nvalid\nIt says how many times.")

@@ -564,7 +564,8 @@ async fn a_dropped_prompt_ends_in_the_middle_of_a_chunk() {
     assert!(after.tally.queue_ms < 1500, "{:?}", after.tally);
 }
 
-/// Repetitive texts, partly guessed, give the same tokens in every run and beside other requests.
+/// Repetitive texts, partly guessed, give the same tokens in every run and alongside other
+/// requests.
 #[tokio::test]
 async fn guessed_tokens_do_not_depend_on_other_requests() {
     let file = smollm();

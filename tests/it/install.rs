@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 /// An archive as made by `scripts/release`, with a program that only prints its version, and the
-/// checksum beside it.
+/// checksum next to it.
 fn archive(folder: &Path, target: &str) -> String {
     let name = format!("monobloc-9.8.7-{target}");
     let inside = folder.join(&name);

@@ -59,7 +59,7 @@ fn both_ways_of_working_run_the_same_requests() {
     assert_eq!((&runs[1]["orchestrated"], &runs[1]["wasted_calls"]), (&json!(true), &json!(0)), "{figures}");
 }
 
-/// Writes a suite beside the project and returns its path.
+/// Writes a suite next to the project and returns its path.
 fn suite(project: &Project, name: &str, text: &str) -> String {
     let file = project.beside(name);
     fs::write(&file, text).expect("a file");

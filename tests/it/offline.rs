@@ -85,8 +85,8 @@ fn a_server_of_mcp_behind_a_url_opens_no_socket_before_it_is_allowed() {
     assert_eq!(opens.signal, Some(libc::SIGSYS), "{opens:#?}");
 }
 
-/// Besides `models pull`, a URL is the only exception; without consent, or with `--offline`, it is
-/// none.
+/// Besides `models pull`, only a URL to which the user has consented opens a socket, and not with
+/// `--offline`.
 #[test]
 fn only_a_url_with_consent_opens_a_socket() {
     let (server, _) = away::saying(&[]);

@@ -12,7 +12,7 @@ const KEY_DIGITS: usize = 64;
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 const OWN: (&str, &str) = ("X-Monobloc", "1");
 
-/// A server with a page that nobody has entered yet; it ends with the test.
+/// A server with a page on which nobody has entered the key yet; it ends with the test.
 pub struct Served {
     _running: Running,
     client: Client,
@@ -64,7 +64,7 @@ fn header<'a>(answer: &'a Answer, name: &str) -> &'a str {
     answer.head.lines().find_map(of).map_or("", |(_, value)| value)
 }
 
-/// A browser that has entered.
+/// A browser in which the key was entered.
 pub struct Entered {
     served: Served,
     cookie: String,

@@ -48,7 +48,7 @@ impl Window {
 
     fn open_with(project: &Project, columns: u16, rows: u16, settings: &[(&str, &str)]) -> Window {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
-        // If the program inherited it, it would never be closed.
+        // If the program inherited this descriptor, closing it here would not close the terminal.
         #[cfg(target_os = "linux")]
         let flags = flags | OpenptFlags::CLOEXEC;
         let terminal = openpt(flags).expect("a pseudo terminal");

@@ -162,7 +162,7 @@ async fn decided(project: &Project, decision: Decision) -> (StepReport, TurnFini
     (reports[0].clone(), finished)
 }
 
-/// The name of what goes is read only from the clause; code removes it only if it is unambiguous.
+/// Code reads the thing to remove only from its clause, and removes it only if it is unambiguous.
 #[tokio::test]
 async fn a_removal_is_carried_out_or_refused_by_code() {
     let file = "// TODO: one\nimport foo from './foo.js';\nimport bar from './bar.js';\n";

@@ -115,7 +115,7 @@ impl Decoder for Crowd {
     fn decode(&mut self, rows: &[Row], _: Stop<'_>) -> Result<(), DecodeError> {
         let sequences = rows.iter().filter(|row| row.logits).count();
         self.most.fetch_max(sequences, Ordering::Relaxed);
-        // Long enough for the second request to arrive beside the first.
+        // Long enough for the second request to arrive during the first.
         std::thread::sleep(Duration::from_millis(1));
         rows.iter().for_each(|row| self.held[row.sequence] = row.position + 1);
         self.row = vec![0.0; 257];

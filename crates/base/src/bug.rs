@@ -10,8 +10,7 @@ pub trait OrBug {
     /// The value.
     ///
     /// # Panics
-    /// When the value is missing. The message names `rule`, which the code has broken, and the
-    /// source file.
+    /// If the value is missing. The message names `rule`, the violated rule, and the source file.
     fn or_bug(self, rule: &str) -> Self::Value;
 }
 

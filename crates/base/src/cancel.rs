@@ -1,4 +1,4 @@
-//! A cancellation flag, cloned to everyone who waits or computes.
+//! A cancellation flag; everything that waits or computes holds a clone of it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

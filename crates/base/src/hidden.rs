@@ -15,7 +15,7 @@ impl Hidden {
         Hidden(Some(Arc::new(decides)))
     }
 
-    /// Whether no rule hides anything.
+    /// Whether there are no rules, so that nothing is hidden.
     pub fn is_nothing(&self) -> bool {
         self.0.is_none()
     }

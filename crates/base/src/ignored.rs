@@ -22,7 +22,7 @@ pub const PRIVATE: [&str; 5] = [".git", ".monobloc", ".hg", ".jj", ".svn"];
 /// needed.
 pub struct Ignored {
     start: PathBuf,
-    /// `start` with links resolved: rules apply to real paths.
+    /// `start` with links resolved, because rules apply to real paths.
     real: PathBuf,
     first: Arc<Level>,
     /// Keyed by real path.
@@ -74,7 +74,7 @@ impl Ignored {
         self.level(path.parent().unwrap_or(&path)).ignores(&path, is_folder)
     }
 
-    /// Whether a path below the start, or a folder above it, is excluded.
+    /// Whether a path below the start, or one of its parent folders, is excluded.
     pub fn covers(&self, path: &Path, is_folder: bool) -> bool {
         let Ok(inside) = path.strip_prefix(&self.start) else { return false };
         let mut folders: Vec<&Path> = inside.ancestors().skip(1).filter(|part| !part.as_os_str().is_empty()).collect();

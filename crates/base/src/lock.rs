@@ -1,8 +1,9 @@
-//! Locks that a panic elsewhere does not poison: what they guard is valid between any two statements of their holders.
+//! Locks that ignore poisoning: what they guard is valid between any two statements of their
+//! holders.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Waits for the mutex.
+/// Waits for the mutex; ignores poisoning.
 pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

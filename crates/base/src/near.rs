@@ -1,6 +1,6 @@
 //! Finds the known name nearest to a misspelt one.
 
-/// Characters of a name that are compared; bounds the running time.
+/// Maximum number of characters compared; bounds the running time.
 const CHARS_MAX: usize = 128;
 
 /// Edit distance (insert, delete, replace, swap neighbours) of the first 128 characters of each.

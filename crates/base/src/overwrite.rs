@@ -52,8 +52,8 @@ impl About {
     }
 
     /// Applies all of this to a file. The owner is set first, because changing it clears bits of
-    /// the mode. On failure the file is left without set-user-ID and set-group-ID, so that nothing
-    /// runs as somebody else.
+    /// the mode. On failure, the set-user-ID and set-group-ID bits are cleared, so that the file
+    /// cannot run with somebody else's rights.
     pub fn put_on(&self, file: &File) -> io::Result<()> {
         let now = file.metadata()?;
         if let Some((user, group)) = self.owner.filter(|owner| (now.uid(), now.gid()) != *owner) {
@@ -160,7 +160,7 @@ pub fn write(at: &Path, content: &[u8], about: Option<&About>, project: &Path) -
     }
     match beside(at, content, Some(&about)) {
         Err(error) if !names.elsewhere && error.kind() != io::ErrorKind::StorageFull => {
-            // The first error says what could not be kept.
+            // Return the first error: it names what could not be kept.
             in_place(at, content, &about, &existing).map_err(|_| error)
         }
         done => done,
@@ -173,7 +173,7 @@ fn beside(at: &Path, content: &[u8], about: Option<&About>) -> io::Result<()> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC);
         if about.is_some() {
-            // Nobody else may read it before it has the right owner and mode.
+            // Nobody else may read the file before it has the right owner and mode.
             options.mode(0o600);
         }
         let mut file = options.open(temporary)?;
@@ -185,7 +185,7 @@ fn beside(at: &Path, content: &[u8], about: Option<&About>) -> io::Result<()> {
     })
 }
 
-/// Calls `make` with a temporary name next to the path, then renames the result to the path.
+/// Calls `make` with a temporary path next to `at`, then renames the result to `at`.
 pub fn replace(at: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let temporary = at.with_file_name(temporary_name());
     let made = make(&temporary).and_then(|()| fs::rename(&temporary, at));

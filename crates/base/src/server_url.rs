@@ -2,11 +2,11 @@
 
 use url::Url;
 
-/// The expected form of a URL.
+/// The expected form of a URL, for error messages.
 const WAY: &str = "write it as http://HOST:PORT/v1 or https://HOST/v1";
 
-/// The base of an API at `text`, with the path `/v1` if it has none. The error text continues a
-/// sentence after "which" or after the name of a value, and never contains a password.
+/// The base URL of an API at `text`; adds the path `/v1` if there is none. The error text continues
+/// a sentence after "which" or after the name of a value, and never contains a password.
 pub fn server_url(text: &str) -> Result<Url, String> {
     let mut url = Url::parse(text.trim()).map_err(|error| format!("is not a URL ({error}); {WAY}"))?;
     if !url.username().is_empty() || url.password().is_some() {

@@ -13,7 +13,7 @@ pub const TICK_NS: i64 = 20_000_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     pub size: u64,
-    /// Nanoseconds since 1970, like all times here.
+    /// Nanoseconds since 1970, like all times in this file.
     pub mtime_ns: i64,
     /// 0 on a file system that does not record it.
     pub ctime_ns: i64,

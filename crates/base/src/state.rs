@@ -1,6 +1,7 @@
-//! Decides where data about a project is stored: in its `.monobloc`, or in a user folder if that is not writable.
+//! Decides where data about a project is stored: in its `.monobloc`, or in a user folder if that is
+//! not writable.
 //!
-//! So a project on a read-only or full disk can still be searched and asked about.
+//! This way, a project on a read-only or full disk can still be searched.
 
 use std::fs::DirBuilder;
 use std::os::unix::ffi::OsStrExt;
@@ -26,8 +27,9 @@ pub fn folder(project: &Path) -> PathBuf {
     elsewhere(project).unwrap_or(own)
 }
 
-/// Why nothing in a project can be changed, and the remedy: its folder or monobloc's data in it is
-/// not writable, or the disk has no space for the data that an undo needs.
+/// The reason why nothing in a project can be changed, with the remedy: its folder or monobloc's
+/// data in it is not writable, or the disk has no space for the data that an undo needs. `None` if
+/// changes are possible.
 pub fn read_only(project: &Path) -> Option<String> {
     let own = project.join(OWN);
     let refused = |path: &Path, wanted| match access(path, wanted) {
@@ -74,7 +76,7 @@ fn elsewhere(project: &Path) -> Option<PathBuf> {
     tops.iter().find_map(|top| usable(&top.join("projects").join(&name), top, user))
 }
 
-/// The user ID of this process: that of its entry in /proc, else of the home folder.
+/// The user ID of this process, from its entry in /proc, else from the home folder.
 fn user() -> Option<u32> {
     let own = Path::new("/proc/self").metadata().or_else(|_| std::env::home_dir().unwrap_or_default().metadata());
     own.ok().map(|about| about.uid())

@@ -1,4 +1,5 @@
-//! Explains why stored data could not be read or written, with advice for each cause that loses no data.
+//! Explains why stored data could not be read or written; the advice for each cause never loses
+//! data.
 
 use std::fmt::Display;
 use std::fs::{self, File};
@@ -80,7 +81,7 @@ impl Trouble {
     }
 }
 
-/// Writes a file next to `file` and removes it again.
+/// Writes a file next to `file` and removes it again, to find out whether that is possible.
 fn tried(file: &Path) -> io::Result<()> {
     let probe = file.with_file_name(temporary_name());
     let written = File::create_new(&probe).and_then(|mut file| file.write_all(&[0; PROBE_BYTES]));

@@ -1,4 +1,5 @@
-//! Answers a question with a folder's planner, in the chat format of its file, and prints the words as they come.
+//! Answers a question with a folder's planner, in the chat format of its file, and prints the text
+//! as it arrives.
 //!
 //! `cargo run --release -p monobloc-engine --example chat -- --model-dir DIR "Name three colours."`
 

@@ -1,4 +1,4 @@
-//! Keeps every path a tool is given inside the project folder.
+//! Keeps every path that a tool is given inside the project folder.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -10,10 +10,10 @@ use crate::base::overwrite::{self, Names};
 
 /// Folders that tools may read but never write, because git and monobloc own them.
 const PROTECTED: [&str; 2] = [".git", ".monobloc"];
-/// Longest path accepted, the limit of Linux (PATH_MAX).
+/// Maximum length of a path; the limit of Linux (PATH_MAX).
 const PATH_MAX_BYTES: usize = 4_096;
 
-/// The project folder, resolved once. Never resolves a path to a place outside it.
+/// The project folder, resolved once. Resolving a path against it never leads outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root {
     /// The user's path made absolute, links included: absolute paths in calls may begin with it.
@@ -73,7 +73,7 @@ impl Root {
         Ok(Root { given, real, hidden: Hidden::default() })
     }
 
-    /// The same folder, in which nothing that is `hidden` can be read.
+    /// The same folder with the `hidden` paths unreadable.
     pub fn hiding(self, hidden: Hidden) -> Root {
         Root { hidden, ..self }
     }
@@ -131,13 +131,13 @@ impl Root {
         }
     }
 
-    /// A path found by a walk over the project, whatever bytes its name has. Opening it checks that
-    /// it is still inside.
+    /// A path found by a walk over the project; its name may contain any bytes. Opening it checks
+    /// that it is still inside.
     pub fn walked(&self, absolute: &Path) -> Inside {
         Inside { root: self.real.clone(), absolute: absolute.to_owned(), hidden: self.hidden.clone() }
     }
 
-    /// Replaces `at` by its target if it is a link. False if nothing exists there.
+    /// Replaces `at` by its target if it is a link; false if nothing exists there.
     fn follow(&self, at: &mut PathBuf, path: &str) -> Result<bool, ConfineError> {
         let link = match fs::symlink_metadata(&*at) {
             Ok(meta) => meta.is_symlink(),
@@ -172,7 +172,7 @@ impl Inside {
         relative(&self.root, &self.absolute)
     }
 
-    /// Like [`Inside::relative`], for another path of the project.
+    /// As [`Inside::relative`], for another path of the project.
     pub fn relative_of(&self, path: &Path) -> String {
         relative(&self.root, path)
     }

@@ -65,7 +65,7 @@ impl<'a> Head<'a> {
 struct Scratch {
     /// [tokens, width], scaled by 1 / √width.
     queries: Vec<f32>,
-    /// [width, tokens rounded up to COLUMNS]: transposed.
+    /// [width, tokens rounded up to COLUMNS]: the keys, transposed.
     keys: Vec<f32>,
     /// [tokens, width rounded up to COLUMNS].
     values: Vec<f32>,

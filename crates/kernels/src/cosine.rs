@@ -109,8 +109,8 @@ mod tests {
     use crate::simd::check_close;
     use proptest::prelude::*;
 
-    /// Sums of at most 200 products of numbers below 10 differ by far less than this when only
-    /// their order differs.
+    /// If only the order of summation differs, sums of at most 200 products of numbers below 10
+    /// differ by far less than this.
     const TOLERANCE: f32 = 1e-5;
 
     fn check(query: &[f32], row: &[f32], expected: f32) {

@@ -160,7 +160,7 @@ mod tests {
         check(&[never, -40.0, f32::NAN], (0.0, 0.0));
         check(&[1.0, never, 1.0], (2f64.ln(), 0.0));
         check(&vec![-7.5; 65_536], (65_536f64.ln(), 0.0));
-        // A coin that lands on one side three times in four.
+        // A biased coin that lands on one side three times out of four.
         let (often, seldom) = ((0.75f64).ln(), (0.25f64).ln());
         let mean = -0.75 * often - 0.25 * seldom;
         check(&[often as f32, seldom as f32], (mean, 0.75 * often * often + 0.25 * seldom * seldom - mean * mean));

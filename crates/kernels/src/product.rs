@@ -2,7 +2,8 @@
 
 use crate::simd::{Level, Simd, multiply_add};
 
-/// Columns of a block of the right matrix, whose rows are padded to whole blocks with any values.
+/// Columns of one block of the right matrix. Its rows are padded to whole blocks; the values of the
+/// padding do not matter.
 pub(crate) const COLUMNS: usize = 32;
 
 /// Rows of a tile: 8 x 32 sums fill half of AVX-512's registers and keep both of its multipliers

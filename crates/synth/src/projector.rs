@@ -1,7 +1,7 @@
-//! Plans a small projector with random weights, so that the way of a picture can be tried without real ones.
+//! Plans a small projector with random weights, so that the handling of pictures can be tested
+//! without real weights.
 //!
-//! Its vectors say nothing about a picture except that another picture has others: what a model says
-//! about it means nothing.
+//! Its vectors only differ from picture to picture; what a model says about them has no meaning.
 
 use crate::shape::{Fill, Planned};
 use monobloc_engine::models::gguf::write::HeaderWriter;
@@ -14,15 +14,15 @@ const INNER: u64 = 128;
 const LAYERS: u64 = 2;
 const HEADS: u64 = 4;
 
-/// Vectors that it makes of a picture, if every picture is one square.
+/// Number of vectors per picture, if every picture is scaled to one square.
 pub const VECTORS: u64 = (IMAGE / PATCH) * (IMAGE / PATCH);
 
-/// Patches that become one vector where pictures keep their shape.
+/// Number of patches that become one vector, if pictures keep their shape.
 const MERGED: u64 = 4;
 
-/// The header and tensors of a projector for a text model of `width`: of the kind `mlp` (LLaVA's,
-/// which has the fewest tensors), or, if the model gives rows and columns of a picture to its
-/// positions (`is_grid`), of Qwen2-VL's, whose pictures keep their shape.
+/// The header and tensors of a projector for a text model of `width`. It is of the kind `mlp`
+/// (LLaVA's, which has the fewest tensors), or, if the model's positions encode rows and columns of
+/// a picture (`is_grid`), of Qwen2-VL's kind, which keeps the shape of pictures.
 pub fn plan(width: u64, is_grid: bool) -> (HeaderWriter, Vec<Planned>) {
     let mut tensors = Vec::new();
     let mut add = |name: String, shape: &[u64], fill| tensors.push(Planned { name, shape: shape.to_vec(), fill });

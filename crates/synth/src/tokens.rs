@@ -46,9 +46,10 @@ pub struct Laid {
     pub scores: Vec<f32>,
 }
 
-/// `size` tokens with their types. Ids of `vocabulary` shift by the special tokens; merges name
-/// tokens by their text. Of a larger vocabulary the first tokens are used, which are the bytes and
-/// the most frequent words, and the merges that produce them.
+/// `size` tokens with their types. The ids of `vocabulary` are shifted by the number of special
+/// tokens; merges name tokens by their text. If the vocabulary is larger, only its first tokens are
+/// used, which are the bytes and the most frequent words, together with the merges that produce
+/// them.
 pub fn lay_out(vocabulary: &Vocabulary, size: usize) -> Laid {
     let mut tokens: Vec<String> = SPECIAL.iter().map(|&token| token.to_owned()).collect();
     let mut types = vec![CONTROL; SPECIAL.len()];

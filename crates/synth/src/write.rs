@@ -21,8 +21,8 @@ use monobloc_engine::models::gguf::{GgufError, inspect, vocabulary};
 pub struct Recipe {
     pub shape: Shape,
     pub quant: Quant,
-    /// A GGUF whose tokenizer is used: its whole vocabulary, or as many of its first tokens as
-    /// there is room for.
+    /// A GGUF from which the tokenizer is copied: its whole vocabulary, or as many of its first
+    /// tokens as fit.
     pub vocabulary_of: PathBuf,
     /// Entries of the vocabulary; `None` for as many as the model has.
     pub tokens: Option<u64>,
@@ -63,8 +63,8 @@ pub fn write(
     write_file(header, &plan.tensors, recipe, out, progress, cancel)
 }
 
-/// Writes a projector for a written model beside it, as `mmproj-NAME`, so that the model takes
-/// pictures. Returns its path and size.
+/// Writes a projector next to a written model, as `mmproj-NAME`, so that the model takes pictures.
+/// Returns its path and size.
 pub fn write_projector(model: &Path, recipe: &Recipe, cancel: &Cancel) -> Result<(PathBuf, Bytes), SynthError> {
     let text = inspect(model).map_err(SynthError::Width)?;
     let (header, tensors) = projector::plan(text.embedding_length.into(), GRID.contains(&text.architecture.as_str()));
@@ -73,7 +73,7 @@ pub fn write_projector(model: &Path, recipe: &Recipe, cancel: &Cancel) -> Result
     Ok((out, bytes))
 }
 
-/// Architectures of our shapes that give rows and columns of a picture to their positions.
+/// Architectures among our shapes whose positions encode rows and columns of a picture.
 const GRID: [&str; 2] = ["qwen35", "qwen35moe"];
 
 /// Writes a header, to which the tensors are added, and their weights.

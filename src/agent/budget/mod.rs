@@ -1,4 +1,5 @@
-//! The one place for the limits of a turn (tokens, rounds, items, time), derived from context and speed of the model and the time of a turn.
+//! The limits of a turn (tokens, rounds, items, time), derived from the model's context and speed
+//! and from the time of the turn.
 
 mod guided;
 pub mod thought;
@@ -16,45 +17,48 @@ use super::toolkit::Toolkit;
 pub use guided::Guided;
 pub use weak::Weak;
 
-/// Speed of a server's model: servers have accelerators.
+/// Assumed speed of a model on a server: servers have accelerators.
 const OF_SERVER: Speed = Speed { prompt: 5_000.0, decode: 50.0 };
-/// Parts of the time within which a change should begin: for reading the code of the first prompt, the project's
-/// instructions, and the turns before this one.
+/// Shares of the time within which a change should begin: for reading the code of the first prompt,
+/// the project's instructions, and the earlier turns.
 const PACK_SHARE: f64 = 0.45;
 const INSTRUCTIONS_SHARE: f64 = 0.25;
 const EARLIER_SHARE: f64 = 0.15;
-/// Longest code of the first prompt, in tokens. Every later prompt holds it again, and the model reads on by itself: of 36 pieces shown for six requests that
-/// were played by hand a third was used, most of them among the first three.
+/// Maximum code in the first prompt, in tokens. Every later prompt repeats it, and the model reads
+/// more by itself: in six requests played by hand, a third of the 36 pieces shown was used, mostly
+/// among the first three.
 const PACK_MAX: usize = 600;
-/// Fewest tokens of a reply: a call with a definition of some length.
+/// Minimum length of a reply, in tokens: a call that contains a definition of some length.
 const REPLY_MIN: usize = 1_000;
-/// The most tokens that the project's instructions may take.
+/// Maximum length of the project's instructions, in tokens.
 const INSTRUCTIONS_MAX: usize = 1_500;
-/// Bytes of a token where nothing was counted: of code, in most vocabularies.
+/// Bytes per token when nothing was counted; holds for code in most vocabularies.
 pub const TOKEN_BYTES: usize = 3;
-/// Tokens of a prompt besides its code, for estimates: rules, request, places.
+/// Tokens of a prompt besides its code, for estimates: rules, request, locations.
 pub const PROMPT_REST: usize = 500;
-/// Time from which a turn counts as long, so that its forecast is told before it begins.
+/// Expected time from which a turn counts as long: its forecast is shown before it begins.
 pub const TOLD_FROM: Duration = Duration::from_secs(15);
-/// Replies of a model that leads, tokens that it reads before each but the first, and tokens of each, for estimates: medians of 24 requests played by
-/// hand, and means of six of them (BENCHMARKS.md, "Models that act").
+/// For estimates: replies of a leading model, tokens that it reads before each reply but the first,
+/// and tokens of each reply. Medians of 24 requests played by hand, and means of six of them
+/// (BENCHMARKS.md, "Models that act").
 pub const LEAD_REPLIES: usize = 4;
 pub const LEAD_READ: usize = 1_200;
 pub const LEAD_WRITTEN: usize = 280;
-/// Tokens that a model reads and writes until all is measured that a turn may ask for: capability, tier and choice of tools; at most, because verdicts
-/// come earlier.
+/// Maximum tokens that a model reads and writes to measure capability, tier and choice of tools;
+/// verdicts usually come earlier.
 const MEASURED_READ: f64 = 6_500.0;
 const MEASURED_WRITTEN: f64 = 1_500.0;
-/// Part of the time that the user gives a turn in which a model may be measured.
+/// Share of a turn's time that measurements of a model may take.
 const MEASURED_SHARE: f64 = 0.5;
-/// Size of a model's file from which it counts as large: about 8 billion weights of four bits.
+/// Size of a model file from which it counts as large: about 8 billion weights of four bits.
 pub const LARGE_FROM: u64 = 5 << 30;
-/// Longest time that a turn waits for a value that the user is asked for.
+/// Maximum time that a turn waits for a value from the user.
 pub const ANSWER_TIME: Duration = Duration::from_secs(30 * 60);
-/// A turn without a limit of time; longer than its rounds can take.
+/// Stands for "no time limit"; longer than the rounds of a turn can take.
 const LONG: Duration = Duration::from_secs(7 * 24 * 3_600);
 
-/// Most tokens that a model writes about one picture, and the part of its context that it may be.
+/// Maximum number of tokens that a model writes about one picture, and the divisor of its context
+/// that limits them too.
 const PICTURE_MAX: usize = 1_024;
 const PICTURE_SHARE: usize = 4;
 
@@ -63,7 +67,7 @@ pub fn picture(context: usize) -> usize {
     PICTURE_MAX.min(context / PICTURE_SHARE)
 }
 
-/// Seconds that a turn is meant to take, see `forecast::meant`.
+/// Target seconds of a turn, see `forecast::meant`.
 pub mod target {
     pub const TALK: u64 = 3;
     pub const SMALL: u64 = 5;
@@ -71,53 +75,54 @@ pub mod target {
     pub const TASK: u64 = 60;
 }
 
-/// The figures that limits are derived from.
+/// The figures from which limits are derived.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pace {
-    /// Tokens that a prompt and its reply may have together.
+    /// Maximum tokens of a prompt and its reply together.
     pub context: usize,
     pub speed: Speed,
     pub time: TurnTime,
-    /// Tokens of code in the prompt of a step, if the user has set them.
+    /// Tokens of code in the prompt of a step, if the user set them.
     pub pack: Option<usize>,
 }
 
 impl Pace {
-    /// A model of this process that was never measured: a 1.5B on two cores, with the default context.
+    /// Assumed for a local model that was never measured: a 1.5B on two cores, with the default
+    /// context.
     pub const HERE: Pace =
         Pace { context: 8_192, speed: Speed { prompt: 60.0, decode: 10.0 }, time: TurnTime::Waited, pack: None };
 
-    /// The pace of the model that plays, by what was measured of it here.
+    /// The pace of the model in use, as measured on this machine.
     pub fn of(toolkit: &Toolkit, model: &Player) -> Pace {
         let pack = toolkit.bounds.pack;
         Pace { context: toolkit.context_of(model), speed: speed(toolkit, model), time: toolkit.time, pack }
     }
 
-    /// The pace of the planner if it can be asked at once; until then nothing is known of it.
+    /// The pace of the planner if it can be asked at once; [`Pace::HERE`] if not.
     pub fn of_planner(toolkit: &Toolkit) -> Pace {
         toolkit.at_hand(Role::Planner).map_or(Pace::HERE, |model| Pace::of(toolkit, &model))
     }
 
-    /// Tokens of code in a prompt: those that the user has set, as far as there is room, else `derived`.
+    /// Tokens of code in a prompt: the user's setting, up to half of the context; else `derived`.
     fn packed(self, derived: impl Fn() -> usize) -> usize {
         self.pack.map_or_else(derived, |set| set.min(self.context / 2))
     }
 
-    /// Tokens of a prompt that this share of the time until a first change is enough for.
+    /// Tokens of a prompt that can be read in this share of the time until a first change.
     fn read_within(self, share: f64) -> usize {
         self.time.first().map_or(usize::MAX, |first| (self.speed.prompt * first.as_secs_f64() * share) as usize)
     }
 
-    /// Tokens that can be written in that time.
+    /// Tokens that can be written in the time until a first change.
     fn written(self) -> usize {
         self.time.first().map_or(usize::MAX, |first| (self.speed.decode * first.as_secs_f64()) as usize)
     }
 }
 
-/// How fast a model reads and writes here.
+/// How fast a model reads and writes on this machine.
 fn speed(toolkit: &Toolkit, model: &Player) -> Speed {
     let Some(leased) = model.here() else { return OF_SERVER };
-    // The first turns of a model measure it after it was loaded.
+    // A model's first turns after loading measure its speed.
     leased.speed.or_else(|| remembered(toolkit, model.role())).unwrap_or(Pace::HERE.speed)
 }
 
@@ -126,17 +131,18 @@ fn remembered(toolkit: &Toolkit, role: Role) -> Option<Speed> {
     Speed::remembered(toolkit.pool.capabilities()?, &fingerprint)
 }
 
-/// How fast the planner was measured to be here, loaded or not; `None` for one of a server, and for one that was not measured.
+/// The measured speed of the planner on this machine, loaded or not; `None` for a planner on a
+/// server, and for one that was not measured.
 pub fn measured(toolkit: &Toolkit) -> Option<Speed> {
     let role = toolkit.planner();
     let loaded = toolkit.pool.resident(role).and_then(|model| model.speed);
     loaded.or_else(|| remembered(toolkit, role)).filter(|_| !toolkit.is_away(role))
 }
 
-/// The limits of a turn that a capable model leads.
+/// The limits of a turn led by a capable model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
-    /// Tokens that a prompt and its reply may have together.
+    /// Maximum tokens of a prompt and its reply together.
     pub context: usize,
     /// Tokens of code in the opening.
     pub pack: usize,
@@ -146,31 +152,31 @@ pub struct Budget {
     pub instructions: usize,
     /// Tokens of earlier turns.
     pub earlier: usize,
-    /// Tokens of the request, and as many of texts that the user handed over.
+    /// Tokens of the request; texts that the user handed over may take as many.
     pub request: usize,
     /// Tokens of one reply.
     pub reply: usize,
-    /// Times in a row that words which were cut are gone on with.
+    /// How many times in a row a cut text may be continued.
     pub continued: usize,
     /// Tokens of one result.
     pub result: usize,
-    /// Tokens at which the conversation is condensed, and to which.
+    /// Tokens at which the conversation is condensed, and tokens afterwards.
     pub full: usize,
     pub condensed: usize,
-    /// Tokens of the summary that the model writes of a conversation that is condensed.
+    /// Tokens of the model's summary of a condensed conversation.
     pub summary: usize,
-    /// The newest rounds that stay when a conversation is condensed.
+    /// The newest rounds that are kept when a conversation is condensed.
     pub rounds_kept: usize,
-    /// Calls of one reply that are run.
+    /// Maximum number of calls executed per reply.
     pub calls: usize,
-    /// Tools of MCP servers that are listed.
+    /// Maximum number of MCP tools listed.
     pub server_tools: usize,
     /// No further round begins after this time; `None` for no limit.
     pub time: Option<Duration>,
 }
 
 impl Budget {
-    /// Items of a checklist.
+    /// Maximum number of items of a checklist.
     pub const ITEMS: usize = 40;
 
     pub fn of(pace: Pace) -> Budget {
@@ -196,26 +202,27 @@ impl Budget {
         }
     }
 
-    /// The limits for the model that plays, by what was measured of it here.
+    /// The limits for the model in use, from measurements on this machine.
     pub fn for_player(toolkit: &Toolkit, model: &Player) -> Budget {
         Budget::of(Pace::of(toolkit, model))
     }
 
-    /// Whether a result of so many tokens has to be cut for the model. Tools keep to its length in bytes, which is less exact.
+    /// Whether a result of this many tokens has to be cut for the model. Tools already limit it in
+    /// bytes, which is less exact.
     pub fn is_long_result(&self, tokens: usize) -> bool {
         tokens > self.result + self.result / 4
     }
 }
 
-/// How many drafts of a change are written at once after the first has failed: one in each free slot, if
-/// slots share calls. A slot has its memory already. In calls of their own, drafts would take as long
-/// as one after another, and a server has a queue of its own.
+/// How many drafts of a change are written at once after the first has failed: one per free slot,
+/// if slots share calls. The slots' memory is allocated already. In separate calls, drafts would
+/// take as long as one after another, and a server has a queue of its own.
 pub fn drafts(model: &Player) -> usize {
     model.here().map_or(1, |here| here.engine.free_together().clamp(1, Guided::DRAFTS))
 }
 
-/// The time of a turn for measurements of a model: as long as all of them take at its speed, so that a slow machine comes to a verdict as
-/// a fast one does. `None` if nobody waits.
+/// The time that a turn may spend on measuring a model: what all measurements take at its speed, so
+/// that a slow machine reaches a verdict too. `None` if nobody waits.
 pub fn measuring(pace: Pace) -> Option<Duration> {
     pace.time.first()?;
     let needed = MEASURED_READ / pace.speed.prompt + MEASURED_WRITTEN / pace.speed.decode;
@@ -223,12 +230,12 @@ pub fn measuring(pace: Pace) -> Option<Duration> {
     Some(most.unwrap_or(Duration::MAX).min(Duration::try_from_secs_f64(needed).unwrap_or(LONG)))
 }
 
-/// The moment after this time, or one that is not reached.
+/// The moment after this time; without a limit, one that is never reached.
 pub fn until(time: Option<Duration>) -> Instant {
     Instant::now() + time.unwrap_or(LONG)
 }
 
-/// About how many bytes of a text like `sample` have so many tokens, by the model's own count.
+/// About how many bytes of a text like `sample` make this many tokens, as the model counts them.
 pub fn bytes(tokens: usize, sample: &str, count: impl Fn(&str) -> usize) -> usize {
     match count(sample) {
         0 => tokens * TOKEN_BYTES,
@@ -274,7 +281,7 @@ mod tests {
     fn at_sixty_tokens_a_second_a_guided_model_has_what_it_was_measured_with_and_a_fast_one_more() {
         let slow = Guided::of(Pace::HERE);
         assert_eq!((slow.pack, slow.answer, slow.code, slow.code_most), (1_600, 150, 400, 900));
-        // The load of a machine changes what is measured of it, and changes no limit.
+        // The load of a machine changes the measured speed, but no limit.
         assert_eq!(Guided::of(pace(8_192, 110.0, 22.0, TurnTime::Waited)), slow);
         let fast = Guided::of(pace(32_768, 5_000.0, 50.0, TurnTime::Waited));
         assert_eq!((fast.pack, fast.answer, fast.code_most), (8_192, 2_000, 8_192));

@@ -1,4 +1,5 @@
-//! Decides how many tokens a model may think before an answer, from what a turn may take: time, by measured speed, and context.
+//! Decides how many tokens a model may think before an answer, from the time of the turn, the
+//! measured speed and the context.
 
 use std::time::Duration;
 
@@ -6,18 +7,19 @@ use super::Pace;
 use crate::config::Think;
 use crate::models::speed::Speed;
 
-/// Time of one thought: half of the time within which a change should begin.
+/// Maximum time of one thought: half of the time within which a change should begin.
 const THOUGHT_TIME: Duration = Duration::from_secs(30);
-/// Time of all thoughts of a turn.
+/// Maximum time of all thoughts of a turn.
 const TURN_TIME: Duration = Duration::from_secs(120);
-/// Part of a slot's context that one thought may fill.
+/// A thought may fill at most one part in this many of a slot's context.
 const CONTEXT_SHARE: usize = 4;
-/// A thought of fewer tokens is none.
+/// Below this many tokens, the model does not think at all.
 const TOKENS_MIN: usize = 64;
-/// Tokens of the shortest answer in a grammar that is worth a thought; plans, names and verdicts are shorter.
+/// Length of the shortest answer in a grammar that is worth a thought, in tokens; plans, names and
+/// verdicts are shorter.
 pub const LONG_ANSWER: usize = 500;
 
-/// Tokens of the next thought of a model with this speed, after so much time was `spent` on thoughts.
+/// Tokens of the next thought of a model with this speed, after `spent` on earlier thoughts.
 pub fn tokens(think: Think, speed: Option<Speed>, spent: Duration, context: usize) -> usize {
     match think {
         Think::Off => 0,
@@ -30,7 +32,7 @@ pub fn tokens(think: Think, speed: Option<Speed>, spent: Duration, context: usiz
     }
 }
 
-/// Whether the thoughts of a turn have taken all their time.
+/// Whether the thoughts of a turn have used up their time.
 pub fn is_spent(spent: Duration) -> bool {
     spent >= TURN_TIME
 }

@@ -2,21 +2,22 @@
 
 use super::{Pace, TOKEN_BYTES};
 
-/// Lengths are tokens, if they say nothing else.
+/// Lengths are in tokens unless stated otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weak {
     /// One reply of a model that can reason, and of a small one.
     pub reply: usize,
     pub small_reply: usize,
-    /// The part of a result that the model reads; the evidence keeps all of it.
+    /// The part of a result shown to the model; the evidence keeps the whole result.
     pub result_bytes: usize,
-    /// Hits of the index in the opening, and what they may take: 4,000 to 6,000 tokens of context are the aim.
+    /// Hits of the index in the opening, and their tokens. The goal is a context of 4,000 to 6,000
+    /// tokens.
     pub hits: usize,
     pub background: usize,
-    /// The request, and a text that was handed over.
+    /// The request, and a text that the user handed over.
     pub request_bytes: usize,
     pub given_bytes: usize,
-    /// Open steps that are named.
+    /// Maximum number of open steps listed.
     pub open: usize,
 }
 

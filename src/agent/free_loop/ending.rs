@@ -38,7 +38,7 @@ impl Loop<'_> {
         Ok(())
     }
 
-    /// In chat mode, sends a question to the index search as it is; other steps are left alone.
+    /// In chat mode, sends a question to the index search unchanged; other steps are left alone.
     async fn looked_up(&mut self, step: &Step) -> Result<(), TurnError> {
         if self.scene.toolkit.index.is_none() || offer::executes(step) {
             return Ok(());

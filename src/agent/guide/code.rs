@@ -107,8 +107,8 @@ struct Rounds<'a> {
     is_weak: bool,
     /// The programs with which a small model's change is tried.
     programs: Programs,
-    /// The problem of a change that a call of the request or of the model contradicts without
-    /// showing the right result.
+    /// The problem of the last change, if the result of a call contradicts it but the right result
+    /// is unknown. The call comes from the request or from the model.
     contradiction: Option<String>,
 }
 
@@ -120,7 +120,7 @@ struct Attempt {
     round: usize,
     /// Whether other drafts of the round are still to be judged.
     has_others: bool,
-    /// Whether neither another draft nor another round follows.
+    /// Whether no other draft and no other round follows.
     is_last: bool,
     pieces: Vec<(Item, String)>,
 }

@@ -57,7 +57,7 @@ impl Places {
         Places { text: names.masked_at(&places), files, are_all_meant, unusable }
     }
 
-    /// The reason why a file cannot be changed that the step wants to change; `None` if all can, or
+    /// The reason why a file that the step wants to change cannot be changed; `None` if all can, or
     /// if the step changes no existing file.
     pub fn trouble(&self, job: Job<'_>) -> Option<String> {
         let changes = || self.text.changes_what_is_there() || self.text.says_what_becomes_what();

@@ -42,7 +42,8 @@ pub async fn relocate(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Do
     }))
 }
 
-/// Reads the files of the project; the error kind tells a missing file from one that is not text.
+/// Reads the files of the project; the error kind distinguishes a missing file from one that is not
+/// text.
 fn reader<'a>(job: Job<'a>) -> impl Fn(&str) -> io::Result<String> + 'a {
     move |path| {
         let kind = if job.exists(path) { ErrorKind::Other } else { ErrorKind::NotFound };

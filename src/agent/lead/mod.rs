@@ -312,8 +312,8 @@ impl Lead<'_> {
                         "None of these calls could be run. Use the listed tools with their own arguments.".to_owned();
                     return Ok(Some(self.watch.unusable(Unusable::Wrong, told)));
                 }
-                // Words beside the last change of the checklist are the answer; another reply would
-                // repeat them.
+                // Words written with the last change of the checklist are the answer; another reply
+                // would repeat them.
                 if only_plans && !words.trim().is_empty() && self.checklist.open(self.evidence).is_empty() {
                     self.add(&words);
                     return Ok(None);

@@ -124,7 +124,7 @@ impl Watch {
         }
     }
 
-    /// Records a reply of which nothing was usable; `told` is the hint to the model.
+    /// Records a reply without any usable part; `told` is the hint to the model.
     pub fn unusable(&mut self, what: Unusable, told: String) -> Verdict {
         self.unusable += 1;
         let stall = match what {

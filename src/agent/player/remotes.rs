@@ -17,7 +17,7 @@ use crate::remote::{self, Remote, consent};
 
 /// Time for which an unavailable server is not asked, if a local model can play its role.
 const REST: Duration = Duration::from_secs(60);
-/// The name under which consent to sending is stored, beside the names of tools.
+/// The name under which consent to sending is stored, next to the names of tools.
 const SENDING: &str = "send_to_server";
 
 /// The servers of this process. Clones share the open connections.

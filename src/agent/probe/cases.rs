@@ -1,11 +1,11 @@
-//! The made-up tasks, requests and tools that the capability probe asks a model about.
+//! The invented tasks, requests and tools of the capability probe.
 
 use serde_json::{Map, Value, json};
 
 use crate::models::capability::{LONG_PLAN, TOOLS_MANY};
 use crate::tools::{ToolCall, ToolSpec};
 
-/// A task, the tool that does it, and a text that has to occur in the call's arguments.
+/// A task, the right tool for it, and a text that must occur in the call's arguments.
 pub struct Task {
     pub task: &'static str,
     pub tool: &'static str,
@@ -13,7 +13,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// Whether a call of the right tool says what the task says.
+    /// Whether a call uses the right tool with the required text.
     pub fn is_done_by(&self, call: &ToolCall) -> bool {
         call.tool == self.tool && Value::Object(call.arguments.clone()).to_string().contains(self.value)
     }
@@ -23,7 +23,8 @@ const fn task(task: &'static str, tool: &'static str, value: &'static str) -> Ta
     Task { task, tool, value }
 }
 
-/// Tasks, grouped by how many tools are offered: the first of [`TOOLS`], among them the right one.
+/// Tasks, grouped by the number of tools offered: the first ones of [`TOOLS`], which include the
+/// right one.
 pub const TASKS: [(usize, [Task; 4]); 3] = [
     (
         5,
@@ -57,7 +58,7 @@ pub const TASKS: [(usize, [Task; 4]); 3] = [
 /// Small talk that needs no tool.
 pub const TALK: [&str; 4] = ["Hello!", "Thank you, that was helpful.", "How are you today?", "Good night."];
 
-/// Requests with the number of steps they take.
+/// Requests with the number of steps they need.
 pub const PLANS: [(usize, [&str; 2]); 3] = [
     (
         LONG_PLAN,

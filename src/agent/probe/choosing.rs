@@ -1,4 +1,5 @@
-//! Measures by the question that a step asks which role chooses tools of servers better, among how many, how sure, and whether a grammar helps it.
+//! Measures which role chooses MCP tools better, among how many, how sure it is, and whether a
+//! grammar helps; the prompt is that of a real step.
 
 use crate::agent::Host;
 use crate::agent::budget::Guided;
@@ -11,11 +12,11 @@ use crate::models::capability::{Choices, Choosing, Measured, SELECTION_MIN, Shar
 
 use super::cases::{TASKS, Task, tools};
 
-/// A file whose name has this word was trained to choose tools.
+/// A model file with this word in its name was trained to choose tools.
 const TRAINED: &str = "router";
 
-/// The role that chooses tools of servers: the router if it was trained for that; else whichever was measured to do it better, on a tie the
-/// router, which costs less. `None` if neither does it well.
+/// The role that chooses MCP tools: the router if it was trained for that; else the role with the
+/// better measurement, the router on a tie because it costs less. `None` if neither does it well.
 pub async fn chooser(toolkit: &Toolkit, host: &dyn Host) -> Result<Option<Role>, TurnError> {
     if is_trained(toolkit) {
         return Ok(Some(Role::Router));
@@ -30,7 +31,7 @@ pub async fn chooser(toolkit: &Toolkit, host: &dyn Host) -> Result<Option<Role>,
     Ok(best.map(|(role, _)| role))
 }
 
-/// Whether a role was measured to choose tools of servers well.
+/// Whether a role was measured to choose MCP tools well.
 pub async fn chooses_well(toolkit: &Toolkit, role: Role, host: &dyn Host) -> Result<bool, TurnError> {
     Ok(is_enough(choosing(toolkit, role, host).await?.better().all().rate()))
 }
@@ -54,7 +55,8 @@ fn roles(toolkit: &Toolkit) -> Vec<Role> {
     roles
 }
 
-/// How many choices of a role's model were right: as measured before, else as measured now. Nothing for a model that is not known.
+/// How many choices of a role's model were right: the stored measurement, else a new one. Empty for
+/// an unknown model.
 pub async fn choosing(toolkit: &Toolkit, role: Role, host: &dyn Host) -> Result<Choosing, TurnError> {
     let known = super::remembered(toolkit, role).or_else(|| toolkit.at_hand(role)?.measured().cloned());
     let known = known.unwrap_or_default();
@@ -67,12 +69,12 @@ pub async fn choosing(toolkit: &Toolkit, role: Role, host: &dyn Host) -> Result<
     }
     host.notice(&format!("measuring how well {} chooses tools, once", model.name()));
     let choosing = measure(toolkit, &model, known, host).await?.choosing;
-    // A part of the answers compares no ways and no roles.
+    // An incomplete measurement is no basis for comparing grammars or roles.
     Ok(if choosing.is_known() { choosing } else { Choosing::default() })
 }
 
-/// Asks the tasks that are open after what was `found` before, each without a grammar and inside one, and keeps each answer for the
-/// model file.
+/// Asks the tasks that are still open in `found`, each without a grammar and inside one, and stores
+/// each answer for the model file.
 pub(super) async fn measure(
     toolkit: &Toolkit,
     model: &Player,
@@ -98,7 +100,8 @@ pub(super) async fn measure(
     Ok(found)
 }
 
-/// The next task with the number of its tools, and whether it is asked inside a grammar: of each task first without.
+/// The next task, the number of its tools, and whether to ask it inside a grammar; each task comes
+/// without one first.
 fn next(found: &Choosing) -> Option<(&'static Task, usize, bool)> {
     let of = |choices: Choices, count: usize| -> Share {
         if count > Guided::TOOLS_FEW { choices.many } else { choices.few }

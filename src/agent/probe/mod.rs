@@ -1,7 +1,9 @@
-//! Measures how well a model calls tools and plans, with at most thirty short prompts, once per model file.
+//! Measures how well a model calls tools and plans, once per model file, with at most thirty short
+//! prompts.
 //!
-//! Each answer is kept when it comes, so that a turn goes on where another one or another process has ended. The verdict stands as soon
-//! as no open answer can change it: before a free loop no more is asked.
+//! Each answer is stored as it comes, so that a later turn or another process can continue. The
+//! verdict is final as soon as no open answer can change it; a free loop asks no further prompts
+//! then.
 
 mod cases;
 mod choosing;
@@ -34,22 +36,23 @@ const CALL_PROMPT: &str =
 const PLAN_PROMPT: &str = "Split the request into steps, one tool call each. Write one line for each step, in order, as [plan.add_step(description=\"...\")].";
 /// Name of this phase in events and in the cost report.
 const PHASE: &str = "measuring the model";
-/// A measurement waits for every step and request of others.
+/// A measurement waits for all steps and requests of others.
 const PRIORITY: Priority = Priority::Background;
-/// Longest call and plan, in tokens.
+/// Maximum length of a call and of a plan, in tokens.
 const CALL_TOKENS: usize = 64;
 const PLAN_TOKENS: usize = 160;
 
-/// How many prompts are asked.
+/// How many prompts the probe asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// As many as it takes to decide whether the model may run a free loop, in the time that a turn has for it.
+    /// Enough to decide whether the model may run a free loop, within the turn's time for
+    /// measurements.
     Gate,
     Whole,
 }
 
-/// The capability of a free loop's model, with its measurements: what the user set, else what was measured earlier for its file, else
-/// what a short probe measures now.
+/// The capability of a free loop's model, with its measurements: the user's setting, else the
+/// stored measurement of its file, else a short probe now.
 pub async fn capability(
     toolkit: &Toolkit,
     model: &Player,
@@ -63,13 +66,13 @@ pub async fn capability(
     Ok((judged(model, &measured), measured))
 }
 
-/// The same for the planner without a prompt; a model that is not at hand counts as weak.
+/// The planner's capability without a probe; weak if the model is not at hand.
 pub fn capability_at_hand(toolkit: &Toolkit) -> ModelCapability {
     let Some(model) = toolkit.at_hand(Role::Planner) else { return ModelCapability::weak() };
     if model.is_declared() { model.capability() } else { judged(&model, &known(toolkit, &model)) }
 }
 
-/// By what was measured, else as its size says.
+/// The capability by measurement, else by the model's size.
 fn judged(model: &Player, measured: &Measured) -> ModelCapability {
     match measured.capable() {
         Some(true) => ModelCapability::capable(model.context()),
@@ -78,20 +81,21 @@ fn judged(model: &Player, measured: &Measured) -> ModelCapability {
     }
 }
 
-/// All that a model of this role is measured by, each part as its first use measures it; what is known already is asked again only if `again`.
+/// All measurements for a model of this role, each as its first use would make it; known answers
+/// are asked again only if `again`.
 pub async fn whole(toolkit: &Toolkit, role: Role, again: bool, host: &dyn Host) -> Result<Measured, TurnError> {
     let model = toolkit.model(role, host).await?;
     let toolkit = &Toolkit { time: TurnTime::Unlimited, ..toolkit.clone() };
     let before = known(toolkit, &model);
     let measured = parts(toolkit, &model, if again { Measured::default() } else { before.clone() }, host).await;
     if again && measured.is_err() {
-        // Each answer was kept as it came.
+        // Answers were stored as they came; restore the earlier measurement.
         keep(toolkit, &model, &before);
     }
     measured
 }
 
-/// Every part of a measurement that the model's role has.
+/// All measurements that apply to the model's role.
 async fn parts(toolkit: &Toolkit, model: &Player, found: Measured, host: &dyn Host) -> Result<Measured, TurnError> {
     let mut all = measure(toolkit, model, Depth::Whole, found, host).await?;
     all = choosing::measure(toolkit, model, all, host).await?;
@@ -102,8 +106,8 @@ async fn parts(toolkit: &Toolkit, model: &Player, found: Measured, host: &dyn Ho
     Ok(all)
 }
 
-/// Asks the prompts that are open after what was `found` before, one by one, and keeps each answer for the model file. A gate ends
-/// with the verdict, or with the time that the turn has for measurements.
+/// Asks the prompts that are still open in `found`, one by one, and stores each answer for the
+/// model file. A gate ends with the verdict, or when the turn's time for measurements is used up.
 pub async fn measure(
     toolkit: &Toolkit,
     model: &Player,
@@ -114,7 +118,7 @@ pub async fn measure(
     let before = found.prompts;
     while let Some(prompt) = next(&found, depth) {
         if !has_time(toolkit, model) {
-            // A measurement that could not begin is told of already.
+            // If no prompt was asked, the user has already been informed.
             if found.prompts > before {
                 tell_undecided(model, host);
             }
@@ -131,16 +135,16 @@ pub async fn measure(
 
 /// One prompt of the probe.
 enum Prompt {
-    /// A task among so many tools.
+    /// A task with this many tools.
     Task(&'static Task, usize),
     Talk(&'static str),
     Plan(&'static str, usize),
-    /// The task again, inside a grammar.
+    /// The same task inside a grammar.
     Grammar(&'static Task, usize),
 }
 
-/// The next prompt: of the first kind that is not decided yet, the first that was not answered. `None` if nothing is open. The lists of
-/// tools begin alike and grow, so that a prompt is read from where it differs from the one before.
+/// The next prompt: the first unanswered one of the first kind that is undecided; `None` if nothing
+/// is open. Each list of tools begins with the shorter one, so that prompts share a prefix.
 fn next(found: &Measured, depth: Depth) -> Option<Prompt> {
     let is_whole = depth == Depth::Whole;
     if !is_whole && found.capable().is_some() {
@@ -169,7 +173,7 @@ fn next(found: &Measured, depth: Depth) -> Option<Prompt> {
     gate.or_else(|| is_whole.then(|| tried().or_else(|| PLANS.iter().find_map(plans))).flatten())
 }
 
-/// The stored results of a model, else those that it was loaded with.
+/// The stored results of a model, else those it was loaded with.
 fn known(toolkit: &Toolkit, model: &Player) -> Measured {
     remembered(toolkit, model.role()).or_else(|| model.measured().cloned()).unwrap_or_default()
 }
@@ -179,7 +183,7 @@ fn remembered(toolkit: &Toolkit, role: Role) -> Option<Measured> {
     Measured::remembered(toolkit.pool.capabilities()?, &toolkit.fingerprint(role)?)
 }
 
-/// Stores what was found so far for the model file.
+/// Stores the results so far for the model file.
 fn keep(toolkit: &Toolkit, model: &Player, found: &Measured) {
     let Some((folder, name)) = toolkit.pool.capabilities().zip(toolkit.fingerprint(model.role())) else { return };
     if let Err(error) = found.remember(folder, &name) {
@@ -187,7 +191,7 @@ fn keep(toolkit: &Toolkit, model: &Player, found: &Measured) {
     }
 }
 
-/// Whether the turn has time for another prompt; for one it always has.
+/// Whether the turn has time for another prompt; there is always time for one.
 fn has_time(toolkit: &Toolkit, model: &Player) -> bool {
     let calls = toolkit.meter.usage().calls;
     let of_probe = calls.iter().filter(|call| call.phase == PHASE && call.role == model.role().to_string());
@@ -224,7 +228,8 @@ impl Asked<'_> {
                 let tools = tools(count);
                 found.grammar.add(match self.call(task.task, &tools, true).await {
                     Ok((output, _)) => is_right(&output, task, &tools),
-                    // The call marks may be no tokens of this model file; then no grammar is possible.
+                    // The call marks may not be tokens of this model file; then no grammar is
+                    // possible.
                     Err(TurnError::Engine(EngineError::Grammar(_))) => false,
                     Err(error) => return Err(error),
                 });

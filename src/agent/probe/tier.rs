@@ -1,4 +1,5 @@
-//! Measures what a model can do by itself: read requests, answer from a passage and write small changes; once per model file.
+//! Measures what a model can do by itself, once per model file: read requests, answer from a
+//! passage, and write small changes.
 
 use crate::agent::Host;
 use crate::agent::guide::{self, read};
@@ -10,25 +11,25 @@ use crate::models::capability::{CHANGES, Measured, READINGS, Tier};
 use crate::models::dialect::Message;
 use crate::request::{Kind, steps};
 
-/// Longest answer to a reading and to a change, in tokens.
+/// Maximum length of the answer to a reading and to a change, in tokens.
 const READING_TOKENS: usize = 48;
 const CHANGE_TOKENS: usize = 120;
 const ANSWER_PROMPT: &str = include_str!("../prompts/ask.md");
 
-/// Requests, and the kinds of steps that they have to be read as.
+/// Requests, with the expected kinds of their steps.
 const REQUESTS: [(&str, &[Kind]); READINGS - 1] = [
     ("Set LIMIT to 9 in limits.py and then run the tests", &[Kind::Edit, Kind::Run]),
     ("Where is the session closed?", &[Kind::Ask]),
 ];
 
-/// A passage with a question, and a text that the answer has to contain.
+/// A passage with a question, and a text that the answer must contain.
 const QUESTION: (&str, &str) = (
     "net/retry.py\n```python\nATTEMPTS = 7\n\ndef fetch(url):\n    for _ in range(ATTEMPTS):\n        reply = get(url)\n        if reply.ok:\n            \
      return reply\n    return None\n```\n\nQuestion: What does fetch return when every attempt fails?",
     "None",
 );
 
-/// A file with a change to make. Of each list in `expected`, one text has to be in the changed file.
+/// A file and a change to make. The changed file must contain one text of each list in `expected`.
 struct Change {
     path: &'static str,
     text: &'static str,
@@ -57,7 +58,8 @@ const FILES: [Change; CHANGES] = [
     },
 ];
 
-/// The planner's tier without loading it: from models.toml, else as measured before; `None` if it was never measured.
+/// The planner's tier without loading the model: from models.toml, else from a stored measurement;
+/// `None` if it was never measured.
 pub fn known(toolkit: &Toolkit) -> Option<Tier> {
     if toolkit.is_away(Role::Planner) {
         let said = toolkit.pool.wishes(toolkit.planner()).tier;
@@ -68,7 +70,7 @@ pub fn known(toolkit: &Toolkit) -> Option<Tier> {
     }
     match toolkit.pool.file_of(toolkit.planner()) {
         Some(_) => measured_before(toolkit),
-        // A scripted model has no file; its script sets the measurement.
+        // A scripted model has no file; its script contains the measurement.
         None => {
             let measured = toolkit.pool.resident(toolkit.planner()).and_then(|model| model.measured.clone());
             Some(measured.and_then(|measured| measured.tier()).unwrap_or(Tier::Reads))
@@ -80,13 +82,14 @@ fn measured_before(toolkit: &Toolkit) -> Option<Tier> {
     super::remembered(toolkit, Role::Planner)?.tier()
 }
 
-/// The planner's tier: the known one, else as a probe finds now. It reads as long as the time of turns has not been enough for the probe.
+/// The planner's tier: the known one, else by a probe now; `Reads` as long as turns have not had
+/// enough time for the probe.
 pub async fn tier(toolkit: &Toolkit, host: &dyn Host) -> Result<Tier, TurnError> {
     if let Some(known) = known(toolkit) {
         return Ok(known);
     }
     let model = toolkit.model(Role::Planner, host).await?;
-    // The abilities of a server are known once it is open.
+    // The abilities of a server's model are known only after connecting.
     if let Some(known) = known(toolkit) {
         return Ok(known);
     }
@@ -109,16 +112,17 @@ pub async fn tier(toolkit: &Toolkit, host: &dyn Host) -> Result<Tier, TurnError>
     Ok(tier)
 }
 
-/// Whether the planner leads its turns: its tier is `Acts`. A model of a size that may act is measured for it once.
+/// Whether the planner leads its turns, that is, its tier is `Acts`. A model of sufficient size is
+/// measured for this once.
 pub async fn leads(toolkit: &Toolkit, host: &dyn Host) -> Result<bool, TurnError> {
     if known(toolkit) == Some(Tier::Acts) && toolkit.is_away(Role::Planner) {
-        // A server that cannot be asked leaves its role to the model here, which has a tier of its own.
+        // If a server cannot be asked, a local model takes its role; that model has its own tier.
         toolkit.model(Role::Planner, host).await?;
     }
     if known(toolkit) == Some(Tier::Acts) {
         return Ok(true);
     }
-    // A scripted model is what its script says, and a tier in models.toml counts whatever is measured.
+    // A scripted model is what its script says, and a tier in models.toml overrides measurements.
     let said = if toolkit.is_away(Role::Planner) {
         toolkit.pool.wishes(toolkit.planner()).tier
     } else {
@@ -142,8 +146,9 @@ pub async fn leads(toolkit: &Toolkit, host: &dyn Host) -> Result<bool, TurnError
     Ok(known(toolkit) == Some(Tier::Acts))
 }
 
-/// Asks what is open after what was `found` before until the tier is known, or until the time of the turn for it is over, and keeps
-/// each answer for the model file. Readings come first, because they are short and a model that cannot read writes nothing.
+/// Asks the cases that are still open in `found` until the tier is known or the turn's time for
+/// measurements is over, and stores each answer for the model file. Readings come first: they are
+/// short, and a model that cannot read writes nothing.
 pub(super) async fn measure(
     toolkit: &Toolkit,
     model: &Player,
@@ -169,7 +174,8 @@ pub(super) async fn measure(
     Ok(found)
 }
 
-/// Whether the model reads the request with this number as it has to be read; the last one is a question about a passage.
+/// Whether the model reads the request with this number correctly; the last one is a question about
+/// a passage.
 async fn reads(question: Question<'_>, number: usize) -> Result<bool, TurnError> {
     let Some((request, kinds)) = REQUESTS.get(number) else {
         let messages = [Message::system(ANSWER_PROMPT.trim()), Message::user(QUESTION.0)];
@@ -181,7 +187,7 @@ async fn reads(question: Question<'_>, number: usize) -> Result<bool, TurnError>
 }
 
 impl Change {
-    /// Whether the changed file has every expected text.
+    /// Whether the changed file contains every expected text.
     fn is_made(&self, after: &str) -> bool {
         self.expected.iter().all(|any| any.iter().any(|text| after.contains(text)))
     }

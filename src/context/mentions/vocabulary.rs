@@ -1,4 +1,5 @@
-//! Words of several languages by which a text mentions code: kinds of definitions, tests, verbs for something new.
+//! Words of several languages that refer to code: kinds of definitions, tests, verbs that ask for
+//! something new.
 
 /// Words after which the next word is a name in code, even if it is an ordinary word.
 pub(super) const KINDS: &str = "\

@@ -8,7 +8,7 @@ use crate::request::begins_something;
 use super::Project;
 use super::vocabulary::{ADDS, KINDS, OPTIONS, PRONOUNS, STOPS, TESTS, TYPES};
 
-/// Number of words after a verb in `ADDS` among which a word for tests is looked for:
+/// How many words after a verb in `ADDS` are searched for a word for tests:
 /// `write a few more unit tests`.
 const OBJECT_WORDS: usize = 5;
 
@@ -81,9 +81,9 @@ impl<'t> Word<'t> {
         is_listed(ADDS, &self.low) && names_tests(&self.words[self.place + 1..])
     }
 
-    /// Whether it is written as names in code are.
+    /// Whether it has the spelling of a name in code.
     pub fn is_coined(&self, project: &Project) -> bool {
-        // The first word of a sentence has a capital in any case.
+        // The first word of a sentence is capitalised anyway.
         let above = self.text[..self.at].trim_end();
         let begins = above.is_empty() || above.ends_with(['.', '!', '?', ':']);
         let is_type = || {

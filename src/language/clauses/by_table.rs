@@ -10,13 +10,13 @@ use super::table::{Table, elided};
 use super::verbs;
 use super::words::listed;
 
-/// Longest phrase before a verb, in tokens: `In der Datei src/a.rs ersetze …`.
+/// Maximum length of a phrase before a verb, in tokens: `In der Datei src/a.rs ersetze …`.
 const OPENING_MAX: usize = 16;
 /// Number of tokens searched in a long clause.
 const CLAUSE_MAX: usize = 60;
 /// Maximum number of consecutive connectives or polite phrases.
 const SKIPPED_MAX: usize = 6;
-/// Longest phrase like `puis`, in tokens.
+/// Maximum length of a phrase like `puis`, in tokens.
 const SEQUENCE_MAX: usize = 4;
 /// Number of tokens after one of the table's doers in which a relative pronoun is looked for.
 const RELATIVE_MAX: usize = 4;
@@ -41,7 +41,7 @@ struct Opening {
     direct: bool,
     /// The clause has no verb and takes the previous one.
     borrows: bool,
-    /// Index of the verb, or of the first word that is not just polite.
+    /// Index of the verb or, without one, of the first word that is not merely polite.
     place: usize,
 }
 
@@ -52,7 +52,7 @@ impl Opening {
         Opening { head, form, direct: true, borrows: false, place: verb.unwrap_or(0) }
     }
 
-    /// A clause that is not an order.
+    /// The opening of a clause that is not an order.
     fn idle(mode: Mode, place: usize) -> Opening {
         Opening { place, ..Opening::new(mode, None, Form::Imperative) }
     }
@@ -157,7 +157,7 @@ impl Reader<'_, '_, '_> {
         joint
     }
 
-    /// The joint at `at`, if there is one.
+    /// The joint that starts at `at`; `None` if there is none.
     fn joint(&self, at: usize, opening: &Opening) -> Option<Joint> {
         let joint = self.skip(at);
         let is_colon = kind(self.line, at) == Some(Kind::Colon);
@@ -167,8 +167,8 @@ impl Reader<'_, '_, '_> {
         joins.then_some(joint)
     }
 
-    /// Index after the polite phrases at `from`, and whether one of them joins a wish to its verb.
-    /// `wished`: the previous clause was a wish.
+    /// The index after the polite phrases at `from`, and whether one of them connects a wish to its
+    /// verb. `wished`: the previous clause was a wish.
     fn leads_end(&self, from: usize, wished: bool) -> (usize, bool) {
         let (mut at, mut is_wish) = (from, false);
         let words = self.table.words;
@@ -185,7 +185,7 @@ impl Reader<'_, '_, '_> {
         ((next + mark).min(self.line.len().saturating_sub(1)), is_wish)
     }
 
-    /// How the clause at `from` begins, after an order of the form `before`, if any. `depth` counts
+    /// How the clause at `from` begins; `before` is the form of a preceding order. `depth` counts
     /// the subordinate clauses before it.
     fn begin(&self, from: usize, before: Option<Form>, depth: usize) -> Opening {
         let words = self.table.words;
@@ -232,8 +232,8 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    /// How the sentence begins after the subordinate clause at `at`, if it orders or asks
-    /// something.
+    /// How the sentence continues after the subordinate clause at `at`, if it then gives an order
+    /// or asks a question.
     fn behind_clause(&self, at: usize, end: usize, depth: usize) -> Option<Opening> {
         let comma = (end..self.line.len().min(end + CLAUSE_MAX)).find(|&i| kind(self.line, i) == Some(Kind::Comma))?;
         let main = self.begin(self.skip(comma).next, None, depth + 1);
@@ -242,7 +242,7 @@ impl Reader<'_, '_, '_> {
         (main.head.mode != Mode::Statement).then_some(Opening { head, direct: conditional && main.direct, ..main })
     }
 
-    /// Place of the imperative after a prepositional phrase: `In src/a.rs ersetze …`.
+    /// Index of the imperative after a prepositional phrase: `In src/a.rs ersetze …`.
     fn behind_phrase(&self, at: usize) -> Option<usize> {
         let words = self.table.words;
         let may_follow = |i: &usize| self.is_imperative(*i) && self.table.imperative(self.low(*i)).is_some();
@@ -279,7 +279,7 @@ impl Reader<'_, '_, '_> {
         (at.saturating_sub(comma + SEQUENCE_MAX)..at).any(is_before)
     }
 
-    /// Place of the verb, after a word like `zuerst`, that says what the reader is to do:
+    /// Index of the verb, after a word like `zuerst`, that says what the reader is to do:
     /// `öffnest du`, `tu ouvres`, `abres`, `откроешь`.
     fn told(&self, at: usize) -> Option<usize> {
         if !self.is_behind_sequence(at) {
@@ -300,7 +300,7 @@ impl Reader<'_, '_, '_> {
         self.behind_particles(at, is_told)
     }
 
-    /// Whether a word is an English verb as programmers use it in other languages:
+    /// Whether a word is an English verb that programmers also use in other languages:
     /// `push die Änderungen`.
     fn is_english_verb(&self, low: &str) -> bool {
         !self.table.is_closed(low) && verbs::is_likely(low)
@@ -317,20 +317,20 @@ impl Reader<'_, '_, '_> {
         !is_path(self.line, at) && self.table.is_infinitive(self.low(at))
     }
 
-    /// Place of the infinitive at `at`, or after pronouns and particles there: `me l'envoyer`.
+    /// Index of the infinitive at `at`, or after pronouns and particles there: `me l'envoyer`.
     fn infinitive(&self, at: usize) -> Option<usize> {
         self.behind_particles(at, |low| self.table.is_infinitive(low))
     }
 
-    /// Place of the verb of a wish at `at`, or after pronouns there: `m'envoies`. If the wish
-    /// `is_certain`, every word outside the closed classes is taken for one.
+    /// Index of the verb of a wish at `at`, or after pronouns there: `m'envoies`. If the wish
+    /// `is_certain`, every word outside the closed classes counts as a verb.
     fn wished(&self, at: usize, is_certain: bool) -> Option<usize> {
         let may_be = |low: &str| is_certain && !low.is_empty() && !self.table.is_closed(low);
         self.behind_particles(at, |low| may_be(low) || self.table.is_wished(low))
     }
 
-    /// Place of the first word from `from` on that `is_verb`, if only pronouns and particles
-    /// precede it.
+    /// Index of the first word from `from` on for which `is_verb` holds, if only pronouns and
+    /// particles precede it.
     fn behind_particles(&self, from: usize, is_verb: impl Fn(&str) -> bool) -> Option<usize> {
         let words = self.table.words;
         let is_particle = |word: &str| listed(words.objects, word) || listed(words.before_infinitive, word);
@@ -347,8 +347,8 @@ impl Reader<'_, '_, '_> {
         None
     }
 
-    /// Place of the verb that ends the clause at `from`, and its form. `is_asked`: something before
-    /// shows that it is an order.
+    /// Index and form of the verb that ends the clause at `from`. `is_asked`: earlier words show
+    /// that it is an order.
     fn last_verb(&self, from: usize, is_asked: bool, is_wish: bool) -> Option<(usize, Form)> {
         let words = self.table.words;
         if !is_asked && self.is(from, words.subjects) {
@@ -387,15 +387,15 @@ impl Reader<'_, '_, '_> {
             || [words.joins, words.sequence].iter().any(|list| self.phrase(at + 1, list).is_some())
     }
 
-    /// Whether the word at `at` may be joined to another before the same noun:
+    /// Whether the word at `at` may be coordinated with another before the same noun:
     /// `die neuen und alten Dateien`.
     fn is_before_noun(&self, at: usize) -> bool {
         let end = self.phrase(at + 1, self.table.words.joins);
         end.is_some_and(|end| !self.table.is_closed(self.low(end)))
     }
 
-    /// How the clause after `joint`, which is at `at`, begins, if it is a separate clause. The
-    /// clause before begins at `from` with `left`.
+    /// How the clause after `joint`, at `at`, begins; `None` if it is not a separate clause. The
+    /// clause before it begins at `from`, with the opening `left`.
     fn opens(&self, at: usize, joint: &Joint, from: usize, left: &Opening) -> Option<Opening> {
         let before = Some(left.form).filter(|_| left.is_order());
         let right = self.begin(joint.next, before, 0);
@@ -424,8 +424,8 @@ impl Reader<'_, '_, '_> {
         opens.then_some(right)
     }
 
-    /// Treats a clause as an order with an unknown verb unless it begins like a statement: an order
-    /// follows after `und` or `dann`.
+    /// Treats a clause with an unknown verb as an order unless it begins like a statement: an order
+    /// follows `und` or `dann`.
     fn take_for_order(&self, from: usize, opening: &mut Opening) {
         if opening.head.mode == Mode::Statement && !opening.borrows && !self.is_statement(from) {
             opening.head.mode = Mode::Request;
@@ -439,7 +439,7 @@ impl Reader<'_, '_, '_> {
         lists.iter().any(|list| self.is(from, list))
     }
 
-    /// Whether only a thing is named from `from` to the next comma: `dann die Tests`.
+    /// Whether `from` up to the next comma only names a thing: `dann die Tests`.
     fn is_thing(&self, from: usize) -> bool {
         let words = self.table.words;
         let says = |at: &usize| self.is_imperative(*at) || self.is_infinitive(*at) || self.is(*at, words.finite);
@@ -459,8 +459,8 @@ impl Reader<'_, '_, '_> {
             .any(|i| (i + 1..at.min(i + RELATIVE_MAX)).any(relates))
     }
 
-    /// Whether the clause before `at` has a purpose with an infinitive, to which the next one may
-    /// belong.
+    /// Whether the clause before `at` states a purpose with an infinitive, which the next clause
+    /// may continue.
     fn is_purpose(&self, from: usize, at: usize, joint: &Joint) -> bool {
         let begins = |i: usize| {
             self.phrase(i, self.table.words.purposes)

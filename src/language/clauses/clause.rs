@@ -9,14 +9,15 @@ pub(super) struct Clause {
     pub from: usize,
     pub to: usize,
     pub head: Head,
-    /// Verb of the previous clause, if this one has none: `run the linter, then the tests`.
+    /// Verb taken from the previous clause, if this one has none: `run the linter, then the tests`.
     pub borrowed_verb: Option<usize>,
-    /// Object (token range) of the next clause, if this one has none: `build and test the project`.
+    /// Object (token range) taken from the next clause, if this one has none:
+    /// `build and test the project`.
     pub borrowed_object: Option<(usize, usize)>,
 }
 
-/// Adds the clause `from..to` without final punctuation. A clause that `borrows` and has no verb
-/// takes the previous one.
+/// Adds the clause `from..to` without final punctuation. With `borrows`, a clause without a verb
+/// takes the previous one's.
 pub(super) fn finish(line: &Line, clauses: &mut Vec<Clause>, from: usize, to: usize, head: Head, borrows: bool) {
     let mut to = to;
     while to > from
@@ -36,9 +37,10 @@ pub(super) fn finish(line: &Line, clauses: &mut Vec<Clause>, from: usize, to: us
     clauses.push(Clause { from, to, head, borrowed_verb, borrowed_object: None });
 }
 
-/// Gives a bare verb the object of the next clause that has one: `Build, test and deploy the app`.
-/// `has_object` says whether the verb at a place includes its object; `is_preposition` says whether
-/// the word at a place is a preposition, so that no object is there.
+/// Gives a verb without an object the object of the next clause that has one:
+/// `Build, test and deploy the app`. `has_object` says whether the verb at an index includes its
+/// object; `is_preposition` says whether the word at an index is a preposition, so that no object
+/// is there.
 pub(super) fn lend_objects(
     clauses: &mut [Clause],
     has_object: impl Fn(usize) -> bool,

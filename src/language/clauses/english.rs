@@ -1,4 +1,4 @@
-//! Splits an English sentence into clauses, each one thing to do or to answer.
+//! Splits an English sentence into clauses, each of which asks for one action or answer.
 
 use super::clause::{Clause, finish, lend_objects};
 use super::head::{Head, Line, Mode, head};
@@ -13,7 +13,7 @@ use super::words::*;
 struct Joint {
     end: usize,
     next: usize,
-    /// Whether a word like `then` makes it, rather than only a comma or `and`.
+    /// Whether it consists of a word like `then`, rather than only a comma or `and`.
     strong: bool,
 }
 
@@ -95,7 +95,7 @@ fn opens_clause(line: &Line, at: usize, next: usize, comma: bool, left: &Head) -
         if comma && left.mode == Mode::Question && is_path(line, at - 1) && !opens_question(line, left.start) {
             return false;
         }
-        // Not in `tell me what …, why … and how …`.
+        // Excludes `tell me what …, why … and how …`.
         let asks = |i: usize| is_question_word(low(line, i)) || matches!(low(line, i), "if" | "whether");
         return !left.verb.is_some_and(|verb| (verb + 1..at.min(verb + 8)).any(asks));
     }
@@ -125,15 +125,15 @@ fn request_joins(line: &Line, at: usize, verb: usize, comma: bool, left: Option<
     if !comma && !object && before.is_some_and(|class| class != Class::Rarely) {
         return false;
     }
-    // `a script to read …, parse … and print …`: the purpose of a thing to be made. The subject of
-    // a task or an email ends at a comma.
+    // `a script to read …, parse … and print …`: the clauses state the purpose of a thing to be
+    // made. The subject of a task or an email ends at a comma.
     let purpose =
         |i: usize| low(line, i) == "to" && verb_at(line, i + 1).is_some() || matches!(low(line, i), "that" | "which");
     let is_matter = || (left + 1..at).take_while(|&i| !purpose(i)).any(|i| is_matter(low(line, i)));
     if makes_thing(low(line, left)) && (left + 2..at).any(purpose) && !(comma && is_matter()) {
         return false;
     }
-    // Two items are not listed with a comma: `list the invoices, and block time for them`.
+    // A comma does not separate just two items: `list the invoices, and block time for them`.
     let is_lone = || !(left..at).any(|i| kind(line, i) == Some(Kind::Comma));
     let opens = comma && verb > at + 1 && kind(line, verb + 1) == Some(Kind::Word) && is_lone();
     let plural = |i: usize| low(line, i).len() > 3 && low(line, i).ends_with('s') && !low(line, i).ends_with("ss");

@@ -16,7 +16,7 @@ pub(super) enum Mode {
     Request,
     /// Asks for an answer.
     Question,
-    /// States a fact, or says what must not be done.
+    /// States a fact, or a prohibition.
     Statement,
 }
 
@@ -30,12 +30,13 @@ pub(super) struct Head {
     pub verb: Option<usize>,
     /// Whether the verb follows an `if`, `when` or `unless`.
     pub conditional: bool,
-    /// Whether the verb of a question is a bare infinitive (`how do I …`), or that of a request is
-    /// not an imperative (`die Datei öffnen`).
+    /// Whether a question's verb is a bare infinitive (`how do I …`), or a request's verb is not an
+    /// imperative (`die Datei öffnen`).
     pub infinitive: bool,
 }
 
-/// Longest phrase before a verb without a comma, in tokens: `In src/a.rs and src/b.rs rename …`.
+/// Maximum length of a phrase before a verb without a comma, in tokens:
+/// `In src/a.rs and src/b.rs rename …`.
 const OPENING_MAX: usize = 16;
 
 /// How the clause at `from` begins. `from` must be within `line`.
@@ -56,7 +57,7 @@ impl Head {
     }
 }
 
-/// Like [`head`], for a clause without connectives; `depth` counts the recursion.
+/// As [`head`], for a clause without connectives; `depth` counts the recursion.
 fn begin(line: &Line, from: usize, depth: usize) -> Head {
     let statement = Head::new(Mode::Statement, None);
     if depth > 4 || from >= line.len() {

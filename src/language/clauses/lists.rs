@@ -50,8 +50,8 @@ pub(super) fn units(tokens: &[Token], tongue: Tongue) -> Vec<Unit> {
     units
 }
 
-/// End of an item: the next marker; for the last item the end of its line, or of its sentence if
-/// the list is inline.
+/// End of an item: the next marker; for the last item, the end of its line, or of its sentence in
+/// an inline list.
 fn item_end(tokens: &[Token], marker: &Marker, next: usize, followed: bool) -> usize {
     let stops = |kind: Kind| match (marker.own_line, followed) {
         (_, true) => kind == Kind::Blank,
@@ -96,7 +96,7 @@ fn sentences(tokens: &[Token], (from, to): (usize, usize), tongue: Tongue, units
     push(tokens, start, to, Item::None, units);
 }
 
-/// Whether a single line break also ends a sentence, rather than just wrapping the text.
+/// Whether a single line break also ends a sentence, instead of only wrapping the text.
 fn breaks_line(tokens: &[Token], start: usize, (at, to): (usize, usize), tongue: Tongue) -> bool {
     let Some(next) = tokens.get(at + 1).filter(|_| at > start && at + 1 < to) else { return true };
     let line: Vec<&Token> = tokens[at + 1..to.min(at + 12)].iter().collect();

@@ -1,4 +1,5 @@
-//! Recognises the words at a place: an imperative verb, an object, a question, connectives or polite phrases.
+//! Recognises what begins at a token: an imperative verb, an object, a question, a connective or a
+//! polite phrase.
 
 use super::head::Line;
 use super::scan::Kind;
@@ -50,7 +51,7 @@ pub(super) fn verb_at(line: &Line, at: usize) -> Option<usize> {
     is_verb.then_some(verb)
 }
 
-/// Verbs that need no object in a project.
+/// Whether a verb needs no object when it refers to a project.
 pub(super) fn is_deed(low: &str) -> bool {
     matches!(low, "commit" | "push" | "build" | "deploy" | "test" | "merge" | "stop" | "exit" | "quit")
 }
@@ -160,8 +161,9 @@ pub(super) fn strong_joint(line: &Line, at: usize) -> Option<usize> {
     (strong && end > at && end < line.len()).then_some(end)
 }
 
-/// Index of the verb, after a word like `first`, that says what the reader is to do:
-/// `you open the report`, but not what the reader will meet: `you get an error`.
+/// Index of the verb, after a word like `first`, that says what the reader is to do
+/// (`you open the report`), but not of one that says what the reader will encounter
+/// (`you get an error`).
 pub(super) fn told(line: &Line, at: usize) -> Option<usize> {
     let meets = matches!(low(line, at + 1), "get" | "obtain" | "receive" | "find" | "end" | "land" | "reach" | "need");
     (low(line, at) == "you" && !meets).then(|| verb_at(line, at + 1)).flatten()

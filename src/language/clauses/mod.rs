@@ -1,10 +1,11 @@
-//! Splits a request into parts, one per thing it asks for: the steps of a plan made without a model. Pure.
+//! Splits a request into parts, one per thing it asks for: the steps of a plan made without a
+//! model. Pure.
 //!
 //! `Read src/a.rs and tell me what it does, then run the tests.` has three parts: an act, an answer
-//! that only reports what the first found, and an act. English has special clause rules
+//! that only reports what the first act found, and an act. English has clause rules of its own
 //! (`english`), because many of its verbs are also nouns. German, French, Spanish and Russian have
-//! tables of words (`table`), which one set of rules (`by_table`) reads. In every other language, a
-//! sentence or a list item is a part.
+//! tables of words (`table`) and share one set of rules (`by_table`). In all other languages, each
+//! sentence or list item is a part.
 
 mod by_table;
 mod clause;
@@ -30,7 +31,7 @@ pub enum PartKind {
     Act,
     /// Only asks for the findings of earlier parts; the turn's answer covers it.
     Answer,
-    /// Only states facts. A separate part only if the request asks for nothing.
+    /// Only states facts. A part of its own only if the request asks for nothing.
     Given,
 }
 
@@ -47,10 +48,11 @@ pub struct Part {
     pub paths: Vec<String>,
     /// Quoted texts, without their quotation marks or backticks.
     pub quoted: Vec<String>,
-    /// Refers to something that an earlier part names or creates (`it`, `them`, `this`, `each`).
+    /// Whether it refers to something that an earlier part names or creates (`it`, `them`, `this`,
+    /// `each`).
     pub refers_back: bool,
     pub kind: PartKind,
-    /// Indexes of earlier parts whose outcome this one needs.
+    /// Indexes of earlier parts whose result this one needs.
     pub depends_on: Vec<usize>,
 }
 
@@ -61,7 +63,7 @@ impl Part {
     }
 }
 
-/// How much of a request is split into clauses; the rest is added to the last part's context.
+/// Maximum length that is split into clauses; the rest is added to the last part's context.
 const SCANNED_BYTES_MAX: usize = 64 << 10;
 
 /// Maximum number of parts per request: nobody reads and approves a longer plan. Further clauses

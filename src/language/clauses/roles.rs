@@ -45,7 +45,7 @@ struct Assembly {
     parts: Vec<Part>,
     /// The words of each part, for references between parts.
     words: Vec<Vec<String>>,
-    /// Stated facts that wait for the part they belong to.
+    /// Stated facts that are not assigned to a part yet.
     waiting: Vec<Piece>,
     /// The introduction of the list being read.
     intro: Option<Intro>,
@@ -132,8 +132,8 @@ impl Assembly {
         }
     }
 
-    /// Adds a stated fact to the previous part if it is about that, else keeps it for the next
-    /// part.
+    /// Adds a stated fact to the previous part if it concerns that part, else keeps it for the next
+    /// one.
     fn given(&mut self, piece: &Piece) {
         let first = piece.words.first().map_or("", String::as_str);
         let about_before = piece.item == Item::Bullet
@@ -149,7 +149,7 @@ impl Assembly {
         }
     }
 
-    /// Adds a part, with the facts that waited for it.
+    /// Adds a part, together with the facts kept for it.
     fn act(&mut self, piece: &Piece) {
         let mut part = Part { text: piece.text.clone(), verb: piece.verb.clone(), ..plain("") };
         let mut words = piece.words.clone();
@@ -192,7 +192,7 @@ impl Assembly {
         part.verb.as_deref().is_some_and(shows) && piece.continues && part.quoted.is_empty() && shows_outcome(piece)
     }
 
-    /// Indexes of earlier parts whose outcome the clause needs.
+    /// Indexes of earlier parts whose result the clause needs.
     fn needs(&self, part: &Part, words: &[String]) -> Vec<usize> {
         if self.parts.is_empty() {
             return Vec::new();

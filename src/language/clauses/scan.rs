@@ -1,4 +1,5 @@
-//! Splits a request into tokens, so that nothing inside a quotation, a path or a number counts as punctuation.
+//! Splits a request into tokens in such a way that nothing inside a quotation, a path or a number
+//! counts as punctuation.
 
 use super::words::listed;
 
@@ -164,7 +165,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Whether the character at `at` begins an operator (`!=`, `:=`), or is a comma or stop between
-    /// blanks: a symbol under discussion rather than punctuation.
+    /// blanks. Such a character is mentioned as a symbol and is not punctuation.
     fn is_sign(&self, at: usize) -> bool {
         let begins = self.text[..at].ends_with(char::is_whitespace);
         let run = self.text[at..].split(char::is_whitespace).next().unwrap_or_default();

@@ -17,23 +17,23 @@ use crate::language::shape;
 pub(super) struct Words {
     /// Infinitives of verbs that begin orders.
     pub verbs: &'static str,
-    /// Imperatives that do not follow from `verbs` by `endings`.
+    /// Imperatives that cannot be derived from `verbs` by `endings`.
     pub imperatives: &'static str,
     /// Ending of an infinitive, and the endings of its imperatives; the first match counts.
     pub endings: &'static [(&'static str, &'static [&'static str])],
     /// Prefixes that turn a verb into another verb (`auf-`, `re-`, `пере-`).
     pub prefixes: &'static str,
-    /// Endings that by themselves mark an imperative, and those that mark one if an object follows.
+    /// Endings that always mark an imperative, and endings that mark one if an object follows.
     pub imperative_endings: &'static str,
     pub object_endings: &'static str,
-    /// Endings that by themselves mark an infinitive, exceptions, and endings that mark one at the
+    /// Endings that always mark an infinitive, exceptions to them, and endings that mark one at the
     /// end of a clause.
     pub infinitive_endings: &'static str,
     pub noun_endings: &'static str,
     pub last_endings: &'static str,
     /// Endings that turn an imperative or infinitive into the verb of a wish: `que tu ouvre-s`.
     pub wish_endings: &'static [&'static str],
-    /// Endings that by themselves mark what the reader does: `откро-ешь`.
+    /// Endings that always mark what the reader does: `откро-ешь`.
     pub told_endings: &'static str,
     /// Verbs in that form that say what the reader only encounters: `dann findest du …`.
     pub meets: &'static str,
@@ -66,7 +66,7 @@ pub(super) struct Words {
     pub conditions: &'static str,
     /// Phrases that begin a purpose with an infinitive.
     pub purposes: &'static str,
-    /// Things that act by themselves: a relative clause about one is not an order.
+    /// Things that act by themselves: a relative clause about them is not an order.
     pub doers: &'static str,
     pub questions: &'static str,
     pub negations: &'static str,
@@ -111,7 +111,7 @@ pub(super) struct Table {
 static TABLES: LazyLock<[Table; 4]> =
     LazyLock::new(|| [&german::WORDS, &french::WORDS, &spanish::WORDS, &russian::WORDS].map(Table::of));
 
-/// Minimum number of letters in a word whose ending marks it as a verb: by itself, and if an object
+/// Minimum number of letters in a word whose ending marks it as a verb: always, and if an object
 /// follows.
 const ENDING_LETTERS_MIN: usize = 5;
 const OBJECT_ENDING_LETTERS_MIN: usize = 4;
@@ -174,7 +174,7 @@ impl Table {
         found.or_else(|| self.accented(low))
     }
 
-    /// The verb of an imperative that has an accent because a clitic follows: `envuélvelo`.
+    /// The verb of an imperative that has an accent only because a clitic follows: `envuélvelo`.
     fn accented(&self, low: &str) -> Option<String> {
         let mut forms = self.bare(low).into_iter().skip(1);
         let is_accented = |form: &String| {
@@ -188,24 +188,24 @@ impl Table {
         !self.closed.contains(low) && ends_in(low, self.words.imperative_endings, ENDING_LETTERS_MIN)
     }
 
-    /// Whether `low` is an imperative if an object follows.
+    /// Whether `low` is an imperative provided that an object follows.
     pub fn may_be_imperative(&self, low: &str) -> bool {
         !self.closed.contains(low) && ends_in(low, self.words.object_endings, OBJECT_ENDING_LETTERS_MIN)
     }
 
-    /// Whether `low` is an infinitive, perhaps with clitics.
+    /// Whether `low` is an infinitive, with or without clitics.
     pub fn is_infinitive(&self, low: &str) -> bool {
         self.bare(low).iter().any(|form| self.is_bare_infinitive(form))
     }
 
-    /// Whether the table has the infinitive `low`, or its ending marks it as one.
+    /// Whether `low` is an infinitive in the table, or has the ending of one.
     fn is_bare_infinitive(&self, low: &str) -> bool {
         let is_noun = || self.words.noun_endings.split_whitespace().any(|ending| low.ends_with(ending));
         let has_ending = || ends_in(low, self.words.infinitive_endings, ENDING_LETTERS_MIN) && !is_noun();
         !self.closed.contains(low) && (self.is_known_infinitive(low) || has_ending())
     }
 
-    /// Whether `low` is an infinitive if it ends an order.
+    /// Whether `low` is an infinitive provided that it ends an order.
     pub fn may_be_last(&self, low: &str) -> bool {
         !self.closed.contains(low) && ends_in(low, self.words.last_endings, ENDING_LETTERS_MIN)
     }
@@ -236,8 +236,8 @@ impl Table {
             .any(|form| self.imperatives.contains_key(form.as_str()) || self.is_infinitive(form))
     }
 
-    /// `low`, and each form of it with one more trailing clitic removed, with and without the
-    /// accents that clitics cause.
+    /// `low`, and the forms left after removing its trailing clitics one by one, with and without
+    /// the accents that clitics cause.
     fn bare(&self, low: &str) -> Vec<String> {
         let mut forms = vec![low.to_owned()];
         let mut rest = low;
@@ -253,7 +253,7 @@ impl Table {
     }
 
     /// The verb that `known` finds for `low` or, after removing at most `prefixes_max` prefixes,
-    /// for its rest; the prefixes are then put back.
+    /// for the rest; the prefixes are then restored.
     fn with_prefixes(
         &self,
         low: &str,
@@ -320,8 +320,8 @@ pub(super) fn elided(low: &str) -> Option<(&str, &str)> {
     Some(low.split_at(at + 1))
 }
 
-/// Words of Italian, Portuguese and Dutch, whose texts would otherwise be taken for a table's
-/// language.
+/// Words of Italian, Portuguese and Dutch, whose texts would otherwise be mistaken for one of the
+/// tables' languages.
 const FOREIGN: &str = "\
     il, gli, di, che, per, nel, della, sono, un', o, os, um, uma, do, da, em, não, com, depois, \
     het, een, van, niet, naar, daarna";
@@ -330,8 +330,8 @@ const FOREIGN: &str = "\
 const SHARE_MIN: f64 = 0.25;
 const WORDS_MIN: usize = 2;
 
-/// The table that contains the most words of a text, if more than the `english` words in it. A text
-/// that is mainly Cyrillic, or has a Russian imperative, is Russian.
+/// The table with the most words of a text, if there are more of them than `english` words. A text
+/// that is mainly Cyrillic, or contains a Russian imperative, is Russian.
 pub(super) fn choose(text: &str, tokens: &[Token], english: usize) -> Option<&'static Table> {
     let [.., russian] = &*TABLES;
     let letters = text.chars().filter(|c| c.is_alphabetic()).count();
@@ -341,7 +341,7 @@ pub(super) fn choose(text: &str, tokens: &[Token], english: usize) -> Option<&'s
         return Some(russian);
     }
     let mut words: HashMap<&str, usize> = HashMap::new();
-    // A single letter, or a name in code (`GiB`), indicates no language.
+    // A single letter, or a name in code (`GiB`), does not indicate a language.
     let is_word = |token: &&Token| {
         let is_name = || shape::is_path(token.text) || token.text.chars().skip(1).any(char::is_uppercase);
         token.kind == Kind::Word && token.text.chars().nth(1).is_some() && !is_name()

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{Part, PartKind, parts};
 
-/// Checks that the request has `acts` things to do and `answers` that only report their findings.
+/// Checks that the request has `acts` acts and `answers` parts that only report findings.
 fn check(request: &str, acts: usize, answers: usize) {
     let parts = parts(request);
     let count = |kind| parts.iter().filter(|part| part.kind == kind).count();
@@ -318,7 +318,7 @@ fn a_request_of_a_megabyte_is_read_in_linear_time() {
     assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
 }
 
-/// Simple clauses of independent actions, none of which can be read as part of another.
+/// Simple clauses of independent actions that cannot be read as part of one another.
 const CLAUSES: &[&str] = &[
     "open src/main.rs",
     "delete the old backups",

@@ -31,7 +31,7 @@ pub(super) struct Piece {
 #[derive(Clone, Copy)]
 pub(super) enum Tongue {
     English,
-    /// A language whose clause rules are `by_table`.
+    /// A language with a table, split by `by_table`.
     ByTable(&'static Table),
     /// No clause rules: sentences and list items only.
     Other,
@@ -69,12 +69,13 @@ impl Tongue {
         matches!(self, Tongue::ByTable(table) if words::listed(list(table.words), word))
     }
 
-    /// Whether a word can begin an order according to the language's table.
+    /// Whether a word can begin an order, according to the language's table.
     pub fn begins_order(self, low: &str) -> bool {
         matches!(self, Tongue::ByTable(table) if table.imperative(low).is_some() || table.is_infinitive(low))
     }
 
-    /// Whether a word is an article, a preposition or the like according to the language's table.
+    /// Whether a word is an article, a preposition or another closed-class word, according to the
+    /// language's table.
     pub fn is_closed(self, low: &str) -> bool {
         matches!(self, Tongue::ByTable(table) if table.is_closed(low))
     }

@@ -1,4 +1,4 @@
-//! Closed classes of words for the clause rules, each once.
+//! The closed classes of words for the clause rules, each in one place.
 
 /// Whether `word` is an entry of `table`: words or phrases separated by a comma and a space.
 pub fn listed(table: &str, word: &str) -> bool {
@@ -45,7 +45,7 @@ classes! {
         someone, all, a, an, its, their";
     is_question_word = "\
         what, which, who, whom, whose, when, where, why, how, what's, where's, who's, how's, when's, why's";
-    /// Words before the verb of a request that do not change its meaning.
+    /// Words before the verb of a request that do not affect its meaning.
     is_polite = "\
         please, kindly, now, then, also, and, just, can, could, would, you, i, i'd, want, need, like, help, me, to, \
         пожалуйста, теперь";
@@ -69,11 +69,11 @@ classes! {
         test, benchmark, lint, figure, determine, summarize, summarise";
     /// Verbs that only report something to the user.
     only_tells = "tell, explain, let, say, answer, clarify, elaborate, inform, advise, describe";
-    /// Verbs that create something with a purpose of its own (`a script to read … and print …`).
+    /// Verbs for making something that has a purpose of its own (`a script to read … and print …`).
     makes_thing = "\
         add, write, create, implement, make, build, define, develop, generate, design, need, want, introduce, \
         provide, compose, draft";
-    /// Things about a matter that somebody else attends to (`a task to apply for the job`).
+    /// Things that concern a matter which somebody else handles (`a task to apply for the job`).
     is_matter = "task, todo, reminder, note, event, meeting, appointment, ticket, email, mail, message";
     /// Verbs that show something, and verbs for work in general.
     shows = "show, give, print, report, display, return, list, send";

@@ -1,4 +1,4 @@
-//! Tests of the lesson store: lessons in a temporary database.
+//! Tests of the lesson store in a temporary database.
 
 use super::*;
 

@@ -59,8 +59,8 @@ pub struct Run {
     pub wall_ms: u64,
     /// Calls that generate text; scoring calls are not counted.
     pub model_calls: usize,
-    /// Model calls that produced no plan, no successful call, no end of a step and not the answer:
-    /// counted alike in both modes.
+    /// Model calls that led to none of these: a plan, a successful call, the end of a step, the
+    /// answer. Counted in the same way for both modes.
     pub wasted_calls: usize,
     pub prompt_tokens: usize,
     pub generated_tokens: usize,
@@ -120,7 +120,8 @@ struct Approving {
 
 #[derive(Default)]
 struct Seen {
-    /// Numbers, from 1, of the model calls after which something was done before the next one.
+    /// Numbers, from 1, of the model calls after which something was done before the next model
+    /// call.
     useful: BTreeSet<usize>,
     calls: BTreeSet<CallId>,
     /// Whether the loop was ended because it made no progress.

@@ -89,7 +89,7 @@ struct Round {
 
 async fn rounds(subject: &Subject, effort: Effort) -> Result<Vec<Round>> {
     let mut rounds = Vec::new();
-    // Not measured: a process's first call also touches every page of the weights.
+    // Not measured: the first call of a process also touches every page of the weights.
     one(subject, subject.prompt(0, 8)?, 1, Reuse::Exact).await?;
     for number in 1..=effort.rounds {
         let prompt = subject.prompt(number, effort.prompt_tokens)?;

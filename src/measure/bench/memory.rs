@@ -61,7 +61,7 @@ impl Row {
     }
 
     /// Whether predicted and measured differ by at most 3 %, or 8 MiB of host memory (32 MiB of an
-    /// accelerator's), whichever is more.
+    /// accelerator's), whichever is larger.
     pub fn is_exact(&self) -> bool {
         let floor = if self.device_bytes.is_some() { Bytes::mib(32) } else { Bytes::mib(8) };
         let allowed = Bytes(self.measured().0 / 100 * 3).max(floor);

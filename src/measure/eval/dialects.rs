@@ -135,7 +135,7 @@ fn feed<'t>(
         match piece {
             Piece::Content(text) => reading.content.push_str(&text),
             Piece::Thinking(text) => reading.thinking.push_str(&text),
-            // A client does not receive calls of tools that it does not have.
+            // A client does not receive calls of tools that it did not offer.
             Piece::Call { call, .. } if tools.iter().any(|tool| tool.name == call.name) => {
                 reading.calls.push(json!({ "name": call.name, "arguments": call.arguments }));
             }

@@ -61,11 +61,11 @@ pub(super) struct Choice {
     /// `None` if the request needs no tool.
     pub tool: Option<String>,
     arguments: Map<String, Value>,
-    /// Whether the call is made; it is not if the tool needs a value that is given nowhere, for
-    /// which the user is asked.
+    /// Whether the call is made. It is not made if the tool needs a value without a source, which
+    /// the user would be asked for.
     is_called: bool,
-    /// The models' choices: first that of the model that chooses, then the planner's if that model
-    /// was unsure.
+    /// The models' choices: that of the choosing model first, then the planner's if that model was
+    /// unsure.
     by: Vec<ToolChoice>,
 }
 

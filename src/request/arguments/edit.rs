@@ -1,5 +1,5 @@
-//! Finds the one line that `change X from A to B` refers to, so that an edit needs no model. Finds nothing when
-//! unsure.
+//! Finds the one line that `change X from A to B` refers to, so that an edit needs no model; finds
+//! nothing when unsure.
 
 use std::ops::RangeInclusive;
 
@@ -17,13 +17,13 @@ pub struct Edit {
     pub new: String,
 }
 
-/// Margin by which the best place's score must exceed the next one's.
+/// Minimum lead of the best location's score over the next one's.
 const MARGIN: f32 = 0.75;
 
-/// Maximum number of lines an edit may span, from the first place that changes to the last.
+/// Maximum number of lines an edit may span, from the first changed line to the last.
 const SPAN_LINES_MAX: usize = 200;
 
-/// Longer files are not edited here, because every line is examined.
+/// Larger files are not edited here, because every line is examined.
 pub(super) const FILE_BYTES_MAX: usize = 4 << 20;
 
 /// The edit of `file` requested by `step` (`change`, `set`, `replace`, `rename`, `bump`, `enable`,
@@ -60,7 +60,7 @@ pub(in crate::request) fn settle(intent: &Intent, file: &str) -> Result<Edit, Un
 
 impl Edit {
     /// The edit that turns `file` into `after`, extended by surrounding lines until `old` is unique
-    /// in the file. `None` if they are equal, or the lines occur more than once.
+    /// in the file. `None` if the texts are equal, or if `old` cannot be made unique.
     pub(super) fn between(file: &str, after: &str) -> Option<Edit> {
         if file == after {
             return None;
@@ -85,9 +85,9 @@ impl Edit {
 }
 
 /// A small range of lines around `first..=last` whose text, joined by `newline`, occurs only once
-/// in the file; `None` if there is none. `lines` are all lines of the file.
+/// in the file; `None` if there is none. `lines` has all lines of the file.
 fn unmistakable(file: &str, lines: &[&str], newline: &str, first: usize, last: usize) -> Option<RangeInclusive<usize>> {
-    /// Lines added above or below a place before it is given up as not unique.
+    /// Maximum number of lines added above or below to make a location unique.
     const AROUND_MAX: usize = 12;
     let above = (0..=AROUND_MAX).map(|above| (above, 0));
     let around = (1..=AROUND_MAX).flat_map(|below| [(0, below), (below, below)]);
@@ -98,7 +98,7 @@ fn unmistakable(file: &str, lines: &[&str], newline: &str, first: usize, last: u
     })
 }
 
-/// Whether one identifier replaces another, without a word about which place is meant:
+/// Whether one identifier replaces another without any words about the location:
 /// `replace createRoot with hydrateRoot`.
 fn is_renaming(old: &str, intent: &Intent) -> bool {
     intent.exact && intent.about.is_empty() && is_joined(old) && is_identifier(old) && is_identifier(&intent.new)
@@ -121,8 +121,8 @@ fn everywhere(lines: &[&str], old: &str, new: &str) -> Option<Vec<Changed>> {
 /// A score, a line, and the text found in it.
 type Ranked = (f32, usize, String);
 
-/// The place with the highest score, if it clearly exceeds the next one's; else the lines that
-/// score about as high.
+/// The location with the highest score, if it clearly exceeds the next one's; else all lines with
+/// about the same score.
 fn clearly_best(mut ranked: Vec<Ranked>) -> Result<Ranked, Vec<usize>> {
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let near = ranked.iter().take_while(|one| ranked[0].0 - one.0 < MARGIN).count();
@@ -155,8 +155,8 @@ fn one_place(lines: &[&str], old: &str, intent: &Intent) -> Result<Changed, Unse
     Ok((at, replaced(lines[at], &form, &matching(&form, &new), &[offset])))
 }
 
-/// The forms in which a file may write the old value, and the new value in such a form. An empty
-/// value has quotation marks.
+/// The spellings that a file may have for the old value, and the new value in the same spelling. An
+/// empty value has quotation marks.
 fn forms(old: &str, new: &str) -> (Vec<String>, String) {
     match old {
         "" => (["\"\"", "''"].map(str::to_owned).to_vec(), format!("\"{new}\"")),
@@ -164,8 +164,8 @@ fn forms(old: &str, new: &str) -> (Vec<String>, String) {
     }
 }
 
-/// Replaces the object of the step as a text of the file: `change A to B`, where A is not the name
-/// of a value. `None` if it may be one.
+/// Replaces the step's object as literal text of the file: `change A to B`, where A is not the name
+/// of a value. `None` if A may be such a name.
 fn of_text(lines: &[&str], intent: &Intent) -> Option<Result<Changed, Unsettled>> {
     let object = intent
         .object
@@ -189,7 +189,7 @@ fn of_text(lines: &[&str], intent: &Intent) -> Option<Result<Changed, Unsettled>
     }
 }
 
-/// The only offset or, if a line has several occurrences, the one inside its value.
+/// The offset, if there is only one; among several occurrences in a line, the one inside its value.
 fn chosen(line: &str, offsets: &[usize]) -> Option<usize> {
     if let [only] = offsets {
         return Some(*only);
@@ -199,8 +199,8 @@ fn chosen(line: &str, offsets: &[usize]) -> Option<usize> {
     behind.next().copied().filter(|_| behind.next().is_none())
 }
 
-/// Score bonus: a line that assigns a value is meant more often than one that uses it, and a
-/// comment hardly ever.
+/// Score bonus: a step more often means a line that assigns a value than one that uses it, and
+/// almost never a comment.
 fn bonus(line: &str) -> f32 {
     if is_comment(line) {
         -0.8
@@ -211,7 +211,8 @@ fn bonus(line: &str) -> f32 {
     }
 }
 
-/// The line for `set X to B` and `enable X`: the assignment, field or default whose name matches X.
+/// The changed line for `set X to B` and `enable X`: the assignment, field or default whose name
+/// matches X.
 fn assignment(lines: &[&str], intent: &Intent) -> Result<Changed, Unsettled> {
     let is_number = |value: &str| {
         value.trim_start_matches(['"', '\'', '^', '~', '=', 'v', '>']).starts_with(|c: char| c.is_ascii_digit())
@@ -235,7 +236,7 @@ fn assignment(lines: &[&str], intent: &Intent) -> Result<Changed, Unsettled> {
             unfitting.push((score, at, String::new()));
             continue;
         };
-        // If several keys match (two `"version"` entries), a new number goes to one whose value is
+        // If several keys match (two `"version"` entries), a new number replaces the value that is
         // a number.
         if is_number(&intent.new) && is_number(&line[start..end]) {
             score += MARGIN;
@@ -288,7 +289,7 @@ fn value_span(line: &str) -> Option<(usize, usize)> {
             if more.starts_with(['*', '+', '-', '%', '<', '>', '&', '|', '^', '?']) {
                 return None;
             }
-            // `greeting = hello world`: a value of several words ends with the line.
+            // `greeting = hello world`: a value of several words must end the line.
             let is_phrase = plain.chars().all(|c| c.is_alphanumeric() || c.is_whitespace() || "_-.!?'’".contains(c));
             let goes_on = is_phrase && !starts_number(plain) && more.starts_with(char::is_alphanumeric);
             if goes_on { plain.len() } else { word }
@@ -313,8 +314,8 @@ fn flags(value: &str) -> Option<(&'static str, &'static str)> {
     FLAGS.into_iter().find(|(yes, no)| value == *yes || value == *no)
 }
 
-/// `new` in the style of `old` (quotes, word for true or false, digits); `None` if it is not a
-/// value of that kind. `is_last`: nothing follows it on the line.
+/// `new` in the style of `old` (quotes, word for true or false, digits); `None` if the kinds of
+/// value differ. `is_last`: nothing follows it on the line.
 fn fitting(old: &str, new: &str, is_last: bool) -> Option<String> {
     let bare = new.trim_matches(['"', '\'', '`']);
     if let Some(quote) = old.chars().next().filter(|c| matches!(c, '"' | '\'' | '`')) {
@@ -337,8 +338,8 @@ fn fitting(old: &str, new: &str, is_last: bool) -> Option<String> {
     (is_word && flags(&bare.to_lowercase()).is_none()).then(|| bare.to_owned())
 }
 
-/// A number keeps the file's unit or type and digit groups: `5u32` -> `3u32`, `30s` -> `60s`,
-/// `5_000` -> `10_000`.
+/// A number in the file's style, with its unit or type and digit groups: `5u32` -> `3u32`, `30s` ->
+/// `60s`, `5_000` -> `10_000`.
 fn matching(old: &str, new: &str) -> String {
     let plain = new.replace(',', "");
     if !starts_number(old) || !plain.chars().all(|c| c.is_ascii_digit() || c == '.' || c == '-') {

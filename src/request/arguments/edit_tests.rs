@@ -1,10 +1,11 @@
-//! Tests the edits that code finds in Rust, TypeScript, JSON, TOML and Python files.
+//! Tests the edits that code derives for Rust, TypeScript, JSON, TOML and Python files.
 
 use proptest::prelude::*;
 
 use super::{Unsettled, settle_edit};
 
-/// Checks that the first changed line becomes `expected`; if that is empty, that no edit is made.
+/// Checks that the first changed line becomes `expected`; an empty `expected` means that no edit is
+/// made.
 fn check(step: &str, file: &str, expected: &str) {
     let edit = settle_edit(step, file);
     let Ok(edit) = edit else {

@@ -1,4 +1,5 @@
-//! Parses the change that a step asks for: the words that describe the place, the old value, the new value.
+//! Parses the change that a step asks for: words that describe the location, the old value, the new
+//! value.
 
 use std::ops::Range;
 
@@ -9,18 +10,18 @@ use crate::language::shape::{self, is_joined};
 
 use super::places;
 
-/// `change <about> from <old> to <new>`.
+/// A change of the form `change <about> from <old> to <new>`.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::request) struct Intent {
-    /// Words that describe the place, in lower case: `default`, `number`, `attempts`.
+    /// Words that describe the location, in lower case: `default`, `number`, `attempts`.
     pub about: Vec<String>,
     pub old: Option<String>,
     pub new: String,
-    /// Whether every place is meant: a rename, or `everywhere`.
+    /// Whether every occurrence is meant: a rename, or `everywhere`.
     pub all: bool,
     /// Whether the old text is literal, like an identifier or a quotation.
     pub exact: bool,
-    /// The text to change, if the step does not say whether it is a text or the name of a value:
+    /// The object of the verb, if it may be either literal text or the name of a value:
     /// `change A to B`.
     pub object: Option<String>,
 }
@@ -32,21 +33,21 @@ const VERBS: &str = "\
 
 /// Verbs whose object may be a text of the file: `change A to B`.
 const OF_TEXTS: &str = "change, modify, edit, turn, switch, update, convert, измени, поменяй";
-/// Words that end a value, and words that may join the words of one.
+/// Words that end a value, and words that may connect the words of one.
 const ENDS: &str = "in, inside, everywhere, throughout, within, across, then, so, because, instead, please, в, везде";
 const JOINTS: &str = "of, and, for, и";
 
 /// Words that mean every place.
 const EVERYWHERE: &str = "all, every, everywhere, occurrences, везде";
 
-/// Words that do not help to find the place.
+/// Words that do not help to find the location.
 pub(super) const EMPTY: &str = "\
     the, a, an, of, in, its, our, my, to, value, for, from, with, and, that, this, it, all, every, each, \
     please, function, variable, constant, method, class, field, setting, option, file, everywhere, occurrences, \
     occurrence, by, at, is, be, on, as, so, then, there, now, string, text, word, typo, into, not, instead, rather, than, \
     should, say, von, auf, de, à, значение, в, на, с";
 
-/// The change from `old` to `new`, at the place described by `about`.
+/// The change from `old` to `new`, at the location described by `about`.
 pub(in crate::request) fn from_to(about_text: &str, old: &str, new: &str) -> Intent {
     let tokens = scan_line(about_text);
     let all = tokens.iter().any(|token| listed(EVERYWHERE, &token.low));
@@ -88,7 +89,7 @@ pub(super) fn read(step: &str, file: &str) -> Option<Intent> {
         at.split(from, to)
     });
     let first = readings.next()?;
-    // Of several words `to`, the one that leaves an old text that is in the file.
+    // Among several words `to`, choose the one for which the old text is in the file.
     let is_there = |intent: &Intent| intent.old.as_deref().is_none_or(|old| holds(file, old));
     if is_there(&first) { Some(first) } else { Some(readings.find(is_there).unwrap_or(first)) }
 }
@@ -103,7 +104,8 @@ struct Clause<'c> {
 }
 
 impl Clause<'_> {
-    /// The change, if the words at `from` and `to` precede the old and the new value.
+    /// Splits the clause into a change, where the words at `from` and `to` precede the old and the
+    /// new value.
     fn split(&self, from: Option<usize>, to: usize) -> Option<Intent> {
         let Clause { step, tokens, verb, file } = *self;
         let name = tokens[verb].low.as_str();
@@ -143,12 +145,12 @@ impl Clause<'_> {
     }
 }
 
-/// Whether the object of a verb is a text or name exactly as in the file.
+/// Whether a verb's object is literally a text or name of the file.
 fn is_literal(verb: &str) -> bool {
     matches!(verb, "replace" | "rename" | "substitute" | "swap" | "correct" | "fix" | "замени" | "переименуй")
 }
 
-/// Some tokens as written; a quotation without its quotation marks.
+/// The source text of some tokens; a quotation without its marks.
 fn raw(step: &str, tokens: &[Token]) -> String {
     match tokens {
         [] => String::new(),
@@ -219,8 +221,8 @@ pub(super) fn is_number(word: &str) -> bool {
     bare.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// The old text among the object's tokens, with its token range: a quotation, the whole phrase or a
-/// name that occurs in `file`.
+/// The old text among the object's tokens, with its token range: a quotation, the whole phrase, or
+/// a name that occurs in `file`.
 fn named(
     step: &str,
     tokens: &[Token],
@@ -277,8 +279,8 @@ fn holds(file: &str, text: &str) -> bool {
     !places::whole(file, text.trim_end_matches("()"), &[]).is_empty()
 }
 
-/// The words among some tokens that can describe a place. Paths are left out, because they identify
-/// the file.
+/// The words among some tokens that can describe a location. Paths are left out, because they
+/// identify the file.
 fn about(tokens: &[Token], range: Range<usize>) -> Vec<String> {
     let mut words = Vec::new();
     for token in &tokens[range] {

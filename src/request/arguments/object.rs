@@ -10,7 +10,7 @@ const WITH_PARTICLE: &str = "take, cut, strike, cross";
 const PARTICLES: &str = "out, away, off";
 /// Verbs that mean removal only with `from`: `drop a note in a.md` adds one.
 const DROPS: &str = "drop, cut";
-/// Words before a new value: `drop the limit to 5 from a.md` removes nothing.
+/// Words that introduce a new value: `drop the limit to 5 from a.md` removes nothing.
 const VALUE_FOLLOWS: &str = "to, by, into";
 /// Prepositions before a file at the start of the clause: `in a.md, remove …`.
 const IN_FRONT: &str = "in, inside, from, в, из";
@@ -72,13 +72,13 @@ fn path_behind(tokens: &[Token], at: usize) -> Option<usize> {
     (at + 1..tokens.len().min(at + 4)).find(|at| is_path(&tokens[*at]))
 }
 
-/// Strips commas and words of `tails` from the end of the tokens.
+/// The tokens without trailing commas and trailing words in `tails`.
 fn without_tail<'t, 's>(tokens: &'t [Token<'s>], tails: &[&str]) -> &'t [Token<'s>] {
     let says = |token: &Token| token.kind != Kind::Comma && !tails.iter().any(|tail| is_word(token, tail));
     &tokens[..tokens.iter().rposition(says).map_or(0, |last| last + 1)]
 }
 
-/// Index where a final `from it` or `out of the file` begins; the end if there is none.
+/// Index at which a final `from it` or `out of the file` begins; the end if there is none.
 fn without_pointer(tokens: &[Token], from: usize) -> usize {
     let points = |at: &usize| {
         let rest: Vec<&str> = tokens[*at + 1..].iter().map(|token| token.low.as_str()).collect();

@@ -23,7 +23,7 @@ pub fn shows_command(text: &str) -> bool {
 
 /// The git command in `show me the git log`, with its flags, paths and revisions. `None` if a noun follows, as in `show the git log parser`.
 fn shown(text: &str) -> Option<&str> {
-    // Any other word before `git` only mentions it: `show where git log is parsed`.
+    // `git` after any other word is only mentioned: `show where git log is parsed`.
     static SHOWN: LazyLock<Regex> = LazyLock::new(|| {
         let asks = r"(?:show|print|display|give|get|see|view|check|list|what(?:['’]s)?)";
         let between = r"(?:\s+(?:me|us|the|is|of|what|output|a|current|latest|recent))*";

@@ -4,7 +4,7 @@ use crate::edit::is_comment;
 use crate::language::shape::is_joined;
 use crate::language::words;
 
-/// Units that may directly follow a number, each with a word for it in requests.
+/// Units that may directly follow a number, each with the word for it in requests.
 const UNITS: &[(&str, &str)] = &[
     ("s", "second"),
     ("sec", "second"),
@@ -33,7 +33,7 @@ const TYPES: &[&str] = &[
 ];
 
 /// The byte offsets of `text` in `file` where it is not part of a longer word, number, name or
-/// sign. A unit may follow a number if `about`, the surrounding words of the request, contains that
+/// sign. A unit may follow a number if `about`, the surrounding words of the request, mentions that
 /// unit.
 pub(super) fn whole(file: &str, text: &str, about: &[String]) -> Vec<usize> {
     if text.is_empty() {
@@ -119,7 +119,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Whether a character belongs to the previous one: an accent, a skin tone, a joiner.
+/// Whether a character combines with the previous one: an accent, a skin tone, a joiner.
 fn joins(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}')
 }
@@ -133,13 +133,14 @@ pub(super) fn is_of_signs(text: &str) -> bool {
     !text.contains(char::is_alphanumeric)
 }
 
-/// Whether a name continues with a dash or dot and more letters. In names of code (`max_size.x`), a
-/// dot does not continue the name.
+/// Whether a name continues after a dash or dot. In names of code (`max_size.x`), a dot does not
+/// continue the name.
 fn is_link(c: char, text: &str) -> bool {
     c == '-' || c == '.' && !is_joined(text)
 }
 
-/// Whether `text` continues in `behind`: `light` in `lighter`, `light-blue`, `==` in `===`.
+/// Whether `text` is only the start of a longer word with `behind`: `light` in `lighter`,
+/// `light-blue`, `==` in `===`.
 fn goes_on(text: &str, behind: &str) -> bool {
     let last = text.chars().next_back().unwrap_or(' ');
     let mut letters = behind.chars();
@@ -149,7 +150,7 @@ fn goes_on(text: &str, behind: &str) -> bool {
         || is_of_signs(text) && is_sign(last) && is_sign(next)
 }
 
-/// Whether `before` and `text` are one word together: `blue` in `light-blue`, `$name`, `=` in `!=`.
+/// Whether `before` and `text` form one word: `blue` in `light-blue`, `$name`, `=` in `!=`.
 fn goes_on_before(before: &str, text: &str) -> bool {
     let first = text.chars().next().unwrap_or(' ');
     let mut letters = before.chars().rev();
@@ -169,8 +170,8 @@ pub(super) fn parts(text: &str) -> Vec<String> {
     words::split(text).iter().map(singular).collect()
 }
 
-/// Whether two words mean the same: equal, or with almost the same beginning (`retry`, `retrie`;
-/// `max`, `maximum`).
+/// Whether two words mean the same: they are equal or share most of their beginning (`retry`,
+/// `retrie`; `max`, `maximum`).
 pub(super) fn same(a: &str, b: &str) -> bool {
     let shared = a.chars().zip(b.chars()).take_while(|(x, y)| x == y).count();
     a == b
@@ -199,8 +200,8 @@ fn comment_above<'a>(lines: &'a [&'a str], at: usize) -> impl Iterator<Item = &'
     lines[..at].iter().rev().take(3).copied().take_while(|line| is_comment(line) || line.trim_start().starts_with("#["))
 }
 
-/// The table or block that contains a line (`[planner]`, `"server": {`, `class Pool:`): the nearest
-/// line above with less indentation.
+/// The nearest line above with less indentation, which heads the table or block of a line
+/// (`[planner]`, `"server": {`, `class Pool:`).
 fn heading<'a>(lines: &'a [&'a str], at: usize) -> Option<&'a str> {
     /// Number of lines searched upwards for a heading.
     const HEADING_MAX: usize = 60;

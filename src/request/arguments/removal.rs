@@ -1,4 +1,5 @@
-//! Removes text that a step identifies: lines by number, a quotation, a definition by name, or the one described line.
+//! Removes text that a step identifies: lines by number, a quotation, a definition by name, or the
+//! only line that fits.
 //!
 //! Any other removal needs a model.
 
@@ -21,18 +22,18 @@ const TEXTS: &str = "word, words, phrase, text, string, term, слово, сло
 const DEFINITIONS: &str =
     "function, method, test, macro, class, struct, enum, trait, interface, type, функцию, метод, класс";
 
-/// Words that say why a definition is removed, not which one.
+/// Words that give a reason to remove a definition but do not identify it.
 const REASONS: &str = "unused, old, obsolete, deprecated, dead, whole, entire, unnötige, alte";
-/// Nouns for something that is usually one line.
+/// Nouns for something that usually takes one line.
 const ENTRIES: &str = "\
     line, row, entry, item, bullet, comment, todo, fixme, import, include, dependency, requirement, classifier, keyword, rule, \
     строку, пункт, комментарий";
-/// Words around such a noun that say nothing about the line's content.
+/// Words around such a noun that do not describe the line's content.
 const FILLERS: &str = "\
     about, containing, contains, that, which, who, says, say, saying, mentioning, mentions, with, for, on, of, to, in, from, named, called, \
     starting, starts, beginning, begins, is, are, there, file, про, о, об, со, с, где";
-/// Words that select a line by order, number, form or exclusion, which the file's text cannot
-/// resolve: such a step is refused.
+/// Words that select a line by order, number, form or exclusion, which cannot be resolved from the
+/// file's text: such a step is refused.
 const SELECTORS: &str = "\
     not, no, without, except, but, unless, other, than, after, before, above, below, until, between, first, second, third, last, top, \
     bottom, middle, next, previous, some, few, all, every, each, any, both, either, empty, blank, duplicate, duplicated, unused, obsolete, \
@@ -43,7 +44,7 @@ pub fn removes(step: &str) -> bool {
     object(&scan_line(step)).is_some()
 }
 
-/// Whether a clause of `step` removes something that it describes only as unneeded, or cleans up in
+/// Whether a clause of `step` removes something described only as unneeded, or cleans up in
 /// general: `delete every file that is not needed`, `tidy up the project`.
 pub fn is_vague_removal(step: &str) -> bool {
     const GENERAL: &str = "\
@@ -99,7 +100,7 @@ fn cleaned<'t, 's>(tokens: &'t [Token<'s>]) -> Option<(&'t [Token<'s>], bool)> {
 /// else.
 ///
 /// # Errors
-/// If it is unclear what to remove; the error says how to name it instead.
+/// If it is unclear what to remove; the error says how to name it.
 pub fn settle_removal(step: &str, path: &str, file: &str) -> Option<Result<Edit, String>> {
     let tokens = scan_line(step);
     let object = object(&tokens)?;
@@ -138,8 +139,8 @@ fn without_lines(object: &[Token], file: &str) -> Option<Result<String, String>>
     Some(Ok(lines[..from - 1].concat() + &lines[to..].concat()))
 }
 
-/// The file without a quoted text that occurs once; without its whole line if the text fills it or
-/// the step says `line`.
+/// The file without a quoted text that occurs once. The whole line is removed if the text fills it
+/// or the step says `line`.
 fn without_quoted(object: &[Token], file: &str) -> Option<Result<String, String>> {
     let (quoted, others): (Vec<&Token>, Vec<&Token>) = object.iter().partition(|token| token.kind == Kind::Opaque);
     let [text] = quoted.as_slice() else { return None };
@@ -213,7 +214,7 @@ fn without_described(object: &[Token], path: &str, file: &str) -> Option<Result<
     let mut before = lines[..*at].concat();
     let closes = lines.get(at + 1).is_some_and(|line| line.trim_start().starts_with(['}', ']']));
     if language_of(path) == "json" && closes && !line.ends_with(',') && before.trim_end().ends_with(',') {
-        // The entry that is now last loses its comma.
+        // The entry that becomes the last one loses its comma.
         let end = before.trim_end().len();
         before.replace_range(end - 1..end, "");
     }
@@ -234,7 +235,7 @@ mod tests {
     const NOTES: &str = "# Notes\n- one\n- two words here\n- one more\n";
     const CODE: &str = "def f():\n    return 1\n\n\ndef g():\n    return 2\n";
 
-    /// The file after the removal, or why it was refused.
+    /// The file after the removal, or the reason for refusing it.
     fn after(step: &str, path: &str, file: &str) -> Result<String, String> {
         let edit = settle_removal(step, path, file).unwrap_or_else(|| panic!("no removal: {step}"))?;
         assert_eq!(file.matches(edit.old.as_str()).count(), 1, "{step}: not unique: {}", edit.old);

@@ -1,19 +1,20 @@
-//! Explains why a step gives no edit of a file: the text that the file has instead, or the lines with the old value.
+//! Explains why a step yields no edit of a file: the text that the file has instead, or the lines
+//! with the old value.
 
 use super::intent::{self, Intent};
 use super::places;
 
-/// Why a step gives no edit of a file.
+/// Why a step yields no edit of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Unsettled {
-    /// The step does not say what becomes what.
+    /// The step does not say which value replaces which.
     Unsaid,
     /// Several lines match it.
     Several(String),
-    /// It does, but no line of the file matches it.
+    /// The step is clear, but no line of the file matches it.
     Refused {
         why: String,
-        /// No interpretation of the file could make the edit, so a model cannot either.
+        /// No reading of the file could yield the edit, so a model could not make it either.
         is_certain: bool,
     },
 }
@@ -28,7 +29,7 @@ pub(super) fn same_values(value: &str) -> Unsettled {
     Unsettled::Refused { why: format!("the old and the new value are both `{value}`"), is_certain: true }
 }
 
-/// Maximum number of characters quoted from a line, and of lines named, in a reason.
+/// Maximum number of characters quoted from a line, and of lines listed, in a reason.
 const LINE_CHARS: usize = 80;
 const LINES_NAMED_MAX: usize = 8;
 
@@ -38,7 +39,8 @@ pub(super) fn quoted(lines: &[&str], at: usize) -> String {
     format!("line {} is `{text}`", at + 1)
 }
 
-/// The reason if the file does not contain the old value; it quotes the line that is meant.
+/// The reason when the file does not contain the old value; it quotes the line that was probably
+/// meant.
 pub(super) fn absent(lines: &[&str], old: &str, intent: &Intent) -> Unsettled {
     let score = |at: usize| places::answers(lines, at, &intent.about);
     let holds = |at: &usize| !old.is_empty() && lines[*at].contains(old);
@@ -48,8 +50,8 @@ pub(super) fn absent(lines: &[&str], old: &str, intent: &Intent) -> Unsettled {
         within.or_else(|| best(&mut (0..lines.len()).filter(|at| !lines[*at].trim().is_empty() && score(*at) >= 2.0)));
     let there = near.map_or(String::new(), |at| format!("; {}", quoted(lines, at)));
     let shown = if old.is_empty() { "\"\"" } else { old };
-    // A model may resolve different words for it, and 30_000 for `30 seconds`, but not `blue`
-    // inside `sea-blue`.
+    // A model may match differing words, and 30_000 for `30 seconds`, but not `blue` inside
+    // `sea-blue`.
     let is_of_signs = places::is_of_signs(old);
     let is_literal = intent::is_number(old) || is_of_signs;
     let is_certain = !intent.about.iter().any(|word| places::is_unit(word))

@@ -6,9 +6,9 @@ use crate::request::kind::{self, Kind};
 
 use super::{effect, place_of, without_joint};
 
-/// The orders of a step, one step each. Each has its own verb, names its own file (or, if the step
-/// names none, its own code), and neither refers to nor names the subject of an earlier order. A
-/// change described in several clauses stays one step.
+/// The orders of a step, each as a step of its own. Each order has its own verb, names its own file
+/// (or its own code, if the step names no file), and neither refers to an earlier order nor names
+/// its subject. A change described in several clauses stays one step.
 pub(super) fn orders((kind, text): (Kind, String)) -> Vec<(Kind, String)> {
     let begins = begins(kind, &text);
     if begins.len() < 2 {
@@ -46,8 +46,8 @@ fn begins(kind: Kind, text: &str) -> Vec<usize> {
     places
 }
 
-/// Whether a clause alone orders a change of code: it names its own file, and neither refers to nor
-/// names the subject of an earlier one.
+/// Whether a clause alone orders a change of code: it names its own file, and neither refers to an
+/// earlier clause nor names its subject.
 pub fn is_change(part: &Part, earlier: &[Part]) -> bool {
     let more = [kind::is_red, kind::speaks_of_tests, kind::speaks_of_docs];
     let is_edit = Kind::of_clause(part) == Kind::Edit && !more.iter().any(|speaks| speaks(&part.text));
@@ -59,7 +59,7 @@ fn is_whole(part: &Part) -> bool {
     part.verb.is_some() && !part.refers_back && part.context.is_empty() && !kind::only_forbids(&part.text)
 }
 
-/// Whether a clause names no code that earlier ones mention.
+/// Whether a clause names none of the code that earlier ones mention.
 fn is_new<'p>(part: &Part, earlier: impl Iterator<Item = &'p Part>) -> bool {
     let earlier: Vec<String> = earlier.flat_map(|part| words::split(&part.text)).collect();
     let names = shape::names_in(&part.text);

@@ -14,8 +14,8 @@ fn span(earlier: &str, later: &str, request: &str) -> String {
     }
 }
 
-/// Joins steps that ask for nothing by themselves to the neighbouring change: pieces of its
-/// sentence that were read as questions, and prohibitions.
+/// Joins steps that ask for nothing by themselves to the neighbouring change: prohibitions, and
+/// pieces of its sentence that were read as questions.
 pub(super) fn join_fragments(steps: &mut Vec<(Kind, String)>, request: &str) {
     let is_change = |kind: Kind| matches!(kind, Kind::Edit | Kind::Fix);
     let mut at = 0;
@@ -40,8 +40,8 @@ pub(super) fn join_fragments(steps: &mut Vec<(Kind, String)>, request: &str) {
     }
 }
 
-/// Combines steps that say which tests or command fail, and that this must be fixed, into one
-/// repair.
+/// Combines steps that report failing tests or a failing command, and steps that ask to fix them,
+/// into one repair.
 pub(super) fn join_repairs(steps: &mut Vec<(Kind, String)>, request: &str) {
     if !(kind::is_about_red_tests(request) || kind::is_red(request) && kind::quoted_command(request).is_some()) {
         return;

@@ -15,7 +15,7 @@ const CHANGES: &str =
 const USES: &str = "callers, caller, usage, usages, references, reference";
 /// Nouns for the subject or object of a call.
 const CODE: &str = "function, functions, method, methods, class, classes, code, symbol, symbols, helper, helpers, else, other, others, file, files";
-/// Things other than code: the index cannot answer an open question about them.
+/// Things other than code: an open question about them cannot be answered from the index.
 const NOT_CODE: &str = "folder, folders, directory, directories, commit, commits, branch, branches";
 
 /// The tool for questions about callers, imports, dependencies and definitions.
@@ -26,7 +26,7 @@ pub(super) fn related(clause: &Clause) -> Option<Builtin> {
     }
 }
 
-/// The tool for a relation of the symbol at index `name`.
+/// The tool for a question about the relations of the symbol at index `name`.
 fn of_symbol(clause: &Clause, name: usize) -> Option<Builtin> {
     let has = |table: &str| clause.has(table);
     let first = clause.verb();
@@ -79,7 +79,7 @@ fn asks_for_a_thing(clause: &Clause) -> bool {
         && !listed(CODE, thing)
 }
 
-/// The tool for a relation of the file named in the clause.
+/// The tool for a question about the relations of the file named in the clause.
 fn of_file(clause: &Clause) -> Option<Builtin> {
     let path = clause.path?;
     let is_file = has_ending(clause.words[path]);
@@ -113,8 +113,8 @@ pub(super) fn remembered(clause: &Clause) -> Option<Builtin> {
         .then_some(Builtin::IndexListMemories)
 }
 
-/// The search tool, for an open question without a file, a quotation or a thing that another tool
-/// covers.
+/// The search tool, for an open question that contains no file and no quotation and is not about
+/// something that another tool handles.
 pub(super) fn explained(clause: &Clause) -> Option<Builtin> {
     let asks = clause.is_question() || looks_up(clause) || seeks_code(clause);
     let of_files = clause.place("files").is_some_and(|files| listed("which, what, many", clause.before(files)));
@@ -132,7 +132,7 @@ fn looks_up(clause: &Clause) -> bool {
     lead > 0 && words.get(lead).is_some_and(|next| listed(ASKS, next))
 }
 
-/// Whether the clause asks for code by what it does: `find the code that …`.
+/// Whether the clause looks for code by its function: `find the code that …`.
 fn seeks_code(clause: &Clause) -> bool {
     let place = clause.place("code, part, logic, implementation, piece, place");
     place.is_some_and(|place| {

@@ -1,4 +1,4 @@
-//! Rules for requests about files: to find, search, read, list or change them.
+//! Rules for requests to find, search, read, list or change files.
 
 use super::{Clause, has_ending};
 use crate::language::clauses::Part;
@@ -10,8 +10,8 @@ use crate::tools::builtin::Builtin;
 const WITHIN: &str = "in, from, of";
 const DELETES: &str = "delete, remove, erase";
 const MOVES: &str = "move, rename";
-/// Words that may follow a file that is a verb's object. Before other words the file only describes
-/// the object (`delete old.css import`).
+/// Words that may follow a file that is a verb's object. Before any other word, the file only
+/// describes the object (`delete old.css import`).
 const BEHIND_FILE: &str = "\
     and, or, to, into, as, onto, under, below, at, with, file, please, now, too, also, completely, entirely, permanently, then, again, if, \
     since, because";
@@ -53,7 +53,7 @@ const HOLDS: &str = "contain, contains, containing, say, says, saying, with, inc
 const OCCURS: &str =
     "occurrence, occurrences, mention, mentions, mentioned, occur, occurs, appear, appears, todo, todos, fixme, fixmes";
 pub(super) const TEXT: &str = "word, words, text, string, phrase";
-/// Words after `search for` that begin a description rather than a text to search.
+/// Words after `search for` that begin a description instead of a literal text.
 const DESCRIBED: &str = "code, part, place, logic, implementation, function, method, how, where, why, what";
 
 /// The tool for files searched by name.
@@ -104,7 +104,7 @@ pub(super) fn searched(clause: &Clause) -> Option<Builtin> {
     {
         true
     } else if has(OCCURS) {
-        // A question about what a named file says is answered by reading the file.
+        // A question about the content of a named file is answered by reading the file.
         clause.file().is_none() || !listed("what, which, how", verb)
     } else if has(HOLDS) && (has(TEXT) || clause.quotes) {
         true
@@ -116,8 +116,7 @@ pub(super) fn searched(clause: &Clause) -> Option<Builtin> {
     searched.then_some(Builtin::SearchText)
 }
 
-/// The tool for a file to be created, changed, moved or deleted. `removes` says that the clause
-/// removes something.
+/// The tool to create, change, move or delete a file. `removes`: the clause removes something.
 pub(super) fn changed(clause: &Clause, removes: bool) -> Option<Builtin> {
     let path = clause.path?;
     let verb = clause.verb();
@@ -152,8 +151,8 @@ pub(super) fn changed(clause: &Clause, removes: bool) -> Option<Builtin> {
     }
 }
 
-/// The tool for a file that is deleted or moved as a whole, or in which a text is removed or
-/// renamed. `file` is the index of its path.
+/// The tool to delete or move a whole file, or to remove or rename a text in it. `file` is the
+/// index of its path.
 fn whole_or_part(clause: &Clause, file: usize, removes: bool) -> Option<Builtin> {
     let (words, lead, verb) = (&clause.words, clause.lead, clause.verb());
     let is_object = |after: usize| {
@@ -182,7 +181,7 @@ fn whole_or_part(clause: &Clause, file: usize, removes: bool) -> Option<Builtin>
     }
 }
 
-/// The tool for a question that should be answered from one file according to another sentence:
+/// The tool for a question whose answer is in one file, according to another sentence:
 /// `See src/a.rs. How often …?`
 pub(super) fn pointed_at(clause: &Clause, part: &Part) -> Option<Builtin> {
     let [path] = part.paths.as_slice() else { return None };
@@ -190,7 +189,7 @@ pub(super) fn pointed_at(clause: &Clause, part: &Part) -> Option<Builtin> {
     (beside && has_ending(path) && clause.is_question()).then_some(Builtin::ReadFile)
 }
 
-/// The tool for a file to be read, or a folder to be listed.
+/// The tool to read a file or list a folder.
 pub(super) fn looked_at(clause: &Clause) -> Option<Builtin> {
     if let Some(folder) = clause.folder() {
         let behind = clause.words[folder + 1..].iter().all(|word| listed(BEHIND_FOLDER, word) || listed(LISTS, word));

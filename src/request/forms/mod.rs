@@ -29,7 +29,7 @@ pub struct Project<'a> {
     pub root: Option<&'a Path>,
 }
 
-/// The calls of `tool` spelled out in a part of a request, completed with the project's paths and
+/// The calls of `tool` that a part of a request spells out, completed with the project's paths and
 /// symbols.
 ///
 /// # Errors
@@ -51,8 +51,9 @@ pub fn symbol_of(index: Option<&Index>, part: &Part) -> Option<String> {
     symbol(part, graph.as_deref())
 }
 
-/// The code symbol in a step: a quotation that is in the index, else a name that is (names written
-/// like code first, then longer ones), else a name written like code that is not a path.
+/// The code symbol in a step. The candidates in order of preference: a quotation that is in the
+/// index; another name in the index, names written like code first, then longer ones; a name
+/// written like code that is not a path.
 pub fn symbol(part: &Part, graph: Option<&Graph>) -> Option<String> {
     let text = part.full_text();
     let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '.' | ':' | '/');
@@ -91,7 +92,7 @@ const LEAD_NAMES: &str = "\
 const LOOKS: &str = "\
     find, search, grep, look, show, list, ls, locate, get, give, see, check, tell, view, open, print, display, count, let, what, what's, \
     which, where, where's, how, who, who's, scan, jump, go, is, are, was, were, does, do, did, has, have, any";
-/// Words common in requests about code, which do not count as symbols even if the project has
+/// Words common in requests about code; they do not count as symbols even if the project has
 /// symbols with these names.
 const USUAL: &str = "\
     list, show, find, read, open, see, look, search, check, tell, give, get, make, set, change, add, insert, remove, delete, move, rename, \
@@ -103,7 +104,7 @@ const USUAL: &str = "\
     request, program, tool, tools, step, error, write, create, save, copy, comment, comments, places, place, at, on, into, about, impact";
 
 /// The built-in tool that `part` asks for; `None` if no rule matches. `symbol` is the code symbol
-/// in it, see [`symbol_of`].
+/// that [`symbol_of`] finds in it.
 pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
     // `Refactor the app: create F with the text "…"`.
     let behind_colon = || {
@@ -129,7 +130,7 @@ fn asked_as_it_stands(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
         .or_else(|| code::explained(&clause))
 }
 
-/// A lower-case clause split into words. Places are indexes into `words`.
+/// A lower-case clause split into words. Positions are indexes into `words`.
 struct Clause<'c> {
     /// The words, without surrounding punctuation.
     words: Vec<&'c str>,
@@ -203,7 +204,7 @@ impl<'c> Clause<'c> {
         listed(ASKS, self.verb()) || self.verb() == "list"
     }
 
-    /// Index of the path if it is a file, judged by its ending and by the words of the clause.
+    /// Index of the path if its ending or the words of the clause show that it is a file.
     fn file(&self) -> Option<usize> {
         self.path.filter(|&path| !self.is_folder(path))
     }

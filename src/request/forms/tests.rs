@@ -1,4 +1,4 @@
-//! Tests which built-in tool is chosen for a clause by its wording.
+//! Tests which built-in tool is chosen for a clause because of its wording.
 
 use super::*;
 use crate::language::clauses::parts;

@@ -20,17 +20,17 @@ const LEADS_TEXT: &str =
 /// Words after the text to search.
 const BEHIND_TEXT: &str =
     "occur, occurs, appear, appears, anywhere, somewhere, used, left, please, in, inside, within, under, below, across";
-/// Verbs for running something, which is named after them.
+/// Verbs for running something; the verb also names what is run.
 const RUNS: &str = "run, rerun, execute, start, launch, check, test, build, compile, lint, format, install";
 /// Nouns after the text that are not part of it: `unsafe blocks`.
 const PLACES: &str = "blocks, block, comment, comments, calls, statements, keyword, strings, markers";
 
-/// Maximum number of calls in one step, which has one for each file that it names.
+/// Maximum number of calls in one step; a step that names several files has one call for each.
 const CALLS_MAX: usize = 12;
 
 type Arguments = Map<String, Value>;
 
-/// Known facts in addition to the clause's own words.
+/// The sources of values besides the clause's own words.
 pub struct Known<'a> {
     /// The code symbol in the clause.
     pub symbol: Option<&'a str>,
@@ -71,7 +71,7 @@ pub fn arguments(tool: Builtin, part: &Part, known: &Known<'_>) -> Result<Vec<Ar
         Builtin::FindFiles => with(&[("pattern", pattern(&clause, part))]),
         Builtin::SearchText => {
             let sought = sought(&clause, part);
-            // The text to search is not also the path to search in.
+            // The path to search in must differ from the text to search.
             let place = paths.iter().find(|path| sought.as_deref() != Some(path)).map(|path| meant(path, known.files));
             let place = place.map(|place| ("path", Some(place)));
             with(&[("pattern", sought)].into_iter().chain(place).collect::<Vec<_>>())
@@ -101,7 +101,7 @@ fn paths(part: &Part) -> Vec<&str> {
     part.paths.iter().map(String::as_str).filter(|path| !shape::is_url(&path.to_lowercase())).collect()
 }
 
-/// The path that `text` refers to: for a bare file name, the project's only file of that name.
+/// The path that `text` refers to: a bare file name refers to the project's only file of that name.
 fn meant(text: &str, files: &dyn Fn(&str) -> Vec<String>) -> String {
     if text.contains('/') {
         return text.to_owned();
@@ -114,7 +114,7 @@ fn meant(text: &str, files: &dyn Fn(&str) -> Vec<String>) -> String {
     }
 }
 
-/// The only quotation that is not a path; `None` if there are several.
+/// The only quotation that is not a path; `None` if there are several or none.
 fn quoted(part: &Part) -> Option<String> {
     let is_text = |text: &&String| text.contains(char::is_whitespace) || !shape::is_path(text);
     let mut free = part.quoted.iter().filter(is_text);

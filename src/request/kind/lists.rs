@@ -1,4 +1,4 @@
-//! Words that determine the kind of a step, in the languages that have rules.
+//! Words that determine the kind of a step, in the languages with rules.
 
 /// Verbs of clauses that change something, and of clauses that run something.
 pub(in crate::request) const CHANGING: &str = "\
@@ -12,7 +12,7 @@ pub(in crate::request) const RUNNING: &str = "\
     run execute build compile test deploy start stop restart launch install lint benchmark commit push pull rebuild \
     rerun kill open play запусти выполни останови установи перезапусти собери";
 
-/// Words that ask for a change anywhere in a text, and those that do so at its beginning.
+/// Words that ask for a change anywhere in a text, and words that do so only at its beginning.
 pub(in crate::request) const ORDERS: &str = "\
     add fix change set make write create implement remove delete update replace need needs want wants repair should \
     must note mention bump put document insert append soll sollen sollte sollten muss müssen füge ändere \
@@ -39,8 +39,8 @@ pub(in crate::request) const CHANGES: &str = "\
 pub(in crate::request) const MAKES: &str = "\
     create write generate add make save draft document put store copy extract split translate export import insert append prepend new erstelle \
     schreibe füge crée écris ajoute crea escribe añade создай напиши добавь";
-/// Verbs that remove, and words that extend them: other words that ask for removal, words by which
-/// something is dropped or replaced, and words by which text or code may become shorter.
+/// Verbs that remove, and further words for removal: other words that ask for it, words for
+/// dropping or replacing something, and words that allow text or code to become shorter.
 pub(in crate::request) const REMOVE: &str = "remove delete drop strip entferne lösche supprime elimina удали убери";
 pub(in crate::request) const REMOVALS: &str = "rid unused obsolete entfernen löschen enlève retire quita borra";
 pub(in crate::request) const GIVES_WAY: &str = "\
@@ -51,7 +51,7 @@ pub(in crate::request) const SHORTENS: &str = "\
 /// Words before the verb of a request: `In the file F, please change …`.
 pub(in crate::request) const BEFORE_VERB: &str = "in inside within of the file my our please can could you would now then also and just dans im en der datei в файле";
 
-/// Words that ask for an answer, and words that say that somebody wants one.
+/// Words that ask a question, and words that express a wish to be told something.
 pub(in crate::request) const QUESTIONS: &str = "\
     what which where how who when why whats wheres whos hows tell explain show describe erkläre sag zeig explique \
     dime explica muestra summarise summarize whose was warum welcher welches wann wer wie wo welche qué cuál quién \
@@ -59,7 +59,7 @@ pub(in crate::request) const QUESTIONS: &str = "\
 pub(in crate::request) const KNOW: &str =
     "know understand wonder curious wissen verstehen saber savoir entender comprendre узнать";
 
-/// Words that report a problem, words that ask to look at something, and words of commands.
+/// Words that report a problem, words that ask to look at something, and words for commands.
 pub(in crate::request) const REPORTS: &str = "\
     gives returns prints yields crashes throws raises hangs loses drops ignores forgets wrong bug broken incorrect \
     incorrectly instead supposed gibt liefert falsch kaputt renvoie devuelve возвращает";

@@ -13,7 +13,7 @@ use super::{has_word, only_forbids};
 const COUNT: &str = r"(?:an?|one|two|another|some|eine?n?|une?|una?)";
 const SAYS: &str =
     "say mention state document describe erwähne dokumentiere mentionne documente menciona documenta упомяни";
-/// Words of requests that change existing text, or add more than words.
+/// Words of requests that change existing text or add more than a few words.
 const OTHERWISE: &str = "\
     change update replace instead rather reword rephrase correct fix raise bump typo typos spelling translate format \
     move rename example examples snippet code usage links";

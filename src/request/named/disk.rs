@@ -1,4 +1,5 @@
-//! Looks up a name: on disk, through links and other spellings, then as the end of an indexed path.
+//! Looks up a name: on disk, including links and other spellings, then as the end of an indexed
+//! path.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -11,8 +12,8 @@ use crate::edit::testing::is_test;
 use crate::language::shape;
 use crate::tools::confine::{Access, ConfineError, Root};
 
-/// Maximum number of a folder's entries that are compared with another spelling, and maximum length
-/// of a name in bytes.
+/// Maximum number of a folder's entries compared with another spelling, and maximum length of a
+/// name in bytes.
 const ENTRIES_MAX: usize = 10_000;
 const NAME_BYTES_MAX: usize = 400;
 
@@ -27,7 +28,7 @@ pub(super) struct Disk<'a> {
     listed: RefCell<HashMap<PathBuf, Vec<(String, String)>>>,
 }
 
-/// How a name is written.
+/// The form in which a name is written.
 #[derive(Clone, Copy)]
 pub(super) struct Form {
     pub is_quoted: bool,
@@ -48,8 +49,8 @@ impl<'a> Disk<'a> {
         word.contains(['/', '\\']) || names || at_root()
     }
 
-    /// The file, folder or reason for `said`; `None` if there is none, or it is probably not meant
-    /// as a name.
+    /// The file or folder for `said`, or the reason why it cannot be used; `None` if there is none,
+    /// or if `said` is probably not meant as a name.
     pub fn existing(&self, said: &str, form: Form) -> Option<Found> {
         let low = said.to_lowercase();
         if said.is_empty() || said.len() > NAME_BYTES_MAX || shape::is_url(&low) && !low.starts_with("file://") {
@@ -68,7 +69,7 @@ impl<'a> Disk<'a> {
         let on_disk = all.iter().filter_map(|spelling| self.on_disk(spelling, !is_plain));
         let in_index = || all.iter().filter(|_| has_form || said.contains(' ')).find_map(|one| self.at_the_end(one));
         let mut found: Vec<Found> = on_disk.filter(is_meant).collect();
-        // A path that leads out of the project may still be the end of a path in it.
+        // A path that leads out of the project may still match the end of a path inside it.
         found.sort_by_key(|found| matches!(found, Found::Barred(_)));
         match found.into_iter().next() {
             Some(barred @ Found::Barred(_)) => in_index().or(Some(barred)),
@@ -78,7 +79,7 @@ impl<'a> Disk<'a> {
         }
     }
 
-    /// The nearest names, if `said` has the form of a name.
+    /// The nearest names, if `said` looks like a name.
     pub fn missing(&self, said: &str, form: Form) -> Option<Found> {
         let has_blank = said.contains(char::is_whitespace);
         let is_name = is_file_name(said) || form.leads && shape::is_path(said) && !shape::is_url(&said.to_lowercase());

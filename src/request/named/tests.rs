@@ -39,7 +39,7 @@ fn project() -> (tempfile::TempDir, Root, Vec<String>) {
     (dir, root, known)
 }
 
-/// The places of the change that `text` asks for: the path, or the problem with the name.
+/// The location of the change that `text` asks for: the path, or the problem with the name.
 fn places_of(text: &str) -> Vec<String> {
     let (_dir, root, known) = project();
     let names = Names::of(text, Some(&root), &known);

@@ -22,7 +22,7 @@ fn status(guard: &Guard, path: &str, method: &Method, headers: &[(&str, &str)]) 
     guard.admits(Area::of(path), method, "", &all).err().map_or(200, |problem| problem.status().as_u16())
 }
 
-/// The values that a header may have, or its absence, each with whether that is right.
+/// The values of a header (`None`: absent), each with whether it is right.
 type Choices = Vec<(Option<(&'static str, String)>, bool)>;
 
 /// The choices for a header: right and wrong values. `missing` says whether it may be missing.

@@ -74,7 +74,7 @@ pub async fn memory(State(server): State<Server>) -> Json<Value> {
     Json(memory)
 }
 
-/// The holder of a slot: only other programs' requests are as urgent as a user.
+/// The holder of a slot. The user's priority means a request of another program.
 fn held(busy: &Busy) -> Value {
     let by = match busy.priority {
         Priority::User => "another program",
@@ -169,7 +169,7 @@ fn place(graph: &Graph, symbol: &str) -> Option<String> {
     graph.named(symbol).first().map(|node| format!("{} at {}:{}", node.kind, node.path, node.start))
 }
 
-/// Why there is no answer, with names that would have one.
+/// Describes why there is no answer, with names that would have one.
 fn unclear_row(unclear: &Unclear) -> Value {
     let names: Vec<Value> = match unclear {
         Unclear::Unknown { near, .. } => near.iter().map(|name| json!({ "symbol": name })).collect(),

@@ -19,7 +19,7 @@ use crate::session::{RewindError, TurnRecord};
 
 /// Number of newest turns and checkpoints that are listed.
 const SHOWN_MAX: usize = 50;
-/// Longest wait for another process that changes the project.
+/// Maximum wait for another process that changes the project.
 const LOCK_TIME: Duration = Duration::from_secs(20);
 
 #[derive(Deserialize)]

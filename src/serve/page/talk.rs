@@ -25,10 +25,10 @@ use crate::serve::problem::Problem;
 use crate::serve::wire::read;
 use crate::session::Message;
 
-/// Longest time that a question stays open. The turn holds the project's lock meanwhile, so other
-/// processes wait.
+/// Maximum time that a question stays open. The turn holds the project's lock during that time, so
+/// other processes wait.
 const QUESTION_TIME: Duration = Duration::from_secs(30 * 60);
-/// After this long without an event an empty one is sent, so that both sides notice a dead
+/// After this long without an event, an empty one is sent, so that both sides notice a dead
 /// connection.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 /// It has no number: a browser that reconnects names the last numbered event.
@@ -108,7 +108,7 @@ pub async fn cancel(State(server): State<Server>, Path(id): Path<u64>) -> Result
     Ok(Json(json!({ "cancelled": id })))
 }
 
-/// Ends the turn when dropped, so that it ends in any case: no other turn begins before that.
+/// Ends the turn when dropped, so that a turn always ends: until then no other turn can begin.
 struct Ends(Arc<Turn>);
 
 impl Drop for Ends {
@@ -144,8 +144,8 @@ async fn follow(turn: &Turn, mut messages: UnboundedReceiver<Message>, failed: i
             Ok(Some(Message::Failed(_))) if turn.cancel.is_cancelled() => failed("cancelled".to_owned()),
             Ok(Some(Message::Failed(error))) => failed(error.to_string()),
             Ok(None) => return,
-            // While work is in progress there are signs of life: only an open question is this
-            // quiet.
+            // Work in progress sends signs of life, so only an open question causes this much
+            // silence.
             Err(_) => turn.close("nobody answered"),
         }
     }
@@ -172,7 +172,7 @@ fn streamed(turn: Arc<Turn>, after: u64) -> Response {
     ([(CONTENT_TYPE, "text/event-stream")], Body::from_stream(body)).into_response()
 }
 
-/// The events as sent: each its number and one line, whatever its text.
+/// The events as sent: for each, its number and one line, whatever its text.
 fn sent(batch: &Batch) -> String {
     batch.events.iter().fold(String::new(), |mut text, (number, event)| {
         // Writing to a string cannot fail.

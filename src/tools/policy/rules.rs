@@ -65,7 +65,8 @@ impl Rules {
         }
         let asked = Asked::of(call, project);
         let matching = self.0.iter().filter(|one| one.matches(&asked));
-        // Of equally strict rules the first one, so that later rules do not affect the reason.
+        // If several rules are equally strict, the first one counts, so that later rules do not
+        // affect the reason.
         let strictest = matching.reduce(|best, one| if one.rule.decision > best.rule.decision { one } else { best })?;
         let rule = &strictest.rule;
         let reason = if rule.reason.is_empty() { String::new() } else { format!(" ({})", rule.reason) };

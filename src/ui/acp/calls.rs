@@ -11,8 +11,8 @@ use crate::protocol::{FileChange, Proposal, StepReport, StepStatus};
 use crate::tools::builtin::Builtin;
 use crate::tools::outcome::cut_line;
 
-/// Longest title, in characters. A command is shown whole before consent, because a truncated one
-/// cannot be judged.
+/// Maximum length of a title, in characters. A command is shown whole before consent, because a
+/// truncated one cannot be judged.
 const TITLE_CHARS: usize = 120;
 const COMMAND_CHARS: usize = 4_000;
 /// Maximum number of places per call: a call names at most two, a report a few more.

@@ -17,8 +17,8 @@ const ONCE: &str = "allow-once";
 const ALWAYS: &str = "allow-always";
 const REJECT: &str = "reject-once";
 
-/// The user's decision, or why nobody could be asked; `None` if the client was not told of a call.
-/// Only clear consent counts.
+/// The user's decision, or why nobody could be asked; `None` if the client was never told about the
+/// call. Only clear consent counts.
 pub async fn ask(
     client: &Client,
     session: &SessionId,

@@ -1,4 +1,5 @@
-//! The MCP servers that a client passes for a session: they are used as those of the user's settings are.
+//! The MCP servers that a client passes for a session; they are used like those in the user's
+//! settings.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,8 +12,8 @@ use crate::config::{Address, Config, Headers, Place, Server};
 const SERVERS_MAX: usize = 32;
 
 /// Adds the passed servers to a session's settings; returns notes about those that are left out. If
-/// the settings in `file` have a server with the same name, that one is started: there the user
-/// says what it may do.
+/// the settings in `file` have a server with the same name, that one is used instead: there the
+/// user has said what it may do.
 pub fn add(config: &mut Config, passed: Vec<McpServer>, file: &Path) -> Vec<String> {
     let mut notes = Vec::new();
     for server in passed {

@@ -48,14 +48,14 @@ pub struct Talk {
     /// With symbolic links resolved.
     pub project: PathBuf,
     mode: Mutex<Mode>,
-    /// The conversation, once a prompt has opened it. The lock is held meanwhile, so that it is
-    /// opened only once.
+    /// The conversation, once a prompt has opened it. The lock is held while it is opened, so that
+    /// this happens only once.
     session: Mutex<Option<Arc<Session>>>,
     phase: Mutex<Phase>,
     calls: Arc<AtomicUsize>,
     /// Notes to send with the next prompt.
     notes: Mutex<Vec<String>>,
-    /// The client was not told yet which prompts its servers have.
+    /// Whether the client has not been told yet which prompts its servers have.
     is_new: AtomicBool,
 }
 
@@ -96,13 +96,14 @@ impl Talk {
         SessionId::new(self.id.0.as_str())
     }
 
-    /// Names the prompts of its servers to the client once, as commands; nothing where there are none.
+    /// Announces the prompts of its servers to the client, once, as commands; does nothing if there
+    /// are none.
     async fn announce(&self, client: &Client) {
         if self.app.config.servers.is_empty() || !self.is_new.swap(false, Ordering::Relaxed) {
             return;
         }
         let servers = self.app.servers().clone();
-        // Of a server that is not there the notes of the session tell.
+        // If a server is unavailable, the session's notes say so.
         let Ok(offers) = tokio::task::spawn_blocking(move || servers.offers(None)).await else { return };
         let command = |prompt: &Prompt| {
             let input = UnstructuredCommandInput::new(prompt.takes());

@@ -42,7 +42,7 @@ struct Planned {
     step: StepId,
     text: String,
     state: StepState,
-    /// Whether one of its calls was not permitted to run.
+    /// Whether one of its calls was refused permission.
     is_refused: bool,
     /// Whether one of its calls that may change something succeeded.
     is_made: bool,
@@ -54,8 +54,8 @@ impl Planned {
         Planned { step, text, state, is_refused: false, is_made: false }
     }
 
-    /// The protocol has no status for failure, and `completed` means success: a step that was not
-    /// done is `pending` and says why.
+    /// The protocol has no status for failure, and `completed` means success. A step that was not
+    /// done is therefore `pending`, with the reason.
     fn entry(&self) -> PlanEntry {
         let (status, why) = match self.state {
             StepState::Pending => (PlanEntryStatus::Pending, ""),
@@ -182,7 +182,7 @@ impl Updates {
             let fields = ToolCallUpdateFields::new().status(status).content(content);
             return SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields));
         }
-        // It did not run: it was denied, or its result was already known.
+        // This call did not run: it was denied, or its result was already known.
         let none = Map::new();
         let arguments = report.arguments.as_object().unwrap_or(&none);
         let fields = calls::described(&report.tool, arguments, &self.project);

@@ -10,8 +10,8 @@ use agent_client_protocol_schema::v1::{Error, ErrorCode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Longest line that is read. An embedded file of several megabytes fits, and an endless stream
-/// cannot fill the memory.
+/// Maximum length of a line that is read. An embedded file of several megabytes fits, and an
+/// endless stream cannot fill the memory.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
 
 #[derive(Debug, PartialEq)]

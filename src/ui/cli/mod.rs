@@ -50,8 +50,8 @@ use crate::ui::{acp, screen};
 
 /// When the program began.
 pub(in crate::ui) static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
-/// Longest wait for restoring the terminal when a signal ends the program: it may no longer accept
-/// output.
+/// Maximum wait for restoring the terminal when a signal ends the program: the terminal may no
+/// longer accept output.
 const RESTORE_MAX: Duration = Duration::from_secs(1);
 /// Exit code after Ctrl-C, as shells expect.
 const CANCELLED: i32 = 130;
@@ -123,7 +123,7 @@ pub fn main() -> ! {
     start_logging();
     let cancel = Cancel::new();
     let is_trial = matches!(&cli.command, Some(Command::Models(models)) if models.is_trial());
-    // A wrong setting would count as a flaw of the file being tried.
+    // An invalid setting must not count as a fault of the file being tried.
     let given = if is_trial { Given::default() } else { settings::given(&matches) };
     let settings = resolve(&given).map_err(anyhow::Error::from);
     let code = match settings.and_then(|settings| run(cli, given, settings, cancel.clone())) {

@@ -35,7 +35,7 @@ use self::tools::Call;
 use crate::app::App;
 use crate::protocol::Ask;
 
-/// Longest line that is read from the client.
+/// Maximum length of a line that is read from the client.
 const LINE_BYTES_MAX: usize = 4 << 20;
 /// Maximum time for writing the last lines when the connection ends.
 const LAST_LINES_MAX: Duration = Duration::from_secs(2);

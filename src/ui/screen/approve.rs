@@ -9,11 +9,11 @@ use super::theme::Theme;
 use super::wrap::{cut, wrapped};
 use crate::protocol::{Decision, Proposal};
 
-/// Number of ticks during which no letter answers: somebody who is typing when the question appears
+/// Number of ticks for which letters are ignored: somebody who is typing when the question appears
 /// has not read it.
 const UNREAD_TICKS: u64 = 2;
-/// Longest reason shown, and longest text on what `always` covers, in columns: a model influences
-/// both.
+/// Maximum width, in columns, of a shown reason and of the text on what `always` covers: a model
+/// influences both.
 const REASON_COLUMNS: usize = 200;
 const ALWAYS_COLUMNS: usize = 60;
 
@@ -44,8 +44,8 @@ impl Question {
         Question { proposal, above: 0, asked_at: tick, wrong: None, values: vec![String::new()] }
     }
 
-    /// Whether the question has not yet been visible, without a letter typed, for long enough to be
-    /// read.
+    /// Whether the question has been visible for less than [`UNREAD_TICKS`] since it appeared or
+    /// since the last letter typed.
     fn is_unread(&self, now: u64) -> bool {
         now < self.asked_at + UNREAD_TICKS
     }

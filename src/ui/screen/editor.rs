@@ -5,7 +5,8 @@ use std::process::Command;
 
 use crate::protocol::{GIVEN_BYTES_MAX, GIVEN_MAX};
 
-/// Largest text that is read back, in bytes: a request with all the pastes that can accompany it.
+/// Maximum size of a text that is read back, in bytes: a request with all the pastes that can
+/// accompany it.
 const TEXT_BYTES_MAX: u64 = GIVEN_BYTES_MAX * (GIVEN_MAX as u64 + 1);
 
 /// The command line of the editor: `$VISUAL`, else `$EDITOR`, else vi.

@@ -41,7 +41,7 @@ pub use terminal::restore;
 
 use state::Screen;
 
-/// How a conversation is held.
+/// The options of a conversation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     pub mode: Mode,

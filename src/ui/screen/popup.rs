@@ -47,7 +47,7 @@ impl Popup {
         popup
     }
 
-    /// A list whose choices come later: [`Popup::fill`].
+    /// A list whose choices arrive later, by [`Popup::fill`].
     pub fn waiting(kind: Kind) -> Popup {
         Popup { waits: true, ..Popup::new(kind, Vec::new()) }
     }
@@ -58,14 +58,14 @@ impl Popup {
         self.find(&query);
     }
 
-    /// Adds choices behind those that there are.
+    /// Adds choices after the existing ones.
     pub fn add(&mut self, more: impl Iterator<Item = Choice>) {
         self.all.extend(more);
         let query = self.query.clone();
         self.find(&query);
     }
 
-    /// Keeps what fits the query, best first.
+    /// Keeps the choices that match the query, best first.
     pub fn find(&mut self, query: &str) {
         self.query = query.to_owned();
         self.selected = 0;

@@ -27,7 +27,7 @@ use crate::ui::open;
 const EVENTS_MAX: usize = 256;
 /// Time between two frames: thirty a second, which works over ssh.
 const FRAME: Duration = Duration::from_millis(33);
-/// Longest wait for the user's command to end when the program ends.
+/// Maximum wait for the user's command to end when the program ends.
 const SETTLE_MAX: Duration = Duration::from_secs(1);
 /// Number of lines that the mouse wheel scrolls.
 const WHEEL_LINES: isize = 3;

@@ -56,7 +56,7 @@ pub struct Screen {
     /// When Ctrl-C was pressed with nothing to cancel; a second one soon after it ends the program.
     pub armed_at: Option<u64>,
     pub mouse: bool,
-    /// There are servers that were not asked yet for resources and prompts.
+    /// Whether there are servers that were not asked yet for their resources and prompts.
     pub asks_servers: bool,
     pub offers: Offers,
 }
@@ -167,7 +167,7 @@ impl Screen {
         self.add_offers();
     }
 
-    /// Adds to the open list what servers offer for it: resources to the files, prompts to the commands.
+    /// Adds the servers' offers to the open list: resources to the files, prompts to the commands.
     pub fn add_offers(&mut self) {
         let Some(popup) = self.popup.as_mut() else { return };
         match popup.kind {

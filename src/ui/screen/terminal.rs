@@ -29,7 +29,7 @@ enum Owner {
     Others,
     /// This program; `alternate` if it draws into the terminal's second buffer.
     Screen { alternate: bool },
-    /// It was restored for good.
+    /// Nobody: the terminal was restored for good.
     Nobody,
 }
 

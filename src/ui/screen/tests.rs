@@ -96,7 +96,7 @@ fn report(id: usize, tool: &str, summary: &str, diff: Option<&str>) -> StepRepor
     }
 }
 
-/// A plan of three steps of which one is done and one is running.
+/// A plan of three steps: one is done and one is running.
 fn planned(screen: &mut Screen) {
     send(screen, "Read src/retry.ts, then set MAX_ATTEMPTS to 3 and run the tests");
     let steps =

@@ -11,7 +11,7 @@ use super::state::{About, Screen};
 use super::status;
 use super::wrap::cut;
 
-/// Height from which there is a header, and the footer has a second line.
+/// Minimum height of a screen that has a header, and a footer of two lines.
 const TALL: u16 = 16;
 /// Maximum number of rows of a list.
 const LIST_ROWS_MAX: u16 = 10;
@@ -31,8 +31,8 @@ pub struct Areas {
     pub footer: Rect,
 }
 
-/// Divides the screen: the header, then from the bottom footer, input or question, status; the
-/// transcript takes the rest.
+/// Divides the screen. From the top: the header, the transcript in the remaining space, the status,
+/// the input or a question, and the footer.
 pub fn areas(screen: &Screen) -> Areas {
     let (header_rows, footer_rows) = if screen.area.height >= TALL { (1, 2) } else { (0, 1) };
     let (header, area) = split(screen.area, screen.area.height - header_rows);

@@ -1,4 +1,4 @@
-//! Tests of the ignore rules: which files count, and where they end.
+//! Tests of the ignore rules: which rule files apply, and how far.
 
 use super::*;
 use crate::walk::walk;

@@ -112,9 +112,9 @@ impl fmt::Display for Estimate {
 /// batch, these are five hidden vectors (a convolution's three inputs, its input and output) and
 /// the largest of: logits of the output rows, feed-forward activations, or, if attention is
 /// computed in products, queries, keys, values and the scores of every head. A recurrent layer has
-/// two hidden vectors, its working data, and every slot's state before and after. Added to that are
-/// the numbers that layers get from a table of their own (Gemma 3n and 4), four times before the
-/// first layer, and the attention mask, in f16 or for products in f32, with a second one for a
+/// two hidden vectors, its working data, and every slot's state before and after. In addition there
+/// are: the numbers that each layer gets from its own table (Gemma 3n and 4), four times before the
+/// first layer; and the attention mask, in f16 or for products in f32, with a second one for a
 /// sliding window.
 fn compute(header: &Header, wanted: &LoadSettings) -> Bytes {
     let rows = u64::from(wanted.rows);
@@ -144,7 +144,7 @@ fn compute(header: &Header, wanted: &LoadSettings) -> Bytes {
 /// counted in llama.cpp's dry runs.
 const UPDATED: u64 = 6;
 
-/// Attention scores of all heads for the rows of a call.
+/// Number of attention scores of all heads for the rows of a call.
 fn scores(header: &Header, wanted: &LoadSettings) -> u64 {
     u64::from(header.heads) * u64::from(wanted.rows) * cache::cells_of(wanted).max(1)
 }

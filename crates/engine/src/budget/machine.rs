@@ -95,7 +95,7 @@ impl Machine {
         Machine { accelerator, ..self }
     }
 
-    /// An Apple machine with `bytes` of memory, shared by host and GPU.
+    /// An Apple machine with `bytes` of memory shared by host and GPU.
     pub fn metal(bytes: Bytes) -> Machine {
         let available = bytes.saturating_sub(HEADROOM);
         let gpu = Accelerator::found(Kind::Metal, true, bytes, working_set(bytes));

@@ -1,4 +1,5 @@
-//! Manages memory and compute: how much there is, how much a model needs, who holds it, whose turn it is.
+//! Manages memory and compute: how much there is, how much a model needs, who holds it, whose turn
+//! it is.
 
 pub mod amount;
 pub mod cache;

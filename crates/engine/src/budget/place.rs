@@ -100,7 +100,7 @@ fn cuda_scratch(header: &Header, settings: &LoadSettings) -> Bytes {
     CUDA_LIBRARIES + CUDA_POOL.max(copy) + experts + staged
 }
 
-/// Numbers in the states of all recurrent layers, and of those on the host.
+/// Numbers in the states of all recurrent layers, and of the recurrent layers on the host.
 fn recurrent(header: &Header, on_host: impl Fn(usize) -> bool) -> (u64, u64) {
     let layers = header.kept.iter().enumerate().map(|(number, layer)| (number, u64::from(layer.state)));
     layers.fold((0, 0), |(all, here), (number, state)| (all + state, here + if on_host(number) { state } else { 0 }))

@@ -66,7 +66,7 @@ fn tiles(tensor: &Tensor) -> Option<Bytes> {
     fits.then(|| tensor.bytes + Bytes(more * rows * (columns / block)))
 }
 
-/// The layout of a matrix that must not be in tiles.
+/// How a matrix that must not be in tiles is stored instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lies {
     /// Interleaved rows.
@@ -74,10 +74,10 @@ pub enum Lies {
     AsInFile,
 }
 
-/// The matrices of a model that must not be in tiles although they could, because they are
-/// multiplied with a batch of sequences: the AMX kernel would treat such a matrix as one matrix per
-/// sequence and read out of bounds (`ggml-cpu/amx/mmq.cpp`; the kernels for interleaved rows handle
-/// batches).
+/// The matrices of a model that must not be in AMX tiles although they could, because they are
+/// multiplied with a batch of sequences. The AMX kernel would treat such a matrix as one matrix per
+/// sequence and read out of bounds (`ggml-cpu/amx/mmq.cpp`); the kernels for interleaved rows
+/// handle batches.
 pub fn untiled(header: &Header) -> Vec<(&Tensor, Lies)> {
     untiled_in(order(), header)
 }

@@ -1,11 +1,12 @@
-//! Estimates from its header, before anything is loaded, the memory that a projector takes beside its text model.
+//! Estimates from its header, before anything is loaded, the memory that a projector takes in
+//! addition to its text model.
 
 use crate::base::Bytes;
 use crate::models::gguf::{Header, Sight};
 use crate::models::picture;
 
-/// Most vectors of one picture, unless the settings say otherwise: a picture of about 900 × 900
-/// pixels where a vector stands for 28 × 28.
+/// Maximum number of vectors of one picture, unless the settings say otherwise: enough for about
+/// 900 × 900 pixels if a vector covers 28 × 28.
 pub const TOKENS: u32 = 1024;
 
 /// Memory of one loaded projector, by purpose.
@@ -14,7 +15,7 @@ pub struct SightEstimate {
     pub weights: Bytes,
     /// Working memory of its graph for the largest picture.
     pub compute: Bytes,
-    /// A decoded picture and its copies, the numbers made of it, and the vectors.
+    /// A decoded picture with its copies, the numbers computed from it, and the vectors.
     pub pictures: Bytes,
     /// Graph and scheduler.
     pub host: Bytes,
@@ -23,16 +24,16 @@ pub struct SightEstimate {
 /// Tensor descriptions of a graph of 8,192 nodes and the scheduler's tables (`max_nodes` in
 /// clip.cpp), as measured.
 const GRAPH: Bytes = Bytes::mib(8);
-/// Most tiles of a picture and its overview in the families that cut it into squares (SmolVLM: 4 × 4
-/// and one).
+/// Maximum number of tiles of a picture, with its overview, in families that cut pictures into
+/// squares (SmolVLM: 4 × 4 and one).
 const TILES_MAX: u64 = 17;
-/// How much larger the working memory may be than the tensors that exist at once: pieces between
-/// them, and padding.
+/// The working memory may exceed the tensors that exist at once by one part in this many: pieces
+/// between them, and padding.
 const LOOSE: u64 = 10;
 
 impl SightEstimate {
-    /// For pictures of at most `tokens` vectors; `text_width` is the width of the text model. Zero
-    /// if the file sees no pictures.
+    /// Estimates for pictures of at most `tokens` vectors; `text_width` is the width of the text
+    /// model. Zero if the file takes no pictures.
     pub fn of(header: &Header, tokens: u32, text_width: u32) -> SightEstimate {
         let Some(sight) = &header.sight else { return SightEstimate::default() };
         let patches = patches(sight, tokens);
@@ -57,7 +58,7 @@ impl SightEstimate {
     }
 }
 
-/// Patches of the largest picture that goes through the graph at once.
+/// Number of patches of the largest picture that goes through the graph at once.
 fn patches(sight: &Sight, tokens: u32) -> u64 {
     let patch = u64::from(sight.patch.max(1));
     let square = (u64::from(sight.image) / patch).pow(2);
@@ -69,11 +70,12 @@ fn patches(sight: &Sight, tokens: u32) -> u64 {
     square.max(wanted).max(said)
 }
 
-/// Working memory of the graph in f32. Per patch there are at once, in attention: the layer's input,
-/// its norm, queries, keys, values, the last two in f16, and the result, which is joined; in the
-/// feed-forward block: two hidden vectors and two inner ones; at the start: the colours, their
-/// columns for the convolution, and two hidden vectors; at the end: hidden vectors twice, and the
-/// vectors made of them. Beside the graph, the kernels copy the widest rows to f16.
+/// Working memory of the graph in f32: for each patch, the tensors that exist at the same time. In
+/// attention: the layer's input, its norm, queries, keys, values, the last two also in f16, and the
+/// result, which is joined. In the feed-forward block: two hidden vectors and two inner ones. At
+/// the start: the colours, their columns for the convolution, and two hidden vectors. At the end:
+/// hidden vectors twice, and the vectors computed from them. In addition, the kernels copy the
+/// widest rows to f16 outside the graph.
 fn compute(sight: &Sight, patches: u64, text_width: u32) -> Bytes {
     let (hidden, inner) = (u64::from(sight.hidden), u64::from(sight.feed_forward));
     let colours = 3 * u64::from(sight.patch).pow(2);

@@ -1,4 +1,5 @@
-//! The interface between the worker and a model: evaluate rows, read logits, return to an earlier position.
+//! The interface between the worker and a model: evaluates rows, returns logits, goes back to an
+//! earlier position.
 
 use std::sync::Arc;
 
@@ -6,7 +7,7 @@ use super::marks::Marks;
 use crate::models::Picture;
 use crate::models::dialect::Prompt;
 
-/// Index into a model's vocabulary, or, below zero, one vector of a picture: see
+/// Index into a model's vocabulary; a negative number is one vector of a picture, see
 /// [`pictures`](super::pictures).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token(pub i32);
@@ -21,11 +22,12 @@ pub struct Row {
     pub logits: bool,
 }
 
-/// A part of a picture in a prompt: rows that are evaluated together, each a vector of a projector.
+/// A part of a picture in a prompt: rows that are evaluated together, each of them a vector of a
+/// projector.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shown {
     pub picture: Picture,
-    /// Its number among the parts into which the model's family cuts this picture.
+    /// The index of this part among the parts into which the model's family divides the picture.
     pub part: usize,
     /// Position of its first row in the prompt.
     pub from: usize,
@@ -54,11 +56,11 @@ pub struct Limits {
     pub sequences: usize,
     /// Maximum number of positions of one sequence.
     pub context: usize,
-    /// Maximum number of rows in one prefill call. May be large, because a call that is no longer
-    /// wanted is stopped midway.
+    /// Maximum number of rows in one prefill call. May be large, because an unwanted call is
+    /// stopped midway.
     pub chunk: usize,
-    /// Rows of a prefill call while answers wait for its end; a whole chunk if that takes no longer
-    /// than a few tokens.
+    /// Number of rows of a prefill call while answers wait for it to end; a whole chunk if that
+    /// takes no longer than a few tokens.
     pub part: usize,
     /// Maximum number of rows per call whose logits can be read.
     pub outputs: usize,
@@ -66,8 +68,8 @@ pub struct Limits {
     pub sharing: Sharing,
     /// Whether [`Decoder::keep`] can shorten a sequence to any length, not only to a mark.
     pub cuts_anywhere: bool,
-    /// Calls that a sequence gets in a row before the next one's turn, if calls cannot be shared:
-    /// on a GPU the first call for another sequence costs as much as several.
+    /// How many consecutive calls a sequence gets before the next sequence's turn, if calls cannot
+    /// be shared: on a GPU, the first call for another sequence costs as much as several.
     pub calls_in_a_row: usize,
     /// Rows at the end of a sequence's last call that [`Decoder::keep`] can undo.
     pub undo: usize,
@@ -78,8 +80,8 @@ pub struct Limits {
 pub enum Sharing {
     /// The decoder computes every sequence separately anyway.
     Always,
-    /// Exact bits are not required, so logits may differ from those of separate calls: prompts
-    /// share calls too, and the whole of a prefix in a sequence is reused.
+    /// Exact bits are not required, so logits may differ from those of separate calls. Prompts
+    /// share calls too, and a prefix in a sequence is reused completely.
     Wanted,
     /// Only if a comparison has shown the same logits as in separate calls, see `sharing`.
     IfProved,
@@ -115,18 +117,18 @@ pub struct Saved {
     pub state: Arc<[u8]>,
     /// Checkpoints of the layers that cannot be cut, each with its length, shortest first.
     pub marks: Vec<(usize, Arc<[u8]>)>,
-    /// Its pictures whose positions the model counts in its own way.
+    /// Pictures in it whose rows take fewer positions than their number.
     pub places: Vec<Place>,
 }
 
-/// A picture in a sequence of a model that gives rows and columns of a picture to its positions
-/// (M-RoPE): its rows take fewer positions than they are.
+/// A picture in a sequence of a model whose positions encode a picture's rows and columns (M-RoPE):
+/// it takes fewer positions than it has rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Its first row, and the number of its rows.
+    /// Index of its first row, and number of its rows.
     pub from: usize,
     pub rows: usize,
-    /// How far the text after it is from the text before it.
+    /// Number of positions between the text before it and the text after it.
     pub positions: usize,
 }
 
@@ -145,9 +147,9 @@ pub trait Decoder {
     /// [`Limits::outputs`] of them may request logits.
     fn decode(&mut self, rows: &[Row], stop: Stop<'_>) -> Result<(), DecodeError>;
 
-    /// Evaluates a part of a picture as the next rows of `sequence`, in as many calls as it needs.
-    /// Returns the number of the last row for [`Decoder::logits`], whose logits are computed if they
-    /// are `wanted`. Stops between its calls too.
+    /// Evaluates a part of a picture as the next rows of `sequence`, in as many calls as necessary.
+    /// Returns the index of the last row for [`Decoder::logits`]; its logits are computed if they
+    /// are `wanted`. Can also be stopped between its calls.
     fn see(&mut self, _sequence: usize, shown: &Shown, _wanted: bool, _stop: Stop<'_>) -> Result<usize, DecodeError> {
         Err(DecodeError::Failed { rows: shown.rows, reason: "it takes no pictures".to_owned() })
     }
@@ -165,7 +167,7 @@ pub trait Decoder {
     fn keep(&mut self, sequence: usize, wanted: usize) -> usize;
 
     /// Whether a copy of `sequence` would compute further tokens identically, to the last bit. With
-    /// sliding windows this is true only at times, see `llama/decoder.rs`.
+    /// sliding windows this holds only at times, see `llama/decoder.rs`.
     fn copies_exactly(&self, _sequence: usize) -> bool {
         true
     }
@@ -186,7 +188,8 @@ pub trait Vocabulary: Send + Sync {
     /// cannot see are left out.
     fn tokenize(&self, prompt: &Prompt) -> Vec<Token>;
 
-    /// Tokens and pictures of a prompt; the error says why the model cannot see a picture of it.
+    /// Tokens and pictures of a prompt; the error says why the model cannot see one of the
+    /// pictures.
     fn lay_out(&self, prompt: &Prompt) -> Result<Laid, String> {
         if prompt.has_pictures() {
             return Err("it takes no pictures".to_owned());
@@ -200,8 +203,8 @@ pub trait Vocabulary: Send + Sync {
     /// The name of a control token, such as `<|im_end|>`; `None` for ordinary tokens.
     fn control(&self, token: Token) -> Option<&[u8]>;
 
-    /// Whether a control token of this name belongs to the text of a reply, because calls or
-    /// channels are parsed with it.
+    /// Whether a control token of this name belongs to the text of a reply because calls or
+    /// channels are parsed by it.
     fn is_said(&self, _name: &str) -> bool {
         false
     }

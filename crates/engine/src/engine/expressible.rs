@@ -1,9 +1,10 @@
-//! Removes from a JSON schema what a grammar cannot enforce: annotations, formats, non-local constraints.
+//! Removes from a JSON schema what a grammar cannot enforce: annotations, formats, non-local
+//! constraints.
 //!
-//! The keys of a schema are constraints and annotations. `format`, `title`, `examples` and keys of
-//! no draft are annotations (JSON Schema 2020-12, validation, 7.2.1). Constraints such as `not`,
-//! `if` or `uniqueItems` cannot be enforced while text is being generated; the text then meets the
-//! others, and a note lists those that are left out.
+//! The keys of a schema are constraints and annotations. `format`, `title`, `examples` and keys
+//! that no draft defines are annotations (JSON Schema 2020-12, validation, 7.2.1). Constraints such
+//! as `not`, `if` or `uniqueItems` cannot be enforced while text is being generated; the text then
+//! meets the other constraints, and a note lists the dropped ones.
 
 use serde_json::{Map, Value, json};
 
@@ -27,8 +28,7 @@ const NOT_KEPT: [&str; 14] = [
     "unevaluatedProperties",
 ];
 const TYPES: [&str; 7] = ["null", "boolean", "number", "integer", "string", "array", "object"];
-/// Maximum length and number of elements that is counted; a value that may be longer may have any
-/// length.
+/// Maximum length and number of elements that is counted; above that, a value may have any length.
 const COUNTED_MAX: u64 = 2_000;
 
 /// A schema that a grammar can enforce.
@@ -39,8 +39,8 @@ pub struct Expressible {
     pub notes: Vec<String>,
 }
 
-/// The part of `schema` that a grammar can enforce. References must be `#/$defs/NAME`. The error
-/// says why nothing can be written under it.
+/// The part of `schema` that a grammar can enforce. References must have the form `#/$defs/NAME`.
+/// The error says why nothing can be generated under it.
 pub fn expressible(schema: &Value) -> Result<Expressible, String> {
     let mut notes = Vec::new();
     let mut kept = keep(schema, "", &mut notes);
@@ -59,8 +59,8 @@ pub fn expressible(schema: &Value) -> Result<Expressible, String> {
     }
 }
 
-/// The same for the arguments of a call, which form an object: any object, if nothing else can be
-/// enforced.
+/// The same for the arguments of a call, which must be an object; allows any object if nothing else
+/// can be enforced.
 pub fn arguments(schema: &Value) -> Expressible {
     let mut schema = schema.clone();
     if let Value::Object(fields) = &mut schema {
@@ -71,9 +71,9 @@ pub fn arguments(schema: &Value) -> Expressible {
     expressible(&schema).unwrap_or_else(|why| Expressible { schema: json!({ "type": "object" }), notes: vec![why] })
 }
 
-/// Closes the objects that list their properties and do not say whether others are allowed, because
-/// small models keep adding some. Parts and alternatives are left as they are: closing one part
-/// would forbid the others.
+/// Closes objects that list their properties without saying whether others are allowed, because
+/// small models tend to add some. Parts and alternatives stay open: closing one part would forbid
+/// the properties of the others.
 fn close(schema: &mut Value) {
     let Value::Object(fields) = schema else { return };
     if ["allOf", "anyOf", "oneOf", "$ref", "patternProperties"].iter().any(|key| fields.contains_key(*key)) {
@@ -88,7 +88,8 @@ fn close(schema: &mut Value) {
     }
 }
 
-/// Whether `name` in `stored` is a reference to itself, and so means nothing.
+/// Whether `name` in `stored` is a reference that leads back to itself and therefore has no
+/// meaning.
 fn leads_back(stored: &Map<String, Value>, name: &str) -> bool {
     let mut at = name;
     for _ in 0..=stored.len() {
@@ -184,7 +185,7 @@ fn types(value: &Value) -> Option<Value> {
     }
 }
 
-/// A closed object that requires a property it does not have could never be written.
+/// A closed object that requires a property it does not define can never be generated.
 fn closed_without_names(kept: &mut Map<String, Value>) {
     if kept.get("additionalProperties") != Some(&Value::Bool(false)) || kept.contains_key("patternProperties") {
         return;
@@ -218,7 +219,8 @@ fn at(place: &str) -> String {
     if place.is_empty() { String::new() } else { format!(" of `{}`", place.trim_start_matches('.')) }
 }
 
-/// The schema without the properties under which nothing can be written, each listed.
+/// The schema without the properties under which nothing can be generated; each of them is listed
+/// in the notes.
 fn relaxed(mut kept: Value, mut notes: Vec<String>) -> Result<Expressible, String> {
     let stored = kept.get("$defs").cloned();
     if let Some(properties) = kept.get_mut("properties").and_then(Value::as_object_mut) {

@@ -112,7 +112,7 @@ impl Generation {
     }
 
     /// Stops the work and returns the pieces that have arrived, including a partial tag or
-    /// character held back.
+    /// character that was held back.
     pub fn cancel(mut self) -> Vec<Piece> {
         self.updates.close();
         let mut pieces = Vec::new();

@@ -18,8 +18,8 @@ use super::worker::{Busy, Inbox, Job, Pressure, Task, Update};
 use crate::budget::permit::{Permit, Priority};
 use crate::models::dialect::Prompt;
 
-/// Handle to a running model. Clones share it; when the last one is dropped, the thread ends and
-/// the weights and their memory are freed.
+/// Handle to a running model. Clones share it; dropping the last one ends the thread and frees the
+/// weights and their memory.
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
@@ -101,9 +101,9 @@ impl Engine {
         Request { fixed, shown, ..Request::new(tokens, max_tokens) }
     }
 
-    /// The same request with a limit on thoughts. If none are wanted, an empty thought follows the
-    /// prompt, unless the answer has a grammar, which leaves no room for a thought that the prompt
-    /// has not opened, or the model does not mark thoughts.
+    /// The same request with a limit on thoughts. If no thoughts are wanted, an empty thought
+    /// follows the prompt, except in two cases: the answer has a grammar, which leaves no room for
+    /// a thought that the prompt has not opened, or the model does not mark thoughts.
     pub fn limited(&self, request: Request, thinking: Thinking) -> Request {
         let (mut prompt, vocabulary) = (request.prompt, &*self.inner.vocabulary);
         if thinking.tokens_max == 0

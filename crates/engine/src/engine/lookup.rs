@@ -1,7 +1,7 @@
 //! Guesses the next tokens of a text from an earlier place with the same preceding tokens.
 //!
-//! Rewritten code repeats most of what it replaces. The model verifies a guess in one call, as in
-//! prompt lookup decoding (Saxena 2023). Pure: a guess depends only on prompt and answer, so a
+//! Rewritten code repeats most of the code it replaces. The model verifies a guess in one call, as
+//! in prompt lookup decoding (Saxena 2023). Pure: a guess depends only on prompt and answer, so a
 //! request gives the same tokens in every run.
 
 use std::collections::HashMap;
@@ -59,14 +59,15 @@ impl Lookup {
         let end = self.tokens.len();
         let Some(places) = self.tokens.last_chunk::<KEY>().and_then(|key| self.places.get(key)) else { return &[] };
         let earlier = places.iter().rev().filter(|place| **place + GUESSED_MIN <= end).take(PLACES_MAX);
-        // Of equally long matches the first one found, which is the latest place.
+        // If several matches are equally long, use the first one found, which is the latest one in
+        // the text.
         let best = earlier
             .map(|place| (self.matching(*place), *place))
             .reduce(|best, next| if next.0 > best.0 { next } else { best });
         match best {
             Some((matching, place)) if matching >= self.match_min && most >= GUESSED_MIN => {
                 let guess = &self.tokens[place..end.min(place + most)];
-                // A model writes no vectors of pictures.
+                // A model does not generate vectors of pictures.
                 let words = guess.iter().take_while(|token| token.0 >= 0).count();
                 if words >= GUESSED_MIN { &guess[..words] } else { &[] }
             }
@@ -109,13 +110,13 @@ mod tests {
     fn a_repeated_text_is_guessed_to_continue_as_before() {
         check((0..40).chain(5..11), 15, 11..26);
         check((0..40).chain(5..11), 10, 11..21);
-        // Fewer tokens are wanted than are worth a call; nothing is repeated; the repetition is too
-        // near the end.
+        // Three cases: fewer tokens are wanted than are worth a call; nothing is repeated; the
+        // repetition is too near the end.
         check((0..40).chain(5..11), 7, 0..0);
         check(0..40, 15, 0..0);
         check((0..7).chain(0..6), 15, 0..0);
         check(0..0, 15, 0..0);
-        // Of two places, the one with the longest match.
+        // Of two places, the one with the longest match is used.
         let first = (0..20).chain([100, 101, 102]).chain(20..40);
         let second = (50..70).chain([100, 101, 102]).chain(70..90);
         check(first.chain(second).chain([16, 17, 18, 19, 100, 101, 102]), 15, 20..35);

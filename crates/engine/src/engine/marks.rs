@@ -14,13 +14,13 @@ pub const CLOSE: &str = "</think>";
 pub struct Marks {
     pub open: String,
     pub close: String,
-    /// Text between an opening mark and the thought.
+    /// Text between an opening mark and the content of a thought.
     pub inside: String,
     /// Text between a thought and the answer.
     text_between: &'static str,
-    /// Marks used instead of that text.
+    /// Marks that take the place of that text.
     marks_between: String,
-    /// Marks of an answer, after those: no thought can be opened after them.
+    /// The marks of an answer that follow them; no thought can be opened after these.
     pub answer: &'static str,
     /// Tags that are removed from the text, each with its closing tag if it opens thinking.
     pub tags: Vec<Tag>,
@@ -81,7 +81,7 @@ impl Marks {
         Prompt::default().text(format!("{last_words}{line}")).special(self.close.as_str())
     }
 
-    /// Whether the vocabulary or the template has them.
+    /// Whether the marks are in the vocabulary or in the template.
     pub fn are_known(&self, vocabulary: &dyn Vocabulary) -> bool {
         self.open != OPEN || vocabulary.marks_thoughts()
     }

@@ -2,7 +2,7 @@
 
 use super::decoder::Token;
 
-/// Longest loop that is detected, in tokens: a paragraph of about forty words.
+/// Maximum length, in tokens, of a loop that is detected: a paragraph of about forty words.
 const PERIOD_MAX: usize = 64;
 /// Minimum number of rounds that count as a loop.
 const ROUNDS: usize = 4;

@@ -13,7 +13,7 @@ use crate::budget::permit::Priority;
 /// Maximum number of jobs that may wait for one model. Further jobs are refused, so that a caller
 /// that submits in a loop gets an error.
 pub(super) const QUEUE_MAX: usize = 256;
-/// Longest time for one generation, including waiting, unless its request sets another.
+/// Maximum time for one generation, including waiting, unless its request sets another.
 pub const DEADLINE: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -60,10 +60,10 @@ pub struct Request {
     pub fixed: usize,
     /// Continues after end-of-text tokens, for benchmarks.
     pub ignore_end: bool,
-    /// Guesses tokens from prompt and answer and verifies several in one call: for texts that
+    /// Guesses tokens from prompt and answer and verifies several in one call; for texts that
     /// repeat much of their prompt. The logits of such calls may differ in the last bits from those
-    /// of single tokens, so the text may differ from one without guesses if two tokens are almost
-    /// equally likely; it is the same in every run.
+    /// of single tokens, so if two tokens are almost equally likely, the text may differ from one
+    /// without guesses; it is still the same in every run.
     pub lookup: bool,
     /// How far the model may think; `None` sets no limit, and thoughts then count as part of the
     /// answer.

@@ -158,9 +158,9 @@ impl Scheduler {
     }
 }
 
-/// The slots whose prompts are read in one call with that of `first`, with the same number of rows
-/// each: those around it that make the largest call of at most `most` rows, if it has at least
-/// twice the rows of a call for `first` alone. `rows` are those of each slot's next chunk.
+/// The slots whose prompts are read in one call with that of slot `first`, with the same number of
+/// rows each: the neighbours that make the largest call of at most `most` rows, if it has at least
+/// twice the rows of a call for `first` alone. `rows` has the rows of each slot's next chunk.
 /// llama.cpp computes several sequences together only if their numbers are consecutive and each has
 /// the same number of rows.
 fn beside(rows: &[usize], first: usize, most: usize) -> Range<usize> {
@@ -194,8 +194,8 @@ mod tests {
         // A slot between them has nothing to read, or nothing that may be shared.
         check(&[30, 0, 30, 40], 2, 2..4);
         check(&[0, 0, 30], 0, 0..1);
-        // Nearly full calls stay separate, a short neighbour would truncate this one, and 25 of
-        // each would leave 5 for another call.
+        // Nearly full calls stay separate; a short neighbour would truncate this one; and 25 rows
+        // of each would leave 5 for another call.
         check(&[200, 200], 0, 0..1);
         check(&[128, 128], 1, 0..2);
         check(&[100, 3, 90], 0, 0..1);

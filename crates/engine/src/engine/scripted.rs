@@ -1,9 +1,10 @@
-//! A decoder that plays a script instead of running a model, so that code around models can be tested exactly.
+//! A decoder that plays a script instead of running a model, so that code around models can be
+//! tested exactly.
 //!
 //! Its tokens are bytes, and chat markers are ordinary text to it. As with a real model, its output
-//! depends only on the text in the sequence: the text after the last turn marker is what it has
-//! written so far, and the first rule whose pattern occurs before the marker gives the reply, or
-//! several equally likely ones.
+//! depends only on the text in the sequence: what follows the last turn marker is its own reply so
+//! far, and the first rule whose pattern occurs before that marker determines the reply, or several
+//! equally likely ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -113,9 +114,9 @@ impl Script {
         Script { measured: Some(Measured { choosing, reading: all, writing: all, ..Measured::default() }), ..self }
     }
 
-    /// Sets how many of eight tools it chose correctly in the probe, freely and inside a grammar,
-    /// more with few tools than with many, and that it was more certain of these than an
-    /// [`Script::unsure`] one is.
+    /// Sets how many of eight tools it chose correctly in the probe, freely and inside a grammar.
+    /// It chooses better with few tools than with many, and is more certain of correct choices than
+    /// an [`Script::unsure`] one.
     pub fn choosing(self, free: usize, grammar: usize) -> Script {
         let half = |right: usize| Share { right, of: 4 };
         let [free, grammar] = [free, grammar].map(|right| Choices {

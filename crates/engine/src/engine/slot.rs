@@ -10,8 +10,8 @@ pub const FIXED_MIN: usize = 64;
 
 /// A prefill call may be split if its first part is a multiple of this many rows, its second part
 /// is at least as long, and splitting was found to change no bit (see `worker/split.rs`). Kernels
-/// take rows in groups (ggml 4, AMX tiles 32), the remaining rows one by one, and use other kernels
-/// for calls of few rows (up to 8, measured).
+/// take rows in groups (ggml 4, AMX tiles 32) and the remaining rows one by one, and use different
+/// kernels for calls of few rows (up to 8, measured).
 pub const SPLIT: usize = 32;
 
 /// The tokens in one sequence of the decoder, position by position.
@@ -128,10 +128,11 @@ pub enum Reuse {
     Continue,
 }
 
-/// The calls in which a prompt is evaluated: first its fixed prefix, then the rest, both in chunks
-/// of which the last may be shorter. So in every run a call ends at the end of the fixed prefix,
-/// and every prompt with that prefix can reuse everything up to there. A part of a picture is a call
-/// of its own, whatever its length, and is kept whole or not at all. Does not depend on earlier runs.
+/// The calls in which a prompt is evaluated: first its fixed prefix, then the rest, both in chunks,
+/// the last of which may be shorter. So in every run a call ends at the end of the fixed prefix,
+/// and every prompt with that prefix can reuse everything up to there. A part of a picture is a
+/// separate call, however long, and is kept completely or not at all. Does not depend on earlier
+/// runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prefill {
     /// Number of tokens in the whole prompt.
@@ -371,7 +372,7 @@ mod tests {
             prop_assert_eq!(&held[..calls], &cold[..calls]);
             let begun = if calls > 0 { cold[calls - 1] } else { 0 };
             prop_assert!(kept == begun || splits && (kept - begun).is_multiple_of(SPLIT) && kept + SPLIT <= cold[calls]);
-            // The kept tokens were not among the odd rows at the end of a call.
+            // The kept tokens do not end among the odd rows at the end of a call.
             prop_assert!(kept == begun || kept - begun <= (held[calls] - begun) / SPLIT * SPLIT);
         }
     }

@@ -56,7 +56,7 @@ pub struct Thought {
     closing: Vec<Token>,
     /// The text between a thought that the model closed and an answer in a grammar.
     between: Vec<Token>,
-    /// The tokens that allow nothing but an answer, for a thought that is opened again after its
+    /// Tokens after which only an answer can follow, for a thought that is opened again after its
     /// limit.
     answer: Vec<Token>,
     /// Whether a thought was cut short.
@@ -141,8 +141,8 @@ impl Thought {
         self.aside
     }
 
-    /// Number of tokens so far that do not count as answer. Bounded, however often a thought is
-    /// opened.
+    /// Number of tokens so far that do not count as answer. Bounded even if a thought is opened
+    /// again and again.
     pub fn aside(&self) -> usize {
         let most = self.limit.tokens_max + self.closing.len() + MARKS_MAX;
         if self.limit.counts { 0 } else { self.aside.min(most) }
@@ -265,7 +265,7 @@ mod tests {
             said(&reply, "", |request| Request { thinking: Some(thinking.clone()), ..request })
         };
         let (thoughts, answer, finish, tally) = with(false);
-        // Of an opening mark in several tokens, only the last is recognised as a mark.
+        // If an opening mark consists of several tokens, only the last one is recognised as a mark.
         let first_tokens = "<think".len();
         assert_eq!((thoughts.len(), answer.trim_start().len() + first_tokens, finish), (21, 40, Finish::MaxTokens));
         assert_eq!(tally.generated_tokens - tally.thought_tokens, 40);

@@ -9,16 +9,16 @@ use serde::{Deserialize, Serialize};
 use super::gguf::Header;
 use crate::base::file;
 
-/// Number of parameters from which an unmeasured model counts as able to plan and reason on its
-/// own. Published scores drop sharply below: 1.2B models complete 8 % of multi-step requests, 24B
-/// ones 26 to 66 % (LocalCowork's benchmark).
+/// Number of parameters from which an unmeasured model counts as able to plan and reason by itself.
+/// Published scores drop sharply below: 1.2B models complete 8 % of multi-step requests, 24B models
+/// 26 to 66 % (LocalCowork's benchmark).
 const CAPABLE_PARAMETERS: u64 = 3_000_000_000;
 /// Version of the probes. Raise it when their prompts change, so that every model is measured
 /// again.
 const PROBES: u32 = 2;
 
-/// The things a model may do on its own: free agent loops and free reasoning. Planning by code works with
-/// every model.
+/// Which tasks a model may do by itself: free agent loops and free reasoning. Planning by code
+/// works with every model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ModelCapability {
     pub supports_advanced_orchestration: bool,
@@ -134,7 +134,7 @@ impl Choices {
         self.few.of > 0 && self.many.of > 0 && self.many.rate() >= self.few.rate()
     }
 
-    /// Whether it was less certain of a choice with this margin than of every right one.
+    /// Whether it was less certain of a choice with this margin than of any right one.
     pub fn is_unsure(self, margin: f32) -> bool {
         self.margin_min.is_some_and(|least| margin < least)
     }

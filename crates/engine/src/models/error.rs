@@ -1,4 +1,4 @@
-//! The errors of finding a model for a role; each names the file, the places searched and a remedy.
+//! Errors of the search for a role's model; each names the file, the places searched and a remedy.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -103,11 +103,13 @@ pub struct ModelSpec {
     pub lora: Vec<Adapter>,
     /// The checksum required by models.toml.
     pub sha256: Option<String>,
-    /// The projector beside it, with which it sees pictures, and others that do not fit.
+    /// The matching projector in the model's folder, with which it sees pictures, and projectors
+    /// that do not fit.
     pub beside: Beside,
 }
 
-/// The preferences in settings and models.toml for the model of a role, whichever it is.
+/// The preferences for a role's model, from the settings and models.toml; they apply to any model
+/// in that role.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RoleWishes {
     pub capable: Option<bool>,
@@ -201,7 +203,7 @@ impl Registry {
         };
         note_cut(&dir, &seen);
         let mut files = found_in(&dir, &seen, stores::kept_by(&dir));
-        // A user who named no folder is also offered models downloaded by other programs.
+        // If the user named no folder, models downloaded by other programs are offered too.
         let others = if config.model_dir.is_none() { places.stores.clone() } else { Vec::new() };
         for (from, folder) in others {
             let mut there = scan::scan(&folder).unwrap_or_default();
@@ -293,7 +295,8 @@ impl Registry {
         self.endpoints.iter().map(line).collect()
     }
 
-    /// The preferences in settings and models.toml for the model of a role, whichever it is.
+    /// The preferences for a role's model, from the settings and models.toml; they apply to any
+    /// model in that role.
     pub fn wishes(&self, role: Role) -> RoleWishes {
         let table = self.manifest.table(role);
         let capable = table.capability.map(|said| said == "capable");

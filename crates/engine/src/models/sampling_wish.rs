@@ -1,4 +1,4 @@
-//! Sampling values as a person, a file or a client requests them; any value may be left open.
+//! Sampling values as requested by a person, a file or a client; any value may be left open.
 
 use serde::Deserialize;
 

@@ -85,7 +85,8 @@ impl Store {
                 let (content, about) = (content(hash)?, self.about(mode, marks).map_err(io::Error::other)?);
                 match overwrite::write(at, &content, Some(&about), project) {
                     Err(error) if is_refused(&error) => {
-                        // Without its owner it must not run with the rights of the present owner.
+                        // Without its owner, the file must not run with the rights of the current
+                        // user.
                         let plain = overwrite::About { mode: mode & 0o1777, owner: None, attributes: None };
                         overwrite::write(at, &content, Some(&plain), project)?;
                         Ok(Some(format!("its content is back, its owner or its attributes are not: {error}")))
@@ -111,10 +112,10 @@ impl Store {
     }
 }
 
-/// The result of an action: `Ok(Some(_))` names the part of it that could not be done.
+/// The result of an action: `Ok(Some(_))` describes the part that could not be done.
 pub(super) type Done = io::Result<Option<String>>;
 
-/// Whether the system does not allow this user to set an owner or attributes.
+/// Whether an error means that this user may not set an owner or attributes.
 fn is_refused(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported)
 }
@@ -139,13 +140,14 @@ impl Entry {
     }
 }
 
-/// Fails if a folder above `path` is a link or a file, so that nothing outside the project is touched.
+/// Fails if a parent folder of `path` is a link or a file, so that nothing outside the project is
+/// touched.
 fn on_real_folders(project: &Path, path: &Path) -> io::Result<()> {
     for folder in path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
         match fs::symlink_metadata(project.join(folder)) {
             Ok(about) if about.is_dir() => {}
             Ok(_) => return Err(io::Error::other(format!("`{}` is not a folder", folder.display()))),
-            // A step will create it, or everything below it is removed too.
+            // A later step creates it, or its whole tree is being removed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -190,7 +192,7 @@ fn make_folder(at: &Path) -> io::Result<()> {
 pub(super) fn put_link(at: &Path, target: Vec<u8>, marks: Marks) -> io::Result<()> {
     overwrite::replace(at, |temporary| symlink(OsString::from_vec(target), temporary))?;
     if let Some((user, group)) = marks.owner {
-        // Programs that read a link do not care about its owner, so this may fail.
+        // Programs that read a link ignore its owner, so this may fail.
         let _ = lchown(at, Some(user), Some(group));
     }
     Ok(())

@@ -10,7 +10,7 @@ use crate::base::overwrite::{is_private, is_temporary};
 
 /// Maximum time for this search: a folder of packages has tens of thousands of files.
 const TIME_MAX: Duration = Duration::from_millis(300);
-/// Files of `.git` that read-only commands also rewrite, and contents that nothing refers to yet.
+/// Files of `.git` that even read-only commands rewrite, and contents that nothing refers to yet.
 const GIT_SKIPPED: [&str; 4] = ["index", "index.lock", "objects", "fsmonitor--daemon"];
 
 /// The uncovered entries of covered folders before a call.
@@ -70,9 +70,9 @@ fn tops(project: &Path, known: &HashSet<PathBuf>) -> BTreeSet<PathBuf> {
     tops
 }
 
-/// Whether an entry, or one below it, was changed since a time; `None` if time ran out. A folder
-/// counts as changed if entries were created or deleted in it. `skipped` are names directly below
-/// it.
+/// Whether an entry, or one below it, was changed since `since_ns`; `None` if time ran out. A
+/// folder counts as changed if entries were created or deleted in it. `skipped`: names directly
+/// below it to skip.
 fn is_changed(top: &Path, since_ns: i64, skipped: &[&str], until: Instant) -> Option<bool> {
     let mut open = vec![top.to_owned()];
     while let Some(path) = open.pop() {

@@ -11,8 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::CheckpointError;
 use crate::base::{Cancel, state};
 
-/// Maximum wait for another process: most calls end within this time, and a user will still wait
-/// that long.
+/// Maximum wait for another process: most calls end within this time, and users accept such a wait.
 pub const WAIT_MAX: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(50);
 const HOLDER_BYTES_MAX: u64 = 4 << 10;
@@ -34,8 +33,8 @@ impl fmt::Display for Holder {
     }
 }
 
-/// The lock, held until dropped. The system releases it when the process ends in any way, so it
-/// never goes stale, and a holder that a dead process left in the file has no effect.
+/// The lock, held until dropped. The system releases it however the process ends, so it never goes
+/// stale; the name of a dead holder in the file has no effect.
 #[derive(Debug)]
 pub struct Lock {
     file: File,

@@ -17,7 +17,7 @@ use super::store::{Known, Origin, Store, bytes, entry, path};
 use super::sync::Look;
 use super::turn::About;
 
-/// The reason for leaving a path that another program changes at the same time.
+/// The reason for skipping a path that another program changes at the same time.
 const MEANWHILE: &str = "changed meanwhile; it stays as it is";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Pending {
     pub safety: i64,
     /// Whether all files are restored, so that only the report is left to do.
     pub applied: bool,
-    /// Paths of the plan that are left as they are, each with the reason. Not stored.
+    /// Paths of the plan that are left unchanged, each with the reason. Not stored.
     pub left: Vec<(PathBuf, String)>,
 }
 
@@ -223,7 +223,8 @@ impl Store {
         self.add_change(Origin::Rewind(target), &step.path, step.now, step.then)
     }
 
-    /// Whether a path is still as before the plan, as after it, or in between.
+    /// Whether a path is still in the state before the plan, in the state after it, or between the
+    /// two.
     fn still_expected(&self, project: &Path, step: &Step) -> io::Result<bool> {
         let at = project.join(&step.path);
         let stat = Stat::at(&at).map_err(io::Error::other)?;

@@ -30,7 +30,7 @@ pub struct Checkpoint {
 #[serde(rename_all = "lowercase")]
 pub enum Foreign {
     Overwrite,
-    /// Leave them as they are and restore all others.
+    /// Skip them and restore all others.
     Keep,
 }
 
@@ -46,8 +46,8 @@ pub struct Step {
 }
 
 impl Step {
-    /// Whether restoring it would remove a file that could not be brought back: a request created
-    /// it, and its content is not stored.
+    /// Whether restoring it would remove a file that could not be recovered: a request created it,
+    /// and its content is not stored.
     pub fn is_final(&self) -> bool {
         self.then == Entry::Absent && !self.now.is_restorable()
     }
@@ -87,7 +87,7 @@ pub fn plan(changes: &[Change]) -> Plan {
     plan
 }
 
-/// A path after some of its changes.
+/// The state of a path after some of its changes.
 #[derive(Clone, Copy)]
 struct State {
     entry: Entry,

@@ -13,7 +13,7 @@ use crate::base::walk::walk;
 
 /// Maximum number of entries that a checkpoint covers, in case a home folder is given by mistake.
 pub const ENTRIES_MAX: usize = 200_000;
-/// Largest file whose content is stored; larger files are taken to be data.
+/// Maximum size of a file whose content is stored; larger files are assumed to be data.
 pub const FILE_MAX: Bytes = Bytes::mib(32);
 const DEPTH_MAX: usize = 128;
 /// Maximum number of uncovered paths listed.

@@ -18,10 +18,10 @@ use super::scan::{FILE_MAX, Kind, Stat};
 use crate::base::overwrite::About;
 use crate::base::{Bytes, state};
 
-/// Raised whenever the database schema changes. Version 1 had entries without owners and attributes
-/// and is still readable.
+/// Increased whenever the database schema changes. Version 1 had entries without owners and
+/// attributes and is still readable.
 const VERSION: i64 = 2;
-/// Longest wait for a database lock. Writers hold the project's lock, so only readers can block,
+/// Maximum wait for a database lock. Writers hold the project's lock, so only readers can block,
 /// and only briefly.
 const BUSY: Duration = Duration::from_secs(10);
 
@@ -40,7 +40,7 @@ pub struct Store {
 pub struct Known {
     pub entry: Entry,
     pub stat: Stat,
-    /// It may change again without different metadata, so the next comparison must read it.
+    /// The file may change again without different metadata, so the next comparison must read it.
     pub fresh: bool,
 }
 
@@ -200,8 +200,8 @@ impl Store {
         Ok(sum.unwrap_or(0) as u64)
     }
 
-    /// Stores the content at a path and returns its entry. The inner error says why it could not be
-    /// read or is too large.
+    /// Stores the content at a path and returns its entry. The inner error says why the content
+    /// could not be read, or that it is too large.
     pub fn keep(&self, path: &Path, stat: Stat) -> Result<Result<(Entry, Stat), String>, CheckpointError> {
         let marks = match About::of(path) {
             Ok(about) => Marks { link: linked(path), ..self.put_marks(&about)? },

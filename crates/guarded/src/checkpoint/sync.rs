@@ -21,8 +21,8 @@ pub struct Look<'a> {
     /// Store the content of every file, not only of changed ones, because the next call may
     /// overwrite any of them.
     pub everything: bool,
-    /// When the call that made the differences began. An unknown path older than that already
-    /// existed, uncovered.
+    /// When the call that made the differences began. An unknown path that is older existed before,
+    /// uncovered.
     pub began_ns: Option<i64>,
     pub(super) uncovered: RefCell<Vec<(PathBuf, String)>>,
     pub(super) now_ns: i64,
@@ -45,7 +45,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// For use before a call with that reach: differences were made by other programs.
+    /// For use before a call with this reach: any differences were made by other programs.
     pub fn before(store: &'a Store, project: &'a Path, reach: &Reach) -> Look<'a> {
         Look { everything: *reach == Reach::Everything, ..Look::new(store, project, Origin::Outside) }
     }
@@ -151,7 +151,7 @@ impl<'a> Look<'a> {
         let moved = self.inodes.borrow().contains(&stat.inode);
         let baseline = baseline || (known.is_none() && older && !moved);
         let ours = self.origin != Origin::Outside;
-        // Another program's new file that the next call cannot overwrite is not read.
+        // A new file of another program is not read if the next call cannot overwrite it.
         let wanted = keep || stat.kind != Kind::File || (known.is_some() && kept) || (ours && !baseline);
         let (new, stat) = if wanted { self.kept(path, stat)? } else { (unkept(stat), stat) };
         let fresh = stat.is_fresh(self.now_ns);

@@ -1,4 +1,5 @@
-//! Tests that a restore brings a project back, whatever a turn, another program or a killed process did to it.
+//! Tests that a restore brings a project back after changes by a turn, another program or a killed
+//! process.
 
 mod contents;
 
@@ -53,7 +54,7 @@ fn new_turn(project: &Path) -> Turn {
     Turn::new(project, About::default(), Cancel::new())
 }
 
-/// Begins a call; there are no lessons.
+/// Begins a call without lessons.
 fn begin(turn: &Turn, reach: &Reach) -> Result<i64, CheckpointError> {
     turn.begin("write_file", reach, &|| Ok(Vec::new()))
 }
@@ -69,7 +70,7 @@ fn turn(project: &Path, reach: &Reach, line: &str) -> Summary {
     turn.finish().unwrap().unwrap()
 }
 
-/// The plan for going back to a checkpoint, made after a look at the project.
+/// The plan for going back to a checkpoint, made after scanning the project.
 fn planned(project: &Path, checkpoint: i64) -> (Store, Checkpoint, Plan) {
     let mut store = Store::existing(project).unwrap().unwrap();
     store.look(project).unwrap();
@@ -134,7 +135,7 @@ fn calls_of_a_turn_go_back_together_and_turns_one_by_one() {
     let folder = project();
     let project = folder.path();
     let mut states = vec![state(project)];
-    // Files that changed just now are read in any case.
+    // Files that changed this recently are always read again.
     std::thread::sleep(std::time::Duration::from_millis(50));
     for number in 1..=3 {
         let turn = new_turn(project);

@@ -24,7 +24,7 @@ pub enum Reach {
     Everything,
 }
 
-/// Returns the present lessons.
+/// Returns the current lessons.
 pub type Memory<'m> = &'m dyn Fn() -> Result<Vec<Vec<u8>>, String>;
 
 /// The last journal record before a checkpoint; a restore does not undo this record or earlier
@@ -45,7 +45,7 @@ pub struct About {
     pub command: String,
 }
 
-/// The net changes of a turn: numbers of files whose change can be undone.
+/// The net changes of a turn, as numbers of files whose change can be undone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     pub checkpoint: i64,
@@ -57,13 +57,14 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Whether no change is known.
+    /// Whether there are no known changes.
     pub fn is_empty(&self) -> bool {
         self.created + self.changed + self.deleted == 0 && self.left.is_empty()
     }
 }
 
-/// One turn. Opens, locks and writes nothing before its first call that may change something.
+/// One turn. Does nothing (no opening, locking or writing) before its first call that may change
+/// something.
 pub struct Turn {
     project: PathBuf,
     about: About,
@@ -101,7 +102,7 @@ impl Turn {
         Ok(self.begun(&mut state, tool, reach, memory)?.checkpoint)
     }
 
-    /// Prepares a call, runs its `work` and ends it; for work in this process that is not
+    /// Prepares a call, runs its `work` and ends it; for work in this process that cannot be
     /// interrupted.
     pub fn during<T>(
         &self,

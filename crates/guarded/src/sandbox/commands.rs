@@ -17,7 +17,7 @@ pub struct Commands {
     pub writes: Vec<PathBuf>,
     /// Maximum memory of one process.
     pub memory: Bytes,
-    /// Largest file that may be written.
+    /// Maximum size of a file that is written.
     pub file_size: Bytes,
     /// Maximum number of processes and threads of one command at once.
     pub processes: u64,

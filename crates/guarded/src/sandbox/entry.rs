@@ -49,8 +49,8 @@ pub fn put(command: &mut Command, confines: &Confines<'_>, mut jail: Jail, sende
     unsafe { command.pre_exec(enter) };
 }
 
-/// Limits this process itself: its CPU time, and its memory, unless an accelerator's libraries map
-/// more than they use. It leaves no core dump.
+/// Limits this process itself: its CPU time and, unless the libraries of an accelerator map more
+/// than they use, its memory. Also disables core dumps.
 pub fn limit_self(memory: Bytes, time: Duration) -> io::Result<()> {
     let memory = if ACCELERATED { libc::RLIM_INFINITY } else { memory.0 };
     [(libc::RLIMIT_DATA, memory), (libc::RLIMIT_CPU, time.as_secs()), (libc::RLIMIT_CORE, 0)]
@@ -58,7 +58,7 @@ pub fn limit_self(memory: Bytes, time: Duration) -> io::Result<()> {
         .try_for_each(lower)
 }
 
-/// Lowers a limit to `most`; a lower limit stays.
+/// Lowers a limit to `most`; never raises it.
 fn lower((resource, most): Resource) -> io::Result<()> {
     let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: both calls get a pointer to a structure that lives here.

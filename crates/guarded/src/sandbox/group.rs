@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::system::{Held, Mark};
 use super::{Aside, GitRedirects, Registered};
 
-/// Maximum number of rounds of killing the marked processes, because one can fork between two
-/// rounds.
+/// Maximum number of rounds of killing the marked processes; several are needed because a process
+/// can fork between two rounds.
 const ROUNDS_MAX: usize = 64;
 /// How often processes are counted where the system does not enforce their limit.
 const COUNT_EVERY: Duration = Duration::from_millis(50);
@@ -42,9 +42,9 @@ impl Group {
         self.live = leader.map(|leader| Registered::new(leader, self.held.mark));
     }
 
-    /// Returns when the command has more than `most` processes, if the system does not enforce that
-    /// limit: for root, and where the user's other processes would count too. Otherwise never
-    /// returns. The command's deadline bounds the wait.
+    /// Returns once the command has more than `most` processes, if the system does not enforce that
+    /// limit: for root, and where the user's other processes would count too. Otherwise it never
+    /// returns; the command's deadline bounds the wait.
     pub async fn crowded(&self, most: u64) {
         let Some(mark) = self.held.mark.filter(|_| self.held.counts) else { return std::future::pending().await };
         loop {
@@ -70,7 +70,7 @@ impl Group {
             end_marked(mark);
         }
         self.live = None;
-        // No process of the command is left to change the permissions that are restored here.
+        // No process of the command is left that could change the permissions restored here.
         self.held = Held::default();
         std::mem::take(&mut self.misled).put_aside()
     }

@@ -9,7 +9,7 @@ use crate::base::lock;
 /// The running groups; `None` once the program ends, because nothing may be started then.
 static LIVE: Mutex<Option<Vec<Live>>> = Mutex::new(Some(Vec::new()));
 
-/// A process group, and the mark that its processes cannot lose, if it has one.
+/// A process group and its permanent mark, if it has one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Live {
     leader: u32,
@@ -31,7 +31,7 @@ impl Live {
 pub struct Registered(Live);
 
 impl Registered {
-    /// The group led by the process `leader`; `mark` is on its processes.
+    /// The group led by the process `leader`; its processes have the mark `mark`.
     pub fn new(leader: u32, mark: Option<Mark>) -> Registered {
         let live = Live { leader, mark };
         match &mut *lock(&LIVE) {

@@ -1,4 +1,5 @@
-//! The sandbox on macOS: `sandbox-exec` with an equivalent profile. Written from its manual and never run.
+//! The sandbox on macOS: `sandbox-exec` with an equivalent profile. Written from its manual and
+//! never run.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -29,7 +30,7 @@ impl Mark {
     }
 }
 
-/// No part of the sandbox stays in this process.
+/// The part of the sandbox that stays in this process: nothing on macOS.
 #[derive(Default)]
 pub struct Held {
     pub mark: Option<Mark>,

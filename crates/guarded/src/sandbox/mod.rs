@@ -52,8 +52,8 @@ pub struct Confines<'a> {
 /// Environment variables that every sandboxed program inherits; they hold no tokens or keys.
 const INHERITED: &str = "PATH HOME USER LOGNAME SHELL LANG LC_ALL TZ";
 
-/// Texts by which programs report that the system refused something or that a limit was reached.
-/// Some omit the first letter, so that they match in either case.
+/// Phrases in the output of programs when the system refused something or a limit was reached. Some
+/// lack the first letter so that they match in either case.
 const REFUSALS: [&str; 15] = [
     "Permission denied",
     "permission denied",
@@ -72,7 +72,7 @@ const REFUSALS: [&str; 15] = [
     "emporarily unavailable",
 ];
 
-/// Whether the output of a program looks as if the sandbox had refused something.
+/// Whether the output of a program suggests that the sandbox refused something.
 pub fn tells_of_refusal(text: &str) -> bool {
     REFUSALS.iter().any(|refusal| text.contains(refusal))
 }
@@ -91,8 +91,8 @@ pub fn missing() -> Option<&'static str> {
     system::missing()
 }
 
-/// The differences from the full sandbox, if commands are confined without namespaces here; else
-/// `None`.
+/// The differences from the full sandbox if commands are confined without namespaces here; `None`
+/// if they are not.
 pub fn reduced() -> Option<&'static str> {
     system::reduced()
 }

@@ -24,9 +24,9 @@ pub struct Places {
     pub pinned: Vec<PathBuf>,
     /// Read-only, although inside a writable path.
     pub kept: Vec<PathBuf>,
-    /// monobloc's folder in the project: read-only too, and a command sees only the files that
-    /// users write ([`OF_PEOPLE`]). So its searches do not find requests and answers in the
-    /// journal.
+    /// monobloc's folder in the project: also read-only, and a command sees only the files that
+    /// users write ([`OF_PEOPLE`]). This keeps requests and answers in the journal out of its
+    /// searches.
     pub own: Option<PathBuf>,
     /// Paths that a command can neither create nor replace: missing files that would redirect git,
     /// and a link to git's folder.
@@ -36,8 +36,8 @@ pub struct Places {
 }
 
 /// The same places for a system without mount namespaces, where a right over a folder covers
-/// everything in it. So a folder with protected places grants no right to change; its other entries
-/// do, one by one.
+/// everything in it. A folder with protected places therefore grants no right to change; its other
+/// entries grant it one by one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Apart {
     pub open: Vec<(PathBuf, May)>,
@@ -55,7 +55,7 @@ pub struct Apart {
 }
 
 /// Maximum number of entries of a shared folder that are opened one by one. A command cannot change
-/// the folders among the rest.
+/// folders beyond that number.
 const ENTRIES_MAX: usize = 10_000;
 
 impl Places {
@@ -119,7 +119,7 @@ const HOME: &str = "
     .local/share/fnm .npm/_npx .bun .deno .asdf .local/share/mise .pyenv .local/share/uv .cache/uv .local/pipx
     .local/share/pipx .local/bin .local/lib .venv miniconda3 anaconda3 .rbenv .rvm .sdkman .jenv .goenv go/bin
     go/pkg .gitconfig .config/git .gitignore";
-/// Maximum number of folders above a project that are searched for its repository.
+/// Maximum number of parent folders of a project that are searched for its repository.
 const ABOVE_MAX: usize = 16;
 
 /// The places of a command under these limits.
@@ -150,7 +150,7 @@ pub fn of(confines: &Confines<'_>) -> Places {
     places
 }
 
-/// Maximum number of files and folders that are searched for those that rules hide, and that are
+/// Maximum number of files and folders searched for those that rules hide; also the maximum number
 /// hidden one by one.
 const SEEN_MAX: usize = 400_000;
 const HIDDEN_MAX: usize = 4_000;
@@ -163,7 +163,7 @@ pub fn hidden(project: &Path, hidden: &Hidden) -> io::Result<Vec<PathBuf>> {
         folders.push(project.to_owned());
     }
     while let Some(folder) = folders.pop() {
-        // A folder that cannot be read here cannot be read by a command either.
+        // A folder that is unreadable here is unreadable for a command too.
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             seen += 1;
             if seen > SEEN_MAX || found.len() > HIDDEN_MAX {
@@ -243,8 +243,8 @@ impl Repository {
         if git.is_dir() {
             return Some(Repository { folder: git.canonicalize().ok()?, pointer: None });
         }
-        // Anybody may have put the file into the project, so the repository must name this project
-        // in return.
+        // Anybody could have put the file into the project, so the repository must refer back to
+        // this project.
         let named = fs::read_to_string(&git).ok()?;
         let tree = project.join(named.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
         let back = PathBuf::from(fs::read_to_string(tree.join("gitdir")).ok()?.trim()).canonicalize().ok()?;
@@ -356,7 +356,7 @@ mod tests {
         fs::write(other.join("gitdir"), format!("{}\n", project.join(".git").display())).unwrap();
         assert!(places(&project).open.contains(&(common.clone(), May::Write)));
         let tree = common.join("worktrees/x");
-        // Nothing can be put in their place.
+        // Nothing can take their place.
         assert_eq!(places(&project).pinned, [common.clone(), common.join("worktrees"), tree.clone()]);
         for kept in [common.join("hooks"), tree.join("commondir"), tree.join("gitdir")] {
             assert!(places(&project).kept.contains(&kept), "{}", kept.display());

@@ -54,8 +54,8 @@ fn hash_of(text: &str) -> u64 {
     hash ^ (hash >> 32)
 }
 
-/// The files of which most lines are in other files that look more like the source. `files` are
-/// paths with sketches.
+/// The files most of whose lines also occur in other files that look more like the source. `files`
+/// are paths with sketches.
 pub fn copies(files: &[(String, Vec<u32>)]) -> Vec<&str> {
     let mut count: HashMap<u32, usize> = HashMap::new();
     files.iter().flat_map(|(_, sketch)| sketch).for_each(|line| *count.entry(*line).or_default() += 1);

@@ -109,8 +109,8 @@ fn camel_test(path: &str) -> bool {
         || above.split('/').any(|folder| is_own(&["Tests", "Specs"], folder))
 }
 
-/// Whether a folder or the end of a file's stem is the code of a language other than English:
-/// `docs/zh/`, `README.pt-br.md`.
+/// Whether a folder's name, or the end of a file's stem, is the code of a language other than
+/// English: `docs/zh/`, `README.pt-br.md`.
 fn is_translation(lower: &str) -> bool {
     const LANGUAGES: &str = "\
         ar az be bg bn bs ca cn cs da de el eo es et eu fa fi fr gl gu he hi hr hu hy id is it ja jp ka kk km kn ko kr ky \

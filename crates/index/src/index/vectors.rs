@@ -81,7 +81,7 @@ impl Vectors {
         self.dimensions
     }
 
-    /// Whether it was created for about this many vectors: exact search for few, HNSW for many.
+    /// Whether its kind of search suits this many vectors: exact for few, HNSW for many.
     pub fn suits(&self, expected: usize) -> bool {
         self.exact == (expected <= EXACT_MAX)
     }

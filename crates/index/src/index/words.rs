@@ -10,7 +10,8 @@ const STOP_WORDS: &[&str] = &[
     "which", "while", "who", "whose", "why", "will", "with", "would", "you", "your",
 ];
 
-/// Longest word that is indexed, in bytes: anything longer is data (base64, hashes), not language.
+/// Maximum length, in bytes, of a word that is indexed; anything longer is data (base64, hashes),
+/// not language.
 const WORD_BYTES_MAX: usize = 64;
 
 pub fn is_stop_word(word: &str) -> bool {

@@ -30,9 +30,9 @@ pub struct Query {
 impl Query {
     /// Maximum bytes of a query that are used; a pasted file is truncated.
     const BYTES_MAX: usize = 4_000;
-    /// Number of leading words of which any two or three may form a name.
+    /// Number of leading words; any two or three of them may form a name.
     const COMBINED_WORDS_MAX: usize = 12;
-    /// Longest sequence of words that may form a name.
+    /// Maximum number of consecutive words that may form a name.
     const RUN_MAX: usize = 6;
     /// Number of words whose other forms are looked for.
     const FORMS_MAX: usize = 12;

@@ -125,7 +125,8 @@ pub fn path(query: &Query, rarity: &Rarity, path: &str) -> f64 {
 
 /// Factors for files that a query rarely means, unless it asks for them.
 const TEST: f64 = 0.3;
-/// "Test" is often what the code is about. When tests are meant, their paths contain the word too.
+/// The factor of tests for a query that asks for them. It is below 1, because the word often names
+/// the subject of the code; if tests are meant, their paths contain the word and match it.
 const TEST_ASKED: f64 = 0.8;
 const EXAMPLE: f64 = 0.3;
 const OLD: f64 = 0.3;

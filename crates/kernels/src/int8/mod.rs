@@ -20,8 +20,8 @@ pub struct Weights {
     panels: Vec<i8>,
     /// The scale of each output, padded like the panels.
     scales: Vec<f32>,
-    /// 128 times the sum of each output's weights: the amount by which the activations' offset of
-    /// 128 raises its result.
+    /// 128 times the sum of each output's weights: what the activations' offset of 128 adds to its
+    /// result.
     excess: Vec<i32>,
 }
 

@@ -42,7 +42,7 @@ impl Planned {
         }
     }
 
-    /// The quantisation of this matrix when `asked` is requested: Q4_0 if its rows are not a whole
+    /// The quantisation of this matrix if `asked` is requested: Q4_0 if its rows are not a whole
     /// number of blocks, as in llama.cpp's quantiser.
     pub fn quant(&self, asked: Quant) -> Quant {
         if self.shape[0].is_multiple_of(asked.kind().block) { asked } else { Quant::Q4_0 }
@@ -57,7 +57,7 @@ pub struct Blueprint {
 }
 
 impl Blueprint {
-    /// With the keys that every architecture has.
+    /// A blueprint with the keys that every architecture has.
     pub(super) fn new(architecture: &'static str, layers: u32, context: u64, hidden: u64) -> Blueprint {
         let mut plan = Blueprint { architecture, keys: HeaderWriter::new(architecture), tensors: Vec::new() };
         plan.sizes(&[("block_count", layers.into()), ("context_length", context), ("embedding_length", hidden)]);

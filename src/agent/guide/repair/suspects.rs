@@ -165,7 +165,8 @@ fn test_of<'g>(failure: &Failure, graph: &'g Graph) -> Option<&'g Node> {
         let parts: Vec<&str> = name.split([':', '.']).filter(|part| !part.is_empty()).collect();
         let named = graph.named(parts.last()?);
         let candidates = named.into_iter().filter(|node| is_test(graph, node));
-        // Of tests with the same name, the one whose path has the most words of the full name.
+        // If several tests have the same name, take the one whose path has the most words of the
+        // full name.
         candidates.max_by_key(|node| {
             let words = || node.path.split(['/', '.']);
             parts.iter().filter(|part| words().any(|word| word == **part)).count()

@@ -35,8 +35,9 @@ pub enum Style {
     Block,
 }
 
-/// The value of a file with one document. `None` for several documents and for what is no YAML, for keys that are not text or
-/// are there twice, and for anchors and tags, whose meaning is not in the place where they are written.
+/// The value of a file with one document. `None` for several documents and for text that is not
+/// YAML, for keys that are not text or are there twice, and for anchors and tags, whose meaning is
+/// not in the place where they are written.
 pub fn read(text: &str) -> Option<Node> {
     let bytes: Vec<usize> = text.char_indices().map(|(byte, _)| byte).chain([text.len()]).collect();
     let mut open: Vec<Open> = Vec::new();
@@ -89,7 +90,7 @@ pub fn fault(text: &str) -> Option<(usize, String)> {
 struct Open {
     start: usize,
     is_map: bool,
-    /// The elements; of an object keys and values by turns.
+    /// The elements; for an object, its keys and values alternately.
     nodes: Vec<Node>,
 }
 

@@ -103,7 +103,7 @@ impl<'f> File<'f> {
         entries.get(outer.entry(last)?).map(|(key, _)| key)
     }
 
-    /// An entry at the end of the innermost object that is there.
+    /// An entry at the end of the innermost object that exists.
     fn new_entry(self, keys: &Keys, value: Value) -> Vec<String> {
         let there = (0..keys.len()).rev().find_map(|depth| Some((depth, self.tree.below(&keys[..depth])?)));
         let Some((depth, outer)) = there else { return Vec::new() };
@@ -175,7 +175,7 @@ impl<'f> File<'f> {
         self.dash(&all[index]).map(|dash| self.without_lines(dash, all[index].at.end)).into_iter().collect()
     }
 
-    /// The file without one of several elements in brackets, and without the comma beside it.
+    /// The file without one of several elements in brackets, and without the comma next to it.
     fn without_in_brackets(self, one: Option<Place>, before: Option<Place>, next: Option<Place>) -> Vec<String> {
         match (one, before, next) {
             (Some(one), _, Some(next)) => self.up_to(one, next.start).into_iter().collect(),

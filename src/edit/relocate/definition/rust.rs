@@ -12,7 +12,7 @@ pub fn path_of(path: &str) -> Option<String> {
 }
 
 /// Whether a file belongs to another crate than the old file: to another package, or to a program
-/// beside the library.
+/// next to the library.
 pub fn is_another_crate(view: &View, path: &str) -> bool {
     let package = |path: &str| {
         let at = path.rfind("src/").filter(|at| *at == 0 || path[..*at].ends_with('/'))?;

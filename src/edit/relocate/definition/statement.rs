@@ -65,7 +65,8 @@ fn without_braces(statement: &str) -> String {
     ALONE.replace_all(&ITSELF.replace_all(statement, ""), "$1").into_owned()
 }
 
-/// The names of `import a.b`: the module itself, in the form that [`Imported`] has elsewhere.
+/// The names of an import. For `import a.b`, which imports the module itself, the name is made
+/// empty.
 fn whole_module(names: Vec<Imported>, form: ImportForm) -> Vec<Imported> {
     let plain = |one: Imported| Imported { name: String::new(), ..one };
     if form == ImportForm::Module { names.into_iter().map(plain).collect() } else { names }

@@ -1,4 +1,4 @@
-//! French words of requests.
+//! The table of French words for the clause rules.
 
 use super::Words;
 

@@ -1,4 +1,4 @@
-//! German words of requests.
+//! The table of German words for the clause rules.
 
 use super::Words;
 

@@ -1,4 +1,4 @@
-//! Russian words of requests.
+//! The table of Russian words for the clause rules.
 
 use super::Words;
 

@@ -1,4 +1,4 @@
-//! Spanish words of requests.
+//! The table of Spanish words for the clause rules.
 
 use super::Words;
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::child::Ended;
 use crate::protocol::{Event, Record, Usage};
 
-/// Longest answer that is kept, in characters; nobody reads more.
+/// Maximum length of an answer that is kept, in characters; nobody reads more.
 const ANSWER_CHARS_MAX: usize = 200_000;
 
 #[derive(Clone, Debug)]

@@ -53,7 +53,7 @@ impl Bench {
     }
 }
 
-// The models to measure.
+// The models that a benchmark measures.
 #[derive(Args)]
 struct Models {
     /// GGUF files [default: planner and router]

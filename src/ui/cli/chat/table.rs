@@ -1,4 +1,5 @@
-//! Tables of `monobloc chat`: models in memory, model files, conversations, what MCP servers offer.
+//! Tables of `monobloc chat`: models in memory, model files, conversations, and the offers of MCP
+//! servers.
 
 use crate::protocol::{Memory, ModelFile, ModelRow, ServerRow};
 use crate::session::Conversation;
@@ -86,7 +87,8 @@ pub fn files(files: &[ModelFile]) -> String {
     if rows.is_empty() { "no model file is at hand".to_owned() } else { aligned(&rows).join("\n") }
 }
 
-/// The table of `/mcp`: resources and prompts as a request names them, and why some are missing.
+/// The table of `/mcp`: resources and prompts under the names for a request, and the reasons for
+/// missing ones.
 pub fn offers(offers: &Offers) -> String {
     let resources = offers.resources.iter().map(|one| [one.written(), one.about.clone()]);
     let prompts = offers.prompts.iter().map(|one| [one.form(), one.about.clone()]);

@@ -1,4 +1,5 @@
-//! Tests that models fit or are refused with a reason, that the least important settings go first, and that the ledger agrees.
+//! Tests that models fit or are refused with a reason, that the least important settings are
+//! reduced first, and that the ledger agrees.
 
 use proptest::prelude::*;
 

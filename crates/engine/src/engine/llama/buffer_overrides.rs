@@ -1,8 +1,8 @@
 //! Overrides where llama.cpp stores some matrices.
 //!
-//! These are the experts on the host when their layers are on an accelerator, and matrices that
-//! must not be stored in AMX tiles, so that sequences of recurrent layers may share a call (see
-//! [`repack::untiled`]).
+//! Two kinds are overridden: experts that stay on the host when their layers are on an accelerator,
+//! and matrices that must not be stored in AMX tiles so that sequences of recurrent layers can
+//! share a call (see [`repack::untiled`]).
 
 use std::ffi::{CStr, CString, c_void};
 use std::ptr::{self, NonNull};

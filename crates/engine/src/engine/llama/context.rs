@@ -119,9 +119,9 @@ impl<'w> Context<'w> {
         self.call(self.batch, stop)
     }
 
-    /// Evaluates vectors of a projector in one call, each as wide as the model's input. `positions`
-    /// has as many blocks of one number per vector as the model has positions for each. After an
-    /// error, the sequence must be cut.
+    /// Evaluates vectors of a projector in one call; each is as wide as the model's input.
+    /// `positions` consists of blocks with one number per vector, as many blocks as the model has
+    /// numbers per position. After an error, the sequence must be cut.
     pub fn decode_vectors(
         &mut self,
         sequence: usize,
@@ -153,7 +153,7 @@ impl<'w> Context<'w> {
         self.call(batch, stop)
     }
 
-    /// Whether each row attends only to earlier ones, as for text.
+    /// Sets whether each row attends only to earlier rows, as for text.
     pub fn set_causal(&mut self, is_causal: bool) {
         // SAFETY: the context is live.
         unsafe { sys::llama_set_causal_attn(self.raw.as_ptr(), is_causal) }

@@ -21,7 +21,7 @@ struct Sequence {
     torn: bool,
     /// The length at which cells outside the window were last dropped; 0 if never.
     settled: usize,
-    /// Its pictures whose rows are not one position each.
+    /// Pictures in it whose rows do not take one position each.
     places: Vec<Place>,
 }
 
@@ -32,8 +32,8 @@ impl Sequence {
         length - self.places.iter().map(skipped).sum::<usize>()
     }
 
-    /// The number that llama.cpp says for the length of the first `length` rows: the last position
-    /// and one. All rows of a picture that has rows and columns are at the position of the first.
+    /// The length that llama.cpp reports after the first `length` rows: the last position plus one.
+    /// All rows of a picture with rows and columns are at the position of its first row.
     fn told(&self, length: usize) -> usize {
         match self.places.iter().find(|place| place.from + place.rows == length) {
             Some(place) => self.position(place.from) + 1,
@@ -41,17 +41,17 @@ impl Sequence {
         }
     }
 
-    /// Forgets the pictures beyond `length`.
+    /// Removes the pictures that are beyond `length`.
     fn forget_places(&mut self, length: usize) {
         self.places.retain(|place| place.from + place.rows <= length);
     }
 }
 
-/// The cells of the layers with a sliding window. llama.cpp would overwrite those outside the
+/// The cells of the layers with a sliding window. llama.cpp would overwrite cells outside the
 /// window one by one, in an order that depends on earlier cuts and restores, and the order of the
-/// cells affects the last bits of the sums. So a sequence is *settled* before it runs out of cells:
-/// its window is saved and restored, after which it lies in order in the first cells. Calls settle
-/// at the same lengths in every run, so that the same cells hold the same positions.
+/// cells affects the last bits of the sums. Therefore a sequence is *settled* before it runs out of
+/// cells: its window is saved and restored, and then occupies the first cells in order. Calls
+/// settle at the same lengths in every run, so that the same cells hold the same positions.
 #[derive(Clone, Copy)]
 struct Window {
     tokens: usize,
@@ -62,21 +62,22 @@ struct Window {
     generated: usize,
 }
 
-/// Generated tokens until a sequence is settled: its window is then copied twice (8 MiB for Gemma 3
-/// 270M). From a GPU the copies take longer and tokens less.
+/// Number of generated tokens after which a sequence is settled; its window is then copied twice (8
+/// MiB for Gemma 3 270M). On a GPU the copies take longer and the tokens less time.
 const SETTLED_EVERY: usize = 32;
 const SETTLED_EVERY_GPU: usize = 256;
 
-/// Consecutive calls for one sequence on a GPU. There, switching sequences costs 3.3 ms (H200, the
-/// 24B's shape, 2.7 ms a token): llama.cpp rebuilds its graph, and its CUDA graph is recorded
-/// again.
+/// Number of consecutive calls for one sequence on a GPU. Switching sequences costs 3.3 ms there
+/// (H200, the 24B's shape, 2.7 ms per token): llama.cpp rebuilds its graph, and its CUDA graph is
+/// recorded again.
 const GPU_CALLS_IN_A_ROW: usize = 16;
 
-/// Positions of a vector in models that give rows and columns of a picture to them (`GGML_MROPE_SECTIONS`).
+/// Numbers per position in models whose positions encode rows and columns of a picture
+/// (`GGML_MROPE_SECTIONS`).
 const GRID_BLOCKS: usize = 4;
 
-/// Rows of one part of a prefill call on a CPU: a quarter of a full call; takes a tenth more time
-/// per row.
+/// Rows of one part of a prefill call on a CPU: a quarter of a full call; each row takes a tenth
+/// more time.
 const PART_ROWS: usize = 64;
 
 /// One context of one model.
@@ -124,7 +125,7 @@ impl<'w> LlamaDecoder<'w> {
         LlamaDecoder { context, weights, limits, recurs, window, own_marks, spares, sequences, scratch }
     }
 
-    /// The same, with further checkpoints in `spares`.
+    /// The same decoder with further checkpoints in `spares`.
     pub fn with_spares(self, spares: Option<Spares>) -> LlamaDecoder<'w> {
         LlamaDecoder { spares, ..self }
     }
@@ -178,8 +179,8 @@ impl<'w> LlamaDecoder<'w> {
         self.recurs || self.window.is_some()
     }
 
-    /// [`Sequence::settled`] of a sequence whose window was restored at `length`: there is nothing
-    /// outside a window that is not full.
+    /// [`Sequence::settled`] of a sequence whose window was restored at `length`; a window that is
+    /// not full has nothing outside it.
     fn settled_at(&self, length: usize) -> usize {
         self.window.map_or(0, |window| if length > window.tokens { length } else { 0 })
     }
@@ -219,8 +220,8 @@ impl<'w> LlamaDecoder<'w> {
 }
 
 impl LlamaDecoder<'_> {
-    /// Evaluates the vectors of a part of a picture in calls of at most as many rows as a call has;
-    /// returns the last row of the last one.
+    /// Evaluates the vectors of a part of a picture, in calls of the maximum size; returns the
+    /// index of the last row in the last call.
     fn read_vectors(
         &mut self,
         sequence: usize,
@@ -338,7 +339,7 @@ impl Decoder for LlamaDecoder<'_> {
 
     fn copies_exactly(&self, sequence: usize) -> bool {
         let outside = self.outside(sequence);
-        // The next call would settle it, as copying and restoring also does.
+        // The next call would settle it, and so do copying and restoring.
         outside == 0 || self.window.is_some_and(|window| outside >= window.generated)
     }
 

@@ -1,10 +1,11 @@
-//! The only module that calls llama.cpp: weights, contexts, sequences and projectors. Its callers work with tokens and rows.
+//! The only module that calls llama.cpp: weights, contexts, sequences and projectors. Its callers
+//! work with tokens and rows.
 //!
-//! Assumptions of this folder, each checked by a test in `tests/it/engine.rs`: if logits must be
-//! exact, a call evaluates the prompt of one sequence only, and generated tokens of several
+//! This folder relies on the following, each checked by a test in `tests/it/engine.rs`. If logits
+//! must be exact, a call evaluates the prompt of one sequence only, and generated tokens of several
 //! sequences share a call only if that was found to change nothing (`kv_unified = false`, see
-//! `sharing`); recurrent layers cannot be cut, so every `mark` takes a checkpoint of them, which is
-//! restored before the attention layers are cut; sliding windows are restored too, and can be cut
+//! `sharing`). Recurrent layers cannot be cut, so every `mark` takes a checkpoint of them, which is
+//! restored before the attention layers are cut. Sliding windows are restored too, and can be cut
 //! back to where they were last settled (see `decoder`).
 
 mod buffer_overrides;

@@ -2,10 +2,10 @@
 //!
 //! The threads wait for each other about 600 times per token by spinning, which is fastest as long
 //! as each has a core. When another program takes a core, every wait lasts until the delayed thread
-//! has a core again: on two cores 6 to 35 tokens per second instead of 120 (SmolLM2-135M), while
-//! one thread alone makes 50 to 75. The kernel counts how long threads that were ready to run had
-//! no core, and [`ThreadCount`] follows that. The number of threads changes no token: threads share
-//! the rows of a matrix, and no sum is split.
+//! has a core again: on two cores, the speed drops from 120 to between 6 and 35 tokens per second
+//! (SmolLM2-135M), while one thread alone reaches 50 to 75. The kernel counts how long threads that
+//! were ready to run had no core, and [`ThreadCount`] adapts to that. The number of threads changes
+//! no token: threads share the rows of a matrix, and no sum is split.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -80,7 +80,7 @@ impl Threads {
         if self.count.is_due() {
             let waited = self.waited();
             let more = waited.iter().zip(&self.waited).map(|(now, before)| now.saturating_sub(*before));
-            // The unused threads are woken briefly at each call too, but their waiting does not
+            // The unused threads are also woken briefly at each call, but their waiting does not
             // matter.
             self.count.judge(more.take(self.count.now()).sum());
         }

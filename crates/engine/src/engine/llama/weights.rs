@@ -37,18 +37,19 @@ pub struct Loading {
     /// The experts of this many leading layers stay on the host.
     pub experts_on_host: u32,
     /// Whether weights may be copied into a layout that the CPU kernels read faster. The copies
-    /// take as much anonymous memory as the originals; the 24B model then generates 28 tokens per
-    /// second instead of 17.
+    /// take as much anonymous memory as the originals; with them, the 24B model generates 28 tokens
+    /// per second instead of 17.
     pub repack: bool,
     /// Whether the file is memory-mapped. Small files whose matrices are copied are read instead:
-    /// the rest is then in memory once, while an access to a mapped file keeps a whole block of up
+    /// their rest is then in memory only once, whereas accessing a mapped file keeps blocks of up
     /// to 2 MiB.
     pub mapped: bool,
 }
 
 /// The weights of one model file, shared by every context made from them.
 pub struct Weights {
-    /// The projector, once one was loaded; it reads the model's vocabulary and is dropped before it.
+    /// The projector, if one was loaded. It reads the model's vocabulary, so it is dropped before
+    /// the model.
     eye: OnceLock<Eye>,
     model: LlamaModel,
     tokens: Vec<TokenText>,
@@ -184,8 +185,8 @@ impl Weights {
         cache::own_marks(&self.header, &shape.settings()) as usize
     }
 
-    /// Loads the projector of `header`, with which prompts may have pictures from then on. Keeps the
-    /// first one.
+    /// Loads the projector of `header`, so that prompts may then contain pictures. If one is
+    /// already loaded, that one stays.
     pub fn open_eye(&self, header: &Header, sharp: Sharpness) -> Result<(), LlamaError> {
         let _held = lock(&self.model_lock);
         if self.eye.get().is_none() {
@@ -209,13 +210,13 @@ impl Weights {
         self.on_gpu
     }
 
-    /// Whether sequences may share a call. With recurrent layers in AMX tiles they may not (see
-    /// [`repack::untiled`](crate::budget::repack::untiled)); with sliding windows and with experts,
-    /// whose logits are known to differ then, only if exact logits are not required, which is the
-    /// default on a GPU. The router of experts is a matrix of floats, whose sums ggml adds in
-    /// another order for two rows than for one (`llamafile_sgemm`). Rounding hides that in most
-    /// calls, so the first few prove nothing: small mixtures gave other tokens after 15 to 1,700 of
-    /// them.
+    /// Whether sequences may share a call. They may not with recurrent layers in AMX tiles (see
+    /// [`repack::untiled`](crate::budget::repack::untiled)). With sliding windows and with experts,
+    /// logits are known to differ, so sequences share calls only if exact logits are not required,
+    /// which is the default on a GPU. The router of experts is a matrix of floats, and ggml adds
+    /// its sums in a different order for two rows than for one (`llamafile_sgemm`). Rounding hides
+    /// that in most calls, so the first few prove nothing: small mixtures produced different tokens
+    /// only after 15 to 1,700 tokens.
     pub fn sharing(&self, exact: Exact) -> Sharing {
         let wanted = match exact {
             Exact::Auto => self.on_gpu,
@@ -265,7 +266,7 @@ fn ready(header: &Header) -> Result<CString, LlamaError> {
         .map_err(|_| LlamaError::Refused(format!("the path {} has a zero byte; rename it", header.path.display())))
 }
 
-/// llama.cpp has refused the file.
+/// The error for a file that llama.cpp refused.
 fn refused(header: &Header) -> LlamaError {
     let reason = log::reason().unwrap_or_else(|| "it refused the file without a reason".to_owned());
     LlamaError::Load { file: header.path.display().to_string(), reason }
@@ -297,7 +298,8 @@ fn token_texts(model: &LlamaModel) -> Vec<TokenText> {
 }
 
 impl Weights {
-    /// The tokens of a prompt with its pictures. `unseen` gets the reason why a picture was left out.
+    /// The tokens of a prompt with its pictures. `unseen` is called with the reason for each
+    /// picture that is left out.
     fn laid(&self, prompt: &Prompt, unseen: &mut dyn FnMut(String) -> Result<(), String>) -> Result<Laid, String> {
         let vocab = self.model.vocab();
         let mut laid = Laid::default();
@@ -331,7 +333,8 @@ impl Vocabulary for Weights {
     }
 
     fn tokenize(&self, prompt: &Prompt) -> Vec<Token> {
-        // Left out by `laid`: a picture that cannot be seen is an error only where it is to be seen.
+        // `laid` leaves pictures out: a picture that cannot be seen is an error only where it
+        // should be seen.
         self.laid(prompt, &mut |_| Ok(())).map(|laid| laid.tokens).unwrap_or_default()
     }
 

@@ -51,7 +51,7 @@ impl Pool {
         let before = machine.total(inner.ledger.free());
         let taken = inner.remove(|resident| resident.meant(name));
         let gone = taken.or_else(|refusal| match refusal {
-            // The model may be leaving right now: wait for its memory before returning the error.
+            // The model may be unloading right now: wait for its memory before returning the error.
             PoolError::NotLoaded { .. } => inner.released(Vec::new(), None).and(Err(refusal)),
             refusal => Err(refusal),
         })?;

@@ -1,4 +1,4 @@
-//! The errors of loading and unloading models, each with a remedy.
+//! Errors while loading and unloading models, each with a remedy.
 
 use super::release;
 use crate::budget::Refused;

@@ -68,8 +68,9 @@ impl Need {
         self.spec.role
     }
 
-    /// Whether this model stays in memory whatever the load needs. The planner can also act as
-    /// router, so it is never unloaded for the router; otherwise the two would evict each other.
+    /// Whether this model must stay in memory whatever the load needs. The planner can also act as
+    /// router, so it is never unloaded for the router; otherwise the two would keep evicting each
+    /// other.
     pub fn spares(&self, entry: &Entry) -> bool {
         self.role() != Role::Planner && entry.roles.contains(&Role::Planner)
     }
@@ -82,8 +83,8 @@ impl Need {
         parts.map(|(part, bytes)| format!("{part} {bytes}")).collect::<Vec<_>>().join(", ")
     }
 
-    /// A kept holder for the weights that this load reuses, so that unloading another context of
-    /// the file is not expected to free them.
+    /// A kept holder for the weights that this load reuses. It prevents the expectation that
+    /// unloading another context of the file frees them.
     pub fn anchor(&self) -> Option<Holder<'_>> {
         let (context, weights) = (Amount::default(), self.takes.weights);
         let anchor = Holder { file: &self.key.path, context, weights, idle: None, kept: true };

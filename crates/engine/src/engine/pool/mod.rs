@@ -76,7 +76,8 @@ pub struct PoolOptions {
     /// Whether matrices may be copied into the layout that the CPU kernels read fastest.
     pub repack: bool,
     pub exact: Exact,
-    /// Most tokens of one picture; `None` for [`sight::TOKENS`](crate::budget::sight::TOKENS).
+    /// Maximum number of tokens of one picture; `None` for
+    /// [`sight::TOKENS`](crate::budget::sight::TOKENS).
     pub image_tokens: Option<u32>,
     pub memory: EngineMemory,
 }
@@ -245,7 +246,8 @@ impl Pool {
         Ok(registry.endpoint(role)?.filter(|_| !swapped).cloned())
     }
 
-    /// The preferences in settings and models.toml for the model of `role`, whichever it is.
+    /// The preferences for `role`'s model, from the settings and models.toml; they apply to any
+    /// model in that role.
     pub fn wishes(&self, role: Role) -> RoleWishes {
         self.inner.registry.as_ref().map(|registry| registry.wishes(role)).unwrap_or_default()
     }

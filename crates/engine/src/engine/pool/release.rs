@@ -12,7 +12,8 @@ use super::{Inner, PoolError};
 use crate::base::Bytes;
 use crate::budget::Refused;
 
-/// Longest wait for a thread to free its context and weights. Unmapping 24 GiB takes under a second.
+/// Maximum wait for a thread to free its context and weights. Unmapping 24 GiB takes under a
+/// second.
 pub const RELEASE_MAX: Duration = Duration::from_secs(5);
 
 impl Inner {

@@ -68,7 +68,8 @@ pub struct Entry {
     pub estimate: Estimate,
     pub adapters: Bytes,
     pub held: Weak<Held>,
-    /// Dead once the context's memory is freed; the next field likewise for the weights.
+    /// Can no longer be upgraded once the context's memory is freed; the next field does the same
+    /// for the weights.
     pub context_gone: Weak<()>,
     pub weights_gone: Weak<()>,
 }

@@ -17,7 +17,7 @@ use crate::base::Bytes;
 use crate::engine::decoder::{Saved, Token};
 
 const MAGIC: &str = "MBKV2\n";
-/// Longest JSON line of a file.
+/// Maximum size, in bytes, of the JSON line of a file.
 const HEAD_BYTES_MAX: u64 = 64 << 10;
 /// Maximum number of hashes kept in `seen`.
 const SEEN_MAX: usize = 256;
@@ -70,7 +70,7 @@ impl Disk {
     }
 
     /// Whether a preamble should be written: it was seen before and is not on disk yet. Records
-    /// that it was seen.
+    /// that it has now been seen.
     pub fn wants(&self, model: &Fingerprint, tokens: &[Token]) -> bool {
         if self.has(model, tokens) {
             return false;

@@ -129,7 +129,7 @@ mod tests {
         assert_eq!((copy.is_there(), spares.bytes()), (true, Bytes(300)));
         drop(copy);
         assert_eq!(spares.bytes(), Bytes(200));
-        // As happens when their model is unloaded.
+        // Simulates unloading the model.
         drop(kept);
         assert_eq!((spares.bytes(), ledger.free().host), (Bytes::ZERO, Bytes(1000)));
     }

@@ -47,7 +47,7 @@ pub fn choose(
     Choice { token: Token(index as i32), entropy: uncertainty.entropy, varentropy: uncertainty.varentropy }
 }
 
-/// A token that was inserted into the text without asking the model.
+/// The choice of a token that was inserted into the text without asking the model.
 pub fn given(token: Token, logits: &[f32]) -> Choice {
     let kernels::Entropy { entropy, varentropy } = kernels::entropy(logits);
     Choice { token, entropy, varentropy }

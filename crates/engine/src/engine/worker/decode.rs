@@ -12,9 +12,9 @@ use crate::engine::request::EngineError;
 use crate::engine::sharing::{Regime, Verdict};
 use crate::engine::thought::Thought;
 
-/// Minimum number of slots whose tokens are chosen on several threads. A greedy choice takes 24 µs
-/// among 65,536 tokens and 55 among 151,936: sixteen of them matter next to a GPU call of 2 ms,
-/// while for a few, waking the threads would take as long.
+/// Minimum number of slots for choosing tokens on several threads. A greedy choice takes 24 µs
+/// among 65,536 tokens and 55 µs among 151,936. For sixteen slots that matters next to a GPU call
+/// of 2 ms; for a few, waking the threads would take as long.
 const PARALLEL_MIN: usize = 4;
 
 /// A slot whose next token is chosen from the logits after `row` of the last call.

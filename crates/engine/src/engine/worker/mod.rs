@@ -241,7 +241,8 @@ impl<D: Decoder> Worker<'_, D> {
 }
 
 impl Occupied {
-    /// `shares_prompts`: whether its next chunk may share a call with other prompts.
+    /// The scheduler's view of the slot. `shares_prompts`: whether its next chunk may share a call
+    /// with other prompts.
     fn view(&self, shares_prompts: bool) -> View {
         let phase = match self.progress() {
             None => Phase::Idle,

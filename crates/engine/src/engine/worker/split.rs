@@ -1,10 +1,11 @@
-//! Determines, by comparing logits, whether a prefill call may be made in two parts without changing a bit.
+//! Determines, by comparing logits, whether a prefill call may be made in two parts without
+//! changing a bit.
 //!
-//! If so, a prompt that shares a prefix with an earlier one is computed from where they differ
+//! If so, a prompt that shares a prefix with an earlier one is computed from where they differ,
 //! instead of from the last whole call before that, and calls can be short while another job waits.
-//! It depends on the kernels: it holds for dense models whose sums for a row do not depend on the
-//! other rows, and not for mixtures of experts, whose experts get other rows. So it is measured, as
-//! for slots that share calls (see `sharing`).
+//! Whether it is so depends on the kernels: it holds for dense models, whose sums for a row do not
+//! depend on the other rows, but not for mixtures of experts, whose experts then get other rows.
+//! Therefore it is measured, as for slots that share calls (see `sharing`).
 
 use super::decode::same_bits;
 use super::prompt::Part;
@@ -21,7 +22,7 @@ impl<D: Decoder> Worker<'_, D> {
         self.limits.sharing == Sharing::Always || self.limits.cuts_anywhere && allowed()
     }
 
-    /// Where to split the call of slot `index` that ends at `end` as a test; `None` if the result
+    /// Where to split the call of slot `index` that ends at `end` for a test; `None` if the result
     /// is known or this call cannot show it.
     pub(super) fn proof_of_splits(&self, index: usize, end: usize) -> Option<usize> {
         let slot = &self.slots[index].slot;

@@ -22,7 +22,7 @@ pub enum Part<'a> {
     Picture(&'a Picture),
 }
 
-/// `text` without characters that would stand for pictures.
+/// `text` without characters that would stand for a picture.
 fn plain(text: &str) -> String {
     text.replace(SHOWN, "\u{fffd}")
 }
@@ -46,7 +46,7 @@ impl Message {
         Message { speaker, content, pictures: Vec::new(), thinking, calls: Vec::new() }
     }
 
-    /// The same with a picture after its text so far.
+    /// The same message with a picture after its present text.
     pub fn and_picture(mut self, picture: Picture) -> Message {
         if self.pictures.is_empty() {
             self.content = plain(&self.content);
@@ -56,7 +56,7 @@ impl Message {
         self
     }
 
-    /// The same with more text.
+    /// The same message with more text.
     pub fn and_text(mut self, text: &str) -> Message {
         self.content += &if self.pictures.is_empty() { text.to_owned() } else { plain(text) };
         self

@@ -19,7 +19,7 @@ pub struct Form {
     ways: Ways,
     /// Whether a list of tools in the system message explains how to write a call.
     told: bool,
-    /// For each set of repairs that may help a conversation: the ones with which the template last
+    /// Keyed by the repairs that may help a conversation: the repairs with which the template last
     /// accepted such a conversation.
     taken: Mutex<HashMap<Ways, Ways>>,
 }

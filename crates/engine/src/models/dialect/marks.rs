@@ -51,7 +51,7 @@ impl Marks {
         text.char_indices().filter(|(at, _)| self.begins(&text[*at..])).count()
     }
 
-    /// `text` without our private characters, and with every name in it broken.
+    /// `text` without our private characters, and with every control token name in it broken.
     pub fn guarded(&self, text: &str) -> String {
         let text = text.replace([BREAK, FIRST, END, PICTURE], "\u{fffd}");
         let mut guarded = String::with_capacity(text.len());

@@ -10,11 +10,10 @@ use serde_json::Value as Json;
 use super::python_json::{self, Style};
 use crate::base::pattern::static_regex;
 
-/// Largest template, in bytes; the largest known has 17,000.
+/// Maximum size of a template, in bytes; the largest known one has 17,000.
 const BYTES_MAX: usize = 512 * 1024;
-/// Maximum cost of a rendering: 1 per step, and 1 for every 64 bytes of any intermediate text, so
-/// that time and memory are bounded. A conversation of 1,000 messages with 500 tools costs a tenth
-/// of it.
+/// Maximum cost of a rendering: 1 per step and 1 per 64 bytes of any intermediate text, which
+/// bounds time and memory. A conversation of 1,000 messages with 500 tools costs a tenth of it.
 const FUEL: u64 = 8_000_000;
 /// The name of the template in its environment; a file extension would turn on HTML escaping.
 const NAME: &str = "chat";
@@ -115,7 +114,7 @@ fn tojson(value: Value, options: Kwargs) -> Result<String, Error> {
     Ok(python_json::write(&json, &style))
 }
 
-/// Largest indent of JSON, in blanks per level.
+/// Maximum indent of JSON, in blanks per level.
 const INDENT_MAX: usize = 16;
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Reads how a projector file (`mmproj`, architecture `clip`) sees pictures, as far as its memory and its model depend on it.
+//! Reads a projector's way of processing pictures (`mmproj`, architecture `clip`), as far as its
+//! memory and its model depend on it.
 
 use serde::Serialize;
 
@@ -8,23 +9,23 @@ use super::parse::Parsed;
 /// The vision part of a projector.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Sight {
-    /// The family's way of seeing: `clip.projector_type`, such as `gemma3` or `qwen3vl_merger`.
+    /// The kind of the projector: `clip.projector_type`, such as `gemma3` or `qwen3vl_merger`.
     pub projector: String,
-    /// Numbers of the vectors that it gives to its text model; 0 if the header does not say.
+    /// Length of the vectors that it gives to its text model; 0 if the header does not say.
     pub width: u32,
     pub layers: u32,
     /// Hidden size, heads and inner size of its own layers.
     pub hidden: u32,
     pub heads: u32,
     pub feed_forward: u32,
-    /// Side in pixels of the square that it reads; of families with pictures of any size, that of
-    /// the pictures it was trained with.
+    /// Side in pixels of the square that it reads; for families with pictures of any size, the size
+    /// used in training.
     pub image: u32,
     /// Side in pixels of a patch.
     pub patch: u32,
     /// Side in patches of the square that becomes one vector.
     pub merge: u32,
-    /// Most pixels of a picture, if the file says so.
+    /// Maximum number of pixels of a picture, if the file gives one.
     pub pixels_max: Option<u32>,
 }
 
@@ -43,7 +44,8 @@ const LAST: [(&str, usize); 10] = [
     ("resampler.proj.weight", 0),
 ];
 
-/// The merged side if no key says it: 4 for Gemma 3, 3 for Gemma 4, 2 for Qwen and its kin.
+/// Side of the merged square if no key gives it: 4 for Gemma 3, 3 for Gemma 4, 2 for the Qwen
+/// families.
 fn merge(projector: &str) -> u32 {
     match projector {
         "gemma3" => 4,
@@ -54,7 +56,7 @@ fn merge(projector: &str) -> u32 {
 }
 
 impl Sight {
-    /// `None` if the file sees no pictures, for example if it is for sound alone.
+    /// `None` if the file takes no pictures, for example because it is for sound only.
     pub(super) fn read(parsed: &Parsed<'_>, tensors: &[Tensor]) -> Option<Sight> {
         if parsed.flag("clip.has_vision_encoder") != Some(true) {
             return None;
@@ -83,8 +85,8 @@ impl Sight {
         })
     }
 
-    /// Whether every picture is scaled to one square, or cut into such squares, so that it has no
-    /// size of its own.
+    /// Whether every picture is scaled to one square, or cut into such squares, so that its own
+    /// size does not matter.
     pub fn is_fixed(&self) -> bool {
         const SQUARES: [&str; 14] = [
             "mlp",

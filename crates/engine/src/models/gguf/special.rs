@@ -6,7 +6,7 @@ use super::parse::Parsed;
 const UNKNOWN: u32 = 2;
 const CONTROL: u32 = 3;
 const USER_DEFINED: u32 = 4;
-/// Longest name, in bytes.
+/// Maximum length of a name, in bytes.
 const NAME_BYTES_MAX: usize = 128;
 
 /// Names of special tokens in a vocabulary.

@@ -19,7 +19,7 @@ pub(super) struct Resolver<'a> {
     pub files: &'a [Found],
 }
 
-/// A file chosen for a role, with the checksum required by its candidate.
+/// A file chosen for a role, with the checksum that its candidate requires.
 pub(super) struct Choice {
     pub path: PathBuf,
     pub header: Arc<Header>,
@@ -193,7 +193,7 @@ impl Resolver<'_> {
 
 /// Type of the KV cache for `file` if its role sets none: the user's setting, else that of its candidate in models.toml.
 pub(super) fn kv_type(manifest: &Manifest, config: &ModelSettings, file: &Path) -> String {
-    // Without flash attention nothing else can be read.
+    // Without flash attention, only f16 can be read.
     let by_default = || match config.flash_attention {
         FlashAttention::Off => "f16".to_owned(),
         FlashAttention::Auto | FlashAttention::On => manifest.kv_type(&name_of(file)),

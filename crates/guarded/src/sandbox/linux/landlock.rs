@@ -27,8 +27,7 @@ mod right {
     pub const OF_FILE: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV;
 }
 
-/// Signals and abstract Unix sockets reach only the command's own processes, from the version below
-/// on.
+/// From this version on, signals and abstract Unix sockets reach only the command's own processes.
 const SCOPED: u64 = 0b11;
 const VERSION_SCOPED: i64 = 6;
 /// The first version that covers truncating a file: Linux 6.2.
@@ -62,7 +61,7 @@ pub fn version() -> i64 {
     unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, 0, 0, CREATE_VERSION) }.max(0)
 }
 
-/// Whether a command can be kept from sending signals to processes other than its own.
+/// Whether the kernel can prevent a command from sending signals to processes other than its own.
 pub fn scopes_signals() -> bool {
     version() >= VERSION_SCOPED
 }

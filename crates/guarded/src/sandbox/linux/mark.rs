@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::check;
 
-/// The limit: how long a process may compute with real-time priority, in microseconds. Every mark
-/// is longer than 100,000 years, so it limits nothing.
+/// The limit used as a mark: how long a process may compute with real-time priority, in
+/// microseconds. Every mark stands for more than 100,000 years, so it limits nothing in practice.
 #[allow(clippy::unnecessary_cast, reason = "musl has it as a signed number")]
 pub const LIMIT: u32 = libc::RLIMIT_RTTIME as u32;
 const LEAST: u64 = 1 << 62;
@@ -48,7 +48,7 @@ impl Mark {
     }
 }
 
-/// Whether any thread of the process is still running: the first may end before the others.
+/// Whether any thread of the process is still running: the first one may end before the others.
 fn is_alive(process: libc::pid_t) -> bool {
     let threads = fs::read_dir(Path::new("/proc").join(process.to_string()).join("task"));
     threads.into_iter().flatten().flatten().any(|thread| {

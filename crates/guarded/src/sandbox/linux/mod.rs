@@ -29,7 +29,7 @@ use mount_namespace::Spaces;
 use notices::Listener;
 use supervisor::{Spares, Supervisor};
 
-/// The remedy where a system allows no namespaces for ordinary programs.
+/// The remedy if the system does not allow namespaces for ordinary programs.
 const ALLOW_NAMESPACES: &str =
     "allow them: sysctl kernel.apparmor_restrict_unprivileged_userns=0, or a higher user.max_user_namespaces";
 
@@ -64,7 +64,7 @@ pub struct Jail {
 #[derive(Default)]
 pub struct Held {
     pub mark: Option<Mark>,
-    /// The system does not limit the number of its processes, so they are counted.
+    /// The system does not limit the command's number of processes, so they are counted.
     pub counts: bool,
     supervisor: Option<Supervisor>,
     modes: Modes,
@@ -144,8 +144,8 @@ impl Held {
     /// process has closed its copy of the connection's other end.
     pub fn started(&mut self, receiver: &UnixStream) {
         let Some(supervisor) = self.supervisor.take() else { return };
-        // Without an answer the command would wait until its deadline; once the connection is
-        // closed, its calls fail.
+        // Without a supervisor, the command would wait until its deadline; closing the connection
+        // makes its calls fail.
         let Some(listener) = send_fd::receive(receiver.as_raw_fd()) else { return };
         let listener = Listener::new(OwnedFd::from(listener));
         let thread = std::thread::Builder::new().name("supervisor".to_owned());
@@ -195,7 +195,7 @@ fn lacks() -> String {
     )
 }
 
-/// The mechanisms that work individually, and why others do not.
+/// The mechanisms that work individually, and the reasons why others do not.
 fn parts(usable: Result<(), String>) -> (Means, Vec<String>) {
     let (mut means, mut missing) = (ALL, Vec::new());
     if let Err(why) = usable {

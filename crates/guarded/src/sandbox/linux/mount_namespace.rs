@@ -35,7 +35,7 @@ pub struct Spaces {
     masked_files: Vec<CString>,
     /// An empty file that nobody may read, mounted over a hidden file.
     blank: CString,
-    /// Root keeps the right to read files whose mode forbids it.
+    /// Whether root keeps the right to read files whose mode forbids it.
     pub overrides: bool,
     /// Contents of `uid_map` and `gid_map`; `None` for root, which needs no user namespace.
     ids: Option<[CString; 2]>,
@@ -90,7 +90,7 @@ impl Spaces {
     }
 }
 
-/// If memory runs out, the system kills the command before monobloc.
+/// Marks this process so that the system kills it before monobloc if memory runs out.
 pub fn first_to_die() {
     let _ = write(c"/proc/self/oom_score_adj", b"1000");
 }

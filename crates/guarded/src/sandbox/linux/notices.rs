@@ -16,7 +16,7 @@ use seccompiler::{SeccompFilter, SeccompRule};
 use super::check;
 use super::filter::failed;
 
-/// Longest path that the kernel accepts, including its zero byte.
+/// Maximum length of a path in the kernel, including its zero byte.
 const PATH_MAX: usize = libc::PATH_MAX as usize;
 /// Size of a page. A read of another process's memory ends at a page boundary, because the next
 /// page may not be mapped.
@@ -53,7 +53,7 @@ pub enum Answer {
     Continue,
     Done,
     Failed(Errno),
-    /// The process receives this open file.
+    /// The process receives this file, already opened.
     File {
         file: OwnedFd,
         close_on_exec: bool,
@@ -219,7 +219,7 @@ impl Listener {
 }
 
 impl Notice {
-    /// The call as a [`Wish`]; `None` for one that the filter does not report.
+    /// The call as a [`Wish`]; `None` for a call that the filter does not report.
     pub fn wish(&self) -> Option<Wish> {
         let [a, b, c, d, e, _] = self.call.args;
         let at = |folder: u64, path: u64| At { folder: folder as RawFd, path };

@@ -54,8 +54,8 @@ struct Shared {
     id: (u64, u64),
 }
 
-/// Empty folders in which the command may change everything. One replaces each folder that the
-/// command creates in a shared one, because no rule can be added once the command runs.
+/// Empty folders in which the command may change everything. Each folder that the command creates
+/// in a shared one is taken from these, because no rule can be added once the command runs.
 pub struct Spares {
     /// Held open, because a path to it could lead elsewhere after a command has moved a folder or
     /// created a link.
@@ -90,7 +90,7 @@ impl Spares {
         (0..SPARE_MAX).map(move |number| folder.join(number.to_string()))
     }
 
-    /// Moves the next one to `place` and returns it open; `None` if none is left or it cannot be
+    /// Moves the next folder to `place` and returns it open; `None` if none is left or it cannot be
     /// moved there.
     fn move_to(&mut self, place: &Place) -> Option<OwnedFd> {
         self.left = self.left.checked_sub(1)?;
@@ -101,7 +101,7 @@ impl Spares {
     }
 }
 
-/// Removes spare folders left behind by killed processes.
+/// Removes spare folders that killed processes left behind.
 fn remove_left(closed: &Path) {
     for entry in fs::read_dir(closed).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -127,7 +127,8 @@ impl Supervisor {
     }
 
     /// Answers calls, one at a time, until every process of the command has ended. A calling thread
-    /// waits for its answer, so at most as many calls wait as the command has threads.
+    /// waits for its answer, so the number of waiting calls is at most the command's number of
+    /// threads.
     pub fn serve(mut self, listener: &Listener) {
         while let Some(notice) = listener.next() {
             let answer = match self.obey(listener, &notice) {
@@ -139,7 +140,7 @@ impl Supervisor {
         }
     }
 
-    /// Carries out a call; `None` leaves it to the kernel.
+    /// Carries out a call; `None` leaves the call to the kernel.
     fn obey(&mut self, listener: &Listener, notice: &Notice) -> Option<Result<Answer, Errno>> {
         let wish = notice.wish()?;
         match wish {
@@ -176,7 +177,7 @@ impl Supervisor {
                 let rename = || renameat_with(&from.folder, &from.name, &to.folder, &to.name, flags);
                 Some(both.and_then(|()| done(rename())))
             }
-            // For a link that is to be followed, or an open file, the kernel decides.
+            // A link to be followed, or an open file, is left to the kernel.
             Wish::HardLink { flags, .. } if flags != 0 => None,
             Wish::HardLink { from, to, .. } => {
                 let [from, to] = self.two(listener, notice, [from, to])?;
@@ -192,7 +193,8 @@ impl Supervisor {
     fn shared_place(&self, listener: &Listener, notice: &Notice, at: At) -> Option<(Place, u32)> {
         let place = self.place(notice, at).filter(|place| place.shared.is_some())?;
         let mask = notice.umask()?;
-        // The data is from this process only if it still waits; otherwise another may have its ID.
+        // The data is from this process only if it is still waiting; otherwise another process may
+        // have its ID.
         listener.waits(notice).then_some((place, mask))
     }
 
@@ -263,7 +265,7 @@ impl Supervisor {
 
     fn open_again(&self, place: &Place, flags: OFlags) -> Result<OwnedFd, Errno> {
         let file = openat(&place.folder, &place.name, flags & FLAGS_TAKEN | FLAGS_ADDED, Mode::empty())?;
-        // Another entry may have taken its place.
+        // Another entry may have replaced the file meanwhile.
         let about = fstat(&file)?;
         if !is_file(&about) || self.is_protected(&about) {
             return Err(Errno::ACCESS);
@@ -274,7 +276,7 @@ impl Supervisor {
         Ok(file)
     }
 
-    /// Puts a spare folder there. If none is left, or none is on this disk, creates a folder in
+    /// Moves a spare folder there. If none is left, or none is on this disk, creates a folder in
     /// which the command may change nothing.
     fn make_folder(&mut self, place: &Place, mode: u32) -> Result<(), Errno> {
         self.free(place)?;

@@ -306,7 +306,7 @@ fn content_written_under_the_same_size_and_time_is_read_again() {
     set_back();
     assert_eq!(index.status(None).unwrap().changed, ["a.py"]);
     assert_eq!(refresh(&index).parsed, 1);
-    // Another file replaces one, as with editors and `mv`.
+    // Another file replaces the old one, as when an editor saves or `mv` overwrites a file.
     write(folder.path(), "new", "def third():\n    pass\n");
     fs::rename(folder.path().join("new"), folder.path().join("a.py")).unwrap();
     set_back();

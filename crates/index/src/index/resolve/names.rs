@@ -27,7 +27,7 @@ impl Meaning {
     }
 }
 
-/// Longest chain of re-exports, aliases and bases that is followed.
+/// Maximum length of a chain of re-exports, aliases and bases that is followed.
 const CHAIN_MAX: usize = 32;
 
 impl Project<'_> {

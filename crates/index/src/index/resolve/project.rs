@@ -211,8 +211,8 @@ impl<'a> Project<'a> {
             let known = self.bindings.get(&(file, scope, name)).map(Vec::as_slice).unwrap_or_default();
             let here = known.iter().rev().map(|at| &outline.bindings[*at]);
             let covers = here.filter(|b| (b.start..=b.end).contains(&line));
-            // Of nested blocks the inner one is shorter; of two bindings in one block the later one
-            // counts.
+            // The inner of two nested blocks is shorter; of two bindings in one block, the later
+            // one counts.
             if let Some(found) = covers.min_by_key(|b| b.end.saturating_sub(b.start)) {
                 return Some(found);
             }

@@ -5,7 +5,7 @@ use super::project::Project;
 use crate::index::paths::{folder_of, join};
 use crate::index::syntax::Import;
 
-/// Longest chain of parts in `a.b.c.d` that is followed.
+/// Maximum number of parts of a chain `a.b.c.d` that are followed.
 const PARTS_MAX: usize = 16;
 /// Methods of built-in types: a call to such a name on an unknown receiver rarely means a method of
 /// the project.

@@ -29,7 +29,7 @@ pub use outline::{Definition, Export, Import, Kind, Outline, Reference, Referenc
 use queried::Queried;
 use reader::{ITEMS_MAX, Reader};
 
-/// Longest parsing time per file. A header of 5 MB took another indexer 170 s; this one stops and
+/// Maximum parsing time per file. A header of 5 MB took another indexer 170 s; this one stops and
 /// reports it.
 const PARSE_TIME_MAX: Duration = Duration::from_secs(5);
 /// Deepest syntax nesting that is visited. Generated expressions nest thousands of levels deep and

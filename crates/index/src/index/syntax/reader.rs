@@ -8,9 +8,9 @@ use super::children;
 use super::outline::{Definition, Export, Import, Kind, Outline, Reference, ReferenceKind};
 use super::types::{Binding, Typing, Value};
 
-/// Longest signature kept, in characters.
+/// Maximum number of characters of a signature that are kept.
 const SIGNATURE_CHARS_MAX: usize = 300;
-/// Longest doc comment kept, in characters.
+/// Maximum number of characters of a doc comment that are kept.
 const DOC_CHARS_MAX: usize = 1_200;
 /// Maximum number of definitions kept per file, and of references and local names; files up to the
 /// size limit rarely have more.

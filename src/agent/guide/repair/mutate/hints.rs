@@ -15,8 +15,8 @@ const PAIRS_MAX: usize = 8;
 pub struct RepairHints {
     pub(super) numbers: Vec<String>,
     texts: Vec<String>,
-    /// Pairs of characters, in both orders: one occurs only in the actual text, the other only in
-    /// the expected text.
+    /// Pairs of a character that occurs only in the actual text and one that occurs only in the
+    /// expected text, in both orders.
     swaps: Vec<(char, char)>,
     words: HashSet<String>,
 }

@@ -1,6 +1,6 @@
 //! Messages with a header that names channel and recipient, as in gpt-oss and Muse.
 //!
-//! `<|channel|>analysis<|message|>…<|end|>` in gpt-oss, ` to=self<|message|>…<|eom|>` in Muse.
+//! gpt-oss writes `<|channel|>analysis<|message|>…<|end|>`, Muse ` to=self<|message|>…<|eom|>`.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ pub const MARKS: [&str; 8] =
 pub const ENDS: [&str; 6] = ["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|eom|>", "<|eot|>"];
 /// Ends a header.
 pub const BODY: &str = "<|message|>";
-/// Longest header in bytes.
+/// Maximum length of a header, in bytes.
 const HEADER_MAX: usize = 400;
 /// Recipients other than tools.
 const PEOPLE: [&str; 4] = ["user", "assistant", "self", "all"];

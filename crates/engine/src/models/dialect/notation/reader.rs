@@ -225,8 +225,8 @@ impl Reader<'_> {
                         self.state = State::Opened;
                         return Step::Go;
                     }
-                    // After the first word, the end of a thought that was never opened, or a
-                    // superfluous one, is text.
+                    // Once text has begun, the end mark of a thought that was never opened, or a
+                    // superfluous end mark, is text.
                     Ok(true) if number < own && (self.has_words || !self.held[..at].trim().is_empty()) => {}
                     Ok(true) if number < own => {
                         self.held.drain(..cursor.at);

@@ -7,7 +7,7 @@ use super::cursor::{Cursor, Read, Stop, words};
 use super::derive::{common_end, common_start};
 use super::{Calls, Named, Tagged, json, values};
 
-/// Longest name of a tool in bytes.
+/// Maximum length of a tool's name, in bytes.
 const NAME_MAX: usize = 200;
 /// Deepest nesting of tags in a value.
 const DEPTH_MAX: usize = 16;

@@ -206,7 +206,7 @@ fn where_words_have_a_mark_what_stands_before_it_is_a_thought_that_the_prompt_op
     assert!(notation.begins_in_thought(), "{notation:?}");
     let (words, thoughts, _) = read(&notation, true, &["why<|out|>think<|is|><|in|>reply<|is|>so<|out|>reply<|is|>"]);
     assert_eq!((words.as_str(), thoughts.as_str()), ("so", "why"));
-    // The code that separates thoughts by their tokens only needs the text.
+    // The code that separates thoughts by their tokens passes on only the text.
     assert_eq!(read(&notation, false, &["so"]).0, "so");
 }
 
