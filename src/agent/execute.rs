@@ -244,7 +244,7 @@ pub async fn perform<'e>(
 async fn run(scene: Scene<'_>, approved: Approved<ToolCall>) -> Result<Outcome, TurnError> {
     match pictures::Look::of(approved.call()) {
         Some(look) => look.run(scene).await,
-        None => Ok(tools::execute(approved, scene.context).await),
+        None => pictures::told(scene, tools::execute(approved, scene.context).await).await,
     }
 }
 
@@ -307,7 +307,7 @@ pub async fn perform_reads(
             biased;
             () = scene.toolkit.cancel.cancelled() => return Err(TurnError::Cancelled),
             ended = running.join_next() => match ended {
-                Some(Ok((at, outcome))) => outcomes[at] = Some(Ok(outcome)),
+                Some(Ok((at, outcome))) => outcomes[at] = Some(Ok(pictures::told(scene, outcome).await?)),
                 Some(Err(lost)) => return Err(TurnError::Lost(lost.to_string())),
                 None => break,
             },

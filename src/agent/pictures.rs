@@ -117,6 +117,23 @@ async fn look(
     Ok((said, format!("{}{READ_BY}{}", picture.name(), model.name())))
 }
 
+/// The outcome with what a model that sees reads in its pictures; unchanged without such a model.
+/// Fails only if the turn is cancelled.
+pub async fn told(Scene { toolkit, request, host, .. }: Scene<'_>, mut outcome: Outcome) -> Result<Outcome, TurnError> {
+    if !are_seen(toolkit) {
+        return Ok(outcome);
+    }
+    for picture in std::mem::take(&mut outcome.pictures) {
+        let said = match look(toolkit, &picture, &format!("The request: {request}"), host).await {
+            Ok((said, name)) => format!("{name}:\n{said}"),
+            Err(TurnError::Cancelled) => return Err(TurnError::Cancelled),
+            Err(why) => format!("{} was not read: {why}", picture.name()),
+        };
+        outcome.text += &format!("\n{said}");
+    }
+    Ok(outcome)
+}
+
 /// A call that looks at a picture of the project.
 pub struct Look<'c> {
     path: &'c str,

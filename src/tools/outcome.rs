@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::models::Picture;
 use crate::protocol::FileChange;
 
 /// Maximum size of the text of one outcome: the most that `read_file` may return, and the limit of
@@ -58,6 +59,9 @@ pub struct Outcome {
     /// The changed files that are text, with their full texts.
     #[serde(skip)]
     pub changes: Vec<FileChange>,
+    /// Pictures of the result that no model has looked at yet.
+    #[serde(skip)]
+    pub pictures: Vec<Picture>,
     /// Written files, relative to the project.
     #[serde(serialize_with = "crate::base::all_lossy")]
     pub changed: Vec<PathBuf>,
@@ -78,6 +82,7 @@ impl Outcome {
             findings: Vec::new(),
             diff: None,
             changes: Vec::new(),
+            pictures: Vec::new(),
             changed: Vec::new(),
             checkpoint: None,
         }

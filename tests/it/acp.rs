@@ -321,7 +321,7 @@ fn a_wrong_message_is_answered_with_what_is_wrong_and_the_next_one_is_read() {
     check(&mut editor, "session/prompt", prompt("c0", "x"), -32602, "there is no session `c0`");
     let session = editor.open(&project);
     let image = json!({ "sessionId": session, "prompt": [{ "type": "image", "data": "", "mimeType": "image/png" }] });
-    check(&mut editor, "session/prompt", image, -32602, "prompt[0] is an image");
+    check(&mut editor, "session/prompt", image, -32602, "prompt[0]: picture 1 is not a PNG");
     editor.running.say("{");
     let broken = editor.next();
     assert_eq!((&broken["id"], &broken["error"]["code"]), (&Value::Null, &json!(-32700)));

@@ -5,6 +5,8 @@ use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, ResourceConten
 use serde_json::Value;
 
 use crate::config::Server;
+use crate::models::Picture;
+use crate::protocol::GIVEN_MAX;
 use crate::tools::Outcome;
 use crate::tools::outcome::{TEXT_MAX_BYTES, cut_line};
 use crate::tools::policy::glob;
@@ -62,7 +64,7 @@ pub fn line(text: &str, most: usize) -> String {
 }
 
 /// Converts the result of a call to an outcome: its text, and one line for each part that is not
-/// text.
+/// text. Pictures that can be read go along. Blocks while they are decoded.
 pub fn outcome(response: CallToolResponse) -> Outcome {
     let CallToolResponse::Complete(result) = response else {
         return Outcome::error("the server asked for something back, which is not offered to servers".to_owned());
@@ -70,8 +72,17 @@ pub fn outcome(response: CallToolResponse) -> Outcome {
     let text = clean(&text(&result));
     match result.is_error {
         Some(true) => Outcome::error(text),
-        _ => Outcome::ok(text),
+        _ => Outcome { pictures: pictures(&result), ..Outcome::ok(text) },
     }
+}
+
+fn pictures(result: &CallToolResult) -> Vec<Picture> {
+    let images = result.content.iter().filter_map(|block| match block {
+        ContentBlock::Image(block) => Some(&block.data),
+        _ => None,
+    });
+    let named = (1..=GIVEN_MAX).zip(images).map(|(number, data)| (format!("picture {number} of the result"), data));
+    named.filter_map(|(name, data)| Picture::of_base64(name, data).ok()).collect()
 }
 
 fn text(result: &CallToolResult) -> String {
@@ -124,6 +135,18 @@ pub fn clean(text: &str) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn images_that_can_be_read_go_along_with_the_text() {
+        let block = |data: &str| json!({ "type": "image", "mimeType": "image/gif", "data": data });
+        let dot = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7";
+        let answer = json!({ "content": [{ "type": "text", "text": "two" }, block(dot), block("AAAA")] });
+        let result: CallToolResult = serde_json::from_value(answer).unwrap();
+        let outcome = outcome(CallToolResponse::Complete(result));
+        let names: Vec<&str> = outcome.pictures.iter().map(Picture::name).collect();
+        assert_eq!(names, ["picture 1 of the result"]);
+        assert!(outcome.text.starts_with("two\n[image, image/gif, 42 bytes]"), "{}", outcome.text);
+    }
 
     #[test]
     fn of_what_is_no_text_the_size_is_told() {

@@ -117,7 +117,8 @@ impl Server {
             return Err(format!("the arguments do not fit `{}` as it is now: {repair}", spec.name));
         }
         let response = self.within(&connection, connection.call(tool, arguments)).await.map_err(named)?;
-        let outcome = describe::outcome(response);
+        let read = tokio::task::spawn_blocking(move || describe::outcome(response));
+        let outcome = read.await.map_err(|lost| named(format!("its result was lost: {lost}")))?;
         let hint = if outcome.is_ok() { String::new() } else { start::hint(&self.config, &outcome.text) };
         Ok(Outcome { text: outcome.text + &hint, ..outcome })
     }
