@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::base::{Cancel, ConversationId, lock};
 use crate::config::{Bounds, Cognitive, Think, TurnTime, Voice};
-use crate::embed::Embedder;
+use crate::embed::{Embedder, Purpose};
 use crate::engine::pool::{Leased, Pool, PoolError};
 use crate::engine::{EngineError, Request, Sampling, Tally, Thinking};
 use crate::index::{Index, IndexError};
@@ -226,11 +226,12 @@ impl Toolkit {
         self.prefilter.select(text, vector.as_deref(), most)
     }
 
-    /// The vector of `text`, or `None` without an embedder (retrieval then is lexical only).
+    /// The vector of `text`, a query, or `None` without an embedder (retrieval then is lexical only).
     pub async fn vector(&self, text: &str) -> Option<Vec<f32>> {
         let embedder = self.embedder.clone()?;
         let (text, cancel) = (text.to_owned(), self.cancel.clone());
-        let vectors = tokio::task::spawn_blocking(move || embedder.embed(&[text], &cancel)).await.ok()?;
+        let vectors =
+            tokio::task::spawn_blocking(move || embedder.embed(&[text], Purpose::Query, &cancel)).await.ok()?;
         match vectors {
             Ok(vectors) => vectors.into_iter().next(),
             Err(error) => {

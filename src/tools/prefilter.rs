@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::base::Cancel;
-use crate::embed::{EmbedError, Embedder};
+use crate::embed::{EmbedError, Embedder, Purpose};
 use crate::index::words;
 use crate::tools::adapter;
 use crate::tools::features::{self, Features, Lexicon};
@@ -60,7 +60,7 @@ impl Prefilter {
     fn with_vectors(specs: &[ToolSpec], embedder: &Embedder, cancel: &Cancel) -> Result<Prefilter, EmbedError> {
         let texts: Vec<String> = specs.iter().map(text_for_embedding).collect();
         let adapted = adapter::belongs_to(&embedder.embed_one(adapter::PROBE)?);
-        let mut vectors = embedder.embed(&texts, cancel)?;
+        let mut vectors = embedder.embed(&texts, Purpose::Document, cancel)?;
         if adapted {
             vectors.iter_mut().for_each(|vector| *vector = adapter::tool(vector));
         }

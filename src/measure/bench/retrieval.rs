@@ -15,7 +15,7 @@ use serde_json::json;
 use super::Figures;
 use crate::base::Cancel;
 use crate::budget::process::peak_memory;
-use crate::embed::Embedder;
+use crate::embed::{Embedder, Purpose};
 use crate::index::{self, Index};
 use crate::measure::statistics::{median, percentile};
 use crate::retrieve;
@@ -139,7 +139,7 @@ fn questions(index: &Index, count: usize) -> Result<Vec<String>> {
 /// Tokens per second for embedding `texts`.
 fn rate(embedder: &Embedder, texts: &[String], cancel: &Cancel) -> Result<f64> {
     let tokens: usize = embedder.count_tokens(texts, cancel)?.iter().sum();
-    let (_, ms) = timed(|| embedder.embed(texts, cancel))?;
+    let (_, ms) = timed(|| embedder.embed(texts, Purpose::Document, cancel))?;
     Ok(tokens as f64 * 1000.0 / ms)
 }
 

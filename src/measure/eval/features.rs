@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Case, Report};
 use crate::agent::Toolkit;
+use crate::embed::Purpose;
 use crate::tools::adapter;
 use crate::tools::features::FEATURES;
 use crate::tools::prefilter::text_for_embedding;
@@ -18,7 +19,7 @@ pub async fn run(toolkit: &Toolkit, cases: &[Case], report: &mut Report) -> Resu
     let embedder =
         toolkit.embedder.as_ref().context("features are trained on vectors: name an embedder in models.toml")?;
     let texts: Vec<String> = toolkit.catalog.specs().iter().map(text_for_embedding).collect();
-    let vectors = embedder.embed(&texts, &toolkit.cancel)?;
+    let vectors = embedder.embed(&texts, Purpose::Document, &toolkit.cancel)?;
     let tools: Vec<&str> = toolkit.catalog.specs().iter().map(|spec| spec.name.as_str()).collect();
     let names = FEATURES.map(|(name, ..)| name);
     let probe = embedder.embed_one(adapter::PROBE)?;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::body::Fields;
 use crate::base::Cancel;
-use crate::embed::{Embedder, TOKENS_MAX};
+use crate::embed::{Embedder, Purpose, TOKENS_MAX};
 use crate::serve::problem::{Kind, Problem};
 use crate::serve::{CancelOnDrop, Server, unknown_model};
 
@@ -96,7 +96,7 @@ async fn embedded(embedder: Embedder, texts: Vec<String>) -> Result<(Vec<Vec<f32
     let work = tokio::task::spawn_blocking(move || -> Result<_, Problem> {
         let counts = embedder.count_tokens(&texts, &flag)?;
         fits(&counts)?;
-        Ok((embedder.embed(&texts, &flag)?, counts.iter().sum()))
+        Ok((embedder.embed(&texts, Purpose::Plain, &flag)?, counts.iter().sum()))
     });
     work.await.map_err(Problem::failed)?
 }

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::base::visible;
+use crate::embed::Purpose;
 use crate::lessons::{Lesson, Solution, Stored};
 
 /// List, search, add or forget the lessons learned in this project
@@ -71,7 +72,7 @@ impl Lessons {
         let lessons = app.lessons()?;
         let vector = |text: &str| -> Result<Option<Vec<f32>>> {
             let Some(embedder) = super::embedder(app) else { return Ok(None) };
-            Ok(embedder.embed(&[text.to_owned()], &app.cancel)?.into_iter().next())
+            Ok(embedder.embed(&[text.to_owned()], Purpose::Query, &app.cancel)?.into_iter().next())
         };
         match self.verb {
             Verb::List { limit, json } => {

@@ -94,15 +94,16 @@ pub fn beside(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Whether the folder contains a sentence encoder for candle: its files are present and
-/// `config.json` names no generating model.
+/// Whether the folder contains an embedder for candle: its files are present, and `config.json`
+/// names no generating model, or a pooling says that vectors are made of what it computes.
 pub fn is_embedder(dir: &Path) -> bool {
     let has = |name: &str| dir.join(name).is_file();
     if !(has("config.json") && has("tokenizer.json") && !weights(dir).is_empty()) {
         return false;
     }
     let config = fs::read_to_string(dir.join("config.json")).unwrap_or_default();
-    !["ForCausalLM", "ForConditionalGeneration", "LMHeadModel"].iter().any(|word| config.contains(word))
+    has("1_Pooling/config.json")
+        || !["ForCausalLM", "ForConditionalGeneration", "LMHeadModel"].iter().any(|word| config.contains(word))
 }
 
 /// The safetensors files of a folder, sorted.
@@ -194,6 +195,9 @@ mod tests {
         assert_eq!(found.embedders, [dir.path().join("a")]);
         fs::write(dir.path().join("a/config.json"), r#"{"architectures": ["LlamaForCausalLM"]}"#).unwrap();
         assert!(scan(dir.path()).unwrap().embedders.is_empty());
+        fs::create_dir(dir.path().join("a/1_Pooling")).unwrap();
+        fs::write(dir.path().join("a/1_Pooling/config.json"), "{}").unwrap();
+        assert_eq!(scan(dir.path()).unwrap().embedders, [dir.path().join("a")]);
     }
 
     #[test]

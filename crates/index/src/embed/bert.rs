@@ -5,6 +5,8 @@ use candle_nn::VarBuilder;
 use candle_transformers::models::bert::Config;
 use kernels::{attention, gelu, int8, norm};
 
+use super::pooling::Pooling;
+
 /// The weights in order of use. Immutable, so that threads can share them.
 pub struct Bert {
     /// [vocabulary, d]
@@ -16,6 +18,7 @@ pub struct Bert {
     layers: Vec<Layer>,
     heads: usize,
     dimensions: usize,
+    pooling: Pooling,
 }
 
 /// The weights of one layer; matrices are rounded to eight bits.
@@ -39,13 +42,7 @@ struct Norm {
 }
 
 impl Bert {
-    /// Reads the weights, whose names may begin with `bert.` (as in candle).
-    pub fn load(weights: VarBuilder, config: &Config) -> Result<Bert> {
-        let root = if weights.contains_tensor("bert.embeddings.word_embeddings.weight") {
-            weights.pp("bert")
-        } else {
-            weights
-        };
+    pub fn load(root: VarBuilder, config: &Config, pooling: Pooling) -> Result<Bert> {
         let d = config.hidden_size;
         let at = root.pp("embeddings");
         let mut positions = numbers(&at, &[config.max_position_embeddings, d], "position_embeddings.weight")?;
@@ -62,12 +59,8 @@ impl Bert {
                 .collect::<Result<_>>()?,
             heads: config.num_attention_heads,
             dimensions: d,
+            pooling,
         })
-    }
-
-    /// Length of every vector.
-    pub fn dimensions(&self) -> usize {
-        self.dimensions
     }
 
     /// The unit vectors of `sequences` of token ids, in order. An empty sequence gives a zero
@@ -95,7 +88,7 @@ impl Bert {
             x = product(&wide, &layer.down);
             layer.down_norm.apply(&mut x, &mixed);
         }
-        let pooled = kernels::mean_pool(&x, d, &lengths);
+        let pooled = self.pooling.of_packed(&x, d, &lengths);
         Ok(pooled.chunks_exact(d).map(<[f32]>::to_vec).collect())
     }
 

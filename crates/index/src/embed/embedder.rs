@@ -6,16 +6,18 @@ use std::sync::Arc;
 
 use super::error::EmbedError;
 use super::handle::{Local, Options};
+use super::prompts::Purpose;
 use crate::base::Cancel;
 
-/// An embedder outside this process. Every vector has unit length.
+/// An embedder outside this process, which adds prompts itself if its model wants any. Every vector
+/// has unit length.
 pub trait Distant: fmt::Debug + Send + Sync {
     fn dimensions(&self) -> usize;
     /// Changes whenever the vectors do.
     fn fingerprint(&self) -> &str;
     /// An estimate of the number of tokens in a text.
     fn tokens(&self, text: &str) -> usize;
-    /// Like [`Embedder::embed`].
+    /// Like [`Embedder::embed`], whatever the purpose.
     fn embed(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError>;
     /// Like [`Embedder::embed_heads`].
     fn embed_heads(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError>;
@@ -30,7 +32,8 @@ pub enum Embedder {
 }
 
 impl Embedder {
-    /// Loads the embedder in `folder` (config.json, tokenizer.json, model.safetensors).
+    /// Loads the embedder in `folder` (config.json, tokenizer.json, model.safetensors, and the files of
+    /// sentence-transformers).
     pub fn open(folder: &Path, options: Options) -> Result<Embedder, EmbedError> {
         Local::open(folder, options).map(Embedder::Here)
     }
@@ -53,17 +56,17 @@ impl Embedder {
     }
 
     /// One unit vector per text, in order. For a text too long for one pass it is the mean of its
-    /// pieces, up to [`super::TOKENS_MAX`]. Blocks; call it from a thread that may wait. Stops
-    /// between batches if cancelled.
-    pub fn embed(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
+    /// pieces, up to [`super::TOKENS_MAX`]. The model's own words for `purpose` are put before each
+    /// text. Blocks; call it from a thread that may wait. Stops between batches if cancelled.
+    pub fn embed(&self, texts: &[String], purpose: Purpose, cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
         match self {
-            Embedder::Here(local) => local.embed(texts, cancel),
+            Embedder::Here(local) => local.embed(texts, purpose, cancel),
             Embedder::Away(away) => away.embed(texts, cancel),
         }
     }
 
-    /// Like [`Embedder::embed`], but reads only as much of each text as fits one pass: for chunks
-    /// of code, which say at the beginning what they are.
+    /// Like [`Embedder::embed`] for documents, but reads only as much of each text as fits one pass:
+    /// for chunks of code, which say at the beginning what they are.
     pub fn embed_heads(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
         match self {
             Embedder::Here(local) => local.embed_heads(texts, cancel),

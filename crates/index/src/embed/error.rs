@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::base::Bytes;
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EmbedError {
     #[error("embedding was cancelled")]
@@ -10,14 +12,16 @@ pub enum EmbedError {
     Missing(PathBuf),
     #[error("{} cannot be read: {reason}", file.display())]
     Unreadable { file: PathBuf, reason: String },
-    #[error("{} is damaged or does not belong to this model: {reason}; delete it and run scripts/fetch-models", file.display())]
+    #[error("{} is damaged or does not belong to this model: {reason}; fetch the model's files again", file.display())]
     Damaged { file: PathBuf, reason: String },
+    #[error("{} is larger than the {limit} that are read; fetch the model's files again", file.display())]
+    TooLarge { file: PathBuf, limit: Bytes },
     #[error(
-        "the embedder in {} is a `{found}` model; supported are `bert` encoders with mean pooling, such as \
-         all-MiniLM-L6-v2: name another folder for the embedder in models.toml",
-        folder.display()
+        "{}: `{field}` is {found}; supported: {supported}. Name another folder for the embedder in models.toml, or a \
+         server that has this model",
+        file.display()
     )]
-    Unsupported { folder: PathBuf, found: String },
+    Unsupported { file: PathBuf, field: String, found: String, supported: String },
     #[error("text {index} could not be cut into tokens: {reason}")]
     Tokens { index: usize, reason: String },
     /// The embedding server could not be queried.

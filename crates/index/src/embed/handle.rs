@@ -13,20 +13,20 @@ use tokenizers::Tokenizer;
 use crate::base::Cancel;
 use crate::budget::{Lease, Permit, Priority};
 use crate::embed::batch;
-use crate::embed::bert::Bert;
 use crate::embed::error::EmbedError;
-use crate::embed::folder::Folder;
+use crate::embed::folder::{Folder, Model};
 use crate::embed::pieces::{TOKENS_MAX, Tokens, mean};
+use crate::embed::prompts::{Prompts, Purpose};
 
 /// Options of an embedder. `Options::default()` shares no permit and holds no memory lease.
 pub struct Options {
-    /// Tokens read in one pass; longer texts are read in pieces. At most the model's number of
-    /// positions.
+    /// Maximum tokens read in one pass; longer texts are read in pieces. A model that was made for
+    /// fewer reads fewer.
     pub max_tokens: usize,
     /// Tokens per batch; one permit covers one batch. With MiniLM, 2,048 take two busy cores less
-    /// than half a second.
+    /// than half a second. Models of candle, which are slower, read one pass per batch.
     pub batch_tokens: usize,
-    /// Threads per batch; 0 means every core.
+    /// Threads per batch; 0 means every core. Models of candle take the cores that it finds.
     pub threads: usize,
     /// Taken for every batch, queries before other texts.
     pub permit: Permit,
@@ -37,7 +37,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { max_tokens: 256, batch_tokens: 2048, threads: 0, permit: Permit::new(), lease: None }
+        Options { max_tokens: 512, batch_tokens: 2048, threads: 0, permit: Permit::new(), lease: None }
     }
 }
 
@@ -49,8 +49,10 @@ pub struct Local {
 
 /// Field order matters: the weights are dropped before their memory lease.
 struct Shared {
-    bert: Bert,
+    model: Model,
     tokenizer: Tokenizer,
+    prompts: Prompts,
+    dimensions: usize,
     fingerprint: String,
     max_tokens: usize,
     batch_tokens: usize,
@@ -71,15 +73,17 @@ const TOKENS_A_THREAD: usize = 64;
 const TOKENS_A_SHARE: usize = 128;
 
 impl Local {
-    /// Loads the embedder in `folder` (config.json, tokenizer.json, model.safetensors).
+    /// Loads the embedder in `folder`.
     pub fn open(folder: &Path, options: Options) -> Result<Local, EmbedError> {
-        let files = Folder::open(folder)?;
+        let mut files = Folder::open(folder, options.max_tokens)?;
         let shared = Shared {
             tokenizer: files.tokenizer()?,
-            fingerprint: files.fingerprint(options.max_tokens)?,
-            bert: files.load()?,
-            max_tokens: files.readable(options.max_tokens),
-            batch_tokens: options.batch_tokens.max(1),
+            fingerprint: files.fingerprint()?,
+            prompts: std::mem::take(&mut files.prompts),
+            dimensions: files.dimensions(),
+            max_tokens: files.max_tokens,
+            batch_tokens: files.batch_tokens(options.batch_tokens),
+            model: files.load()?,
             threads: match options.threads {
                 0 => thread::available_parallelism().map_or(1, usize::from),
                 threads => threads,
@@ -92,7 +96,7 @@ impl Local {
 
     /// Length of every vector.
     pub fn dimensions(&self) -> usize {
-        self.shared.bert.dimensions()
+        self.shared.dimensions
     }
 
     /// Identifies model and options for caches; changes if the files change.
@@ -103,28 +107,29 @@ impl Local {
     /// One unit vector per text, in order. For a text too long for one pass it is the mean of its
     /// pieces, up to [`TOKENS_MAX`]. Blocks; call it from a thread that may wait. Stops between
     /// batches if cancelled.
-    pub fn embed(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
-        self.shared.pooled(&self.shared.all_tokens(texts, cancel)?, Priority::Background, cancel)
+    pub fn embed(&self, texts: &[String], purpose: Purpose, cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
+        self.shared.pooled(&self.shared.all_tokens(texts, purpose, cancel)?, Priority::Background, cancel)
     }
 
-    /// Like [`Local::embed`], but reads only as much of each text as fits one pass: for chunks of
-    /// code, which say at the beginning what they are.
+    /// Like [`Local::embed`] for documents, but reads only as much of each text as fits one pass:
+    /// for chunks of code, which say at the beginning what they are.
     pub fn embed_heads(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let heads: Vec<Vec<u32>> =
-            self.shared.all_tokens(texts, cancel)?.iter().map(|text| text.head(self.shared.max_tokens)).collect();
+        let texts = self.shared.all_tokens(texts, Purpose::Document, cancel)?;
+        let heads: Vec<Vec<u32>> = texts.iter().map(|text| text.head(self.shared.max_tokens)).collect();
         self.shared.vectors(&heads, Priority::Background, cancel)
     }
 
     /// The unit vector of a query. Blocks, but waits only for the batch in progress and for more
     /// urgent work.
     pub fn embed_one(&self, text: &str) -> Result<Vec<f32>, EmbedError> {
-        Ok(self.shared.pooled(&[self.shared.tokens(0, text)?], Priority::Step, &Cancel::new())?.concat())
+        let tokens = self.shared.tokens(0, text, Purpose::Query)?;
+        Ok(self.shared.pooled(&[tokens], Priority::Step, &Cancel::new())?.concat())
     }
 
-    /// The number of tokens in each text, including the special tokens around it. Above
+    /// The number of tokens in each plain text, including the special tokens around it. Above
     /// [`TOKENS_MAX`] it may be too small.
     pub fn count_tokens(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<usize>, EmbedError> {
-        Ok(self.shared.all_tokens(texts, cancel)?.iter().map(Tokens::count).collect())
+        Ok(self.shared.all_tokens(texts, Purpose::Plain, cancel)?.iter().map(Tokens::count).collect())
     }
 
     /// The text of these tokens, without special tokens. Fails if one is not in the vocabulary.
@@ -149,16 +154,16 @@ impl Shared {
     }
 
     /// The tokens of all texts, computed on several threads if there are many.
-    fn all_tokens(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Tokens>, EmbedError> {
+    fn all_tokens(&self, texts: &[String], purpose: Purpose, cancel: &Cancel) -> Result<Vec<Tokens>, EmbedError> {
         let threads = (texts.len() / TEXTS_A_THREAD).clamp(1, self.threads);
         spread(threads, texts.len(), |index| {
-            if cancel.is_cancelled() { Err(EmbedError::Cancelled) } else { self.tokens(index, &texts[index]) }
+            if cancel.is_cancelled() { Err(EmbedError::Cancelled) } else { self.tokens(index, &texts[index], purpose) }
         })
     }
 
-    fn tokens(&self, index: usize, text: &str) -> Result<Tokens, EmbedError> {
+    fn tokens(&self, index: usize, text: &str, purpose: Purpose) -> Result<Tokens, EmbedError> {
         let head = &text[..text.floor_char_boundary(TOKENS_MAX.saturating_mul(BYTES_A_TOKEN))];
-        let encoding = self.tokenizer.encode_fast(head, true);
+        let encoding = self.tokenizer.encode_fast(format!("{}{head}", self.prompts.of(purpose)), true);
         let encoding = encoding.map_err(|error| EmbedError::Tokens { index, reason: error.to_string() })?;
         let (all, special) = (encoding.get_ids(), encoding.get_special_tokens_mask());
         let before = special.iter().take_while(|mark| **mark == 1).count();
@@ -185,15 +190,24 @@ impl Shared {
         Ok(vectors)
     }
 
-    /// The vectors of one batch. Threads never wait for each other between layers, because each
-    /// computes whole shares.
+    /// The vectors of one batch, whose sequences are sorted by length. With our own kernels threads
+    /// never wait for each other between layers, because each computes whole shares; candle divides
+    /// its products among threads and takes sequences of one length together.
     fn encode(&self, batch: &[&[u32]]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let bert = match &self.model {
+            Model::Packed(bert) => bert,
+            Model::Stock(stock) => {
+                let alike: Vec<&[&[u32]]> = batch.chunk_by(|one, next| one.len() == next.len()).collect();
+                let embed = |index: usize| stock.embed(alike[index]).map_err(EmbedError::Failed);
+                return Ok(spread(1, alike.len(), embed)?.concat());
+            }
+        };
         let lengths: Vec<usize> = batch.iter().map(|sequence| sequence.len()).collect();
         let tokens: usize = lengths.iter().sum();
         let threads = (tokens / TOKENS_A_THREAD).clamp(1, self.threads);
         let shares = batch::split(&lengths, threads * tokens.div_ceil(threads * TOKENS_A_SHARE).max(1));
         let vectors = spread(threads, shares.len(), |index| {
-            self.bert.embed(&batch[shares[index].clone()]).map_err(EmbedError::Failed)
+            bert.embed(&batch[shares[index].clone()]).map_err(EmbedError::Failed)
         })?;
         Ok(vectors.concat())
     }
@@ -282,7 +296,7 @@ mod tests {
         let weights = VarBuilder::from_buffered_safetensors(weights, DType::F32, &Device::Cpu).unwrap();
         let model = BertModel::load(weights, &config).unwrap();
         let embed = |text: &String| -> candle_core::Result<Vec<f32>> {
-            let ids = embedder.shared.tokens(0, text).unwrap().pieces(512).remove(0);
+            let ids = embedder.shared.tokens(0, text, Purpose::Plain).unwrap().pieces(512).remove(0);
             let ids = Tensor::new(ids, &Device::Cpu)?.unsqueeze(0)?;
             let mean = model.forward(&ids, &ids.zeros_like()?, None)?.mean(1)?.get(0)?;
             mean.broadcast_div(&mean.sqr()?.sum_all()?.sqrt()?)?.to_vec1()
@@ -294,7 +308,7 @@ mod tests {
     fn packed_vectors_equal_those_of_candles_model() {
         let embedder = open(Options { batch_tokens: 600, ..Options::default() });
         let texts = texts();
-        let found = embedder.embed(&texts, &Cancel::new()).unwrap();
+        let found = embedder.embed(&texts, Purpose::Document, &Cancel::new()).unwrap();
         let expected = by_candle(&embedder, &texts);
         assert_eq!(found.len(), texts.len());
         for (text, (found, expected)) in texts.iter().zip(found.iter().zip(&expected)) {
@@ -313,7 +327,7 @@ mod tests {
     fn a_text_has_the_same_vector_alone_and_in_a_batch() {
         let embedder = open(Options::default());
         let texts = texts();
-        let together = embedder.embed(&texts, &Cancel::new()).unwrap();
+        let together = embedder.embed(&texts, Purpose::Document, &Cancel::new()).unwrap();
         for (text, vector) in texts.iter().zip(together).step_by(7) {
             let alone = embedder.embed_one(text).unwrap();
             assert!(kernels::cosine(&alone, &vector)[0] > 0.99999, "{text:?}");
@@ -341,7 +355,10 @@ mod tests {
         let embedder = open(Options::default());
         let million = "something else ".repeat(70_000);
         assert!(embedder.count_tokens(std::slice::from_ref(&million), &Cancel::new()).unwrap()[0] > TOKENS_MAX);
-        assert_eq!(embedder.shared.tokens(0, &million).unwrap().pieces(256).len(), TOKENS_MAX.div_ceil(254));
+        assert_eq!(
+            embedder.shared.tokens(0, &million, Purpose::Plain).unwrap().pieces(256).len(),
+            TOKENS_MAX.div_ceil(254)
+        );
     }
 
     #[test]
@@ -351,7 +368,7 @@ mod tests {
         let texts = vec!["some words to embed".to_owned(); 40];
         let held = permit.take(Priority::User);
         thread::scope(|scope| {
-            let bulk = scope.spawn(|| embedder.embed(&texts, &cancel));
+            let bulk = scope.spawn(|| embedder.embed(&texts, Purpose::Document, &cancel));
             let query = scope.spawn(|| embedder.embed_one("a query"));
             while permit.waiting() < 2 {
                 thread::yield_now();
@@ -361,7 +378,7 @@ mod tests {
             drop(held);
             assert_eq!(query.join().unwrap().map(|vector| vector.len()), Ok(384));
         });
-        assert_eq!(embedder.embed(&texts, &Cancel::new()).map(|vectors| vectors.len()), Ok(40));
+        assert_eq!(embedder.embed(&texts, Purpose::Document, &Cancel::new()).map(|vectors| vectors.len()), Ok(40));
     }
 
     #[test]

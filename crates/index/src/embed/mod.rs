@@ -1,18 +1,31 @@
-//! Computes unit-length embedding vectors of texts, in this process with our own kernels or on a server.
+//! Computes unit-length embedding vectors of texts, in this process or on a server.
 //!
-//! Calls block. In this process the calling thread takes the device's permit for every batch; only
-//! BERT encoders with mean pooling are supported.
+//! A folder has config.json, tokenizer.json and model.safetensors, and may have the files by which
+//! sentence-transformers describes pooling, dense layers, prompts and length. BERT encoders run on
+//! our own kernels, all others are models of candle-transformers. Calls block; in this process the
+//! calling thread takes the device's permit for every batch.
 
 mod batch;
 mod bert;
+mod dense;
 mod embedder;
 mod error;
+mod family;
+mod files;
 mod folder;
 mod handle;
+mod modules;
 mod pieces;
+mod pooling;
+mod prompts;
+mod stock;
+#[cfg(test)]
+mod tests;
+mod weights;
 
 pub use embedder::{Distant, Embedder};
 pub use error::EmbedError;
 pub use folder::{fingerprint, memory};
 pub use handle::Options;
 pub use pieces::{TOKENS_MAX, mean};
+pub use prompts::Purpose;

@@ -1,0 +1,113 @@
+//! The models of candle-transformers, in f32, for every architecture without a fast path of our own.
+
+use candle_core::{DType, Device, Module, Result, Tensor};
+use candle_nn::VarBuilder;
+use candle_transformers::models::{bert, distilbert, jina_bert, modernbert, nomic_bert, qwen3, xlm_roberta};
+use serde_json::Value;
+
+use super::dense::Layer;
+use super::family::Family;
+use super::pooling::{Pooling, unit};
+
+/// The configuration of an architecture, as candle reads it.
+pub enum Config {
+    Bert(bert::Config),
+    JinaBert(jina_bert::Config),
+    NomicBert(nomic_bert::Config),
+    ModernBert(modernbert::Config),
+    Roberta(xlm_roberta::Config),
+    DistilBert(distilbert::Config),
+    Qwen3(qwen3::Config),
+}
+
+/// A loaded model: from tokens to their vectors.
+pub enum Encoder {
+    Bert(bert::BertModel),
+    JinaBert(jina_bert::BertModel),
+    NomicBert(nomic_bert::NomicBertModel),
+    ModernBert(modernbert::ModernBert),
+    Roberta(xlm_roberta::XLMRobertaModel),
+    DistilBert(distilbert::DistilBertModel),
+    Qwen3(qwen3::Model),
+}
+
+impl Config {
+    pub fn read(family: Family, config: Value) -> serde_json::Result<Config> {
+        use serde_json::from_value;
+        Ok(match family {
+            Family::Bert => Config::Bert(from_value(config)?),
+            Family::JinaBert => Config::JinaBert(from_value(config)?),
+            Family::NomicBert => Config::NomicBert(from_value(config)?),
+            Family::ModernBert => Config::ModernBert(from_value(config)?),
+            Family::Roberta => Config::Roberta(from_value(config)?),
+            Family::DistilBert => Config::DistilBert(from_value(config)?),
+            Family::Qwen3 => Config::Qwen3(from_value(config)?),
+        })
+    }
+}
+
+impl Encoder {
+    pub fn load(config: &Config, weights: VarBuilder) -> Result<Encoder> {
+        Ok(match config {
+            Config::Bert(config) => Encoder::Bert(bert::BertModel::load(weights, config)?),
+            Config::JinaBert(config) => Encoder::JinaBert(jina_bert::BertModel::new(weights, config)?),
+            Config::NomicBert(config) => Encoder::NomicBert(nomic_bert::NomicBertModel::load(weights, config)?),
+            Config::ModernBert(config) => {
+                // candle takes a missing norm for one that the model lacks, which only the first
+                // layer does.
+                for layer in 1..config.num_hidden_layers {
+                    weights.get(config.hidden_size, &format!("model.layers.{layer}.attn_norm.weight"))?;
+                }
+                Encoder::ModernBert(modernbert::ModernBert::load(weights, config)?)
+            }
+            Config::Roberta(config) => Encoder::Roberta(xlm_roberta::XLMRobertaModel::new(config, weights)?),
+            Config::DistilBert(config) => Encoder::DistilBert(distilbert::DistilBertModel::load(weights, config)?),
+            Config::Qwen3(config) => Encoder::Qwen3(qwen3::Model::new(config, weights)?),
+        })
+    }
+
+    /// The vectors of all tokens [texts, tokens, width] from `ids` [texts, tokens]. No token is
+    /// padding, so every mask lets all through.
+    fn hidden(&self, ids: &Tensor) -> Result<Tensor> {
+        match self {
+            Encoder::Bert(model) => model.forward(ids, &ids.zeros_like()?, None),
+            Encoder::JinaBert(model) => model.forward(ids),
+            Encoder::NomicBert(model) => model.forward(ids, None, None),
+            Encoder::ModernBert(model) => model.forward(ids, &ids.ones_like()?),
+            Encoder::Roberta(model) => model.forward(ids, &ids.ones_like()?, &ids.zeros_like()?, None, None, None),
+            // Here a 1 stands for what is masked.
+            Encoder::DistilBert(model) => model.forward(ids, &Tensor::zeros((1, 1, 1, 1), DType::U8, ids.device())?),
+            // The model keeps the keys of what it read; a copy, which shares the weights, starts
+            // without any.
+            Encoder::Qwen3(model) => model.clone().forward(ids, 0),
+        }
+    }
+}
+
+/// A model with what follows it, up to one vector a text.
+pub struct Stock {
+    pub encoder: Encoder,
+    pub pooling: Pooling,
+    pub dense: Vec<Layer>,
+    /// Length of every vector.
+    pub dimensions: usize,
+}
+
+impl Stock {
+    /// The unit vectors of sequences of the same number of tokens, in order. Without tokens they
+    /// are zeros.
+    pub fn embed(&self, sequences: &[&[u32]]) -> std::result::Result<Vec<Vec<f32>>, String> {
+        let length = sequences.first().map_or(0, |ids| ids.len());
+        if length == 0 {
+            return Ok(vec![vec![0.0; self.dimensions]; sequences.len()]);
+        }
+        let embed = || -> Result<Vec<f32>> {
+            let ids = Tensor::from_vec(sequences.concat(), (sequences.len(), length), &Device::Cpu)?;
+            let pooled = self.pooling.of(&self.encoder.hidden(&ids)?)?;
+            let made = self.dense.iter().try_fold(pooled, |x, layer| layer.forward(&x))?;
+            made.flatten_all()?.to_vec1()
+        };
+        let rows = embed().map_err(|error| super::weights::first_line(&error))?;
+        Ok(unit(&rows, self.dimensions).chunks_exact(self.dimensions).map(<[f32]>::to_vec).collect())
+    }
+}
