@@ -10,9 +10,9 @@ use crate::index::{Index, IndexError, Progress};
 use crate::models::{Registry, Role};
 use crate::remote::{self, consent};
 
-/// Maximum number of texts whose embedding a request waits for: about two seconds of MiniLM on two
-/// cores.
-const VECTORS_WAITED_FOR: usize = 128;
+/// Maximum number of texts whose embedding by MiniLM a request waits for, about two seconds on two
+/// cores; fewer of a slower model.
+const VECTORS_WAITED_FOR: f64 = 128.0;
 
 impl App {
     /// The fingerprint of the registry's embedder, without loading it; `None` if there is no usable
@@ -61,7 +61,7 @@ impl App {
     ) -> Result<usize> {
         let Some(embedder) = embedder else { return Ok(0) };
         let missing = index.vectors_missing(embedder.fingerprint())?;
-        if missing > VECTORS_WAITED_FOR {
+        if missing as f64 * embedder.work() > VECTORS_WAITED_FOR {
             index.load_vectors(embedder.fingerprint(), embedder.dimensions())?;
             return Ok(missing);
         }

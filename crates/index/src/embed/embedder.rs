@@ -55,6 +55,15 @@ impl Embedder {
         }
     }
 
+    /// The time that a token takes, as a multiple of all-MiniLM-L6-v2's: an estimate from the number
+    /// of weights, 1 for a server.
+    pub fn work(&self) -> f64 {
+        match self {
+            Embedder::Here(local) => local.work(),
+            Embedder::Away(_) => 1.0,
+        }
+    }
+
     /// One unit vector per text, in order. For a text too long for one pass it is the mean of its
     /// pieces, up to [`super::TOKENS_MAX`]. The model's own words for `purpose` are put before each
     /// text. Blocks; call it from a thread that may wait. Stops between batches if cancelled.

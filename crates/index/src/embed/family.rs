@@ -8,7 +8,7 @@ use super::error::EmbedError;
 use super::files::{damaged, number, unsupported};
 use super::weights::Root;
 
-/// The architectures, each a model of candle-transformers.
+/// The architectures, each but Gemma 3 a model of candle-transformers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     Bert,
@@ -19,10 +19,11 @@ pub enum Family {
     Roberta,
     DistilBert,
     Qwen3,
+    Gemma3,
 }
 
 /// Values of `model_type`, and the beginnings of names in `architectures`.
-const KINDS: [(&str, &str, Family); 8] = [
+const KINDS: [(&str, &str, Family); 9] = [
     ("bert", "Bert", Family::Bert),
     ("nomic_bert", "NomicBert", Family::NomicBert),
     ("modernbert", "ModernBert", Family::ModernBert),
@@ -31,9 +32,10 @@ const KINDS: [(&str, &str, Family); 8] = [
     ("camembert", "Camembert", Family::Roberta),
     ("distilbert", "DistilBert", Family::DistilBert),
     ("qwen3", "Qwen3", Family::Qwen3),
+    ("gemma3_text", "Gemma3Text", Family::Gemma3),
 ];
 const SUPPORTED: &str =
-    "bert (JinaBERT's too), nomic_bert, modernbert, roberta, xlm-roberta, camembert, distilbert, qwen3";
+    "bert (JinaBERT's too), nomic_bert, modernbert, roberta, xlm-roberta, camembert, distilbert, qwen3, gemma3_text";
 
 /// The figures of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +45,7 @@ pub struct Shape {
     pub heads: usize,
     /// Numbers a token gives to the attention: one vector of the size of a head for each head.
     pub attention: usize,
-    /// Numbers of keys and values that a decoder keeps of a token in all layers; 0 for encoders.
+    /// Numbers of keys and values that candle's decoder keeps of a token in all layers.
     pub kept: usize,
     /// Width of the feed-forward layer.
     pub wide: usize,
@@ -82,7 +84,7 @@ impl Family {
         Ok(family)
     }
 
-    /// The fields that candle's model does not read, and the value that it computes by.
+    /// The fields that the model does not read, and the value that it computes by.
     fn expected(self) -> Vec<(&'static str, Value)> {
         match self {
             Family::Bert => vec![("is_decoder", json!(false))],
@@ -102,13 +104,19 @@ impl Family {
                 ("use_bidirectional_attention", json!(false)),
                 ("rope_scaling", Value::Null),
             ],
+            Family::Gemma3 => vec![
+                ("hidden_activation", json!("gelu_pytorch_tanh")),
+                ("attention_bias", json!(false)),
+                ("attn_logit_softcapping", Value::Null),
+                ("rope_scaling", Value::Null),
+            ],
         }
     }
 
-    /// Whether a token attends to earlier ones only: then its model may be one that writes text,
-    /// and only a stated pooling shows that it makes vectors.
-    pub fn is_causal(self) -> bool {
-        self == Family::Qwen3
+    /// Whether models of this architecture may write text instead: then only a stated pooling shows
+    /// that one makes vectors.
+    pub fn may_write(self) -> bool {
+        matches!(self, Family::Qwen3 | Family::Gemma3)
     }
 
     /// Where the model looks for its tensors.
@@ -116,6 +124,7 @@ impl Family {
         let (anchor, prefix) = match self {
             Family::ModernBert => ("embeddings.tok_embeddings.weight", "model."),
             Family::Qwen3 => ("embed_tokens.weight", "model."),
+            Family::Gemma3 => ("embed_tokens.weight", ""),
             _ => ("embeddings.word_embeddings.weight", ""),
         };
         Root { anchor, prefix }
@@ -140,11 +149,13 @@ impl Family {
             positions = positions.saturating_sub(config["pad_token_id"].as_u64().unwrap_or(0) as usize + 1);
         }
         let (mut attention, mut kept) = (width, 0);
-        if self == Family::Qwen3 {
+        if self.may_write() {
             let head = number(file, config, "head_dim")?;
             attention = heads.saturating_mul(head);
             let kv_heads = number(file, config, "num_key_value_heads")?;
-            kept = layers.saturating_mul(2).saturating_mul(kv_heads).saturating_mul(head);
+            if self == Family::Qwen3 {
+                kept = layers.saturating_mul(2).saturating_mul(kv_heads).saturating_mul(head);
+            }
             if !heads.is_multiple_of(kv_heads) {
                 return Err(damaged(file, format!("{heads} heads cannot share {kv_heads} heads of keys")));
             }

@@ -24,9 +24,9 @@ pub struct Options {
     /// fewer reads fewer.
     pub max_tokens: usize,
     /// Tokens per batch; one permit covers one batch. With MiniLM, 2,048 take two busy cores less
-    /// than half a second. Models of candle, which are slower, read one pass per batch.
+    /// than half a second. Models of candle, which are slower, read one pass per thread.
     pub batch_tokens: usize,
-    /// Threads per batch; 0 means every core. Models of candle take the cores that it finds.
+    /// Threads per batch; 0 means every core.
     pub threads: usize,
     /// Taken for every batch, queries before other texts.
     pub permit: Permit,
@@ -38,6 +38,16 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         Options { max_tokens: 512, batch_tokens: 2048, threads: 0, permit: Permit::new(), lease: None }
+    }
+}
+
+impl Options {
+    /// The number of threads, at least 1.
+    pub(super) fn lanes(&self) -> usize {
+        match self.threads {
+            0 => thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        }
     }
 }
 
@@ -53,6 +63,7 @@ struct Shared {
     tokenizer: Tokenizer,
     prompts: Prompts,
     dimensions: usize,
+    work: f64,
     fingerprint: String,
     max_tokens: usize,
     batch_tokens: usize,
@@ -81,13 +92,11 @@ impl Local {
             fingerprint: files.fingerprint()?,
             prompts: std::mem::take(&mut files.prompts),
             dimensions: files.dimensions(),
+            work: files.work(),
             max_tokens: files.max_tokens,
-            batch_tokens: files.batch_tokens(options.batch_tokens),
-            model: files.load()?,
-            threads: match options.threads {
-                0 => thread::available_parallelism().map_or(1, usize::from),
-                threads => threads,
-            },
+            batch_tokens: files.batch_tokens(&options),
+            threads: options.lanes(),
+            model: files.load(&options)?,
             permit: options.permit,
             _lease: options.lease,
         };
@@ -97,6 +106,11 @@ impl Local {
     /// Length of every vector.
     pub fn dimensions(&self) -> usize {
         self.shared.dimensions
+    }
+
+    /// See [`super::Embedder::work`].
+    pub fn work(&self) -> f64 {
+        self.shared.work
     }
 
     /// Identifies model and options for caches; changes if the files change.
@@ -191,15 +205,14 @@ impl Shared {
     }
 
     /// The vectors of one batch, whose sequences are sorted by length. With our own kernels threads
-    /// never wait for each other between layers, because each computes whole shares; candle divides
-    /// its products among threads and takes sequences of one length together.
+    /// never wait for each other between layers, because each computes whole shares.
     fn encode(&self, batch: &[&[u32]]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let bert = match &self.model {
             Model::Packed(bert) => bert,
+            // All threads in one part, which catches a panic.
             Model::Stock(stock) => {
-                let alike: Vec<&[&[u32]]> = batch.chunk_by(|one, next| one.len() == next.len()).collect();
-                let embed = |index: usize| stock.embed(alike[index]).map_err(EmbedError::Failed);
-                return Ok(spread(1, alike.len(), embed)?.concat());
+                let all = spread(1, 1, |_| stock.embed(batch, TOKENS_A_SHARE).map_err(EmbedError::Failed));
+                return Ok(all?.concat());
             }
         };
         let lengths: Vec<usize> = batch.iter().map(|sequence| sequence.len()).collect();
@@ -248,7 +261,6 @@ impl fmt::Debug for Local {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::PathBuf;
 
     use candle_core::{DType, Device, Tensor};
     use candle_nn::VarBuilder;
@@ -257,22 +269,7 @@ mod tests {
     use super::*;
     use crate::base::Bytes;
     use crate::budget::Ledger;
-
-    /// The folder where scripts/fetch-models puts the default embedder.
-    fn mini_lm() -> PathBuf {
-        let models = std::env::var_os("MONOBLOC_TEST_MODELS").map(PathBuf::from).unwrap_or_else(|| {
-            let home = std::env::var_os("HOME").expect("HOME names the user's folder");
-            PathBuf::from(home).join(".local/share/monobloc/models")
-        });
-        let folder = models.join("all-MiniLM-L6-v2");
-        let file = folder.join("model.safetensors");
-        assert!(
-            file.is_file(),
-            "{} is missing: this test needs the real model, run scripts/fetch-models",
-            file.display()
-        );
-        folder
-    }
+    use crate::embed::tests::sample::mini_lm;
 
     fn open(options: Options) -> Local {
         Local::open(&mini_lm(), options).expect("the fetched embedder opens")

@@ -2,7 +2,7 @@
 //!
 //! A folder has config.json, tokenizer.json and model.safetensors, and may have the files by which
 //! sentence-transformers describes pooling, dense layers, prompts and length. BERT encoders run on
-//! our own kernels, all others are models of candle-transformers. Calls block; in this process the
+//! our own kernels, the others in f32 by candle. Calls block; in this process the
 //! calling thread takes the device's permit for every batch.
 
 mod batch;
@@ -13,6 +13,7 @@ mod error;
 mod family;
 mod files;
 mod folder;
+mod gemma;
 mod handle;
 mod modules;
 mod pieces;

@@ -1,12 +1,15 @@
-//! The models of candle-transformers, in f32, for every architecture without a fast path of our own.
+//! The models of candle-transformers and our Gemma, in f32, with what follows them up to one vector a text.
 
 use candle_core::{DType, Device, Module, Result, Tensor};
 use candle_nn::VarBuilder;
 use candle_transformers::models::{bert, distilbert, jina_bert, modernbert, nomic_bert, qwen3, xlm_roberta};
+use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::Value;
 
 use super::dense::Layer;
 use super::family::Family;
+use super::gemma::{self, Gemma};
 use super::pooling::{Pooling, unit};
 
 /// The configuration of an architecture, as candle reads it.
@@ -18,6 +21,7 @@ pub enum Config {
     Roberta(xlm_roberta::Config),
     DistilBert(distilbert::Config),
     Qwen3(qwen3::Config),
+    Gemma3(gemma::Config),
 }
 
 /// A loaded model: from tokens to their vectors.
@@ -29,6 +33,7 @@ pub enum Encoder {
     Roberta(xlm_roberta::XLMRobertaModel),
     DistilBert(distilbert::DistilBertModel),
     Qwen3(qwen3::Model),
+    Gemma3(Gemma),
 }
 
 impl Config {
@@ -42,6 +47,7 @@ impl Config {
             Family::Roberta => Config::Roberta(from_value(config)?),
             Family::DistilBert => Config::DistilBert(from_value(config)?),
             Family::Qwen3 => Config::Qwen3(from_value(config)?),
+            Family::Gemma3 => Config::Gemma3(from_value(config)?),
         })
     }
 }
@@ -63,6 +69,7 @@ impl Encoder {
             Config::Roberta(config) => Encoder::Roberta(xlm_roberta::XLMRobertaModel::new(config, weights)?),
             Config::DistilBert(config) => Encoder::DistilBert(distilbert::DistilBertModel::load(weights, config)?),
             Config::Qwen3(config) => Encoder::Qwen3(qwen3::Model::new(config, weights)?),
+            Config::Gemma3(config) => Encoder::Gemma3(Gemma::load(config, weights)?),
         })
     }
 
@@ -80,6 +87,7 @@ impl Encoder {
             // The model keeps the keys of what it read; a copy, which shares the weights, starts
             // without any.
             Encoder::Qwen3(model) => model.clone().forward(ids, 0),
+            Encoder::Gemma3(model) => model.forward(ids),
         }
     }
 }
@@ -89,14 +97,31 @@ pub struct Stock {
     pub encoder: Encoder,
     pub pooling: Pooling,
     pub dense: Vec<Layer>,
+    pub threads: ThreadPool,
     /// Length of every vector.
     pub dimensions: usize,
 }
 
 impl Stock {
-    /// The unit vectors of sequences of the same number of tokens, in order. Without tokens they
-    /// are zeros.
-    pub fn embed(&self, sequences: &[&[u32]]) -> std::result::Result<Vec<Vec<f32>>, String> {
+    /// Threads for [`Stock::embed`].
+    pub fn threads(count: usize) -> std::result::Result<ThreadPool, String> {
+        ThreadPoolBuilder::new().num_threads(count).build().map_err(|error| error.to_string())
+    }
+
+    /// The unit vectors of `sequences`, sorted by length, in order. Those of one length share a
+    /// pass, up to `share` tokens. Threads compute whole passes: dividing a single product among
+    /// two busy cores took 1.5 times as long as one thread (MiniLM, passes of 256 tokens).
+    pub fn embed(&self, sequences: &[&[u32]], share: usize) -> std::result::Result<Vec<Vec<f32>>, String> {
+        let alike = sequences.chunk_by(|one, next| one.len() == next.len());
+        let passes: Vec<&[&[u32]]> =
+            alike.flat_map(|alike| alike.chunks((share / alike[0].len().max(1)).max(1))).collect();
+        let vectors: std::result::Result<Vec<_>, String> =
+            self.threads.install(|| passes.par_iter().map(|pass| self.pass(pass)).collect());
+        Ok(vectors?.concat())
+    }
+
+    /// The unit vectors of sequences of one length. Without tokens they are zeros.
+    fn pass(&self, sequences: &[&[u32]]) -> std::result::Result<Vec<Vec<f32>>, String> {
         let length = sequences.first().map_or(0, |ids| ids.len());
         if length == 0 {
             return Ok(vec![vec![0.0; self.dimensions]; sequences.len()]);

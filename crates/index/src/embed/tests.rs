@@ -1,7 +1,8 @@
 //! Each architecture gives the vectors of candle's model, with the pooling, dense layers, prompts and length of its files.
 
+mod gemma;
 mod refused;
-mod sample;
+pub mod sample;
 
 use std::collections::HashMap;
 use std::fs;
@@ -80,6 +81,34 @@ fn the_pooling_of_the_folder_is_used() {
     }
 }
 
+#[test]
+fn the_first_token_of_a_real_model_is_the_same_on_our_kernels_as_on_candles() {
+    let [packed, stock] = [false, true].map(|is_stock| {
+        let dir = tempfile::tempdir().unwrap();
+        for file in ["config.json", "tokenizer.json", "model.safetensors"] {
+            std::os::unix::fs::symlink(sample::mini_lm().join(file), dir.path().join(file)).unwrap();
+        }
+        let folder = Folder { sample: samples().remove(0), dir };
+        folder.put("1_Pooling/config.json", &json!({"pooling_mode_cls_token": true}));
+        if is_stock {
+            // A layer that changes nothing has candle compute the model.
+            put_dense(
+                &folder,
+                json!({"in_features": 384, "out_features": 384, "bias": false,
+                "activation_function": "torch.nn.modules.linear.Identity"}),
+            );
+            let layer = Tensor::eye(384, candle_core::DType::F32, &candle_core::Device::Cpu).unwrap();
+            folder.put_tensors("2_Dense/model.safetensors", &HashMap::from([("linear.weight".into(), layer)]));
+        }
+        let texts = ["How do I retry a failed request?", "fn main() { println!(\"hi\"); }", "Größe und Gewicht, 東京"];
+        embed(&folder.open(), &texts, Purpose::Plain)
+    });
+    for (packed, stock) in packed.iter().zip(&stock) {
+        let alike = kernels::cosine(packed, stock)[0];
+        assert!(alike >= 0.98, "cosine {alike}");
+    }
+}
+
 /// What sentence-transformers lists for a model with one dense layer.
 fn modules() -> Value {
     let module = |place: usize, path: &str, kind: &str| json!({"idx": place, "name": "", "path": path, "type": format!("sentence_transformers.models.{kind}")});
@@ -91,16 +120,18 @@ fn modules() -> Value {
     ])
 }
 
+/// Adds `2_Dense` with this configuration, and the list that names it.
+fn put_dense(folder: &Folder, config: Value) {
+    folder.put("modules.json", &modules());
+    folder.put("2_Dense/config.json", &config);
+}
+
 /// A folder with a dense layer to five numbers.
 fn with_dense(name: &str) -> Folder {
     let folder = sample(name);
-    folder.put("modules.json", &modules());
     folder.put("1_Pooling/config.json", &json!({"word_embedding_dimension": 16, "pooling_mode_cls_token": true}));
     let activation = "torch.nn.modules.activation.Tanh";
-    folder.put(
-        "2_Dense/config.json",
-        &json!({"in_features": 16, "out_features": 5, "bias": true, "activation_function": activation}),
-    );
+    put_dense(&folder, json!({"in_features": 16, "out_features": 5, "bias": true, "activation_function": activation}));
     let layer = HashMap::from([("linear.weight".into(), noise(&[5, 16])), ("linear.bias".into(), noise(&[5]))]);
     folder.put_tensors("2_Dense/model.safetensors", &layer);
     folder
@@ -181,6 +212,13 @@ fn the_fingerprint_changes_with_all_that_changes_vectors() {
     let tensors = folder.tensors().into_iter().map(|(name, x)| (name, (x * 0.5).unwrap())).collect();
     folder.put_tensors("model.safetensors", &tensors);
     changed("weights");
+}
+
+#[test]
+fn work_is_measured_by_all_mini_lm() {
+    let own = Embedder::open(&sample::mini_lm(), Options::default()).unwrap();
+    assert_eq!(own.work(), 1.0);
+    assert!(sample("distilbert").open().work() > 1.0, "candle takes longer than our own kernels");
 }
 
 #[test]

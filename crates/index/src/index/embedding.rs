@@ -10,12 +10,21 @@ use super::{Index, IndexError};
 use crate::base::Cancel;
 use crate::embed::Embedder;
 
-/// Texts embedded per call and vectors stored per transaction: under a second of work, which a kill
-/// can lose.
+/// Texts embedded per call and vectors stored per transaction, with MiniLM: under a second of work,
+/// which a kill can lose. Fewer with a slower model.
 const BATCH_TEXTS: usize = 128;
 /// Number of embeddings kept for deleted content, so that switching branches back and forth
 /// recomputes nothing.
 const SPARE_EMBEDDINGS: usize = 20_000;
+
+/// Whose vectors are computed.
+pub(crate) struct Source<'a> {
+    /// The embedder's fingerprint.
+    pub model: &'a str,
+    pub dimensions: usize,
+    /// Texts embedded per call, at least 1.
+    pub batch_texts: usize,
+}
 
 /// Embeds texts: one vector per text, in the same order.
 type Embed<'a> = dyn FnMut(&[String]) -> Result<Vec<Vec<f32>>, IndexError> + 'a;
@@ -28,10 +37,10 @@ impl Index {
         progress: &mut dyn FnMut(Progress),
         cancel: &Cancel,
     ) -> Result<usize, IndexError> {
-        let (model, dimensions) = (embedder.fingerprint().to_owned(), embedder.dimensions());
+        let batch_texts = (BATCH_TEXTS as f64 / embedder.work()).clamp(1.0, BATCH_TEXTS as f64) as usize;
+        let (model, dimensions) = (embedder.fingerprint(), embedder.dimensions());
         self.refresh_vectors_with(
-            &model,
-            dimensions,
+            &Source { model, dimensions, batch_texts },
             &mut |texts| Ok(embedder.embed_heads(texts, cancel)?),
             progress,
             cancel,
@@ -41,8 +50,7 @@ impl Index {
     /// Like `refresh_vectors`, with any embedding function.
     pub(crate) fn refresh_vectors_with(
         &self,
-        model: &str,
-        dimensions: usize,
+        &Source { model, dimensions, batch_texts }: &Source,
         embed: &mut Embed,
         progress: &mut dyn FnMut(Progress),
         cancel: &Cancel,
@@ -51,7 +59,7 @@ impl Index {
         self.load_vectors(model, dimensions)?;
         let waiting = self.by_importance(model)?;
         let mut done = 0;
-        for batch in waiting.chunks(BATCH_TEXTS) {
+        for batch in waiting.chunks(batch_texts) {
             stop(cancel)?;
             let texts: Vec<String> = batch.iter().map(|one| one.text.clone()).collect();
             let keyed: Vec<(i64, Vec<f32>)> = batch.iter().map(|one| one.vector_key).zip(embed(&texts)?).collect();

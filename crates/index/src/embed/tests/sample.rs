@@ -6,11 +6,23 @@ use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device, Module, Result, Tensor};
 use candle_nn::{VarBuilder, VarMap};
-use candle_transformers::models::{bert, distilbert, jina_bert, modernbert, nomic_bert, qwen3, xlm_roberta};
+use candle_transformers::models::{bert, distilbert, gemma3, jina_bert, modernbert, nomic_bert, qwen3, xlm_roberta};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::embed::{Embedder, Options};
+
+/// The folder where scripts/fetch-models puts the default embedder.
+pub fn mini_lm() -> PathBuf {
+    let models = std::env::var_os("MONOBLOC_TEST_MODELS").map(PathBuf::from).unwrap_or_else(|| {
+        let home = std::env::var_os("HOME").expect("HOME names the user's folder");
+        PathBuf::from(home).join(".local/share/monobloc/models")
+    });
+    let folder = models.join("all-MiniLM-L6-v2");
+    let file = folder.join("model.safetensors");
+    assert!(file.is_file(), "{} is missing: this test needs the real model, run scripts/fetch-models", file.display());
+    folder
+}
 
 /// The words of all samples; a word's place is its token.
 pub const WORDS: [&str; 12] =
@@ -102,6 +114,22 @@ pub fn samples() -> Vec<Sample> {
             hidden: |at, config, ids| qwen3::Model::new(&read(config), at)?.forward(ids, 0),
         },
     ]
+}
+
+/// Gemma 3 as candle has it: `hidden` gives the logits of the last token.
+pub fn gemma() -> Sample {
+    Sample {
+        name: "gemma3_text",
+        config: json!({
+            "model_type": "gemma3_text", "vocab_size": 16, "hidden_size": 16, "intermediate_size": 24,
+            "num_hidden_layers": 3, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8,
+            "hidden_activation": "gelu_pytorch_tanh", "attention_bias": false, "rms_norm_eps": 1e-6,
+            "rope_theta": 1000000.0, "rope_local_base_freq": 10000.0, "final_logit_softcapping": null,
+            "attn_logit_softcapping": null, "query_pre_attn_scalar": 8, "sliding_window": 32,
+            "sliding_window_pattern": 2, "max_position_embeddings": 40,
+        }),
+        hidden: |at, config, ids| gemma3::Model::new(false, &read(config), at)?.forward(ids, 0),
+    }
 }
 
 /// The sample of this name.

@@ -8,6 +8,9 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
+use crate::index::embedding::Source;
+
+const SOURCE: Source = Source { model: "model", dimensions: 4, batch_texts: 128 };
 
 fn write(folder: &Path, path: &str, text: &str) {
     let path = folder.join(path);
@@ -229,8 +232,30 @@ fn the_most_referenced_file_is_embedded_first() {
         first.get_or_insert_with(|| texts[0].clone());
         Ok(texts.iter().map(|t| letters(t)).collect())
     };
-    index.refresh_vectors_with("model", 4, &mut keep, &mut |_| {}, &Cancel::new()).unwrap();
+    index.refresh_vectors_with(&SOURCE, &mut keep, &mut |_| {}, &Cancel::new()).unwrap();
     assert!(first.is_some_and(|text| text.contains("zulu")), "the last file by name is the one all others call");
+}
+
+#[test]
+fn a_slow_embedder_keeps_what_it_made_before_it_was_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a", "b", "c"] {
+        write(folder.path(), &format!("{name}.ts"), &format!("export function {name}() {{}}\n"));
+    }
+    let index = Index::open(folder.path()).unwrap();
+    refresh(&index);
+    let (cancel, mut calls) = (Cancel::new(), Vec::new());
+    let mut embed = |texts: &[String]| {
+        calls.push(texts.len());
+        if calls.len() == 2 {
+            cancel.cancel();
+        }
+        Ok(texts.iter().map(|text| letters(text)).collect())
+    };
+    let slow = Source { batch_texts: 1, ..SOURCE };
+    assert!(index.refresh_vectors_with(&slow, &mut embed, &mut |_| {}, &cancel).is_err());
+    assert_eq!(calls, [1, 1]);
+    assert_eq!(index.chunks_with_vector("model").unwrap(), 2);
 }
 
 /// A vector of four numbers derived from the text's letters.
@@ -246,7 +271,7 @@ fn embed(index: &Index, embedded: &mut usize) -> usize {
         *embedded += texts.len();
         Ok(texts.iter().map(|t| letters(t)).collect())
     };
-    index.refresh_vectors_with("model", 4, &mut count, &mut |_| {}, &Cancel::new()).unwrap()
+    index.refresh_vectors_with(&SOURCE, &mut count, &mut |_| {}, &Cancel::new()).unwrap()
 }
 
 #[test]
