@@ -87,6 +87,11 @@ impl Folder {
         self.dense.last().map_or(self.shape.width, |layer| layer.outputs)
     }
 
+    /// Number of tokens for which the model has a vector.
+    pub fn vocabulary(&self) -> usize {
+        self.shape.vocabulary
+    }
+
     /// Tokens computed under one permit: candle's models take so much longer that a pass on each
     /// thread is enough.
     pub fn batch_tokens(&self, options: &Options) -> usize {
@@ -106,7 +111,8 @@ impl Folder {
         let file = self.path.join("tokenizer.json");
         let bytes = files::read(&file, TOKENIZER_BYTES_MAX)?;
         let mut tokenizer = Tokenizer::from_bytes(bytes).map_err(|error| damaged(&file, error.to_string()))?;
-        let (ours, models) = (tokenizer.get_vocab_size(true), self.shape.vocabulary);
+        // Added tokens may lie beyond the model's vocabulary, as Gemma's for pictures does.
+        let (ours, models) = (tokenizer.get_vocab_size(false), self.shape.vocabulary);
         if ours > models {
             return Err(damaged(&file, format!("it has {ours} tokens, the model {models}")));
         }

@@ -62,6 +62,7 @@ struct Shared {
     model: Model,
     tokenizer: Tokenizer,
     prompts: Prompts,
+    vocabulary: usize,
     dimensions: usize,
     work: f64,
     fingerprint: String,
@@ -91,6 +92,7 @@ impl Local {
             tokenizer: files.tokenizer()?,
             fingerprint: files.fingerprint()?,
             prompts: std::mem::take(&mut files.prompts),
+            vocabulary: files.vocabulary(),
             dimensions: files.dimensions(),
             work: files.work(),
             max_tokens: files.max_tokens,
@@ -183,7 +185,9 @@ impl Shared {
         let before = special.iter().take_while(|mark| **mark == 1).count();
         let after = special[before..].iter().rev().take_while(|mark| **mark == 1).count();
         let end = all.len() - after;
-        Ok(Tokens { before: all[..before].to_vec(), text: all[before..end].to_vec(), after: all[end..].to_vec() })
+        // A token for which the model has no vector is left out.
+        let known = |ids: &[u32]| ids.iter().copied().filter(|id| (*id as usize) < self.vocabulary).collect();
+        Ok(Tokens { before: known(&all[..before]), text: known(&all[before..end]), after: known(&all[end..]) })
     }
 
     /// The vectors of the sequences, in the same order.

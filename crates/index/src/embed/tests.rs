@@ -109,6 +109,24 @@ fn the_first_token_of_a_real_model_is_the_same_on_our_kernels_as_on_candles() {
     }
 }
 
+#[test]
+fn an_added_token_that_the_model_does_not_have_is_left_out() {
+    for name in ["bert", "xlm-roberta"] {
+        let folder = sample(name);
+        let mut tokenizer: Value =
+            serde_json::from_slice(&fs::read(folder.path().join("tokenizer.json")).unwrap()).unwrap();
+        for id in sample::WORDS.len()..16 {
+            tokenizer["model"]["vocab"][format!("word{id}")] = json!(id);
+        }
+        let mut added = tokenizer["added_tokens"][0].clone();
+        added["id"] = json!(16);
+        added["content"] = json!("<picture>");
+        tokenizer["added_tokens"].as_array_mut().unwrap().push(added);
+        folder.put("tokenizer.json", &tokenizer);
+        assert_eq!(plain(&folder, "one <picture> two"), plain(&folder, "one two"));
+    }
+}
+
 /// What sentence-transformers lists for a model with one dense layer.
 fn modules() -> Value {
     let module = |place: usize, path: &str, kind: &str| json!({"idx": place, "name": "", "path": path, "type": format!("sentence_transformers.models.{kind}")});
@@ -170,7 +188,8 @@ fn queries_and_documents_get_their_own_prompts() {
 #[test]
 fn no_pass_has_more_tokens_than_the_files_state() {
     let words = "one two three four five ".repeat(20);
-    let head = |folder: &Folder| folder.open().embed_heads(&[words.clone()], &Cancel::new()).unwrap().concat();
+    let head =
+        |folder: &Folder| folder.open().embed_heads(std::slice::from_ref(&words), &Cancel::new()).unwrap().concat();
     let begins = |folder: &Folder, count: usize| {
         mean(&folder.by_candle(&words.split_whitespace().take(count).collect::<Vec<_>>().join(" ")))
     };
