@@ -306,7 +306,7 @@ mod tests {
         assert_eq!(prefill.end(&slot), 120, "text ends where the picture begins");
         slot.tokens.extend(tokens(110..120));
         assert_eq!(prefill.end(&slot), 440);
-        let early = Prefill::new(700, 100, 256).with_pictures([30..60].into());
+        let early = Prefill::new(700, 100, 256).with_pictures(std::iter::once(30..60).collect());
         assert_eq!(early.cuts().collect::<Vec<_>>(), [30, 60, 316, 572, 700]);
     }
 
