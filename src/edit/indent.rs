@@ -30,19 +30,19 @@ impl Unit {
     pub fn usual(language: &str) -> Unit {
         match language {
             "go" => Unit::Tab,
-            "python" | "rust" => Unit::Spaces(4),
+            "python" | "rust" | "c" | "cpp" | "csharp" | "java" | "kotlin" | "php" | "swift" => Unit::Spaces(4),
             _ => Unit::Spaces(2),
         }
     }
 }
 
-/// The most frequent step by which lines behind an opening brace, bracket or colon are indented; `None` if there are
+/// The most frequent step by which lines behind an opening brace, bracket, colon or word are indented; `None` if there are
 /// none.
 pub fn unit_of(text: &str) -> Option<Unit> {
     let mut counts: HashMap<Unit, usize> = HashMap::new();
     let mut last: Option<&str> = None;
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        if let Some(last) = last.filter(|last| last.trim_end().ends_with(['{', ':', '(', '['])) {
+        if let Some(last) = last.filter(|last| last.trim_end().ends_with(['{', ':', '(', '[']) || opens_by_word(last)) {
             let (outer, inner) = (indent(last), indent(line));
             match inner.strip_prefix(outer) {
                 Some(step) if step.starts_with('\t') => *counts.entry(Unit::Tab).or_default() += 1,
@@ -56,6 +56,13 @@ pub fn unit_of(text: &str) -> Option<Unit> {
     }
     // Of equal counts the smaller step wins, so that the result does not depend on the order of the map.
     counts.into_iter().max_by_key(|(unit, count)| (*count, std::cmp::Reverse(unit.width()))).map(|(unit, _)| unit)
+}
+
+/// Whether a line opens a block that `end`, `fi` or `done` closes.
+fn opens_by_word(line: &str) -> bool {
+    let line = line.trim();
+    [" do", " then"].iter().any(|word| line.ends_with(word))
+        || ["def ", "class ", "module ", "function ", "local function "].iter().any(|word| line.starts_with(word))
 }
 
 /// The white space at the beginning of a line.

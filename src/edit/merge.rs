@@ -14,6 +14,7 @@ mod container;
 mod imports;
 mod insert;
 mod modifiers;
+mod overloads;
 mod parse;
 mod place;
 mod replace;
@@ -22,10 +23,11 @@ mod write;
 
 use std::collections::{HashMap, HashSet};
 
+use crate::edit::check::new_fault;
 use crate::edit::indent::{Move, Unit, is_same_code, moved, unit_of};
-use crate::edit::text::{Piece, Source, indent_at, line_of};
-use crate::index::language_of;
-use crate::index::parts::{Part, parts};
+use crate::edit::text::{Piece, Source, indent_at, line_of, nth_line};
+use crate::index::parts::{Part, Parts, faults, parts};
+use crate::index::{is_queried, language_of};
 
 /// Hints in a request about the place of a change.
 #[derive(Clone, Debug, Default)]
@@ -63,10 +65,14 @@ pub enum MergeError {
         "what was written does not parse at line {line}: `{text}`; write each definition whole, with balanced braces and indentation"
     )]
     Unreadable { line: usize, text: String },
-    #[error("`{name}` is defined {} times: {}; write it inside the one that is meant, with its class line", places.len(), places.join(", "))]
+    #[error("`{name}` is defined {} times: {}; write it with the head of the one that is meant, inside its class line", places.len(), places.join(", "))]
     Ambiguous { name: String, places: Vec<String> },
     #[error("`{name}` is a method, and it is not clear of which class: {}; write it inside its class line", containers.join(", "))]
     NoContainer { name: String, containers: Vec<String> },
+    #[error("`{name}` is written as `{head}` at line {line}; write it with that head")]
+    OtherHead { name: String, head: String, line: usize },
+    #[error("with what was written {path} no longer parses at line {line}: `{text}`; nothing was changed")]
+    Breaks { path: String, line: usize, text: String },
     #[error(
         "in `{name}` it is not clear which lines `{mark}` replaces; write `{name}` whole, without marks for unchanged code"
     )]
@@ -107,12 +113,32 @@ pub fn merge(path: &str, before: &str, written: &str, hints: &Hints) -> Result<M
     };
     job.imports(&new.items);
     job.scope(None, &old.items, &new.items)?;
-    job.finish(&source)
+    let merged = job.finish(&source)?;
+    if is_queried(language) {
+        still_parses(path, (&source.text, &old), &merged.text)?;
+    }
+    Ok(merged)
 }
 
 /// Whether definitions of a file can be merged by name, which needs a grammar for its language.
 pub fn has_grammar(path: &str) -> bool {
-    parts(path, "").is_some()
+    crate::index::has_grammar(language_of(path))
+}
+
+/// A query describes lists and blocks of a language less closely than a walk through its tree, so the result is read again.
+fn still_parses(path: &str, (before, old): (&str, &Parts), after: &str) -> Result<(), MergeError> {
+    let after = Source::new(after).text;
+    let found = faults(path, &after);
+    if found.len() <= old.faults.len() {
+        return Ok(());
+    }
+    let line = new_fault((before, &old.faults), (&after, &found)).unwrap_or(found[0]);
+    Err(MergeError::Breaks { path: path.to_owned(), line, text: shown(&after, line) })
+}
+
+/// A line as messages show it.
+fn shown(text: &str, line: usize) -> String {
+    nth_line(text, line).trim().chars().take(200).collect()
 }
 
 fn into_empty_file(new: &parse::Written, before: &str) -> Merged {

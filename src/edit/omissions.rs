@@ -90,7 +90,8 @@ pub fn splice(old: &Body, new: &Body, before: &str) -> Option<Vec<String>> {
             segments.last_mut()?.push(line);
         }
     }
-    let closing = |lines: &[&str]| lines.last().is_some_and(|line| line.trim_start().starts_with(['}', ')', ']']));
+    let closes = |line: &str| line.starts_with(['}', ')', ']']) || line.trim_end() == "end";
+    let closing = |lines: &[&str]| lines.last().is_some_and(|line| closes(line.trim_start()));
     let tail = usize::from(closing(&new.lines) && closing(&old.lines) && new.lines.len() > 1 && old.lines.len() > 1);
     let old_end = old.lines.len() - tail;
     let last = segments.len() - 1;

@@ -2,20 +2,48 @@
 
 use std::ops::Range;
 
-use super::text::own_lines;
-use crate::index::parts;
+use super::text::{line_of, own_lines};
+use crate::index::parts::{self, Span};
+use crate::index::{is_queried, language_of};
 
-/// `text` without the one definition of that name; the blank lines behind it go with it.
+/// Maximum number of definitions of one name that a message lists.
+const LISTED_MAX: usize = 8;
+
+/// `text` without the one definition of that name (`f`, `A.f`) or with that head; the blank lines behind it go with it.
 ///
 /// # Errors
 /// If no definition has that name, if several have, or if it shares a line with something else.
 pub fn definition(path: &str, text: &str, name: &str) -> Result<String, String> {
     let spans = parts::definitions(path, text);
-    let mut named = spans.iter().filter(|span| span.name == name);
-    match (named.next(), named.next()) {
-        (Some(one), None) => without(path, text, name, &one.bytes),
-        _ => Err(format!("{path}: it is not clear which `{name}` goes.")),
+    match named(&spans, (path, text), name).as_slice() {
+        [one] => without(path, text, name, &one.bytes),
+        [] => Err(format!("{path}: it is not clear which `{name}` goes.")),
+        several => {
+            let lines = several.iter().take(LISTED_MAX).map(|one| line_of(text, one.bytes.start).to_string());
+            let lines = lines.collect::<Vec<_>>().join(", ");
+            Err(format!(
+                "{path}: it is not clear which `{name}` goes: it is defined {} times, from lines {lines} on; give the head of one",
+                several.len()
+            ))
+        }
     }
+}
+
+/// The definitions that `name` means: by their name, else by their container too, else, where one place may have several of a name, by their head.
+fn named<'s>(spans: &'s [Span], (path, text): (&str, &str), name: &str) -> Vec<&'s Span> {
+    let (around, last) = name.rsplit_once("::").or_else(|| name.rsplit_once('.')).unwrap_or(("", name));
+    let around = around.rsplit(['.', ':']).next().unwrap_or_default();
+    let is_member = |span: &&Span| span.name == last && span.container.last().is_some_and(|own| own == around);
+    let plain = |words: &str| words.trim_end_matches([';', '{', ' ']).split_whitespace().collect::<String>();
+    let is_head = |span: &&Span| {
+        let end = span.body.as_ref().map_or(span.bytes.end, |body| body.start);
+        let lines: Vec<&str> = text.get(span.bytes.start..end).unwrap_or_default().lines().collect();
+        (0..lines.len()).any(|at| plain(&lines[at..].join(" ")) == plain(name))
+    };
+    let by_name: Vec<&Span> = spans.iter().filter(|span| span.name == name).collect();
+    let by_container = || spans.iter().filter(is_member).collect::<Vec<_>>();
+    let by_head = || spans.iter().filter(|_| is_queried(language_of(path))).filter(is_head).collect::<Vec<_>>();
+    [by_name, by_container(), by_head()].into_iter().find(|found| !found.is_empty()).unwrap_or_default()
 }
 
 /// `text` without the definition named `what` or, if there is none, without the statement `what`.
@@ -23,7 +51,7 @@ pub fn definition(path: &str, text: &str, name: &str) -> Result<String, String> 
 /// # Errors
 /// As [`definition`].
 pub(super) fn definition_or_statement(path: &str, text: &str, what: &str) -> Result<String, String> {
-    let is_defined = parts::definitions(path, text).iter().any(|span| span.name == what);
+    let is_defined = !named(&parts::definitions(path, text), (path, text), what).is_empty();
     let places: Vec<Range<usize>> = text.match_indices(what).map(|(at, _)| at..at + what.len()).collect();
     // `f()` may also be a part of other statements.
     let whole = places.iter().find(|bytes| own_lines(text, bytes).is_some());

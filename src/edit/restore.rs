@@ -11,7 +11,14 @@ use crate::index::parts::{self, Sort, Span};
 /// Nothing would change after the restoration.
 pub fn taken_back(path: &str, before: &str, after: &str, may_lose: &dyn Fn(&str) -> bool) -> Result<String, String> {
     let (old, new) = (parts::definitions(path, before), parts::definitions(path, after));
-    let same = |one: &Span| old.iter().find(|other| key(other) == key(one));
+    // Of several with one name, as overloads are, only an equal one is known to be the same.
+    let same = |one: &Span| {
+        let all: Vec<&Span> = old.iter().filter(|other| key(other) == key(one)).collect();
+        match all.as_slice() {
+            [only] => Some(*only),
+            several => several.iter().copied().find(|other| before[other.bytes.clone()] == after[one.bytes.clone()]),
+        }
+    };
     let is_leaf = |one: &Span| !new.iter().any(|other| other.container.last() == Some(&one.name));
     let mut gained = false;
     let mut kept: Vec<(&Span, String)> = Vec::new();

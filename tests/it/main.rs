@@ -32,6 +32,7 @@ mod injection;
 mod install;
 mod interrupt;
 mod kill;
+mod languages;
 mod lead;
 mod lessons;
 mod loops;

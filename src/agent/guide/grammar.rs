@@ -5,8 +5,8 @@ use crate::edit::testing;
 use serde_json::Value;
 
 use crate::edit::is_comment;
-use crate::index::language_of;
 use crate::index::parts::{Sort, Span};
+use crate::index::{is_queried, language_of};
 
 use super::items::{Item, What};
 
@@ -26,8 +26,10 @@ pub struct Body {
 /// The grammar for the code of an item: imports and comments, its head, then lines that belong to it.
 pub fn of_code(item: &Item, text: &str, body: Body) -> String {
     let (lead, head) = match &item.what {
-        What::Change(span) if span.sort == Sort::Value => ("", Value::String(head_of(span, text)).to_string()),
-        What::Change(span) => ("IMPORT{0,3}", Value::String(head_of(span, text)).to_string()),
+        What::Change(span) => {
+            let head = head_of(span, text, is_queried(language_of(&item.path)));
+            (if span.sort == Sort::Value { "" } else { "IMPORT{0,3}" }, Value::String(head).to_string())
+        }
         What::Add => {
             let lead = if is_inner_test(item) { "" } else { "IMPORT{0,3} LEAD{0,8}" };
             (lead, format!("/{}/", new_head(item, text)))
@@ -36,9 +38,22 @@ pub fn of_code(item: &Item, text: &str, body: Body) -> String {
     };
     let fence = fence_of(&item.path);
     // Lines above a head: decorators, and outside Python also attributes and comments.
-    let above = if language_of(&item.path) == "python" { "@" } else { "([@#\\/]| \\*)" };
+    let above = match language_of(&item.path) {
+        "python" => "@",
+        "ruby" | "shell" => "#",
+        "lua" => "--",
+        "c" | "cpp" => "([@\\/]|\\[\\[| \\*)",
+        language if is_queried(language) => "([@\\/]|#?\\[| \\*)",
+        _ => "([@#\\/]| \\*)",
+    };
     // Imports in the form that the file uses.
     let import = match language_of(&item.path) {
+        "c" | "cpp" => "#include [^\\n`]*",
+        "csharp" => "using [^\\n`]*",
+        "php" => "use [^\\n`]*",
+        "ruby" => "require(_relative)? [^\\n`]*",
+        "lua" => "local [A-Za-z_]+ = require[^\\n`]*",
+        "shell" => "source [^\\n`]*",
         "python" => "(import|from) [^\\n`]*",
         "rust" => "use [^\\n`]*",
         "javascript" | "jsx" if text.contains("require(") => "(const|var|let) [^\\n=`]* = require\\([^\\n`]*",
@@ -58,13 +73,16 @@ pub fn of_code(item: &Item, text: &str, body: Body) -> String {
         Body { has_docstring: false, .. } if has_docstring => NO_DOCSTRING,
         _ => LINE,
     };
+    // Lines that are not indented: closing brackets, and in some languages also others.
+    let outer =
+        if is_queried(language_of(&item.path)) { format!("[{{}}#:]{LINE}|end{LINE}") } else { format!("where{LINE}") };
     format!(
         "start: {fence} {lead} HEAD REST BODY* \"```\"\n\
          IMPORT: /({import})?\\n/\n\
          LEAD: /({above}[^\\n`]*)\\n/\n\
          HEAD: {head}\n\
          REST: /([^A-Za-z0-9_$`\\n]{LINE})?\\n/\n\
-         BODY: /([ \\t)\\]}}>]{inner}|where{LINE})?\\n/\n"
+         BODY: /([ \\t)\\]}}>]{inner}|{outer})?\\n/\n"
     )
 }
 
@@ -97,24 +115,40 @@ pub fn of_lines(path: &str, indent: &str) -> String {
 }
 
 /// The text of a definition from its decorators to its name, without the indentation.
-fn head_of(span: &Span, text: &str) -> String {
+fn head_of(span: &Span, text: &str, by_query: bool) -> String {
     let whole = &text[span.bytes.clone()];
     let mut head: Vec<&str> = Vec::new();
     for line in whole.lines() {
         let bare = line.trim();
         let is_comment = is_comment(bare);
-        let is_lead = is_comment || bare.starts_with('@') && !bare.contains(&span.name) || bare.starts_with("#[");
+        let is_mark = bare.starts_with('@') || by_query && bare.starts_with('[');
+        let is_lead = is_comment || is_mark && !bare.contains(&span.name) || bare.starts_with("#[");
         if is_lead || bare.is_empty() {
             if !is_comment && !bare.is_empty() {
                 head.push(bare);
             }
             continue;
         }
-        let end = bare.find(&span.name).map_or(bare.len().min(1), |at| at + span.name.len());
-        head.push(&bare[..end]);
+        match name_in(bare, &span.name) {
+            Some(end) => head.push(&bare[..end]),
+            // The type of a result may have a line of its own.
+            None if by_query => {
+                head.push(bare);
+                continue;
+            }
+            None => head.push(bare.get(..1).unwrap_or(bare)),
+        }
         break;
     }
     head.join("\n")
+}
+
+/// The end of a name in a line; where it is a word of its own, if it is one anywhere.
+fn name_in(line: &str, name: &str) -> Option<usize> {
+    let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '$');
+    let is_whole = |at: &usize| !line[..*at].ends_with(is_part) && !line[at + name.len()..].starts_with(is_part);
+    let places = || line.match_indices(name).map(|(at, _)| at);
+    places().find(is_whole).or_else(|| places().next()).map(|at| at + name.len())
 }
 
 /// Whether an item is a new test in the test module of a Rust file.
@@ -133,6 +167,8 @@ fn new_head(item: &Item, text: &str) -> String {
     // A module has only one default export.
     let default = if text.contains("export default") { "" } else { "(default )?" };
     let keyed = match language {
+        // Before a name are modifiers and the type of the result.
+        _ if is_queried(language) => return format!("([^\\n`(=]*[^A-Za-z0-9_$\\n`(=])?{name}"),
         "python" => format!("((async )?def|class) {name}|{name}( =|:)"),
         "go" => format!("func (\\([^)\\n]*\\) )?{name}|(type|var|const) {name}"),
         "rust" => format!(
@@ -168,7 +204,11 @@ mod tests {
         let text = "class A:\n    @property\n    def size(self):\n        return MAX\n";
         let all = parts::definitions("a.py", text);
         let size = all.iter().find(|one| one.name == "size").unwrap();
-        assert_eq!(head_of(size, text), "@property\ndef size");
+        assert_eq!(head_of(size, text, false), "@property\ndef size");
+        let text = "class Kiln {\n    [Fact]\n    static List<Tile>\n    tile(int tiles)\n    {\n        return null;\n    }\n}\n";
+        let all = parts::definitions("Kiln.cs", text);
+        let tile = all.iter().find(|one| one.name == "tile").unwrap();
+        assert_eq!(head_of(tile, text, true), "[Fact]\nstatic List<Tile>\ntile");
     }
 
     #[test]
@@ -215,5 +255,11 @@ mod tests {
         check("a.ts", "Store.f", "f(x) {", true);
         check("a.ts", "f", "test('f', () => {", true);
         check("a.ts", "f", "return f;", false);
+        check("Kiln.java", "Kiln.fire", "public static List<Tile> fire(int cone) {", true);
+        check("kiln.rb", "Kiln.fire", "def fire(cone)", true);
+        check("kiln.lua", "fire", "local function fire(cone)", true);
+        check("kiln.sh", "fire", "fire() {", true);
+        check("kiln.c", "fire", "int misfire(int cone)", false);
+        check("kiln.c", "fire", "int heat(fire)", false);
     }
 }

@@ -58,10 +58,7 @@ impl Item {
             What::Change(span) => {
                 Hints { container: span.container.last().cloned(), line: Some(span.lines.0), after: None }
             }
-            _ => Hints {
-                container: self.name.rsplit_once('.').map(|(container, _)| container.to_owned()),
-                ..Hints::default()
-            },
+            _ => Hints { container: self.name.rsplit('.').nth(1).map(str::to_owned), ..Hints::default() },
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::Pair;
 use crate::edit::check::unfinished::each;
+use crate::index::is_queried;
 use crate::index::parts::{Part, Sort};
 
 /// Identifies a definition: the names of the definitions around it, with its owner type, and its own name.
@@ -32,15 +33,22 @@ pub fn lost(pair: &Pair, asked: &[String]) -> Vec<String> {
             old.push(Old { key: key(part, around), is_entry });
         }
     });
-    let mut new: HashSet<Key> = HashSet::new();
+    let mut new: HashMap<Key, usize> = HashMap::new();
     each(&pair.after_parts, &mut |part, around| {
         if part.is_definition() {
-            new.insert(key(part, around));
+            *new.entry(key(part, around)).or_default() += 1;
         }
     });
+    // Of overloads and of a declaration and its definition each one counts.
+    let mut times: HashMap<&Key, usize> = HashMap::new();
+    old.iter().filter(|_| is_queried(pair.language)).for_each(|one| *times.entry(&one.key).or_default() += 1);
+    let is_gone = |key: &Key| match new.get(key) {
+        Some(now) => times.get(key).is_some_and(|was| now < was),
+        None => true,
+    };
     let before: HashSet<&Key> = old.iter().map(|one| &one.key).collect();
-    let added: Vec<&Key> = new.iter().filter(|key| !before.contains(key)).collect();
-    let gone: Vec<&Old> = old.iter().filter(|one| !new.contains(&one.key)).collect();
+    let added: Vec<&Key> = new.keys().filter(|key| !before.contains(key)).collect();
+    let gone: Vec<&Old> = old.iter().filter(|one| is_gone(&one.key)).collect();
     let is_asked = |name: &str| asked.iter().any(|one| one == name || one.rsplit(['.', ':']).next() == Some(name));
     let mut reported = HashSet::new();
     let mut found = Vec::new();
@@ -112,10 +120,17 @@ fn distinction(part: &Part, around: &[&Part], text: &str, language: &str) -> Opt
         return None;
     }
     let core = text.get(part.core.clone()).unwrap_or_default();
+    // Overloads have other parameters.
+    let head = if is_queried(language) && part.sort == Sort::Function {
+        let end = part.body.as_ref().map_or(part.core.end, |body| body.start);
+        text.get(part.core.start..end).unwrap_or_default().split_whitespace().collect()
+    } else {
+        String::new()
+    };
     let is_static = core.split_whitespace().take(3).any(|word| word == "static");
     // In some languages a type and a value, or a declaration and an assignment, may share a name.
     let owner = part.owner.clone().unwrap_or_default();
-    Some(format!("{} {:?} {impl_head} {is_static} {owner}", part.variant, part.sort))
+    Some(format!("{} {:?} {impl_head} {is_static} {owner} {head}", part.variant, part.sort))
 }
 
 /// A run of this many equal lines counts as a copy; similar functions share fewer.

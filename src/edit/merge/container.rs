@@ -1,5 +1,6 @@
 //! Merges parts into one container (a file, a class): parts that it has are replaced, others are added.
 
+use super::overloads::{has_overloads, head, is_of_kind, is_same_head};
 use super::place::{Place, same_name};
 use super::{Job, MergeError, Scope};
 use crate::edit::omissions::has_marks;
@@ -49,8 +50,15 @@ impl<'a> Job<'a> {
                 targets[at] = Some(Target::New);
                 continue;
             }
-            let mut here: Vec<&'a Part> =
-                olds.iter().filter(|old| old.is_definition() && same_name(old, new)).collect();
+            let is_it = |old: &&Part| old.is_definition() && same_name(old, new) && is_of_kind(self.language, old, new);
+            let mut here: Vec<&'a Part> = olds.iter().filter(is_it).collect();
+            if here.is_empty()
+                && scope.is_some()
+                && let Some(target) = self.declared(scope, olds, new)
+            {
+                targets[at] = Some(target);
+                continue;
+            }
             if here.iter().any(|old| old.sort == new.sort) {
                 here.retain(|old| old.sort == new.sort);
             }
@@ -58,14 +66,16 @@ impl<'a> Job<'a> {
                 (at..news.len()).filter(|i| news[*i].is_definition() && same_name(&news[*i], new)).collect();
             let inside = |part: &'a Part| Target::Old(Place { part, around: scope.into_iter().collect() });
             let is_impl = new.variant.starts_with("impl");
+            let is_overloaded = has_overloads(self.language) && new.sort == Sort::Function;
+            let all: Vec<&Part> = again.iter().map(|at| &news[*at]).collect();
             targets[at] = Some(match (here.as_slice(), again.as_slice()) {
                 ([_, ..], _) if is_impl => inside(self.matching_impl(&here, news, at)),
                 ([], _) | ([_], [_]) if scope.is_none() => {
-                    if again.len() > 1 && new.variant.is_empty() && new.sort != Sort::Test {
+                    if again.len() > 1 && new.variant.is_empty() && new.sort != Sort::Test && !is_overloaded {
                         // Written more than once: the last one counts.
                         Target::Skip
                     } else {
-                        self.meant(new)?.map_or(Target::New, Target::Old)
+                        self.meant(new, &all)?.map_or(Target::New, Target::Old)
                     }
                 }
                 ([], _) => Target::New,
@@ -79,6 +89,19 @@ impl<'a> Job<'a> {
             });
         }
         Ok(targets.into_iter().map(|target| target.unwrap_or(Target::Skip)).collect())
+    }
+
+    /// The target of a function that a class declares in the one text and defines in the other, as classes of C++ may.
+    fn declared(&self, scope: Scope<'a>, olds: &'a [Part], new: &Part) -> Option<Target<'a>> {
+        let is_other = |old: &&'a Part| {
+            let [one, other] = [&old.variant, &new.variant].map(|variant| variant == "declaration");
+            old.name == new.name && old.sort == new.sort && one != other
+        };
+        let same = |old: &&'a Part| is_same_head((*old, self.old), (new, self.new));
+        let part = olds.iter().filter(is_other).find(same)?;
+        // A class that is shown in short has no bodies, and none is to be lost.
+        let is_short = new.variant == "declaration";
+        Some(if is_short { Target::Skip } else { Target::Old(Place { part, around: scope.into_iter().collect() }) })
     }
 
     /// Targets of parts with one name, if the file has several or several are written. Equal parts are paired first,
@@ -103,20 +126,29 @@ impl<'a> Job<'a> {
                 None => open.push(*at),
             }
         }
-        if open.len() == left.len() {
+        let is_overloaded = has_overloads(self.language) && olds.iter().all(|old| old.sort == Sort::Function);
+        if is_overloaded {
+            open.retain(|at| {
+                let same = left.iter().position(|old| is_same_head((*old, self.old), (&news[*at], self.new)));
+                found.extend(same.map(|same| (*at, inside(left.remove(same)))));
+                same.is_none()
+            });
+        } else if open.len() == left.len() {
             found.extend(open.iter().zip(left).map(|(at, old)| (*at, inside(old))));
             return Ok(found);
         }
         let Some((last, earlier)) = open.split_last() else { return Ok(found) };
-        let is_many = !news[*last].variant.is_empty() || news[*last].sort == Sort::Test;
+        let is_many = !news[*last].variant.is_empty() || news[*last].sort == Sort::Test || is_overloaded;
         found.extend(earlier.iter().map(|at| (*at, if is_many { Target::New } else { Target::Skip })));
         let hinted = self.hints.line.and_then(|line| left.iter().position(|old| self.lines(old).contains(&line)));
         let target = match (left.as_slice(), hinted) {
-            ([one], _) => inside(one),
+            ([one], _) if !is_overloaded => inside(one),
             (_, Some(at)) => inside(left[at]),
             ([], _) if is_many => Target::New,
             ([], _) => Target::Skip,
             (many, None) => {
+                // Of overloads, those count too whose heads were written.
+                let many = if is_overloaded { olds } else { many };
                 let places: Vec<Place> =
                     many.iter().map(|part| Place { part, around: scope.into_iter().collect() }).collect();
                 return Err(self.ambiguous(&news[*last], &places));
@@ -235,12 +267,6 @@ impl<'a> Job<'a> {
         let block = known.or(hinted).unwrap_or(place.part);
         self.scope(Some(block), &block.members, &new.members)
     }
-}
-
-/// The head of a part, all that is before its body, without white space.
-fn head(part: &Part, text: &str) -> String {
-    let end = part.body.as_ref().map_or(part.core.end, |body| body.start);
-    text[part.core.start..end].split_whitespace().collect()
 }
 
 /// The text of a part with its attributes and without its comments.

@@ -3,12 +3,17 @@
 use super::insert::Anchor;
 use super::{Job, Scope};
 use crate::edit::text::{Piece, indent_at};
+use crate::index::is_queried;
 use crate::index::parts::{Imported, Part, Sort};
+
+/// Beginnings of statements that are above the imports of a file.
+const HEADS: &[&str] = &["package ", "#![", "<?php", "namespace ", "declare(", "#pragma once", "@file"];
 
 impl<'a> Job<'a> {
     /// Adds the imports above the written code, if the code uses them; all of them if nothing but imports was written.
     pub fn imports(&mut self, news: &[Part]) {
-        let only_imports = news.iter().all(|new| new.sort == Sort::Import);
+        let is_head = |new: &Part| HEADS.iter().any(|head| self.new[new.core.clone()].starts_with(head));
+        let only_imports = news.iter().all(|new| new.sort == Sort::Import || is_head(new));
         let code: Vec<&str> =
             news.iter().filter(|new| new.sort != Sort::Import).map(|new| &self.new[new.whole()]).collect();
         let code = code.join("\n");
@@ -69,7 +74,7 @@ impl<'a> Job<'a> {
         });
         let imported = |parts: &[Part]| parts.iter().any(|part| part.imports.iter().any(same));
         // `use super::*` and other star imports may be in a module inside the file.
-        let nested = one.source.starts_with("super") || one.name == "*";
+        let nested = one.source.starts_with("super") || one.name == "*" || is_queried(self.language);
         defined || imported(olds) || (nested && !self.places(|part| part.imports.iter().any(same)).is_empty())
     }
 
@@ -127,13 +132,14 @@ impl<'a> Job<'a> {
 
     /// Adds an import statement behind the last import of `scope`, or at its top.
     fn new_import(&mut self, scope: Scope<'a>, olds: &'a [Part], line: String) {
-        let first_code = olds.iter().position(|old| old.is_definition()).unwrap_or(olds.len());
+        let is_code = |old: &Part| old.is_definition() && (old.sort != Sort::Value || !is_queried(self.language));
+        let first_code = olds.iter().position(is_code).unwrap_or(olds.len());
         let last_import = |olds: &'a [Part]| olds.iter().rev().find(|old| old.sort == Sort::Import);
         let is_future = line.starts_with("from __future__");
         let head = |old: &&'a Part| {
             let text = &self.old[old.core.clone()];
             old.sort == Sort::Statement
-                && (text.starts_with(['"', '\'']) || text.starts_with("package ") || text.starts_with("#!["))
+                && (text.starts_with(['"', '\'']) || HEADS.iter().any(|head| text.starts_with(head)))
         };
         let before = last_import(&olds[..first_code]).filter(|_| !is_future);
         let (anchor, gap) = match (before, olds.iter().take_while(head).last(), olds.first()) {

@@ -1,8 +1,10 @@
 //! Adds new parts to a file next to similar ones, with the file's spacing.
 
+use super::overloads::last_of;
 use super::place::is_module;
 use super::{Job, MergeError, Scope};
 use crate::edit::text::{indent_at, line_end, line_of, line_start};
+use crate::index::is_queried;
 use crate::index::parts::{Part, Sort};
 
 /// Where a part is inserted.
@@ -22,6 +24,9 @@ const CONSTRUCTORS: &[&str] = &["__init__", "constructor", "new"];
 impl<'a> Job<'a> {
     /// Adds `new` to `scope`, where none of the existing parts (`olds`) is the same item.
     pub fn add(&mut self, scope: Option<&'a Part>, olds: &'a [Part], new: &Part) -> Result<(), MergeError> {
+        if scope.is_none() {
+            self.refuse_other_head(new)?;
+        }
         let home = if scope.is_none() { self.home(new)? } else { None };
         let (scope, olds) = home.map_or((scope, olds), |home| (Some(home), home.members.as_slice()));
         let anchor = self.anchor(scope, olds, new);
@@ -37,8 +42,12 @@ impl<'a> Job<'a> {
         if self.language == "rust" {
             all.retain(|part| part.sort == Sort::Class);
         }
-        let hinted: Vec<&'a Part> =
-            all.iter().copied().filter(|part| Some(&part.name) == self.hints.container.as_ref()).collect();
+        let queried = is_queried(self.language);
+        let is_hinted = |part: &&'a Part| match self.hints.container.as_deref() {
+            Some(name) if queried => last_of(&part.name) == last_of(name),
+            name => Some(part.name.as_str()) == name,
+        };
+        let hinted: Vec<&'a Part> = all.iter().copied().filter(is_hinted).collect();
         let hinted = hinted.iter().copied().find(|part| part.variant == "impl").or(hinted.first().copied());
         let text = &self.new[new.core.clone()];
         let is_static = new.attributes.iter().any(|range| self.new[range.clone()].contains("staticmethod"));
@@ -49,13 +58,21 @@ impl<'a> Job<'a> {
                     || hinted.is_some() && (text.contains("Self") || CONSTRUCTORS.contains(&new.name.as_str()))
             }
             "python" => new.has_receiver || is_static,
+            _ if queried => new.owner.is_none() && (new.has_receiver || hinted.is_some()),
             _ => new.has_receiver,
         };
+        if let Some(name) = self.hints.container.as_ref().filter(|_| queried && hinted.is_none() && new.owner.is_none())
+        {
+            let mut containers: Vec<String> = all.iter().map(|part| part.name.clone()).collect();
+            containers.insert(0, format!("there is no `{name}`"));
+            return Err(MergeError::NoContainer { name: new.name.clone(), containers });
+        }
         if let Some(module) = hinted.filter(|part| is_module(part)) {
             return Ok(Some(module));
         }
         if !belongs {
-            return Ok(self.test_home(new, &all));
+            let around_all = || self.module_around_all().filter(|_| queried);
+            return Ok(self.test_home(new, &all).or_else(around_all));
         }
         let kinds: Vec<&'a Part> =
             all.iter().copied().filter(|part| !is_module(part) && part.sort == Sort::Class).collect();
@@ -74,6 +91,15 @@ impl<'a> Job<'a> {
                 }
             }
         }
+    }
+
+    /// The innermost namespace or module that holds all that the file defines.
+    fn module_around_all(&self) -> Option<&'a Part> {
+        let only = |items: &'a [Part]| {
+            let mut all = items.iter().filter(|part| part.sort != Sort::Import && part.sort != Sort::Statement);
+            all.next().filter(|part| is_module(part) && part.body.is_some() && all.next().is_none())
+        };
+        std::iter::successors(only(self.old_items), |module| only(&module.members)).last()
     }
 
     /// The class of the hinted definition or line.
@@ -112,7 +138,16 @@ impl<'a> Job<'a> {
 
     /// The place of a new part in a class or record, by its kind.
     fn anchor_inside(&self, scope: &Part, olds: &'a [Part], new: &Part) -> Anchor<'a> {
-        let last = |sort: Sort| olds.iter().rev().find(|old| old.sort == sort && old.is_definition());
+        let hidden = olds.iter().find(|old| old.is_hidden);
+        // Not below a line `private`, unless it was written below one.
+        let has_open = olds.iter().any(|old| !old.is_hidden && old.sort == new.sort);
+        if let Some(hidden) = hidden.filter(|_| new.sort == Sort::Function && !new.is_hidden && !has_open) {
+            return Anchor::Before(hidden);
+        }
+        let last = |sort: Sort| {
+            let mut all = olds.iter().rev().filter(|old| old.sort == sort && old.is_definition());
+            all.clone().find(|old| old.is_hidden == new.is_hidden).or_else(|| all.next())
+        };
         let first_function = olds.iter().find(|old| old.sort == Sort::Function);
         if let Some(first) =
             first_function.filter(|_| CONSTRUCTORS.contains(&new.name.as_str()) && new.sort == Sort::Function)
@@ -121,6 +156,7 @@ impl<'a> Job<'a> {
         }
         let anchor = match new.sort {
             Sort::Value if scope.sort == Sort::Class => last(Sort::Value),
+            Sort::Value if is_queried(self.language) => last(Sort::Value).or(olds.last()),
             Sort::Value => olds.last(),
             sort => last(sort).or(olds.iter().rev().find(|old| old.is_definition() || !is_idle(old, self.old))),
         };
@@ -171,7 +207,9 @@ impl<'a> Job<'a> {
     pub fn anchor_at_end(&self, olds: &'a [Part]) -> Anchor<'a> {
         let is_last = |old: &&'a Part| {
             let text = &self.old[old.core.clone()];
-            ["if __name__", "module.exports", "export default", "export {"].iter().any(|start| text.starts_with(start))
+            ["if __name__", "module.exports", "export default", "export {", "return ", "exit "]
+                .iter()
+                .any(|start| text.starts_with(start))
                 || is_module(old) && self.language == "rust"
         };
         let tail = olds.iter().rev().take_while(is_last).last();
@@ -200,7 +238,8 @@ impl<'a> Job<'a> {
             self.old[line_start(self.old, start)..start].trim().is_empty()
                 && start > line_end(self.old, scope.core.start)
         };
-        match olds.iter().find(own_line) {
+        // A line `public:` has an indentation of its own.
+        match olds.iter().filter(|old| old.is_definition()).find(own_line).or(olds.iter().find(own_line)) {
             Some(member) => indent_at(self.old, member.start()).to_owned(),
             None => indent_at(self.old, scope.core.start).to_owned() + &self.unit.text(),
         }

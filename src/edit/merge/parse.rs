@@ -1,12 +1,12 @@
 //! Parses code that a model wrote, including methods without their class and code with an extra
 //! closing brace.
 
+use crate::base::is_listed;
 use crate::index::parts::{Part, Parts, Sort, parts};
 
-use super::MergeError;
+use super::{MergeError, shown};
 use crate::edit::check::new_fault;
 use crate::edit::indent::{Unit, dedented, unit_of};
-use crate::edit::text::nth_line;
 
 /// Maximum number of lone closing braces that are tried without, one at a time, until an answer
 /// parses.
@@ -24,14 +24,21 @@ pub struct Written {
 /// Parses `written` in the language of `path`. Syntax errors on lines that do not parse in `before` either are ignored.
 pub fn read(path: &str, language: &str, written: &str, before: (&str, &Parts)) -> Result<Written, MergeError> {
     let unit = unit_of(before.0).unwrap_or_else(|| Unit::usual(language));
-    let (text, own) = cleaned(written, unit);
+    let (mut text, mut own) = cleaned(written, unit);
+    if language == "php" && !text.contains("<?") {
+        text.insert_str(0, "<?php\n");
+        own.insert(0, "<?php".to_owned());
+    }
     let plain = parts(path, &text).ok_or_else(|| MergeError::NoGrammar { path: path.to_owned() })?;
     let found = match new_fault((before.0, &before.1.faults), (&text, &plain.faults)) {
-        None => Written { text, own, items: plain.items, texts: plain.texts },
-        Some(line) => repaired(path, language, &text).ok_or_else(|| MergeError::Unreadable {
-            line,
-            text: nth_line(&text, line).trim().chars().take(200).collect(),
-        })?,
+        None => {
+            let as_members =
+                holds_types_alone(language).then(|| members(path, language, &text, &plain.items)).flatten();
+            as_members.unwrap_or(Written { text, own, items: plain.items, texts: plain.texts })
+        }
+        Some(line) => {
+            repaired(path, language, &text).ok_or_else(|| MergeError::Unreadable { line, text: shown(&text, line) })?
+        }
     };
     if found.items.is_empty() { Err(MergeError::NothingChanged) } else { Ok(found) }
 }
@@ -47,14 +54,41 @@ fn cleaned(written: &str, unit: Unit) -> (String, Vec<String>) {
     (cleaned.trim_end().to_owned() + "\n", text.lines().skip(above).map(str::to_owned).collect())
 }
 
+/// Whether nothing but types is at the top of a file, so that all else that is written there is a member.
+fn holds_types_alone(language: &str) -> bool {
+    is_listed("java csharp", language)
+}
+
+/// Fields and methods that are written without their class, if read in one more of them are definitions.
+fn members(path: &str, language: &str, text: &str, items: &[Part]) -> Option<Written> {
+    let is_type = |part: &Part| matches!(part.sort, Sort::Class | Sort::Record);
+    let count = |items: &[Part]| items.iter().filter(|part| part.is_definition()).count();
+    if items.iter().any(is_type) || items.iter().all(|part| part.sort == Sort::Import) {
+        return None;
+    }
+    in_shells(path, language, text).filter(|found| count(&found.items) >= count(items))
+}
+
 /// Text put around methods or entries that are written without their class or object.
-const SHELLS: [(&str, &str); 2] = [("class Shell {\n", "\n}"), ("const shell = {\n", "\n};")];
+type Shell = (&'static str, &'static str);
+const CLASS: Shell = ("class Shell {\n", "\n}");
+
+fn shells(language: &str) -> &'static [Shell] {
+    match language {
+        "javascript" | "jsx" | "typescript" | "tsx" => &[CLASS, ("const shell = {\n", "\n};")],
+        "java" | "csharp" | "kotlin" | "scala" | "swift" | "php" => &[CLASS],
+        "cpp" => &[("class Shell {\n", "\n};")],
+        _ => &[],
+    }
+}
+
+fn in_shells(path: &str, language: &str, text: &str) -> Option<Written> {
+    shells(language).iter().find_map(|shell| in_shell(path, text, shell))
+}
 
 /// Parses the text in other ways: as members of a class or object, or without an extra brace.
 fn repaired(path: &str, language: &str, text: &str) -> Option<Written> {
-    let is_script = matches!(language, "javascript" | "jsx" | "typescript" | "tsx");
-    let in_shells = || SHELLS.iter().filter(|_| is_script).find_map(|shell| in_shell(path, text, shell));
-    in_shells().or_else(|| without_a_brace(path, text, is_script))
+    in_shells(path, language, text).or_else(|| without_a_brace(path, language, text))
 }
 
 fn found_in(text: String, found: Parts) -> Written {
@@ -63,8 +97,11 @@ fn found_in(text: String, found: Parts) -> Written {
 }
 
 /// Parses methods without their class inside a made-up one; imports above them stay outside.
-fn in_shell(path: &str, text: &str, (open, close): &(&str, &str)) -> Option<Written> {
-    let is_import = |line: &&str| line.starts_with("import ") || line.contains("= require(") || line.trim().is_empty();
+fn in_shell(path: &str, text: &str, (open, close): &Shell) -> Option<Written> {
+    const HEADS: &[&str] = &["import ", "using ", "use ", "package ", "namespace ", "#include", "<?php"];
+    let is_import = |line: &&str| {
+        HEADS.iter().any(|head| line.starts_with(head)) || line.contains("= require(") || line.trim().is_empty()
+    };
     let imports = text.lines().take_while(is_import).map(|line| line.len() + 1).sum::<usize>().min(text.len());
     let (head, body) = text.split_at(imports);
     let text = format!("{head}{open}{}{close}\n", body.trim_end());
@@ -77,7 +114,7 @@ fn in_shell(path: &str, text: &str, (open, close): &(&str, &str)) -> Option<Writ
 }
 
 /// Parses the text without one line that is only a closing brace: a class was closed early, or a brace is too many.
-fn without_a_brace(path: &str, text: &str, script: bool) -> Option<Written> {
+fn without_a_brace(path: &str, language: &str, text: &str) -> Option<Written> {
     let lines: Vec<&str> = text.lines().collect();
     let lone = (0..lines.len()).rev().filter(|at| matches!(lines[*at].trim(), "}" | "};" | "})" | "});"));
     lone.take(BRACES_MAX).find_map(|at| {
@@ -87,6 +124,6 @@ fn without_a_brace(path: &str, text: &str, script: bool) -> Option<Written> {
         if found.faults.is_empty() {
             return Some(found_in(text, found));
         }
-        script.then(|| in_shell(path, &text, &SHELLS[0]))?
+        shells(language).first().and_then(|shell| in_shell(path, &text, shell))
     })
 }

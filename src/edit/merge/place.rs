@@ -1,7 +1,9 @@
 //! Finds the definition of a file that a written one is meant to replace.
 
+use super::overloads::{has_overloads, is_of_kind, last_of};
 use super::{Job, MergeError};
 use crate::edit::text::line_of;
+use crate::index::is_queried;
 use crate::index::parts::{MODULE, Part, Sort};
 
 /// An old part with the parts around it, outermost first.
@@ -15,6 +17,12 @@ impl<'p> Place<'p> {
     /// The innermost container that has a name.
     pub fn container(&self) -> Option<&'p Part> {
         self.around.iter().rev().copied().find(|part| !part.name.is_empty())
+    }
+
+    /// Whether it is in the container of that name, or belongs to it.
+    pub fn is_in(&self, name: &str) -> bool {
+        let name = last_of(name);
+        self.around.iter().any(|part| last_of(&part.name) == name) || self.part.owner.as_deref() == Some(name)
     }
 
     /// Whether it is a member of a class or object, not of a function or of the file.
@@ -55,31 +63,38 @@ impl<'a> Job<'a> {
         found
     }
 
-    /// The old part that a part written outside any class replaces; hints decide between several of one name.
-    pub fn meant(&self, new: &Part) -> Result<Option<Place<'a>>, MergeError> {
+    /// The old part that a part written outside any class replaces; hints and heads decide between several of one name. `news` are all written
+    /// parts of that name.
+    pub fn meant(&self, new: &Part, news: &[&Part]) -> Result<Option<Place<'a>>, MergeError> {
         let mut places = self.places(|part| part.is_definition() && same_name(part, new));
         places.retain(|place| self.may_be(place, new));
         self.narrow(&mut places, |place| place.part.sort == new.sort);
-        if let Some(name) = &self.hints.container {
-            self.narrow(&mut places, |place| place.around.iter().any(|part| part.name == *name));
+        if let Some(name) = self.hints.container.as_deref() {
+            self.narrow(&mut places, |place| place.is_in(name));
         }
+        self.with_head_of(new, &mut places);
         if let Some(line) = self.hints.line.filter(|_| places.len() > 1) {
             self.narrow(&mut places, |place| {
                 let whole = place.part.whole();
                 (line_of(self.old, whole.start)..=line_of(self.old, whole.end)).contains(&line)
             });
         }
-        self.narrow(&mut places, |place| place.around.is_empty() != new.has_receiver);
+        let queried = is_queried(self.language);
+        self.narrow(&mut places, |place| {
+            if queried { place.is_member() == new.has_receiver } else { place.around.is_empty() != new.has_receiver }
+        });
         self.narrow(&mut places, |place| place.part.owner == new.owner);
+        let is_function = new.sort == Sort::Function && has_overloads(self.language);
         match places.as_slice() {
             [] => Ok(None),
+            [one] if is_function && news.len() > 1 => self.of_several(one.clone(), new, news),
             [one] => Ok(Some(one.clone())),
             many => Err(self.ambiguous(new, many)),
         }
     }
 
     /// Keeps only places that fulfil `keep`, if there are any.
-    fn narrow(&self, places: &mut Vec<Place<'a>>, keep: impl Fn(&Place<'a>) -> bool) {
+    pub fn narrow(&self, places: &mut Vec<Place<'a>>, keep: impl Fn(&Place<'a>) -> bool) {
         if places.iter().any(&keep) {
             places.retain(keep);
         }
@@ -88,6 +103,11 @@ impl<'a> Job<'a> {
     /// Whether a part written outside any class can replace the part at that place.
     fn may_be(&self, place: &Place, new: &Part) -> bool {
         let named = self.hints.container.as_deref();
+        if is_queried(self.language) {
+            // A method is written as a function is, so the place alone decides.
+            let is_there = new.owner.is_some() || named.is_none_or(|name| place.is_in(name));
+            return is_there && place.part.owner == new.owner && is_of_kind(self.language, place.part, new);
+        }
         if named.is_some() && place.around.iter().any(|part| Some(part.name.as_str()) == named) {
             return true;
         }

@@ -11,8 +11,23 @@ use crate::index::parts::{Part, Sort};
 const DEMOS: &[&str] =
     &["print(", "console.log(", "fmt.Print", "println!(", "assert ", "if __name__", "console.assert("];
 /// Beginnings of statements that are never added: heads of files, strings, and `pass`.
-const HEADS: &[&str] =
-    &["package ", "'use strict'", "\"use strict\"", "#!", "extern crate", "pass", "...", "\"\"\"", "'''"];
+const HEADS: &[&str] = &[
+    "package ",
+    "namespace ",
+    "<?php",
+    "declare(",
+    "#pragma once",
+    "'use strict'",
+    "\"use strict\"",
+    "#!",
+    "extern crate",
+    "pass",
+    "...",
+    "\"\"\"",
+    "'''",
+];
+/// Lines that say which members below them can be used outside of a class; the place of a new member heeds them.
+const ACCESS: &[&str] = &["public", "protected", "private"];
 
 impl<'a> Job<'a> {
     /// Merges the statement `new`: it replaces an older version of itself or is added, unless the
@@ -22,6 +37,7 @@ impl<'a> Job<'a> {
         let is_string = text.starts_with(['"', '\'', '`']);
         if is_string
             || HEADS.iter().any(|head| text.starts_with(head))
+            || ACCESS.contains(&text.trim_end_matches(':'))
             || text.lines().all(|line| self.is_mark(line) || line.trim().is_empty())
         {
             return Ok(());

@@ -1,5 +1,6 @@
 //! Tests of `merge` on code as a 1.5B model writes it: each compares the file after the merge.
 
+mod by_query;
 mod bytes;
 mod go;
 mod python;

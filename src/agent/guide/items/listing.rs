@@ -3,6 +3,7 @@
 use crate::context::Shown;
 use crate::edit::line_of;
 use crate::index::parts::{self, Part, Sort, Span};
+use crate::index::{is_queried, language_of};
 use crate::language::words;
 
 use super::{Item, What};
@@ -43,13 +44,20 @@ pub(super) fn named(file: &Shown, all_statements: bool) -> Vec<Item> {
         fits && reached
     };
     let mut found: Vec<&Span> = spans.iter().filter(is_offered).collect();
-    // Of several definitions with one name, as overloads are, the longest is offered.
+    // Of several definitions with one name, as overloads are, the longest has the name alone.
     found.sort_by_key(|span| (!is_shown(span), std::cmp::Reverse(length(span))));
     found.truncate(NAMES_MAX);
     let item = |name: String, what: What| Item { path: file.path.clone(), name, what };
     let mut items: Vec<Item> = Vec::new();
     for span in found {
-        let name = span.container.iter().chain([&span.name]).cloned().collect::<Vec<_>>().join(".");
+        let mut name = span.container.iter().chain([&span.name]).cloned().collect::<Vec<_>>().join(".");
+        if is_queried(language_of(&file.path)) && items.iter().any(|item| item.name == name) {
+            // An overload is named by its head.
+            let end = span.body.as_ref().map_or(span.bytes.end, |body| body.start);
+            let head = file.text[span.bytes.start..end].split_once(&span.name).map_or("", |(_, behind)| behind);
+            let head = head.split_whitespace().collect::<Vec<_>>().join(" ");
+            name.push_str(&words::shorten(head.trim_end_matches([' ', '{', ';', '=']), TITLE_CHARS));
+        }
         if !items.iter().any(|item| item.name == name) && !name.contains('\n') {
             items.push(item(name, What::Change(span.clone())));
         }

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::super::{Hints, MergeError, merge};
+use super::by_query::{C, CPP, CSHARP, JAVA, KOTLIN, LUA, PHP, RUBY, SCALA, SHELL, SWIFT};
 use super::{check, difference};
 
 #[test]
@@ -68,6 +69,17 @@ const FILES: &[(&str, &str)] = &[
         "a.go",
         "package a\n\nimport \"fmt\"\n\nvar (\n\ta = 1\n\tb, c = 2, 3\n)\n\ntype (\n\tX int\n\tY struct{}\n)\n\nfunc init() {}\nfunc init() {}\n",
     ),
+    ("kiln.c", C),
+    ("kiln.cpp", CPP),
+    ("Kiln.cs", CSHARP),
+    ("Kiln.java", JAVA),
+    ("Kiln.kt", KOTLIN),
+    ("kiln.lua", LUA),
+    ("Kiln.php", PHP),
+    ("kiln.rb", RUBY),
+    ("Kiln.scala", SCALA),
+    ("kiln.sh", SHELL),
+    ("Kiln.swift", SWIFT),
 ];
 
 #[test]

@@ -1,5 +1,6 @@
 //! Divides a text into statements and members, with their comments and attributes, so that each can be replaced.
 
+mod by_query;
 pub(super) mod ecmascript;
 pub(super) mod go;
 pub(super) mod python;
@@ -7,12 +8,13 @@ pub(super) mod rust;
 mod signature;
 
 use std::ops::Range;
+use std::time::Instant;
 
 use tree_sitter::{Node, Tree};
 
 pub use signature::Signature;
 
-use super::{all_children, content, descend, is_queried, language_of, tree_of};
+use super::{PARSE_TIME_MAX, Reading, all_children, content, descend, grammar_of, language_of, parse, tree_of};
 
 /// Deepest nesting of containers that is divided; deeper parts belong to their parent.
 const DEPTH_MAX: usize = 8;
@@ -75,6 +77,8 @@ pub struct Part {
     pub listed: bool,
     /// Whether it is a test.
     pub is_test: bool,
+    /// Whether it is below a line `private` or `protected`, in a language by query.
+    pub is_hidden: bool,
 }
 
 /// One name of an import statement.
@@ -158,28 +162,33 @@ pub struct Span {
 }
 
 /// How a language's syntax nodes become parts.
-struct Division {
+struct Division<'d> {
     /// Node kind of attributes that are siblings of their item; empty if there is none.
     attribute: &'static str,
     /// The part for one node, with this many more levels of containers.
-    part: fn(Node, &str, usize) -> Part,
+    part: &'d dyn Fn(Node, &str, usize) -> Part,
 }
 
-/// The parts of `text` in the language of `path`; `None` where that is not divided or could not be read in time.
+/// The parts of `text` in the language of `path`; `None` if that has no grammar or could not be read in time.
 pub fn parts(path: &str, text: &str) -> Option<Parts> {
     let language = language_of(path);
-    if is_queried(language) {
-        return None;
-    }
-    let tree = tree_of(language, text)?;
-    let division = match language {
-        "python" => &python::DIVISION,
-        "rust" => &rust::DIVISION,
-        "go" => &go::DIVISION,
-        _ => &ecmascript::DIVISION,
+    let (parser, reading) = grammar_of(language)?;
+    let until = Instant::now() + PARSE_TIME_MAX;
+    let tree = parse(&parser, text, until)?;
+    let items = match (reading, language) {
+        (Reading::Query(query), _) => by_query::parts(query, &tree, text, until)?,
+        (Reading::Visit(_), language) => {
+            let division = match language {
+                "python" => &python::DIVISION,
+                "rust" => &rust::DIVISION,
+                "go" => &go::DIVISION,
+                _ => &ecmascript::DIVISION,
+            };
+            siblings(division, all_children(tree.root_node()), text, DEPTH_MAX)
+        }
     };
     let (faults, texts) = faults_and_texts(&tree, text);
-    Some(Parts { items: siblings(division, all_children(tree.root_node()), text, DEPTH_MAX), faults, texts })
+    Some(Parts { items, faults, texts })
 }
 
 /// Lines of `text` with a syntax error; empty if the language has no grammar.
@@ -224,8 +233,23 @@ pub fn definitions(path: &str, text: &str) -> Vec<Span> {
 
 /// Lines with a syntax error, and multi-line strings except docstrings.
 fn faults_and_texts(tree: &Tree, text: &str) -> (Vec<usize>, Vec<Range<usize>>) {
-    const TEXTS: &[&str] =
-        &["string", "template_string", "raw_string_literal", "string_literal", "interpreted_string_literal"];
+    const TEXTS: &[&str] = &[
+        "string",
+        "template_string",
+        "raw_string_literal",
+        "string_literal",
+        "interpreted_string_literal",
+        "verbatim_string_literal",
+        "multiline_string_literal",
+        "multi_line_string_literal",
+        "interpolated_string_expression",
+        "interpolated_string",
+        "encapsed_string",
+        "heredoc",
+        "nowdoc",
+        "heredoc_body",
+        "heredoc_redirect",
+    ];
     let (mut faults, mut texts) = (Vec::new(), Vec::new());
     let mut is_docstring = false;
     descend(tree.root_node(), |node| {
@@ -303,8 +327,20 @@ fn above(part: &Part, comments: Vec<Range<usize>>, text: &str) -> Vec<Range<usiz
 /// settings of tools.
 fn is_header(comment: &str) -> bool {
     let lower = comment.to_lowercase();
-    let words = ["#!", "//!", "copyright", "licen", "@file", "-*-", "eslint", "@ts-", "go:build", "+build"];
-    words.iter().any(|word| lower.contains(word))
+    const WORDS: &[&str] = &[
+        "#!",
+        "//!",
+        "copyright",
+        "licen",
+        "@file",
+        "-*-",
+        "eslint",
+        "@ts-",
+        "go:build",
+        "+build",
+        "frozen_string_literal",
+    ];
+    WORDS.iter().any(|word| lower.contains(word))
 }
 
 #[cfg(test)]

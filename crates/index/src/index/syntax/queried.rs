@@ -6,6 +6,7 @@
 //! - `@owner`: the type of a method that is written outside it, `int Box::size()`;
 //! - `@receiver`: the value or type before the dot of a call;
 //! - `@type`: the written type of a variable or field, or the class that its value is made of;
+//! - `@declaration.function`: a function whose body is elsewhere; the parts of a file have it, its outline does not;
 //! - `@local`: a parameter or local variable; a `@definition.variable` in a function is one too;
 //! - `@import`, with `@source`, `@under` (the path before the braces), `@alias` and `@all` (`.*`).
 //!
@@ -33,7 +34,7 @@ const NAME_BYTES_MAX: usize = 1_000;
 
 /// A language with its grammar and its query.
 pub(super) struct Queried {
-    name: &'static str,
+    pub(super) name: &'static str,
     grammar: fn() -> Language,
     /// The query, in pieces: C++ has the patterns of C too.
     query: &'static [&'static str],
@@ -64,6 +65,7 @@ enum Role {
 #[derive(Clone, Copy, PartialEq)]
 enum What {
     Definition(Kind),
+    Declaration(Kind),
     Local,
     Import,
     Reference(ReferenceKind),
@@ -129,7 +131,11 @@ fn role(capture: &str) -> Option<Role> {
         "reference.use" => What::Reference(ReferenceKind::Use),
         "reference.extends" => What::Reference(ReferenceKind::Extends),
         // Others serve the predicates of the query.
-        _ => What::Definition(Kind::named(capture.strip_prefix("definition.")?)?),
+        _ => match capture.split_once('.')? {
+            ("definition", kind) => What::Definition(Kind::named(kind)?),
+            ("declaration", kind) => What::Declaration(Kind::named(kind)?),
+            _ => return None,
+        },
     };
     Some(Role::Whole(what))
 }
@@ -160,7 +166,7 @@ impl<'t> Found<'t> {
     /// Source order, outer before inner, definitions first.
     fn order(&self) -> (usize, Reverse<usize>, u8, usize) {
         let rank = match self.what {
-            What::Definition(_) => 0,
+            What::Definition(_) | What::Declaration(_) => 0,
             What::Local => 1,
             What::Import => 2,
             What::Reference(ReferenceKind::Extends) => 3,
@@ -171,8 +177,13 @@ impl<'t> Found<'t> {
     }
 }
 
-/// The matches in a tree, each name once, in the order in which they are noted; and whether the time sufficed.
-fn matches<'t>(compiled: &Compiled, tree: &'t Tree, source: &'t str, until: Instant) -> (Vec<Found<'t>>, bool) {
+/// The matches in a tree, each name once, in the order in which they are noted; and whether the time ran out.
+fn matches<'t>(
+    compiled: &Compiled,
+    (tree, source): (&'t Tree, &'t str),
+    until: Instant,
+    with_declarations: bool,
+) -> (Vec<Found<'t>>, bool) {
     let mut cursor = QueryCursor::new();
     cursor.set_match_limit(OPEN_MATCHES_MAX);
     cursor.set_max_start_depth(Some(DEPTH_MAX as u32));
@@ -187,7 +198,9 @@ fn matches<'t>(compiled: &Compiled, tree: &'t Tree, source: &'t str, until: Inst
     while let Some(one) = all.next() {
         let roles = one.captures().iter().filter_map(|c| Some((compiled.roles[c.index as usize]?, c.node)));
         let (whole, others): (Vec<_>, Vec<_>) = roles.partition(|(role, _)| matches!(role, Role::Whole(_)));
-        if let Some((Role::Whole(what), node)) = whole.first() {
+        if let Some((Role::Whole(what), node)) = whole.first()
+            && (with_declarations || !matches!(what, What::Declaration(_)))
+        {
             found.push(Found { what: *what, whole: *node, pattern: one.pattern_index, others });
         }
     }
@@ -209,7 +222,7 @@ pub(super) fn read<'t>(language: &Queried, tree: &'t Tree, reader: &mut Reader<'
     // The query does not say how deep the tree is.
     let walked = walk(|_, _| {}, tree, reader, until);
     let source = reader.source;
-    let (all, mut is_late) = matches(compiled, tree, source, until);
+    let (all, mut is_late) = matches(compiled, (tree, source), until, false);
     let mut last = None;
     for found in all {
         // Some of what follows looks through all siblings of a node.
@@ -227,6 +240,7 @@ pub(super) fn read<'t>(language: &Queried, tree: &'t Tree, reader: &mut Reader<'
                 last = Some(found.whole.id());
                 define(language.name, &found, kind, reader);
             }
+            What::Declaration(_) => {}
             What::Local => local(&found, reader),
             What::Import => import(language.name, &found, reader),
             What::Reference(kind) => {
@@ -251,9 +265,7 @@ fn define<'t>(language: &str, found: &Found<'t>, kind: Kind, reader: &mut Reader
     let is_member = owner.is_some() || reader.kind_inside().is_some_and(has_methods);
     let kind = if kind == Kind::Function && is_member { Kind::Method } else { kind };
     let named = found.named();
-    let name = content(named, source).trim_start_matches(':');
-    // Names of Ruby end in `?`, `=` and the like.
-    let name = if kind == Kind::Module || language == "ruby" { name } else { last_name(name) };
+    let name = name(language, found, kind, source);
     let head = source.get(found.whole.start_byte()..named.start_byte()).unwrap_or_default();
     let is_hidden = |word: &str| {
         is_listed("private fileprivate local", word)
@@ -276,6 +288,42 @@ fn define<'t>(language: &str, found: &Found<'t>, kind: Kind, reader: &mut Reader
     }
 }
 
+fn name<'t>(language: &str, found: &Found<'t>, kind: Kind, source: &'t str) -> &'t str {
+    let name = content(found.named(), source).trim_start_matches(':');
+    // Names of Ruby end in `?`, `=` and the like.
+    if kind == Kind::Module || language == "ruby" { name } else { last_name(name) }
+}
+
+/// A definition or an import, for the parts of a file.
+pub(super) struct Described<'t> {
+    pub whole: Node<'t>,
+    pub named: Node<'t>,
+    pub name: &'t str,
+    pub owner: Option<&'t str>,
+    /// `None` for an import.
+    pub kind: Option<Kind>,
+}
+
+/// The definitions, declarations and imports of `tree`, outer before inner; `None` if the time did not suffice.
+pub(super) fn described<'t>(
+    language: &Queried,
+    (tree, source): (&'t Tree, &'t str),
+    until: Instant,
+) -> Option<Vec<Described<'t>>> {
+    let (all, is_late) = matches(language.compiled()?, (tree, source), until, true);
+    let one = |found: Found<'t>| {
+        let kind = match found.what {
+            What::Definition(kind) | What::Declaration(kind) => Some(kind),
+            What::Import => None,
+            What::Local | What::Reference(_) => return None,
+        };
+        let owner = found.text(Role::Owner, source).map(last_name).filter(|owner| !owner.is_empty());
+        let name = kind.map_or("", |kind| name(language.name, &found, kind, source));
+        Some(Described { whole: found.whole, named: found.named(), name, owner, kind })
+    };
+    (!is_late).then(|| all.into_iter().filter_map(one).collect())
+}
+
 /// Whether functions in a definition of that kind are its methods.
 fn has_methods(kind: Kind) -> bool {
     matches!(kind, Kind::Class | Kind::Struct | Kind::Interface | Kind::Trait | Kind::Impl | Kind::Enum)
@@ -295,7 +343,7 @@ fn written_type(found: &Found, source: &str) -> Option<Type> {
 }
 
 /// The last name of a path, without type arguments, pointers and marks: `Map` of `const std::Map<int>&`.
-fn last_name(path: &str) -> &str {
+pub(super) fn last_name(path: &str) -> &str {
     if path.starts_with("operator") || path.starts_with('~') {
         return path;
     }

@@ -7,7 +7,7 @@ use super::{Division, Imported, MODULE, Part, Sort, imported, siblings};
 use crate::index::syntax::ecmascript::{is_function, unquoted};
 use crate::index::syntax::{all_children, children, content, field, interior};
 
-pub(super) const DIVISION: Division = Division { attribute: "decorator", part };
+pub(super) const DIVISION: Division<'static> = Division { attribute: "decorator", part: &part };
 
 /// Calls that group tests, and calls that are a test.
 const GROUPS: &[&str] = &["describe", "context", "suite"];

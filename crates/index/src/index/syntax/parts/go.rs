@@ -6,7 +6,7 @@ use super::signature::signature;
 use super::{Division, Part, Sort, imported, siblings};
 use crate::index::syntax::{all_children, content, field, interior};
 
-pub(super) const DIVISION: Division = Division { attribute: "", part };
+pub(super) const DIVISION: Division<'static> = Division { attribute: "", part: &part };
 
 fn part(node: Node, text: &str, depth: usize) -> Part {
     let name = field(node, "name", text);

@@ -6,7 +6,7 @@ use super::signature::signature;
 use super::{Division, Imported, Part, Sort, imported, siblings, trimmed};
 use crate::index::syntax::{all_children, children, content, field};
 
-pub(super) const DIVISION: Division = Division { attribute: "", part };
+pub(super) const DIVISION: Division<'static> = Division { attribute: "", part: &part };
 
 fn part(node: Node, text: &str, depth: usize) -> Part {
     match node.kind() {

@@ -14,6 +14,9 @@
 (function_definition declarator: (function_declarator declarator: (identifier) @name)) @definition.function
 (function_definition declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))) @definition.function
 (function_definition declarator: (pointer_declarator declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name)))) @definition.function
+(declaration declarator: (function_declarator declarator: (identifier) @name)) @declaration.function
+(declaration declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))) @declaration.function
+(declaration declarator: (pointer_declarator declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name)))) @declaration.function
 (field_declaration type: (_) @type declarator: (field_identifier) @name) @definition.variable
 (field_declaration type: (_) @type declarator: (pointer_declarator declarator: (field_identifier) @name)) @definition.variable
 (field_declaration type: (_) @type declarator: (array_declarator declarator: (field_identifier) @name)) @definition.variable

@@ -17,6 +17,7 @@
 (field_declaration declarator: (pointer_declarator declarator: (function_declarator declarator: (field_identifier) @name))) @definition.method
 (field_declaration declarator: (reference_declarator (function_declarator declarator: [(field_identifier) (operator_name)] @name))) @definition.method
 (field_declaration_list (declaration declarator: (function_declarator declarator: [(identifier) (destructor_name)] @name)) @definition.method)
+(declaration declarator: (reference_declarator (function_declarator declarator: (identifier) @name))) @declaration.function
 (field_declaration type: (_) @type declarator: (reference_declarator (field_identifier) @name)) @definition.variable
 (declaration declarator: (init_declarator declarator: (_ (identifier) @name) value: (new_expression type: (_) @type))) @definition.variable
 (parameter_declaration type: (_) @type declarator: (reference_declarator (identifier) @name)) @local
