@@ -41,7 +41,9 @@ impl Unit {
 pub fn unit_of(text: &str) -> Option<Unit> {
     let mut counts: HashMap<Unit, usize> = HashMap::new();
     let mut last: Option<&str> = None;
-    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+    // A line `public:` has an indentation of its own.
+    let counts_not = |line: &str| matches!(line.trim(), "" | "public:" | "protected:" | "private:");
+    for line in text.lines().filter(|line| !counts_not(line)) {
         if let Some(last) = last.filter(|last| last.trim_end().ends_with(['{', ':', '(', '[']) || opens_by_word(last)) {
             let (outer, inner) = (indent(last), indent(line));
             match inner.strip_prefix(outer) {

@@ -65,8 +65,8 @@ pub enum MergeError {
         "what was written does not parse at line {line}: `{text}`; write each definition whole, with balanced braces and indentation"
     )]
     Unreadable { line: usize, text: String },
-    #[error("`{name}` is defined {} times: {}; write it with the head of the one that is meant, inside its class line", places.len(), places.join(", "))]
-    Ambiguous { name: String, places: Vec<String> },
+    #[error("`{name}` is defined {} times: {}; {way_out}", places.len(), places.join(", "))]
+    Ambiguous { name: String, places: Vec<String>, way_out: &'static str },
     #[error("`{name}` is a method, and it is not clear of which class: {}; write it inside its class line", containers.join(", "))]
     NoContainer { name: String, containers: Vec<String> },
     #[error("`{name}` is written as `{head}` at line {line}; write it with that head")]

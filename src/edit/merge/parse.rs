@@ -25,7 +25,8 @@ pub struct Written {
 pub fn read(path: &str, language: &str, written: &str, before: (&str, &Parts)) -> Result<Written, MergeError> {
     let unit = unit_of(before.0).unwrap_or_else(|| Unit::usual(language));
     let (mut text, mut own) = cleaned(written, unit);
-    if language == "php" && !text.contains("<?") {
+    // A text that begins with a tag has its own.
+    if language == "php" && !text.starts_with('<') {
         text.insert_str(0, "<?php\n");
         own.insert(0, "<?php".to_owned());
     }

@@ -142,6 +142,11 @@ impl<'a> Job<'a> {
                 None => format!("line {line}"),
             }
         });
-        MergeError::Ambiguous { name: new.name.clone(), places: named.collect() }
+        let way_out = if is_queried(self.language) {
+            "write it inside the one class that is meant, with the head that it has in the file"
+        } else {
+            "write it inside the one that is meant, with its class line"
+        };
+        MergeError::Ambiguous { name: new.name.clone(), places: named.collect(), way_out }
     }
 }

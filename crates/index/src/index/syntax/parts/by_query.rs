@@ -263,6 +263,9 @@ impl File<'_> {
             part.attributes.clear();
             part.core.start = whole.start;
         }
+        if part.sort == Sort::Import {
+            part.core.end = whole.end;
+        }
         part.end = part.end.max(whole.end);
         part
     }
