@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use crate::edit::merge::{self, Hints, MergeError};
 use crate::edit::text::{Piece, Source, line_of};
-use crate::edit::{export, keyed, line_ends, remove};
+use crate::edit::{called, export, keyed, line_ends, remove};
 use crate::index::parts;
 
 pub use nearest::Nearest;
@@ -177,14 +177,18 @@ fn joined(path: &str, source: &Source<'_>, mut places: Vec<(usize, Piece)>) -> R
 
 fn defined(path: &str, old: &str, name: Option<&str>, code: &str, hints: &Hints) -> Result<Applied, Mismatch> {
     let Some(name) = name else {
-        let merge::Merged { text, changed } = merge::merge(path, old, code, hints)?;
-        return Ok(Applied { text, changed, notes: Vec::new() });
+        let merge::Merged { text, changed, notes } = merge::merge(path, old, code, hints)?;
+        return Ok(Applied { text, changed, notes });
     };
-    let (container, last) = match name.rsplit_once("::").or_else(|| name.rsplit_once('.')) {
-        Some((around, last)) => (around.rsplit(['.', ':']).next().map(str::to_owned), last),
-        None => (None, name),
+    let meant = called::meant(path, old, code, name).map_err(Mismatch::Unclear)?;
+    let hints = Hints {
+        container: meant.container,
+        line: meant.line.or(hints.line),
+        is_overload: meant.is_overload,
+        ..hints.clone()
     };
-    let merge::Merged { text, changed } = merge::merge(path, old, code, &Hints { container, ..hints.clone() })?;
+    let merge::Merged { text, changed, mut notes } = merge::merge(path, old, code, &hints)?;
+    let last = meant.name.as_str();
     let is_it = |change: &merge::Change| change.name == last || change.container.as_deref() == Some(last);
     let written: HashSet<String> = parts::definitions(path, code).into_iter().map(|span| span.name).collect();
     if !changed.iter().any(is_it) && !written.contains(last) {
@@ -192,8 +196,8 @@ fn defined(path: &str, old: &str, name: Option<&str>, code: &str, hints: &Hints)
         return Err(Mismatch::OtherName { name: name.to_owned(), written });
     }
     let others: Vec<String> = changed.iter().filter(|one| !is_it(one)).map(|one| one.name.clone()).collect();
-    let note = (!others.is_empty()).then(|| format!("`code` also changed or added {}", listed(&others)));
-    Ok(Applied { text, changed, notes: note.into_iter().collect() })
+    notes.extend((!others.is_empty()).then(|| format!("`code` also changed or added {}", listed(&others))));
+    Ok(Applied { text, changed, notes })
 }
 
 fn listed(names: &[String]) -> String {

@@ -65,14 +65,13 @@ pub fn lost_text(was: &str, now: &str) -> Option<String> {
 
 /// The functions of a file that contain no other function.
 pub(super) fn functions(path: &str, text: &str) -> Vec<Span> {
-    let all = parts::definitions(path, text);
-    let is_leaf = |one: &Span| {
-        let holds = |other: &Span| {
-            other.sort == Sort::Function && other.bytes.start > one.bytes.start && other.bytes.end <= one.bytes.end
-        };
-        !all.iter().any(holds)
-    };
-    all.iter().filter(|one| one.sort == Sort::Function && is_leaf(one)).cloned().collect()
+    let mut all = parts::definitions(path, text);
+    all.retain(|one| one.sort == Sort::Function);
+    // Inner functions follow the one around them, so the next one shows whether there are any.
+    let holds = |one: &Span, next: &Span| next.bytes.start > one.bytes.start && next.bytes.end <= one.bytes.end;
+    let is_leaf: Vec<bool> =
+        (0..all.len()).map(|at| all.get(at + 1).is_none_or(|next| !holds(&all[at], next))).collect();
+    all.into_iter().zip(is_leaf).filter(|(_, is_leaf)| *is_leaf).map(|(one, _)| one).collect()
 }
 
 /// The place of a function in the text before a change.

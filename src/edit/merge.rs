@@ -13,20 +13,24 @@
 mod container;
 mod imports;
 mod insert;
+mod leading;
 mod modifiers;
+mod names;
 mod overloads;
 mod parse;
 mod place;
+mod reopened;
 mod replace;
+mod sections;
 mod statement;
+mod verify;
 mod write;
 
 use std::collections::{HashMap, HashSet};
 
-use crate::edit::check::new_fault;
 use crate::edit::indent::{Move, Unit, is_same_code, moved, unit_of};
 use crate::edit::text::{Piece, Source, indent_at, line_of, nth_line};
-use crate::index::parts::{Part, Parts, faults, parts};
+use crate::index::parts::{Part, parts};
 use crate::index::{is_queried, language_of};
 
 /// Hints in a request about the place of a change.
@@ -38,6 +42,8 @@ pub struct Hints {
     pub line: Option<usize>,
     /// The definition next to which new ones go.
     pub after: Option<String>,
+    /// Whether functions are overloads of those with other parameters, and replace none of them.
+    pub is_overload: bool,
 }
 
 /// The result of a merge.
@@ -45,6 +51,8 @@ pub struct Hints {
 pub struct Merged {
     pub text: String,
     pub changed: Vec<Change>,
+    /// Parts of the change that the written code does not show, one per line.
+    pub notes: Vec<String>,
 }
 
 /// One definition that a merge replaced or added.
@@ -71,6 +79,23 @@ pub enum MergeError {
     NoContainer { name: String, containers: Vec<String> },
     #[error("`{name}` is written as `{head}` at line {line}; write it with that head")]
     OtherHead { name: String, head: String, line: usize },
+    #[error(
+        "`{name}` has other parameters at line {line}: `{head}`; to change that one, give this head as the name; to add an overload, give the head of the new one as the name, or write both"
+    )]
+    OtherParameters { name: String, head: String, line: usize },
+    #[error("`{name}` is declared together with other names at line {line}: `{text}`; write that statement whole")]
+    Together { name: String, text: String, line: usize },
+    #[error(
+        "`{name}` would be defined twice, at lines {}; write it as the file has it, or remove the other one first; nothing was changed",
+        lines.join(", ")
+    )]
+    Doubled { name: String, lines: Vec<String> },
+    #[error("`{name}` was written {times} times; write it once, or each inside the block it belongs to")]
+    Repeated { name: String, times: usize },
+    #[error("no place was found for `{name}`; write it inside its class line, whole; nothing was changed")]
+    NotPlaced { name: String },
+    #[error("two written definitions change the same lines of {path}, from line {line} on; write them one at a time")]
+    Overlap { path: String, line: usize },
     #[error("with what was written {path} no longer parses at line {line}: `{text}`; nothing was changed")]
     Breaks { path: String, line: usize, text: String },
     #[error(
@@ -81,6 +106,10 @@ pub enum MergeError {
         "nothing changed: every definition that was written is in the file already, word for word; write the changed definition"
     )]
     NothingChanged,
+    #[error(
+        "nothing changed: `{name}` differs only in `{modifiers}`, which stay if no such word is written; to remove them, replace that line as text"
+    )]
+    OnlyModifiers { name: String, modifiers: String },
 }
 
 /// Merges the definitions, imports and constants of `written` into `before`. All other bytes of the file stay as they
@@ -101,21 +130,27 @@ pub fn merge(path: &str, before: &str, written: &str, hints: &Hints) -> Result<M
         new: &new.text,
         frozen: &new.texts,
         own: &new.own,
+        owners: new.items.iter().filter_map(|item| item.owner.as_deref()).collect(),
         hints,
         unit: usual,
         new_unit: unit_of(&new.text).unwrap_or(usual),
         edits: Vec::new(),
         closers: Vec::new(),
+        bare: Vec::new(),
         changed: Vec::new(),
+        notes: Vec::new(),
+        left_out: HashSet::new(),
         has_new_import: false,
         after: HashMap::new(),
         closed: HashSet::new(),
+        sections: HashSet::new(),
     };
     job.imports(&new.items);
     job.scope(None, &old.items, &new.items)?;
-    let merged = job.finish(&source)?;
+    let left_out = std::mem::take(&mut job.left_out);
+    let merged = job.finish(path, &source)?;
     if is_queried(language) {
-        still_parses(path, (&source.text, &old), &merged.text)?;
+        verify::verified(path, (&source.text, &old), (&new, &left_out), &merged.text)?;
     }
     Ok(merged)
 }
@@ -123,17 +158,6 @@ pub fn merge(path: &str, before: &str, written: &str, hints: &Hints) -> Result<M
 /// Whether definitions of a file can be merged by name, which needs a grammar for its language.
 pub fn has_grammar(path: &str) -> bool {
     crate::index::has_grammar(language_of(path))
-}
-
-/// A query describes lists and blocks of a language less closely than a walk through its tree, so the result is read again.
-fn still_parses(path: &str, (before, old): (&str, &Parts), after: &str) -> Result<(), MergeError> {
-    let after = Source::new(after).text;
-    let found = faults(path, &after);
-    if found.len() <= old.faults.len() {
-        return Ok(());
-    }
-    let line = new_fault((before, &old.faults), (&after, &found)).unwrap_or(found[0]);
-    Err(MergeError::Breaks { path: path.to_owned(), line, text: shown(&after, line) })
 }
 
 /// A line as messages show it.
@@ -148,7 +172,7 @@ fn into_empty_file(new: &parse::Written, before: &str) -> Merged {
         line: line_of(&new.text, part.core.start),
     });
     let text = if before.contains("\r\n") { new.text.replace('\n', "\r\n") } else { new.text.clone() };
-    Merged { changed: added.collect(), text }
+    Merged { changed: added.collect(), text, notes: Vec::new() }
 }
 
 /// A merge in progress: the old text, the new text, and the edits so far.
@@ -161,6 +185,8 @@ struct Job<'a> {
     frozen: &'a [std::ops::Range<usize>],
     /// The lines of `new` as written, before common white space was removed.
     own: &'a [String],
+    /// The types of written methods that are outside of their type: `Kiln` in `int Kiln::heat()`.
+    owners: HashSet<&'a str>,
     hints: &'a Hints,
     /// One step of indentation in `old`; `new_unit` is that of `new`.
     unit: Unit,
@@ -169,8 +195,13 @@ struct Job<'a> {
     /// Edits that follow all others at the same place: they put the end of a one-line body on a
     /// line of its own.
     closers: Vec<Piece>,
+    /// Definitions that differ only in modifiers that were not written, with these.
+    bare: Vec<(String, String)>,
     /// Each change, with the index of its edit.
     changed: Vec<(usize, Change)>,
+    notes: Vec<String>,
+    /// Offsets of written parts that are deliberately not put into the file.
+    left_out: HashSet<usize>,
     /// Whether an import statement was added.
     has_new_import: bool,
     /// How many parts were added after an old part, by the offset of that old part.
@@ -178,6 +209,8 @@ struct Job<'a> {
     /// Offsets of bodies whose end was put on a line of its own. An offset plus 1 stands for a body
     /// to which a part was added at the top.
     closed: HashSet<usize>,
+    /// Lines like `private` that were added, with the offset of the class.
+    sections: HashSet<(usize, &'static str)>,
 }
 
 /// The old part that surrounds the place of a change; `None` at the top of the file.
@@ -233,14 +266,28 @@ impl<'a> Job<'a> {
         crate::edit::omissions::is_mark(line, self.old)
     }
 
-    fn finish(mut self, source: &Source) -> Result<Merged, MergeError> {
+    /// Adds a sentence to the notes, once.
+    fn tell(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    fn finish(mut self, path: &str, source: &Source) -> Result<Merged, MergeError> {
+        if let (Some((name, modifiers)), true) = (self.bare.pop(), self.edits.is_empty()) {
+            return Err(MergeError::OnlyModifiers { name, modifiers });
+        }
         if self.edits.is_empty() {
             return Err(MergeError::NothingChanged);
         }
         self.edits.append(&mut self.closers);
         let (text, lines) = source.apply(&self.edits);
+        if let Some(at) = lines.iter().position(|line| *line == 0).filter(|_| is_queried(self.language)) {
+            let line = line_of(self.old, self.edits[at].range.start);
+            return Err(MergeError::Overlap { path: path.to_owned(), line });
+        }
         let changed = self.changed.into_iter().map(|(at, change)| Change { line: lines[at], ..change }).collect();
-        Ok(Merged { text, changed })
+        Ok(Merged { text, changed, notes: self.notes })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Edits files: the new text of a file from an edit, checks of the old and the new text, and the output of test runs.
 
 mod apply;
+mod called;
 pub mod check;
 pub mod comments;
 pub mod examples;
@@ -8,6 +9,7 @@ pub mod executed;
 pub mod export;
 pub mod extras;
 pub mod failures;
+mod heads;
 pub mod imports;
 mod indent;
 pub mod kept;

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::text::{line_of, own_lines};
-use crate::index::parts::{self, Span};
-use crate::index::{is_queried, language_of};
+use super::called::named;
+use super::text::{line_of, nth_line, own_lines};
+use crate::index::parts::{self, NAME};
 
 /// Maximum number of definitions of one name that a message lists.
 const LISTED_MAX: usize = 8;
@@ -12,38 +12,30 @@ const LISTED_MAX: usize = 8;
 /// `text` without the one definition of that name (`f`, `A.f`) or with that head; the blank lines behind it go with it.
 ///
 /// # Errors
-/// If no definition has that name, if several have, or if it shares a line with something else.
+/// If no definition has that name, if several have, or if it shares a line or a declaration with something else.
 pub fn definition(path: &str, text: &str, name: &str) -> Result<String, String> {
     let spans = parts::definitions(path, text);
     match named(&spans, (path, text), name).as_slice() {
+        [one] if one.variant == NAME => {
+            let line = line_of(text, one.bytes.start);
+            let shown = nth_line(text, line).trim();
+            Err(format!(
+                "{path}: `{name}` is declared together with other names at line {line}: `{shown}`; change that line."
+            ))
+        }
         [one] => without(path, text, name, &one.bytes),
         [] => Err(format!("{path}: it is not clear which `{name}` goes.")),
         several => {
             let lines = several.iter().take(LISTED_MAX).map(|one| line_of(text, one.bytes.start).to_string());
             let lines = lines.collect::<Vec<_>>().join(", ");
+            let has_body = |with: bool| several.iter().any(|one| one.body.is_some() == with);
+            let mark = if has_body(true) && has_body(false) { ", with `;` behind it for a declaration" } else { "" };
             Err(format!(
-                "{path}: it is not clear which `{name}` goes: it is defined {} times, from lines {lines} on; give the head of one",
+                "{path}: it is not clear which `{name}` goes: it is defined {} times, from lines {lines} on; give the head of one{mark}",
                 several.len()
             ))
         }
     }
-}
-
-/// The definitions that `name` means: by their name, else by their container too, else, where one place may have several of a name, by their head.
-fn named<'s>(spans: &'s [Span], (path, text): (&str, &str), name: &str) -> Vec<&'s Span> {
-    let (around, last) = name.rsplit_once("::").or_else(|| name.rsplit_once('.')).unwrap_or(("", name));
-    let around = around.rsplit(['.', ':']).next().unwrap_or_default();
-    let is_member = |span: &&Span| span.name == last && span.container.last().is_some_and(|own| own == around);
-    let plain = |words: &str| words.trim_end_matches([';', '{', ' ']).split_whitespace().collect::<String>();
-    let is_head = |span: &&Span| {
-        let end = span.body.as_ref().map_or(span.bytes.end, |body| body.start);
-        let lines: Vec<&str> = text.get(span.bytes.start..end).unwrap_or_default().lines().collect();
-        (0..lines.len()).any(|at| plain(&lines[at..].join(" ")) == plain(name))
-    };
-    let by_name: Vec<&Span> = spans.iter().filter(|span| span.name == name).collect();
-    let by_container = || spans.iter().filter(is_member).collect::<Vec<_>>();
-    let by_head = || spans.iter().filter(|_| is_queried(language_of(path))).filter(is_head).collect::<Vec<_>>();
-    [by_name, by_container(), by_head()].into_iter().find(|found| !found.is_empty()).unwrap_or_default()
 }
 
 /// `text` without the definition named `what` or, if there is none, without the statement `what`.

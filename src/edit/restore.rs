@@ -1,6 +1,8 @@
 //! Restores code that a model left out of definitions that it repeated beside the change it was
 //! asked for.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::index::parts::{self, Sort, Span};
 
 /// Restores in `after` each definition of `before` that only lost lines, and the entries of lists
@@ -12,14 +14,15 @@ use crate::index::parts::{self, Sort, Span};
 pub fn taken_back(path: &str, before: &str, after: &str, may_lose: &dyn Fn(&str) -> bool) -> Result<String, String> {
     let (old, new) = (parts::definitions(path, before), parts::definitions(path, after));
     // Of several with one name, as overloads are, only an equal one is known to be the same.
-    let same = |one: &Span| {
-        let all: Vec<&Span> = old.iter().filter(|other| key(other) == key(one)).collect();
-        match all.as_slice() {
-            [only] => Some(*only),
-            several => several.iter().copied().find(|other| before[other.bytes.clone()] == after[one.bytes.clone()]),
-        }
+    let mut by_key: HashMap<_, Vec<&Span>> = HashMap::new();
+    old.iter().for_each(|one| by_key.entry(key(one)).or_default().push(one));
+    let same = |one: &Span| match by_key.get(&key(one)).map(Vec::as_slice) {
+        Some([only]) => Some(*only),
+        Some(several) => several.iter().copied().find(|other| before[other.bytes.clone()] == after[one.bytes.clone()]),
+        None => None,
     };
-    let is_leaf = |one: &Span| !new.iter().any(|other| other.container.last() == Some(&one.name));
+    let containers: HashSet<&String> = new.iter().filter_map(|one| one.container.last()).collect();
+    let is_leaf = |one: &Span| !containers.contains(&one.name);
     let mut gained = false;
     let mut kept: Vec<(&Span, String)> = Vec::new();
     let mut lost = None;

@@ -56,7 +56,7 @@ impl Item {
     pub fn hints(&self) -> Hints {
         match &self.what {
             What::Change(span) => {
-                Hints { container: span.container.last().cloned(), line: Some(span.lines.0), after: None }
+                Hints { container: span.container.last().cloned(), line: Some(span.lines.0), ..Hints::default() }
             }
             _ => Hints { container: self.name.rsplit('.').nth(1).map(str::to_owned), ..Hints::default() },
         }

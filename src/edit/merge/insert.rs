@@ -1,11 +1,11 @@
 //! Adds new parts to a file next to similar ones, with the file's spacing.
 
 use super::overloads::last_of;
-use super::place::is_module;
+use super::place::{Place, is_module};
 use super::{Job, MergeError, Scope};
 use crate::edit::text::{indent_at, line_end, line_of, line_start};
 use crate::index::is_queried;
-use crate::index::parts::{Part, Sort};
+use crate::index::parts::{NAME, Part, Sort};
 
 /// Where a part is inserted.
 #[derive(Clone, Copy, Debug)]
@@ -22,33 +22,47 @@ pub enum Anchor<'p> {
 const CONSTRUCTORS: &[&str] = &["__init__", "constructor", "new"];
 
 impl<'a> Job<'a> {
-    /// Adds `new` to `scope`, where none of the existing parts (`olds`) is the same item.
-    pub fn add(&mut self, scope: Option<&'a Part>, olds: &'a [Part], new: &Part) -> Result<(), MergeError> {
+    /// Adds `new` to `scope`, where none of the existing parts (`olds`) is the same item; before
+    /// its `user` if there is one.
+    pub fn add(
+        &mut self,
+        scope: Option<&'a Part>,
+        olds: &'a [Part],
+        new: &Part,
+        user: Option<&'a Part>,
+    ) -> Result<(), MergeError> {
         if scope.is_none() {
             self.refuse_other_head(new)?;
         }
         let home = if scope.is_none() { self.home(new)? } else { None };
         let (scope, olds) = home.map_or((scope, olds), |home| (Some(home), home.members.as_slice()));
-        let anchor = self.anchor(scope, olds, new);
+        let value = new.declares_several().then(|| Job::as_value(new));
+        let new = value.as_ref().unwrap_or(new);
+        let user = user.filter(|_| home.is_none()).map(Anchor::Before);
+        let anchor = user.unwrap_or_else(|| self.anchor(scope, olds, new));
         self.insert(scope, olds, new, anchor);
         Ok(())
     }
 
     /// The container for a part that is written outside any container; `None` for the top level of
     /// the file.
-    fn home(&self, new: &Part) -> Result<Option<&'a Part>, MergeError> {
-        let all = self.places(|part| part.body.is_some() && matches!(part.sort, Sort::Class | Sort::Record));
-        let mut all: Vec<&'a Part> = all.into_iter().map(|place| place.part).collect();
+    pub fn home(&mut self, new: &Part) -> Result<Option<&'a Part>, MergeError> {
+        let places = self.places(|part| part.body.is_some() && matches!(part.sort, Sort::Class | Sort::Record));
+        let mut all: Vec<&'a Part> = places.iter().map(|place| place.part).collect();
         if self.language == "rust" {
             all.retain(|part| part.sort == Sort::Class);
         }
         let queried = is_queried(self.language);
-        let is_hinted = |part: &&'a Part| match self.hints.container.as_deref() {
-            Some(name) if queried => last_of(&part.name) == last_of(name),
-            name => Some(part.name.as_str()) == name,
+        // Beside methods that are written outside of their class, `int A::f()`, functions are no members.
+        let container = self.container_of(new);
+        let container = container.filter(|name| !queried || !self.owners.contains(last_of(name)));
+        let hinted = match container {
+            Some(name) if queried => self.hinted(&places, name, new)?,
+            name => {
+                let mut hinted = all.iter().copied().filter(|part| Some(part.name.as_str()) == name);
+                hinted.clone().find(|part| part.variant == "impl").or(hinted.next())
+            }
         };
-        let hinted: Vec<&'a Part> = all.iter().copied().filter(is_hinted).collect();
-        let hinted = hinted.iter().copied().find(|part| part.variant == "impl").or(hinted.first().copied());
         let text = &self.new[new.core.clone()];
         let is_static = new.attributes.iter().any(|range| self.new[range.clone()].contains("staticmethod"));
         let belongs = match self.language {
@@ -61,10 +75,9 @@ impl<'a> Job<'a> {
             _ if queried => new.owner.is_none() && (new.has_receiver || hinted.is_some()),
             _ => new.has_receiver,
         };
-        if let Some(name) = self.hints.container.as_ref().filter(|_| queried && hinted.is_none() && new.owner.is_none())
-        {
+        if let Some(name) = container.filter(|_| queried && hinted.is_none() && new.owner.is_none()) {
             let mut containers: Vec<String> = all.iter().map(|part| part.name.clone()).collect();
-            containers.insert(0, format!("there is no `{name}`"));
+            containers.insert(0, format!("there is no `{name}` with a body"));
             return Err(MergeError::NoContainer { name: new.name.clone(), containers });
         }
         if let Some(module) = hinted.filter(|part| is_module(part)) {
@@ -90,6 +103,33 @@ impl<'a> Job<'a> {
                     _ => Err(MergeError::NoContainer { name: new.name.clone(), containers: names().collect() }),
                 }
             }
+        }
+    }
+
+    /// The class of that name, by its path if several have the name, or by the hinted line.
+    ///
+    /// # Errors
+    /// Several classes have that name.
+    fn hinted(&mut self, places: &[Place<'a>], path: &str, new: &Part) -> Result<Option<&'a Part>, MergeError> {
+        let is_it = |place: &&Place| last_of(&place.part.name) == last_of(path);
+        let mut found: Vec<Place> = places.iter().filter(is_it).cloned().collect();
+        let outer: Vec<&str> = path.split(['.', ':', '\\']).filter(|name| !name.is_empty()).rev().skip(1).collect();
+        self.narrow(&mut found, |place| {
+            outer.iter().all(|name| place.around.iter().any(|part| last_of(&part.name) == *name))
+        });
+        if let Some(line) = self.hints.line {
+            self.narrow(&mut found, |place| self.lines(place.part).contains(&line));
+        }
+        // A class itself comes before its object and its extensions.
+        self.narrow(&mut found, |place| place.part.variant.is_empty());
+        match found.as_slice() {
+            [] => Ok(None),
+            [one] => Ok(Some(one.part)),
+            many if self.are_one(many) => {
+                let has_alike = |block: &&Place| block.part.members.iter().any(|old| old.sort == new.sort);
+                Ok(many.iter().find(has_alike).or(many.last()).map(|block| block.part))
+            }
+            many => Err(self.ambiguous(&Part { name: last_of(path).to_owned(), ..new.clone() }, many)),
         }
     }
 
@@ -138,15 +178,21 @@ impl<'a> Job<'a> {
 
     /// The place of a new part in a class or record, by its kind.
     fn anchor_inside(&self, scope: &Part, olds: &'a [Part], new: &Part) -> Anchor<'a> {
-        let hidden = olds.iter().find(|old| old.is_hidden);
-        // Not below a line `private`, unless it was written below one.
-        let has_open = olds.iter().any(|old| !old.is_hidden && old.sort == new.sort);
-        if let Some(hidden) = hidden.filter(|_| new.sort == Sort::Function && !new.is_hidden && !has_open) {
+        if let Some(anchor) = self.anchor_in_section(scope, olds, new) {
+            return anchor;
+        }
+        let is_hidden = |old: &Part| matches!(old.access, "private" | "protected");
+        let hidden = olds.iter().find(|old| is_hidden(old));
+        // Not below a line `private`, since it was not written below one.
+        let has_open = olds.iter().any(|old| !is_hidden(old) && old.sort == new.sort);
+        if let Some(hidden) = hidden.filter(|_| new.sort == Sort::Function && !has_open) {
             return Anchor::Before(hidden);
         }
         let last = |sort: Sort| {
-            let mut all = olds.iter().rev().filter(|old| old.sort == sort && old.is_definition());
-            all.clone().find(|old| old.is_hidden == new.is_hidden).or_else(|| all.next())
+            let is_it =
+                |old: &&Part| old.sort == sort && old.is_definition() || sort == Sort::Value && old.declares_several();
+            let mut all = olds.iter().rev().filter(is_it);
+            all.clone().find(|old| !is_hidden(old)).or_else(|| all.next())
         };
         let first_function = olds.iter().find(|old| old.sort == Sort::Function);
         if let Some(first) =
@@ -225,13 +271,23 @@ impl<'a> Job<'a> {
         let base = self.base(scope, olds);
         let text = self.whole_piece(scope, new, &base);
         let gap = self.gap(scope, olds, new, anchor);
-        self.write(scope, text, &base, gap, anchor);
+        match self.section_line(scope, olds, new) {
+            Some((line, margin)) => {
+                let breaks = if self.language == "cpp" { "\n" } else { "\n\n" };
+                self.write(scope, format!("{line}{breaks}{base}{text}"), &margin, 1, anchor);
+            }
+            None => self.write(scope, text, &base, gap, anchor),
+        }
+        if new.members.first().is_some_and(|member| member.variant == NAME) {
+            new.members.iter().for_each(|name| self.note(&name.name, scope));
+            return;
+        }
         let name = if new.name.is_empty() { first_line(&self.new[new.core.clone()]) } else { new.name.clone() };
         self.note(&name, scope);
     }
 
     /// The white space before the parts of `scope`.
-    fn base(&self, scope: Scope, olds: &[Part]) -> String {
+    pub fn base(&self, scope: Scope, olds: &[Part]) -> String {
         let Some(scope) = scope else { return String::new() };
         let own_line = |part: &&Part| {
             let start = part.start();
@@ -268,12 +324,18 @@ impl<'a> Job<'a> {
             Anchor::Top | Anchor::End => None,
         };
         let is_long = new.sort == Sort::Statement && self.new[new.core.clone()].contains('\n');
-        if !is_block(new) && !is_long && beside.is_none_or(|part| part.sort == new.sort) {
+        if !is_block(new) && !is_long && beside.is_none_or(|part| part.sort == new.sort || part.declares_several()) {
             return 0;
         }
+        // Functions without a body stand closer together.
+        let has_no_body = |part: &Part| is_queried(self.language) && part.sort == Sort::Function && part.body.is_none();
+        let is_short = has_no_body(new) && beside.is_some_and(has_no_body);
+        let counts_pair = |pair: &&[Part]| match is_short {
+            true => pair.iter().all(has_no_body),
+            false => pair[1].sort == new.sort || is_block(&pair[0]) && is_block(&pair[1]),
+        };
         let mut counts = [0usize; 4];
-        for pair in olds.windows(2).filter(|pair| pair[1].sort == new.sort || is_block(&pair[0]) && is_block(&pair[1]))
-        {
+        for pair in olds.windows(2).filter(counts_pair) {
             let between = &self.old[pair[0].end.min(pair[1].start())..pair[1].start()];
             let lines = between.matches('\n').count();
             if between.trim().is_empty() && lines > 0 && is_block(&pair[0]) == is_block(new) {
@@ -282,6 +344,7 @@ impl<'a> Job<'a> {
         }
         let most = (0..counts.len()).filter(|lines| counts[*lines] > 0).max_by_key(|lines| counts[*lines]);
         most.unwrap_or(match scope {
+            _ if is_short => 0,
             None if self.language == "python" => 2,
             Some(scope) if scope.sort == Sort::Record => 0,
             _ => 1,

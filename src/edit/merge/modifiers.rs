@@ -1,19 +1,8 @@
 //! Restores modifiers of a definition that the model left out: `export`, `private`, `pub`.
 
 /// Modifiers that a model may leave out, in the order in which they are written.
-const MODIFIERS: &[&str] = &[
-    "local",
-    "export",
-    "default",
-    "declare",
-    "public",
-    "private",
-    "protected",
-    "static",
-    "override",
-    "abstract",
-    "readonly",
-];
+const MODIFIERS: &[&str] =
+    &["export", "default", "declare", "public", "private", "protected", "static", "override", "abstract", "readonly"];
 const ACCESS: &[&str] = &["public", "private", "protected"];
 
 /// Splits the code of a definition into its modifiers and the rest.

@@ -3,6 +3,7 @@
 use super::place::Place;
 use super::{Job, MergeError};
 use crate::base::is_listed;
+use crate::edit::heads::{parameters, squeezed};
 use crate::edit::text::line_of;
 use crate::index::is_queried;
 use crate::index::parts::{Part, Sort};
@@ -12,50 +13,81 @@ pub fn has_overloads(language: &str) -> bool {
     is_listed("cpp csharp java kotlin scala swift", language)
 }
 
-/// The head of a part, all that is before its body, without white space.
-pub fn head(part: &Part, text: &str) -> String {
+/// The head of a part, all that is before its body.
+fn head_of<'t>(part: &Part, text: &'t str) -> &'t str {
     let end = part.body.as_ref().map_or(part.core.end, |body| body.start);
-    let head: String = text[part.core.start..end].split_whitespace().collect();
-    head.trim_end_matches(['{', '=', ';']).to_owned()
+    text[part.core.start..end].trim_end_matches(|c: char| c.is_whitespace() || "{=;".contains(c))
 }
 
-/// The head behind the name: the parameters, and what follows them.
-fn parameters(part: &Part, text: &str) -> String {
-    let head = head(part, text);
-    head.split_once(&format!("{}(", part.name)).map_or(head.clone(), |(_, behind)| behind.to_owned())
+/// The head of a part without white space.
+pub fn head(part: &Part, text: &str) -> String {
+    squeezed(head_of(part, text))
 }
 
-/// Whether two functions have the same parameters.
-pub fn is_same_head((one, text): (&Part, &str), (other, other_text): (&Part, &str)) -> bool {
-    parameters(one, text) == parameters(other, other_text)
+/// The head of a part as messages show it.
+pub fn shown_head(part: &Part, text: &str) -> String {
+    /// Maximum length of a head in messages, in characters.
+    const SHOWN_CHARS_MAX: usize = 120;
+    let head = head_of(part, text).split_whitespace().collect::<Vec<_>>().join(" ");
+    crate::base::cut_line(&head, SHOWN_CHARS_MAX)
+}
+
+/// What tells a function apart from others of its name; empty where a name is enough.
+pub fn distinction(language: &str, part: &Part, text: &str) -> Vec<String> {
+    match part.sort {
+        Sort::Function if has_overloads(language) => parameters(language, &part.name, head_of(part, text)),
+        Sort::Value if language == "ruby" => accessor(part, text).map(str::to_owned).into_iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The word with which Ruby declares methods that read or write a variable.
+pub fn accessor<'t>(part: &Part, text: &'t str) -> Option<&'t str> {
+    let is_accessor = |word: &&str| matches!(*word, "attr_reader" | "attr_writer" | "attr_accessor");
+    // A word like `private` may be before it.
+    text[part.core.clone()].split(|c: char| !c.is_alphanumeric() && c != '_').take(2).find(is_accessor)
 }
 
 /// Whether a part of the file and a written one are of one kind, so that the written one may replace it.
 pub fn is_of_kind(language: &str, old: &Part, new: &Part) -> bool {
     let is_type = |part: &Part| matches!(part.sort, Sort::Class | Sort::Record);
-    !is_queried(language) || old.sort == new.sort || is_type(old) && is_type(new)
+    !is_queried(language) || old.owner == new.owner && (old.sort == new.sort || is_type(old) && is_type(new))
 }
 
 impl<'a> Job<'a> {
+    /// Whether an old and a written function have the same parameters.
+    pub fn is_same_head(&self, old: &Part, new: &Part) -> bool {
+        distinction(self.language, old, self.old) == distinction(self.language, new, self.new)
+    }
+
     /// Of several places of one name those with the head of `new`, if there are any.
     pub fn with_head_of(&self, new: &Part, places: &mut Vec<Place<'a>>) {
         if places.len() > 1 && is_queried(self.language) {
-            self.narrow(places, |place| is_same_head((place.part, self.old), (new, self.new)));
-            self.narrow(places, |place| head(place.part, self.old) == head(new, self.new));
+            let (own, whole) = (distinction(self.language, new, self.new), head(new, self.new));
+            self.narrow(places, |place| distinction(self.language, place.part, self.old) == own);
+            self.narrow(places, |place| head(place.part, self.old) == whole);
         }
     }
 
-    /// The place that one of several written functions of one name replaces, if its head shows it. `place` is the only one in the file.
+    /// The only old function of a name if it is the one that `new`, one of the written functions
+    /// `news` of that name, replaces; `None` if `new` is an overload beside it.
     ///
     /// # Errors
-    /// None of the written ones has the head that is in the file.
-    pub fn of_several(&self, place: Place<'a>, new: &Part, news: &[&Part]) -> Result<Option<Place<'a>>, MergeError> {
-        let is_same = |new: &Part| is_same_head((place.part, self.old), (new, self.new));
-        match (is_same(new), news.iter().any(|new| is_same(new))) {
-            (true, _) => Ok(Some(place)),
-            (false, true) => Ok(None),
-            (false, false) => Err(self.ambiguous(new, &[place])),
+    /// It has other parameters, so that `new` may be a changed version of it or an overload.
+    pub fn only_one(&self, place: Place<'a>, new: &Part, news: &[&Part]) -> Result<Option<Place<'a>>, MergeError> {
+        let is_overloaded = new.sort == Sort::Function && has_overloads(self.language);
+        let is_hinted = self.hints.line.is_some_and(|line| self.lines(place.part).contains(&line));
+        if !is_overloaded || self.is_same_head(place.part, new) {
+            return Ok(Some(place));
         }
+        if self.hints.is_overload || news.iter().any(|other| self.is_same_head(place.part, other)) {
+            return Ok(None);
+        }
+        if is_hinted && news.len() == 1 {
+            return Ok(Some(place));
+        }
+        let line = line_of(self.old, place.part.core.start);
+        Err(MergeError::OtherParameters { name: new.name.clone(), head: shown_head(place.part, self.old), line })
     }
 
     /// Refuses a method that the file writes outside of its type, `int A::f()`, and that was written without that.
@@ -66,13 +98,11 @@ impl<'a> Job<'a> {
         };
         let places = if new.owner.is_none() && is_queried(self.language) { self.places(is_it) } else { Vec::new() };
         match places.first() {
-            Some(place) => {
-                let end = place.part.body.as_ref().map_or(place.part.core.end, |body| body.start);
-                let head = self.old[place.part.core.start..end].split_whitespace().collect::<Vec<_>>().join(" ");
-                let head = head.trim_end_matches(['{', ' ']).to_owned();
-                let line = line_of(self.old, place.part.core.start);
-                Err(MergeError::OtherHead { name: new.name.clone(), head, line })
-            }
+            Some(place) => Err(MergeError::OtherHead {
+                name: new.name.clone(),
+                head: shown_head(place.part, self.old),
+                line: line_of(self.old, place.part.core.start),
+            }),
             None => Ok(()),
         }
     }
@@ -80,5 +110,5 @@ impl<'a> Job<'a> {
 
 /// The last name of a path of containers.
 pub fn last_of(path: &str) -> &str {
-    path.rsplit(['.', ':']).next().unwrap_or(path)
+    path.rsplit(['.', ':', '\\']).next().unwrap_or(path)
 }

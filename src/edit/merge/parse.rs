@@ -3,6 +3,7 @@
 
 use crate::base::is_listed;
 use crate::index::parts::{Part, Parts, Sort, parts};
+use crate::index::{is_queried, language_of};
 
 use super::{MergeError, shown};
 use crate::edit::check::new_fault;
@@ -77,7 +78,8 @@ const CLASS: Shell = ("class Shell {\n", "\n}");
 fn shells(language: &str) -> &'static [Shell] {
     match language {
         "javascript" | "jsx" | "typescript" | "tsx" => &[CLASS, ("const shell = {\n", "\n};")],
-        "java" | "csharp" | "kotlin" | "scala" | "swift" | "php" => &[CLASS],
+        "java" | "csharp" | "kotlin" | "scala" | "php" => &[CLASS],
+        "swift" => &[CLASS, ("protocol Shell {\n", "\n}")],
         "cpp" => &[("class Shell {\n", "\n};")],
         _ => &[],
     }
@@ -110,7 +112,8 @@ fn in_shell(path: &str, text: &str, (open, close): &Shell) -> Option<Written> {
     let shell = found.items.pop().filter(|shell| shell.body.is_some())?;
     let members = shell.members.into_iter().map(|member| Part { has_receiver: true, ..member });
     let mut items: Vec<Part> = found.items.into_iter().filter(|item| item.sort == Sort::Import).collect();
-    items.extend(members.filter(|member| member.is_definition()));
+    let is_queried = is_queried(language_of(path));
+    items.extend(members.filter(|member| member.is_definition() || is_queried));
     Some(found_in(text, Parts { items, ..found }))
 }
 

@@ -1,7 +1,7 @@
 //! Finds the definition of a file that a written one is meant to replace.
 
-use super::overloads::{has_overloads, is_of_kind, last_of};
-use super::{Job, MergeError};
+use super::overloads::{is_of_kind, last_of};
+use super::{Hints, Job, MergeError};
 use crate::edit::text::line_of;
 use crate::index::is_queried;
 use crate::index::parts::{MODULE, Part, Sort};
@@ -69,7 +69,7 @@ impl<'a> Job<'a> {
         let mut places = self.places(|part| part.is_definition() && same_name(part, new));
         places.retain(|place| self.may_be(place, new));
         self.narrow(&mut places, |place| place.part.sort == new.sort);
-        if let Some(name) = self.hints.container.as_deref() {
+        if let Some(name) = self.container_of(new) {
             self.narrow(&mut places, |place| place.is_in(name));
         }
         self.with_head_of(new, &mut places);
@@ -84,12 +84,34 @@ impl<'a> Job<'a> {
             if queried { place.is_member() == new.has_receiver } else { place.around.is_empty() != new.has_receiver }
         });
         self.narrow(&mut places, |place| place.part.owner == new.owner);
-        let is_function = new.sort == Sort::Function && has_overloads(self.language);
         match places.as_slice() {
             [] => Ok(None),
-            [one] if is_function && news.len() > 1 => self.of_several(one.clone(), new, news),
+            [one] if queried => self.only_one(one.clone(), new, news),
             [one] => Ok(Some(one.clone())),
+            many if self.hints.is_overload && !many.iter().any(|place| self.is_same_head(place.part, new)) => Ok(None),
             many => Err(self.ambiguous(new, many)),
+        }
+    }
+
+    /// The named container around a written part. It may have been written with its class, or with
+    /// all that is around it.
+    pub fn container_of(&self, new: &Part) -> Option<&'a str> {
+        let hints: &'a Hints = self.hints;
+        let path = hints.container.as_deref()?;
+        let is_type = matches!(new.sort, Sort::Class | Sort::Record);
+        if !is_queried(self.language) || !is_type {
+            return Some(path);
+        }
+        let mut inner = false;
+        new.walk(&mut Vec::new(), &mut |part, _| inner |= part.body.is_some() && part.name == last_of(path));
+        let own = last_of(&new.name);
+        let is_own = |at: &usize| last_of(&path[..*at]) == own;
+        let ends = path.match_indices(['.', ':', '\\']).map(|(at, _)| at).chain([path.len()]);
+        match ends.filter(is_own).last() {
+            Some(end) => {
+                Some(path[..end - own.len()].trim_end_matches(['.', ':', '\\'])).filter(|rest| !rest.is_empty())
+            }
+            None => Some(path).filter(|_| !inner),
         }
     }
 
@@ -102,7 +124,7 @@ impl<'a> Job<'a> {
 
     /// Whether a part written outside any class can replace the part at that place.
     fn may_be(&self, place: &Place, new: &Part) -> bool {
-        let named = self.hints.container.as_deref();
+        let named = self.container_of(new);
         if is_queried(self.language) {
             // A method is written as a function is, so the place alone decides.
             let is_there = new.owner.is_some() || named.is_none_or(|name| place.is_in(name));
@@ -143,7 +165,7 @@ impl<'a> Job<'a> {
             }
         });
         let way_out = if is_queried(self.language) {
-            "write it inside the one class that is meant, with the head that it has in the file"
+            "write it inside the one class that is meant, with the head that it has in the file, or give that head as the name"
         } else {
             "write it inside the one that is meant, with its class line"
         };

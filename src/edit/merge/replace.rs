@@ -1,11 +1,13 @@
 //! Replaces one definition and keeps the parts that the model left out: comments, decorators, lines
 //! that a mark stands for.
 
+use super::leading::{Led, led};
 use super::modifiers::with_modifiers;
 use super::{Job, MergeError, Scope};
 use crate::edit::omissions::{Body, has_marks, is_left_out, is_mark, splice};
 use crate::edit::text::indent_at;
-use crate::index::parts::Part;
+use crate::index::is_queried;
+use crate::index::parts::{Part, Sort};
 
 impl<'a> Job<'a> {
     /// Replaces `old`, a part of `scope`, by `new`.
@@ -18,6 +20,10 @@ impl<'a> Job<'a> {
         let core = self.piece(new.core.clone(), &base);
         let core = self.with_docstring(old, new, core, &base);
         let core = self.unmarked(old, new, core)?;
+        if is_queried(self.language) {
+            self.put_queried(scope, old, new, (core, &base));
+            return Ok(());
+        }
         let changed = match self.assigned_value(old).filter(|_| new.value.is_none()) {
             Some(value) if core.starts_with("function") || core.starts_with("async function") => self.edit(value, core),
             _ => {
@@ -30,6 +36,49 @@ impl<'a> Job<'a> {
             self.note(&old.name, scope);
         }
         Ok(())
+    }
+
+    /// Replaces `old` in a language that a query describes, and tells what it loses.
+    fn put_queried(&mut self, scope: Scope, old: &Part, new: &Part, (core, base): (String, &str)) {
+        let was = &self.old[old.core.clone()];
+        let name = if old.name.is_empty() { old.names().join("`, `") } else { old.name.clone() };
+        let Led { code, note, bare } = led(self.language, &name, was, core);
+        let core = self.separated(old, code);
+        if self.put_below_lead(old, new, core, base) {
+            note.into_iter().for_each(|note| self.tell(note));
+            self.tell_of_members(&name, old, new);
+            let names: Vec<String> = new.names().into_iter().map(str::to_owned).collect();
+            match names.as_slice() {
+                [] | [_] => self.note(&name, scope),
+                several => several.iter().for_each(|name| self.note(name, scope)),
+            }
+        } else if let Some(modifiers) = bare {
+            self.bare.push((name, modifiers));
+        }
+    }
+
+    /// `new` with the modifiers of `old` that were not written; tells of those that differ.
+    pub fn led(&mut self, name: &str, old: &str, new: String) -> String {
+        let led = led(self.language, name, old, new);
+        led.note.into_iter().for_each(|note| self.tell(note));
+        led.code
+    }
+
+    /// Tells which members of a part that was replaced whole are gone.
+    fn tell_of_members(&mut self, name: &str, old: &Part, new: &Part) {
+        /// Maximum number of members that a note lists.
+        const LISTED_MAX: usize = 8;
+        if old.sort == Sort::Statement {
+            return;
+        }
+        let is_gone =
+            |member: &&Part| member.is_definition() && !new.members.iter().any(|other| other.name == member.name);
+        let mut gone: Vec<&str> = old.members.iter().filter(is_gone).map(|member| member.name.as_str()).collect();
+        let more = if gone.len() > LISTED_MAX { ", …" } else { "" };
+        gone.truncate(LISTED_MAX);
+        if !gone.is_empty() {
+            self.tell(format!("`{name}` was replaced whole and no longer has `{}`{more}", gone.join("`, `")));
+        }
     }
 
     /// The function in `exports.add = function …` or `add: function …`, the only part that a
@@ -93,6 +142,15 @@ impl<'a> Job<'a> {
         let new_attributes = !attributes.is_empty() && plain(&attributes) != plain(&old_attributes);
         if !new_comments && !new_attributes {
             return self.edit(old.core.clone(), core);
+        }
+        if is_queried(self.language) {
+            let now = plain(&attributes).join(" ");
+            let lost =
+                old_attributes.iter().find(|one| new_attributes && !now.contains(&plain(&[(*one).clone()]).join(" ")));
+            let lost = lost.map(|one| format!("`{}` no longer has `{one}`", old.name));
+            let other = (new_comments && !old_comments.is_empty())
+                .then(|| format!("the comment above `{}` was replaced", old.name));
+            lost.into_iter().chain(other).for_each(|note| self.tell(note));
         }
         let mut lines = if new_comments { comments } else { old_comments };
         lines.extend(if new_attributes { attributes } else { old_attributes });

@@ -1,9 +1,12 @@
 //! Merges statements that define nothing: a route, a call at load, the main block of a script.
 
 use super::insert::{Anchor, first_line};
+use super::sections::is_access_line;
 use super::{Job, MergeError};
+use crate::edit::heads::squeezed;
 use crate::edit::omissions::has_marks;
-use crate::edit::text::indent_at;
+use crate::edit::text::{indent_at, line_of};
+use crate::index::is_queried;
 use crate::index::parts::{Part, Sort};
 
 /// Beginnings of calls that only try out the written code. They are left out unless the file
@@ -26,18 +29,25 @@ const HEADS: &[&str] = &[
     "\"\"\"",
     "'''",
 ];
-/// Lines that say which members below them can be used outside of a class; the place of a new member heeds them.
-const ACCESS: &[&str] = &["public", "protected", "private"];
+/// The same in languages that a query describes, in which the others are ordinary names and texts.
+const QUERIED_HEADS: &[&str] = &["package ", "namespace ", "<?php", "declare(", "#pragma once", "#!"];
+/// Beginnings of statements at the top of a class.
+const MIXINS: &[&str] = &["include ", "extend ", "prepend ", "use "];
 
 impl<'a> Job<'a> {
     /// Merges the statement `new`: it replaces an older version of itself or is added, unless the
     /// file already has it or has no use for it.
     pub fn statement(&mut self, scope: Option<&'a Part>, olds: &'a [Part], new: &Part) -> Result<(), MergeError> {
+        let queried = is_queried(self.language);
+        // A member was written without its class.
+        let home = if queried && scope.is_none() && new.has_receiver { self.home(new)? } else { None };
+        let (scope, olds) = home.map_or((scope, olds), |home| (Some(home), home.members.as_slice()));
         let text = self.new[new.core.clone()].trim().to_owned();
-        let is_string = text.starts_with(['"', '\'', '`']);
+        let is_string = text.starts_with(['"', '\'', '`']) && !queried;
+        let heads = if queried { QUERIED_HEADS } else { HEADS };
         if is_string
-            || HEADS.iter().any(|head| text.starts_with(head))
-            || ACCESS.contains(&text.trim_end_matches(':'))
+            || heads.iter().any(|head| text.starts_with(head))
+            || is_access_line(new, self.new)
             || text.lines().all(|line| self.is_mark(line) || line.trim().is_empty())
         {
             return Ok(());
@@ -45,10 +55,15 @@ impl<'a> Job<'a> {
         let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let words = plain(&text);
         let is_same = |part: &Part| plain(&self.old[part.core.clone()]) == words;
-        if !self.places(|part| part.sort == Sort::Statement && is_same(part)).is_empty() {
+        let is_there = match queried {
+            true => olds.iter().any(|part| part.sort == Sort::Statement && is_same(part)),
+            false => !self.places(|part| part.sort == Sort::Statement && is_same(part)).is_empty(),
+        };
+        if is_there {
             return Ok(());
         }
         if let Some(group) = self.group_of(olds, new) {
+            self.refuse_other_lines(group, new)?;
             return self.scope(Some(group), &group.members, &new.members);
         }
         if let Some(old) = self.version_of(olds, &text) {
@@ -57,13 +72,23 @@ impl<'a> Job<'a> {
         let shown = DEMOS.iter().find(|show| text.starts_with(**show));
         let has_such = |show: &str| olds.iter().any(|old| self.old[old.core.clone()].starts_with(show));
         if has_marks(&text, self.old) || shown.is_some_and(|show| !has_such(show) || show.starts_with("if ")) {
+            self.tell(format!("the statement `{}` was left out", first_line(&text)));
             return Ok(());
         }
         let callee = callee(&text);
         let is_like = |old: &&'a Part| {
             old.sort == Sort::Statement && !callee.is_empty() && self::callee(&self.old[old.core.clone()]) == callee
         };
-        let anchor = olds.iter().rev().find(is_like).map_or_else(|| self.anchor_at_end(olds), Anchor::After);
+        let mixin = MIXINS.iter().find(|word| queried && scope.is_some() && text.starts_with(**word));
+        let is_mixin = |old: &&'a Part| mixin.is_some_and(|word| self.old[old.core.clone()].starts_with(word));
+        let anchor = match (olds.iter().rev().find(|old| is_like(old) || is_mixin(old)), mixin) {
+            (Some(old), _) => Anchor::After(old),
+            (None, Some(_)) => Anchor::Top,
+            (None, None) => self.anchor_at_end(olds),
+        };
+        if queried {
+            self.tell(format!("the statement `{}` was added", first_line(&text)));
+        }
         self.insert(scope, olds, new, anchor);
         Ok(())
     }
@@ -71,11 +96,40 @@ impl<'a> Job<'a> {
     /// The old group (`const ( … )`, `(function () { … })()`) that has one of the members of the
     /// written group.
     fn group_of(&self, olds: &'a [Part], new: &Part) -> Option<&'a Part> {
+        let line = |part: &Part, text: &str| first_line(&text[part.core.clone()]);
         let shares = |old: &&'a Part| {
+            // `class << self`, `#ifdef FAST`
+            let is_same_block = || is_queried(self.language) && line(old, self.old) == line(new, self.new);
+            let has = |member: &Part| new.members.iter().any(|other| other.name == member.name);
             old.sort == Sort::Statement
-                && old.members.iter().any(|member| new.members.iter().any(|other| other.name == member.name))
+                && !old.members.is_empty()
+                && !new.members.is_empty()
+                && (old.members.iter().any(has) || is_same_block())
         };
         olds.iter().find(shares)
+    }
+
+    /// Refuses a written group with lines outside of its definitions that the old group lacks, since
+    /// only definitions are merged into it.
+    fn refuse_other_lines(&self, group: &Part, new: &Part) -> Result<(), MergeError> {
+        let outside = |part: &Part, text: &str| -> Vec<String> {
+            let mut rest = String::new();
+            let mut done = part.core.start;
+            for member in &part.members {
+                rest.push_str(text.get(done..member.start()).unwrap_or_default());
+                done = member.whole().end.max(done);
+            }
+            rest.push_str(text.get(done..part.core.end).unwrap_or_default());
+            rest.lines().map(squeezed).filter(|line| !line.is_empty()).collect()
+        };
+        let known = outside(group, self.old);
+        let is_other = |line: &String| !known.contains(line) && !self.is_mark(line);
+        match outside(new, self.new).into_iter().find(is_other) {
+            Some(mark) if is_queried(self.language) => {
+                Err(MergeError::Unclear { name: first_line(&self.new[new.core.clone()]), mark })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The only old statement that begins in the same way: with the same line, or with the same
@@ -110,6 +164,10 @@ impl<'a> Job<'a> {
         let base = indent_at(self.old, old.core.start).to_owned();
         let core = self.piece(new.core.clone(), &base);
         if self.edit(old.core.clone(), core) {
+            if is_queried(self.language) {
+                let line = line_of(self.old, old.core.start);
+                self.tell(format!("the statement `{}` at line {line} was replaced", first_line(text)));
+            }
             self.note(&first_line(text), scope);
         }
         Ok(())

@@ -253,7 +253,9 @@ impl Files {
         }
         let merged = match edit::apply(path, now, &Edit::Definition { name: None, code: &code, hints }) {
             Ok(merged) => merged,
-            Err(Mismatch::Merge(MergeError::NothingChanged)) => return Ok(now.to_owned()),
+            Err(Mismatch::Merge(MergeError::NothingChanged | MergeError::OnlyModifiers { .. })) => {
+                return Ok(now.to_owned());
+            }
             Err(mismatch) => return Err(format!("{path}: {mismatch}")),
         };
         touched.extend(merged.changed.iter().map(|change| Stretch {

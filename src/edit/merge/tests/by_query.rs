@@ -241,13 +241,13 @@ extension Kiln: Hot {
 ";
 
 /// Asserts that `written` changes `old` into `new` and nothing else.
-fn changes(path: &str, before: &str, written: &str, (old, new): (&str, &str)) {
+pub(super) fn changes(path: &str, before: &str, written: &str, (old, new): (&str, &str)) {
     assert_eq!(before.matches(old).count(), 1, "{old}");
     check(path, before, written, &before.replacen(old, new, 1));
 }
 
 /// The same with a definition named as a tool call names it.
-fn named(path: &str, before: &str, (name, code): (&str, &str), (old, new): (&str, &str)) {
+pub(super) fn named(path: &str, before: &str, (name, code): (&str, &str), (old, new): (&str, &str)) {
     assert_eq!(before.matches(old).count(), 1, "{old}");
     let edit = Edit::Definition { name: Some(name), code, hints: Hints::default() };
     let text = apply(path, before, &edit).map(|applied| applied.text);
@@ -255,12 +255,12 @@ fn named(path: &str, before: &str, (name, code): (&str, &str), (old, new): (&str
 }
 
 /// Asserts that an edit is refused with all of these words.
-fn refused(path: &str, before: &str, edit: &Edit<'_>, words: &[&str]) {
+pub(super) fn refused(path: &str, before: &str, edit: &Edit<'_>, words: &[&str]) {
     let said = apply(path, before, edit).expect_err("a refusal").to_string();
     assert!(words.iter().all(|word| said.contains(word)), "{said}");
 }
 
-fn removed(path: &str, before: &str, what: &str, gone: &str) {
+pub(super) fn removed(path: &str, before: &str, what: &str, gone: &str) {
     assert_eq!(before.matches(gone).count(), 1, "{gone}");
     let text = apply(path, before, &Edit::Remove(what)).map(|applied| applied.text);
     assert_eq!(text.as_deref(), Ok(before.replacen(gone, "", 1).as_str()), "{what}");

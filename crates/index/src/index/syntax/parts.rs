@@ -24,6 +24,8 @@ const FAULTS_MAX: usize = 100;
 /// The variant of a class-like part whose members are not methods: a module, a namespace, a group
 /// of tests.
 pub const MODULE: &str = "module";
+/// The variant of a name that a statement declares together with others: `b` in `int a, b;`.
+pub const NAME: &str = "name";
 
 /// The kinds of part that edits distinguish.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -77,8 +79,9 @@ pub struct Part {
     pub listed: bool,
     /// Whether it is a test.
     pub is_test: bool,
-    /// Whether it is below a line `private` or `protected`, in a language by query.
-    pub is_hidden: bool,
+    /// The word of the line `public`, `protected` or `private` above it, in a language by query;
+    /// empty if there is none.
+    pub access: &'static str,
 }
 
 /// One name of an import statement.
@@ -118,6 +121,20 @@ impl Part {
 
     pub fn is_definition(&self) -> bool {
         !self.name.is_empty() && !matches!(self.sort, Sort::Import | Sort::Statement)
+    }
+
+    /// Whether it is a statement that declares several names, none of which can be replaced alone.
+    pub fn declares_several(&self) -> bool {
+        self.sort == Sort::Statement && self.members.first().is_some_and(|member| member.variant == NAME)
+    }
+
+    /// The names that a declaration of values declares; empty for other parts.
+    pub fn names(&self) -> Vec<&str> {
+        match self.sort {
+            Sort::Value if self.variant != NAME => vec![self.name.as_str()],
+            _ if self.declares_several() => self.members.iter().map(|member| member.name.as_str()).collect(),
+            _ => Vec::new(),
+        }
     }
 
     /// Calls `look` with each part below this one and the parts around it, in source order.
@@ -199,13 +216,16 @@ pub fn faults(path: &str, text: &str) -> Vec<usize> {
 /// Every definition of `text`, outer before inner.
 pub fn definitions(path: &str, text: &str) -> Vec<Span> {
     let Some(parts) = parts(path, text) else { return Vec::new() };
-    let line_of = |at: usize| text.as_bytes()[..at].iter().filter(|b| **b == b'\n').count() + 1;
+    let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
+    let line_of = |at: usize| ends.partition_point(|end| *end < at) + 1;
     let mut found = Vec::new();
     let mut note = |part: &Part, around: &[&Part]| {
         if !part.is_definition() {
             return;
         }
-        let bytes = part.whole();
+        // One of several names has no declaration of its own.
+        let declared = around.last().filter(|_| part.variant == NAME).copied().unwrap_or(part);
+        let bytes = declared.whole();
         let lines = (line_of(bytes.start), line_of(bytes.end));
         let line_start = text[..bytes.start].rfind('\n').map_or(0, |at| at + 1);
         let before = &text[line_start..bytes.start];
@@ -257,7 +277,7 @@ fn faults_and_texts(tree: &Tree, text: &str) -> (Vec<usize>, Vec<Range<usize>>) 
             faults.push(node.start_position().row + 1);
         }
         let many_lines = node.start_position().row < node.end_position().row;
-        if many_lines && TEXTS.contains(&node.kind()) && !is_docstring {
+        if many_lines && TEXTS.contains(&node.kind()) && !is_docstring && !is_squiggly(node, text) {
             texts.push(node.byte_range());
         }
         is_docstring = node.kind() == "expression_statement" && text[node.byte_range()].starts_with(['"', '\'', 'r']);
@@ -265,6 +285,17 @@ fn faults_and_texts(tree: &Tree, text: &str) -> (Vec<usize>, Vec<Range<usize>>) 
     });
     faults.dedup();
     (faults, texts)
+}
+
+/// Whether a node is the text of `<<~NAME` of Ruby, whose common indentation does not count.
+fn is_squiggly(node: Node, text: &str) -> bool {
+    if node.kind() != "heredoc_body" {
+        return false;
+    }
+    let name = content(node, text).lines().last().unwrap_or_default().trim();
+    let before = &text[..node.start_byte()];
+    let mark = before.rfind(name).map_or("", |at| before[..at].trim_end_matches(['"', '\'', '`']));
+    !name.is_empty() && mark.ends_with("<<~")
 }
 
 /// The range of `node` without trailing white space (Rust's comments include their line end).

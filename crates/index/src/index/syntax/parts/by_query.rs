@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use tree_sitter::{Node, Tree};
 
-use super::{DEPTH_MAX, Division, MODULE, Part, Sort, imported, siblings, trimmed};
+use super::{DEPTH_MAX, Division, MODULE, NAME, Part, Sort, imported, siblings, trimmed};
 use crate::base::is_listed;
 use crate::index::syntax::outline::Kind;
 use crate::index::syntax::queried::{Described, Queried, described, last_name};
@@ -54,12 +54,13 @@ impl File<'_> {
     fn siblings(&self, nodes: Vec<Node>, depth: usize) -> Vec<Part> {
         let division = Division { attribute: "", part: &|node, _, depth| self.part(node, depth) };
         let mut parts: Vec<Part> = Vec::new();
-        let mut is_hidden = false;
+        let mut access = "";
         for mut part in siblings(&division, nodes.into_iter(), self.text, depth) {
             let words = self.text.get(part.core.clone()).unwrap_or_default();
             match (part.sort, words.trim_end_matches(':')) {
-                (Sort::Statement, "private" | "protected") => is_hidden = true,
-                (Sort::Statement, "public") => is_hidden = false,
+                (Sort::Statement, "private") => access = "private",
+                (Sort::Statement, "protected") => access = "protected",
+                (Sort::Statement, "public") => access = "public",
                 // The lines of a heredoc of Ruby follow the statement that begins it.
                 (Sort::Statement, lines) if lines.starts_with('\n') => {
                     if let Some(last) = parts.last_mut() {
@@ -69,7 +70,7 @@ impl File<'_> {
                 }
                 _ => {}
             }
-            part.is_hidden = is_hidden;
+            part.access = access;
             parts.push(part);
         }
         parts
@@ -99,7 +100,9 @@ impl File<'_> {
             },
             // Each of several names can be found, and none can be replaced alone.
             Some(several) => {
-                let members = several.iter().map(|one| Part::new(Sort::Value, one.name, one.named)).collect();
+                let name =
+                    |one: &Described| Part { variant: NAME.to_owned(), ..Part::new(Sort::Value, one.name, one.named) };
+                let members = several.iter().map(name).collect();
                 Part { members, ..self.plain(Sort::Statement, "", node) }
             }
             None => self.unknown(node, depth),
@@ -129,7 +132,8 @@ impl File<'_> {
         part.listed = kind == Kind::Enum && !has_functions && is_listed("c cpp csharp java kotlin", self.language);
         let is_marked = |range: &Range<usize>| {
             let words = self.text.get(range.clone()).unwrap_or_default();
-            ["Test", "Fact", "Theory"].iter().any(|word| words.contains(word))
+            let is_mark = |word: &str| word.ends_with("Test") || is_listed("TestCase TestMethod Fact Theory", word);
+            words.split(|letter: char| !letter.is_alphanumeric()).find(|word| !word.is_empty()).is_some_and(is_mark)
         };
         let rest = part.name.strip_prefix("test").unwrap_or_default();
         let is_called = rest.starts_with(|first: char| first == '_' || first.is_uppercase());
@@ -167,6 +171,14 @@ impl File<'_> {
             }
             Kind::Function | Kind::Method if matches!(of, "declaration" | "field_declaration") => "declaration".into(),
             Kind::Function | Kind::Method if of == "singleton_method" => "self".into(),
+            // C# may implement methods of two interfaces that have one name.
+            Kind::Function | Kind::Method => {
+                let of = children(node).find(|child| child.kind() == "explicit_interface_specifier");
+                of.map_or(String::new(), |of| format!("of {}", content(of, self.text).trim_end_matches('.')))
+            }
+            Kind::Variable if self.text.get(node.byte_range()).is_some_and(|text| is_extern(self.language, text)) => {
+                "declaration".into()
+            }
             // Scala has a class and an object of one name.
             Kind::Class if of.starts_with("object") => "object".into(),
             _ => String::new(),
@@ -256,7 +268,11 @@ impl File<'_> {
         let is_framed = second.is_none() && is_frame(node) && matches!(behind, "" | ";");
         let known = is_framed.then(|| self.node_at(node, &first)).flatten();
         let Some(known) = known else {
-            return Part { members: self.below(node, depth), ..self.plain(Sort::Statement, "", node) };
+            let mut members = self.below(node, depth);
+            if kind == "singleton_class" {
+                members.iter_mut().for_each(|member| member.variant = "singleton".to_owned());
+            }
+            return Part { members, ..self.plain(Sort::Statement, "", node) };
         };
         let mut part = self.part(known, depth);
         if whole.start < part.start() {
@@ -298,6 +314,11 @@ fn body_of(node: Node<'_>) -> Option<Node<'_>> {
     node.child_by_field_name("body").or_else(last).or_else(of_type)
 }
 
+/// Whether a variable of C is declared here and defined elsewhere.
+fn is_extern(language: &str, text: &str) -> bool {
+    is_listed("c cpp", language) && text.starts_with("extern ") && !text.contains('=')
+}
+
 fn sort_of(kind: Kind) -> Sort {
     match kind {
         Kind::Function | Kind::Method => Sort::Function,
@@ -307,18 +328,25 @@ fn sort_of(kind: Kind) -> Sort {
     }
 }
 
-/// The nodes inside `#ifndef NAME`, `#define NAME`, … `#endif` around a whole header, and the comments above.
+/// The nodes inside `#ifndef NAME` or `#if !defined(NAME)`, `#define NAME`, … `#endif` around a whole
+/// header, and the comments above.
 fn guarded<'n>(nodes: &[Node<'n>], text: &str) -> Option<Vec<Node<'n>>> {
     let is_code = |node: &&Node| node.is_named() && !node.kind().ends_with("comment");
+    let is_guard = |node: &&Node| matches!(node.kind(), "preproc_ifdef" | "preproc_if");
     let mut code = nodes.iter().filter(is_code);
-    let (guard, None) = (code.next().filter(|node| node.kind() == "preproc_ifdef")?, code.next()) else { return None };
-    let name = content(guard.child_by_field_name("name")?, text);
+    let (guard, None) = (code.next().filter(is_guard)?, code.next()) else { return None };
+    let name = match guard.child_by_field_name("condition") {
+        Some(condition) => content(condition, text).strip_prefix("!defined")?.trim_matches(['(', ')', ' ']),
+        None => content(guard.child_by_field_name("name")?, text),
+    };
     let inside: Vec<Node> = all_children(*guard).collect();
     let first = inside.iter().position(|node| node.kind() == "preproc_def")?;
-    let is_guard = inside[first].child_by_field_name("name").is_some_and(|own| content(own, text) == name);
+    let has_name = inside[first].child_by_field_name("name").is_some_and(|own| content(own, text) == name);
     let has_branches = inside.iter().any(|node| node.kind().starts_with("preproc_el"));
     // Before the `#define` are the mark, the name and comments.
     let is_first = inside[..first].iter().filter(is_code).count() == 1;
     let above = nodes.iter().take_while(|node| *node != guard);
-    (is_guard && is_first && !has_branches).then(|| above.chain(&inside[first + 1..]).copied().collect())
+    // What is added to an empty header goes behind its `#define`.
+    let from = if inside[first + 1..].iter().any(|node| node.is_named()) { first + 1 } else { first };
+    (has_name && is_first && !has_branches).then(|| above.chain(&inside[from..]).copied().collect())
 }

@@ -63,8 +63,8 @@ fn c_and_cpp_have_declarations_and_branches() {
             "glaze>z 15-15",
             ">heat 17-17",
             ">heat 19-19",
-            ">a 21-21",
-            ">b 21-21",
+            ">a (name) 21-21",
+            ">b (name) 21-21",
             ">SHELVES 22-22",
         ],
     );
@@ -149,6 +149,40 @@ fn a_script_by_query_has_functions_in_tables_classes_and_blocks() {
         "#!/bin/bash\nset -e\nCONE=4\n# Heats.\nheat() {\n  echo \"$1\"\n}\nfunction cool { echo 1; }\nheat \"$CONE\"\n",
         &[">CONE 3-3", ">heat 4-7", ">cool 8-8"],
     );
+}
+
+#[test]
+fn a_statement_with_several_names_and_what_is_declared_elsewhere_are_marked() {
+    check(
+        "Kiln.java",
+        "class Kiln {\n  /** Two. */\n  int cone = 4, tile;\n  @VisibleForTesting int heat() { return 1; }\n}\n",
+        &[">Kiln 1-5", "Kiln>cone (name) 2-3", "Kiln>tile (name) 2-3", "Kiln>heat 4-4"],
+    );
+    check("kiln.c", "extern int cone;\nint cone = 4;\n", &[">cone (declaration) 1-1", ">cone 2-2"]);
+    check("kiln.h", "#if !defined(KILN_H)\n#define KILN_H\nint heat(void);\n#endif\n", &[">heat (declaration) 3-3"]);
+    check(
+        "kiln.rb",
+        "class Kiln\n  class << self\n    def heat\n    end\n  end\nend\n",
+        &[">Kiln 1-6", "Kiln>heat (singleton) 3-4"],
+    );
+    check(
+        "Kiln.cs",
+        "class Kiln { void IHot.Heat() { } void Heat() { } }\n",
+        &[">Kiln 1-1", "Kiln>Heat (of IHot) 1-1", "Kiln>Heat 1-1"],
+    );
+    let tests = |text: &str| definitions("A.java", text).iter().filter(|one| one.is_test).count();
+    assert_eq!(tests("class A {\n  @VisibleForTesting int heat() { return 1; }\n}\n"), 0);
+    assert_eq!(tests("class A {\n  @ParameterizedTest void heat() { }\n}\n"), 1);
+}
+
+#[test]
+fn many_functions_and_long_lists_are_divided() {
+    let many: String = (0..5_000).map(|at| format!("int heat{at}(int cone)\n{{\n    return {at};\n}}\n\n")).collect();
+    let found = definitions("kiln.c", &many);
+    assert_eq!((found.len(), found[4_999].lines), (5_000, (24_996, 24_999)));
+    let list = format!("static const int cones[] = {{\n{}}};\n\nint heat;\n", "    1, 2, 3, 4,\n".repeat(60_000));
+    let found = definitions("kiln.c", &list);
+    assert_eq!(found.iter().map(|one| one.lines).collect::<Vec<_>>(), [(1, 60_002), (60_004, 60_004)]);
 }
 
 #[test]

@@ -1,0 +1,123 @@
+//! Finds the definitions that a name means: `f`, `A.f`, or the head of one, `int f(int x)`.
+
+use super::heads::squeezed;
+use super::text::{is_comment, line_of};
+use crate::index::parts::{self, Sort, Span};
+use crate::index::{is_queried, language_of};
+
+/// The definitions that `name` means: by their name, else by their container too, else, where one place may have several of a name, by their head.
+pub(super) fn named<'s>(spans: &'s [Span], (path, text): (&str, &str), name: &str) -> Vec<&'s Span> {
+    let by_name: Vec<&Span> = spans.iter().filter(|span| span.name == name).collect();
+    if !by_name.is_empty() {
+        return by_name;
+    }
+    let (around, last) = split(name);
+    let around = around.and_then(|around| around.rsplit(['.', ':']).next()).unwrap_or_default();
+    let is_member = |span: &&Span| span.name == last && span.container.last().is_some_and(|own| own == around);
+    let by_container: Vec<&Span> = spans.iter().filter(is_member).collect();
+    if by_container.is_empty() && is_queried(language_of(path)) {
+        return by_head(spans, text, name);
+    }
+    by_container
+}
+
+/// A name after its container.
+fn split(name: &str) -> (Option<&str>, &str) {
+    let parted = name.rsplit_once("::").or_else(|| name.rsplit_once(['.', ':']));
+    parted.map_or((None, name), |(around, last)| (Some(around), last))
+}
+
+/// The definitions with that head, to the end of its parameters or to its body. A head that ends in
+/// a semicolon is that of a declaration without a body.
+fn by_head<'s>(spans: &'s [Span], text: &str, name: &str) -> Vec<&'s Span> {
+    let (is_declaration, head) = (name.trim_end().ends_with(';'), name.trim_end_matches([';', '{', ' ']));
+    let has = |head: &str, span: &&Span| {
+        let fits = !is_declaration || span.body.is_none();
+        fits && head.contains(span.name.as_str()) && is_head(&head_of(span, text), &squeezed(head))
+    };
+    let mut found: Vec<&Span> = spans.iter().filter(|span| has(head, span)).collect();
+    // `A.f(int x)` is `f(int x)` in `A`.
+    let list = head.find('(').unwrap_or(head.len());
+    let word = head[..list].rfind(char::is_whitespace).map_or(0, |space| space + 1);
+    if let (true, (Some(around), last)) = (found.is_empty(), split(&head[word..list])) {
+        let plain = format!("{}{last}{}", &head[..word], &head[list..]);
+        let around = around.rsplit(['.', ':']).next().unwrap_or_default();
+        let is_in = |span: &&Span| span.container.last().is_some_and(|own| own == around);
+        found = spans.iter().filter(is_in).filter(|span| has(&plain, span)).collect();
+    }
+    if !is_declaration && found.len() > 1 && found.iter().any(|span| span.body.is_some()) {
+        found.retain(|span| span.body.is_some());
+    }
+    found
+}
+
+/// The words of a definition before its body or value, without comments.
+fn head_of<'t>(span: &Span, text: &'t str) -> Vec<&'t str> {
+    let end = span.body.as_ref().map_or(span.bytes.end, |body| body.start);
+    let whole = text.get(span.bytes.start..end).unwrap_or_default();
+    let value = if span.sort == Sort::Value { whole.find('=') } else { None };
+    let lines = whole[..value.unwrap_or(whole.len())].lines().filter(|line| !is_comment(line));
+    lines.flat_map(str::split_whitespace).collect()
+}
+
+/// Whether these words end with the head, or go on behind its parameters.
+fn is_head(words: &[&str], head: &str) -> bool {
+    let all = words.concat();
+    let all = all.trim_end_matches(['{', '=', ';']);
+    let mut start = 0;
+    !head.is_empty()
+        && words.iter().any(|word| {
+            let rest = all.get(start..).and_then(|rest| rest.strip_prefix(head));
+            start += word.len();
+            rest.is_some_and(|rest| rest.is_empty() || head.ends_with(')'))
+        })
+}
+
+/// What a name means that was given for written code.
+#[derive(Debug, Default)]
+pub(super) struct Meant {
+    pub name: String,
+    pub container: Option<String>,
+    /// The line of the definition in the file, if its head was given.
+    pub line: Option<usize>,
+    /// The head is that of the written code alone, so it is a new one.
+    pub is_overload: bool,
+}
+
+/// The meaning of `name` for a file and the code that is to be put into it.
+///
+/// # Errors
+/// Several definitions have that head.
+pub(super) fn meant(path: &str, text: &str, code: &str, name: &str) -> Result<Meant, String> {
+    let queried = is_queried(language_of(path));
+    let plain = |name: &str| {
+        let (around, last) = split(name);
+        let last_of = |around: &str| around.rsplit(['.', ':']).next().unwrap_or(around).to_owned();
+        let container = around.map(|around| if queried { around.to_owned() } else { last_of(around) });
+        Meant { name: last.to_owned(), container, ..Meant::default() }
+    };
+    if !queried || !name.contains(['(', ' ']) {
+        return Ok(plain(name));
+    }
+    let spans = parts::definitions(path, text);
+    match by_head(&spans, text, name).as_slice() {
+        [one] => Ok(Meant {
+            name: one.name.clone(),
+            container: (!one.container.is_empty()).then(|| one.container.join(".")),
+            line: Some(line_of(text, one.bytes.start)),
+            is_overload: false,
+        }),
+        [] => {
+            let list = name.find('(').unwrap_or(name.len());
+            let word = name[..list].trim_end().rsplit(char::is_whitespace).next().unwrap_or_default();
+            let own = parts::definitions(path, code);
+            let is_overload = own.iter().any(|span| span.name == split(word).1) && name.contains('(');
+            let is_own = is_overload && !by_head(&own, code, name).is_empty();
+            Ok(Meant { is_overload: is_own, ..plain(word) })
+        }
+        several => {
+            let lines = several.iter().map(|one| line_of(text, one.bytes.start).to_string()).collect::<Vec<_>>();
+            Err(format!("{path}: several definitions have the head `{name}`, at lines {}", lines.join(", ")))
+        }
+    }
+}
