@@ -23,14 +23,14 @@ pub(super) fn named<'s>(spans: &'s [Span], (path, text): (&str, &str), name: &st
 
 /// A name after its container.
 fn split(name: &str) -> (Option<&str>, &str) {
-    let parted = name.rsplit_once("::").or_else(|| name.rsplit_once(['.', ':']));
-    parted.map_or((None, name), |(around, last)| (Some(around), last))
+    let parted = name.rsplit_once(['.', ':']);
+    parted.map_or((None, name), |(around, last)| (Some(around.trim_end_matches(':')), last))
 }
 
 /// The definitions with that head, to the end of its parameters or to its body. A head that ends in
 /// a semicolon is that of a declaration without a body.
 fn by_head<'s>(spans: &'s [Span], text: &str, name: &str) -> Vec<&'s Span> {
-    let (is_declaration, head) = (name.trim_end().ends_with(';'), name.trim_end_matches([';', '{', ' ']));
+    let (is_declaration, head) = (name.trim_end().ends_with(';'), name.trim_end_matches([';', '{', '=', ' ']));
     let has = |head: &str, span: &&Span| {
         let fits = !is_declaration || span.body.is_none();
         fits && head.contains(span.name.as_str()) && is_head(&head_of(span, text), &squeezed(head))

@@ -120,7 +120,14 @@ pub fn merge(path: &str, before: &str, written: &str, hints: &Hints) -> Result<M
     let old = parts(path, &source.text).ok_or_else(|| MergeError::NoGrammar { path: path.to_owned() })?;
     let new = parse::read(path, language, written, (&source.text, &old))?;
     if source.text.trim().is_empty() {
-        return Ok(into_empty_file(&new, before));
+        let member = new.items.iter().find(|item| new.has_shell && item.has_receiver);
+        return match member {
+            Some(member) => {
+                let containers = vec!["the file is empty".to_owned()];
+                Err(MergeError::NoContainer { name: member.name.clone(), containers })
+            }
+            None => Ok(into_empty_file(&new, before)),
+        };
     }
     let usual = unit_of(&source.text).unwrap_or_else(|| Unit::usual(language));
     let mut job = Job {
@@ -131,6 +138,12 @@ pub fn merge(path: &str, before: &str, written: &str, hints: &Hints) -> Result<M
         frozen: &new.texts,
         own: &new.own,
         owners: new.items.iter().filter_map(|item| item.owner.as_deref()).collect(),
+        declared: new
+            .items
+            .iter()
+            .filter(|item| item.variant == "declaration")
+            .map(|item| item.name.as_str())
+            .collect(),
         hints,
         unit: usual,
         new_unit: unit_of(&new.text).unwrap_or(usual),
@@ -187,6 +200,8 @@ struct Job<'a> {
     own: &'a [String],
     /// The types of written methods that are outside of their type: `Kiln` in `int Kiln::heat()`.
     owners: HashSet<&'a str>,
+    /// The functions that were written without a body, in C and C++.
+    declared: HashSet<&'a str>,
     hints: &'a Hints,
     /// One step of indentation in `old`; `new_unit` is that of `new`.
     unit: Unit,

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::called::named;
 use super::text::{line_of, nth_line, own_lines};
 use crate::index::parts::{self, NAME};
+use crate::index::{is_queried, language_of};
 
 /// Maximum number of definitions of one name that a message lists.
 const LISTED_MAX: usize = 8;
@@ -48,7 +49,16 @@ pub(super) fn definition_or_statement(path: &str, text: &str, what: &str) -> Res
     // `f()` may also be a part of other statements.
     let whole = places.iter().find(|bytes| own_lines(text, bytes).is_some());
     match whole.or(places.first()).filter(|_| !is_defined) {
-        Some(bytes) => without(path, text, what, bytes),
+        Some(bytes) => {
+            let left = without(path, text, what, bytes)?;
+            let breaks =
+                is_queried(language_of(path)) && parts::faults(path, &left).len() > parts::faults(path, text).len();
+            if breaks {
+                Err(format!("{path}: without `{what}` it no longer parses; give the whole statement"))
+            } else {
+                Ok(left)
+            }
+        }
         None => definition(path, text, what),
     }
 }

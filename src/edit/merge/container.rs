@@ -1,6 +1,6 @@
 //! Merges parts into one container (a file, a class): parts that it has are replaced, others are added.
 
-use super::overloads::{has_overloads, head, is_of_kind, last_of, shown_head};
+use super::overloads::{distinction, has_overloads, head, is_of_kind, last_of, shown_head};
 use super::place::{Place, same_name};
 use super::{Job, MergeError, Scope};
 use crate::edit::heads::squeezed;
@@ -81,7 +81,26 @@ impl<'a> Job<'a> {
         if has_overloads(self.language) && !self.is_same_head(place.part, new) {
             self.tell(format!("`{name}` was `{}` at line {line}", shown_head(place.part, self.old)));
         }
+        self.tell_of_declarations(place, new);
         self.tell_of_access(scope, place.part, new);
+    }
+
+    /// Tells of declarations of a function of C or C++ that keep the head which the function had.
+    fn tell_of_declarations(&mut self, place: &Place, new: &Part) {
+        let old = place.part;
+        let is_function = old.body.is_some() && matches!(self.language, "c" | "cpp");
+        let same = || head(old, self.old) == head(new, self.new);
+        if !is_function || self.declared.contains(new.name.as_str()) || same() {
+            return;
+        }
+        let of = |part: &Part| distinction(self.language, part, self.old);
+        let is_it = |part: &Part| {
+            part.variant == "declaration" && part.name == old.name && part.sort == old.sort && of(part) == of(old)
+        };
+        if let Some(declared) = self.places(is_it).first() {
+            let line = line_of(self.old, declared.part.core.start);
+            self.tell(format!("the declaration of `{}` at line {line} keeps its head", old.name));
+        }
     }
 
     /// The target of each written part.

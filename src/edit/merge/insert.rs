@@ -87,11 +87,19 @@ impl<'a> Job<'a> {
             let around_all = || self.module_around_all().filter(|_| queried);
             return Ok(self.test_home(new, &all).or_else(around_all));
         }
-        let kinds: Vec<&'a Part> =
-            all.iter().copied().filter(|part| !is_module(part) && part.sort == Sort::Class).collect();
+        let of_sort = |sort: Sort| all.iter().copied().filter(move |part| !is_module(part) && part.sort == sort);
+        let mut kinds: Vec<&'a Part> = of_sort(Sort::Class).collect();
+        if kinds.is_empty() && queried {
+            kinds = of_sort(Sort::Record).collect();
+        }
         let found = hinted.or_else(|| self.class_near(&kinds));
         match (found, kinds.as_slice()) {
             (Some(found), _) => Ok(Some(found)),
+            // A file of C# may have functions outside of classes.
+            (None, []) if queried && self.language != "csharp" => {
+                let containers = vec!["the file has no class".to_owned()];
+                Err(MergeError::NoContainer { name: new.name.clone(), containers })
+            }
             (None, []) => Ok(None),
             (None, [one]) => Ok(Some(one)),
             (None, many) => {

@@ -20,6 +20,8 @@ pub struct Written {
     pub items: Vec<Part>,
     /// Strings that span several lines; their leading white space is significant.
     pub texts: Vec<std::ops::Range<usize>>,
+    /// Whether members were written without their class, so that the text has one around them.
+    pub has_shell: bool,
 }
 
 /// Parses `written` in the language of `path`. Syntax errors on lines that do not parse in `before` either are ignored.
@@ -35,8 +37,8 @@ pub fn read(path: &str, language: &str, written: &str, before: (&str, &Parts)) -
     let found = match new_fault((before.0, &before.1.faults), (&text, &plain.faults)) {
         None => {
             let as_members =
-                holds_types_alone(language).then(|| members(path, language, &text, &plain.items)).flatten();
-            as_members.unwrap_or(Written { text, own, items: plain.items, texts: plain.texts })
+                is_of_types(language, &plain.items).then(|| members(path, language, &text, &plain.items)).flatten();
+            as_members.unwrap_or(Written { text, own, items: plain.items, texts: plain.texts, has_shell: false })
         }
         Some(line) => {
             repaired(path, language, &text).ok_or_else(|| MergeError::Unreadable { line, text: shown(&text, line) })?
@@ -56,9 +58,11 @@ fn cleaned(written: &str, unit: Unit) -> (String, Vec<String>) {
     (cleaned.trim_end().to_owned() + "\n", text.lines().skip(above).map(str::to_owned).collect())
 }
 
-/// Whether nothing but types is at the top of a file, so that all else that is written there is a member.
-fn holds_types_alone(language: &str) -> bool {
-    is_listed("java csharp", language)
+/// Whether something is a member wherever it is written: in some languages nothing but types is at
+/// the top of a file.
+fn is_of_types(language: &str, items: &[Part]) -> bool {
+    let is_initializer = |part: &Part| is_listed("init deinit subscript", &part.name);
+    is_listed("java csharp", language) || language == "swift" && items.iter().any(is_initializer)
 }
 
 /// Fields and methods that are written without their class, if read in one more of them are definitions.
@@ -94,9 +98,9 @@ fn repaired(path: &str, language: &str, text: &str) -> Option<Written> {
     in_shells(path, language, text).or_else(|| without_a_brace(path, language, text))
 }
 
-fn found_in(text: String, found: Parts) -> Written {
+fn found_in(text: String, found: Parts, has_shell: bool) -> Written {
     let own = text.lines().map(str::to_owned).collect();
-    Written { text, own, items: found.items, texts: found.texts }
+    Written { text, own, items: found.items, texts: found.texts, has_shell }
 }
 
 /// Parses methods without their class inside a made-up one; imports above them stay outside.
@@ -114,7 +118,7 @@ fn in_shell(path: &str, text: &str, (open, close): &Shell) -> Option<Written> {
     let mut items: Vec<Part> = found.items.into_iter().filter(|item| item.sort == Sort::Import).collect();
     let is_queried = is_queried(language_of(path));
     items.extend(members.filter(|member| member.is_definition() || is_queried));
-    Some(found_in(text, Parts { items, ..found }))
+    Some(found_in(text, Parts { items, ..found }, true))
 }
 
 /// Parses the text without one line that is only a closing brace: a class was closed early, or a brace is too many.
@@ -126,7 +130,7 @@ fn without_a_brace(path: &str, language: &str, text: &str) -> Option<Written> {
         let text = fewer.collect::<Vec<_>>().join("\n") + "\n";
         let found = parts(path, &text)?;
         if found.faults.is_empty() {
-            return Some(found_in(text, found));
+            return Some(found_in(text, found, false));
         }
         shells(language).first().and_then(|shell| in_shell(path, &text, shell))
     })

@@ -107,7 +107,7 @@ impl<'a> Job<'a> {
         let own = last_of(&new.name);
         let is_own = |at: &usize| last_of(&path[..*at]) == own;
         let ends = path.match_indices(['.', ':', '\\']).map(|(at, _)| at).chain([path.len()]);
-        match ends.filter(is_own).last() {
+        match ends.filter(is_own).next_back() {
             Some(end) => {
                 Some(path[..end - own.len()].trim_end_matches(['.', ':', '\\'])).filter(|rest| !rest.is_empty())
             }

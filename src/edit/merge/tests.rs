@@ -1,13 +1,16 @@
 //! Tests of `merge` on code as a 1.5B model writes it: each compares the file after the merge.
 
+mod bounds;
 mod by_query;
 mod bytes;
 mod cases;
 mod go;
 mod losses;
+mod places;
 mod python;
 mod rust;
 mod script;
+mod scripts;
 
 use super::*;
 

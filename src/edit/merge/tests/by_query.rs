@@ -490,16 +490,3 @@ fn what_would_break_the_file_is_refused() {
         assert!(apply(path, open, &edit).is_err(), "{path}");
     }
 }
-
-#[test]
-fn deep_nesting_has_its_bound() {
-    const LEVELS: usize = 3_000;
-    let nested = |open: &str, close: &str| format!("{}1{}", open.repeat(LEVELS), close.repeat(LEVELS));
-    let c = format!("int deep = {};\n\nint heat(void)\n{{\n    return 1;\n}}\n", nested("(", ")"));
-    changes("kiln.c", &c, "int heat(void)\n{\n    return 2;\n}\n", ("return 1;", "return 2;"));
-    let lua = format!(
-        "local deep = {}\n\nlocal function heat()\n  return 2\nend\n",
-        nested("{ f = function() return ", " end }")
-    );
-    changes("kiln.lua", &lua, "local function heat()\n  return 3\nend\n", ("return 2\n", "return 3\n"));
-}

@@ -5,7 +5,7 @@ use super::{Hints, check};
 use crate::edit::{Edit, apply};
 
 /// The text after a merge by the name of a definition, and its notes.
-fn told(path: &str, before: &str, (name, code): (&str, &str)) -> (String, String) {
+pub(super) fn told(path: &str, before: &str, (name, code): (&str, &str)) -> (String, String) {
     let name = (!name.is_empty()).then_some(name);
     let edit = Edit::Definition { name, code, hints: Hints::default() };
     let applied = apply(path, before, &edit).unwrap_or_else(|why| panic!("{path}: {why}"));
@@ -13,7 +13,7 @@ fn told(path: &str, before: &str, (name, code): (&str, &str)) -> (String, String
 }
 
 /// Asserts the text after a merge and words of its notes.
-fn tells(path: &str, before: &str, written: (&str, &str), (old, new): (&str, &str), words: &[&str]) {
+pub(super) fn tells(path: &str, before: &str, written: (&str, &str), (old, new): (&str, &str), words: &[&str]) {
     assert_eq!(before.matches(old).count(), 1, "{old}");
     let (text, notes) = told(path, before, written);
     assert_eq!(text, before.replacen(old, new, 1));
@@ -22,7 +22,7 @@ fn tells(path: &str, before: &str, written: (&str, &str), (old, new): (&str, &st
 }
 
 /// Asserts that code is refused with these words.
-fn refuses(path: &str, before: &str, (name, code): (&str, &str), words: &[&str]) {
+pub(super) fn refuses(path: &str, before: &str, (name, code): (&str, &str), words: &[&str]) {
     let name = (!name.is_empty()).then_some(name);
     refused(path, before, &Edit::Definition { name, code, hints: Hints::default() }, words);
 }
@@ -243,38 +243,6 @@ fn a_replaced_method_is_told_of_if_its_class_was_not_written() {
 }
 
 #[test]
-fn sections_of_access_are_kept_and_added() {
-    let ruby = "class Kiln\n  def heat\n    1\n  end\nend\n";
-    let written = "class Kiln\n  def cool\n    2\n  end\n\n  private\n\n  def warm\n    3\n  end\n\n  def cold\n    4\n  end\nend\n";
-    let expected = "class Kiln\n  def heat\n    1\n  end\n\n  def cool\n    2\n  end\n\n  private\n\n  def warm\n    3\n  end\n\n  def cold\n    4\n  end\nend\n";
-    check("kiln.rb", ruby, written, expected);
-    let cpp = "class Kiln {\n public:\n  int heat();\n};\n";
-    let written = "class Kiln {\n private:\n  int cone_;\n\n public:\n  int cool();\n};\n";
-    check(
-        "kiln.h",
-        cpp,
-        written,
-        "class Kiln {\n public:\n  int heat();\n  int cool();\n\n private:\n  int cone_;\n};\n",
-    );
-    changes(
-        "kiln.h",
-        CPP,
-        "class Kiln {\n private:\n  int tile_;\n};\n",
-        ("  int cone_;\n", "  int cone_;\n  int tile_;\n"),
-    );
-    let stays = "class Kiln\n  private\n\n  def heat(by = 1)\n    2\n  end\nend\n";
-    tells("kiln.rb", RUBY, ("", stays), ("@cone + by", "2"), &["`heat` stays `public`"]);
-    let hidden = "class Kiln\n  private\n\n  def warm\n    3\n  end\nend\n";
-    let written = "class Kiln\n  def heat\n    1\n  end\nend\n";
-    check(
-        "kiln.rb",
-        hidden,
-        written,
-        "class Kiln\n  def heat\n    1\n  end\n\n  private\n\n  def warm\n    3\n  end\nend\n",
-    );
-}
-
-#[test]
 fn a_declaration_of_c_can_be_removed_beside_its_definition() {
     let c = "int heat(int cone);\nint cool(void);\n\nint heat(int cone)\n{\n    return 1;\n}\n";
     refused("kiln.c", c, &Edit::Remove("heat"), &["from lines 1, 4 on", "with `;` behind it"]);
@@ -293,21 +261,6 @@ fn a_head_names_a_definition_in_any_part_of_it() {
     let throws = "class Kiln {\n    int heat() throws Late {\n        return 1;\n    }\n\n    int heat(int by) {\n        return 2;\n    }\n}\n";
     removed("Kiln.java", throws, "int heat()", "    int heat() throws Late {\n        return 1;\n    }\n");
     named("Kiln.cs", CSHARP, ("public int Heat(string by)", "public int Heat(string by) => 0;"), ("by.Length", "0"));
-}
-
-#[test]
-fn helpers_beside_a_method_outside_of_its_class_go_to_the_top() {
-    let cpp = "#include \"kiln.h\"\n\nint Kiln::heat(int by) {\n  return by;\n}\n";
-    let code = "static int twice(int by) {\n  return 2 * by;\n}\n\nint Kiln::heat(int by) {\n  return twice(by);\n}\n";
-    let text = told("kiln.cpp", cpp, ("Kiln::heat", code)).0;
-    assert_eq!(text, format!("#include \"kiln.h\"\n\n{code}"));
-    let lua = "local M = {}\n\nfunction M.heat(by)\n  return by\nend\n\nreturn M\n";
-    let code = "local function twice(by)\n  return 2 * by\nend\n\nfunction M.heat(by)\n  return twice(by)\nend\n";
-    let text = told("kiln.lua", lua, ("M.heat", code)).0;
-    assert!(
-        text.contains("2 * by") && text.contains("return twice(by)") && text.matches("M.heat").count() == 1,
-        "{text}"
-    );
 }
 
 #[test]
@@ -386,49 +339,32 @@ fn a_second_definition_of_the_same_is_refused() {
 }
 
 #[test]
-fn statements_of_a_class_stay_in_it() {
-    let php = "<?php\n\nclass Kiln\n{\n    use Hot;\n}\n\nclass Oven\n{\n    private int $cone = 4;\n}\n";
-    changes("Kiln.php", php, "class Oven\n{\n    use Hot;\n}\n", ("class Oven\n{\n", "class Oven\n{\n    use Hot;\n"));
-    changes("kiln.rb", RUBY, "class Kiln\n  include Comparable\nend\n", ("Base\n", "Base\n    include Comparable\n"));
-    let block = "class Kiln\n  class << self\n    def heat\n      1\n    end\n  end\nend\n";
-    let written = "class Kiln\n  class << self\n    def cool\n      2\n    end\n  end\nend\n";
-    changes("kiln.rb", block, written, ("      1\n    end\n", "      1\n    end\n\n    def cool\n      2\n    end\n"));
-    let java = "class Kiln {\n    int cone;\n}\n";
-    changes(
-        "Kiln.java",
-        java,
-        "static {\n    load();\n}\n",
-        ("cone;\n", "cone;\n\n    static {\n        load();\n    }\n"),
-    );
+fn declarations_that_keep_an_old_head_are_told_of() {
+    let c = "int heat(int cone);\n\nint heat(int cone)\n{\n    return cone;\n}\n";
+    let code = "int heat(int cone, int by)\n{\n    return by;\n}\n";
+    let words = &["the declaration of `heat` at line 1 keeps its head"];
+    tells("kiln.c", c, ("heat", code), ("int cone)\n{\n    return cone", "int cone, int by)\n{\n    return by"), words);
+    let both = format!("int heat(int cone, int by);\n\n{code}");
+    let (text, notes) = told("kiln.c", c, ("heat", &both));
+    assert!(text == both && notes.is_empty(), "{text}\n{notes}");
+}
+
+#[test]
+fn replaced_comments_and_annotations_are_told_of() {
+    let written = "// Quick.\n@Deprecated\npublic int heat(int by) {\n    return by;\n}\n";
+    let old = "/** Heats it. */\n    @Override\n    public int heat(int by) {\n        return cone + by";
+    let new = "// Quick.\n    @Deprecated\n    public int heat(int by) {\n        return by";
     tells(
-        "kiln.lua",
-        "local function heat()\n  return 1\nend\n",
-        ("heat", "local function heat()\n  return 2\nend\n\nprint(heat())\n"),
-        ("1", "2"),
-        &["`print(heat())` was left out"],
+        "Kiln.java",
+        JAVA,
+        ("Kiln.heat", written),
+        (old, new),
+        &["comment above `heat`", "no longer has `@Override`"],
     );
 }
 
 #[test]
-fn blocks_of_a_class_that_is_open_several_times_are_told_apart_by_their_members() {
-    let ruby = "class Kiln < Base\n  def heat\n    1\n  end\nend\n\nclass Kiln\n  def cool\n    2\n  end\nend\n";
-    changes("kiln.rb", ruby, "class Kiln\n  def cool\n    3\n  end\nend\n", ("2\n", "3\n"));
-    let both = "class Kiln\n  def heat\n    4\n  end\n\n  def cool\n    5\n  end\nend\n";
-    check("kiln.rb", ruby, both, &ruby.replace("1\n", "4\n").replace("2\n", "5\n"));
-    named("kiln.rb", ruby, ("Kiln.cool", "def cool\n  6\nend\n"), ("    2\n", "    6\n"));
-    let cpp = "namespace clay {\nint heat() { return 1; }\n}\n\nnamespace clay {\nint cool() { return 2; }\n}\n";
-    changes("kiln.cpp", cpp, "namespace clay {\nint cool() { return 3; }\n}\n", ("return 2", "return 3"));
-    let nested = "class A {\n    class Builder {\n        int a;\n    }\n}\n\nclass B {\n    class Builder {\n        int b;\n    }\n}\n";
-    refuses(
-        "A.java",
-        nested,
-        ("Builder.make", "int make() { return 1; }"),
-        &["`Builder` is defined 2 times", "line 2 in `A`", "line 8 in `B`"],
-    );
-    named(
-        "A.java",
-        nested,
-        ("B.Builder.make", "int make() { return 1; }"),
-        ("int b;\n", "int b;\n\n        int make() { return 1; }\n"),
-    );
+fn two_definitions_that_change_the_same_lines_are_refused() {
+    let twice = "class Kiln\n  def cool\n    1\n  end\nend\n\nclass Kiln\n  def cool\n    2\n  end\nend\n";
+    refuses("kiln.rb", RUBY, ("", twice), &["change the same lines of kiln.rb", "line 15"]);
 }
