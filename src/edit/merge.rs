@@ -255,9 +255,11 @@ impl<'a> Job<'a> {
     /// text.
     fn piece(&self, range: std::ops::Range<usize>, base: &str) -> String {
         let piece = &self.new[range.clone()];
-        let first = line_of(self.new, range.start);
-        let frozen = self.frozen.iter().filter(|text| text.start < range.end && range.start < text.end);
-        let inside = frozen.flat_map(|text| line_of(self.new, text.start) + 1..=line_of(self.new, text.end));
+        let frozen: Vec<_> =
+            self.frozen.iter().filter(|text| text.start < range.end && range.start < text.end).collect();
+        let first = if frozen.is_empty() { 0 } else { line_of(self.new, range.start) };
+        let inside =
+            frozen.into_iter().flat_map(|text| line_of(self.new, text.start) + 1..=line_of(self.new, text.end));
         let how = Move {
             from: self.new_unit,
             to: self.unit,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::called::named;
 use super::text::{line_of, nth_line, own_lines};
-use crate::index::parts::{self, NAME};
+use crate::index::parts::{self, NAME, Span};
 use crate::index::{is_queried, language_of};
 
 /// Maximum number of definitions of one name that a message lists.
@@ -15,8 +15,11 @@ const LISTED_MAX: usize = 8;
 /// # Errors
 /// If no definition has that name, if several have, or if it shares a line or a declaration with something else.
 pub fn definition(path: &str, text: &str, name: &str) -> Result<String, String> {
-    let spans = parts::definitions(path, text);
-    match named(&spans, (path, text), name).as_slice() {
+    without_span(path, text, name, &parts::definitions(path, text))
+}
+
+fn without_span(path: &str, text: &str, name: &str, spans: &[Span]) -> Result<String, String> {
+    match named(spans, (path, text), name).as_slice() {
         [one] if one.variant == NAME => {
             let line = line_of(text, one.bytes.start);
             let shown = nth_line(text, line).trim();
@@ -44,7 +47,8 @@ pub fn definition(path: &str, text: &str, name: &str) -> Result<String, String> 
 /// # Errors
 /// As [`definition`].
 pub(super) fn definition_or_statement(path: &str, text: &str, what: &str) -> Result<String, String> {
-    let is_defined = !named(&parts::definitions(path, text), (path, text), what).is_empty();
+    let spans = parts::definitions(path, text);
+    let is_defined = !named(&spans, (path, text), what).is_empty();
     let places: Vec<Range<usize>> = text.match_indices(what).map(|(at, _)| at..at + what.len()).collect();
     // `f()` may also be a part of other statements.
     let whole = places.iter().find(|bytes| own_lines(text, bytes).is_some());
@@ -59,7 +63,7 @@ pub(super) fn definition_or_statement(path: &str, text: &str, what: &str) -> Res
                 Ok(left)
             }
         }
-        None => definition(path, text, what),
+        None => without_span(path, text, what, &spans),
     }
 }
 

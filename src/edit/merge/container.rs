@@ -73,13 +73,14 @@ impl<'a> Job<'a> {
         if !is_queried(self.language) || new.sort != Sort::Function {
             return self.tell_of_access(scope, place.part, new);
         }
-        let (name, line) = (&new.name, line_of(self.old, place.part.core.start));
+        let name = &new.name;
+        let line = || line_of(self.old, place.part.core.start);
         if scope.is_none() && self.hints.container.is_none() && place.is_member() && new.owner.is_none() {
             let around = place.container().map_or("a class", |container| container.name.as_str());
-            self.tell(format!("`{name}` was replaced in `{around}`, at line {line}"));
+            self.tell(format!("`{name}` was replaced in `{around}`, at line {}", line()));
         }
         if has_overloads(self.language) && !self.is_same_head(place.part, new) {
-            self.tell(format!("`{name}` was `{}` at line {line}", shown_head(place.part, self.old)));
+            self.tell(format!("`{name}` was `{}` at line {}", shown_head(place.part, self.old), line()));
         }
         self.tell_of_declarations(place, new);
         self.tell_of_access(scope, place.part, new);

@@ -5,6 +5,7 @@ mod by_query;
 mod bytes;
 mod cases;
 mod go;
+mod laws;
 mod losses;
 mod places;
 mod python;
