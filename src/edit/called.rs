@@ -5,7 +5,8 @@ use super::text::{is_comment, line_of};
 use crate::index::parts::{self, Sort, Span};
 use crate::index::{is_queried, language_of};
 
-/// The definitions that `name` means: by their name, else by their container too, else, where one place may have several of a name, by their head.
+/// The definitions that `name` means: by their name, else by their container too, else, where one
+/// place may have several of a name, by their head.
 pub(super) fn named<'s>(spans: &'s [Span], (path, text): (&str, &str), name: &str) -> Vec<&'s Span> {
     let by_name: Vec<&Span> = spans.iter().filter(|span| span.name == name).collect();
     if !by_name.is_empty() {
@@ -55,9 +56,16 @@ fn by_head<'s>(spans: &'s [Span], text: &str, name: &str) -> Vec<&'s Span> {
 fn head_of<'t>(span: &Span, text: &'t str) -> Vec<&'t str> {
     let end = span.body.as_ref().map_or(span.bytes.end, |body| body.start);
     let whole = text.get(span.bytes.start..end).unwrap_or_default();
-    let value = if span.sort == Sort::Value { whole.find('=') } else { None };
-    let lines = whole[..value.unwrap_or(whole.len())].lines().filter(|line| !is_comment(line));
-    lines.flat_map(str::split_whitespace).collect()
+    let lines = whole.lines().filter(|line| !is_comment(line));
+    let mut words: Vec<&str> = Vec::new();
+    for word in lines.flat_map(str::split_whitespace) {
+        let value = word.find('=').filter(|_| span.sort == Sort::Value);
+        words.extend(Some(&word[..value.unwrap_or(word.len())]).filter(|word| !word.is_empty()));
+        if value.is_some() {
+            break;
+        }
+    }
+    words
 }
 
 /// Whether these words end with the head, or go on behind its parameters.
@@ -119,5 +127,59 @@ pub(super) fn meant(path: &str, text: &str, code: &str, name: &str) -> Result<Me
             let lines = several.iter().map(|one| line_of(text, one.bytes.start).to_string()).collect::<Vec<_>>();
             Err(format!("{path}: several definitions have the head `{name}`, at lines {}", lines.join(", ")))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_head_of_a_list_has_no_values_and_no_comments() {
+        let rows = "    1, 2, 3, 4,\n".repeat(1_000);
+        let c = format!(
+            "/* cones(1) = 2 */\nstatic const int cones[] = {{\n{rows}}};\n\nint heat(int by)\n{{\n    return 1;\n}}\n"
+        );
+        let heads: Vec<String> =
+            parts::definitions("kiln.c", &c).iter().map(|span| head_of(span, &c).join(" ")).collect();
+        assert_eq!(heads, ["static const int cones[]", "int heat(int by)"]);
+    }
+
+    #[test]
+    fn a_name_or_a_head_means_a_definition() {
+        let java = "class A {\n    static int f(int x) throws B { return 1; }\n    int f(long x) { return 2; }\n    A(int x) { }\n}\n";
+        let spans = parts::definitions("A.java", java);
+        let lines = |name: &str| -> Vec<usize> {
+            named(&spans, ("A.java", java), name).iter().map(|span| span.lines.0).collect()
+        };
+        for (name, expected) in [
+            ("f", &[2, 3][..]),
+            ("A.f", &[2, 3]),
+            ("int f(int x)", &[2]),
+            ("static int f(int x) throws B {", &[2]),
+            ("f(long x)", &[3]),
+            ("A.f(int x)", &[2]),
+            ("B.f(int x)", &[]),
+            ("f(int", &[]),
+            ("A(int x)", &[4]),
+            ("int f(int x);", &[]),
+        ] {
+            assert_eq!(lines(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_head_that_only_the_written_code_has_is_an_overload() {
+        let java = "class A {\n    int f(int x) { return 1; }\n}\n";
+        let meant = |name: &str| {
+            let found = meant("A.java", java, "int f(long y) { return 2; }", name).unwrap();
+            (found.name, found.container, found.line, found.is_overload)
+        };
+        let in_a = Some("A".to_owned());
+        assert_eq!(meant("A.f"), ("f".into(), in_a.clone(), None, false));
+        assert_eq!(meant("int f(int x)"), ("f".into(), in_a.clone(), Some(2), false));
+        assert_eq!(meant("int f(long y)"), ("f".into(), None, None, true));
+        assert_eq!(meant("A.f(long y)"), ("f".into(), in_a, None, true));
+        assert_eq!(meant("f(short z)"), ("f".into(), None, None, false));
     }
 }

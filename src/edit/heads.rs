@@ -43,7 +43,8 @@ pub fn parameters(language: &str, name: &str, head: &str) -> Vec<String> {
     found
 }
 
-/// The place of the name in a head: the first whole word before a list of parameters, else the last.
+/// The place of the name in a head: the first whole word before a list of parameters, else the
+/// last.
 fn place_of(name: &str, head: &str) -> Option<Range<usize>> {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
     let is_whole = |at: usize| !head[..at].ends_with(is_part) && !head[at + name.len()..].starts_with(is_part);

@@ -10,10 +10,12 @@ use crate::index::{is_queried, language_of};
 /// Maximum number of definitions of one name that a message lists.
 const LISTED_MAX: usize = 8;
 
-/// `text` without the one definition of that name (`f`, `A.f`) or with that head; the blank lines behind it go with it.
+/// `text` without the one definition of that name (`f`, `A.f`) or with that head; the blank lines
+/// behind it go with it.
 ///
 /// # Errors
-/// If no definition has that name, if several have, or if it shares a line or a declaration with something else.
+/// If no definition has that name, if several have, or if it shares a line or a declaration with
+/// something else.
 pub fn definition(path: &str, text: &str, name: &str) -> Result<String, String> {
     without_span(path, text, name, &parts::definitions(path, text))
 }

@@ -1,4 +1,5 @@
-//! Merges parts into one container (a file, a class): parts that it has are replaced, others are added.
+//! Merges parts into one container (a file, a class): parts that it has are replaced, others are
+//! added.
 
 use super::overloads::{distinction, has_overloads, head, is_of_kind, last_of, shown_head};
 use super::place::{Place, same_name};
@@ -196,7 +197,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The target of a function that a class declares in the one text and defines in the other, as classes of C++ may.
+    /// The target of a function that a class declares in the one text and defines in the other, as
+    /// classes of C++ may.
     fn declared(&self, scope: Scope<'a>, olds: &'a [Part], new: &Part) -> Option<Target<'a>> {
         let is_other = |old: &&'a Part| {
             let [one, other] = [&old.variant, &new.variant].map(|variant| variant == "declaration");
@@ -209,7 +211,8 @@ impl<'a> Job<'a> {
         Some(if is_short { Target::Skip } else { Target::Old(Place { part, around: scope.into_iter().collect() }) })
     }
 
-    /// Targets of parts with one name, if the file has several or several are written. Equal parts are paired first,
+    /// Targets of parts with one name, if the file has several or several are written. Equal parts
+    /// are paired first,
     /// the others by their order or by the hinted line.
     fn paired(
         &self,

@@ -10,7 +10,8 @@ use crate::index::parts::{Imported, Part, Sort};
 const HEADS: &[&str] = &["package ", "#![", "<?php", "namespace ", "declare(", "#pragma once", "@file"];
 
 impl<'a> Job<'a> {
-    /// Adds the imports above the written code, if the code uses them; all of them if nothing but imports was written.
+    /// Adds the imports above the written code, if the code uses them; all of them if nothing but
+    /// imports was written.
     pub fn imports(&mut self, news: &[Part]) {
         let is_head = |new: &Part| HEADS.iter().any(|head| self.new[new.core.clone()].starts_with(head));
         let only_imports = news.iter().all(|new| new.sort == Sort::Import || is_head(new));

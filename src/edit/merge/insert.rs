@@ -53,7 +53,8 @@ impl<'a> Job<'a> {
             all.retain(|part| part.sort == Sort::Class);
         }
         let queried = is_queried(self.language);
-        // Beside methods that are written outside of their class, `int A::f()`, functions are no members.
+        // Beside methods that are written outside of their class, `int A::f()`, functions are no
+        // members.
         let container = self.container_of(new);
         let container = container.filter(|name| !queried || !self.owners.contains(last_of(name)));
         let hinted = match container {
@@ -158,7 +159,8 @@ impl<'a> Job<'a> {
         self.hints.after.as_deref().and_then(holds).or_else(|| self.hints.line.and_then(at))
     }
 
-    /// The module with the file's tests, for a new test; `None` if tests are at the top of the file.
+    /// The module with the file's tests, for a new test; `None` if tests are at the top of the
+    /// file.
     fn test_home(&self, new: &Part, all: &[&'a Part]) -> Option<&'a Part> {
         if !new.is_test || self.language == "python" {
             return None;

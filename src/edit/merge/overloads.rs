@@ -1,4 +1,5 @@
-//! Tells definitions of one name apart by their heads, in languages that may have several in one place.
+//! Tells definitions of one name apart by their heads, in languages that may have several in one
+//! place.
 
 use super::place::Place;
 use super::{Job, MergeError};
@@ -48,7 +49,8 @@ pub fn accessor<'t>(part: &Part, text: &'t str) -> Option<&'t str> {
     text[part.core.clone()].split(|c: char| !c.is_alphanumeric() && c != '_').take(2).find(is_accessor)
 }
 
-/// Whether a part of the file and a written one are of one kind, so that the written one may replace it.
+/// Whether a part of the file and a written one are of one kind, so that the written one may
+/// replace it.
 pub fn is_of_kind(language: &str, old: &Part, new: &Part) -> bool {
     let is_type = |part: &Part| matches!(part.sort, Sort::Class | Sort::Record);
     !is_queried(language) || old.owner == new.owner && (old.sort == new.sort || is_type(old) && is_type(new))
@@ -90,7 +92,8 @@ impl<'a> Job<'a> {
         Err(MergeError::OtherParameters { name: new.name.clone(), head: shown_head(place.part, self.old), line })
     }
 
-    /// Refuses a method that the file writes outside of its type, `int A::f()`, and that was written without that.
+    /// Refuses a method that the file writes outside of its type, `int A::f()`, and that was
+    /// written without that.
     pub fn refuse_other_head(&self, new: &Part) -> Result<(), MergeError> {
         let container = self.hints.container.as_deref().map(last_of);
         let is_it = |part: &Part| {

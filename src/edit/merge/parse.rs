@@ -24,7 +24,8 @@ pub struct Written {
     pub has_shell: bool,
 }
 
-/// Parses `written` in the language of `path`. Syntax errors on lines that do not parse in `before` either are ignored.
+/// Parses `written` in the language of `path`. Syntax errors on lines that do not parse in `before`
+/// either are ignored.
 pub fn read(path: &str, language: &str, written: &str, before: (&str, &Parts)) -> Result<Written, MergeError> {
     let unit = unit_of(before.0).unwrap_or_else(|| Unit::usual(language));
     let (mut text, mut own) = cleaned(written, unit);
@@ -65,7 +66,8 @@ fn is_of_types(language: &str, items: &[Part]) -> bool {
     is_listed("java csharp", language) || language == "swift" && items.iter().any(is_initializer)
 }
 
-/// Fields and methods that are written without their class, if read in one more of them are definitions.
+/// Fields and methods that are written without their class, if read in one more of them are
+/// definitions.
 fn members(path: &str, language: &str, text: &str, items: &[Part]) -> Option<Written> {
     let is_type = |part: &Part| matches!(part.sort, Sort::Class | Sort::Record);
     let count = |items: &[Part]| items.iter().filter(|part| part.is_definition()).count();
@@ -121,7 +123,8 @@ fn in_shell(path: &str, text: &str, (open, close): &Shell) -> Option<Written> {
     Some(found_in(text, Parts { items, ..found }, true))
 }
 
-/// Parses the text without one line that is only a closing brace: a class was closed early, or a brace is too many.
+/// Parses the text without one line that is only a closing brace: a class was closed early, or a
+/// brace is too many.
 fn without_a_brace(path: &str, language: &str, text: &str) -> Option<Written> {
     let lines: Vec<&str> = text.lines().collect();
     let lone = (0..lines.len()).rev().filter(|at| matches!(lines[*at].trim(), "}" | "};" | "})" | "});"));

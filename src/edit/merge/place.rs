@@ -63,7 +63,8 @@ impl<'a> Job<'a> {
         found
     }
 
-    /// The old part that a part written outside any class replaces; hints and heads decide between several of one name. `news` are all written
+    /// The old part that a part written outside any class replaces; hints and heads decide between
+    /// several of one name. `news` are all written
     /// parts of that name.
     pub fn meant(&self, new: &Part, news: &[&Part]) -> Result<Option<Place<'a>>, MergeError> {
         let mut places = self.places(|part| part.is_definition() && same_name(part, new));

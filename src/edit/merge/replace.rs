@@ -118,7 +118,8 @@ impl<'a> Job<'a> {
         (is_left_out(&now, self.old) || only_docstring) && !is_idle(&was)
     }
 
-    /// Replaces only the comments, attributes and docstring of a definition whose body was left out.
+    /// Replaces only the comments, attributes and docstring of a definition whose body was left
+    /// out.
     fn lead_only(&mut self, scope: Scope, old: &Part, new: &Part) {
         let base = indent_at(self.old, old.core.start).to_owned();
         let mut changed = self.docstring(old, new);

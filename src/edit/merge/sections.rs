@@ -62,7 +62,8 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Tells of a definition that was written below another line of access than the one it is below.
+    /// Tells of a definition that was written below another line of access than the one it is
+    /// below.
     pub fn tell_of_access(&mut self, scope: Scope, old: &Part, new: &Part) {
         if let Some(scope) = scope.filter(|_| !new.access.is_empty()) {
             let access = self.access_of(scope, old);

@@ -2,7 +2,7 @@
 
 use super::insert::{Anchor, first_line};
 use super::sections::is_access_line;
-use super::{Job, MergeError};
+use super::{Job, MergeError, Scope};
 use crate::edit::heads::squeezed;
 use crate::edit::omissions::has_marks;
 use crate::edit::text::{indent_at, line_of};
@@ -66,7 +66,7 @@ impl<'a> Job<'a> {
             self.refuse_other_lines(group, new)?;
             return self.scope(Some(group), &group.members, &new.members);
         }
-        if let Some(old) = self.version_of(olds, &text) {
+        if let Some(old) = self.version_of(scope, olds, &text) {
             return self.restate(scope, old, new, &text);
         }
         let shown = DEMOS.iter().find(|show| text.starts_with(**show));
@@ -109,7 +109,8 @@ impl<'a> Job<'a> {
         olds.iter().find(shares)
     }
 
-    /// Refuses a written group with lines outside of its definitions that the old group lacks, since
+    /// Refuses a written group with lines outside of its definitions that the old group lacks,
+    /// since
     /// only definitions are merged into it.
     fn refuse_other_lines(&self, group: &Part, new: &Part) -> Result<(), MergeError> {
         let outside = |part: &Part, text: &str| -> Vec<String> {
@@ -133,8 +134,8 @@ impl<'a> Job<'a> {
     }
 
     /// The only old statement that begins in the same way: with the same line, or with the same
-    /// call and first argument.
-    fn version_of(&self, olds: &'a [Part], text: &str) -> Option<&'a Part> {
+    /// call and first argument; in a class also with the same head.
+    fn version_of(&self, scope: Scope, olds: &'a [Part], text: &str) -> Option<&'a Part> {
         const LINE_MIN: usize = 8;
         let call = |text: &str| {
             let (head, _) = text.split_once(',')?;
@@ -148,7 +149,15 @@ impl<'a> Job<'a> {
         let by_call = || {
             statements().filter(|old| call(text).is_some() && call(&self.old[old.core.clone()]) == call(text)).collect()
         };
-        only(by_line).or_else(|| only(by_call()))
+        // Members that no query names: operators, initializers, constructors of Kotlin.
+        let head = |text: &str| {
+            let end = text.find('{').into_iter().chain(text.find("=>")).min()?;
+            Some(squeezed(&text[..end]))
+        };
+        let is_member = is_queried(self.language) && scope.is_some();
+        let own = head(text).filter(|_| is_member);
+        let by_head = || statements().filter(|old| own.is_some() && head(&self.old[old.core.clone()]) == own).collect();
+        only(by_line).or_else(|| only(by_call())).or_else(|| only(by_head()))
     }
 
     /// Replaces an older version of a statement.
