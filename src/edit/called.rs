@@ -119,8 +119,11 @@ pub(super) fn meant(path: &str, text: &str, code: &str, name: &str) -> Result<Me
             let list = name.find('(').unwrap_or(name.len());
             let word = name[..list].trim_end().rsplit(char::is_whitespace).next().unwrap_or_default();
             let own = parts::definitions(path, code);
-            let is_overload = own.iter().any(|span| span.name == split(word).1) && name.contains('(');
-            let is_own = is_overload && !by_head(&own, code, name).is_empty();
+            let (last, parameters) = (split(word).1, name.get(list..).unwrap_or_default());
+            let is_written = |head: &str| !by_head(&own, code, head).is_empty();
+            let is_own = own.iter().any(|span| span.name == last)
+                && !parameters.is_empty()
+                && (is_written(name) || is_written(&format!("{last}{parameters}")));
             Ok(Meant { is_overload: is_own, ..plain(word) })
         }
         several => {
@@ -142,7 +145,7 @@ mod tests {
         );
         let heads: Vec<String> =
             parts::definitions("kiln.c", &c).iter().map(|span| head_of(span, &c).join(" ")).collect();
-        assert_eq!(heads, ["static const int cones[]", "int heat(int by)"]);
+        assert_eq!(heads, ["static const int cones[]", "int heat(int by) {"]);
     }
 
     #[test]

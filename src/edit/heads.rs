@@ -12,7 +12,7 @@ pub fn squeezed(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-/// What tells the function `name` apart from others of that name, from its `head`: the types of its
+/// By what the function `name` differs from others of that name, from its `head`: the types of its
 /// parameters, and before them its type arguments and receiver if there are any.
 pub fn parameters(language: &str, name: &str, head: &str) -> Vec<String> {
     let Some(place) = place_of(name, head) else { return Vec::new() };

@@ -284,7 +284,7 @@ impl<'a> Job<'a> {
     }
 
     /// Adds a sentence to the notes, once.
-    fn tell(&mut self, note: String) {
+    fn remark(&mut self, note: String) {
         if !self.notes.contains(&note) {
             self.notes.push(note);
         }

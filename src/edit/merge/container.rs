@@ -41,7 +41,7 @@ impl<'a> Job<'a> {
                     self.left_out.insert(new.core.start);
                 }
                 (Target::Old(place), _) => {
-                    self.tell_of_place(scope, place, new);
+                    self.remark_place(scope, place, new);
                     self.put(place, new)?;
                 }
                 (Target::Blocks(places), _) => self.spread(places, new)?,
@@ -68,27 +68,27 @@ impl<'a> Job<'a> {
         behind.iter().filter(|_| is_ordered).filter_map(of).filter(|part| part.sort == Sort::Function).find(is_here)
     }
 
-    /// Tells in which class a definition was replaced that was written without one, and the head
-    /// that it had, if overloads are told apart by it.
-    fn tell_of_place(&mut self, scope: Scope, place: &Place, new: &Part) {
+    /// Notes in which class a definition was replaced that was written without one, and the head
+    /// that it had, if overloads differ by it.
+    fn remark_place(&mut self, scope: Scope, place: &Place, new: &Part) {
         if !is_queried(self.language) || new.sort != Sort::Function {
-            return self.tell_of_access(scope, place.part, new);
+            return self.remark_access(scope, place.part, new);
         }
         let name = &new.name;
         let line = || line_of(self.old, place.part.core.start);
         if scope.is_none() && self.hints.container.is_none() && place.is_member() && new.owner.is_none() {
             let around = place.container().map_or("a class", |container| container.name.as_str());
-            self.tell(format!("`{name}` was replaced in `{around}`, at line {}", line()));
+            self.remark(format!("`{name}` was replaced in `{around}`, at line {}", line()));
         }
         if has_overloads(self.language) && !self.is_same_head(place.part, new) {
-            self.tell(format!("`{name}` was `{}` at line {}", shown_head(place.part, self.old), line()));
+            self.remark(format!("`{name}` was `{}` at line {}", shown_head(place.part, self.old), line()));
         }
-        self.tell_of_declarations(place, new);
-        self.tell_of_access(scope, place.part, new);
+        self.remark_declarations(place, new);
+        self.remark_access(scope, place.part, new);
     }
 
-    /// Tells of declarations of a function of C or C++ that keep the head which the function had.
-    fn tell_of_declarations(&mut self, place: &Place, new: &Part) {
+    /// Notes declarations of a function of C or C++ that keep the head which the function had.
+    fn remark_declarations(&mut self, place: &Place, new: &Part) {
         let old = place.part;
         let is_function = old.body.is_some() && matches!(self.language, "c" | "cpp");
         let same = || head(old, self.old) == head(new, self.new);
@@ -101,7 +101,7 @@ impl<'a> Job<'a> {
         };
         if let Some(declared) = self.places(is_it).first() {
             let line = line_of(self.old, declared.part.core.start);
-            self.tell(format!("the declaration of `{}` at line {line} keeps its head", old.name));
+            self.remark(format!("the declaration of `{}` at line {line} keeps its head", old.name));
         }
     }
 
@@ -332,7 +332,7 @@ impl<'a> Job<'a> {
     }
 
     /// Replaces the head of a class if the new one says more. In a language that a query describes
-    /// it says more if it has a word that the old one lacks, and a head that stays is told of.
+    /// it says more if it has a word that the old one lacks, and a head that stays is noted.
     fn header(&mut self, scope: Scope, old: &Part, new: &Part) {
         let Some(old_body) = &old.body else { return };
         let queried = is_queried(self.language);
@@ -371,10 +371,10 @@ impl<'a> Job<'a> {
         let (shown, name) = (old_head.split_whitespace().collect::<Vec<_>>().join(" "), &old.name);
         let was_words = words(old_head);
         if words(new_head).iter().all(|word| was_words.contains(word)) {
-            self.tell(format!("`{name}` keeps its head `{shown}`"));
+            self.remark(format!("`{name}` keeps its head `{shown}`"));
             return was.to_owned();
         }
-        self.tell(format!("the head of `{name}` was `{shown}`"));
+        self.remark(format!("the head of `{name}` was `{shown}`"));
         new_head.to_owned() + &was[old_head.len()..]
     }
 

@@ -1,4 +1,4 @@
-//! Tells definitions of one name apart by their heads, in languages that may have several in one
+//! Distinguishes definitions of one name by their heads, in languages that may have several in one
 //! place.
 
 use super::place::Place;
@@ -33,7 +33,7 @@ pub fn shown_head(part: &Part, text: &str) -> String {
     crate::base::cut_line(&head, SHOWN_CHARS_MAX)
 }
 
-/// What tells a function apart from others of its name; empty where a name is enough.
+/// By what a function differs from others of its name; empty where a name is enough.
 pub fn distinction(language: &str, part: &Part, text: &str) -> Vec<String> {
     match part.sort {
         Sort::Function if has_overloads(language) => parameters(language, &part.name, head_of(part, text)),

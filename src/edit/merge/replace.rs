@@ -38,15 +38,15 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// Replaces `old` in a language that a query describes, and tells what it loses.
+    /// Replaces `old` in a language that a query describes, and notes what it loses.
     fn put_queried(&mut self, scope: Scope, old: &Part, new: &Part, (core, base): (String, &str)) {
         let was = &self.old[old.core.clone()];
         let name = if old.name.is_empty() { old.names().join("`, `") } else { old.name.clone() };
         let Led { code, note, bare } = led(self.language, &name, was, core);
         let core = self.separated(old, code);
         if self.put_below_lead(old, new, core, base) {
-            note.into_iter().for_each(|note| self.tell(note));
-            self.tell_of_members(&name, old, new);
+            note.into_iter().for_each(|note| self.remark(note));
+            self.remark_members(&name, old, new);
             let names: Vec<String> = new.names().into_iter().map(str::to_owned).collect();
             match names.as_slice() {
                 [] | [_] => self.note(&name, scope),
@@ -57,15 +57,15 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// `new` with the modifiers of `old` that were not written; tells of those that differ.
+    /// `new` with the modifiers of `old` that were not written; notes those that differ.
     pub fn led(&mut self, name: &str, old: &str, new: String) -> String {
         let led = led(self.language, name, old, new);
-        led.note.into_iter().for_each(|note| self.tell(note));
+        led.note.into_iter().for_each(|note| self.remark(note));
         led.code
     }
 
-    /// Tells which members of a part that was replaced whole are gone.
-    fn tell_of_members(&mut self, name: &str, old: &Part, new: &Part) {
+    /// Notes which members of a part that was replaced whole are gone.
+    fn remark_members(&mut self, name: &str, old: &Part, new: &Part) {
         /// Maximum number of members that a note lists.
         const LISTED_MAX: usize = 8;
         if old.sort == Sort::Statement {
@@ -77,7 +77,7 @@ impl<'a> Job<'a> {
         let more = if gone.len() > LISTED_MAX { ", …" } else { "" };
         gone.truncate(LISTED_MAX);
         if !gone.is_empty() {
-            self.tell(format!("`{name}` was replaced whole and no longer has `{}`{more}", gone.join("`, `")));
+            self.remark(format!("`{name}` was replaced whole and no longer has `{}`{more}", gone.join("`, `")));
         }
     }
 
@@ -151,7 +151,7 @@ impl<'a> Job<'a> {
             let lost = lost.map(|one| format!("`{}` no longer has `{one}`", old.name));
             let other = (new_comments && !old_comments.is_empty())
                 .then(|| format!("the comment above `{}` was replaced", old.name));
-            lost.into_iter().chain(other).for_each(|note| self.tell(note));
+            lost.into_iter().chain(other).for_each(|note| self.remark(note));
         }
         let mut lines = if new_comments { comments } else { old_comments };
         lines.extend(if new_attributes { attributes } else { old_attributes });

@@ -62,14 +62,17 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Tells of a definition that was written below another line of access than the one it is
+    /// Notes a definition that was written below another line of access than the one it is
     /// below.
-    pub fn tell_of_access(&mut self, scope: Scope, old: &Part, new: &Part) {
+    pub fn remark_access(&mut self, scope: Scope, old: &Part, new: &Part) {
         if let Some(scope) = scope.filter(|_| !new.access.is_empty()) {
             let access = self.access_of(scope, old);
             if access != new.access {
                 let name = &old.name;
-                self.tell(format!("`{name}` stays `{access}`; to make it `{}`, remove it and add it anew", new.access));
+                self.remark(format!(
+                    "`{name}` stays `{access}`; to make it `{}`, remove it and add it anew",
+                    new.access
+                ));
             }
         }
     }

@@ -72,7 +72,7 @@ impl<'a> Job<'a> {
         let shown = DEMOS.iter().find(|show| text.starts_with(**show));
         let has_such = |show: &str| olds.iter().any(|old| self.old[old.core.clone()].starts_with(show));
         if has_marks(&text, self.old) || shown.is_some_and(|show| !has_such(show) || show.starts_with("if ")) {
-            self.tell(format!("the statement `{}` was left out", first_line(&text)));
+            self.remark(format!("the statement `{}` was left out", first_line(&text)));
             return Ok(());
         }
         let callee = callee(&text);
@@ -87,7 +87,7 @@ impl<'a> Job<'a> {
             (None, None) => self.anchor_at_end(olds),
         };
         if queried {
-            self.tell(format!("the statement `{}` was added", first_line(&text)));
+            self.remark(format!("the statement `{}` was added", first_line(&text)));
         }
         self.insert(scope, olds, new, anchor);
         Ok(())
@@ -175,7 +175,7 @@ impl<'a> Job<'a> {
         if self.edit(old.core.clone(), core) {
             if is_queried(self.language) {
                 let line = line_of(self.old, old.core.start);
-                self.tell(format!("the statement `{}` at line {line} was replaced", first_line(text)));
+                self.remark(format!("the statement `{}` at line {line} was replaced", first_line(text)));
             }
             self.note(&first_line(text), scope);
         }

@@ -13,7 +13,7 @@ use crate::edit::text::{Source, line_of};
 use crate::index::language_of;
 use crate::index::parts::{NAME, Part, Parts, Sort, parts};
 
-/// Identifies a definition: the names around it, its own, its variant, and what tells it apart from
+/// Identifies a definition: the names around it, its own, its variant, and by what it differs from
 /// overloads.
 type Key = (Vec<String>, String, String, Sort, Vec<String>);
 

@@ -5,7 +5,7 @@ use super::{Hints, check};
 use crate::edit::{Edit, apply};
 
 /// The text after a merge by the name of a definition, and its notes.
-pub(super) fn told(path: &str, before: &str, (name, code): (&str, &str)) -> (String, String) {
+pub(super) fn noted(path: &str, before: &str, (name, code): (&str, &str)) -> (String, String) {
     let name = (!name.is_empty()).then_some(name);
     let edit = Edit::Definition { name, code, hints: Hints::default() };
     let applied = apply(path, before, &edit).unwrap_or_else(|why| panic!("{path}: {why}"));
@@ -13,9 +13,9 @@ pub(super) fn told(path: &str, before: &str, (name, code): (&str, &str)) -> (Str
 }
 
 /// Asserts the text after a merge and words of its notes.
-pub(super) fn tells(path: &str, before: &str, written: (&str, &str), (old, new): (&str, &str), words: &[&str]) {
+pub(super) fn says(path: &str, before: &str, written: (&str, &str), (old, new): (&str, &str), words: &[&str]) {
     assert_eq!(before.matches(old).count(), 1, "{old}");
-    let (text, notes) = told(path, before, written);
+    let (text, notes) = noted(path, before, written);
     assert_eq!(text, before.replacen(old, new, 1));
     assert!(words.iter().all(|word| notes.contains(word)), "{notes}");
     assert!(!words.is_empty() || notes.is_empty(), "{notes}");
@@ -81,7 +81,7 @@ fn new_declarations_of_several_names_are_added() {
 fn modifiers_are_neither_doubled_nor_lost() {
     let kotlin = "class Kiln {\n    internal suspend fun heat(by: Int): Int {\n        return by\n    }\n}\n";
     let kept = &["keeps `internal suspend`"];
-    tells(
+    says(
         "Kiln.kt",
         kotlin,
         ("Kiln.heat", "fun heat(by: Int): Int {\n    return 2\n}"),
@@ -89,10 +89,10 @@ fn modifiers_are_neither_doubled_nor_lost() {
         kept,
     );
     let code = "internal suspend fun heat(by: Int): Int {\n    return 2\n}";
-    tells("Kiln.kt", kotlin, ("Kiln.heat", code), ("return by", "return 2"), &[]);
+    says("Kiln.kt", kotlin, ("Kiln.heat", code), ("return by", "return 2"), &[]);
     let java =
         "class Kiln {\n    static final int CONE = 4;\n\n    public static int heat() {\n        return 1;\n    }\n}\n";
-    tells(
+    says(
         "Kiln.java",
         java,
         ("Kiln.CONE", "final static int CONE = 5;"),
@@ -100,7 +100,7 @@ fn modifiers_are_neither_doubled_nor_lost() {
         &[],
     );
     let code = "public int heat() {\n    return 1;\n}";
-    tells(
+    says(
         "Kiln.java",
         java,
         ("Kiln.heat", code),
@@ -108,7 +108,7 @@ fn modifiers_are_neither_doubled_nor_lost() {
         &["no longer `static`"],
     );
     let c = "static inline int heat(int cone)\n{\n    return cone;\n}\n";
-    tells(
+    says(
         "kiln.c",
         c,
         ("heat", "static int heat(int cone)\n{\n    return 1;\n}\n"),
@@ -122,18 +122,18 @@ fn modifiers_are_neither_doubled_nor_lost() {
         &["differs only in `static inline`", "as text"],
     );
     let swift = "class Kiln {\n    fileprivate func heat() {}\n    private(set) var cone = 4\n}\n";
-    tells(
+    says(
         "Kiln.swift",
         swift,
         ("Kiln.heat", "fileprivate func heat() { cool() }"),
         ("heat() {}", "heat() { cool() }"),
         &[],
     );
-    tells("Kiln.swift", swift, ("Kiln.cone", "var cone = 5"), ("= 4", "= 5"), &["keeps `private(set)`"]);
+    says("Kiln.swift", swift, ("Kiln.cone", "var cone = 5"), ("= 4", "= 5"), &["keeps `private(set)`"]);
     let scala = "class Kiln {\n  private[clay] lazy val cone = 4\n}\n";
-    tells("Kiln.scala", scala, ("Kiln.cone", "val cone = 5"), ("= 4", "= 5"), &["private[clay] lazy"]);
+    says("Kiln.scala", scala, ("Kiln.cone", "val cone = 5"), ("= 4", "= 5"), &["private[clay] lazy"]);
     let cpp = "template <typename T>\ninline T glaze(T tile) {\n  return tile;\n}\n";
-    tells(
+    says(
         "kiln.cpp",
         cpp,
         ("glaze", "T glaze(T tile) {\n  return 1;\n}\n"),
@@ -141,8 +141,8 @@ fn modifiers_are_neither_doubled_nor_lost() {
         &["template <typename T> inline"],
     );
     let ruby = "class Kiln\n  private def heat(by)\n    by\n  end\nend\n";
-    tells("kiln.rb", ruby, ("Kiln.heat", "def heat(by)\n  2\nend\n"), ("    by\n", "    2\n"), &["keeps `private`"]);
-    tells("kiln.sh", "export CONE=4\n", ("CONE", "CONE=5\n"), ("=4", "=5"), &["keeps `export`"]);
+    says("kiln.rb", ruby, ("Kiln.heat", "def heat(by)\n  2\nend\n"), ("    by\n", "    2\n"), &["keeps `private`"]);
+    says("kiln.sh", "export CONE=4\n", ("CONE", "CONE=5\n"), ("=4", "=5"), &["keeps `export`"]);
 }
 
 #[test]
@@ -193,9 +193,9 @@ fn a_function_with_other_parameters_is_not_replaced_without_its_head() {
     ] {
         let name = if path == "Kiln.cs" { "Heat" } else { "heat" };
         refuses(path, before, (name, code), &["has other parameters at line", head, "give this head as the name"]);
-        let (text, notes) = told(path, before, (head, code));
+        let (text, notes) = noted(path, before, (head, code));
         assert!(text.contains(added) && !text.contains(head) && notes.contains(head), "{text}\n{notes}");
-        let (text, notes) = told(path, before, (added, code));
+        let (text, notes) = noted(path, before, (added, code));
         assert!(text.contains(added) && text.contains(head) && notes.is_empty(), "{text}\n{notes}");
     }
     let both = "class Kiln {\n    int heat(int by) {\n        return by;\n    }\n\n    int heat(long by) {\n        return 2;\n    }\n}\n";
@@ -223,12 +223,12 @@ fn the_same_parameters_under_other_names_are_the_same_function() {
 }
 
 #[test]
-fn a_replaced_method_is_told_of_if_its_class_was_not_written() {
+fn a_replaced_method_is_noted_if_its_class_was_not_written() {
     let code = "fun heat(by: Int): Int {\n    return 2\n}\n";
-    tells("Kiln.kt", KOTLIN, ("heat", code), ("cone + by", "2"), &["replaced in `Kiln`, at line 6"]);
-    tells("Kiln.kt", KOTLIN, ("Kiln.heat", code), ("cone + by", "2"), &[]);
+    says("Kiln.kt", KOTLIN, ("heat", code), ("cone + by", "2"), &["replaced in `Kiln`, at line 6"]);
+    says("Kiln.kt", KOTLIN, ("Kiln.heat", code), ("cone + by", "2"), &[]);
     let ruby = "def heat(by = 1)\n  2\nend\n";
-    tells("kiln.rb", RUBY, ("heat", ruby), ("@cone + by", "2"), &["replaced in `Kiln`, at line 11"]);
+    says("kiln.rb", RUBY, ("heat", ruby), ("@cone + by", "2"), &["replaced in `Kiln`, at line 11"]);
     let beside =
         "namespace clay {\nint Kiln::heat(int by) {\n  return by;\n}\n\nint heat(int by) {\n  return 1;\n}\n}\n";
     changes("kiln.cpp", beside, "namespace clay {\nint heat(int by) {\n  return 2;\n}\n}\n", ("return 1", "return 2"));
@@ -264,19 +264,19 @@ fn a_head_names_a_definition_in_any_part_of_it() {
 }
 
 #[test]
-fn the_head_of_a_class_changes_or_is_told_of() {
+fn the_head_of_a_class_changes_or_is_noted() {
     let ruby = "class Kiln < Base\n  def heat\n    1\n  end\nend\n";
     let with = |head: &str| format!("{head}\n  def heat\n    2\n  end\nend\n");
-    tells(
+    says(
         "kiln.rb",
         ruby,
         ("Kiln", &with("class Kiln < Oven")),
         ("Base\n  def heat\n    1", "Oven\n  def heat\n    2"),
         &["the head of `Kiln` was `class Kiln < Base`"],
     );
-    tells("kiln.rb", ruby, ("Kiln", &with("class Kiln")), ("    1", "    2"), &["keeps its head `class Kiln < Base`"]);
+    says("kiln.rb", ruby, ("Kiln", &with("class Kiln")), ("    1", "    2"), &["keeps its head `class Kiln < Base`"]);
     let kotlin = "class Kiln(val cone: Int) : Hot {\n    fun heat() = 1\n}\n";
-    tells(
+    says(
         "Kiln.kt",
         kotlin,
         ("Kiln", "class Kiln(val cone: Long) : Hot {\n    fun heat() = 1\n}\n"),
@@ -294,13 +294,13 @@ fn the_head_of_a_class_changes_or_is_told_of() {
 }
 
 #[test]
-fn members_that_go_with_a_whole_replacement_are_told_of() {
+fn members_that_go_with_a_whole_replacement_are_noted() {
     let c = "struct tile {\n    int x;\n    int y;\n};\n";
-    tells("kiln.c", c, ("tile", "struct tile {\n    int x;\n};\n"), ("    int y;\n", ""), &["no longer has `y`"]);
+    says("kiln.c", c, ("tile", "struct tile {\n    int x;\n};\n"), ("    int y;\n", ""), &["no longer has `y`"]);
     let swift = "struct Kiln {\n    var cone = 4\n    var tile = 2\n}\n";
-    tells("Kiln.swift", swift, ("Kiln.cone", "struct Kiln {\n    var cone = 5\n}\n"), ("= 4", "= 5"), &[]);
+    says("Kiln.swift", swift, ("Kiln.cone", "struct Kiln {\n    var cone = 5\n}\n"), ("= 4", "= 5"), &[]);
     let lua = "local M = {\n  heat = function() return 1 end,\n}\n";
-    tells(
+    says(
         "kiln.lua",
         lua,
         ("M", "local M = { cone = 4 }\n"),
@@ -339,28 +339,22 @@ fn a_second_definition_of_the_same_is_refused() {
 }
 
 #[test]
-fn declarations_that_keep_an_old_head_are_told_of() {
+fn declarations_that_keep_an_old_head_are_noted() {
     let c = "int heat(int cone);\n\nint heat(int cone)\n{\n    return cone;\n}\n";
     let code = "int heat(int cone, int by)\n{\n    return by;\n}\n";
     let words = &["the declaration of `heat` at line 1 keeps its head"];
-    tells("kiln.c", c, ("heat", code), ("int cone)\n{\n    return cone", "int cone, int by)\n{\n    return by"), words);
+    says("kiln.c", c, ("heat", code), ("int cone)\n{\n    return cone", "int cone, int by)\n{\n    return by"), words);
     let both = format!("int heat(int cone, int by);\n\n{code}");
-    let (text, notes) = told("kiln.c", c, ("heat", &both));
+    let (text, notes) = noted("kiln.c", c, ("heat", &both));
     assert!(text == both && notes.is_empty(), "{text}\n{notes}");
 }
 
 #[test]
-fn replaced_comments_and_annotations_are_told_of() {
+fn replaced_comments_and_annotations_are_noted() {
     let written = "// Quick.\n@Deprecated\npublic int heat(int by) {\n    return by;\n}\n";
     let old = "/** Heats it. */\n    @Override\n    public int heat(int by) {\n        return cone + by";
     let new = "// Quick.\n    @Deprecated\n    public int heat(int by) {\n        return by";
-    tells(
-        "Kiln.java",
-        JAVA,
-        ("Kiln.heat", written),
-        (old, new),
-        &["comment above `heat`", "no longer has `@Override`"],
-    );
+    says("Kiln.java", JAVA, ("Kiln.heat", written), (old, new), &["comment above `heat`", "no longer has `@Override`"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::by_query::{CPP, RUBY, SCALA, changes, named};
 use super::check;
-use super::losses::{refuses, tells, told};
+use super::losses::{noted, refuses, says};
 
 #[test]
 fn sections_of_access_are_kept_and_added() {
@@ -25,7 +25,7 @@ fn sections_of_access_are_kept_and_added() {
         ("  int cone_;\n", "  int cone_;\n  int tile_;\n"),
     );
     let stays = "class Kiln\n  private\n\n  def heat(by = 1)\n    2\n  end\nend\n";
-    tells("kiln.rb", RUBY, ("", stays), ("@cone + by", "2"), &["`heat` stays `public`"]);
+    says("kiln.rb", RUBY, ("", stays), ("@cone + by", "2"), &["`heat` stays `public`"]);
     let hidden = "class Kiln\n  private\n\n  def warm\n    3\n  end\nend\n";
     let written = "class Kiln\n  def heat\n    1\n  end\nend\n";
     check(
@@ -40,11 +40,11 @@ fn sections_of_access_are_kept_and_added() {
 fn helpers_beside_a_method_outside_of_its_class_go_to_the_top() {
     let cpp = "#include \"kiln.h\"\n\nint Kiln::heat(int by) {\n  return by;\n}\n";
     let code = "static int twice(int by) {\n  return 2 * by;\n}\n\nint Kiln::heat(int by) {\n  return twice(by);\n}\n";
-    let text = told("kiln.cpp", cpp, ("Kiln::heat", code)).0;
+    let text = noted("kiln.cpp", cpp, ("Kiln::heat", code)).0;
     assert_eq!(text, format!("#include \"kiln.h\"\n\n{code}"));
     let lua = "local M = {}\n\nfunction M.heat(by)\n  return by\nend\n\nreturn M\n";
     let code = "local function twice(by)\n  return 2 * by\nend\n\nfunction M.heat(by)\n  return twice(by)\nend\n";
-    let text = told("kiln.lua", lua, ("M.heat", code)).0;
+    let text = noted("kiln.lua", lua, ("M.heat", code)).0;
     assert!(
         text.contains("2 * by") && text.contains("return twice(by)") && text.matches("M.heat").count() == 1,
         "{text}"
@@ -66,7 +66,7 @@ fn statements_of_a_class_stay_in_it() {
         "static {\n    load();\n}\n",
         ("cone;\n", "cone;\n\n    static {\n        load();\n    }\n"),
     );
-    tells(
+    says(
         "kiln.lua",
         "local function heat()\n  return 1\nend\n",
         ("heat", "local function heat()\n  return 2\nend\n\nprint(heat())\n"),
