@@ -107,8 +107,8 @@ impl<'a> Job<'a> {
         new.walk(&mut Vec::new(), &mut |part, _| inner |= part.body.is_some() && part.name == last_of(path));
         let own = last_of(&new.name);
         let is_own = |at: &usize| last_of(&path[..*at]) == own;
-        let ends = path.match_indices(['.', ':', '\\']).map(|(at, _)| at).chain([path.len()]);
-        match ends.filter(is_own).next_back() {
+        let mut ends = path.match_indices(['.', ':', '\\']).map(|(at, _)| at).chain([path.len()]);
+        match ends.rfind(is_own) {
             Some(end) => {
                 Some(path[..end - own.len()].trim_end_matches(['.', ':', '\\'])).filter(|rest| !rest.is_empty())
             }
