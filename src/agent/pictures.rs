@@ -15,42 +15,53 @@ use crate::budget::permit::Priority;
 use crate::language::clauses::Part;
 use crate::models::dialect::Message;
 use crate::models::{Picture, Role, picture};
-use crate::protocol::{GIVEN_MAX, Given};
+use crate::protocol::GIVEN_MAX;
 use crate::request::Kind;
 use crate::tools::builtin::Builtin;
 use crate::tools::confine::Access;
 use crate::tools::{Context, Outcome, ToolCall};
 
 const PROMPT: &str = include_str!("prompts/picture.md");
-/// Between the name of a picture and that of the model whose words stand for it.
-const READ_BY: &str = ", as read by ";
 /// Endings of the files that are looked at.
 const ENDINGS: [&str; 5] = ["png", "jpg", "jpeg", "webp", "gif"];
 
 /// Reads the pictures that go along with `request` and those that it names, and adds what they show
-/// to the toolkit. If one that goes along is not read, the turn ends before anything is done.
+/// to the toolkit. If one that goes along is not read, the turn ends before anything is done; one
+/// that is only named is left out with a notice.
 pub async fn read(
     toolkit: &mut Toolkit,
-    mut pictures: Vec<Picture>,
+    pictures: Vec<Picture>,
     request: &str,
     host: &dyn Host,
 ) -> Result<(), TurnError> {
-    pictures.extend(named(toolkit, request, host));
-    for picture in pictures {
-        let (said, name) = look(toolkit, &picture, &format!("The request: {request}"), host).await?;
+    let wish = format!("The request: {request}");
+    let named = named(toolkit, request, host);
+    for picture in &pictures {
+        let (said, name) = look(toolkit, picture, &wish, host).await?;
         of_servers::hand_over(toolkit, host, name, said).map_err(TurnError::NotFetched)?;
+    }
+    let room = GIVEN_MAX.saturating_sub(toolkit.given.len());
+    for picture in named.into_iter().filter(|one| !pictures.contains(one)).take(room) {
+        let handed = match look(toolkit, &picture, &wish, host).await {
+            Ok((said, name)) => of_servers::hand_over(toolkit, host, name, said),
+            Err(TurnError::Cancelled) => return Err(TurnError::Cancelled),
+            Err(why) => Err(why.to_string()),
+        };
+        if let Err(why) = handed {
+            host.notice(&format!("{} was not read: {why}", picture.name()));
+        }
     }
     Ok(())
 }
 
 /// The pictures of the project that a request asks about or that a change follows, if a model sees
-/// them. One that cannot be read is left out with a notice.
+/// them; without those that the tool of their clause looks at itself.
 fn named(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Vec<Picture> {
     let Some(context) = toolkit.context.as_ref().filter(|_| are_seen(toolkit)) else { return Vec::new() };
     let clauses = parts(toolkit, request);
     let looks = |part: &&Part| {
-        let does_more = toolkit.tool_for(part).is_some_and(Builtin::mutates);
-        !does_more && matches!(Kind::of_clause(part), Kind::Ask | Kind::Edit)
+        let is_done = |tool: Builtin| tool == Builtin::ReadFile || tool.mutates();
+        !toolkit.tool_for(part).is_some_and(is_done) && matches!(Kind::of_clause(part), Kind::Ask | Kind::Edit)
     };
     let asked = clauses.iter().filter(looks);
     let mut paths: Vec<&str> = Vec::new();
@@ -69,9 +80,14 @@ fn is_picture(path: &str) -> bool {
     ending.is_some_and(|ending| ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending)))
 }
 
-/// The role whose model looks at pictures.
+/// The role whose model looks at pictures: the one set for it, else the model that plans this turn or
+/// the planner, whichever sees.
 fn eye(toolkit: &Toolkit) -> Role {
-    if toolkit.pool.plays(Role::Vision) { Role::Vision } else { toolkit.planner() }
+    if toolkit.pool.plays(Role::Vision) {
+        return Role::Vision;
+    }
+    let sees = |role: &Role| toolkit.pool.sight(*role).is_ok();
+    [toolkit.planner(), Role::Planner].into_iter().find(sees).unwrap_or(toolkit.planner())
 }
 
 /// Whether there is a model of which it is known that it sees. Whether a planner on a server does
@@ -102,9 +118,11 @@ async fn look(
     let model = toolkit.model(eye(toolkit), host).await?;
     if let Some(here) = model.here().cloned() {
         let pool = toolkit.pool.clone();
-        tokio::task::spawn_blocking(move || pool.see(&here))
-            .await
-            .map_err(|why| TurnError::Lost(why.to_string()))??;
+        let opened = tokio::task::spawn_blocking(move || pool.see(&here));
+        tokio::select! {
+            () = toolkit.cancel.cancelled() => return Err(TurnError::Cancelled),
+            opened = opened => opened.map_err(|why| TurnError::Lost(why.to_string()))??,
+        }
     }
     let asked = Message::user("").and_picture(picture.clone()).and_text(&format!("\n{wish}"));
     let messages = [Message::system(PROMPT.trim()), asked];
@@ -114,13 +132,13 @@ async fn look(
         let why = format!("{} said nothing about {}; ask with another model", model.name(), picture.name());
         return Err(TurnError::NotFetched(why));
     }
-    Ok((said, format!("{}{READ_BY}{}", picture.name(), model.name())))
+    Ok((said, format!("{}, as read by {}", picture.name(), model.name())))
 }
 
 /// The outcome with what a model that sees reads in its pictures; unchanged without such a model.
 /// Fails only if the turn is cancelled.
 pub async fn told(Scene { toolkit, request, host, .. }: Scene<'_>, mut outcome: Outcome) -> Result<Outcome, TurnError> {
-    if !are_seen(toolkit) {
+    if outcome.pictures.is_empty() || !are_seen(toolkit) {
         return Ok(outcome);
     }
     for picture in std::mem::take(&mut outcome.pictures) {
@@ -153,12 +171,6 @@ impl Look<'_> {
     /// Fails only if the turn is cancelled; whatever else fails is the outcome.
     pub async fn run(self, Scene { toolkit, context, request, host }: Scene<'_>) -> Result<Outcome, TurnError> {
         let path = self.path;
-        // It may have been read for the request already.
-        let name = format!("{path}{READ_BY}");
-        let known = toolkit.given.iter().find(|one| self.question.is_none() && one.name.starts_with(&name));
-        if let Some(Given { name, text }) = known {
-            return Ok(Outcome::ok(format!("{name}:\n{text}")));
-        }
         if let Err(why) = toolkit.pool.sight(eye(toolkit)) {
             return Ok(Outcome::error(format!("{path} is a picture, and {why}")));
         }

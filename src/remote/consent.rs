@@ -18,8 +18,12 @@ pub fn store() -> PathBuf {
 pub fn question(endpoint: &Endpoint) -> String {
     let url = endpoint.url();
     let way = if endpoint.is_readable_on_the_way() { " Plain http can be read on the way." } else { "" };
-    let mask = if endpoint.mask { " Addresses, numbers and keys are replaced by placeholders first." } else { "" };
-    format!("Requests, code and paths of the project, and results of tools will be sent to {url}.{way}{mask}")
+    let mask = if endpoint.mask {
+        " Addresses, numbers and keys in texts are replaced by placeholders first; pictures are sent as they are."
+    } else {
+        ""
+    };
+    format!("Requests, code, paths and pictures of the project, and results of tools will be sent to {url}.{way}{mask}")
 }
 
 /// Whether the user has consented to sending to `server`: the URL of a role's server, or what names another kind of server.

@@ -36,5 +36,9 @@ export function begin(request) {
     if (add(files)) event.preventDefault();
   };
   request.addEventListener("paste", (event) => taken(event, event.clipboardData.files));
+  // Without this a browser opens a dropped file in place of the page.
+  request.addEventListener("dragover", (event) => {
+    if (event.dataTransfer.types.includes("Files")) event.preventDefault();
+  });
   request.addEventListener("drop", (event) => taken(event, event.dataTransfer.files));
 }

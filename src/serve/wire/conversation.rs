@@ -176,14 +176,20 @@ fn texts(content: &Value, other: Other<'_>) -> Result<String, Problem> {
             Ok(texts.join("\n"))
         }
         // Some clients send the JSON of a result unchanged.
-        whole => part_text(whole, &mut |part| if part["type"].is_null() { Ok(part.to_string()) } else { other(part) }),
+        whole => part_text(whole, &mut |part| {
+            if part["type"].is_null() { Ok(plain(&part.to_string())) } else { other(part) }
+        }),
     }
+}
+
+/// A text without the character that stands for a picture.
+fn plain(text: &str) -> String {
+    text.replace(SHOWN, "\u{fffd}")
 }
 
 fn part_text(part: &Value, other: Other<'_>) -> Result<String, Problem> {
     match part.as_str().or_else(|| part["text"].as_str()).or_else(|| part["refusal"].as_str()) {
-        // The character of a picture's place is text in no text.
-        Some(text) => Ok(text.replace(SHOWN, "\u{fffd}")),
+        Some(text) => Ok(plain(text)),
         None => other(part),
     }
 }

@@ -13,7 +13,8 @@ use crate::tools::policy::places::{self, Named};
 use crate::tools::shell::{self, Line};
 
 /// Tools that reveal the contents of files.
-const READING: [&str; 5] = ["read_file", "search_text", "index_read_file", "index_search", "index_search_text"];
+const READING: [&str; 6] =
+    ["read_file", "describe_image", "search_text", "index_read_file", "index_search", "index_search_text"];
 
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{place}: {why}")]

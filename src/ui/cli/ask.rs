@@ -9,7 +9,6 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::output::Printer;
 use crate::app::App;
-use crate::base::Bytes;
 use crate::models::{Picture, picture};
 use crate::protocol::{
     Ask as Request, Decision, Event, GIVEN_BYTES_MAX, GIVEN_MAX, Given, Mode, Op, REQUEST_BYTES_MAX,
@@ -81,12 +80,11 @@ fn pictures(files: &[PathBuf], app: &App) -> Result<Vec<Picture>> {
         if app.hides(path) {
             bail!("--image {name} is not read: a rule denies it; `monobloc config show` lists the rules");
         }
-        let about = std::fs::metadata(path).with_context(|| format!("--image {name} cannot be read"))?;
-        let bytes = Bytes(about.len());
-        if bytes > picture::FILE_MAX {
-            bail!("--image {name} has {bytes}; a picture may have {}. Make it smaller", picture::FILE_MAX);
-        }
-        let file = std::fs::read(path).with_context(|| format!("--image {name} cannot be read"))?;
+        let unread = || format!("--image {name} cannot be read");
+        let mut file = Vec::new();
+        // One byte too many is enough to be refused.
+        let open = std::fs::File::open(path).with_context(unread)?;
+        open.take(picture::FILE_MAX.0 + 1).read_to_end(&mut file).with_context(unread)?;
         Ok(Picture::read(name, file)?)
     };
     files.iter().map(read).collect()

@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use image::imageops::FilterType;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits, Rgb, RgbImage};
 use sha2::{Digest, Sha256};
 
@@ -28,9 +27,10 @@ const DECODED_MAX: Bytes = Bytes(4 * PIXELS_MAX);
 /// at most 3.2 million (Qwen, 4,096 tokens of 28 × 28).
 pub const PIXELS_SEEN: u64 = 4_000_000;
 
-/// Memory that looking at one picture may take before the projector has it: the decoded pixels, and
-/// three copies of those that are handed on (ours, mtmd's and its preprocessor's).
-pub const WORK: Bytes = Bytes(DECODED_MAX.0 + 3 * 3 * PIXELS_SEEN);
+/// Memory that looking at one picture may take before the projector has it: the decoded pixels, twice
+/// while a picture is turned, and three copies of those that are handed on (ours, mtmd's and its
+/// preprocessor's).
+pub const WORK: Bytes = Bytes(2 * DECODED_MAX.0 + 3 * 3 * PIXELS_SEEN);
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PictureError {
@@ -144,7 +144,7 @@ impl Picture {
         let alone = alone();
         let decoded = decode(&self.0.name, self.0.format, &self.0.file, &alone)?;
         let fits = (decoded.width(), decoded.height()) == (width, height);
-        let scaled = if fits { decoded } else { decoded.resize_exact(width, height, FilterType::Triangle) };
+        let scaled = if fits { decoded } else { decoded.thumbnail_exact(width, height) };
         Ok(on_white(scaled).into_raw())
     }
 }
