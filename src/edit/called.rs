@@ -12,19 +12,24 @@ pub(super) fn named<'s>(spans: &'s [Span], (path, text): (&str, &str), name: &st
     if !by_name.is_empty() {
         return by_name;
     }
-    let (around, last) = split(name);
+    let queried = is_queried(language_of(path));
+    let (around, last) = split(name, queried);
     let around = around.and_then(|around| around.rsplit(['.', ':']).next()).unwrap_or_default();
     let is_member = |span: &&Span| span.name == last && span.container.last().is_some_and(|own| own == around);
     let by_container: Vec<&Span> = spans.iter().filter(is_member).collect();
-    if by_container.is_empty() && is_queried(language_of(path)) {
+    if by_container.is_empty() && queried {
         return by_head(spans, text, name);
     }
     by_container
 }
 
-/// A name after its container.
-fn split(name: &str) -> (Option<&str>, &str) {
-    let parted = name.rsplit_once(['.', ':']);
+/// A name after its container. Lua's `M:f` and Ruby's `A#f` are of languages by query; elsewhere a
+/// single colon may belong to the name of a test.
+fn split(name: &str, queried: bool) -> (Option<&str>, &str) {
+    let parted = match queried {
+        true => name.rsplit_once(['.', ':', '#']),
+        false => name.rsplit_once("::").or_else(|| name.rsplit_once('.')),
+    };
     parted.map_or((None, name), |(around, last)| (Some(around.trim_end_matches(':')), last))
 }
 
@@ -40,7 +45,7 @@ fn by_head<'s>(spans: &'s [Span], text: &str, name: &str) -> Vec<&'s Span> {
     // `A.f(int x)` is `f(int x)` in `A`.
     let list = head.find('(').unwrap_or(head.len());
     let word = head[..list].rfind(char::is_whitespace).map_or(0, |space| space + 1);
-    if let (true, (Some(around), last)) = (found.is_empty(), split(&head[word..list])) {
+    if let (true, (Some(around), last)) = (found.is_empty(), split(&head[word..list], true)) {
         let plain = format!("{}{last}{}", &head[..word], &head[list..]);
         let around = around.rsplit(['.', ':']).next().unwrap_or_default();
         let is_in = |span: &&Span| span.container.last().is_some_and(|own| own == around);
@@ -99,7 +104,7 @@ pub(super) struct Meant {
 pub(super) fn meant(path: &str, text: &str, code: &str, name: &str) -> Result<Meant, String> {
     let queried = is_queried(language_of(path));
     let plain = |name: &str| {
-        let (around, last) = split(name);
+        let (around, last) = split(name, queried);
         let last_of = |around: &str| around.rsplit(['.', ':']).next().unwrap_or(around).to_owned();
         let container = around.map(|around| if queried { around.to_owned() } else { last_of(around) });
         Meant { name: last.to_owned(), container, ..Meant::default() }
@@ -119,7 +124,7 @@ pub(super) fn meant(path: &str, text: &str, code: &str, name: &str) -> Result<Me
             let list = name.find('(').unwrap_or(name.len());
             let word = name[..list].trim_end().rsplit(char::is_whitespace).next().unwrap_or_default();
             let own = parts::definitions(path, code);
-            let (last, parameters) = (split(word).1, name.get(list..).unwrap_or_default());
+            let (last, parameters) = (split(word, true).1, name.get(list..).unwrap_or_default());
             let is_written = |head: &str| !by_head(&own, code, head).is_empty();
             let is_own = own.iter().any(|span| span.name == last)
                 && !parameters.is_empty()

@@ -60,9 +60,14 @@ pub fn unit_of(text: &str) -> Option<Unit> {
     counts.into_iter().max_by_key(|(unit, count)| (*count, std::cmp::Reverse(unit.width()))).map(|(unit, _)| unit)
 }
 
-/// Whether a line opens a block that `end`, `fi` or `done` closes.
+/// Whether a line opens a block that `end`, `fi` or `done` closes. One that goes on, as in a list of
+/// parameters, does not.
 fn opens_by_word(line: &str) -> bool {
     let line = line.trim();
+    let count = |brackets: [char; 3]| line.matches(brackets).count();
+    if line.ends_with(',') || count(['(', '[', '{']) != count([')', ']', '}']) {
+        return false;
+    }
     [" do", " then"].iter().any(|word| line.ends_with(word))
         || ["def ", "class ", "module ", "function ", "local function "].iter().any(|word| line.starts_with(word))
 }

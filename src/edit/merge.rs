@@ -291,11 +291,12 @@ impl<'a> Job<'a> {
     }
 
     fn finish(mut self, path: &str, source: &Source) -> Result<Merged, MergeError> {
-        if let (Some((name, modifiers)), true) = (self.bare.pop(), self.edits.is_empty()) {
-            return Err(MergeError::OnlyModifiers { name, modifiers });
-        }
         if self.edits.is_empty() {
-            return Err(MergeError::NothingChanged);
+            let only = |(name, modifiers)| MergeError::OnlyModifiers { name, modifiers };
+            return Err(self.bare.pop().map_or(MergeError::NothingChanged, only));
+        }
+        for (name, modifiers) in std::mem::take(&mut self.bare) {
+            self.remark(format!("`{name}` keeps `{modifiers}`, which was not written"));
         }
         self.edits.append(&mut self.closers);
         let (text, lines) = source.apply(&self.edits);

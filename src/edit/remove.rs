@@ -29,7 +29,7 @@ fn without_span(path: &str, text: &str, name: &str, spans: &[Span]) -> Result<St
                 "{path}: `{name}` is declared together with other names at line {line}: `{shown}`; change that line."
             ))
         }
-        [one] => without(path, text, name, &one.bytes),
+        [one] => parsed(path, text, name, without(path, text, name, &one.bytes)?),
         [] => Err(format!("{path}: it is not clear which `{name}` goes.")),
         several => {
             let lines = several.iter().take(LISTED_MAX).map(|one| line_of(text, one.bytes.start).to_string());
@@ -55,18 +55,20 @@ pub(super) fn definition_or_statement(path: &str, text: &str, what: &str) -> Res
     // `f()` may also be a part of other statements.
     let whole = places.iter().find(|bytes| own_lines(text, bytes).is_some());
     match whole.or(places.first()).filter(|_| !is_defined) {
-        Some(bytes) => {
-            let left = without(path, text, what, bytes)?;
-            let breaks =
-                is_queried(language_of(path)) && parts::faults(path, &left).len() > parts::faults(path, text).len();
-            if breaks {
-                Err(format!("{path}: without `{what}` it no longer parses; give the whole statement"))
-            } else {
-                Ok(left)
-            }
-        }
+        Some(bytes) => parsed(path, text, what, without(path, text, what, bytes)?),
         None => without_span(path, text, what, &spans),
     }
+}
+
+/// `left`, the text without `what`, if it still parses in a language by query.
+fn parsed(path: &str, text: &str, what: &str, left: String) -> Result<String, String> {
+    let faults = |text: &str| parts::faults(path, text).len();
+    if is_queried(language_of(path)) && faults(&left) > faults(text) {
+        return Err(format!(
+            "{path}: without `{what}` it no longer parses; change the lines around it by a replacement"
+        ));
+    }
+    Ok(left)
 }
 
 fn without(path: &str, text: &str, what: &str, bytes: &Range<usize>) -> Result<String, String> {

@@ -71,7 +71,7 @@ impl<'a> Job<'a> {
     /// Notes in which class a definition was replaced that was written without one, and the head
     /// that it had, if overloads differ by it.
     fn remark_place(&mut self, scope: Scope, place: &Place, new: &Part) {
-        if !is_queried(self.language) || new.sort != Sort::Function {
+        if !is_queried(self.language) || !matches!(new.sort, Sort::Function | Sort::Value) {
             return self.remark_access(scope, place.part, new);
         }
         let name = &new.name;
@@ -80,10 +80,13 @@ impl<'a> Job<'a> {
             let around = place.container().map_or("a class", |container| container.name.as_str());
             self.remark(format!("`{name}` was replaced in `{around}`, at line {}", line()));
         }
-        if has_overloads(self.language) && !self.is_same_head(place.part, new) {
+        let is_function = new.sort == Sort::Function;
+        if is_function && has_overloads(self.language) && !self.is_same_head(place.part, new) {
             self.remark(format!("`{name}` was `{}` at line {}", shown_head(place.part, self.old), line()));
         }
-        self.remark_declarations(place, new);
+        if is_function {
+            self.remark_declarations(place, new);
+        }
         self.remark_access(scope, place.part, new);
     }
 
@@ -123,6 +126,9 @@ impl<'a> Job<'a> {
             }
             let is_it = |old: &Part| old.is_definition() && same_name(old, new) && is_of_kind(self.language, old, new);
             let mut here: Vec<&'a Part> = olds.iter().filter(|old| is_it(old)).collect();
+            if let (true, None, Some(name)) = (queried, scope, self.container_of(new)) {
+                here.retain(|old| self.inside(scope, old).is_in(name));
+            }
             if queried && new.sort == Sort::Class {
                 let mut blocks: Vec<Place> = match scope {
                     Some(_) => here.iter().map(|part| self.inside(scope, part)).collect(),
@@ -199,7 +205,7 @@ impl<'a> Job<'a> {
 
     /// The target of a function that a class declares in the one text and defines in the other, as
     /// classes of C++ may.
-    fn declared(&self, scope: Scope<'a>, olds: &'a [Part], new: &Part) -> Option<Target<'a>> {
+    pub fn declared(&self, scope: Scope<'a>, olds: &'a [Part], new: &Part) -> Option<Target<'a>> {
         let is_other = |old: &&'a Part| {
             let [one, other] = [&old.variant, &new.variant].map(|variant| variant == "declaration");
             old.name == new.name && old.sort == new.sort && one != other
@@ -440,7 +446,8 @@ impl<'a> Job<'a> {
     }
 }
 
-fn words(text: &str) -> Vec<&str> {
+/// The words and names of a text.
+pub fn words(text: &str) -> Vec<&str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).collect()
 }
 

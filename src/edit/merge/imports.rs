@@ -7,13 +7,16 @@ use crate::index::is_queried;
 use crate::index::parts::{Imported, Part, Sort};
 
 /// Beginnings of statements that are above the imports of a file.
-const HEADS: &[&str] = &["package ", "#![", "<?php", "namespace ", "declare(", "#pragma once", "@file"];
+const HEADS: &[&str] = &["package ", "#!["];
+/// The same in languages that a query describes.
+const QUERIED_HEADS: &[&str] = &["package ", "<?php", "namespace ", "declare(", "#pragma once", "@file"];
 
 impl<'a> Job<'a> {
     /// Adds the imports above the written code, if the code uses them; all of them if nothing but
     /// imports was written.
     pub fn imports(&mut self, news: &[Part]) {
-        let is_head = |new: &Part| HEADS.iter().any(|head| self.new[new.core.clone()].starts_with(head));
+        let heads = if is_queried(self.language) { QUERIED_HEADS } else { HEADS };
+        let is_head = |new: &Part| heads.iter().any(|head| self.new[new.core.clone()].starts_with(head));
         let only_imports = news.iter().all(|new| new.sort == Sort::Import || is_head(new));
         let code: Vec<&str> =
             news.iter().filter(|new| new.sort != Sort::Import).map(|new| &self.new[new.whole()]).collect();

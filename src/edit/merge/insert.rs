@@ -1,5 +1,6 @@
 //! Adds new parts to a file next to similar ones, with the file's spacing.
 
+use super::container::Target;
 use super::overloads::last_of;
 use super::place::{Place, is_module};
 use super::{Job, MergeError, Scope};
@@ -36,6 +37,14 @@ impl<'a> Job<'a> {
         }
         let home = if scope.is_none() { self.home(new)? } else { None };
         let (scope, olds) = home.map_or((scope, olds), |home| (Some(home), home.members.as_slice()));
+        if home.is_some()
+            && let Some(target) = self.declared(scope, olds, new)
+        {
+            return match target {
+                Target::Old(place) => self.replace(scope, place.part, new),
+                _ => Ok(()),
+            };
+        }
         let value = new.declares_several().then(|| Job::as_value(new));
         let new = value.as_ref().unwrap_or(new);
         let user = user.filter(|_| home.is_none()).map(Anchor::Before);
@@ -90,8 +99,8 @@ impl<'a> Job<'a> {
         }
         let of_sort = |sort: Sort| all.iter().copied().filter(move |part| !is_module(part) && part.sort == sort);
         let mut kinds: Vec<&'a Part> = of_sort(Sort::Class).collect();
-        if kinds.is_empty() && queried {
-            kinds = of_sort(Sort::Record).collect();
+        if queried {
+            kinds.extend(of_sort(Sort::Record));
         }
         let found = hinted.or_else(|| self.class_near(&kinds));
         match (found, kinds.as_slice()) {

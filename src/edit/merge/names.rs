@@ -61,6 +61,7 @@ impl<'a> Job<'a> {
         if let Some(name) = self.hints.container.as_deref() {
             places.retain(|place| place.is_in(name));
         }
+        places.retain(|place| self.language != "c" || self.hints.container.is_some() || !place.is_member());
         self.narrow(&mut places, |place| place.is_member() == new.has_receiver);
         places
     }

@@ -19,10 +19,12 @@ impl<'p> Place<'p> {
         self.around.iter().rev().copied().find(|part| !part.name.is_empty())
     }
 
-    /// Whether it is in the container of that name, or belongs to it.
+    /// Whether its own container has that name, or it belongs to it. A member of a class within that
+    /// container is in the inner one only.
     pub fn is_in(&self, name: &str) -> bool {
         let name = last_of(name);
-        self.around.iter().any(|part| last_of(&part.name) == name) || self.part.owner.as_deref() == Some(name)
+        let is_own = self.container().is_some_and(|part| last_of(&part.name) == name);
+        is_own || self.part.owner.as_deref() == Some(name)
     }
 
     /// Whether it is a member of a class or object, not of a function or of the file.
@@ -129,7 +131,12 @@ impl<'a> Job<'a> {
         if is_queried(self.language) {
             // A method is written as a function is, so the place alone decides.
             let is_there = new.owner.is_some() || named.is_none_or(|name| place.is_in(name));
-            return is_there && place.part.owner == new.owner && is_of_kind(self.language, place.part, new);
+            // A variable of C is written like a field, but a field is in its struct.
+            let is_field = self.language == "c" && new.sort == Sort::Value && place.is_member();
+            return is_there
+                && (!is_field || named.is_some())
+                && place.part.owner == new.owner
+                && is_of_kind(self.language, place.part, new);
         }
         if named.is_some() && place.around.iter().any(|part| Some(part.name.as_str()) == named) {
             return true;

@@ -1,8 +1,10 @@
 //! Replaces one definition and keeps the parts that the model left out: comments, decorators, lines
 //! that a mark stands for.
 
+use super::container::words;
 use super::leading::{Led, led};
 use super::modifiers::with_modifiers;
+use super::overloads::shown_head;
 use super::{Job, MergeError, Scope};
 use crate::edit::omissions::{Body, has_marks, is_left_out, is_mark, splice};
 use crate::edit::text::indent_at;
@@ -13,6 +15,7 @@ impl<'a> Job<'a> {
     /// Replaces `old`, a part of `scope`, by `new`.
     pub fn replace(&mut self, scope: Scope, old: &Part, new: &Part) -> Result<(), MergeError> {
         if self.is_left_out(old, new) {
+            self.refuse_new_head(old, new)?;
             self.lead_only(scope, old, new);
             return Ok(());
         }
@@ -36,6 +39,19 @@ impl<'a> Job<'a> {
             self.note(&old.name, scope);
         }
         Ok(())
+    }
+
+    /// Refuses a function that is shown without its body but with another head than the old one has.
+    fn refuse_new_head(&self, old: &Part, new: &Part) -> Result<(), MergeError> {
+        if !is_queried(self.language) || new.sort != Sort::Function {
+            return Ok(());
+        }
+        let [was, now] = [shown_head(old, self.old), shown_head(new, self.new)];
+        let known = words(&was);
+        match words(&now).iter().all(|word| known.contains(word)) {
+            true => Ok(()),
+            false => Err(MergeError::Unclear { name: new.name.clone(), mark: now }),
+        }
     }
 
     /// Replaces `old` in a language that a query describes, and notes what it loses.

@@ -14,21 +14,8 @@ use crate::index::parts::{Part, Sort};
 const DEMOS: &[&str] =
     &["print(", "console.log(", "fmt.Print", "println!(", "assert ", "if __name__", "console.assert("];
 /// Beginnings of statements that are never added: heads of files, strings, and `pass`.
-const HEADS: &[&str] = &[
-    "package ",
-    "namespace ",
-    "<?php",
-    "declare(",
-    "#pragma once",
-    "'use strict'",
-    "\"use strict\"",
-    "#!",
-    "extern crate",
-    "pass",
-    "...",
-    "\"\"\"",
-    "'''",
-];
+const HEADS: &[&str] =
+    &["package ", "'use strict'", "\"use strict\"", "#!", "extern crate", "pass", "...", "\"\"\"", "'''"];
 /// The same in languages that a query describes, in which the others are ordinary names and texts.
 const QUERIED_HEADS: &[&str] = &["package ", "namespace ", "<?php", "declare(", "#pragma once", "#!"];
 /// Beginnings of statements at the top of a class.

@@ -4,6 +4,7 @@ mod bounds;
 mod by_query;
 mod bytes;
 mod cases;
+mod certain;
 mod go;
 mod laws;
 mod losses;
