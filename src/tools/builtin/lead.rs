@@ -141,6 +141,8 @@ mod tests {
         // About 1,100 tokens, which every prompt contains.
         assert!(bytes < 4_600, "{bytes}");
         let reading: Vec<&str> = LEAD.into_iter().filter(|one| one.reads()).map(Builtin::name).collect();
-        assert_eq!(reading, ["read_file", "find_files", "search_text", "index_search", "outline", "graph", "plan"]);
+        let expected =
+            ["read_file", "describe_image", "find_files", "search_text", "index_search", "outline", "graph", "plan"];
+        assert_eq!(reading, expected);
     }
 }
