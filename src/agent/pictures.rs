@@ -55,13 +55,12 @@ pub async fn read(
 }
 
 /// The pictures of the project that a request asks about or that a change follows, if a model sees
-/// them; without those that the tool of their clause looks at itself.
+/// them; else a notice says so.
 fn named(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Vec<Picture> {
-    let Some(context) = toolkit.context.as_ref().filter(|_| are_seen(toolkit)) else { return Vec::new() };
+    let Some(context) = toolkit.context.as_ref() else { return Vec::new() };
     let clauses = parts(toolkit, request);
     let looks = |part: &&Part| {
-        let is_done = |tool: Builtin| tool == Builtin::ReadFile || tool.mutates();
-        !toolkit.tool_for(part).is_some_and(is_done) && matches!(Kind::of_clause(part), Kind::Ask | Kind::Edit)
+        !toolkit.tool_for(part).is_some_and(Builtin::mutates) && matches!(Kind::of_clause(part), Kind::Ask | Kind::Edit)
     };
     let asked = clauses.iter().filter(looks);
     let mut paths: Vec<&str> = Vec::new();
@@ -71,8 +70,18 @@ fn named(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Vec<Picture> {
         }
     }
     let exists = |path: &&str| context.root.resolve(path, Access::Read).is_ok();
+    paths.retain(exists);
+    if paths.is_empty() {
+        return Vec::new();
+    }
+    if !are_seen(toolkit) {
+        if let Err(why) = toolkit.pool.sight(eye(toolkit)) {
+            host.notice(&format!("not looked at: {}; {why}", paths.join(", ")));
+        }
+        return Vec::new();
+    }
     let read = |path| of_project(context, path).map_err(|why| host.notice(&why)).ok();
-    paths.into_iter().filter(exists).take(GIVEN_MAX).filter_map(read).collect()
+    paths.into_iter().take(GIVEN_MAX).filter_map(read).collect()
 }
 
 fn is_picture(path: &str) -> bool {

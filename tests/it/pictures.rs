@@ -237,6 +237,8 @@ fn a_picture_that_a_request_names_is_looked_at_by_the_model_of_the_role_vision()
 
     std::fs::remove_file(folder.path().join("models.toml")).expect("removed");
     std::fs::remove_file(folder.path().join("mmproj-tiny-mistral3.gguf")).expect("removed");
+    let blind = ask("What does square.png show?");
+    assert!(blind.out.contains("tiny-mistral3.gguf sees no pictures"), "{}", blind.out);
     let blind = ask("Read square.png");
     assert!(blind.out.contains("square.png is a picture, and tiny-mistral3"), "{}\n{}", blind.out, blind.err);
     assert!(blind.out.contains("put its mmproj-*.gguf into the same folder"), "{}", blind.out);
