@@ -1,7 +1,7 @@
 //! Has a model that sees read pictures: those of a request before it is carried out, and those that a call names.
 //!
-//! What the model says is handed on as a text under a name that says who read it: it is a model's
-//! word, not the picture.
+//! The model's words are handed on as a text under a name that says who read it: they are a model's
+//! words, not the picture.
 
 use std::io::Read;
 use std::path::Path;

@@ -71,7 +71,7 @@ pub const SETTINGS: [Setting; 58] = settings! {
         "Whether every bit of an answer is independent of other answers, at the same time or earlier: auto means on for a \
          processor, and off for a GPU, where answers computed together come several times as fast";
     "image_tokens", "MONOBLOC_IMAGE_TOKENS", "image-tokens", Count(16, 16_384), Some("1024"), Lower,
-        "Most tokens that a picture may take; a larger one is made smaller first. Decides the memory that a projector takes";
+        "Maximum number of tokens that a picture may take; a larger one is made smaller first. Decides the memory that a projector takes";
     "threads", "MONOBLOC_THREADS", "threads", Count(0, 1_024), Some("0"), Never,
         "Maximum number of threads for inference; 0 means every core. Calls use fewer while other programs have the cores";
     "tools_offered", "MONOBLOC_TOOLS_OFFERED", "tools-offered", Count(1, 1_000), Some("15"), Free,

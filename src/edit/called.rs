@@ -86,7 +86,7 @@ fn is_head(words: &[&str], head: &str) -> bool {
         })
 }
 
-/// What a name means that was given for written code.
+/// The meaning of a name that was given for written code.
 #[derive(Debug, Default)]
 pub(super) struct Meant {
     pub name: String,

@@ -58,6 +58,17 @@ fn place_of(name: &str, head: &str) -> Option<Range<usize>> {
     Some(at..at + name.len())
 }
 
+/// How many brackets are open behind `letter`, which follows `before`.
+fn depth_after(depth: usize, before: char, letter: char) -> usize {
+    match letter {
+        '(' | '[' | '{' | '<' => depth + 1,
+        // `->` and `=>` close nothing.
+        '>' if matches!(before, '-' | '=') => depth,
+        ')' | ']' | '}' | '>' => depth.saturating_sub(1),
+        _ => depth,
+    }
+}
+
 /// The length of the bracketed group at the beginning of a text.
 pub fn group(text: &str) -> Option<usize> {
     if !text.starts_with(['(', '<', '[']) {
@@ -66,13 +77,7 @@ pub fn group(text: &str) -> Option<usize> {
     let mut depth = 0usize;
     let mut before = ' ';
     for (at, letter) in text.char_indices() {
-        match letter {
-            '(' | '[' | '{' | '<' => depth += 1,
-            // `->` and `=>` close nothing.
-            '>' if matches!(before, '-' | '=') => {}
-            ')' | ']' | '}' | '>' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
+        depth = depth_after(depth, before, letter);
         before = letter;
         if depth == 0 {
             return Some(at + letter.len_utf8());
@@ -86,12 +91,7 @@ fn entries(list: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0usize;
     let mut before = ' ';
     let parts = list.split(move |letter: char| {
-        match letter {
-            '(' | '[' | '{' | '<' => depth += 1,
-            '>' if matches!(before, '-' | '=') => {}
-            ')' | ']' | '}' | '>' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
+        depth = depth_after(depth, before, letter);
         before = letter;
         letter == ',' && depth == 0
     });

@@ -69,7 +69,7 @@ pub async fn choosing(toolkit: &Toolkit, role: Role, host: &dyn Host) -> Result<
     }
     host.notice(&format!("measuring how well {} chooses tools, once", model.name()));
     let choosing = measure(toolkit, &model, known, host).await?.choosing;
-    // An incomplete measurement is no basis for comparing grammars or roles.
+    // Grammars and roles are not compared by an incomplete measurement.
     Ok(if choosing.is_known() { choosing } else { Choosing::default() })
 }
 

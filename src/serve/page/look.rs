@@ -169,7 +169,7 @@ fn place(graph: &Graph, symbol: &str) -> Option<String> {
     graph.named(symbol).first().map(|node| format!("{} at {}:{}", node.kind, node.path, node.start))
 }
 
-/// Describes why there is no answer, with names that would have one.
+/// Describes why no answer was found, with names that would have one.
 fn unclear_row(unclear: &Unclear) -> Value {
     let names: Vec<Value> = match unclear {
         Unclear::Unknown { near, .. } => near.iter().map(|name| json!({ "symbol": name })).collect(),

@@ -165,7 +165,7 @@ pub fn result_text(content: &Value) -> Result<String, Problem> {
     texts(content, &mut |part| Ok(format!("[a part of kind `{}` is left out: only text can be read]", kind(part))))
 }
 
-/// What reads a part that is not text.
+/// Reads a part that is not text.
 type Other<'a> = &'a mut dyn FnMut(&Value) -> Result<String, Problem>;
 
 fn texts(content: &Value, other: Other<'_>) -> Result<String, Problem> {

@@ -10,7 +10,7 @@ pub fn description(builtin: Builtin) -> &'static str {
     match builtin {
         Builtin::ReadFile => "Show a text file with line numbers, whole or a range of lines.",
         Builtin::DescribeImage => {
-            "What a picture (PNG, JPEG, WebP, GIF) shows, with the text in it, as a model that sees reads it; with \
+            "Describe a picture (PNG, JPEG, WebP, GIF), with the text in it, as a model that sees reads it; with \
              `question`, the answer to that."
         }
         Builtin::FindFiles => {

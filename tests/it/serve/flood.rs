@@ -111,7 +111,7 @@ fn request(client: &Client, random: &mut Rng, method: &str) -> Vec<u8> {
         ("Authorization", format!("Bearer {}", client.token)),
         ("Content-Type", "application/json".to_owned()),
     ] {
-        // Most requests are valid, because those that are refused at once test little.
+        // The majority of requests are valid, because those that are refused at once test little.
         if random.u8(..16) > 0 {
             bytes.extend(format!("{name}: {value}\r\n").into_bytes());
         }

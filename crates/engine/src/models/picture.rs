@@ -16,14 +16,14 @@ use crate::base::{Bytes, lock};
 
 /// Largest file of a picture.
 pub const FILE_MAX: Bytes = Bytes::mib(20);
-/// Most pixels of a picture: photographs of telephones have 12 to 24 million, a screen of 5K has 15.
+/// Maximum number of pixels of a picture: photographs of telephones have 12 to 24 million, a screen of 5K has 15.
 pub const PIXELS_MAX: u64 = 25_000_000;
 /// Longest side; the formats' own decoders keep rows of it.
 const SIDE_MAX: u32 = 16_384;
-/// Most memory of a decoded picture: four bytes a pixel. One with 16 bits a colour may have half as
+/// Maximum memory of a decoded picture: four bytes a pixel. One with 16 bits a colour may have half as
 /// many pixels.
 const DECODED_MAX: Bytes = Bytes(4 * PIXELS_MAX);
-/// Most pixels that are handed to a projector, which scales them down further. The families read
+/// Maximum number of pixels handed to a projector, which scales them down further. The families read
 /// at most 3.2 million (Qwen, 4,096 tokens of 28 × 28).
 pub const PIXELS_SEEN: u64 = 4_000_000;
 

@@ -13,7 +13,7 @@ pub struct Projector {
     pub header: Arc<Header>,
 }
 
-/// What lies beside a model.
+/// The projectors beside a model.
 #[derive(Clone, Debug, Default)]
 pub struct Beside {
     /// The projector to use.

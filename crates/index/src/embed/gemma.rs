@@ -101,7 +101,7 @@ impl Gemma {
         if self.config.use_bidirectional_attention { window / 2 + 1 } else { window }
     }
 
-    /// What is added to the scores [tokens, tokens]: tokens at a distance of `window` or more, and
+    /// The mask added to the scores [tokens, tokens]: tokens at a distance of `window` or more, and
     /// later ones unless the model reads both ways, are out of sight.
     fn mask(&self, tokens: usize, window: usize, like: &Tensor) -> Result<Tensor> {
         let sees = |from: usize, to: usize| {

@@ -15,7 +15,7 @@ const TOKENS_UNSTATED: usize = 256;
 /// Maximum number of dense layers.
 const DENSE_MAX: usize = 4;
 
-/// What follows the model.
+/// The modules that follow the model.
 pub struct Modules {
     /// `None` if no file states it.
     pub pooling: Option<Pooling>,

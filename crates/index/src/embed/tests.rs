@@ -127,7 +127,7 @@ fn an_added_token_that_the_model_does_not_have_is_left_out() {
     }
 }
 
-/// What sentence-transformers lists for a model with one dense layer.
+/// The list of sentence-transformers for a model with one dense layer.
 fn modules() -> Value {
     let module = |place: usize, path: &str, kind: &str| json!({"idx": place, "name": "", "path": path, "type": format!("sentence_transformers.models.{kind}")});
     json!([

@@ -26,7 +26,7 @@ const HALVED_MAX: usize = 6;
 /// How a projector is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sharpness {
-    /// Most vectors of a picture.
+    /// Maximum number of vectors of a picture.
     pub tokens: u32,
     pub threads: usize,
     /// Whether it is computed on the accelerator.
@@ -327,7 +327,7 @@ mod tests {
     use crate::models::gguf::inspect;
     use crate::models::projector::tests::write_tiny;
 
-    /// What mtmd logs.
+    /// The lines that mtmd logs.
     static LINES: Mutex<String> = Mutex::new(String::new());
 
     unsafe extern "C" fn note(_: sys::ggml_log_level, text: *const c_char, _: *mut c_void) {

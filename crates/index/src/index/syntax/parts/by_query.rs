@@ -346,7 +346,7 @@ fn guarded<'n>(nodes: &[Node<'n>], text: &str) -> Option<Vec<Node<'n>>> {
     // Before the `#define` are the mark, the name and comments.
     let is_first = inside[..first].iter().filter(is_code).count() == 1;
     let above = nodes.iter().take_while(|node| *node != guard);
-    // What is added to an empty header goes behind its `#define`.
+    // A part added to an empty header goes behind its `#define`.
     let from = if inside[first + 1..].iter().any(|node| node.is_named()) { first + 1 } else { first };
     (has_name && is_first && !has_branches).then(|| above.chain(&inside[from..]).copied().collect())
 }
