@@ -20,7 +20,7 @@ pub struct Facts {
     pub code: Vec<String>,
     /// Test files that the step wrote and that passed.
     pub tests: Vec<String>,
-    /// New tests were run.
+    /// New or changed tests were run.
     pub ran_tests: bool,
     /// A command shows that the change does what was asked: it runs exactly that, and it failed
     /// before the change or is new.
@@ -87,16 +87,17 @@ impl Facts {
             (Check::Examples, None) => "the examples of the request passed",
             (_, Some(false)) => "passed, and failed before",
             (Check::NewTests, _) => "the new tests passed",
+            (Check::ChangedTests, _) => "the changed tests pass",
             (Check::OldTests, _) => "the existing tests still pass",
             (Check::Asked, _) => "passed",
         };
-        self.ran_tests |= check == Check::NewTests;
+        self.ran_tests |= matches!(check, Check::NewTests | Check::ChangedTests);
         // A check that also passed before the change shows nothing about it.
         self.is_shown |= passed
             && match check {
                 Check::Looks | Check::Compiles | Check::Loads => false,
                 Check::Examples | Check::Asked | Check::NewTests => passed_before != Some(true),
-                Check::OldTests => passed_before == Some(false),
+                Check::OldTests | Check::ChangedTests => passed_before == Some(false),
             };
         self.lines.push(format!("- $ {}: {said} [{}]", shown(&line_of(call)), call.id));
     }
@@ -118,19 +119,23 @@ fn shown(line: &str) -> String {
     words::shorten(line, COMMAND_CHARS)
 }
 
-/// Says that new tests were not run.
+/// Says that new or changed tests were not run.
 pub fn not_run(tests: &[String]) -> String {
     let tests: Vec<String> = tests.iter().map(|path| format!("`{path}`")).collect();
-    format!("- not run: the new tests in {}; nothing that runs them was found", tests.join(", "))
+    format!("- not run: the tests in {}; nothing that runs them was found", tests.join(", "))
 }
 
-/// Summarises the steps of a request: how many are done, and which are not.
-pub fn together(steps: usize, undone: &[&Step]) -> String {
-    let texts: Vec<String> = undone.iter().map(|step| words::shorten(&step.text, COMMAND_CHARS)).collect();
-    match texts.as_slice() {
-        [] => format!("- all {steps} parts of the request are done"),
-        _ => format!("- {} of {steps} parts of the request are not done: {}", texts.len(), texts.join("; ")),
-    }
+/// Summarises the steps of a request: which are not done, and which questions have no certain
+/// answer.
+pub fn together(steps: usize, undone: &[&Step], unsure: &[&Step]) -> Vec<String> {
+    let of = |some: &[&Step], lack: &str| {
+        let texts: Vec<String> = some.iter().map(|step| words::shorten(&step.text, COMMAND_CHARS)).collect();
+        let line = || format!("- {} of {steps} parts of the request {lack}: {}", texts.len(), texts.join("; "));
+        (!texts.is_empty()).then(line)
+    };
+    let lacks: Vec<String> =
+        [of(undone, "are not done"), of(unsure, "have no certain answer")].into_iter().flatten().collect();
+    if lacks.is_empty() { vec![format!("- all {steps} parts of the request are done")] } else { lacks }
 }
 
 /// Says that nothing shows the behaviour of the changed definitions.

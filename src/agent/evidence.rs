@@ -28,6 +28,8 @@ pub enum Check {
     Examples,
     /// Runs tests that this turn wrote.
     NewTests,
+    /// Runs a test file that this turn changed without adding a test.
+    ChangedTests,
     /// Runs tests that existed before.
     OldTests,
     /// The command that the request says has to pass.

@@ -70,7 +70,7 @@ async fn each(
     memory: Option<&Memory<'_>>,
     transitions: &mut Transitions,
 ) -> Result<(), TurnError> {
-    let mut going = Going { scene, plan, ran, touched: Vec::new(), undone: Vec::new() };
+    let mut going = Going { scene, plan, ran, touched: Vec::new(), undone: Vec::new(), unsure: Vec::new() };
     let mut left = plan.steps.as_slice();
     while !left.is_empty() {
         let group = side_by_side::group(scene, plan, left, &going.undone);
@@ -89,13 +89,13 @@ async fn each(
             }
         }
     }
-    let Going { ran, undone, .. } = going;
+    let Going { ran, undone, unsure, .. } = going;
     let mut lines = Vec::new();
     if !ran.untested.is_empty() {
         lines.push(claims::untested(&ran.untested));
     }
     if plan.by_model && plan.steps.len() > 1 {
-        lines.push(claims::together(plan.steps.len(), &undone));
+        lines.extend(claims::together(plan.steps.len(), &undone, &unsure));
     }
     if !lines.is_empty() {
         ran.tell(scene, &Done::default(), Facts { lines, ..Facts::default() });
@@ -112,6 +112,8 @@ struct Going<'a> {
     touched: Vec<Stretch>,
     /// Steps that should have changed or run something and did not.
     undone: Vec<&'a Step>,
+    /// Questions without a certain answer.
+    unsure: Vec<&'a Step>,
 }
 
 impl<'a> Going<'a> {
@@ -235,6 +237,8 @@ impl<'a> Going<'a> {
             if is_undone(step, &done, &facts, calls) {
                 self.undone.push(step);
                 is_done = false;
+            } else if done.is_unsure {
+                self.unsure.push(step);
             }
             ran.note_untested(scene, &done, &facts);
             ran.tell(scene, &done, facts);

@@ -84,8 +84,19 @@ async fn new_tests_that_nothing_runs_are_not_called_passed() {
     let script = Script::saying("").on("Write the new file test_label.py", &code(written));
     let script = script.on("First name", "new file test_label.py");
     let said = answer(&project, script, "Write a test for label in test_label.py").await;
-    assert!(said.contains("not run: the new tests in `test_label.py`") || said.contains("not done"), "{said}");
+    assert!(said.contains("not run: the tests in `test_label.py`") || said.contains("not done"), "{said}");
     assert!(!said.contains("passed"), "{said}");
+}
+
+#[tokio::test]
+async fn a_test_file_that_gets_no_test_is_not_said_to_have_new_ones() {
+    let project = shop(&[("test_shop.py", TESTS)]);
+    let changed = "def test_label(self):\n    self.assertEqual(label({'name': 'bolt'}), 'bolt')";
+    let script = Script::saying("").on("Write `ShopTest.test_label`", &code(changed));
+    let script = script.on("First name", "change ShopTest.test_label");
+    let said = answer(&project, script, "ShopTest.test_label in test_shop.py should take an item called bolt").await;
+    assert!(project.text("test_shop.py").contains("bolt"), "{said}");
+    assert!(said.contains("the changed tests pass") && !said.contains("new tests passed"), "{said}");
 }
 
 #[tokio::test]

@@ -40,6 +40,17 @@ async fn the_steps_of_a_request_are_brought_together_in_one_answer() {
 }
 
 #[tokio::test]
+async fn a_question_without_a_certain_answer_is_not_called_done() {
+    let steps = "ask: What does first() in a.py keep?\nask: Which colour does the roof of the station have?";
+    let script = Script::saying("`first` keeps 128 of `n`.").on("You split a developer's request", steps);
+    let script = script.on("Question: Which colour", "Its roof has been green since 1998.");
+    let request = "What does first() in a.py keep? Which colour does the roof of the station have?";
+    let (_, answer) = asked(script, request).await;
+    let open = "- 1 of 2 parts of the request have no certain answer: Which colour does the roof";
+    assert!(answer.contains(open) && !answer.contains("are done"), "{answer}");
+}
+
+#[tokio::test]
 async fn a_plan_is_a_record_that_is_estimated_checked_and_moves_on() {
     let request = "In a.py set LIMIT to 256. Then read src/nowhere.ts and say what it does";
     let steps = "edit: In a.py set LIMIT to 256.\nask: read src/nowhere.ts and say what it does";

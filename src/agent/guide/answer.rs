@@ -21,7 +21,7 @@ use crate::protocol::Event;
 use crate::tools::Outcome;
 use crate::tools::builtin::Builtin;
 
-use super::{Job, change, results};
+use super::{Done, Job, change, results};
 
 const PROMPT: &str = include_str!("../prompts/ask.md");
 /// The answer if the code shown supports no sentence of the model.
@@ -70,13 +70,13 @@ const UNSURE: &str = "(not certain:)";
 
 /// Answers one step. The text is sent to the host as it is generated, and returned; it is empty if
 /// the result of a tool is the answer.
-pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<String, TurnError> {
+pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let (toolkit, step) = (job.scene.toolkit, job.step);
     let started = Instant::now();
     if let Some(said) = results::answer(job, evidence).await? {
         let has_run = evidence.entries().iter().any(|entry| entry.tool == Builtin::RunCommand.name());
         note(job, started, if has_run { "the output of a command" } else { "no run: no command has run" }, evidence);
-        return Ok(said);
+        return Ok(Done { said, ..Done::default() });
     }
     let finds = step.text.as_asked().words().iter().any(|word| FINDS.contains(&word.as_str()));
     let looks = |tool: &Builtin| LOOKS.contains(tool) && (*tool != Builtin::FindFiles || finds);
@@ -87,17 +87,17 @@ pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<String, Tur
         let done = execute::step(job.scene, step, evidence).await?;
         if done.notes.is_empty() && !done.failed && LISTS.contains(&tool) {
             // The places are the answer, and are listed with the facts.
-            return Ok(String::new());
+            return Ok(Done::default());
         }
         let bytes = job.limits().result_bytes;
         let text = |entry: &Entry| words::shorten(&entry.outcome.text, bytes);
         let found: Vec<String> = evidence.entries()[known..].iter().map(text).collect();
         result = found.join("\n");
     }
-    let (said, places) = backed(job, evidence, &result).await?;
+    let (done, places) = backed(job, evidence, &result).await?;
     let places = if places.is_empty() { "no lines of the project".to_owned() } else { places.join(", ") };
     note(job, started, &places, evidence);
-    Ok(said)
+    Ok(done)
 }
 
 /// Records that the step was answered in words, and the source of the answer.
@@ -135,7 +135,7 @@ async fn shown(job: Job<'_>, query: &str, result: &str) -> Result<Shown, TurnErr
 /// Has the model answer, keeps the sentences that the code shown supports, marks those that it does
 /// not support clearly, and adds the places where the code was found. Returns the answer and the
 /// places of all code shown.
-async fn backed(job: Job<'_>, evidence: &Evidence, result: &str) -> Result<(String, Vec<String>), TurnError> {
+async fn backed(job: Job<'_>, evidence: &Evidence, result: &str) -> Result<(Done, Vec<String>), TurnError> {
     let Scene { toolkit, request, host, .. } = job.scene;
     let mut known = shown(job, &job.step.text, result).await?;
     let model = job.model().await?;
@@ -190,7 +190,8 @@ async fn backed(job: Job<'_>, evidence: &Evidence, result: &str) -> Result<(Stri
         let gap = if answer.ends_with('\n') { "" } else { "\n" };
         answer.push_str(&tell(host, &format!("{gap}{}\n", places.join("\n"))));
     }
-    Ok((answer, known.pack.places()))
+    let is_unsure = checked(&said).backed == 0.0;
+    Ok((Done { said: answer, is_unsure, ..Done::default() }, known.pack.places()))
 }
 
 /// Checks a draft from which unsupported sentences were removed: the share of certain sentences.

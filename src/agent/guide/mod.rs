@@ -171,6 +171,8 @@ pub struct Done {
     pub is_refused: bool,
     /// The change was reverted: the files are as they were before the step.
     pub taken_back: bool,
+    /// The step is a question, and the code shown supports no sentence of the answer clearly.
+    pub is_unsure: bool,
 }
 
 impl Done {
@@ -236,7 +238,7 @@ async fn by_kind(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
         None => {}
     }
     let by_code = match kind {
-        Kind::Ask => return Ok(Done { said: answer::answer(job, evidence).await?, ..Done::default() }),
+        Kind::Ask => return answer::answer(job, evidence).await,
         Kind::Run => return command::run(job, evidence).await,
         Kind::Fix => return repair::fix(job, evidence).await,
         Kind::Rename => return rename::rename(job, evidence).await,

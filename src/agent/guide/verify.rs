@@ -3,6 +3,7 @@
 
 use std::cell::LazyCell;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::budget::Guided;
@@ -73,9 +74,24 @@ pub async fn tests_of(
     tests.sort_by_cached_key(by_mentions);
     tests.truncate(TESTS_MAX);
     let Some(line) = checks_of(job).covering(&tests) else { return Ok(None) };
-    let is_new = |test: &String| changed.contains(test) || job.touched.iter().any(|one| one.path == *test);
-    let check = if tests.iter().any(is_new) { Check::NewTests } else { Check::OldTests };
-    run(job, &line, check, evidence).await
+    let checks: Vec<Check> = tests.iter().map(|test| check_by(test, evidence)).collect();
+    let has = |check: Check| checks.contains(&check);
+    let check = [Check::NewTests, Check::ChangedTests].into_iter().find(|check| has(*check));
+    run(job, &line, check.unwrap_or(Check::OldTests), evidence).await
+}
+
+/// The kind of check that running the test file `path` is, by what this turn changed in it.
+fn check_by(path: &str, evidence: &Evidence) -> Check {
+    let changes = || evidence.entries().iter().flat_map(|entry| &entry.outcome.changes).filter(|one| one.path == path);
+    let (Some(first), Some(last)) = (changes().next(), changes().last()) else { return Check::OldTests };
+    let count = |text: &Option<Arc<str>>| text.as_deref().map_or(0, |text| testing::count(path, text));
+    if count(&last.new) > count(&first.old) {
+        Check::NewTests
+    } else if first.old != last.new && testing::is_test_file(path) {
+        Check::ChangedTests
+    } else {
+        Check::OldTests
+    }
 }
 
 /// Adds the test file that covers the named code to the named paths, if no test file is named.

@@ -15,7 +15,7 @@ use files::Files;
 pub use files::quoted;
 pub use loading::{is_module, loading};
 pub use script::Style;
-pub use tests_of::{is_test, is_test_file, tests_of};
+pub use tests_of::{count, is_test, is_test_file, tests_of};
 
 /// A kind of check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -190,6 +190,16 @@ fn go_tests_packages_and_make_is_the_last_resort() {
 }
 
 #[test]
+fn the_tests_in_a_file_are_counted() {
+    let check = |path: &str, text: &str, expected: usize| assert_eq!(super::count(path, text), expected, "{path}");
+    check("test_a.py", "class A:\n    def test_one(self): ...\n\nasync def test_two(): ...\ndef helper(): ...\n", 2);
+    check("src/a.rs", "fn a() {}\n\n#[test]\nfn b() {}\n\n    #[tokio::test]\n    async fn c() {}\n", 2);
+    check("a_test.go", "func TestA(t *testing.T) {}\nfunc helper() {}\n", 1);
+    check("a.test.ts", "test('a', () => {});\nit.only('b', () => {});\nsubmit('c');\n", 2);
+    check("a.lua", "test('a')\n", 0);
+}
+
+#[test]
 fn tests_are_found_by_name() {
     let check = |path: &str, all: &[&str], expected: &[&str]| {
         let all: Vec<String> = all.iter().map(|path| (*path).to_owned()).collect();

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::{python, script};
+use crate::base::pattern::pattern;
 use crate::edit::paths::{ending, folder, name, stem};
 use crate::index::{Graph, paths};
 
@@ -50,6 +51,19 @@ pub fn is_test_file(path: &str) -> bool {
         "rs" => paths::sorts(path).contains(&paths::Sort::Test),
         _ => script::is_test(path),
     }
+}
+
+/// The number of tests in the text of a file, by the way each test runner marks them. 0 in other
+/// languages.
+pub fn count(path: &str, text: &str) -> usize {
+    let mark = match ending(path) {
+        "py" => r"(?m)^\s*(?:async\s+)?def test",
+        "rs" => r"(?m)^\s*#\[(?:\w+::)*(?:test|rstest|case)\b",
+        "go" => r"(?m)^func (?:Test|Fuzz|Example)\w*\(",
+        _ if script::is_script(path) => r"(?m)^\s*(?:test|it)(?:\.\w+)*\(",
+        _ => return 0,
+    };
+    pattern(mark).find_iter(text).count()
 }
 
 /// Whether a file is a test of the project, by its name or because it is in a folder `tests`.
