@@ -355,4 +355,18 @@ mod tests {
         assert_eq!(input.submitted(), with(&["short"]).submitted());
         assert!(input.replace(&"x".repeat(300 << 10)).is_err() && input.shown() == "short");
     }
+
+    #[test]
+    fn a_dropped_picture_is_a_whole_path_in_any_of_the_forms_of_terminals() {
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(dropped_picture(text).as_deref(), expected.map(std::path::Path::new), "{text}");
+        };
+        check("/home/ada/till.png\n", Some("/home/ada/till.png"));
+        check("\"/home/ada/the till.gif\"", Some("/home/ada/the till.gif"));
+        check("/home/ada/the\\ till\\ (1).JPEG", Some("/home/ada/the till (1).JPEG"));
+        check("file:///home/ada/the%20till.webp", Some("/home/ada/the till.webp"));
+        for other in ["look at /a/b.png", "/a/b.png /a/c.png", "/a/b.png\n/a/c.png", "docs/b.png", "/a/b.rs", ".png"] {
+            check(other, None);
+        }
+    }
 }

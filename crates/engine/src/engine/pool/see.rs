@@ -111,10 +111,12 @@ impl Inner {
         Seeing { tokens, text_width: spec.header.embedding_length, products }
     }
 
-    /// The memory that the projector beside a model will take; nothing if there is none, or if it is
-    /// loaded.
+    /// The memory that the projector beside a model will take; nothing if there is none, if it is
+    /// loaded, or if another role looks at pictures.
     pub(super) fn sight_to_come(&self, spec: &ModelSpec, on_gpu: bool) -> Amount {
-        let Some(projector) = &spec.beside.projector else { return Amount::default() };
+        let has_another_eye = || self.registry.as_ref().is_some_and(|registry| registry.plays(Role::Vision));
+        let looks = spec.role == Role::Vision || spec.role == Role::Planner && !has_another_eye();
+        let Some(projector) = spec.beside.projector.as_ref().filter(|_| looks) else { return Amount::default() };
         let label = projector_label(spec);
         if self.ledger.entries().iter().any(|entry| entry.label == label) {
             return Amount::default();
