@@ -415,4 +415,15 @@ mod tests {
         pool.prepare(&picture).unwrap();
         assert_eq!(ledger.promised(), before);
     }
+
+    #[test]
+    fn whether_a_model_sees_an_image_is_told_without_hashing_its_file() {
+        let dir = folder(WIDTH);
+        let wrong = "0".repeat(64);
+        let roles = format!("[planner]\nfile = \"{MODEL}\"\nsha256 = \"{wrong}\"\n");
+        std::fs::write(dir.path().join("models.toml"), roles).unwrap();
+        let pool = pool(dir.path(), &Ledger::new(Bytes::gib(2)));
+        assert!(pool.sight(Role::Planner).is_ok());
+        assert!(pool.lease(Role::Planner, |_, _| true).is_err(), "it is hashed before it is loaded");
+    }
 }
