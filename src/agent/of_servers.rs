@@ -54,14 +54,15 @@ async fn allowed(
 ) -> Result<(), TurnError> {
     let arguments = Map::from_iter([(argument.to_owned(), value.into())]);
     let call = ToolCall { tool: format!("{server}.{method}"), arguments };
-    let refused = |why: &str| TurnError::NotFetched(format!("{value} of the server `{server}` is not fetched: {why}"));
+    let named = if argument == "uri" { format!("@{server}:{value}") } else { format!("/{server}:{value}") };
+    let refused = |why: &str| TurnError::NotFetched(format!("{named} is not fetched: {why}"));
     let reason = match host.policy().assess_named(&call) {
         Verdict::Allow => return Ok(()),
         Verdict::Deny { reason } => return Err(refused(&reason)),
         Verdict::Ask { reason } => reason,
     };
     let ToolCall { tool, arguments } = call;
-    let preview = format!("{value} is fetched from the server `{server}` and handed over with the request.");
+    let preview = format!("{named} is fetched from the server `{server}` for the request.");
     let proposal = Proposal { tool, arguments, reason, preview, ..Proposal::default() };
     host.emit(Event::ApprovalRequested { step: StepId(0), proposal: proposal.clone() });
     match host.approve(StepId(0), &proposal).await {

@@ -75,10 +75,10 @@ async fn the_rules_for_a_servers_tools_hold_for_its_resources_and_prompts() {
         turn_under(policy, &world.servers, Ask { text: request.to_owned(), ..Ask::default() }, answer).await
     };
     let resource = "How many lamps does the ship carry, by @h:memo://monday?";
-    for (request, named) in [(resource, "memo://monday"), ("/h:where the blue lamp", "where")] {
+    for (request, named) in [(resource, "@h:memo://monday"), ("/h:where the blue lamp", "/h:where")] {
         let (denied, _) = under("deny", request, Decision::Approve).await;
         let why = denied.expect_err(request);
-        assert!(why.contains(&format!("{named} of the server `h` is not fetched: the rule at config.toml")), "{why}");
+        assert!(why.contains(&format!("{named} is not fetched: the rule at config.toml")), "{why}");
     }
     assert!(far.log().is_empty(), "nothing was sent: {:#?}", far.log());
     let (refused, asked) = under("ask", resource, Decision::Reject).await;

@@ -397,7 +397,8 @@ mod tests {
             ledger.promised().host
         };
         assert_eq!(with(enough), (String::new(), true));
-        assert_eq!(with(enough - Bytes::mib(2)), ("KV q8_0 instead of f16".to_owned(), true));
+        let (given_up, sees) = with(enough - Bytes::mib(2));
+        assert!(given_up.starts_with("KV ") && sees, "{given_up}");
         // If it has no room even then, the model gives up nothing for it.
         assert_eq!(with(enough - Bytes::mib(200)), (String::new(), false));
     }
