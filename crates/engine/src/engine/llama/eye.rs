@@ -345,6 +345,8 @@ mod tests {
     use crate::models::gguf::inspect;
     use crate::models::projector::tests::{write_sized, write_tiny};
 
+    /// Held by tests that read what mtmd logs, because one of them takes its lines away.
+    static LOG: Mutex<()> = Mutex::new(());
     /// The lines that mtmd logs.
     static LINES: Mutex<String> = Mutex::new(String::new());
 
@@ -358,6 +360,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("mmproj.gguf");
         backend().unwrap();
+        let _log = lock(&LOG);
         // SAFETY: the callback needs no data and lives as long as the process.
         unsafe { sys::mtmd_log_set(Some(note), std::ptr::null_mut()) };
         // A picture of 1,024 patches, without flash attention: the scores are most of it.
@@ -382,6 +385,7 @@ mod tests {
             assert!(compute <= predicted.compute, "{compute} of {}", predicted.compute);
             assert!(!products || predicted.compute.0 < 2 * compute.0, "{compute} of {}", predicted.compute);
         }
+        log::start();
     }
 
     #[test]
@@ -403,6 +407,7 @@ mod tests {
             .bool("clip.has_vision_encoder", true)
             .text("clip.projector_type", "none of llama.cpp's");
         std::fs::write(&path, writer.finish()).unwrap();
+        let _log = lock(&LOG);
         let told = Eye::rehearse(&inspect(&path).unwrap()).unwrap_err().to_string();
         assert!(told.contains("mmproj.gguf") && told.contains("unknown projector type"), "{told}");
     }
