@@ -1,9 +1,17 @@
 //! Fetches what a request names on MCP servers: the text of `@server:uri` is handed over with the
 //! request, and the text of `/server:prompt words` replaces it.
+//!
+//! The rules for tools hold for both, under the names of the protocol's methods:
+//! `server.resources/read` with a `uri`, and `server.prompts/get` with a `name`.
+
+use serde_json::Map;
 
 use super::{Host, Toolkit, TurnError};
-use crate::protocol::{GIVEN_BYTES_MAX, GIVEN_MAX, Given, REQUEST_BYTES_MAX};
+use crate::base::StepId;
+use crate::protocol::{Decision, Event, GIVEN_BYTES_MAX, GIVEN_MAX, Given, Proposal, REQUEST_BYTES_MAX};
+use crate::tools::ToolCall;
 use crate::tools::mcp::offers::{self, Filled};
+use crate::tools::policy::Verdict;
 
 /// Fetches everything that the request names, adds the texts to the toolkit and returns the final
 /// request. A failure ends the turn before anything is done. Only the user's own text is searched
@@ -16,10 +24,14 @@ pub async fn fetched(toolkit: &mut Toolkit, request: String, host: &dyn Host) ->
     let failed = |why: String| if cancel.is_cancelled() { TurnError::Cancelled } else { TurnError::NotFetched(why) };
     let is_server = |name: &str| servers.names().any(|known| known == name);
     for (server, uri) in offers::named(&request, is_server) {
+        allowed(server, ("resources/read", "uri", uri), host).await?;
         let text = servers.read(server, uri, &cancel).await.map_err(failed)?;
         hand_over(toolkit, host, format!("@{server}:{uri}"), text).map_err(failed)?;
     }
     let Some((server, prompt, words)) = offers::called(&request, is_server) else { return Ok(request) };
+    if is_server(server) {
+        allowed(server, ("prompts/get", "name", prompt), host).await?;
+    }
     let Filled { text, resources } = servers.prompt(server, prompt, words, &cancel).await.map_err(failed)?;
     for (uri, text) in resources {
         hand_over(toolkit, host, format!("@{server}:{uri}"), text).map_err(failed)?;
@@ -32,6 +44,34 @@ pub async fn fetched(toolkit: &mut Toolkit, request: String, host: &dyn Host) ->
     }
     host.notice(&format!("the request is the prompt /{server}:{prompt}:\n{text}"));
     Ok(text)
+}
+
+/// Asks the rules, and the user if a rule asks, before a method of a server is called.
+async fn allowed(
+    server: &str,
+    (method, argument, value): (&str, &str, &str),
+    host: &dyn Host,
+) -> Result<(), TurnError> {
+    let arguments = Map::from_iter([(argument.to_owned(), value.into())]);
+    let call = ToolCall { tool: format!("{server}.{method}"), arguments };
+    let named = if argument == "uri" { format!("@{server}:{value}") } else { format!("/{server}:{value}") };
+    let refused = |why: &str| TurnError::NotFetched(format!("{named} is not fetched: {why}"));
+    let reason = match host.policy().assess_named(&call) {
+        Verdict::Allow => return Ok(()),
+        Verdict::Deny { reason } => return Err(refused(&reason)),
+        Verdict::Ask { reason } => reason,
+    };
+    let ToolCall { tool, arguments } = call;
+    let preview = format!("{named} is fetched from the server `{server}` for the request.");
+    let proposal = Proposal { tool, arguments, reason, preview, ..Proposal::default() };
+    host.emit(Event::ApprovalRequested { step: StepId(0), proposal: proposal.clone() });
+    match host.approve(StepId(0), &proposal).await {
+        Decision::Approve | Decision::Always => Ok(()),
+        Decision::Cancel => Err(TurnError::Cancelled),
+        Decision::Reject => Err(refused("you said no")),
+        Decision::Modify(_) => Err(refused("it can be fetched as it is named, or not at all; name another")),
+        Decision::NotAsked(why) => Err(refused(&why)),
+    }
 }
 
 /// Adds a text to those handed over with the request; an error says which limit it exceeds.

@@ -4,12 +4,11 @@
 //! words, not the picture.
 
 use std::io::Read;
-use std::path::Path;
 
 use serde_json::Value;
 
 use super::execute::Scene;
-use super::player::Query;
+use super::player::{Player, Query};
 use super::{Host, Toolkit, TurnError, budget, of_servers, parts};
 use crate::budget::permit::Priority;
 use crate::language::clauses::Part;
@@ -22,8 +21,6 @@ use crate::tools::confine::Access;
 use crate::tools::{Context, Outcome, ToolCall};
 
 const PROMPT: &str = include_str!("prompts/picture.md");
-/// Endings of the files that are looked at.
-const ENDINGS: [&str; 5] = ["png", "jpg", "jpeg", "webp", "gif"];
 
 /// Reads the pictures that go along with `request` and those that it names, and adds what they show
 /// to the toolkit. If one that goes along is not read, the turn ends before anything is done; one
@@ -64,7 +61,7 @@ fn named(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Vec<Picture> {
     };
     let asked = clauses.iter().filter(looks);
     let mut paths: Vec<&str> = Vec::new();
-    for path in asked.flat_map(|part| &part.paths).filter(|path| is_picture(path)) {
+    for path in asked.flat_map(|part| &part.paths).filter(|path| picture::is_named(path)) {
         if !paths.contains(&path.as_str()) {
             paths.push(path);
         }
@@ -82,11 +79,6 @@ fn named(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Vec<Picture> {
     }
     let read = |path| of_project(context, path).map_err(|why| host.notice(&why)).ok();
     paths.into_iter().take(GIVEN_MAX).filter_map(read).collect()
-}
-
-fn is_picture(path: &str) -> bool {
-    let ending = Path::new(path).extension().and_then(|ending| ending.to_str());
-    ending.is_some_and(|ending| ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending)))
 }
 
 /// The role whose model looks at pictures: the one set for it, else the model that plans this turn or
@@ -117,7 +109,8 @@ fn of_project(context: &Context, path: &str) -> Result<Picture, String> {
     Picture::read(file.relative(), bytes).map_err(|error| error.to_string())
 }
 
-/// The text of a model that sees about a picture, and the name under which it is handed on.
+/// The text of a model that sees about a picture, and the name under which it is handed on. If a
+/// server breaks off, a model of this process that can take its place looks instead.
 async fn look(
     toolkit: &Toolkit,
     picture: &Picture,
@@ -125,23 +118,43 @@ async fn look(
     host: &dyn Host,
 ) -> Result<(String, String), TurnError> {
     let model = toolkit.model(eye(toolkit), host).await?;
-    if let Some(here) = model.here().cloned() {
-        let pool = toolkit.pool.clone();
-        let opened = tokio::task::spawn_blocking(move || pool.see(&here));
-        tokio::select! {
-            () = toolkit.cancel.cancelled() => return Err(TurnError::Cancelled),
-            opened = opened => opened.map_err(|why| TurnError::Lost(why.to_string()))??,
+    let (said, model) = match seen_by(toolkit, &model, picture, wish, host).await {
+        Err(why) if model.here().is_none() => {
+            let here: Player = toolkit.stand_in(model.role(), why, host).await?.into();
+            (seen_by(toolkit, &here, picture, wish, host).await?, here)
         }
-    }
-    let asked = Message::user("").and_picture(picture.clone()).and_text(&format!("\n{wish}"));
-    let messages = [Message::system(PROMPT.trim()), asked];
-    let query = Query { priority: Priority::User, ..Query::of(&messages, budget::picture(model.context())) };
-    let said = toolkit.ask(&model, query, "reading a picture", host).await?.text.trim().to_owned();
+        said => (said?, model),
+    };
     if said.is_empty() {
         let why = format!("{} said nothing about {}; ask with another model", model.name(), picture.name());
         return Err(TurnError::NotFetched(why));
     }
     Ok((said, format!("{}, as read by {}", picture.name(), model.name())))
+}
+
+/// The words of one model about a picture.
+async fn seen_by(
+    toolkit: &Toolkit,
+    model: &Player,
+    picture: &Picture,
+    wish: &str,
+    host: &dyn Host,
+) -> Result<String, TurnError> {
+    let (pool, cancel, here, shown) =
+        (toolkit.pool.clone(), toolkit.cancel.clone(), model.here().cloned(), picture.clone());
+    let ready = tokio::task::spawn_blocking(move || match here {
+        Some(model) => pool.see(&model, &mut || !cancel.is_cancelled()),
+        None => pool.prepare(&shown),
+    });
+    tokio::select! {
+        () = toolkit.cancel.cancelled() => return Err(TurnError::Cancelled),
+        ready = ready => ready.map_err(|why| TurnError::Lost(why.to_string()))??,
+    }
+    let asked = Message::user("").and_picture(picture.clone()).and_text(&format!("\n{wish}"));
+    let messages = [Message::system(PROMPT.trim()), asked];
+    let query =
+        Query { priority: Priority::User, hands_over: true, ..Query::of(&messages, budget::picture(model.context())) };
+    Ok(toolkit.ask(model, query, "reading a picture", host).await?.text.trim().to_owned())
 }
 
 /// The outcome with what a model that sees reads in its pictures; unchanged without such a model.
@@ -173,7 +186,7 @@ impl Look<'_> {
         let text = |name: &str| call.arguments.get(name).and_then(Value::as_str);
         let path = text("path")?;
         let looks = call.tool == Builtin::DescribeImage.name();
-        let reads = call.tool == Builtin::ReadFile.name() && is_picture(path);
+        let reads = call.tool == Builtin::ReadFile.name() && picture::is_named(path);
         (looks || reads).then(|| Look { path, question: text("question") })
     }
 

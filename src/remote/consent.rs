@@ -19,7 +19,7 @@ pub fn question(endpoint: &Endpoint) -> String {
     let url = endpoint.url();
     let way = if endpoint.is_readable_on_the_way() { " Plain http can be read on the way." } else { "" };
     let mask = if endpoint.mask {
-        " Addresses, numbers and keys in texts are replaced by placeholders first; pictures are sent as they are."
+        " Addresses, numbers and keys in texts are replaced by placeholders first, but not those that a picture shows."
     } else {
         ""
     };

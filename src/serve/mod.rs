@@ -50,7 +50,7 @@ use crate::embed::Embedder;
 use crate::engine::Request;
 use crate::engine::pool::{Leased, Pool, PoolError};
 use crate::models::dialect::Prompt;
-use crate::models::{ModelSpec, Registry, Role};
+use crate::models::{ModelSpec, Picture, Registry, Role};
 
 /// The address to listen on, and the file with the secret.
 #[derive(Clone, Debug)]
@@ -201,6 +201,7 @@ impl Server {
     async fn passed(&self, ask: &Ask, role: Role) -> Result<Option<Reply>, Problem> {
         let Some(away) = self.away(role).await? else { return Ok(None) };
         let Inner { app, pool, counts, .. } = &*self.inner;
+        self.prepare(&ask.pictures).await?;
         match Passed::start(ask, &away, counts.clone()).await {
             Ok(passed) => Ok(Some(Reply::Passed(Box::new(passed)))),
             Err(Failed::Problem(problem)) => Err(problem),
@@ -256,12 +257,19 @@ impl Server {
         if ask.pictures.is_empty() {
             return Ok(());
         }
-        let (pool, model) = (self.inner.pool.clone(), model.clone());
-        let opened = tokio::task::spawn_blocking(move || pool.see(&model)).await.map_err(Problem::failed)?;
-        opened.map_err(|error| match &error {
-            PoolError::Blind { .. } => Problem::invalid("messages", error.to_string()),
-            _ => error.into(),
-        })
+        let (pool, model, cancel) = (self.inner.pool.clone(), model.clone(), self.inner.app.cancel.clone());
+        let opened = tokio::task::spawn_blocking(move || pool.see(&model, &mut || !cancel.is_cancelled()));
+        opened.await.map_err(Problem::failed)?.map_err(unseen)
+    }
+
+    /// Prepares pictures for a server.
+    async fn prepare(&self, pictures: &[Picture]) -> Result<(), Problem> {
+        if pictures.is_empty() {
+            return Ok(());
+        }
+        let (pool, pictures) = (self.inner.pool.clone(), pictures.to_vec());
+        let ready = tokio::task::spawn_blocking(move || pictures.iter().try_for_each(|one| pool.prepare(one)));
+        ready.await.map_err(Problem::failed)?.map_err(unseen)
     }
 
     async fn embedder(&self) -> Result<Embedder, Problem> {
@@ -277,6 +285,14 @@ async fn loaded(cell: &OnceCell<Embedder>, app: &App) -> Result<Embedder, Proble
         loaded.await.map_err(Problem::failed)?.map_err(|why| Problem::new(Kind::Unavailable, why))
     };
     cell.get_or_try_init(load).await.cloned()
+}
+
+/// The problem if pictures cannot be seen; a request that can be mended is the client's fault.
+fn unseen(error: PoolError) -> Problem {
+    match &error {
+        PoolError::Blind { .. } | PoolError::Picture(_) => Problem::invalid("messages", error.to_string()),
+        _ => error.into(),
+    }
 }
 
 /// Ends work on another thread when its client disconnects.

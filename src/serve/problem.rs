@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use crate::agent::TurnError;
 use crate::embed::EmbedError;
 use crate::engine::EngineError;
+use crate::engine::decoder::DecodeError;
 use crate::engine::pool::PoolError;
 use crate::remote::{RemoteError, Why};
 
@@ -71,7 +72,9 @@ impl From<EngineError> for Problem {
             EngineError::ContextOverflow { prompt, context, .. } => {
                 Kind::TooLong { prompt: *prompt, context: *context }
             }
-            EngineError::EmptyPrompt { .. } | EngineError::Grammar(_) => Kind::Invalid,
+            EngineError::EmptyPrompt { .. }
+            | EngineError::Grammar(_)
+            | EngineError::Decode(DecodeError::Picture(_)) => Kind::Invalid,
             EngineError::QueueFull { .. } => Kind::Busy,
             EngineError::Stopped { .. } | EngineError::Start { .. } => Kind::Unavailable,
             _ => Kind::Failed,

@@ -20,11 +20,12 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::agent::{self, Deciding, Host, Meter, Toolkit, TurnError};
 use crate::base::mask::Mask;
-use crate::base::{Cancel, ConversationId, StepId};
+use crate::base::{Bytes, Cancel, ConversationId, StepId};
 use crate::budget::process;
 use crate::checkpoint::{About, Anchor, Summary, Turn};
 use crate::embed::Embedder;
 use crate::index::Index;
+use crate::models::Picture;
 use crate::protocol::{Ask, Decision, Event, Exchange, Memory, ModelFile, Op, Proposal, Record, TurnFinished};
 use crate::tools::policy::Policy;
 use crate::tools::{Catalog, Prefilter};
@@ -60,14 +61,16 @@ pub struct Session {
     command: &'static str,
     /// Requests and answers of the last turns, oldest first.
     earlier: Arc<Mutex<VecDeque<Exchange>>>,
-    /// The last request.
-    last: Mutex<Option<Ask>>,
+    /// The last request, or why it is not kept.
+    last: Mutex<Result<Ask, &'static str>>,
 }
 
 /// Maximum number of earlier turns that a later turn can refer to.
 const EARLIER_MAX: usize = 64;
 /// Maximum number of characters kept of each request and answer.
 const EARLIER_CHARS: usize = 8_000;
+/// Maximum size of the pictures that are kept with the last request.
+const LAST_PICTURES_MAX: Bytes = Bytes::mib(20);
 
 impl Session {
     /// `journal` is the path of the project's journal; without one, nothing is recorded and nothing
@@ -81,7 +84,7 @@ impl Session {
             mask: Mask::Nothing,
             command: "monobloc",
             earlier: Arc::default(),
-            last: Mutex::default(),
+            last: Mutex::new(Err("nothing was asked in this conversation yet")),
         })
     }
 
@@ -139,7 +142,7 @@ impl Session {
         };
         if let Op::Ask(ask) | Op::Plan(ask) = &op {
             if matches!(op, Op::Ask(_)) {
-                *lock(&self.last) = Some(ask.clone());
+                *lock(&self.last) = kept(ask);
             }
             (toolkit.mode, toolkit.given) = (ask.mode, ask.given.clone());
             toolkit.earlier = lock(&self.earlier).iter().cloned().collect();
@@ -179,8 +182,8 @@ impl Session {
         receiver
     }
 
-    /// The last request, whether or not it was finished.
-    pub fn last(&self) -> Option<Ask> {
+    /// The last request, whether or not it was finished; or why there is none.
+    pub fn last(&self) -> Result<Ask, &'static str> {
         lock(&self.last).clone()
     }
 
@@ -260,6 +263,15 @@ async fn carried_out(op: Op, mut toolkit: Toolkit, host: &SessionHost) -> Result
 async fn requested(ask: Ask, toolkit: &mut Toolkit, host: &SessionHost) -> Result<String, TurnError> {
     agent::read_pictures(toolkit, ask.pictures, &ask.text, host).await?;
     if ask.of_program { Ok(ask.text) } else { agent::fetched(toolkit, ask.text, host).await }
+}
+
+/// The request as it is kept to be asked again.
+fn kept(ask: &Ask) -> Result<Ask, &'static str> {
+    let pictures: Bytes = ask.pictures.iter().map(Picture::bytes).sum();
+    if pictures > LAST_PICTURES_MAX {
+        return Err("the pictures of the last request are too large to be kept; ask it again with them");
+    }
+    Ok(ask.clone())
 }
 
 /// Last line of the answer of a turn that changed something.
@@ -390,5 +402,25 @@ impl Host for SessionHost {
 
     fn inspects(&self) -> bool {
         self.inspects
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A picture of one pixel, with `more` bytes after its end.
+    fn picture(more: usize) -> Picture {
+        let mut file = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\x01\0\x01\0\0\x02\x01D\0;".to_vec();
+        file.resize(file.len() + more, 0);
+        Picture::read("dot.gif", file).unwrap()
+    }
+
+    #[test]
+    fn pictures_that_are_too_large_are_not_kept_for_another_try() {
+        let ask = |pictures| Ask { text: "What is it?".to_owned(), pictures, ..Ask::default() };
+        assert_eq!(kept(&ask(vec![picture(9), picture(1 << 20)])).unwrap().pictures.len(), 2);
+        let why = kept(&ask(vec![picture(12 << 20), picture(12 << 20)])).unwrap_err();
+        assert!(why.contains("too large to be kept; ask it again with them"), "{why}");
     }
 }

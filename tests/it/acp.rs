@@ -251,6 +251,9 @@ fn a_prompt_is_cancelled_and_the_session_goes_on() {
     let id = editor.send("session/prompt", prompt(&session, STORY));
     let (code, why) = editor.refused("session/prompt", prompt(&session, QUESTION));
     assert!(code == -32600 && why.contains("runs a prompt"), "{code} {why}");
+    let picture = json!([{ "type": "image", "data": "?", "mimeType": "image/png" }]);
+    let (_, why) = editor.refused("session/prompt", json!({ "sessionId": session, "prompt": picture }));
+    assert!(why.contains("runs a prompt"), "its picture is not looked at: {why}");
     while editor.updates("agent_message_chunk").is_empty() {
         let message = editor.next();
         editor.hear(message);

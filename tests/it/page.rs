@@ -206,6 +206,9 @@ fn a_change_is_asked_for_approved_shown_again_and_undone() {
     );
     assert_eq!(project.files(), before, "nothing happens before consent");
     assert_eq!(browser.post("/api/turns", &json!({ "text": "Hello" })).status, 429, "one turn at a time");
+    let pictures = json!([{ "name": "a.png", "data": "?" }]);
+    let asked = browser.post("/api/turns", &json!({ "text": "Hello", "pictures": pictures }));
+    assert_eq!(asked.status, 429, "its pictures are not looked at");
     assert_eq!(browser.post("/api/undo", &json!({})).status, 429);
     assert_eq!(browser.decide(turn, number + 1000, "yes").status, 404);
     assert_eq!(browser.decide(turn, number, "perhaps").status, 400);

@@ -68,7 +68,7 @@ fn pool(folder: &Path, ledger: &Ledger) -> Pool {
 
 fn seeing(pool: &Pool) -> Leased {
     let model = pool.lease(Role::Planner, |_, _| true).expect("a model");
-    pool.see(&model).expect("its projector");
+    pool.see(&model, &mut || true).expect("its projector");
     model
 }
 
@@ -167,6 +167,11 @@ fn the_apis_hand_pictures_to_a_model_that_sees_and_tell_what_another_lacks() {
         let read = ["prompt_tokens", "input_tokens"].iter().find_map(|name| usage[name].as_u64()).expect("a count");
         assert!(read > 64, "{path}: {usage}");
     }
+    let cut = base64(&png(64, [9, 200, 9])[..400]);
+    for (path, request) in shown(&format!("data:image/png;base64,{cut}"), &cut) {
+        let answer = server.client.post(path, &request).json(400).to_string();
+        assert!(answer.contains("picture 1 cannot be read"), "{path}: {answer}");
+    }
     drop(server);
     std::fs::remove_file(folder.path().join("mmproj-tiny-mistral3.gguf")).expect("removed");
     let blind = crate::serve::served(&project, &of_folder);
@@ -174,6 +179,43 @@ fn the_apis_hand_pictures_to_a_model_that_sees_and_tell_what_another_lacks() {
         let answer = blind.client.post(path, &request).json(400).to_string();
         assert!(answer.contains("sees no pictures: no projector lies beside it"), "{path}: {answer}");
     }
+}
+
+/// The bytes of a base64 text.
+fn bytes_of(text: &str) -> Vec<u8> {
+    let number = |letter: u8| match letter {
+        b'A'..=b'Z' => letter - b'A',
+        b'a'..=b'z' => letter - b'a' + 26,
+        b'0'..=b'9' => letter - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let letters: Vec<u8> = text.bytes().filter(|letter| *letter != b'=').collect();
+    let bits = |four: &[u8]| four.iter().fold(0u32, |bits, letter| (bits << 6) | u32::from(number(*letter)));
+    let three = |four: &[u8]| (bits(four) << (6 * (4 - four.len()))).to_be_bytes()[1..four.len()].to_vec();
+    letters.chunks(4).flat_map(three).collect()
+}
+
+#[test]
+fn a_server_that_plays_vision_gets_the_pixels_and_not_where_they_were_taken() {
+    use crate::{away, boxed, cli::Run};
+    let project = crate::cli::Project::todo();
+    let mut photo = png(64, [9, 9, 200]);
+    let note = b"tEXtPlace\x0059.33 N 18.07 E, taken by Ada";
+    let chunk = [&(note.len() as u32 - 4).to_be_bytes()[..], note, &crc(note).to_be_bytes()].concat();
+    photo.splice(33..33, chunk);
+    std::fs::write(project.path().join("photo.png"), &photo).expect("written");
+    let (server, _) = away::saying(&[("", "A blue square.")]);
+    let models = boxed::roles(&project, "vision", &server.url(), "", true);
+    let ended = Run::new(&project, &["ask", "--json", "--models-file", &models, "What does photo.png show?"]).end();
+    let chats: Vec<String> = server.chats().iter().map(ToString::to_string).collect();
+    let sent = chats.iter().find_map(|chat| chat.split_once("data:image/png;base64,"));
+    let sent =
+        bytes_of(sent.unwrap_or_else(|| panic!("{}\n{}", ended.out, ended.err)).1.split('"').next().expect("an end"));
+    let has = |file: &[u8], text: &str| file.windows(text.len()).any(|part| part == text.as_bytes());
+    assert!(has(&photo, "59.33 N") && !has(&sent, "59.33 N") && !has(&sent, "Ada"));
+    assert_eq!(Picture::read("sent", sent).expect("a picture").size(), (64, 64));
+    assert!(ended.out.contains("photo.png, as read by"), "{}\n{}", ended.out, ended.err);
 }
 
 #[test]

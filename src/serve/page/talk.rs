@@ -76,8 +76,10 @@ pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Json<Va
         let text = format!("{count} pictures go along, {GIVEN_MAX} are taken; ask in several requests");
         return Err(Problem::invalid("pictures", text));
     }
-    let decoded = move || pictures.into_iter().map(|File { name, data }| Picture::of_base64(name, &data)).collect();
-    let pictures: Result<Vec<Picture>, PictureError> = tokio::task::block_in_place(decoded);
+    server.inner.page.turns.is_free()?;
+    let read = move || pictures.into_iter().map(|File { name, data }| Picture::of_base64(name, &data)).collect();
+    let read = tokio::task::spawn_blocking(read).await;
+    let pictures: Result<Vec<Picture>, PictureError> = read.map_err(Problem::failed)?;
     let pictures = pictures.map_err(|why| Problem::invalid("pictures", why.to_string()))?;
     let turn = server.inner.page.turns.begin(&text, mode)?;
     let id = turn.id;

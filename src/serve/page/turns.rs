@@ -58,9 +58,7 @@ impl Turns {
     /// Begins a turn, unless one is running.
     pub fn begin(&self, text: &str, mode: Mode) -> Result<Arc<Turn>, Problem> {
         let mut kept = lock(&self.kept);
-        if kept.back().is_some_and(|turn| !turn.log.is_over()) {
-            return Err(Problem::new(Kind::Busy, "a request is being carried out; wait for its end or cancel it"));
-        }
+        is_over(kept.back())?;
         let turn = Arc::new(Turn {
             id: kept.back().map_or(1, |turn| turn.id + 1),
             request: text.chars().take(SHOWN_CHARS).collect(),
@@ -74,6 +72,11 @@ impl Turns {
             kept.pop_front();
         }
         Ok(turn)
+    }
+
+    /// Fails if a turn is running, as `begin` would.
+    pub fn is_free(&self) -> Result<(), Problem> {
+        is_over(lock(&self.kept).back())
     }
 
     pub fn get(&self, id: u64) -> Result<Arc<Turn>, Problem> {
@@ -90,6 +93,15 @@ impl Turns {
     pub fn rows(&self) -> Vec<Value> {
         let row = |turn: &Arc<Turn>| json!({ "id": turn.id, "request": turn.request, "running": !turn.log.is_over() });
         lock(&self.kept).iter().map(row).collect()
+    }
+}
+
+fn is_over(last: Option<&Arc<Turn>>) -> Result<(), Problem> {
+    match last {
+        Some(turn) if !turn.log.is_over() => {
+            Err(Problem::new(Kind::Busy, "a request is being carried out; wait for its end or cancel it"))
+        }
+        _ => Ok(()),
     }
 }
 

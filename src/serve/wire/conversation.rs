@@ -110,7 +110,7 @@ impl Conversation {
             return Err(bad(format!("the request has more than {PICTURES_MAX} pictures; send fewer")));
         }
         let name = format!("picture {}", self.pictures.len() + 1);
-        // Decoding a large picture takes a while; other requests continue meanwhile.
+        // Decoding the base64 of a large picture takes a while; other requests continue meanwhile.
         let read = tokio::task::block_in_place(|| Picture::of_base64(name, data));
         self.pictures.push(read.map_err(|error| bad(error.to_string()))?);
         Ok(SHOWN.to_string())

@@ -64,7 +64,7 @@ pub fn line(text: &str, most: usize) -> String {
 }
 
 /// Converts the result of a call to an outcome: its text, and one line for each part that is not
-/// text. Pictures that can be read go along. Blocks while they are decoded.
+/// text. Pictures that can be read go along. Blocks while their base64 is decoded.
 pub fn outcome(response: CallToolResponse) -> Outcome {
     let CallToolResponse::Complete(result) = response else {
         return Outcome::error("the server asked for something back, which is not offered to servers".to_owned());

@@ -42,6 +42,7 @@ pub struct Policy {
 }
 
 const GRANTS_MAX: usize = 1_000;
+const EVERY_CALL: &str = "every call is asked about (approve = always)";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -140,6 +141,17 @@ impl Policy {
                 Verdict::Ask { .. } if self.is_granted(call, spec) => Verdict::Allow,
                 verdict => verdict,
             },
+        }
+    }
+
+    /// The verdict on a call that the user's own request names, such as the reading of a server's
+    /// resource: to name it is to consent, unless a rule asks or denies, or every call is asked about.
+    pub fn assess_named(&self, call: &ToolCall) -> Verdict {
+        match self.rules.decide(call, self.project.as_deref()) {
+            Some((Consent::Deny, reason)) => Verdict::Deny { reason: format!("{reason} denies it") },
+            Some((Consent::Ask, reason)) => Verdict::Ask { reason: format!("{}: {reason} asks", call.tool) },
+            _ if self.mode == ApproveMode::Always => Verdict::Ask { reason: EVERY_CALL.to_owned() },
+            _ => Verdict::Allow,
         }
     }
 
@@ -245,7 +257,7 @@ fn by_mode(call: &ToolCall, spec: &ToolSpec, mode: ApproveMode, risk: Risk) -> V
     let tool = &call.tool;
     let ask = |reason: String| Verdict::Ask { reason };
     match (mode, risk) {
-        (ApproveMode::Always, _) => ask("every call is asked about (approve = always)".to_owned()),
+        (ApproveMode::Always, _) => ask(EVERY_CALL.to_owned()),
         (ApproveMode::Never, _) => Verdict::Allow,
         (_, Risk::Destructive(why)) => ask(format!("{tool}: {why}")),
         (ApproveMode::OnMutation, _) if is_command(call) => {

@@ -8,12 +8,12 @@ use std::time::Duration;
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
     AgentCapabilities, AuthenticateResponse, CancelNotification, CloseSessionRequest, CloseSessionResponse,
-    ConfigOptionUpdate, CurrentModeUpdate, Error, ErrorCode, Implementation, InitializeRequest, InitializeResponse,
-    ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LoadSessionResponse, McpCapabilities, McpServer,
-    NewSessionRequest, NewSessionResponse, PromptCapabilities, PromptRequest, PromptResponse, ResumeSessionRequest,
-    ResumeSessionResponse, SessionCapabilities, SessionCloseCapabilities, SessionId, SessionInfo,
-    SessionListCapabilities, SessionResumeCapabilities, SessionUpdate, SetSessionConfigOptionRequest,
-    SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse,
+    ConfigOptionUpdate, ContentBlock, CurrentModeUpdate, Error, ErrorCode, Implementation, InitializeRequest,
+    InitializeResponse, ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LoadSessionResponse,
+    McpCapabilities, McpServer, NewSessionRequest, NewSessionResponse, PromptCapabilities, PromptRequest,
+    PromptResponse, ResumeSessionRequest, ResumeSessionResponse, SessionCapabilities, SessionCloseCapabilities,
+    SessionId, SessionInfo, SessionListCapabilities, SessionResumeCapabilities, SessionUpdate,
+    SetSessionConfigOptionRequest, SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -22,11 +22,11 @@ use tokio::task::JoinSet;
 use super::client::Client;
 use super::talk::{Models, Running, Talk};
 use super::wire::{self, Incoming, invalid, params};
-use super::{content, options, replay, servers};
+use super::{options, replay, servers};
 use crate::app::{self, App};
 use crate::base::ConversationId;
 use crate::config::{Given, resolve};
-use crate::protocol::{Ask, Mode, Record};
+use crate::protocol::{Mode, Record};
 use crate::session::{Conversation, Entry, History, Journal, JournalError};
 
 /// Maximum number of sessions at once, because each has an index in memory. Opening another closes
@@ -58,7 +58,7 @@ impl Agent {
             Ok(Incoming::Request { id, method, params }) if method == "session/prompt" => {
                 match self.begin(&method, params) {
                     // It is answered when it ends.
-                    Ok((running, ask)) => self.run(id, running, ask),
+                    Ok((running, prompt)) => self.run(id, running, prompt),
                     Err(error) => self.client.answer::<Value>(&id, Err(error)).await,
                 }
             }
@@ -237,17 +237,15 @@ impl Agent {
         Ok(())
     }
 
-    fn begin(&self, method: &str, given: Value) -> Result<(Running, Ask), Error> {
+    fn begin(&self, method: &str, given: Value) -> Result<(Running, Vec<ContentBlock>), Error> {
         let PromptRequest { session_id, prompt, .. } = params(method, given)?;
-        let talk = self.talk(method, &session_id)?;
-        let ask = content::request(prompt, &talk.project, &talk.app.config.commands.hidden, talk.mode())?;
-        Ok((talk.begin()?, ask))
+        Ok((self.talk(method, &session_id)?.begin()?, prompt))
     }
 
-    fn run(&mut self, id: Value, running: Running, ask: Ask) {
+    fn run(&mut self, id: Value, running: Running, prompt: Vec<ContentBlock>) {
         let (client, models) = (self.client.clone(), self.models.clone());
         self.prompts.spawn(async move {
-            let ended = running.run(&client, &models, ask).await;
+            let ended = running.run(&client, &models, prompt).await;
             // The client may send the next prompt as soon as it has this answer.
             drop(running);
             client.answer(&id, ended.map(PromptResponse::new)).await;

@@ -16,6 +16,11 @@ use crate::ui::cli::ask::check;
 /// attached to the request.
 pub fn request(blocks: Vec<ContentBlock>, project: &Path, hidden: &Hidden, mode: Mode) -> Result<Ask, Error> {
     let (mut text, mut given, mut pictures) = (String::new(), Vec::new(), Vec::new());
+    let count = blocks.iter().filter(|block| matches!(block, ContentBlock::Image(_))).count();
+    if count > GIVEN_MAX {
+        let why = format!("session/prompt: {count} pictures go along, {GIVEN_MAX} are taken; ask in several requests");
+        return Err(invalid(why));
+    }
     for (at, block) in blocks.into_iter().enumerate() {
         let refused = |what: &str| {
             invalid(format!("session/prompt: prompt[{at}] is {what}; only text, files and pictures are accepted"))
@@ -51,7 +56,7 @@ pub fn request(blocks: Vec<ContentBlock>, project: &Path, hidden: &Hidden, mode:
             _ => return Err(refused("of an unknown kind")),
         }
     }
-    fits(&text, &given, &pictures)?;
+    fits(&text, &given)?;
     Ok(Ask { text, mode, given, pictures, ..Ask::default() })
 }
 
@@ -65,18 +70,12 @@ fn add(text: &mut String, block: &str) {
     text.push_str(block);
 }
 
-fn fits(text: &str, given: &[Given], pictures: &[Picture]) -> Result<(), Error> {
+fn fits(text: &str, given: &[Given]) -> Result<(), Error> {
     check(text).map_err(|why| invalid(format!("session/prompt: {why}")))?;
     if given.len() > GIVEN_MAX {
         return Err(invalid(format!(
             "session/prompt: {} embedded texts are not files of the project as they are on disk, {GIVEN_MAX} are taken; save them",
             given.len()
-        )));
-    }
-    if pictures.len() > GIVEN_MAX {
-        let count = pictures.len();
-        return Err(invalid(format!(
-            "session/prompt: {count} pictures go along, {GIVEN_MAX} are taken; ask in several requests"
         )));
     }
     match given.iter().find(|one| one.text.len() as u64 > GIVEN_BYTES_MAX) {

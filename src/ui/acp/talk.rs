@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use agent_client_protocol_schema::v1::{
-    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, Error, ErrorCode, SessionId, SessionNotification,
-    SessionUpdate, StopReason, UnstructuredCommandInput,
+    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, ContentBlock, Error, ErrorCode, SessionId,
+    SessionNotification, SessionUpdate, StopReason, UnstructuredCommandInput,
 };
 use anyhow::Result;
 
 use super::client::Client;
 use super::updates::{self, Updates};
-use super::{permission, replay, wire};
+use super::{content, permission, replay, wire};
 use crate::app::{App, SharedModels};
 use crate::base::{Cancel, ConversationId, lock};
 use crate::protocol::{Ask, Event, Mode, Record};
@@ -69,6 +69,8 @@ enum Phase {
 pub struct Running {
     talk: Arc<Talk>,
     cancel: Cancel,
+    /// The mode when it began.
+    mode: Mode,
 }
 
 impl Drop for Running {
@@ -134,7 +136,7 @@ impl Talk {
         }
         let cancel = Cancel::new();
         *phase = Phase::Running(cancel.clone());
-        Ok(Running { talk: self.clone(), cancel })
+        Ok(Running { talk: self.clone(), cancel, mode: self.mode() })
     }
 
     /// Since when no prompt has been running; `None` while one is.
@@ -191,8 +193,11 @@ impl Talk {
 }
 
 impl Running {
-    /// Runs the request to its end and sends its events to the client.
-    pub async fn run(&self, client: &Client, models: &Models, ask: Ask) -> Result<StopReason, Error> {
+    /// Runs the request that a prompt makes to its end and sends its events to the client.
+    pub async fn run(&self, client: &Client, models: &Models, prompt: Vec<ContentBlock>) -> Result<StopReason, Error> {
+        let (talk, mode) = (self.talk.clone(), self.mode);
+        let read = move || content::request(prompt, &talk.project, &talk.app.config.commands.hidden, mode);
+        let ask = tokio::task::spawn_blocking(read).await.map_err(|lost| failed(&lost.to_string()))??;
         let (talk, models, cancel) = (self.talk.clone(), models.clone(), self.cancel.clone());
         let opening = tokio::task::spawn_blocking(move || talk.opened(&models, &cancel));
         let opened = tokio::select! {

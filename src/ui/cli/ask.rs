@@ -70,18 +70,23 @@ fn given(files: &[PathBuf], app: &App) -> Result<Vec<Given>> {
     files.iter().map(read).collect()
 }
 
-/// Reads the `--image` files. A picture that cannot be read is an error before anything is loaded.
-fn pictures(files: &[PathBuf], app: &App) -> Result<Vec<Picture>> {
+/// Reads the files of `--image` and of pasted paths. A file that is not a picture is an error before
+/// anything is loaded.
+pub(super) fn pictures(files: &[PathBuf], app: &App) -> Result<Vec<Picture>> {
     if files.len() > GIVEN_MAX {
-        bail!("--image takes {GIVEN_MAX} files, not {}; ask in several requests", files.len());
+        bail!("{} pictures go along, {GIVEN_MAX} are taken; ask in several requests", files.len());
     }
     let read = |path: &PathBuf| {
         let name = path.display().to_string();
         if app.hides(path) {
-            bail!("--image {name} is not read: a rule denies it; `monobloc config show` lists the rules");
+            bail!("the picture {name} is not read: a rule denies it; `monobloc config show` lists the rules");
         }
-        let unread = || format!("--image {name} cannot be read");
+        let unread = || format!("the picture {name} cannot be read");
         let mut file = Vec::new();
+        // A pipe, which may never end, would be waited for.
+        if !std::fs::metadata(path).with_context(unread)?.is_file() {
+            bail!("the picture {name} is not a file");
+        }
         // One byte too many is enough to be refused.
         let open = std::fs::File::open(path).with_context(unread)?;
         open.take(picture::FILE_MAX.0 + 1).read_to_end(&mut file).with_context(unread)?;

@@ -74,12 +74,12 @@ impl Doer {
     /// Carries out effects that need neither the terminal nor an end of the program.
     pub fn carry_out(&mut self, effect: Effect) {
         match effect {
-            Effect::Start { work, given } => {
+            Effect::Start { work, attached } => {
                 // Work begins only after the session is open.
                 self.running = self
                     .session
                     .as_ref()
-                    .map(|session| work::start(&self.app, session, work, self.options.mode, given));
+                    .map(|session| work::start(&self.app, session, work, self.options.mode, attached));
             }
             Effect::Cancel => {
                 self.reply = None;

@@ -3,9 +3,10 @@
 use crossterm::event::KeyEvent;
 
 use super::popup::Choice;
-use crate::protocol::{self, Decision, Given, Memory, Proposal};
+use crate::protocol::{self, Decision, Memory, Proposal};
 use crate::tools::mcp::offers::Offers;
 use crate::ui::cli::chat::line::{Show, Work};
+use crate::ui::cli::chat::work::Attached;
 use crate::ui::open::Told;
 
 #[derive(Debug)]
@@ -70,7 +71,7 @@ pub enum Edited {
 pub enum Effect {
     Start {
         work: Work,
-        given: Vec<Given>,
+        attached: Attached,
     },
     /// Cancels the running work.
     Cancel,

@@ -1,5 +1,6 @@
-//! The text that the user is writing, with each long paste folded into a mark.
+//! The text that the user is writing, with each long paste and each dropped picture as a mark.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crossterm::event::{KeyCode, KeyEvent};
@@ -7,7 +8,10 @@ use ratatui::style::Style;
 use ratatui_textarea::{CursorMove, TextArea, WrapMode};
 
 use super::wrap::columns;
+use crate::base::path_of;
+use crate::models::picture;
 use crate::protocol::{GIVEN_BYTES_MAX, GIVEN_MAX, Given, REQUEST_BYTES_MAX};
+use crate::ui::cli::chat::work::Attached;
 
 /// A paste with more lines, or more bytes, is folded.
 const PASTE_LINES_SHOWN: usize = 8;
@@ -21,11 +25,28 @@ pub struct Input {
     pastes: Vec<Paste>,
 }
 
-/// A folded paste: its mark in the input, and its text.
+/// A paste that is shown as a mark in the input.
 #[derive(Clone, Debug, PartialEq)]
 struct Paste {
     mark: String,
-    text: Arc<str>,
+    what: Pasted,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Pasted {
+    Text(Arc<str>),
+    /// The file of a picture.
+    Picture(PathBuf),
+}
+
+impl Paste {
+    /// Its text; `None` for a picture.
+    fn text(&self) -> Option<&str> {
+        match &self.what {
+            Pasted::Text(text) => Some(text),
+            Pasted::Picture(_) => None,
+        }
+    }
 }
 
 /// A text of the input that can be restored later.
@@ -43,14 +64,15 @@ impl From<String> for Draft {
 }
 
 impl Draft {
-    /// The text with the pastes in place of their marks.
+    /// The text with pasted texts in place of their marks.
     pub fn whole(&self) -> String {
-        self.pastes.iter().fold(self.shown.clone(), |text, paste| text.replace(&paste.mark, &paste.text))
+        let texts = self.pastes.iter().filter_map(|paste| Some((&paste.mark, paste.text()?)));
+        texts.fold(self.shown.clone(), |whole, (mark, text)| whole.replace(mark, text))
     }
 
     /// Its size in bytes.
     pub fn bytes(&self) -> usize {
-        self.shown.len() + self.pastes.iter().map(|paste| paste.text.len()).sum::<usize>()
+        self.shown.len() + self.pastes.iter().filter_map(Paste::text).map(str::len).sum::<usize>()
     }
 }
 
@@ -58,10 +80,9 @@ impl Draft {
 pub struct Submitted {
     /// With marks in place of long pastes.
     pub shown: String,
-    /// With the pastes, unless they are `given`.
+    /// With the pasted texts, unless they are attached because they are too long for the request.
     pub text: String,
-    /// Pastes that are too long for the request itself.
-    pub given: Vec<Given>,
+    pub attached: Attached,
 }
 
 impl Default for Input {
@@ -121,9 +142,13 @@ impl Input {
         let text = text.trim_end();
         let mut draft = Draft::from(text.to_owned());
         for paste in self.draft().pastes {
-            let found = draft.shown.find(&*paste.text).map(|at| at..at + paste.text.len());
+            let Some(pasted) = paste.text() else {
+                draft.pastes.extend(draft.shown.contains(&paste.mark).then_some(paste));
+                continue;
+            };
+            let found = draft.shown.find(pasted).map(|at| at..at + pasted.len());
             // An editor may have removed the last line end of the text.
-            let bare = paste.text.trim_end();
+            let bare = pasted.trim_end();
             let from = draft.shown.len().saturating_sub(bare.len());
             let at_the_end = || (!bare.is_empty() && draft.shown.ends_with(bare)).then_some(from..draft.shown.len());
             if let Some(range) = found.or_else(at_the_end) {
@@ -171,6 +196,14 @@ impl Input {
     pub fn paste(&mut self, text: &str) -> Result<(), String> {
         // Terminals send the line ends of a paste as carriage returns.
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        if let Some(path) = dropped_picture(&text) {
+            self.pastes = self.draft().pastes;
+            if self.pastes.len() == GIVEN_MAX {
+                return Err(format!("{GIVEN_MAX} pictures and pastes are taken; ask in several requests"));
+            }
+            self.insert("picture", Pasted::Picture(path));
+            return Ok(());
+        }
         let lines = text.lines().count();
         if lines <= PASTE_LINES_SHOWN && text.len() <= PASTE_BYTES_SHOWN {
             let lines: Vec<String> = text.split('\n').map(without_controls).collect();
@@ -184,34 +217,41 @@ impl Input {
                 text.len()
             ));
         }
-        let mark = self.mark(lines, text.len());
-        self.area.insert_str(&mark);
-        self.pastes.push(Paste { mark, text: text.into() });
+        let bytes = text.len();
+        let size =
+            if lines > 1 { format!("{} lines", thousands(lines)) } else { format!("{} bytes", thousands(bytes)) };
+        self.insert(&size, Pasted::Text(text.into()));
         Ok(())
     }
 
-    /// A mark that is not in use yet, for example `[10,000 lines pasted]`.
-    fn mark(&self, lines: usize, bytes: usize) -> String {
-        let size =
-            if lines > 1 { format!("{} lines", thousands(lines)) } else { format!("{} bytes", thousands(bytes)) };
+    /// Inserts a mark that is not in use yet, for example `[10,000 lines pasted]`.
+    fn insert(&mut self, size: &str, what: Pasted) {
         // There are at most GIVEN_MAX pastes, so one of these is free.
         let names = (1..=GIVEN_MAX + 1).map(|n| if n == 1 { String::new() } else { format!(" ({n})") });
         let mut marks = names.map(|n| format!("[{size} pasted{n}]"));
-        marks.find(|mark| self.pastes.iter().all(|paste| paste.mark != *mark)).unwrap_or_default()
+        let mark = marks.find(|mark| self.pastes.iter().all(|paste| paste.mark != *mark)).unwrap_or_default();
+        self.area.insert_str(&mark);
+        self.pastes.push(Paste { mark, what });
     }
 
-    /// The text that would be sent. Pastes are part of the request, or attached to it if it would
-    /// be too long.
+    /// The text that would be sent. Pasted texts are part of the request, or attached to it if it
+    /// would be too long; pictures are attached.
     pub fn submitted(&self) -> Submitted {
         let draft = self.draft();
         let whole = draft.whole();
         let Draft { shown, pastes } = draft;
-        if whole.len() <= REQUEST_BYTES_MAX {
-            return Submitted { shown, text: whole, given: Vec::new() };
+        let (fits, mut attached) = (whole.len() <= REQUEST_BYTES_MAX, Attached::default());
+        for Paste { mark, what } in pastes {
+            match what {
+                Pasted::Text(_) if fits => {}
+                Pasted::Text(text) => {
+                    let name = mark.trim_matches(['[', ']']).to_owned();
+                    attached.given.push(Given { name, text: text.to_string() });
+                }
+                Pasted::Picture(path) => attached.pictures.push(path),
+            }
         }
-        let name = |paste: &Paste| paste.mark.trim_matches(['[', ']']).to_owned();
-        let given = pastes.iter().map(|paste| Given { name: name(paste), text: paste.text.to_string() }).collect();
-        Submitted { text: shown.clone(), shown, given }
+        Submitted { text: if fits { whole } else { shown.clone() }, shown, attached }
     }
 
     /// The text of the cursor's line before the cursor.
@@ -250,6 +290,21 @@ impl Input {
     }
 }
 
+/// The picture that a paste names by its whole path, as terminals write the path of a file that is
+/// dropped on them: in quotes, with backslashes before spaces, or as a `file:` URI.
+fn dropped_picture(text: &str) -> Option<PathBuf> {
+    let text = text.trim();
+    let unquoted = ['\'', '"'].into_iter().find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote));
+    let path = match (unquoted, text.starts_with("file:")) {
+        (Some(path), _) => PathBuf::from(path),
+        (None, true) => path_of(text)?,
+        (None, false) if text.contains(' ') && !text.contains("\\ ") => return None,
+        (None, false) => PathBuf::from(text.replace("\\ ", " ").replace('\\', "")),
+    };
+    let is_one_line = !text.contains('\n');
+    (is_one_line && path.is_absolute() && picture::is_named(path.to_str()?)).then_some(path)
+}
+
 /// The number with commas: `10,000`.
 fn thousands(number: usize) -> String {
     let digits = number.to_string();
@@ -282,7 +337,7 @@ mod tests {
         let long = "a longer line\n".repeat(10_000);
         let submitted = with(&[&long, &long]).submitted();
         assert_eq!(submitted.text, "[10,000 lines pasted][10,000 lines pasted (2)]");
-        let names: Vec<&str> = submitted.given.iter().map(|given| given.name.as_str()).collect();
+        let names: Vec<&str> = submitted.attached.given.iter().map(|given| given.name.as_str()).collect();
         assert_eq!(names, ["10,000 lines pasted", "10,000 lines pasted (2)"]);
         assert!(Input::default().paste(&"x".repeat(300 << 10)).unwrap_err().contains("put it into a file"));
     }
@@ -295,9 +350,23 @@ mod tests {
         assert_eq!(whole, format!("look at {long}"));
         assert_eq!(input.replace(&whole.replace("look at", "sum up")), Ok(()));
         assert_eq!(input.shown(), "sum up [10,000 lines pasted]");
-        assert_eq!(input.submitted().given[0].text, long);
+        assert_eq!(input.submitted().attached.given[0].text, long);
         assert_eq!(input.replace("short"), Ok(()));
         assert_eq!(input.submitted(), with(&["short"]).submitted());
         assert!(input.replace(&"x".repeat(300 << 10)).is_err() && input.shown() == "short");
+    }
+
+    #[test]
+    fn a_dropped_picture_is_a_whole_path_in_any_of_the_forms_of_terminals() {
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(dropped_picture(text).as_deref(), expected.map(std::path::Path::new), "{text}");
+        };
+        check("/home/ada/till.png\n", Some("/home/ada/till.png"));
+        check("\"/home/ada/the till.gif\"", Some("/home/ada/the till.gif"));
+        check("/home/ada/the\\ till\\ (1).JPEG", Some("/home/ada/the till (1).JPEG"));
+        check("file:///home/ada/the%20till.webp", Some("/home/ada/the till.webp"));
+        for other in ["look at /a/b.png", "/a/b.png /a/c.png", "/a/b.png\n/a/c.png", "docs/b.png", "/a/b.rs", ".png"] {
+            check(other, None);
+        }
     }
 }

@@ -13,9 +13,10 @@ use super::popup::{Choice, Kind, Popup};
 use super::theme::Theme;
 use super::transcript::{Entry, Transcript};
 use super::{Options, view};
-use crate::protocol::{Decision, Given};
+use crate::protocol::Decision;
 use crate::tools::mcp::offers::Offers;
 use crate::ui::cli::chat::line::Work;
+use crate::ui::cli::chat::work::Attached;
 use crate::ui::open::Told;
 use crate::ui::words;
 
@@ -66,7 +67,7 @@ pub struct Screen {
 pub struct Waiting {
     pub shown: String,
     pub work: Work,
-    pub given: Vec<Given>,
+    pub attached: Attached,
 }
 
 /// The work in progress.
@@ -82,7 +83,7 @@ pub struct Running {
 impl Screen {
     /// A screen whose session is not open yet.
     pub fn new(theme: Theme, area: Rect, options: Options) -> Screen {
-        let resume = Waiting { shown: "--continue".to_owned(), work: Work::Resume(1), given: Vec::new() };
+        let resume = Waiting { shown: "--continue".to_owned(), work: Work::Resume(1), attached: Attached::default() };
         Screen {
             theme,
             area,

@@ -6,9 +6,10 @@ use super::keys;
 use super::popup::{Kind, Popup};
 use super::state::{Running, Screen, TICKS_A_SECOND, Waiting};
 use super::transcript::Entry;
-use crate::protocol::{Given, REQUEST_BYTES_MAX};
+use crate::protocol::REQUEST_BYTES_MAX;
 use crate::ui::cli::chat::QUEUE_MAX;
 use crate::ui::cli::chat::line::{self, Line, Show, Work};
+use crate::ui::cli::chat::work::Attached;
 
 /// A second Ctrl-C within this time ends the program.
 const ARMED_TICKS: u64 = 2 * TICKS_A_SECOND;
@@ -36,7 +37,7 @@ impl Screen {
     }
 
     fn carry_out(&mut self, submitted: Submitted) -> Vec<Effect> {
-        let Submitted { shown, text, given } = submitted;
+        let Submitted { shown, text, attached } = submitted;
         // The typed text decides its kind; a paste that begins with `!` or `/` is part of a
         // request.
         let typed = shown.trim();
@@ -72,7 +73,7 @@ impl Screen {
                 Vec::new()
             }
             Line::Show(what) => vec![Effect::Show(what)],
-            Line::Work(work) => self.enqueue(shown, work, given),
+            Line::Work(work) => self.enqueue(shown, work, attached),
         }
     }
 
@@ -101,8 +102,8 @@ impl Screen {
     }
 
     /// Queues work behind other waiting work, and begins it if nothing is running.
-    pub fn enqueue(&mut self, shown: String, work: Work, given: Vec<Given>) -> Vec<Effect> {
-        self.queue.push_back(Waiting { shown, work, given });
+    pub fn enqueue(&mut self, shown: String, work: Work, attached: Attached) -> Vec<Effect> {
+        self.queue.push_back(Waiting { shown, work, attached });
         self.start_next()
     }
 
@@ -111,13 +112,13 @@ impl Screen {
         if self.opening.is_some() || self.running.is_some() {
             return Vec::new();
         }
-        let Some(Waiting { shown, work, given }) = self.queue.pop_front() else { return Vec::new() };
+        let Some(Waiting { shown, work, attached }) = self.queue.pop_front() else { return Vec::new() };
         if work == Work::Exit {
             return vec![Effect::Quit { cancelled: false }];
         }
         self.transcript.push(Entry::Request(shown));
         self.running = Some(Running { since: self.ticks, ..Running::default() });
-        vec![Effect::Start { work, given }]
+        vec![Effect::Start { work, attached }]
     }
 
     /// Cancels the running turn with everything waiting behind it, and the user's command. `None`

@@ -18,6 +18,7 @@ use crate::protocol::{
 };
 use crate::tools::mcp::offers::{Argument, Offers, Prompt, Resource};
 use crate::ui::cli::chat::line::{Show, Work};
+use crate::ui::cli::chat::work::Attached;
 
 /// A screen whose session is open.
 fn screen() -> Screen {
@@ -48,7 +49,7 @@ fn send(screen: &mut Screen, text: &str) -> Vec<Effect> {
 }
 
 fn request(text: &str) -> Effect {
-    Effect::Start { work: Work::Request(text.to_owned()), given: Vec::new() }
+    Effect::Start { work: Work::Request(text.to_owned()), attached: Attached::default() }
 }
 
 fn text(screen: &Screen) -> String {
@@ -129,7 +130,7 @@ fn the_last_conversation_goes_on_first() {
     let options = Options { continues: true, ..Options::default() };
     let mut screen = Screen::new(Theme::Coloured, Rect::new(0, 0, 80, 24), options);
     let started = screen.apply(Event::Opened { asked: Vec::new() });
-    assert_eq!(started, [Effect::Start { work: Work::Resume(1), given: Vec::new() }]);
+    assert_eq!(started, [Effect::Start { work: Work::Resume(1), attached: Attached::default() }]);
 }
 
 #[test]
@@ -296,6 +297,33 @@ fn files_are_found_by_some_of_their_letters() {
     screen.apply(Event::Files(vec!["README.md".into(), "src/retry.ts".into()]));
     key(&mut screen, KeyCode::Tab);
     assert_eq!(screen.input.shown(), "read src/retry.ts ");
+}
+
+#[test]
+fn pictures_are_taken_by_their_place_in_the_project_and_by_a_dropped_file() {
+    let mut screen = screen();
+    write(&mut screen, "What does @pla");
+    screen.apply(Event::Files(vec!["README.md".into(), "docs/plan.png".into()]));
+    key(&mut screen, KeyCode::Tab);
+    screen.apply(Event::Paste("show beside ".into()));
+    // Terminals write a file that is dropped on them so.
+    screen.apply(Event::Paste("'/home/ada/Screen shots/the till.PNG' ".into()));
+    screen.apply(Event::Paste(" and ".into()));
+    screen.apply(Event::Paste("/home/ada/another\\ till.webp".into()));
+    let shown = "What does docs/plan.png show beside [picture pasted] and [picture pasted (2)]";
+    assert_eq!(screen.input.shown(), shown);
+    let effects = key(&mut screen, KeyCode::Enter);
+    let [Effect::Start { work: Work::Request(text), attached }] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(text, shown);
+    let places: Vec<_> = attached.pictures.iter().map(|path| path.display().to_string()).collect();
+    assert_eq!(places, ["/home/ada/Screen shots/the till.PNG", "/home/ada/another till.webp"]);
+    screen.apply(Event::Done);
+    // What is no picture stays text, and a mark that is deleted takes its picture along.
+    screen.apply(Event::Paste("/home/ada/notes.txt".into()));
+    screen.apply(Event::Paste("/home/ada/a.png".into()));
+    assert_eq!(screen.input.shown(), "/home/ada/notes.txt[picture pasted]");
+    key(&mut screen, KeyCode::Backspace);
+    assert_eq!(screen.input.submitted().attached, Attached::default());
 }
 
 #[test]

@@ -11,6 +11,7 @@ use super::view;
 use crate::app::Back;
 use crate::protocol::Decision;
 use crate::ui::cli::chat::line::{COMMANDS, Work};
+use crate::ui::cli::chat::work::Attached;
 
 impl Screen {
     pub fn typed(&mut self, key: KeyEvent) -> Vec<Effect> {
@@ -136,7 +137,7 @@ impl Screen {
             }
             Kind::Checkpoints => {
                 let back = Back { to: Some(choice.value.clone()), foreign: None };
-                return self.enqueue(format!("/rewind {}", choice.value), Work::Back(back), Vec::new());
+                return self.enqueue(format!("/rewind {}", choice.value), Work::Back(back), Attached::default());
             }
         }
         Vec::new()
@@ -149,7 +150,7 @@ impl Screen {
             Action::Newline => self.input.newline(),
             Action::Escape => return self.cancel().unwrap_or_default(),
             Action::End if self.input.is_empty() => {
-                return self.enqueue("/exit".to_owned(), Work::Exit, Vec::new());
+                return self.enqueue("/exit".to_owned(), Work::Exit, Attached::default());
             }
             Action::History => self.popup = Some(Popup::new(Kind::History, self.history.choices())),
             Action::Editor => {

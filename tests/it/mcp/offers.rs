@@ -1,16 +1,17 @@
 //! Resources and prompts of servers: a request names them, their texts reach the model, and a
 //! mistake ends the turn before it begins.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use monobloc::agent::Toolkit;
-use monobloc::config::ApproveMode;
+use monobloc::config::{ApproveMode, file as config_file};
 use monobloc::engine::scripted::Script;
-use monobloc::protocol::{Ask, Event, Op, TurnFinished};
+use monobloc::protocol::{Ask, Decision, Event, Op, TurnFinished};
 use monobloc::session::{Message, Session};
 use monobloc::tools::mcp::Servers;
 use monobloc::tools::mcp::offers::Offers;
-use monobloc::tools::policy::Policy;
+use monobloc::tools::policy::{Policy, Rules};
 
 use super::World;
 use super::far::Far;
@@ -26,12 +27,22 @@ async fn turn(servers: &Servers, request: &str) -> (Result<TurnFinished, String>
 }
 
 async fn turn_of(servers: &Servers, ask: Ask) -> (Result<TurnFinished, String>, Vec<String>) {
+    turn_under(Policy::of(ApproveMode::Never), servers, ask, Decision::Cancel).await
+}
+
+/// The same under a policy, whose questions get this answer.
+async fn turn_under(
+    policy: Policy,
+    servers: &Servers,
+    ask: Ask,
+    answer: Decision,
+) -> (Result<TurnFinished, String>, Vec<String>) {
     let script = Script::saying("I cannot say.").on("It carries 40 lamps", "The ship carries 40 lamps.");
     let plain = toolkit(&Project::todo(), script, Script::saying(""));
     let mut context = plain.context.clone().expect("a context");
     context.servers = Some(servers.clone());
     let toolkit = Toolkit { orchestrate: false, context: Some(context), ..plain };
-    let session = Arc::new(Session::open(toolkit, None, Policy::of(ApproveMode::Never)).expect("a session"));
+    let session = Arc::new(Session::open(toolkit, None, policy).expect("a session"));
     let mut messages = session.submit(Op::Ask(ask));
     let (mut ended, mut notices) = (Err("no end".to_owned()), Vec::new());
     while let Some(message) = messages.recv().await {
@@ -42,10 +53,41 @@ async fn turn_of(servers: &Servers, ask: Ask) -> (Result<TurnFinished, String>, 
                 Event::Notice { text } => notices.push(text),
                 _ => {}
             },
-            Message::Approve { .. } => {}
+            Message::Approve { proposal, reply } => {
+                notices.push(format!("asked: {} {}", proposal.tool, proposal.reason));
+                reply.send(answer.clone()).expect("the turn waits for it");
+            }
         }
     }
     (ended, notices)
+}
+
+#[tokio::test]
+async fn the_rules_for_a_servers_tools_hold_for_its_resources_and_prompts() {
+    let far = Far::new("");
+    let world = world(&far, "");
+    let under = async |decision: &str, request: &str, answer: Decision| {
+        let rule =
+            format!("[[rules]]\ntool = \"h.*\"\ndecision = \"{decision}\"\nmatches = [{{ tool = \"h.say\" }}]\n");
+        let read = config_file::read(Path::new("config.toml"), &rule).expect("a file");
+        let rules = Rules::compile(&read.rules).expect("rules");
+        let policy = Policy::new(ApproveMode::OnMutation, rules, Path::new("/nowhere"));
+        turn_under(policy, &world.servers, Ask { text: request.to_owned(), ..Ask::default() }, answer).await
+    };
+    let resource = "How many lamps does the ship carry, by @h:memo://monday?";
+    for (request, named) in [(resource, "@h:memo://monday"), ("/h:where the blue lamp", "/h:where")] {
+        let (denied, _) = under("deny", request, Decision::Approve).await;
+        let why = denied.expect_err(request);
+        assert!(why.contains(&format!("{named} is not fetched: the rule at config.toml")), "{why}");
+    }
+    assert!(far.log().is_empty(), "nothing was sent: {:#?}", far.log());
+    let (refused, asked) = under("ask", resource, Decision::Reject).await;
+    assert!(refused.is_err_and(|why| why.contains("is not fetched: you said no")), "{asked:?}");
+    assert!(asked.iter().any(|one| one.starts_with("asked: h.resources/read")), "{asked:?}");
+    let (ended, _) = under("ask", resource, Decision::Approve).await;
+    assert!(ended.expect("an end").answer.contains("40 lamps"));
+    let (ended, asked) = under("allow", resource, Decision::Reject).await;
+    assert!(ended.is_ok() && !asked.iter().any(|one| one.starts_with("asked")), "{asked:?}");
 }
 
 #[tokio::test]

@@ -22,4 +22,3 @@ pub use device::HostMemory;
 pub use estimate::{Estimate, LoadSettings};
 pub use ledger::{Entry, Lease, Ledger, Refused, Reservation};
 pub use permit::{Permit, Priority};
-pub use sight::SightEstimate;

@@ -9,6 +9,17 @@ use crate::models::picture;
 /// 900 × 900 pixels if a vector covers 28 × 28.
 pub const TOKENS: u32 = 1024;
 
+/// How pictures are looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Seeing {
+    /// Maximum number of vectors of a picture.
+    pub tokens: u32,
+    /// Width of the text model.
+    pub text_width: u32,
+    /// Whether attention is computed in products, without flash attention.
+    pub products: bool,
+}
+
 /// Memory of one loaded projector, by purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SightEstimate {
@@ -32,17 +43,17 @@ const TILES_MAX: u64 = 17;
 const LOOSE: u64 = 10;
 
 impl SightEstimate {
-    /// Estimates for pictures of at most `tokens` vectors; `text_width` is the width of the text
-    /// model. Zero if the file takes no pictures.
-    pub fn of(header: &Header, tokens: u32, text_width: u32) -> SightEstimate {
+    /// Zero if the file takes no pictures.
+    pub fn of(header: &Header, seeing: Seeing) -> SightEstimate {
         let Some(sight) = &header.sight else { return SightEstimate::default() };
+        let Seeing { tokens, text_width, products } = seeing;
         let patches = patches(sight, tokens);
         let pixels = patches * u64::from(sight.patch).pow(2);
         let tiles = if sight.is_fixed() { TILES_MAX } else { 1 };
         let vectors = u64::from(tokens).max(patches) * u64::from(text_width.max(sight.width));
         SightEstimate {
             weights: header.tensor_bytes(),
-            compute: compute(sight, patches, text_width),
+            compute: compute(sight, patches, text_width, products),
             // Vectors: mtmd's own, and llama.cpp's two copies of a batch.
             pictures: picture::WORK + Bytes(12 * pixels * tiles) + Bytes(4 * 3 * vectors),
             host: GRAPH,
@@ -56,6 +67,13 @@ impl SightEstimate {
     pub fn total(&self) -> Bytes {
         self.parts().into_iter().map(|(_, bytes)| bytes).sum()
     }
+}
+
+/// The size of an attention head, and the number of patches of the largest picture of `tokens`
+/// vectors; `None` if the file takes no pictures or does not say.
+pub fn attention(header: &Header, tokens: u32) -> Option<(u32, u64)> {
+    let sight = header.sight.as_ref()?;
+    Some((sight.hidden.checked_div(sight.heads)?, patches(sight, tokens)))
 }
 
 /// Number of patches of the largest picture that goes through the graph at once.
@@ -72,15 +90,17 @@ fn patches(sight: &Sight, tokens: u32) -> u64 {
 
 /// Working memory of the graph in f32: for each patch, the tensors that exist at the same time. In
 /// attention: the layer's input, its norm, queries, keys, values, the last two also in f16, and the
-/// result, which is joined. In the feed-forward block: two hidden vectors and two inner ones. At
+/// result, which is joined; in products, the scores of every head against all patches. In the
+/// feed-forward block: two hidden vectors and two inner ones. At
 /// the start: the colours, their columns for the convolution, and two hidden vectors. At the end:
 /// hidden vectors twice, and the vectors computed from them. In addition, the kernels copy the
 /// widest rows to f16 outside the graph.
-fn compute(sight: &Sight, patches: u64, text_width: u32) -> Bytes {
+fn compute(sight: &Sight, patches: u64, text_width: u32, products: bool) -> Bytes {
     let (hidden, inner) = (u64::from(sight.hidden), u64::from(sight.feed_forward));
     let colours = 3 * u64::from(sight.patch).pow(2);
     let merged = u64::from(sight.merge).pow(2);
-    let attention = 8 * hidden;
+    let scores = if products { u64::from(sight.heads) * patches } else { 0 };
+    let attention = 8 * hidden + scores;
     let feed_forward = 2 * hidden + 2 * inner.max(4 * hidden);
     let start = 2 * colours + 2 * hidden;
     let end = 2 * hidden + 3 * (u64::from(text_width.max(sight.width)) + merged * hidden) / merged;
@@ -121,11 +141,15 @@ mod tests {
         let mut said = any.clone();
         said.sight.as_mut().unwrap().pixels_max = Some(16 * 16 * 9000);
         assert_eq!(patches_of(&said, 1024), 9000);
-        let small = SightEstimate::of(&any, 1024, 1024);
-        let large = SightEstimate::of(&any, 4096, 1024);
+        let of = |header: &Header, tokens, products| {
+            SightEstimate::of(header, Seeing { tokens, text_width: 1024, products })
+        };
+        let (small, large) = (of(&any, 1024, false), of(&any, 4096, false));
+        // Twelve heads with four bytes for each pair of 4,096 patches.
+        assert!(of(&any, 1024, true).compute.0 > 4 * 12 * 4096 * 4096);
         assert_eq!(small.weights, any.tensor_bytes());
         assert!(large.compute.0 > 3 * small.compute.0 && large.pictures > small.pictures);
         assert_eq!(small.total(), small.weights + small.compute + small.pictures + small.host);
-        assert_eq!(SightEstimate::of(&hybrid(4, 256, 0, "q8_0"), 1024, 256), SightEstimate::default());
+        assert_eq!(of(&hybrid(4, 256, 0, "q8_0"), 1024, false), SightEstimate::default());
     }
 }

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use super::marks::Marks;
-use crate::models::Picture;
 use crate::models::dialect::Prompt;
+use crate::models::{Picture, PictureError};
 
 /// Index into a model's vocabulary; a negative number is one vector of a picture, see
 /// [`pictures`](super::pictures).
@@ -107,6 +107,9 @@ pub enum DecodeError {
     Failed { rows: usize, reason: String },
     #[error("the call was stopped")]
     Stopped,
+    /// The file of a picture is damaged.
+    #[error(transparent)]
+    Picture(#[from] PictureError),
 }
 
 /// A sequence as bytes in host memory, with its checkpoints. Clones share the bytes.

@@ -1,14 +1,22 @@
-//! Pictures for models that see: reads PNG, JPEG, WebP and the first frame of a GIF, within limits on bytes and pixels.
+//! Pictures for models that see: PNG, JPEG, WebP and the first frame of a GIF, within limits on bytes and pixels.
 //!
-//! A picture keeps the bytes of its file and is decoded again where a model looks at it, so that a
-//! waiting request holds no pixels. Decoding happens here alone, one picture at a time.
+//! Reading a picture takes the header of its file. The pixels are decoded where a model looks at it,
+//! and once before a server gets it, so that a waiting request holds no pixels and that their memory
+//! is reserved by then. Decoding happens here alone, one picture at a time.
+
+mod unfold;
 
 use std::fmt;
 use std::io::Cursor;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use image::codecs::jpeg::JpegEncoder;
+use image::codecs::png::PngEncoder;
+use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits, Rgb, RgbImage};
 use sha2::{Digest, Sha256};
 
@@ -20,17 +28,35 @@ pub const FILE_MAX: Bytes = Bytes::mib(20);
 pub const PIXELS_MAX: u64 = 25_000_000;
 /// Longest side; the formats' own decoders keep rows of it.
 const SIDE_MAX: u32 = 16_384;
-/// Maximum memory of a decoded picture: four bytes a pixel. One with 16 bits a colour may have half as
-/// many pixels.
-const DECODED_MAX: Bytes = Bytes(4 * PIXELS_MAX);
-/// Maximum number of pixels handed to a projector, which scales them down further. The families read
-/// at most 3.2 million (Qwen, 4,096 tokens of 28 × 28).
+/// How many times the longer side may be as long as the shorter one. Qwen's own preprocessor refuses
+/// more, and those of other families compute the shapes of tiles from it.
+const SHAPE_MAX: u32 = 200;
+/// Maximum memory while a picture is decoded: a progressive JPEG takes nine bytes a pixel, and some
+/// more for whole blocks. A file with more bytes a pixel may have fewer pixels.
+const DECODING_MAX: Bytes = Bytes(10 * PIXELS_MAX);
+/// Maximum memory of profiles and texts that a decoder unpacks with the header of a PNG.
+const HEADER_MAX: Bytes = Bytes::mib(8);
+/// Maximum number of pixels handed to a projector, which scales them down further, or to a server.
+/// The families read at most 3.2 million (Qwen, 4,096 tokens of 28 × 28).
 pub const PIXELS_SEEN: u64 = 4_000_000;
+/// Quality of a photograph that is encoded for a server, of 100.
+const QUALITY: u8 = 92;
 
-/// Memory that looking at one picture may take before the projector has it: the decoded pixels, twice
-/// while a picture is turned, and three copies of those that are handed on (ours, mtmd's and its
-/// preprocessor's).
-pub const WORK: Bytes = Bytes(2 * DECODED_MAX.0 + 3 * 3 * PIXELS_SEEN);
+/// Memory that looking at one picture may take before the projector has it: that of decoding, the
+/// decoder's copies of the file and of the texts in it, and three copies of the pixels that are
+/// handed on (ours, mtmd's and its preprocessor's).
+pub const WORK: Bytes = Bytes(DECODING_MAX.0 + 2 * FILE_MAX.0 + SEEN.0);
+/// Three bytes a pixel, three times.
+const SEEN: Bytes = Bytes(3 * 3 * PIXELS_SEEN);
+
+/// Endings of the names of pictures.
+const ENDINGS: [&str; 5] = ["png", "jpg", "jpeg", "webp", "gif"];
+
+/// Whether a file is a picture by the ending of its name.
+pub fn is_named(path: &str) -> bool {
+    let ending = Path::new(path).extension().and_then(|ending| ending.to_str());
+    ending.is_some_and(|ending| ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending)))
+}
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PictureError {
@@ -45,16 +71,21 @@ pub enum PictureError {
     )]
     Bomb { name: String, width: u32, height: u32 },
     #[error(
-        "{name} would take {bytes} when decoded; a picture may take {DECODED_MAX}. Make it smaller, or use 8 bits a colour"
+        "{name} would take {bytes} while it is decoded; a picture may take {DECODING_MAX}. Make it smaller, or save it \
+         with 8 bits a colour"
     )]
     Deep { name: String, bytes: Bytes },
+    #[error(
+        "{name} has {width} × {height} pixels; one side may be {SHAPE_MAX} times as long as the other. Cut it into parts"
+    )]
+    Strip { name: String, width: u32, height: u32 },
     #[error("{name} is not base64: {reason}")]
     Encoded { name: String, reason: String },
     #[error("{name} cannot be read: {reason}; save it again, or take another")]
     Damaged { name: String, reason: String },
 }
 
-/// A picture that was decoded once without a fault. Cheap to clone.
+/// A picture whose header is within the limits. Cheap to clone.
 #[derive(Clone)]
 pub struct Picture(Arc<Inner>);
 
@@ -64,9 +95,20 @@ struct Inner {
     file: Vec<u8>,
     /// SHA-256 of `file`.
     hash: [u8; 32],
+    head: Head,
+    /// The file for servers, once it was asked for.
+    sent: OnceLock<Vec<u8>>,
+}
+
+/// What the header of a file says.
+#[derive(Clone, Copy)]
+struct Head {
     /// Sizes in pixels as shown, after the turn that the file asks for.
     width: u32,
     height: u32,
+    turn: Orientation,
+    /// Memory while it is decoded.
+    unfolded: Bytes,
 }
 
 /// Two pictures are the same if their files are.
@@ -80,12 +122,12 @@ impl Eq for Picture {}
 
 impl fmt::Debug for Picture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Picture({}, {} × {})", self.0.name, self.0.width, self.0.height)
+        write!(f, "Picture({}, {} × {})", self.0.name, self.0.head.width, self.0.head.height)
     }
 }
 
 impl Picture {
-    /// Checks and decodes the bytes of a file. `name` is used in messages.
+    /// Takes the bytes of a file after checking its header. `name` is used in messages.
     pub fn read(name: impl Into<String>, file: Vec<u8>) -> Result<Picture, PictureError> {
         let name = name.into();
         let bytes = Bytes(file.len() as u64);
@@ -96,10 +138,9 @@ impl Picture {
             Ok(format @ (ImageFormat::Png | ImageFormat::Jpeg | ImageFormat::WebP | ImageFormat::Gif)) => format,
             _ => return Err(PictureError::Unknown { name }),
         };
-        let decoded = decode(&name, format, &file, &alone())?;
-        let (width, height) = (decoded.width(), decoded.height());
+        let head = guarded(&name, || opened(&name, format, &file).map(|(_, head)| head))?;
         let hash = Sha256::digest(&file).into();
-        Ok(Picture(Arc::new(Inner { name, format, file, hash, width, height })))
+        Ok(Picture(Arc::new(Inner { name, format, file, hash, head, sent: OnceLock::new() })))
     }
 
     /// The same for a file in base64, as protocols carry it.
@@ -124,28 +165,62 @@ impl Picture {
         &self.0.hash
     }
 
+    /// The size of its file.
+    pub fn bytes(&self) -> Bytes {
+        Bytes(self.0.file.len() as u64)
+    }
+
     /// Width and height in pixels.
     pub fn size(&self) -> (u32, u32) {
-        (self.0.width, self.0.height)
+        (self.0.head.width, self.0.head.height)
     }
 
-    /// Width and height at which a projector gets it: unchanged if it has few enough pixels.
+    /// Width and height at which a projector or a server gets it: unchanged if it has few enough pixels.
     pub fn size_seen(&self) -> (u32, u32) {
-        seen(self.0.width, self.0.height)
+        seen(self.0.head.width, self.0.head.height)
     }
 
-    /// The bytes of its file, and their type, such as `image/png`.
-    pub fn file(&self) -> (&[u8], &'static str) {
-        (&self.0.file, self.0.format.to_mime_type())
+    /// Maximum memory that decoding it takes, at most [`WORK`].
+    pub fn work(&self) -> Bytes {
+        self.0.head.unfolded + self.bytes() * 2 + SEEN
     }
 
-    /// Its pixels on white at this size, three bytes each: red, green, blue.
+    /// Its pixels on white at this size, three bytes each: red, green, blue. Takes [`Picture::work`]
+    /// bytes meanwhile, which the caller has reserved.
     pub fn pixels(&self, width: u32, height: u32) -> Result<Vec<u8>, PictureError> {
         let alone = alone();
-        let decoded = decode(&self.0.name, self.0.format, &self.0.file, &alone)?;
-        let fits = (decoded.width(), decoded.height()) == (width, height);
-        let scaled = if fits { decoded } else { decoded.thumbnail_exact(width, height) };
-        Ok(on_white(scaled).into_raw())
+        guarded(&self.0.name, || {
+            let decoded = decode(&self.0.name, self.0.format, &self.0.file, &alone)?;
+            if (decoded.width(), decoded.height()) == (width, height) {
+                return Ok(on_white(decoded).into_raw());
+            }
+            let scaled = decoded.thumbnail_exact(width, height);
+            drop(decoded);
+            Ok(on_white(scaled).into_raw())
+        })
+    }
+
+    /// The file that a server gets, and its type, such as `image/png`: the pixels that a projector
+    /// would get, encoded anew. Nothing else of the file leaves the machine: no place, no camera, no
+    /// thumbnail, no comment, no further frame. The first call decodes it, see [`Picture::pixels`].
+    pub fn sent(&self) -> Result<(&[u8], &'static str), PictureError> {
+        let as_photograph = matches!(self.0.format, ImageFormat::Jpeg | ImageFormat::WebP);
+        let kind = if as_photograph { ImageFormat::Jpeg } else { ImageFormat::Png }.to_mime_type();
+        if let Some(sent) = self.0.sent.get() {
+            return Ok((sent, kind));
+        }
+        let (width, height) = self.size_seen();
+        let damaged = |reason: String| PictureError::Damaged { name: self.0.name.clone(), reason };
+        let pixels = RgbImage::from_raw(width, height, self.pixels(width, height)?);
+        let pixels = pixels.ok_or_else(|| damaged("it has not as many pixels as its header says".to_owned()))?;
+        let mut file = Vec::new();
+        let written = if as_photograph {
+            pixels.write_with_encoder(JpegEncoder::new_with_quality(&mut file, QUALITY))
+        } else {
+            pixels.write_with_encoder(PngEncoder::new(&mut file))
+        };
+        written.map_err(|error| damaged(error.to_string()))?;
+        Ok((self.0.sent.get_or_init(|| file), kind))
     }
 }
 
@@ -169,26 +244,60 @@ fn alone() -> Alone {
     Alone(lock(&DECODING))
 }
 
-/// Decodes the first frame, turned as the file asks. The limits hold before anything is allocated.
-fn decode(name: &str, format: ImageFormat, file: &[u8], _: &Alone) -> Result<DynamicImage, PictureError> {
-    let damaged = |error: image::ImageError| PictureError::Damaged { name: name.to_owned(), reason: error.to_string() };
+/// Runs a decoder. One that panics at what a stranger's file holds has found the file damaged.
+fn guarded<T>(name: &str, work: impl FnOnce() -> Result<T, PictureError>) -> Result<T, PictureError> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        Err(PictureError::Damaged { name: name.to_owned(), reason: "its decoder failed".to_owned() })
+    })
+}
+
+fn damaged(name: &str) -> impl Fn(image::ImageError) -> PictureError {
+    move |error| PictureError::Damaged { name: name.to_owned(), reason: error.to_string() }
+}
+
+/// A decoder for a file whose header is within the limits. Decodes nothing yet.
+fn opened<'f>(name: &str, format: ImageFormat, file: &'f [u8]) -> Result<(impl ImageDecoder + 'f, Head), PictureError> {
     let mut limits = Limits::default();
-    limits.max_alloc = Some(DECODED_MAX.0);
+    limits.max_alloc = Some(HEADER_MAX.0);
     let mut reader = ImageReader::with_format(Cursor::new(file), format);
     reader.limits(limits);
-    let mut decoder = reader.into_decoder().map_err(damaged)?;
+    let mut decoder = reader.into_decoder().map_err(damaged(name))?;
     let (width, height) = decoder.dimensions();
-    let pixels = u64::from(width) * u64::from(height);
-    if pixels > PIXELS_MAX || width.max(height) > SIDE_MAX {
-        return Err(PictureError::Bomb { name: name.to_owned(), width, height });
+    // The pixels of a lossy WebP have sizes of their own, at which they are decoded.
+    for (width, height) in [(width, height)].into_iter().chain(unfold::inner_sizes(format, file)) {
+        let pixels = u64::from(width) * u64::from(height);
+        if pixels > PIXELS_MAX || width.max(height) > SIDE_MAX {
+            return Err(PictureError::Bomb { name: name.to_owned(), width, height });
+        }
     }
-    let bytes = Bytes(decoder.total_bytes());
-    if bytes > DECODED_MAX {
-        return Err(PictureError::Deep { name: name.to_owned(), bytes });
+    if width.min(height) == 0 {
+        return Err(PictureError::Damaged { name: name.to_owned(), reason: "it has no pixels".to_owned() });
     }
-    let turn = decoder.orientation().map_err(damaged)?;
-    let mut decoded = DynamicImage::from_decoder(decoder).map_err(damaged)?;
-    decoded.apply_orientation(turn);
+    if width.max(height) > width.min(height).saturating_mul(SHAPE_MAX) {
+        return Err(PictureError::Strip { name: name.to_owned(), width, height });
+    }
+    let turn = decoder.orientation().map_err(damaged(name))?;
+    let unfolded = unfold::bytes(format, file, (width, height), decoder.total_bytes(), turn);
+    if unfolded > DECODING_MAX {
+        return Err(PictureError::Deep { name: name.to_owned(), bytes: unfolded });
+    }
+    let is_turned = matches!(
+        turn,
+        Orientation::Rotate90 | Orientation::Rotate270 | Orientation::Rotate90FlipH | Orientation::Rotate270FlipH
+    );
+    let (width, height) = if is_turned { (height, width) } else { (width, height) };
+    Ok((decoder, Head { width, height, turn, unfolded }))
+}
+
+/// Decodes the first frame, turned as the file asks.
+fn decode(name: &str, format: ImageFormat, file: &[u8], _: &Alone) -> Result<DynamicImage, PictureError> {
+    let (mut decoder, head) = opened(name, format, file)?;
+    let mut limits = Limits::default();
+    // For the frame of a GIF that is not as large as its canvas.
+    limits.max_alloc = Some(4 * PIXELS_MAX);
+    decoder.set_limits(limits).map_err(damaged(name))?;
+    let mut decoded = DynamicImage::from_decoder(decoder).map_err(damaged(name))?;
+    decoded.apply_orientation(head.turn);
     Ok(decoded)
 }
 
@@ -251,7 +360,7 @@ pub mod tests {
         let red = DynamicImage::from(RgbImage::from_pixel(30, 20, Rgb([200, 30, 30])));
         for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP, ImageFormat::Gif] {
             let picture = Picture::read("p", encoded(red.clone(), format)).unwrap();
-            assert_eq!((picture.size(), picture.file().1), ((30, 20), format.to_mime_type()));
+            assert_eq!((picture.size(), picture.0.format), ((30, 20), format));
             let rgb = picture.pixels(30, 20).unwrap();
             assert_eq!((rgb.len(), picture.pixels(15, 10).unwrap().len()), (30 * 20 * 3, 15 * 10 * 3));
             assert!(rgb[0].abs_diff(200) < 12 && rgb[1].abs_diff(30) < 12, "{format:?}: {:?}", &rgb[..3]);
@@ -275,6 +384,8 @@ pub mod tests {
             "{told}"
         );
         assert!(refused(claiming(20_000, 1)).contains("20000 × 1 pixels"));
+        assert!(refused(claiming(2, 401)).contains("2 × 401 pixels; one side may be 200 times as long"));
+        assert!(Picture::read("p.png", claiming(400, 2)).is_ok());
         assert!(begun.elapsed().as_secs() < 5);
         let long = "A".repeat(FILE_MAX.0 as usize / 3 * 4 + 8);
         assert!(Picture::of_base64("p.png", &long).unwrap_err().to_string().contains("a picture may have 20.0 MiB"));
@@ -286,8 +397,15 @@ pub mod tests {
     fn a_damaged_image_says_so() {
         let mut cut = fading(64, 64, [9, 9, 9]);
         cut.truncate(cut.len() / 2);
-        assert!(refused(cut).contains("p.png cannot be read"));
+        let cut = Picture::read("p.png", cut).unwrap();
+        let told = [cut.pixels(64, 64).map(|_| ()), cut.sent().map(|_| ())].map(|read| read.unwrap_err().to_string());
+        assert!(told.iter().all(|why| why.contains("p.png cannot be read")), "{told:?}");
+        let panicked = guarded::<()>("p.png", || panic!("a decoder does this in a test"));
+        assert!(panicked.unwrap_err().to_string().contains("p.png cannot be read: its decoder failed"));
         assert!(refused(Vec::new()).contains("is not a PNG"));
+        let mut empty = encoded(RgbImage::new(3, 3).into(), ImageFormat::Gif);
+        empty[6..10].fill(0);
+        assert!(refused(empty).contains("p.png cannot be read"));
     }
 
     #[test]
@@ -305,5 +423,69 @@ pub mod tests {
         let read = |from| Picture::read("any", fading(8, 8, from)).unwrap();
         assert_eq!(read([1, 2, 3]), read([1, 2, 3]));
         assert_ne!(read([1, 2, 3]), read([3, 2, 1]));
+    }
+
+    /// A JPEG of 30 × 20 pixels with what a camera writes: a turn by a quarter, and a place.
+    fn photograph() -> Vec<u8> {
+        let mut about = b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0".to_vec();
+        about.extend(b"Camera of Ada, 59.33 N 18.07 E");
+        let length = (about.len() as u16 + 2).to_be_bytes();
+        let plain = encoded(RgbImage::from_pixel(30, 20, Rgb([9, 99, 9])).into(), ImageFormat::Jpeg);
+        [&plain[..2], &[0xff, 0xe1], &length, &about, &plain[2..]].concat()
+    }
+
+    #[test]
+    fn a_server_gets_the_pixels_of_an_image_and_nothing_else_of_its_file() {
+        let has = |file: &[u8], text: &str| file.windows(text.len()).any(|part| part == text.as_bytes());
+        let taken = photograph();
+        assert!(has(&taken, "59.33 N"));
+        let picture = Picture::read("p.jpg", taken).unwrap();
+        assert_eq!(picture.size(), (20, 30), "turned");
+        let (sent, kind) = picture.sent().unwrap();
+        assert!(kind == "image/jpeg" && !has(sent, "Exif") && !has(sent, "Camera") && !has(sent, "59.33 N"));
+        let again = Picture::read("again.jpg", sent.to_vec()).unwrap();
+        assert_eq!(again.size(), (20, 30), "it is turned already");
+        assert!(again.pixels(20, 30).unwrap().chunks(3).all(|one| one[1].abs_diff(99) < 12 && one[0] < 30));
+
+        let mut noted = fading(8, 8, [1, 2, 3]);
+        let text = b"tEXtPlace\059.33 N 18.07 E";
+        let chunk = [&(text.len() as u32 - 4).to_be_bytes()[..], text, &crc(text).to_be_bytes()].concat();
+        noted.splice(33..33, chunk);
+        noted.extend(b"and a film after the end, 59.33 N");
+        let picture = Picture::read("p.png", noted).unwrap();
+        let (sent, kind) = picture.sent().unwrap();
+        assert!(kind == "image/png" && !has(sent, "59.33 N"));
+        assert_eq!(Picture::read("again.png", sent.to_vec()).unwrap().pixels(8, 8), picture.pixels(8, 8));
+    }
+
+    #[test]
+    fn a_large_frame_in_a_small_image_is_refused_before_it_unfolds() {
+        let chunk = |name: &[u8; 4], content: &[u8]| [name, &(content.len() as u32).to_le_bytes(), content].concat();
+        let frame = [0x10, 0, 0, 0x9d, 1, 0x2a, 0xff, 0x3f, 0xff, 0x3f];
+        let canvas = chunk(b"VP8X", &[0, 0, 0, 0, 9, 0, 0, 9, 0, 0]);
+        let chunks = [b"WEBP".to_vec(), canvas, chunk(b"VP8 ", &frame)].concat();
+        let told = refused(chunk(b"RIFF", &chunks));
+        assert!(told.contains("would unfold to 16383 × 16383 pixels"), "{told}");
+    }
+
+    #[test]
+    fn an_image_with_many_bytes_a_pixel_may_have_fewer_pixels() {
+        // 16 bits a colour with transparency: eight bytes a pixel.
+        let deep = |width: u32, height: u32| {
+            let mut file = claiming(width, height);
+            (file[24], file[25]) = (16, 6);
+            let checksum = crc(&file[12..29]);
+            file[29..33].copy_from_slice(&checksum.to_be_bytes());
+            Picture::read("p.png", file)
+        };
+        assert!(deep(5000, 5000).is_ok());
+        let mut file = photograph();
+        let unfolded = |file: &[u8]| {
+            unfold::bytes(ImageFormat::Jpeg, file, (5000, 5000), 3 * PIXELS_MAX, Orientation::NoTransforms)
+        };
+        assert!(unfolded(&file) <= DECODING_MAX, "{}", unfolded(&file));
+        let at = file.windows(2).rposition(|two| two == [0xff, 0xc0]).unwrap();
+        file[at + 9] = 4;
+        assert!(unfolded(&file) > DECODING_MAX, "{} with four components", unfolded(&file));
     }
 }

@@ -128,9 +128,14 @@ pub mod tests {
     /// Writes a projector of the kind `mlp` with random weights for a model of this width. What a
     /// model says about its vectors means nothing.
     pub fn write_tiny(path: &Path, width: u64) {
+        write_sized(path, width, IMAGE);
+    }
+
+    /// The same for pictures with this side in pixels.
+    pub fn write_sized(path: &Path, width: u64, side: u64) {
         let mut tensors: Vec<(String, Vec<u64>)> = vec![
             ("v.patch_embd.weight".into(), vec![PATCH, PATCH, 3, HIDDEN]),
-            ("v.position_embd.weight".into(), vec![HIDDEN, VECTORS as u64]),
+            ("v.position_embd.weight".into(), vec![HIDDEN, (side / PATCH) * (side / PATCH)]),
             ("mm.0.weight".into(), vec![HIDDEN, width]),
             ("mm.0.bias".into(), vec![width]),
             ("mm.2.weight".into(), vec![width, width]),
@@ -148,7 +153,7 @@ pub mod tests {
         let number =
             |writer: HeaderWriter, (key, value): &(&str, u64)| writer.u32(&format!("clip.vision.{key}"), *value as u32);
         let sizes = [
-            ("image_size", IMAGE),
+            ("image_size", side),
             ("patch_size", PATCH),
             ("embedding_length", HIDDEN),
             ("feed_forward_length", INNER),

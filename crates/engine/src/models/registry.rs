@@ -251,7 +251,18 @@ impl Registry {
     /// The model of a text role, after verifying its checksum if models.toml has one. The first
     /// call may hash the file.
     pub fn get(&self, role: Role) -> Result<&ModelSpec, ModelsError> {
-        let resolved = match role {
+        let spec = self.chosen(role)?;
+        self.resolved(role).checksum.get_or_init(|| check_sha256(spec, &self.sha256_memory)).clone()?;
+        Ok(spec)
+    }
+
+    /// The same without verifying its checksum.
+    pub fn chosen(&self, role: Role) -> Result<&ModelSpec, ModelsError> {
+        self.resolved(role).spec.as_ref().map_err(ModelsError::clone)
+    }
+
+    fn resolved(&self, role: Role) -> &Resolved {
+        match role {
             Role::Planner => &self.planner,
             Role::Router => &self.router,
             Role::Embedder => {
@@ -259,10 +270,7 @@ impl Registry {
             }
             // The planner does the work of a role that was left out.
             Role::Quick | Role::Thinker | Role::Verifier | Role::Vision => self.extra(role).unwrap_or(&self.planner),
-        };
-        let spec = resolved.spec.as_ref().map_err(ModelsError::clone)?;
-        resolved.checksum.get_or_init(|| check_sha256(spec, &self.sha256_memory)).clone()?;
-        Ok(spec)
+        }
     }
 
     fn extra(&self, role: Role) -> Option<&Resolved> {

@@ -101,7 +101,8 @@ impl Conversation {
                 match self.queue.pop_front() {
                     Some(Work::Exit) => return Ok(()),
                     Some(work) => {
-                        self.running = Some(work::start(&self.app, &self.session, work, self.options.mode, Vec::new()));
+                        let (mode, alone) = (self.options.mode, work::Attached::default());
+                        self.running = Some(work::start(&self.app, &self.session, work, mode, alone));
                     }
                     None if !self.listening => return Ok(()),
                     None => {}

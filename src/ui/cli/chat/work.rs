@@ -1,5 +1,6 @@
 //! Does the work requested by a line of a conversation, for the line-based conversation and for the full screen.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
@@ -12,7 +13,7 @@ use crate::app::{App, Back, Went};
 use crate::base::Cancel;
 use crate::protocol::{Ask, Event, Given, Mode, Op, Record};
 use crate::session::{Message, Session};
-use crate::ui::cli::{checkpoints, told};
+use crate::ui::cli::{ask, checkpoints, told};
 
 /// Maximum number of checkpoints and conversations listed, newest first, and of changed files
 /// named.
@@ -24,14 +25,31 @@ pub struct Running {
     pub cancel: Cancel,
 }
 
+/// What goes along with a request.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Attached {
+    pub given: Vec<Given>,
+    /// Files of pictures, inside the project or not.
+    pub pictures: Vec<PathBuf>,
+}
+
 /// Begins work in the session.
-pub fn start(app: &App, session: &Arc<Session>, work: Work, mode: Mode, given: Vec<Given>) -> Running {
+pub fn start(app: &App, session: &Arc<Session>, work: Work, mode: Mode, attached: Attached) -> Running {
     let cancel = Cancel::new();
     let messages = match work {
-        Work::Request(text) => app.ask(session, Ask { text, mode, given, ..Ask::default() }, cancel.clone()),
+        Work::Request(text) => {
+            let Attached { given, pictures } = attached;
+            match ask::pictures(&pictures, app) {
+                Ok(pictures) => {
+                    let ask = Ask { text, mode, given, pictures, ..Ask::default() };
+                    app.ask(session, ask, cancel.clone())
+                }
+                Err(why) => in_background(session, |_| Err(why)),
+            }
+        }
         Work::Retry => match session.last() {
-            Some(ask) => app.ask(session, ask, cancel.clone()),
-            None => in_background(session, |_| bail!("nothing was asked in this conversation yet")),
+            Ok(ask) => app.ask(session, ask, cancel.clone()),
+            Err(why) => in_background(session, move |_| bail!(why)),
         },
         Work::Models(op) => session.submit_with(Op::Models(op), cancel.clone()),
         Work::Offers => {

@@ -299,7 +299,7 @@ impl Decoder for LlamaDecoder<'_> {
             return Err(DecodeError::Stopped);
         }
         let eye = self.weights.eye().ok_or_else(|| failed("it has no projector in memory".to_owned()))?;
-        let seen = eye.see(shown).map_err(failed)?;
+        let seen = eye.see(shown)?;
         let most = self.context.rows_max();
         if seen.whole && shown.rows > most {
             let name = shown.picture.name();

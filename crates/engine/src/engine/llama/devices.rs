@@ -1,6 +1,9 @@
 //! Finds the accelerator that llama.cpp can use, and its present memory.
 
+use std::ptr::{NonNull, null_mut};
+
 use llama_cpp_2::{LlamaBackendDeviceType, list_llama_ggml_backend_devices};
+use llama_cpp_sys_2 as sys;
 
 use crate::base::{ACCELERATED, Bytes};
 use crate::budget::machine::{Accelerator, Kind};
@@ -29,4 +32,32 @@ pub fn accelerator() -> Option<Accelerator> {
         let (total, free) = (Bytes(device.memory_total as u64), Bytes(device.memory_free as u64));
         Some(Accelerator::found(kind, shared, total, free))
     })
+}
+
+/// Tensors in the question of [`has_flash_attention`]: three operands and the result.
+const OPERANDS: usize = 4;
+
+/// Whether the accelerator computes flash attention over `patches` patches with heads of `head`
+/// numbers, as a projector asks for it: keys and values in f16, no mask. False without one.
+pub fn has_flash_attention(head: u32, patches: u64) -> bool {
+    if !ACCELERATED || super::backend().is_err() {
+        return false;
+    }
+    // SAFETY: the context holds descriptions of tensors alone (`no_alloc`), has room for them, and is
+    // freed once, after the last use of any. The device lives as long as the process.
+    unsafe {
+        let mem_size = OPERANDS * sys::ggml_tensor_overhead();
+        let params = sys::ggml_init_params { mem_size, mem_buffer: null_mut(), no_alloc: true };
+        let Some(context) = NonNull::new(sys::ggml_init(params)) else { return false };
+        let patches = i64::try_from(patches).unwrap_or(i64::MAX);
+        let tensor = |kind| sys::ggml_new_tensor_4d(context.as_ptr(), kind, i64::from(head), patches, 1, 1);
+        let (queries, keys, values) =
+            (tensor(sys::GGML_TYPE_F32), tensor(sys::GGML_TYPE_F16), tensor(sys::GGML_TYPE_F16));
+        let asked = sys::ggml_flash_attn_ext(context.as_ptr(), queries, keys, values, null_mut(), 1.0, 0.0, 0.0);
+        let kinds = [sys::GGML_BACKEND_DEVICE_TYPE_GPU, sys::GGML_BACKEND_DEVICE_TYPE_IGPU];
+        let device = kinds.into_iter().map(|kind| sys::ggml_backend_dev_by_type(kind)).find(|device| !device.is_null());
+        let can = device.is_some_and(|device| sys::ggml_backend_dev_supports_op(device, asked));
+        sys::ggml_free(context.as_ptr());
+        can
+    }
 }

@@ -13,9 +13,10 @@ use llama_cpp_2::model::LlamaModel;
 use llama_cpp_sys_2 as sys;
 
 use super::context::pointer;
+use super::weights::{Watch, report_progress};
 use super::{LlamaError, backend, int, log};
 use crate::base::lock;
-use crate::engine::decoder::{Shown, Token};
+use crate::engine::decoder::{DecodeError, Shown, Token};
 use crate::engine::pictures::Part;
 use crate::models::gguf::Header;
 use crate::models::{Picture, digest};
@@ -31,6 +32,8 @@ pub struct Sharpness {
     pub threads: usize,
     /// Whether it is computed on the accelerator.
     pub on_gpu: bool,
+    /// Whether attention is computed in products, without flash attention.
+    pub products: bool,
 }
 
 /// A loaded projector. It reads the vocabulary of the model for which it was loaded, so it must be
@@ -76,13 +79,18 @@ pub(super) struct Seen {
 }
 
 impl Eye {
-    /// Loads the projector of `header` for `model`.
-    pub fn open(header: &Header, model: &LlamaModel, sharp: Sharpness) -> Result<Eye, LlamaError> {
-        let raw = init(&header.path, pointer(model), sharp)?;
+    /// Loads the projector of `header` for `model`. `go_on` cancels the load by returning false.
+    pub fn open(
+        header: &Header,
+        model: &LlamaModel,
+        sharp: Sharpness,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Eye, LlamaError> {
+        let raw = init(&header.path, pointer(model), sharp, go_on)?;
         // SAFETY: the model is live.
         let width = unsafe { sys::llama_model_n_embd_inp(pointer(model)) } as usize;
         let print = digest::fingerprint(&header.path).unwrap_or_else(|_| header.path.display().to_string());
-        let name = format!("{print} {} {}", sharp.tokens, sharp.on_gpu);
+        let name = format!("{print} {} {} {}", sharp.tokens, sharp.on_gpu, sharp.products);
         let eye = Eye { raw, name, tokens: sharp.tokens as usize, width, ready: Mutex::default() };
         // SAFETY: the context is live.
         if !unsafe { sys::mtmd_support_vision(raw.as_ptr()) } {
@@ -96,8 +104,8 @@ impl Eye {
     /// here, see [`crate::engine::trial`].
     pub fn rehearse(header: &Header) -> Result<(), LlamaError> {
         backend()?;
-        let sharp = Sharpness { tokens: 64, threads: 1, on_gpu: false };
-        let raw = init(&header.path, std::ptr::null_mut(), sharp)?;
+        let sharp = Sharpness { tokens: 64, threads: 1, on_gpu: false, products: false };
+        let raw = init(&header.path, std::ptr::null_mut(), sharp, &mut || true)?;
         // SAFETY: the context was made above and is freed once.
         unsafe { sys::mtmd_free(raw.as_ptr()) };
         Ok(())
@@ -133,27 +141,25 @@ impl Eye {
     }
 
     /// Computes the vectors of a part of a picture.
-    pub fn see(&self, shown: &Shown) -> Result<Seen, String> {
+    pub fn see(&self, shown: &Shown) -> Result<Seen, DecodeError> {
+        let failed = |reason: String| DecodeError::Failed { rows: shown.rows, reason };
+        let missing = || failed("the picture has fewer parts than were laid out".to_owned());
         let mut ready = lock(&self.ready);
-        if ready.as_ref().is_none_or(|ready| ready.hash != *shown.picture.hash()) {
-            *ready = None;
-            *ready = Some(self.prepare(&shown.picture)?);
+        let one = match ready.take().filter(|one| one.hash == *shown.picture.hash()) {
+            Some(one) => one,
+            None => {
+                let ((width, height), _) = self.placeholder(&shown.picture).map_err(failed)?;
+                let pixels = shown.picture.pixels(width, height)?;
+                let chunks = self.chunks(&shown.picture, width, height, Some(&pixels)).map_err(failed)?;
+                Ready { hash: *shown.picture.hash(), chunks }
+            }
+        };
+        let index = one.chunks.index_of(shown.part).ok_or_else(missing)?;
+        let seen = self.compute(&one.chunks, index, shown.rows).map_err(failed)?;
+        if one.chunks.index_of(shown.part + 1).is_some() {
+            *ready = Some(one);
         }
-        let chunks = &ready.as_ref().ok_or("it was not prepared")?.chunks;
-        let index = chunks.index_of(shown.part).ok_or("the picture has fewer parts than were laid out")?;
-        let seen = self.compute(chunks, index, shown.rows);
-        let is_last = chunks.index_of(shown.part + 1).is_none();
-        if is_last || seen.is_err() {
-            *ready = None;
-        }
-        seen
-    }
-
-    fn prepare(&self, picture: &Picture) -> Result<Ready, String> {
-        let ((width, height), _) = self.placeholder(picture)?;
-        let pixels = picture.pixels(width, height).map_err(|error| error.to_string())?;
-        let chunks = self.chunks(picture, width, height, Some(&pixels))?;
-        Ok(Ready { hash: *picture.hash(), chunks })
+        Ok(seen)
     }
 
     /// mtmd's chunks for a picture of this size: with `pixels`, three bytes each, or only counted.
@@ -232,22 +238,34 @@ fn init(
     path: &Path,
     model: *const sys::llama_model,
     sharp: Sharpness,
+    go_on: &mut dyn FnMut() -> bool,
 ) -> Result<NonNull<sys::mtmd_context>, LlamaError> {
     let file = path.display().to_string();
+    let mut progress = |_| go_on();
+    let mut watch = Watch { progress: &mut progress, cancelled: false };
     let name = CString::new(path.as_os_str().as_bytes())
         .map_err(|_| LlamaError::Refused(format!("the path {file} has a zero byte; rename it")))?;
     log::forget();
-    // SAFETY: the parameters are a plain structure, and the path outlives the call.
+    // SAFETY: the parameters are a plain structure; the path and the watch, which only the call
+    // itself uses, outlive it.
     let raw = unsafe {
         let mut params = sys::mtmd_context_params_default();
         params.use_gpu = sharp.on_gpu;
         params.print_timings = false;
         params.n_threads = int(sharp.threads.max(1));
         params.image_max_tokens = i32::try_from(sharp.tokens).unwrap_or(i32::MAX);
+        // Left to choose, it would take more memory than was reserved.
+        params.flash_attn_type =
+            if sharp.products { sys::LLAMA_FLASH_ATTN_TYPE_DISABLED } else { sys::LLAMA_FLASH_ATTN_TYPE_ENABLED };
+        params.progress_callback = Some(report_progress);
+        params.progress_callback_user_data = (&raw mut watch).cast();
         sys::mtmd_init_from_file(name.as_ptr(), model, params)
     };
     let reason = || log::reason().unwrap_or_else(|| "it refused the file without a reason".to_owned());
-    NonNull::new(raw).ok_or_else(|| LlamaError::Load { file, reason: reason() })
+    NonNull::new(raw).ok_or_else(|| match watch.cancelled {
+        true => LlamaError::Cancelled { file },
+        false => LlamaError::Load { file, reason: reason() },
+    })
 }
 
 struct Bitmap(NonNull<sys::mtmd_bitmap>);
@@ -323,10 +341,12 @@ mod tests {
 
     use super::*;
     use crate::base::Bytes;
-    use crate::budget::SightEstimate;
+    use crate::budget::sight::{Seeing, SightEstimate};
     use crate::models::gguf::inspect;
-    use crate::models::projector::tests::write_tiny;
+    use crate::models::projector::tests::{write_sized, write_tiny};
 
+    /// Held by tests that read what mtmd logs, because one of them takes its lines away.
+    static LOG: Mutex<()> = Mutex::new(());
     /// The lines that mtmd logs.
     static LINES: Mutex<String> = Mutex::new(String::new());
 
@@ -339,23 +359,44 @@ mod tests {
     fn an_image_projector_takes_at_most_what_was_predicted() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("mmproj.gguf");
-        write_tiny(&path, 576);
-        let header = inspect(&path).unwrap();
-        let predicted = SightEstimate::of(&header, 1024, 576);
         backend().unwrap();
+        let _log = lock(&LOG);
         // SAFETY: the callback needs no data and lives as long as the process.
         unsafe { sys::mtmd_log_set(Some(note), std::ptr::null_mut()) };
-        Eye::rehearse(&header).unwrap();
-        let lines = lock(&LINES).clone();
-        let size = |what: &str| {
-            let line = lines.lines().find(|line| line.contains(what)).expect(what);
-            let number = line.rsplit_once(what).unwrap().1.split_whitespace().next().unwrap();
-            Bytes((number.parse::<f64>().unwrap() * f64::from(1 << 20)) as u64)
-        };
-        let (weights, compute) = (size("model size:"), size("compute buffer size ="));
-        println!("predicted {predicted:?}, taken: weights {weights}, compute {compute}");
-        assert!(weights.0.abs_diff(predicted.weights.0) < 1 << 14, "{weights} of {}", predicted.weights);
-        assert!(compute <= predicted.compute, "{compute} of {}", predicted.compute);
+        // A picture of 1,024 patches, without flash attention: the scores are most of it.
+        for (side, products) in [(56, false), (448, false), (448, true)] {
+            write_sized(&path, 576, side);
+            let header = inspect(&path).unwrap();
+            let predicted = SightEstimate::of(&header, Seeing { tokens: 1024, text_width: 576, products });
+            lock(&LINES).clear();
+            let sharp = Sharpness { tokens: 1024, threads: 1, on_gpu: false, products };
+            let raw = init(&path, std::ptr::null_mut(), sharp, &mut || true).unwrap();
+            // SAFETY: the context was made above and is freed once.
+            unsafe { sys::mtmd_free(raw.as_ptr()) };
+            let lines = lock(&LINES).clone();
+            let size = |what: &str| {
+                let line = lines.lines().find(|line| line.contains(what)).expect(what);
+                let number = line.rsplit_once(what).unwrap().1.split_whitespace().next().unwrap();
+                Bytes((number.parse::<f64>().unwrap() * f64::from(1 << 20)) as u64)
+            };
+            let (weights, compute) = (size("model size:"), size("compute buffer size ="));
+            println!("{side} {products}: predicted {predicted:?}, taken: weights {weights}, compute {compute}");
+            assert!(weights.0.abs_diff(predicted.weights.0) < 1 << 14, "{weights} of {}", predicted.weights);
+            assert!(compute <= predicted.compute, "{compute} of {}", predicted.compute);
+            assert!(!products || predicted.compute.0 < 2 * compute.0, "{compute} of {}", predicted.compute);
+        }
+        log::start();
+    }
+
+    #[test]
+    fn the_load_of_an_image_projector_can_be_cancelled() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("mmproj.gguf");
+        write_tiny(&path, 576);
+        backend().unwrap();
+        let sharp = Sharpness { tokens: 64, threads: 1, on_gpu: false, products: false };
+        let told = init(&path, std::ptr::null_mut(), sharp, &mut || false).unwrap_err();
+        assert!(matches!(told, LlamaError::Cancelled { .. }), "{told}");
     }
 
     #[test]
@@ -366,6 +407,7 @@ mod tests {
             .bool("clip.has_vision_encoder", true)
             .text("clip.projector_type", "none of llama.cpp's");
         std::fs::write(&path, writer.finish()).unwrap();
+        let _log = lock(&LOG);
         let told = Eye::rehearse(&inspect(&path).unwrap()).unwrap_err().to_string();
         assert!(told.contains("mmproj.gguf") && told.contains("unknown projector type"), "{told}");
     }

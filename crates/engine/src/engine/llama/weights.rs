@@ -70,9 +70,9 @@ struct TokenText {
 }
 
 /// The data of the progress callback.
-struct Watch<'a> {
-    progress: &'a mut dyn FnMut(f32) -> bool,
-    cancelled: bool,
+pub(super) struct Watch<'a> {
+    pub progress: &'a mut dyn FnMut(f32) -> bool,
+    pub cancelled: bool,
 }
 
 impl Weights {
@@ -186,12 +186,17 @@ impl Weights {
     }
 
     /// Loads the projector of `header`, so that prompts may then contain pictures. If one is
-    /// already loaded, that one stays.
-    pub fn open_eye(&self, header: &Header, sharp: Sharpness) -> Result<(), LlamaError> {
+    /// already loaded, that one stays. `go_on` cancels the load by returning false.
+    pub fn open_eye(
+        &self,
+        header: &Header,
+        sharp: Sharpness,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<(), LlamaError> {
         let _held = lock(&self.model_lock);
         if self.eye.get().is_none() {
             // Nobody else sets it, because the lock is held.
-            let _ = self.eye.set(Eye::open(header, &self.model, sharp)?);
+            let _ = self.eye.set(Eye::open(header, &self.model, sharp, go_on)?);
         }
         Ok(())
     }
@@ -273,9 +278,9 @@ fn refused(header: &Header) -> LlamaError {
 }
 
 /// Called by llama.cpp while it reads tensors; false cancels the load.
-unsafe extern "C" fn report_progress(share: f32, watch: *mut c_void) -> bool {
-    // SAFETY: `watch` is the address of the `Watch` that `load` holds during the whole load, on the
-    // same thread.
+pub(super) unsafe extern "C" fn report_progress(share: f32, watch: *mut c_void) -> bool {
+    // SAFETY: `watch` is the address of the `Watch` that the caller holds during the whole load, on
+    // the same thread.
     let watch = unsafe { &mut *watch.cast::<Watch<'_>>() };
     let go_on = (watch.progress)(share);
     watch.cancelled |= !go_on;

@@ -210,8 +210,10 @@ impl Inner {
     /// Fails if the new model does not fit even after the old one and all idle ones are unloaded.
     fn fits_without(&self, old: &[Key], need: &Need) -> Result<(), PoolError> {
         let resident = self.resident();
-        let contexts =
-            resident.entries.iter().map(|entry| entry.holder(old.contains(&entry.key) || need.spares(entry)));
+        let contexts = resident
+            .entries
+            .iter()
+            .map(|entry| entry.holder(old.contains(&entry.key) || entry.is_spared_by(need.role())));
         let holders: Vec<Holder> = contexts.chain(need.anchor()).collect();
         let given = freed(&holders, &resident.places(old));
         let places = self.missing_places(need, resident.files()).saturating_sub(given.files);

@@ -4,7 +4,7 @@ use super::release;
 use crate::budget::Refused;
 use crate::engine::llama::LlamaError;
 use crate::engine::request::EngineError;
-use crate::models::ModelsError;
+use crate::models::{ModelsError, PictureError};
 
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum PoolError {
@@ -38,6 +38,8 @@ pub enum PoolError {
         "{0} keys and values are read by flash attention alone; set flash_attention = \"auto\", or kv_cache_type = \"f16\""
     )]
     NeedsFlash(String),
+    #[error(transparent)]
+    Picture(#[from] PictureError),
     #[error("{model} sees no pictures: {why}")]
     Blind { model: String, why: String },
     #[error("no model plays {0} here")]

@@ -3,7 +3,7 @@
 use super::{Inner, PoolError, shape};
 use crate::base::Bytes;
 use crate::budget::LoadSettings;
-use crate::budget::ladder::{self, Asked, steps};
+use crate::budget::ladder::{self, Asked, CONTEXT_GOOD, Placed, steps};
 use crate::budget::machine::Machine;
 use crate::budget::place;
 use crate::engine::llama::{KvFormat, Shape};
@@ -89,11 +89,12 @@ impl Inner {
         let copies = self.options.memory.prefixes.as_ref().map(|prefixes| prefixes.bytes()).unwrap_or_default();
         let others: Bytes = self.others().into_iter().map(|(_, bytes)| bytes).sum();
         let fixed = others.saturating_sub(copies).into();
-        let models = match ladder::fit(&asked, fixed, machine) {
-            Ok(fitted) => fitted.models,
-            Err(_) => ladder::least(&asked, fixed, machine),
-        };
-        let placed = models.into_iter().find(|placed| placed.name == spec.role.to_string())?;
+        let fit = |fixed| ladder::fit(&asked, fixed, machine).ok().map(|fitted| fitted.models);
+        let own = |models: &[Placed]| models.iter().find(|placed| placed.name == spec.role.to_string()).cloned();
+        let on_gpu = as_asked.settings.gpu_layers(&spec.header) > 0;
+        let with_sight = fit(fixed + self.sight_to_come(spec, on_gpu)).as_deref().and_then(own);
+        let placed = with_sight.filter(|placed| is_worth_sight(&placed.settings, &as_asked.settings));
+        let placed = placed.or_else(|| own(&fit(fixed).unwrap_or_else(|| ladder::least(&asked, fixed, machine))))?;
         let rung = (!placed.given_up.is_empty()).then(|| placed.rung());
         let wanted = &placed.settings;
         let kv = KvFormat::by_name(&wanted.kv_type)?;
@@ -101,6 +102,13 @@ impl Inner {
         let shape = shape::placed(shape, &placed.settings, &placed.header);
         Some(FittedSettings { shape, settings: placed.settings, rung })
     }
+}
+
+/// Whether a model may have these settings, so that there is room for its projector: slots and
+/// precision of its cache are given up, but neither its speed nor a context of [`CONTEXT_GOOD`] tokens.
+fn is_worth_sight(settings: &LoadSettings, asked: &LoadSettings) -> bool {
+    settings.context >= CONTEXT_GOOD.min(asked.context)
+        && (settings.layers_on_host, settings.experts_on_host) == (asked.layers_on_host, asked.experts_on_host)
 }
 
 /// The ladder's input for `spec`.

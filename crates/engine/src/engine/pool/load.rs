@@ -68,13 +68,6 @@ impl Need {
         self.spec.role
     }
 
-    /// Whether this model must stay in memory whatever the load needs. The planner can also act as
-    /// router, so it is never unloaded for the router; otherwise the two would keep evicting each
-    /// other.
-    pub fn spares(&self, entry: &Entry) -> bool {
-        self.role() != Role::Planner && entry.roles.contains(&Role::Planner)
-    }
-
     /// The components of that memory as text, for example `weights 98.0 MiB, KV 85.0 MiB`.
     pub fn told(&self) -> String {
         let there = |part: &str| self.there.is_some() && part.ends_with("weights");
@@ -151,7 +144,8 @@ impl Inner {
         let places = self.missing_places(need, self.resident().files());
         let wanted = Room { bytes: need.amount().saturating_sub(self.ledger.free()), files: places };
         let a_place = Room { bytes: Amount::default(), ..wanted };
-        if self.give_up(wanted, need)? || choose(&self.resident(), a_place, need).is_some() {
+        let role = need.role();
+        if self.give_up(wanted, role, Some(need))? || choose(&self.resident(), a_place, role, Some(need)).is_some() {
             // If memory is still short, the reservation fails with the reason.
             return Ok(());
         }

@@ -298,12 +298,25 @@ impl Inner {
         self.resident().entries.iter().find(|entry| entry.roles.contains(&role)).map(|entry| entry.key.clone())
     }
 
-    /// The model of `role`: the one assigned by a swap, otherwise that of models.toml.
+    /// The model of `role`: the one assigned by a swap, otherwise that of models.toml, verified.
     fn spec(&self, role: Role) -> Result<ModelSpec, PoolError> {
-        if let Some(assigned) = self.resident().assigned.get(&role) {
-            return Ok(assigned.clone());
+        let assigned = self.resident().assigned.get(&role).cloned();
+        match assigned {
+            Some(assigned) => Ok(assigned),
+            None => Ok(self.registered(role)?.get(role)?.clone()),
         }
-        let registry = self.registry.as_ref().ok_or_else(|| PoolError::Absent(role.to_string()))?;
-        Ok(registry.get(role)?.clone())
+    }
+
+    /// The same without verifying its checksum, which may take long.
+    fn chosen(&self, role: Role) -> Result<ModelSpec, PoolError> {
+        let assigned = self.resident().assigned.get(&role).cloned();
+        match assigned {
+            Some(assigned) => Ok(assigned),
+            None => Ok(self.registered(role)?.chosen(role)?.clone()),
+        }
+    }
+
+    fn registered(&self, role: Role) -> Result<&Registry, PoolError> {
+        self.registry.as_ref().ok_or_else(|| PoolError::Absent(role.to_string()))
     }
 }

@@ -11,21 +11,22 @@ use super::resident::{Entry, Leaving, Resident, file_name};
 use super::{Inner, PoolError};
 use crate::base::Bytes;
 use crate::budget::Refused;
+use crate::models::Role;
 
 /// Maximum wait for a thread to free its context and weights. Unmapping 24 GiB takes under a
 /// second.
 pub const RELEASE_MAX: Duration = Duration::from_secs(5);
 
 impl Inner {
-    /// Unloads idle models so that `wanted` is free for `need`. If that would not suffice, unloads
-    /// none and returns false.
-    pub(super) fn give_up(&self, wanted: Room, need: &Need) -> Result<bool, PoolError> {
+    /// Unloads idle models so that `wanted` is free for a model of `role`: for its load, if `need` is
+    /// given, else for its projector. If that would not suffice, unloads none and returns false.
+    pub(super) fn give_up(&self, wanted: Room, role: Role, need: Option<&Need>) -> Result<bool, PoolError> {
         let mut resident = self.resident();
-        let Some(mut chosen) = choose(&resident, wanted, need) else { return Ok(false) };
+        let Some(mut chosen) = choose(&resident, wanted, role, need) else { return Ok(false) };
         chosen.sort_unstable();
         let gone: Vec<Entry> = chosen.into_iter().rev().map(|index| resident.entries.remove(index)).collect();
         drop(resident);
-        self.released(gone, Some(need))?;
+        self.released(gone, need)?;
         Ok(true)
     }
 
@@ -87,9 +88,10 @@ fn is_freed(memory: &Weak<()>, deadline: Instant) -> bool {
     true
 }
 
-/// The contexts to unload for `need`; `None` if unloading all candidates would not suffice.
-pub(super) fn choose(resident: &Resident, wanted: Room, need: &Need) -> Option<Vec<usize>> {
-    let contexts = resident.entries.iter().map(|entry| entry.holder(need.spares(entry)));
-    let holders: Vec<Holder> = contexts.chain(need.anchor()).collect();
+/// The contexts to unload for a model of `role`, as in [`Inner::give_up`]; `None` if unloading all
+/// candidates would not suffice.
+pub(super) fn choose(resident: &Resident, wanted: Room, role: Role, need: Option<&Need>) -> Option<Vec<usize>> {
+    let contexts = resident.entries.iter().map(|entry| entry.holder(entry.is_spared_by(role)));
+    let holders: Vec<Holder> = contexts.chain(need.and_then(Need::anchor)).collect();
     victims(&holders, wanted)
 }

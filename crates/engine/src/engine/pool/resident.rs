@@ -10,7 +10,7 @@ use super::weights::Held;
 use super::{Leased, PoolError};
 use crate::base::{Bytes, lock};
 use crate::budget::place::Footprint;
-use crate::budget::{Amount, Estimate, LoadSettings};
+use crate::budget::{Amount, Estimate, Lease, LoadSettings};
 use crate::engine::Manner;
 use crate::engine::handle::Engine;
 use crate::engine::llama::Shape;
@@ -103,11 +103,24 @@ impl Entry {
         self.spec.keep_alive = if ours.is_zero() || theirs.is_zero() { Duration::ZERO } else { ours.max(theirs) };
     }
 
+    /// Whether this model must stay in memory whatever one of `role` needs. The planner can also act
+    /// as router, so it is never unloaded for the router; otherwise the two would keep evicting each
+    /// other.
+    pub fn is_spared_by(&self, role: Role) -> bool {
+        role != Role::Planner && self.roles.contains(&Role::Planner)
+    }
+
+    /// The memory of its projector, if that is loaded.
+    fn projector(&self) -> Amount {
+        let held = self.held.upgrade();
+        held.and_then(|held| lock(&held.projector).as_ref().map(Lease::bytes)).unwrap_or_default()
+    }
+
     pub fn holder(&self, kept: bool) -> Holder<'_> {
         Holder {
             file: &self.key.path,
             context: self.context(),
-            weights: self.need.weights,
+            weights: self.need.weights + self.projector(),
             idle: self.idle(),
             kept: self.pinned || kept,
         }

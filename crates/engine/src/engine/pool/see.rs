@@ -2,38 +2,51 @@
 
 use std::sync::Arc;
 
+use super::evict::Room;
 use super::resident::file_name;
 use super::weights::Held;
 use super::{Inner, Leased, Pool, PoolError};
 use crate::base::{Bytes, lock};
-use crate::budget::{Amount, Refused, SightEstimate, sight};
-use crate::engine::llama::Sharpness;
-use crate::models::projector::Beside;
-use crate::models::{ModelSpec, Role};
+use crate::budget::sight::{self, Seeing, SightEstimate};
+use crate::budget::{Amount, Refused, Reservation};
+use crate::engine::llama::{Sharpness, devices};
+use crate::models::projector::{Beside, Projector};
+use crate::models::{FlashAttention, ModelSpec, Picture, Role};
 
 impl Pool {
-    /// Makes a lent model able to see pictures. Blocks while its projector is loaded, once; fails with
-    /// what to get if there is none, and with the arithmetic if it does not fit into memory.
-    pub fn see(&self, model: &Leased) -> Result<(), PoolError> {
+    /// Makes a lent model able to see pictures. Blocks while its projector is loaded, once; idle models
+    /// are unloaded if it needs their memory. Fails with what to get if there is none, and with the
+    /// arithmetic if it does not fit. `go_on` cancels the load by returning false.
+    pub fn see(&self, model: &Leased, go_on: &mut dyn FnMut() -> bool) -> Result<(), PoolError> {
         let _changing = self.inner.change();
         let (spec, held, threads) = self.inner.seeing(model)?;
         if held.weights.sees() {
             return Ok(());
         }
-        self.inner.open_eye(&spec, &held, threads)
+        self.inner.open_eye(&spec, &held, (model.role, threads), go_on)
     }
 
     /// Whether the model of `role` may see pictures: it has a projector beside it, or is on a server.
-    /// The error says what to get. Loads nothing.
+    /// The error says what to get. Reads no file.
     pub fn sight(&self, role: Role) -> Result<(), PoolError> {
         if self.endpoint(role)?.is_some() {
             return Ok(());
         }
-        let spec = self.inner.spec(role)?;
+        let spec = self.inner.chosen(role)?;
         match spec.beside.projector {
             Some(_) => Ok(()),
             None => Err(PoolError::Blind { model: file_name(&spec.path), why: why(&spec.beside) }),
         }
+    }
+
+    /// Prepares a picture for a server ([`Picture::sent`]), with the memory for it reserved. Blocks.
+    pub fn prepare(&self, picture: &Picture) -> Result<(), PoolError> {
+        let label = format!("decoding {}", picture.name());
+        let refused = |refused| Refused { way_out: "raise --budget, or make it smaller".to_owned(), ..refused };
+        self.inner.drop_copies(picture.work().into());
+        let _reserved = self.inner.reserve(&label, picture.work().into(), refused)?;
+        picture.sent()?;
+        Ok(())
     }
 }
 
@@ -41,36 +54,75 @@ impl Inner {
     /// The specification of a lent model with a projector, and its weights.
     fn seeing(&self, model: &Leased) -> Result<(ModelSpec, Arc<Held>, usize), PoolError> {
         let resident = self.resident();
-        let entry = resident.entries.iter().find(|entry| Arc::ptr_eq(&entry.model, &model.model));
-        let blind = |beside: &Beside| PoolError::Blind { model: model.engine.model().to_owned(), why: why(beside) };
-        let Some(entry) = entry else { return Err(blind(&Beside::default())) };
-        let held = entry.held.upgrade().filter(|_| entry.spec.beside.projector.is_some());
-        let held = held.ok_or_else(|| blind(&entry.spec.beside))?;
+        let name = model.engine.model();
+        let Some(entry) = resident.entries.iter().find(|entry| Arc::ptr_eq(&entry.model, &model.model)) else {
+            let is_fixed = resident.fixed.values().any(|fixed| Arc::ptr_eq(fixed, &model.model));
+            let (name, beside) = (name.to_owned(), Beside::default());
+            return Err(match is_fixed {
+                true => PoolError::Blind { model: name, why: why(&beside) },
+                false => PoolError::NotLoaded { name, there: resident.told() },
+            });
+        };
+        if entry.spec.beside.projector.is_none() {
+            return Err(PoolError::Blind { model: name.to_owned(), why: why(&entry.spec.beside) });
+        }
+        let gone = || PoolError::NotLoaded { name: name.to_owned(), there: resident.told() };
+        let held = entry.held.upgrade().ok_or_else(gone)?;
         Ok((entry.spec.clone(), held, entry.key.shape.threads))
     }
 
-    fn open_eye(&self, spec: &ModelSpec, held: &Held, threads: usize) -> Result<(), PoolError> {
+    fn open_eye(
+        &self,
+        spec: &ModelSpec,
+        held: &Held,
+        (role, threads): (Role, usize),
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<(), PoolError> {
         let Some(projector) = &spec.beside.projector else { return Ok(()) };
-        let tokens = self.options.image_tokens.unwrap_or(sight::TOKENS);
-        let estimate = SightEstimate::of(&projector.header, tokens, spec.header.embedding_length);
         let on_gpu = held.weights.is_on_gpu();
+        let seeing = self.way_of_seeing(spec, projector, on_gpu);
+        let estimate = SightEstimate::of(&projector.header, seeing);
         let amount = self.sight_amount(&estimate, on_gpu);
-        if let Some(prefixes) = &self.options.memory.prefixes {
-            prefixes.make_room(amount.host);
-        }
-        let label = format!("{} projector", file_name(&spec.path));
-        let reserved = self.ledger.reserve(&label, amount).map_err(|refused| {
-            let shown = estimate.parts().map(|(part, bytes)| format!("{part} {bytes}")).join(", ");
-            let way_out = "raise --budget, lower image_tokens, or unload another model (/models)".to_owned();
-            let loaded = self.resident().told();
-            PoolError::Memory { refused: Box::new(Refused { parts: shown, way_out, ..refused }), loaded }
+        self.released(Vec::new(), None)?;
+        self.drop_copies(amount);
+        let missing = Room { bytes: amount.saturating_sub(self.ledger.free()), files: 0 };
+        // If memory is still short, the reservation fails with the reason.
+        self.give_up(missing, role, None)?;
+        let reserved = self.reserve(&projector_label(spec), amount, |refused| Refused {
+            parts: estimate.parts().map(|(part, bytes)| format!("{part} {bytes}")).join(", "),
+            way_out: "raise --budget, lower image_tokens, or unload another model (/models)".to_owned(),
+            ..refused
         })?;
         if let Some(trial) = &self.options.trial {
-            trial.run(&projector.header, &mut || true)?;
+            trial.run(&projector.header, go_on)?;
         }
-        held.weights.open_eye(&projector.header, Sharpness { tokens, threads, on_gpu })?;
+        let Seeing { tokens, products, .. } = seeing;
+        held.weights.open_eye(&projector.header, Sharpness { tokens, threads, on_gpu, products }, go_on)?;
         *lock(&held.projector) = Some(reserved.commit(amount));
         Ok(())
+    }
+
+    /// How a model sees with `projector`.
+    fn way_of_seeing(&self, spec: &ModelSpec, projector: &Projector, on_gpu: bool) -> Seeing {
+        let tokens = self.options.image_tokens.unwrap_or(sight::TOKENS);
+        let is_missing = |(head, patches)| !devices::has_flash_attention(head, patches);
+        let products = self.options.flash == FlashAttention::Off
+            || on_gpu && sight::attention(&projector.header, tokens).is_some_and(is_missing);
+        Seeing { tokens, text_width: spec.header.embedding_length, products }
+    }
+
+    /// The memory that the projector beside a model will take; nothing if there is none, if it is
+    /// loaded, or if another role looks at pictures.
+    pub(super) fn sight_to_come(&self, spec: &ModelSpec, on_gpu: bool) -> Amount {
+        let has_another_eye = || self.registry.as_ref().is_some_and(|registry| registry.plays(Role::Vision));
+        let looks = spec.role == Role::Vision || spec.role == Role::Planner && !has_another_eye();
+        let Some(projector) = spec.beside.projector.as_ref().filter(|_| looks) else { return Amount::default() };
+        let label = projector_label(spec);
+        if self.ledger.entries().iter().any(|entry| entry.label == label) {
+            return Amount::default();
+        }
+        let seeing = self.way_of_seeing(spec, projector, on_gpu);
+        self.sight_amount(&SightEstimate::of(&projector.header, seeing), on_gpu)
     }
 
     /// Where a projector's memory is taken. With an accelerator, weights and working memory are there.
@@ -78,6 +130,31 @@ impl Inner {
         let device = if on_gpu { estimate.weights + estimate.compute } else { Bytes::ZERO };
         self.ledger.machine().amount(estimate.total().saturating_sub(device), device)
     }
+
+    /// Drops copies of sequences until this much is free: they are the cheapest to recompute.
+    fn drop_copies(&self, amount: Amount) {
+        if let Some(prefixes) = &self.options.memory.prefixes {
+            prefixes.make_room(amount.host);
+        }
+    }
+
+    /// Reserves memory; `told` adds to a refusal.
+    fn reserve(
+        &self,
+        label: &str,
+        amount: Amount,
+        told: impl FnOnce(Refused) -> Refused,
+    ) -> Result<Reservation, PoolError> {
+        self.ledger.reserve(label, amount).map_err(|refused| {
+            let loaded = self.resident().told();
+            PoolError::Memory { refused: Box::new(told(refused)), loaded }
+        })
+    }
+}
+
+/// The label of a projector's ledger entry.
+fn projector_label(spec: &ModelSpec) -> String {
+    format!("{} projector", file_name(&spec.path))
 }
 
 /// Why a model cannot see, and what to get.
@@ -96,6 +173,7 @@ mod tests {
 
     use super::*;
     use crate::budget::{Ledger, Permit};
+    use crate::engine::llama::LlamaError;
     use crate::engine::pool::{EngineMemory, PoolOptions};
     use crate::engine::prefix::PrefixStore;
     use crate::engine::{Output, Request};
@@ -151,9 +229,9 @@ mod tests {
         let blind = model.engine.generate(model.engine.request(&ask(&model, [0; 3]), 1)).map(drop);
         assert!(blind.unwrap_err().to_string().contains("it has no projector in memory"));
         let before = ledger.promised().host;
-        pool.see(&model).unwrap();
-        let estimate =
-            SightEstimate::of(&pool.inner.spec(Role::Planner).unwrap().beside.projector.unwrap().header, 1024, 576);
+        pool.see(&model, &mut || true).unwrap();
+        let header = pool.inner.spec(Role::Planner).unwrap().beside.projector.unwrap().header;
+        let estimate = SightEstimate::of(&header, Seeing { tokens: 1024, text_width: 576, products: false });
         assert_eq!(ledger.promised().host, before + estimate.total());
         assert!(pool.others().iter().any(|(label, bytes)| label.ends_with(" projector") && *bytes == estimate.total()));
 
@@ -175,7 +253,7 @@ mod tests {
         drop(pool);
         let pool = self::pool(dir.path(), &ledger);
         let model = pool.lease(Role::Planner, |_, _| true).unwrap();
-        pool.see(&model).unwrap();
+        pool.see(&model, &mut || true).unwrap();
         let again = said(&model, &ask(&model, [10, 10, 200]));
         assert_eq!((again.tokens, again.entropy), (other.tokens, other.entropy));
         assert_ne!(other.entropy, cold.entropy, "what a picture shows reaches the model");
@@ -186,7 +264,7 @@ mod tests {
         let (dir, ledger) = (folder(WIDTH), Ledger::new(Bytes::gib(2)));
         let pool = pool(dir.path(), &ledger);
         let model = pool.lease(Role::Planner, |_, _| true).unwrap();
-        pool.see(&model).unwrap();
+        pool.see(&model, &mut || true).unwrap();
         let (red, blue) = (picture([255, 0, 0]), picture([0, 0, 255]));
         let ask = |one: &Picture, two: &Picture| {
             let message =
@@ -206,7 +284,7 @@ mod tests {
         let (dir, ledger) = (folder(WIDTH), Ledger::new(Bytes::gib(2)));
         let pool = pool(dir.path(), &ledger);
         let model = pool.lease(Role::Planner, |_, _| true).unwrap();
-        pool.see(&model).unwrap();
+        pool.see(&model, &mut || true).unwrap();
         for tone in 0..8 {
             let prompt = model.dialect.render(&shown(picture([tone, 0, 0]), "What?"));
             drop(model.engine.generate(Request { ignore_end: true, ..model.engine.request(&prompt, 500) }).unwrap());
@@ -225,7 +303,7 @@ mod tests {
         let (dir, ledger) = (folder(128), Ledger::new(Bytes::gib(2)));
         let pool = pool(dir.path(), &ledger);
         let model = pool.lease(Role::Planner, |_, _| true).unwrap();
-        let told = pool.see(&model).unwrap_err().to_string();
+        let told = pool.see(&model, &mut || true).unwrap_err().to_string();
         assert!(
             told.contains(
                 "mmproj-tiny.gguf gives vectors of 128 numbers, and SmolLM2-135M-Instruct.Q4_1.gguf takes 576"
@@ -235,7 +313,7 @@ mod tests {
         std::fs::remove_file(dir.path().join("mmproj-tiny.gguf")).unwrap();
         let pool = self::pool(dir.path(), &ledger);
         let model = pool.lease(Role::Planner, |_, _| true).unwrap();
-        let told = pool.see(&model).unwrap_err().to_string();
+        let told = pool.see(&model, &mut || true).unwrap_err().to_string();
         assert!(told.contains("sees no pictures: no projector lies beside it; put its mmproj-*.gguf"), "{told}");
         assert!(pool.sight(Role::Planner).unwrap_err().to_string().contains("sees no pictures"));
     }
@@ -246,7 +324,7 @@ mod tests {
         let pool = pool(dir.path(), &ledger);
         let model = pool.lease(Role::Planner, |_, _| true).unwrap();
         let held = ledger.reserve("others", ledger.free().saturating_sub(Bytes::mib(20).into())).unwrap();
-        let told = pool.see(&model).unwrap_err().to_string();
+        let told = pool.see(&model, &mut || true).unwrap_err().to_string();
         for part in [
             "projector needs ",
             "weights ",
@@ -258,6 +336,95 @@ mod tests {
             assert!(told.contains(part), "`{told}` does not say `{part}`");
         }
         drop(held);
-        pool.see(&model).unwrap();
+        pool.see(&model, &mut || true).unwrap();
+    }
+
+    /// The same model in a second file, for the role `router`.
+    fn with_a_router(dir: &Path) -> Pool {
+        std::os::unix::fs::symlink(std::fs::canonicalize(dir.join(MODEL)).unwrap(), dir.join("other.gguf")).unwrap();
+        std::fs::write(
+            dir.join("models.toml"),
+            format!("[planner]\nfile = \"{MODEL}\"\n[router]\nfile = \"other.gguf\"\n"),
+        )
+        .unwrap();
+        pool(dir, &Ledger::new(Bytes::gib(2)))
+    }
+
+    #[test]
+    fn an_idle_model_is_unloaded_for_an_image_projector_that_lacks_memory() {
+        let dir = folder(WIDTH);
+        let pool = with_a_router(dir.path());
+        let router = pool.lease(Role::Router, |_, _| true).unwrap();
+        let model = pool.lease(Role::Planner, |_, _| true).unwrap();
+        assert_eq!(pool.active().len(), 2);
+        let ledger = pool.ledger();
+        let short = pool.inner.sight_to_come(&pool.inner.spec(Role::Planner).unwrap(), false).host - Bytes::mib(30);
+        let held = ledger.reserve("others", ledger.free().saturating_sub(short.into())).unwrap();
+        let told = pool.see(&model, &mut || true).unwrap_err().to_string();
+        assert!(told.contains("projector needs ") && pool.active().len() == 2, "in use: {told}");
+        drop(router);
+        pool.see(&model, &mut || true).unwrap();
+        let loaded: Vec<_> = pool.active().into_iter().map(|active| active.roles).collect();
+        assert_eq!(loaded, [[Role::Planner]]);
+        drop(held);
+    }
+
+    #[test]
+    fn an_image_projector_whose_load_is_cancelled_takes_no_memory_and_can_be_loaded_later() {
+        let (dir, ledger) = (folder(WIDTH), Ledger::new(Bytes::gib(2)));
+        let pool = pool(dir.path(), &ledger);
+        let model = pool.lease(Role::Planner, |_, _| true).unwrap();
+        let before = ledger.promised();
+        let told = pool.see(&model, &mut || false).unwrap_err();
+        assert!(matches!(told, PoolError::Llama(LlamaError::Cancelled { .. })), "{told}");
+        assert_eq!(ledger.promised(), before);
+        pool.see(&model, &mut || true).unwrap();
+    }
+
+    #[test]
+    fn room_for_an_image_projector_is_planned_with_its_model() {
+        let dir = folder(WIDTH);
+        let with = |capacity: Bytes| {
+            let pool = pool(dir.path(), &Ledger::new(capacity));
+            let model = pool.lease(Role::Planner, |_, _| true).unwrap();
+            (model.rung.clone().unwrap_or_default(), pool.see(&model, &mut || true).is_ok())
+        };
+        let enough = {
+            let ledger = Ledger::new(Bytes::gib(2));
+            let pool = pool(dir.path(), &ledger);
+            let model = pool.lease(Role::Planner, |_, _| true).unwrap();
+            pool.see(&model, &mut || true).unwrap();
+            ledger.promised().host
+        };
+        assert_eq!(with(enough), (String::new(), true));
+        let (given_up, sees) = with(enough - Bytes::mib(2));
+        assert!(given_up.starts_with("KV ") && sees, "{given_up}");
+        // If it has no room even then, the model gives up nothing for it.
+        assert_eq!(with(enough - Bytes::mib(200)), (String::new(), false));
+    }
+
+    #[test]
+    fn an_image_for_a_server_is_prepared_with_its_memory_on_the_account() {
+        let (dir, ledger) = (folder(WIDTH), Ledger::new(Bytes::gib(2)));
+        let pool = pool(dir.path(), &ledger);
+        let picture = picture([7, 7, 7]);
+        let held = ledger.reserve("others", ledger.free().saturating_sub(Bytes::mib(1).into())).unwrap();
+        let told = pool.prepare(&picture).unwrap_err().to_string();
+        assert!(told.contains("decoding fading.png needs ") && told.contains("make it smaller"), "{told}");
+        drop(held);
+        let before = ledger.promised();
+        pool.prepare(&picture).unwrap();
+        assert_eq!(ledger.promised(), before);
+    }
+
+    #[test]
+    fn whether_a_model_sees_an_image_is_told_without_hashing_its_file() {
+        let dir = folder(WIDTH);
+        let wrong = "0".repeat(64);
+        let roles = format!("[planner]\nfile = \"{MODEL}\"\nsha256 = \"{wrong}\"\n");
+        std::fs::write(dir.path().join("models.toml"), roles).unwrap();
+        let pool = pool(dir.path(), &Ledger::new(Bytes::gib(2)));
+        assert!(pool.sight(Role::Planner).is_ok());
+        assert!(pool.lease(Role::Planner, |_, _| true).is_err(), "it is hashed before it is loaded");
     }
 }

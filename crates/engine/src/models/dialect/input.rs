@@ -243,16 +243,19 @@ fn json_of(messages: Vec<Message>, ways: Ways) -> Vec<Value> {
     out
 }
 
-/// Text and pictures in OpenAI's format, the pictures as data URIs. Only for servers: a template's
-/// input has the numbers of pictures in its text.
+/// Text and pictures in OpenAI's format, the pictures as data URIs of what may leave the machine
+/// ([`Picture::sent`](crate::models::Picture::sent)). Only for servers: a template's input has the
+/// numbers of pictures in its text.
 fn in_parts(message: &Message) -> Value {
     let part = |part: Part<'_>| match part {
         Part::Text(text) => json!({ "type": "text", "text": text }),
-        Part::Picture(picture) => {
-            let (file, kind) = picture.file();
-            let url = format!("data:{kind};base64,{}", BASE64_STANDARD.encode(file));
-            json!({ "type": "image_url", "image_url": { "url": url } })
-        }
+        Part::Picture(picture) => match picture.sent() {
+            Ok((file, kind)) => {
+                let url = format!("data:{kind};base64,{}", BASE64_STANDARD.encode(file));
+                json!({ "type": "image_url", "image_url": { "url": url } })
+            }
+            Err(why) => json!({ "type": "text", "text": format!("[{why}]") }),
+        },
     };
     message.parts().into_iter().map(part).collect()
 }
