@@ -17,7 +17,7 @@ use crate::engine::llama::devices;
 use crate::engine::pool::Pool;
 use crate::measure::{complete, fit};
 use crate::models::manifest::Candidate;
-use crate::models::{ModelSpec, Registry, Role, registry};
+use crate::models::{EmbedderSpec, ModelSpec, Registry, Role, registry};
 
 /// The input of `monobloc fit`.
 #[derive(Clone, Debug, Default)]
@@ -97,7 +97,7 @@ impl App {
         if !matches!(registry.endpoint(Role::Embedder), Ok(None)) {
             return Bytes::ZERO;
         }
-        let needed = |spec| embed::memory(&spec.path, &self.embedder_options(spec)).ok();
+        let needed = |spec: &EmbedderSpec| embed::memory(&spec.path, &self.embedder_options(spec)).ok();
         registry.embedder().and_then(needed).unwrap_or(Bytes::ZERO)
     }
 
