@@ -1,4 +1,4 @@
-//! Opens the process's embedder, from a folder or a server, and keeps the vectors of the index up to date with it.
+//! Opens the process's embedder, from a folder, a file or a server, and keeps the vectors of the index up to date with it.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::App;
 use crate::embed::{self, EmbedError, Embedder};
 use crate::index::{Index, IndexError, Progress};
-use crate::models::{Registry, Role};
+use crate::models::{EmbedderSpec, Registry, Role};
 use crate::remote::{self, consent};
 
 /// Maximum number of texts whose embedding by MiniLM a request waits for, about two seconds on two
@@ -20,8 +20,17 @@ impl App {
     pub fn embedder_fingerprint(&self, registry: &Registry) -> Option<String> {
         match registry.endpoint(Role::Embedder).ok()? {
             Some(endpoint) => remote::Away::known(endpoint, &remote::folder()),
-            None => embed::fingerprint(&registry.embedder()?.path, &embed::Options::default()).ok(),
+            None => {
+                let spec = registry.embedder()?;
+                embed::fingerprint(&spec.path, &self.embedder_options(spec)).ok()
+            }
         }
+    }
+
+    /// The options of an embedder, without the permit and the memory that it needs once it is loaded.
+    pub(super) fn embedder_options(&self, spec: &EmbedderSpec) -> embed::Options {
+        let (wishes, trial) = (spec.wishes.clone(), self.trial.clone());
+        embed::Options { threads: self.threads(), wishes, trial, ..embed::Options::default() }
     }
 
     /// The embedder; it shares the memory ledger and the compute permit with every model. `Err` says why there is none.
@@ -44,8 +53,8 @@ impl App {
                 looked.join(", ")
             ));
         };
-        let plain = embed::Options { threads: self.threads(), ..embed::Options::default() };
-        let needed = embed::memory(&spec.path, &plain).map_err(|error| error.to_string())?;
+        let plain = self.embedder_options(spec);
+        let needed = embed::memory(&spec.path, &plain).map_err(|error| without(error.to_string()))?;
         let reservation = self.ledger.reserve("embedder", needed).map_err(|refused| without(refused.to_string()))?;
         let options = embed::Options { permit: self.permit.clone(), lease: Some(reservation.commit(needed)), ..plain };
         Embedder::open(&spec.path, options).map_err(|error| without(error.to_string()))

@@ -17,7 +17,7 @@ use crate::engine::llama::devices;
 use crate::engine::pool::Pool;
 use crate::measure::{complete, fit};
 use crate::models::manifest::Candidate;
-use crate::models::{ModelSpec, Registry, Role, registry};
+use crate::models::{EmbedderSpec, ModelSpec, Registry, Role, registry};
 
 /// The input of `monobloc fit`.
 #[derive(Clone, Debug, Default)]
@@ -97,9 +97,8 @@ impl App {
         if !matches!(registry.endpoint(Role::Embedder), Ok(None)) {
             return Bytes::ZERO;
         }
-        let plain = embed::Options { threads: self.threads(), ..embed::Options::default() };
-        let embedder = registry.embedder().and_then(|spec| embed::memory(&spec.path, &plain).ok());
-        embedder.unwrap_or(Bytes::ZERO)
+        let needed = |spec: &EmbedderSpec| embed::memory(&spec.path, &self.embedder_options(spec)).ok();
+        registry.embedder().and_then(needed).unwrap_or(Bytes::ZERO)
     }
 
     /// Calculates the memory for `request`. If it does not fit, the report comes with the refusal.

@@ -72,7 +72,9 @@ fn described(server: &Server, name: &str) -> Option<Value> {
             if let Some(endpoint) = server.inner.pool.endpoint(Role::Embedder).ok()? {
                 return Some(listed(server, name, json!({ "server": endpoint.url(), "model": endpoint.model })));
             }
-            json!({ "folder": server.inner.registry.embedder()?.path.file_name().map(|name| name.to_string_lossy()) })
+            let spec = server.inner.registry.embedder()?;
+            let what = if spec.path.is_file() { "file" } else { "folder" };
+            json!({ (what): spec.name })
         }
         _ => return None,
     };

@@ -224,11 +224,12 @@ impl Server {
         Ok(Reply::Model(Box::new(ModelReply::start(ask, model, request, self.inner.counts.clone())?)))
     }
 
-    /// Whether clients may use this name for the embedder: `embedder`, its folder's name, or one of
-    /// the names that clients use by default.
+    /// Whether clients may use this name for the embedder: `embedder`, that of its folder or file, or
+    /// one of the names that clients use by default.
     pub fn is_embedder(&self, name: &str) -> bool {
-        let folder = self.inner.registry.embedder().and_then(|spec| spec.path.file_name());
-        name == "embedder" || folder.is_some_and(|folder| folder == name) || name.starts_with("text-embedding-")
+        let is_own = |own: &str| own == name || own.strip_suffix(".gguf").is_some_and(|stem| stem == name);
+        let embedder = self.inner.registry.embedder();
+        name == "embedder" || name.starts_with("text-embedding-") || embedder.is_some_and(|spec| is_own(&spec.name))
     }
 
     pub async fn count(&self, ask: &Ask) -> Result<usize, Problem> {

@@ -18,7 +18,7 @@ pub const LAYERS: &[(&str, &str)] = &[
     ("budget", "models base"),
     ("synth", "models base"),
     ("engine", "budget models base"),
-    ("embed", "budget models base"),
+    ("embed", "engine budget models base"),
     ("remote", "embed models config base"),
     ("index", "embed base"),
     ("retrieve", "index embed base"),

@@ -1,14 +1,16 @@
-//! An embedder at a URL: batches, vectors stored with the index, consent, and search by words if
-//! the server is unavailable.
+//! An embedder at a URL or in a GGUF: batches, vectors stored with the index, consent, and search by
+//! words if it cannot be used.
 
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use monobloc::synth::{Conversion, convert_bert};
 use serde_json::{Value, json};
 
 use crate::boxed::{self, Got, Server};
 use crate::cli::{Ended, Project, Run};
+use crate::models;
 
 /// Vectors computed from the letters of a text, as many as wanted; with 0 the server closes
 /// every connection without an answer.
@@ -81,4 +83,60 @@ fn a_server_that_went_away_or_has_another_model_leaves_search_by_words_and_is_na
     std::fs::write(project.path().join("src/new.ts"), "export function fresh() {}\n").expect("a file");
     let index = run(&project, &server, true, &["index", "--json"]).succeeded();
     assert!(index.err.contains("found by words only") && index.err.contains(&server.url()), "{index:#?}");
+}
+
+/// A folder with the small chat model and MiniLM as a GGUF, and the text of its models.toml.
+fn with_gguf(project: &Project, pooling: Option<u32>, models_toml: &str) -> String {
+    let folder = project.folder("with-gguf");
+    let chat = folder.join("SmolLM2-135M-Instruct.Q4_1.gguf");
+    if !chat.exists() {
+        std::os::unix::fs::symlink(models::smollm(), chat).expect("a link");
+    }
+    let conversion = Conversion { name: "all-MiniLM-L6-v2".into(), pooling, half: true, scale: 1.0 };
+    convert_bert(&models::model("all-MiniLM-L6-v2"), &conversion, &folder.join("mini.gguf")).expect("a GGUF");
+    std::fs::write(folder.join("models.toml"), models_toml).expect("a file");
+    folder.display().to_string()
+}
+
+#[test]
+fn a_gguf_embedder_gives_the_index_its_vectors_and_other_pooling_or_prompts_embed_again() {
+    let project = Project::todo();
+    let run = |folder: &str, arguments: &[&str]| {
+        Run::new(&project, &[arguments, &["--model-dir", folder]].concat()).end().succeeded()
+    };
+    // Whether vectors had to be computed.
+    let embeds = |folder: &str| {
+        let computed = run(folder, &["index"]).err.contains(" vectors follow");
+        let report = run(folder, &["index", "--json"]).lines().pop().expect("a report");
+        assert!(report["chunks_with_vector"] == report["chunks"] && report["chunks"].as_u64() > Some(0), "{report}");
+        computed
+    };
+    let folder = with_gguf(&project, Some(1), "");
+    assert!(embeds(&folder) && !embeds(&folder), "what has a vector is not computed again");
+    let found = run(&folder, SEARCH);
+    assert!(found.out.contains("src/retry.ts") && !found.err.contains("lexical only"), "{found:#?}");
+    let list = run(&folder, &["models", "list", "--json"]).lines().remove(0);
+    assert!(list["roles"]["embedder"]["path"].as_str().is_some_and(|path| path.ends_with("mini.gguf")), "{list}");
+    for more in ["pooling = \"cls\"", "prompts = { document = \"text: \" }"] {
+        with_gguf(&project, Some(1), &format!("[embedder]\nfile = \"mini.gguf\"\n{more}"));
+        assert!(embeds(&folder), "{more}");
+    }
+    with_gguf(&project, Some(1), "");
+    assert!(!embeds(&folder), "the earlier vectors are still there");
+}
+
+#[test]
+fn a_gguf_that_is_no_embedder_leaves_search_by_words_and_is_named() {
+    let project = Project::todo();
+    let cases = [
+        (Some(1), "file = \"SmolLM2-135M-Instruct.Q4_1.gguf\"", "Q4_1.gguf is a chat model"),
+        (Some(4), "file = \"mini.gguf\"", "mini.gguf is a re-ranker"),
+        (None, "file = \"mini.gguf\"", "has no bert.pooling_type"),
+    ];
+    for (pooling, table, expected) in cases {
+        let folder = with_gguf(&project, pooling, &format!("[embedder]\n{table}"));
+        let found = Run::new(&project, &[SEARCH, &["--model-dir", &folder]].concat()).end().succeeded();
+        assert!(found.out.contains("src/retry.ts") && found.err.contains(expected), "{found:#?}");
+        assert!(found.err.contains("search uses words only"), "{found:#?}");
+    }
 }

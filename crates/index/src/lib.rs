@@ -10,5 +10,5 @@ pub mod retrieve;
 
 /// Amounts, cancellation and small helpers.
 pub use monobloc_base as base;
-// Memory and CPU time of an embedder are counted by the engine.
-use monobloc_engine::{budget, models};
+// The engine counts memory and CPU time of an embedder, and computes those that are GGUF files.
+use monobloc_engine::{budget, engine, models};

@@ -43,6 +43,8 @@ pub enum SynthError {
     Vocabulary(#[from] GgufError),
     #[error("the width for a projector cannot be taken from {0}")]
     Width(GgufError),
+    #[error("{} cannot be converted: {why}", path.display())]
+    Folder { path: PathBuf, why: String },
     #[error("{} cannot be written: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
     #[error("{} was not written: cancelled", path.display())]

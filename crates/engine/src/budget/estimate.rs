@@ -5,6 +5,7 @@ use std::fmt;
 use super::{cache, repack};
 use crate::base::Bytes;
 use crate::models::FlashAttention;
+use crate::models::architectures::{self, Work};
 use crate::models::gguf::Header;
 
 /// The settings for loading a model.
@@ -69,6 +70,28 @@ impl Estimate {
             output: Bytes(4) * u64::from(header.vocabulary) * wanted.slots as u64,
             marks: cache::marks(header, wanted),
             host: vocabulary(header) + graphs(header, wanted) + cache::cells(header, wanted),
+        }
+    }
+
+    /// Estimates a model that gives vectors, with calls of `rows` tokens in all. llama.cpp keeps
+    /// room for logits and a vector of each token, whether or not the model computes logits.
+    pub fn of_embedder(header: &Header, rows: u32) -> Estimate {
+        let generates = architectures::work(&header.architecture) == Some(Work::Generates);
+        let wanted = LoadSettings {
+            context: rows,
+            slots: 1,
+            kv_type: "f16".to_owned(),
+            flash: FlashAttention::Off,
+            rows,
+            outputs: if generates { rows } else { 0 },
+            repack: true,
+            ..LoadSettings::default()
+        };
+        let of_text = Estimate::of(header, &wanted);
+        Estimate {
+            kv: if architectures::has_cache(&header.architecture) { of_text.kv } else { Bytes::ZERO },
+            output: Bytes(4) * (u64::from(header.vocabulary) + u64::from(header.embedding_length)) * u64::from(rows),
+            ..of_text
         }
     }
 
@@ -283,6 +306,16 @@ mod tests {
         (table.name, table.shape) = ("per_layer_token_embd.weight".into(), vec![8 * 256, 1000]);
         header.tensors.push(table);
         assert_eq!(compute(&header, &wanted(8192, 1, "q8_0")).saturating_sub(one), Bytes::mib(2));
+    }
+
+    #[test]
+    fn an_embedder_keeps_room_for_the_logits_of_a_call_and_its_tokens_only_if_it_generates() {
+        let text = Header { vocabulary: 1000, architecture: "llama".into(), ..hybrid(8, 1024, 0, "q8_0") };
+        let encoder = Header { architecture: "bert".into(), ..text.clone() };
+        let (text, encoder) = (Estimate::of_embedder(&text, 512), Estimate::of_embedder(&encoder, 512));
+        assert_eq!(encoder.output, Bytes(4 * 512 * (1000 + 1024)));
+        assert_eq!((encoder.kv, text.output), (Bytes::ZERO, encoder.output));
+        assert_eq!(text.kv, Bytes(2 * 2 * 512 * 512 * 2), "keys and values of two layers");
     }
 
     #[test]

@@ -3,13 +3,17 @@
 use std::sync::OnceLock;
 
 use crate::base::Bytes;
+use crate::models::architectures::{self, Work};
 use crate::models::gguf::{Header, Tensor};
 
 pub(super) const TOKENS: &str = "token_embd.weight";
 
-/// Whether the token table is also the output matrix.
+/// Whether the token table is also the output matrix. Encoders have none, except that the bound
+/// llama.cpp loads one for EmbeddingGemma.
 pub(super) fn is_tied(header: &Header) -> bool {
-    header.tensors.iter().all(|tensor| tensor.name != "output.weight")
+    let has_output =
+        architectures::work(&header.architecture) != Some(Work::Encodes) || header.architecture == "gemma-embedding";
+    has_output && header.tensors.iter().all(|tensor| tensor.name != "output.weight")
 }
 
 /// The layout of copies for a CPU's matrix kernels.

@@ -27,6 +27,12 @@ pub fn work(architecture: &str) -> Option<Work> {
     all.into_iter().find(|(names, _)| crate::base::is_listed(names, architecture)).map(|(_, work)| work)
 }
 
+/// Whether a model of this architecture keeps the keys and values of the tokens it has read
+/// (`llama_model::create_memory`).
+pub fn has_cache(architecture: &str) -> bool {
+    work(architecture) != Some(Work::Encodes) || CACHED_ENCODERS.contains(&architecture)
+}
+
 /// Whether a GGUF of this architecture can be planner or router; the error completes "architecture
 /// X, which …".
 pub fn can_generate(architecture: &str) -> Result<(), &'static str> {
@@ -53,6 +59,9 @@ const GENERATING: &str = "
 /// Encoders.
 const ENCODING: &str = "
     bert modern-bert nomic-bert nomic-bert-moe neo-bert jina-bert-v2 jina-bert-v3 eurobert gemma-embedding llama-embed t5encoder";
+
+/// The encoders that keep keys and values.
+const CACHED_ENCODERS: [&str; 2] = ["llama-embed", "t5encoder"];
 
 /// Heads in separate files.
 const DRAFTING: &str = "eagle3 dflash gemma4-assistant";

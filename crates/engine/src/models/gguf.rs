@@ -107,6 +107,10 @@ pub struct Header {
     pub eos: Option<u32>,
     /// The begin-of-text token, if the file requires every text to start with it.
     pub begin: Option<String>,
+    /// How an embedding model's token vectors become one, by `enum llama_pooling_type` in llama.h;
+    /// `None` if it is not stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pooling: Option<u32>,
     /// The maker's sampling values.
     pub sampling: Sampling,
     /// How a projector sees pictures; `None` for every other file.
@@ -299,6 +303,7 @@ fn assemble(files: Vec<PathBuf>, file_bytes: u64, parsed: Parsed<'_>) -> Result<
         bos: parsed.number("tokenizer.ggml.bos_token_id"),
         eos: parsed.number("tokenizer.ggml.eos_token_id"),
         begin: begin(&parsed),
+        pooling: number("pooling_type"),
         sampling: Sampling::read(&parsed),
         sight: (kind == Kind::Projector).then(|| Sight::read(&parsed, &parsed.tensors)).flatten(),
         tensors: parsed.tensors,

@@ -11,7 +11,7 @@ use super::dialect::DIALECTS;
 use super::endpoint::{Endpoint, Key, SILENCE_S};
 use super::gguf::Header;
 pub use super::settings::KV_TYPES;
-use super::{ModelsError, Role, scan};
+use super::{ModelsError, Pooling, Role, scan};
 use super::{SamplingWish, Think};
 use crate::base::Bytes;
 
@@ -77,6 +77,20 @@ pub struct RoleTable {
     /// LoRA adapters, all applied at once.
     #[serde(default)]
     pub lora: Vec<LoraTable>,
+    /// How the vectors of a text's tokens become one, for a GGUF embedder.
+    pub pooling: Option<Pooling>,
+    /// The words before a text, for a GGUF embedder.
+    pub prompts: Option<PromptTable>,
+}
+
+/// The words that an embedder wants before a text, by its purpose, as written in the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PromptTable {
+    pub query: String,
+    pub document: String,
+    /// Before texts whose purpose is not known, such as those sent to `/v1/embeddings`.
+    pub plain: String,
 }
 
 /// One LoRA adapter as written in the file.
@@ -187,6 +201,15 @@ impl Manifest {
         let mut roles: BTreeMap<Role, RoleTable> = toml::from_str(text).map_err(|error| fail(error.to_string()))?;
         for (role, table) in &mut roles {
             table.settle().map_err(|why| fail(format!("[{role}] {why}")))?;
+            let of_file = [("pooling", table.pooling.is_some()), ("prompts", table.prompts.is_some())];
+            if let Some((key, _)) = of_file.iter().find(|(_, is_set)| *is_set && *role != Role::Embedder) {
+                return Err(fail(format!("[{role}] has `{key}`, which only [embedder] takes; leave it out")));
+            }
+            if let Some((key, _)) = of_file.iter().find(|(_, is_set)| *is_set && table.url.is_some()) {
+                return Err(fail(format!(
+                    "[{role}] has `{key}` beside `url`, whose server decides that; leave one out"
+                )));
+            }
         }
         Ok(Manifest { roles, path: None })
     }
@@ -415,6 +438,9 @@ mod tests {
             "has timeout_silence_s = 0; allowed are 1 to 86400",
         );
         check("[planner]\nurl = \"http://a\"\nheaders = { Host = \"b\" }", "sets the header Host");
+        check("[router]\npooling = \"mean\"", "[router] has `pooling`, which only [embedder] takes");
+        check("[embedder]\nurl = \"http://a\"\nprompts = { query = \"q: \" }", "`prompts` beside `url`");
+        check("[embedder]\npooling = \"max\"", "unknown variant `max`");
         check("[planner", "models.toml");
     }
 

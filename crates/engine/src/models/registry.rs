@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::gguf::{self, GgufError, Header};
 use super::manifest::{Candidate, Manifest};
 use super::projector::Beside;
-use super::{Adapter, Endpoint, ModelSettings, ModelsError, Role, SamplingWish, Think, Tier};
+use super::{Adapter, Endpoint, ModelSettings, ModelsError, Pooling, PromptTable, Role, SamplingWish, Think, Tier};
 use super::{digest, places, scan, stores};
 use crate::base::Bytes;
 
@@ -118,12 +118,25 @@ pub struct RoleWishes {
     pub sampling: SamplingWish,
 }
 
-/// A folder with an embedding model.
+/// An embedding model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EmbedderSpec {
+    /// A folder, or a GGUF file.
     pub path: PathBuf,
-    /// Its safetensors files, sorted.
+    /// The folder's or file's name; Ollama's name for a file in its store.
+    pub name: String,
+    /// The folder's safetensors files, sorted, or the file.
     pub weights: Vec<PathBuf>,
+    pub wishes: EmbedderWishes,
+}
+
+/// What models.toml says of an embedder that is a GGUF file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EmbedderWishes {
+    /// Replaces the pooling of its header.
+    pub pooling: Option<Pooling>,
+    /// Replaces the prompts of its family.
+    pub prompts: Option<PromptTable>,
 }
 
 #[derive(Clone, Debug)]
@@ -266,7 +279,7 @@ impl Registry {
             Role::Planner => &self.planner,
             Role::Router => &self.router,
             Role::Embedder => {
-                panic!("the embedder is a folder, asked for as Registry::embedder; this is a bug in the caller")
+                panic!("the embedder is asked for as Registry::embedder; this is a bug in the caller")
             }
             // The planner does the work of a role that was left out.
             Role::Quick | Role::Thinker | Role::Verifier | Role::Vision => self.extra(role).unwrap_or(&self.planner),

@@ -5,7 +5,8 @@ use candle_nn::VarBuilder;
 use candle_transformers::models::bert::Config;
 use kernels::{attention, gelu, int8, norm};
 
-use super::pooling::Pooling;
+use super::pooling;
+use crate::models::Pooling;
 
 /// The weights in order of use. Immutable, so that threads can share them.
 pub struct Bert {
@@ -88,7 +89,7 @@ impl Bert {
             x = product(&wide, &layer.down);
             layer.down_norm.apply(&mut x, &mixed);
         }
-        let pooled = self.pooling.of_packed(&x, d, &lengths);
+        let pooled = pooling::of_packed(self.pooling, &x, d, &lengths);
         Ok(pooled.chunks_exact(d).map(<[f32]>::to_vec).collect())
     }
 

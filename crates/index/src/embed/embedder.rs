@@ -32,10 +32,10 @@ pub enum Embedder {
 }
 
 impl Embedder {
-    /// Loads the embedder in `folder` (config.json, tokenizer.json, model.safetensors, and the files of
-    /// sentence-transformers).
-    pub fn open(folder: &Path, options: Options) -> Result<Embedder, EmbedError> {
-        Local::open(folder, options).map(Embedder::Here)
+    /// Loads the embedder at `path`: a GGUF file, or a folder (config.json, tokenizer.json,
+    /// model.safetensors, and the files of sentence-transformers).
+    pub fn open(path: &Path, options: Options) -> Result<Embedder, EmbedError> {
+        Local::open(path, options).map(Embedder::Here)
     }
 
     /// Length of every vector.

@@ -22,6 +22,14 @@ pub enum EmbedError {
         file.display()
     )]
     Unsupported { file: PathBuf, field: String, found: String, supported: String },
+    /// A text that names the file, the fault and the way out.
+    #[error("{0}")]
+    Refused(String),
+    #[error(
+        "{file} gives {what} as the vector of a text of {tokens} tokens; fetch it again, or name another embedder in \
+         models.toml"
+    )]
+    NoVector { file: String, what: &'static str, tokens: usize },
     #[error("text {index} could not be cut into tokens: {reason}")]
     Tokens { index: usize, reason: String },
     /// The embedding server could not be queried.

@@ -15,11 +15,12 @@ use crate::embed::family::{Family, Shape};
 use crate::embed::files::{self, TOKENIZER_BYTES_MAX, damaged, unreadable};
 use crate::embed::handle::Options;
 use crate::embed::modules::Modules;
-use crate::embed::pooling::Pooling;
 use crate::embed::prompts::Prompts;
+use crate::embed::reader::Reader;
+use crate::embed::source::{Loaded, Model};
 use crate::embed::stock::{Config, Encoder, Stock};
 use crate::embed::weights::Weights;
-use crate::models::{digest, places};
+use crate::models::{Pooling, digest, places};
 
 /// The folder of an embedder with its configuration read; its weights are not loaded.
 pub struct Folder {
@@ -30,18 +31,11 @@ pub struct Folder {
     weights: Weights,
     pooling: Pooling,
     dense: Vec<Dense>,
-    pub prompts: Prompts,
+    prompts: Prompts,
     /// Tokens read in one pass.
-    pub max_tokens: usize,
+    max_tokens: usize,
     /// The content of all small files but the tokenizer's.
     read: Vec<Vec<u8>>,
-}
-
-/// A loaded model, up to one vector a text.
-pub enum Model {
-    /// Our own kernels, in eight bits.
-    Packed(Bert),
-    Stock(Box<Stock>),
 }
 
 impl Folder {
@@ -83,23 +77,18 @@ impl Folder {
     }
 
     /// Length of every vector.
-    pub fn dimensions(&self) -> usize {
+    fn dimensions(&self) -> usize {
         self.dense.last().map_or(self.shape.width, |layer| layer.outputs)
-    }
-
-    /// Number of tokens for which the model has a vector.
-    pub fn vocabulary(&self) -> usize {
-        self.shape.vocabulary
     }
 
     /// Tokens computed under one permit: candle's models take so much longer that a pass on each
     /// thread is enough.
-    pub fn batch_tokens(&self, options: &Options) -> usize {
+    fn batch_tokens(&self, options: &Options) -> usize {
         if self.is_packed() { options.batch_tokens.max(1) } else { self.max_tokens.saturating_mul(options.lanes()) }
     }
 
     /// See [`super::Embedder::work`].
-    pub fn work(&self) -> f64 {
+    fn work(&self) -> f64 {
         let Shape { width, vocabulary, .. } = self.shape;
         let numbers = (self.weights.bytes() / 4).saturating_sub((vocabulary * width) as u64);
         let slower = if self.is_packed() { 1.0 } else { STOCK_SLOWER };
@@ -107,7 +96,7 @@ impl Folder {
     }
 
     /// The tokenizer, with any truncation in its file turned off.
-    pub fn tokenizer(&self) -> Result<Tokenizer, EmbedError> {
+    fn tokenizer(&self) -> Result<Tokenizer, EmbedError> {
         let file = self.path.join("tokenizer.json");
         let bytes = files::read(&file, TOKENIZER_BYTES_MAX)?;
         let mut tokenizer = Tokenizer::from_bytes(bytes).map_err(|error| damaged(&file, error.to_string()))?;
@@ -151,8 +140,21 @@ impl Folder {
         Ok(hex(&hash.finalize()[..16]))
     }
 
+    pub fn load(mut self, options: &Options) -> Result<Loaded, EmbedError> {
+        Ok(Loaded {
+            reader: Reader::Tokenizer { tokenizer: Box::new(self.tokenizer()?), vocabulary: self.shape.vocabulary },
+            prompts: std::mem::take(&mut self.prompts),
+            dimensions: self.dimensions(),
+            work: self.work(),
+            fingerprint: self.fingerprint()?,
+            max_tokens: self.max_tokens,
+            batch_tokens: self.batch_tokens(options),
+            model: self.model(options)?,
+        })
+    }
+
     /// The weights, copied from the mapped files into the layout in which they are used.
-    pub fn load(self, options: &Options) -> Result<Model, EmbedError> {
+    fn model(self, options: &Options) -> Result<Model, EmbedError> {
         let root = self.family.root();
         match (&self.config, self.is_packed()) {
             (Config::Bert(config), true) => {
@@ -170,7 +172,7 @@ impl Folder {
 
     /// Maximum memory in use once it is loaded: weights in f32, the tokenizer, and one layer's
     /// activations for a batch.
-    fn memory(&self, options: &Options) -> Result<Bytes, EmbedError> {
+    pub fn memory(&self, options: &Options) -> Result<Bytes, EmbedError> {
         let size = |file: &Path| fs::metadata(file).map(|about| about.len()).map_err(|error| unreadable(file, &error));
         let Shape { width, heads, attention, kept, wide, .. } = self.shape;
         let numbers = if self.is_packed() {
@@ -199,17 +201,7 @@ const ARITHMETIC: &[u8] = b"int8 rows 1";
 const STOCK_ARITHMETIC: &[u8] = b"candle f32 1";
 
 /// Weights of all-MiniLM-L6-v2 without its vocabulary.
-const MINI_LM_NUMBERS: f64 = 11_000_000.0;
+pub(super) const MINI_LM_NUMBERS: f64 = 11_000_000.0;
 /// How many times as long candle takes for all-MiniLM-L6-v2 as our own kernels (texts of 256 tokens
 /// on two busy cores: 1,200 and 4,700 tokens a second).
 const STOCK_SLOWER: f64 = 4.0;
-
-/// The fingerprint that an embedder opened with these options would have, without loading it.
-pub fn fingerprint(folder: &Path, options: &Options) -> Result<String, EmbedError> {
-    Folder::open(folder, options.max_tokens)?.fingerprint()
-}
-
-/// Maximum memory that an embedder will need, known from the headers of its files.
-pub fn memory(folder: &Path, options: &Options) -> Result<Bytes, EmbedError> {
-    Folder::open(folder, options.max_tokens)?.memory(options)
-}

@@ -8,15 +8,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use tokenizers::Tokenizer;
-
 use crate::base::Cancel;
 use crate::budget::{Lease, Permit, Priority};
 use crate::embed::batch;
 use crate::embed::error::EmbedError;
-use crate::embed::folder::{Folder, Model};
 use crate::embed::pieces::{TOKENS_MAX, Tokens, mean};
-use crate::embed::prompts::{Prompts, Purpose};
+use crate::embed::prompts::Purpose;
+use crate::embed::source::{Loaded, Model, Source};
+use crate::engine::trial::Trial;
+use crate::models::EmbedderWishes;
 
 /// Options of an embedder. `Options::default()` shares no permit and holds no memory lease.
 pub struct Options {
@@ -33,11 +33,23 @@ pub struct Options {
     /// The lease of the memory computed by [`crate::embed::memory`]; held until the weights are
     /// freed.
     pub lease: Option<Lease>,
+    /// What models.toml says of a GGUF file.
+    pub wishes: EmbedderWishes,
+    /// Where a GGUF file is tried before it is loaded here.
+    pub trial: Option<Trial>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { max_tokens: 512, batch_tokens: 2048, threads: 0, permit: Permit::new(), lease: None }
+        Options {
+            max_tokens: 512,
+            batch_tokens: 2048,
+            threads: 0,
+            permit: Permit::new(),
+            lease: None,
+            wishes: EmbedderWishes::default(),
+            trial: None,
+        }
     }
 }
 
@@ -59,15 +71,7 @@ pub struct Local {
 
 /// Field order matters: the weights are dropped before their memory lease.
 struct Shared {
-    model: Model,
-    tokenizer: Tokenizer,
-    prompts: Prompts,
-    vocabulary: usize,
-    dimensions: usize,
-    work: f64,
-    fingerprint: String,
-    max_tokens: usize,
-    batch_tokens: usize,
+    loaded: Loaded,
     threads: usize,
     permit: Permit,
     _lease: Option<Lease>,
@@ -85,20 +89,11 @@ const TOKENS_A_THREAD: usize = 64;
 const TOKENS_A_SHARE: usize = 128;
 
 impl Local {
-    /// Loads the embedder in `folder`.
-    pub fn open(folder: &Path, options: Options) -> Result<Local, EmbedError> {
-        let mut files = Folder::open(folder, options.max_tokens)?;
+    /// Loads the embedder at `path`, a folder or a GGUF file.
+    pub fn open(path: &Path, options: Options) -> Result<Local, EmbedError> {
         let shared = Shared {
-            tokenizer: files.tokenizer()?,
-            fingerprint: files.fingerprint()?,
-            prompts: std::mem::take(&mut files.prompts),
-            vocabulary: files.vocabulary(),
-            dimensions: files.dimensions(),
-            work: files.work(),
-            max_tokens: files.max_tokens,
-            batch_tokens: files.batch_tokens(&options),
+            loaded: Source::open(path, &options)?.load(&options)?,
             threads: options.lanes(),
-            model: files.load(&options)?,
             permit: options.permit,
             _lease: options.lease,
         };
@@ -107,17 +102,17 @@ impl Local {
 
     /// Length of every vector.
     pub fn dimensions(&self) -> usize {
-        self.shared.dimensions
+        self.shared.loaded.dimensions
     }
 
     /// See [`super::Embedder::work`].
     pub fn work(&self) -> f64 {
-        self.shared.work
+        self.shared.loaded.work
     }
 
     /// Identifies model and options for caches; changes if the files change.
     pub fn fingerprint(&self) -> &str {
-        &self.shared.fingerprint
+        &self.shared.loaded.fingerprint
     }
 
     /// One unit vector per text, in order. For a text too long for one pass it is the mean of its
@@ -131,7 +126,7 @@ impl Local {
     /// for chunks of code, which say at the beginning what they are.
     pub fn embed_heads(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
         let texts = self.shared.all_tokens(texts, Purpose::Document, cancel)?;
-        let heads: Vec<Vec<u32>> = texts.iter().map(|text| text.head(self.shared.max_tokens)).collect();
+        let heads: Vec<Vec<u32>> = texts.iter().map(|text| text.head(self.shared.loaded.max_tokens)).collect();
         self.shared.vectors(&heads, Priority::Background, cancel)
     }
 
@@ -150,18 +145,14 @@ impl Local {
 
     /// The text of these tokens, without special tokens. Fails if one is not in the vocabulary.
     pub fn text_of(&self, tokens: &[u32]) -> Result<String, EmbedError> {
-        let size = self.shared.tokenizer.get_vocab_size(true);
-        if let Some(token) = tokens.iter().find(|&&token| token as usize >= size) {
-            return Err(EmbedError::Failed(format!("token {token} is not one of the embedder's {size}")));
-        }
-        self.shared.tokenizer.decode(tokens, true).map_err(|error| EmbedError::Failed(error.to_string()))
+        self.shared.loaded.reader.text_of(tokens)
     }
 }
 
 impl Shared {
     /// The vectors of whole texts.
     fn pooled(&self, texts: &[Tokens], priority: Priority, cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let pieces: Vec<Vec<Vec<u32>>> = texts.iter().map(|text| text.pieces(self.max_tokens)).collect();
+        let pieces: Vec<Vec<Vec<u32>>> = texts.iter().map(|text| text.pieces(self.loaded.max_tokens)).collect();
         let counts: Vec<usize> = pieces.iter().map(Vec::len).collect();
         let flat = pieces.concat();
         let vectors = self.vectors(&flat, priority, cancel)?;
@@ -179,15 +170,8 @@ impl Shared {
 
     fn tokens(&self, index: usize, text: &str, purpose: Purpose) -> Result<Tokens, EmbedError> {
         let head = &text[..text.floor_char_boundary(TOKENS_MAX.saturating_mul(BYTES_A_TOKEN))];
-        let encoding = self.tokenizer.encode_fast(format!("{}{head}", self.prompts.of(purpose)), true);
-        let encoding = encoding.map_err(|error| EmbedError::Tokens { index, reason: error.to_string() })?;
-        let (all, special) = (encoding.get_ids(), encoding.get_special_tokens_mask());
-        let before = special.iter().take_while(|mark| **mark == 1).count();
-        let after = special[before..].iter().rev().take_while(|mark| **mark == 1).count();
-        let end = all.len() - after;
-        // A token for which the model has no vector is left out.
-        let known = |ids: &[u32]| ids.iter().copied().filter(|id| (*id as usize) < self.vocabulary).collect();
-        Ok(Tokens { before: known(&all[..before]), text: known(&all[before..end]), after: known(&all[end..]) })
+        let text = format!("{}{head}", self.loaded.prompts.of(purpose));
+        self.loaded.reader.tokens(text).map_err(|reason| EmbedError::Tokens { index, reason })
     }
 
     /// The vectors of the sequences, in the same order.
@@ -199,7 +183,7 @@ impl Shared {
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
         let lengths: Vec<usize> = sequences.iter().map(Vec::len).collect();
         let mut vectors = vec![Vec::new(); sequences.len()];
-        for places in batch::batches(&lengths, self.batch_tokens) {
+        for places in batch::batches(&lengths, self.loaded.batch_tokens) {
             let batch: Vec<&[u32]> = places.iter().map(|place| &sequences[*place][..]).collect();
             let _turn = self.permit.take_unless(priority, cancel).ok_or(EmbedError::Cancelled)?;
             let computed = self.encode(&batch)?;
@@ -211,8 +195,9 @@ impl Shared {
     /// The vectors of one batch, whose sequences are sorted by length. With our own kernels threads
     /// never wait for each other between layers, because each computes whole shares.
     fn encode(&self, batch: &[&[u32]]) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let bert = match &self.model {
+        let bert = match &self.loaded.model {
             Model::Packed(bert) => bert,
+            Model::Llama(llama) => return Ok(spread(1, 1, |_| llama.embed(batch))?.concat()),
             // All threads in one part, which catches a panic.
             Model::Stock(stock) => {
                 let all = spread(1, 1, |_| stock.embed(batch, TOKENS_A_SHARE).map_err(EmbedError::Failed));
@@ -258,7 +243,7 @@ fn spread<T: Send>(
 
 impl fmt::Debug for Local {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Local({} dimensions, {})", self.dimensions(), self.shared.fingerprint)
+        write!(f, "Local({} dimensions, {})", self.dimensions(), self.fingerprint())
     }
 }
 

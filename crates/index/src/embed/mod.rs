@@ -1,5 +1,6 @@
 //! Computes unit-length embedding vectors of texts, in this process or on a server.
 //!
+//! An embedder is a GGUF file, which llama.cpp computes, or a folder.
 //! A folder has config.json, tokenizer.json and model.safetensors, and may have the files by which
 //! sentence-transformers describes pooling, dense layers, prompts and length. BERT encoders run on
 //! our own kernels, the others in f32 by candle. Calls block; in this process the
@@ -14,11 +15,14 @@ mod family;
 mod files;
 mod folder;
 mod gemma;
+mod gguf;
 mod handle;
 mod modules;
 mod pieces;
 mod pooling;
 mod prompts;
+mod reader;
+mod source;
 mod stock;
 #[cfg(test)]
 mod tests;
@@ -26,7 +30,7 @@ mod weights;
 
 pub use embedder::{Distant, Embedder};
 pub use error::EmbedError;
-pub use folder::{fingerprint, memory};
 pub use handle::Options;
 pub use pieces::{TOKENS_MAX, mean};
 pub use prompts::Purpose;
+pub use source::{fingerprint, memory};

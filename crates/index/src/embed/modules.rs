@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use super::dense::Dense;
 use super::error::EmbedError;
 use super::files::{damaged, json as read_json, unsupported};
-use super::pooling::Pooling;
+use super::pooling;
 use super::prompts::Prompts;
+use crate::models::Pooling;
 
 /// Tokens read at once if no file states a number: what all-MiniLM-L6-v2 was made for.
 const TOKENS_UNSTATED: usize = 256;
@@ -41,7 +42,7 @@ impl Modules {
             Ok(Some((file, value)))
         };
         let listed = optional("modules.json")?;
-        let (pooling, dense) = match &listed {
+        let (pooled, dense) = match &listed {
             Some((file, value)) => ordered(folder, file, value)?,
             None if folder.join("2_Dense").exists() => return Err(EmbedError::Missing(folder.join("modules.json"))),
             None => ("1_Pooling".to_owned(), Vec::new()),
@@ -49,7 +50,7 @@ impl Modules {
         let prompts_file = optional("config_sentence_transformers.json")?;
         let prompts =
             prompts_file.map_or_else(|| Ok(Prompts::default()), |(file, value)| Prompts::read(&file, &value))?;
-        let pooling = match optional(&format!("{pooling}/config.json"))? {
+        let pooling = match optional(&format!("{pooled}/config.json"))? {
             Some((file, value)) => {
                 if value["include_prompt"] == false && prompts != Prompts::default() {
                     return Err(unsupported(
@@ -59,9 +60,9 @@ impl Modules {
                         "true, or a model without prompts",
                     ));
                 }
-                Some(Pooling::read(&file, &value, width)?)
+                Some(pooling::read(&file, &value, width)?)
             }
-            None if listed.is_some() => return Err(EmbedError::Missing(folder.join(pooling).join("config.json"))),
+            None if listed.is_some() => return Err(EmbedError::Missing(folder.join(pooled).join("config.json"))),
             None => None,
         };
         let lengths = [("sentence_bert_config.json", "max_seq_length"), ("tokenizer_config.json", "model_max_length")];

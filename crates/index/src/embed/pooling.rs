@@ -7,14 +7,7 @@ use serde_json::{Value, json};
 
 use super::error::EmbedError;
 use super::files::{damaged, number, unsupported};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pooling {
-    Mean,
-    /// The first token, `[CLS]`.
-    First,
-    Last,
-}
+use crate::models::Pooling;
 
 /// The modes by their names, older files' flags first.
 const MODES: [(&str, &str, Pooling); 3] = [
@@ -24,72 +17,64 @@ const MODES: [(&str, &str, Pooling); 3] = [
 ];
 const SUPPORTED: &str = "one of mean, cls and lasttoken";
 
-impl Pooling {
-    /// Reads the content of `file`. Older files have a flag for every mode, newer ones the name of
-    /// one; a file with neither means the mean, as in sentence-transformers. `width` is that of the
-    /// model.
-    pub fn read(file: &Path, value: &Value, width: usize) -> std::result::Result<Pooling, EmbedError> {
-        let field =
-            ["word_embedding_dimension", "embedding_dimension"].into_iter().find(|field| !value[field].is_null());
-        if let Some(field) = field
-            && number(file, value, field)? != width
-        {
-            return Err(damaged(
-                file,
-                format!("`{field}` is {}, the model's vectors have {width} numbers", value[field]),
-            ));
-        }
-        if let Some(mode) = value.get("pooling_mode").filter(|mode| !mode.is_null()) {
-            let known = MODES.iter().find(|(_, name, _)| mode == name);
-            return known
-                .map(|(.., pooling)| *pooling)
-                .ok_or_else(|| unsupported(file, "pooling_mode", mode, SUPPORTED));
-        }
-        let flags = value.as_object().into_iter().flatten();
-        let set: Vec<&String> = flags
-            .filter(|(name, flag)| name.starts_with("pooling_mode_") && **flag == true)
-            .map(|(name, _)| name)
-            .collect();
-        match set[..] {
-            [] if value["pooling_mode_mean_tokens"] == false => {
-                Err(unsupported(file, "pooling_mode_mean_tokens", &json!(false), SUPPORTED))
-            }
-            [] => Ok(Pooling::Mean),
-            [one] => {
-                let known = MODES.iter().find(|(flag, ..)| one == flag);
-                known.map(|(.., pooling)| *pooling).ok_or_else(|| unsupported(file, one, &json!(true), SUPPORTED))
-            }
-            [_, other, ..] => Err(unsupported(file, other, &json!("true beside another mode"), SUPPORTED)),
-        }
+/// Reads the content of `file`. Older files have a flag for every mode, newer ones the name of
+/// one; a file with neither means the mean, as in sentence-transformers. `width` is that of the
+/// model.
+pub fn read(file: &Path, value: &Value, width: usize) -> std::result::Result<Pooling, EmbedError> {
+    let field = ["word_embedding_dimension", "embedding_dimension"].into_iter().find(|field| !value[field].is_null());
+    if let Some(field) = field
+        && number(file, value, field)? != width
+    {
+        return Err(damaged(file, format!("`{field}` is {}, the model's vectors have {width} numbers", value[field])));
     }
+    if let Some(mode) = value.get("pooling_mode").filter(|mode| !mode.is_null()) {
+        let known = MODES.iter().find(|(_, name, _)| mode == name);
+        return known.map(|(.., pooling)| *pooling).ok_or_else(|| unsupported(file, "pooling_mode", mode, SUPPORTED));
+    }
+    let flags = value.as_object().into_iter().flatten();
+    let set: Vec<&String> = flags
+        .filter(|(name, flag)| name.starts_with("pooling_mode_") && **flag == true)
+        .map(|(name, _)| name)
+        .collect();
+    match set[..] {
+        [] if value["pooling_mode_mean_tokens"] == false => {
+            Err(unsupported(file, "pooling_mode_mean_tokens", &json!(false), SUPPORTED))
+        }
+        [] => Ok(Pooling::Mean),
+        [one] => {
+            let known = MODES.iter().find(|(flag, ..)| one == flag);
+            known.map(|(.., pooling)| *pooling).ok_or_else(|| unsupported(file, one, &json!(true), SUPPORTED))
+        }
+        [_, other, ..] => Err(unsupported(file, other, &json!("true beside another mode"), SUPPORTED)),
+    }
+}
 
-    /// From the tokens' vectors [texts, tokens, width] to the texts' [texts, width].
-    pub fn of(self, hidden: &Tensor) -> Result<Tensor> {
-        match self {
-            Pooling::Mean => hidden.mean(1),
-            Pooling::First => hidden.i((.., 0)),
-            Pooling::Last => hidden.i((.., hidden.dim(1)? - 1)),
-        }?
-        .contiguous()
-    }
+/// From the tokens' vectors [texts, tokens, width] to the texts' [texts, width].
+pub fn of(pooling: Pooling, hidden: &Tensor) -> Result<Tensor> {
+    match pooling {
+        Pooling::Mean => hidden.mean(1),
+        Pooling::First => hidden.i((.., 0)),
+        Pooling::Last => hidden.i((.., hidden.dim(1)? - 1)),
+    }?
+    .contiguous()
+}
 
-    /// The unit vectors of packed sequences: [n, d] from `hidden` [total tokens, d]. An empty
-    /// sequence gives zeros.
-    pub fn of_packed(self, hidden: &[f32], d: usize, lengths: &[usize]) -> Vec<f32> {
-        if self == Pooling::Mean {
-            return kernels::mean_pool(hidden, d, lengths);
-        }
-        let (mut start, mut rows) = (0, Vec::with_capacity(lengths.len() * d));
-        for length in lengths {
-            let row = if self == Pooling::First { start } else { start + length.saturating_sub(1) };
-            match length {
-                0 => rows.resize(rows.len() + d, 0.0),
-                _ => rows.extend_from_slice(&hidden[row * d..(row + 1) * d]),
-            }
-            start += length;
-        }
-        unit(&rows, d)
+/// The unit vectors of packed sequences: [n, d] from `hidden` [total tokens, d]. An empty
+/// sequence gives zeros.
+pub fn of_packed(pooling: Pooling, hidden: &[f32], d: usize, lengths: &[usize]) -> Vec<f32> {
+    if pooling == Pooling::Mean {
+        return kernels::mean_pool(hidden, d, lengths);
     }
+    let (mut start, mut rows) = (0, Vec::with_capacity(lengths.len() * d));
+    for length in lengths {
+        let row = if pooling == Pooling::First { start } else { start + length.saturating_sub(1) };
+        match length {
+            0 => rows.resize(rows.len() + d, 0.0),
+            _ => rows.extend_from_slice(&hidden[row * d..(row + 1) * d]),
+        }
+        start += length;
+    }
+    unit(&rows, d)
 }
 
 /// Rows of `d` numbers, each scaled to unit length.
@@ -104,7 +89,7 @@ mod tests {
     #[test]
     fn the_modes_of_old_and_new_files_are_read() {
         let check = |value: Value, expected: std::result::Result<Pooling, &str>| {
-            let read = Pooling::read(Path::new("1_Pooling/config.json"), &value, 8).map_err(|error| error.to_string());
+            let read = read(Path::new("1_Pooling/config.json"), &value, 8).map_err(|error| error.to_string());
             match (read, expected) {
                 (Ok(found), expected) => assert_eq!(Ok(found), expected, "{value}"),
                 (Err(found), Err(part)) => assert!(found.contains(part) && found.contains("1_Pooling"), "{found}"),
@@ -129,7 +114,7 @@ mod tests {
     #[test]
     fn packed_rows_are_pooled_sequence_by_sequence() {
         let hidden = [3.0, 4.0, 0.0, 2.0, 5.0, 0.0];
-        let of = |pooling: Pooling| pooling.of_packed(&hidden, 2, &[2, 0, 1]);
+        let of = |pooling: Pooling| of_packed(pooling, &hidden, 2, &[2, 0, 1]);
         assert_eq!(of(Pooling::First), [0.6, 0.8, 0.0, 0.0, 1.0, 0.0]);
         assert_eq!(of(Pooling::Last), [0.0, 1.0, 0.0, 0.0, 1.0, 0.0]);
     }

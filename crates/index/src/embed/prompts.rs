@@ -1,4 +1,4 @@
-//! The words that a model wants before a text, by its purpose, from `config_sentence_transformers.json`.
+//! The words that a model wants before a text, by its purpose.
 
 use std::path::Path;
 
@@ -6,6 +6,8 @@ use serde_json::Value;
 
 use super::error::EmbedError;
 use super::files::{damaged, unsupported};
+use crate::models::PromptTable;
+use crate::models::gguf::Header;
 
 /// For which purpose a text is embedded. Many models were trained with other words before a query
 /// than before what it is to find.
@@ -25,8 +27,52 @@ pub struct Prompts {
     plain: String,
 }
 
+/// What the makers of families say on their pages, for GGUF files, whose headers have no prompts: the
+/// parts of a name, and the words before a query and a document. The first family whose parts are
+/// all in the name counts.
+const FAMILIES: [(&[&str], &str, &str); 12] = [
+    (&["nomic-embed-text"], "search_query: ", "search_document: "),
+    (&["nomic-embed-code"], "Represent this query for searching relevant code: ", ""),
+    (&["coderankembed"], "Represent this query for searching relevant code: ", ""),
+    (&["embeddinggemma"], "task: search result | query: ", "title: none | text: "),
+    (
+        &["qwen3-embedding"],
+        "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:",
+        "",
+    ),
+    (&["arctic-embed", "v2.0"], "query: ", ""),
+    (&["arctic-embed"], PASSAGES, ""),
+    (&["mxbai-embed"], PASSAGES, ""),
+    (&["bge-", "-en"], PASSAGES, ""),
+    (&["e5-small"], "query: ", "passage: "),
+    (&["e5-base"], "query: ", "passage: "),
+    (&["e5-large"], "query: ", "passage: "),
+];
+const PASSAGES: &str = "Represent this sentence for searching relevant passages: ";
+/// Models of a family that are told a task of the user's instead.
+const TOLD_A_TASK: &str = "instruct";
+
 impl Prompts {
-    /// Reads the content of `file`, which looks like
+    /// Those of `[embedder] prompts` in models.toml.
+    pub fn of_table(table: &PromptTable) -> Prompts {
+        let PromptTable { query, document, plain } = table.clone();
+        Prompts { query, document, plain }
+    }
+
+    /// Those of the model's family, known by its name in the header or the file's; none for others.
+    pub fn of_family(header: &Header) -> Prompts {
+        let file = header.path.file_name().unwrap_or_default().to_string_lossy();
+        let names = [header.name.as_str(), &*file].map(|name| name.to_lowercase().replace([' ', '_'], "-"));
+        let is_in = |parts: &[&str]| names.iter().any(|name| parts.iter().all(|part| name.contains(part)));
+        let found = FAMILIES.iter().find(|(parts, ..)| is_in(parts)).filter(|_| !is_in(&[TOLD_A_TASK]));
+        found.map_or_else(Prompts::default, |(_, query, document)| Prompts {
+            query: (*query).to_owned(),
+            document: (*document).to_owned(),
+            plain: String::new(),
+        })
+    }
+
+    /// Reads the content of `file`, `config_sentence_transformers.json`, which looks like
     /// `{"prompts": {"query": "query: ", "document": "passage: "}, "default_prompt_name": null}`.
     pub fn read(file: &Path, value: &Value) -> Result<Prompts, EmbedError> {
         let prompts = &value["prompts"];
@@ -76,6 +122,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::models::gguf::inspect;
+    use crate::models::gguf::write::HeaderWriter;
 
     #[test]
     fn queries_documents_and_plain_texts_have_prompts_of_their_own() {
@@ -87,6 +135,29 @@ mod tests {
         check(json!({"prompts": {"query": "q: ", "passage": "p: "}, "default_prompt_name": null}), ["q: ", "p: ", ""]);
         check(json!({"prompts": {"query": "q: ", "document": ""}, "default_prompt_name": "query"}), ["q: ", "", "q: "]);
         check(json!({"prompts": {"other": "o: "}, "default_prompt_name": "other"}), ["o: ", "o: ", "o: "]);
+    }
+
+    #[test]
+    fn a_gguf_gets_the_prompts_of_its_family() {
+        let dir = tempfile::tempdir().unwrap();
+        let check = |name: &str, file: &str, expected: [&str; 2]| {
+            let path = dir.path().join(file);
+            std::fs::write(&path, HeaderWriter::new("bert").text("general.name", name).finish()).unwrap();
+            let prompts = Prompts::of_family(&inspect(&path).unwrap());
+            assert_eq!([prompts.of(Purpose::Query), prompts.of(Purpose::Document)], expected, "{name} {file}");
+            assert_eq!(prompts.of(Purpose::Plain), "");
+        };
+        let nomic = ["search_query: ", "search_document: "];
+        check("nomic-embed-text-v1.5", "sha256-970a", nomic);
+        check("Nomic Embed Text V2 MoE", "m.gguf", nomic);
+        check("model", "nomic-embed-text-v1.5.Q8_0.gguf", nomic);
+        check("Multilingual E5 Large", "m.gguf", ["query: ", "passage: "]);
+        check("multilingual-e5-large-instruct", "m.gguf", ["", ""]);
+        check("Bge Small En v1.5", "m.gguf", [PASSAGES, ""]);
+        check("bge-m3", "m.gguf", ["", ""]);
+        check("snowflake-arctic-embed-l-v2.0", "m.gguf", ["query: ", ""]);
+        check("snowflake-arctic-embed-s", "m.gguf", [PASSAGES, ""]);
+        check("all-MiniLM-L6-v2", "m.gguf", ["", ""]);
     }
 
     #[test]

@@ -10,7 +10,8 @@ use serde_json::Value;
 use super::dense::Layer;
 use super::family::Family;
 use super::gemma::{self, Gemma};
-use super::pooling::{Pooling, unit};
+use super::pooling::{self, unit};
+use crate::models::Pooling;
 
 /// The configuration of an architecture, as candle reads it.
 pub enum Config {
@@ -128,7 +129,7 @@ impl Stock {
         }
         let embed = || -> Result<Vec<f32>> {
             let ids = Tensor::from_vec(sequences.concat(), (sequences.len(), length), &Device::Cpu)?;
-            let pooled = self.pooling.of(&self.encoder.hidden(&ids)?)?;
+            let pooled = pooling::of(self.pooling, &self.encoder.hidden(&ids)?)?;
             let made = self.dense.iter().try_fold(pooled, |x, layer| layer.forward(&x))?;
             made.flatten_all()?.to_vec1()
         };

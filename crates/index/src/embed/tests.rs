@@ -1,6 +1,7 @@
 //! Each architecture gives the vectors of candle's model, with the pooling, dense layers, prompts and length of its files.
 
 mod gemma;
+mod gguf;
 mod refused;
 pub mod sample;
 
@@ -81,25 +82,33 @@ fn the_pooling_of_the_folder_is_used() {
     }
 }
 
+/// MiniLM with this pooling, computed by our own kernels.
+fn mini_lm_on_our_kernels(mode: &str) -> Folder {
+    let dir = tempfile::tempdir().unwrap();
+    for file in ["config.json", "tokenizer.json", "model.safetensors"] {
+        std::os::unix::fs::symlink(sample::mini_lm().join(file), dir.path().join(file)).unwrap();
+    }
+    let folder = Folder { sample: samples().remove(0), dir };
+    folder.put("1_Pooling/config.json", &json!({format!("pooling_mode_{mode}"): true}));
+    folder
+}
+
+/// The same with a layer that changes nothing, so that candle computes the model.
+fn mini_lm_by_candle(mode: &str) -> Folder {
+    let folder = mini_lm_on_our_kernels(mode);
+    put_dense(
+        &folder,
+        json!({"in_features": 384, "out_features": 384, "bias": false,
+        "activation_function": "torch.nn.modules.linear.Identity"}),
+    );
+    let layer = Tensor::eye(384, candle_core::DType::F32, &candle_core::Device::Cpu).unwrap();
+    folder.put_tensors("2_Dense/model.safetensors", &HashMap::from([("linear.weight".into(), layer)]));
+    folder
+}
+
 #[test]
 fn the_first_token_of_a_real_model_is_the_same_on_our_kernels_as_on_candles() {
-    let [packed, stock] = [false, true].map(|is_stock| {
-        let dir = tempfile::tempdir().unwrap();
-        for file in ["config.json", "tokenizer.json", "model.safetensors"] {
-            std::os::unix::fs::symlink(sample::mini_lm().join(file), dir.path().join(file)).unwrap();
-        }
-        let folder = Folder { sample: samples().remove(0), dir };
-        folder.put("1_Pooling/config.json", &json!({"pooling_mode_cls_token": true}));
-        if is_stock {
-            // A layer that changes nothing has candle compute the model.
-            put_dense(
-                &folder,
-                json!({"in_features": 384, "out_features": 384, "bias": false,
-                "activation_function": "torch.nn.modules.linear.Identity"}),
-            );
-            let layer = Tensor::eye(384, candle_core::DType::F32, &candle_core::Device::Cpu).unwrap();
-            folder.put_tensors("2_Dense/model.safetensors", &HashMap::from([("linear.weight".into(), layer)]));
-        }
+    let [packed, stock] = [mini_lm_on_our_kernels("cls_token"), mini_lm_by_candle("cls_token")].map(|folder| {
         let texts = ["How do I retry a failed request?", "fn main() { println!(\"hi\"); }", "Größe und Gewicht, 東京"];
         embed(&folder.open(), &texts, Purpose::Plain)
     });

@@ -12,6 +12,7 @@ mod buffer_overrides;
 mod context;
 mod decoder;
 pub mod devices;
+mod encoder;
 mod eye;
 mod log;
 mod lora;
@@ -29,6 +30,7 @@ use std::sync::OnceLock;
 use llama_cpp_2::llama_backend::LlamaBackend;
 
 pub use decoder::LlamaDecoder;
+pub use encoder::Encoder;
 pub use eye::Sharpness;
 pub use weights::{Loading, Weights};
 
@@ -88,6 +90,9 @@ impl KvFormat {
         }
     }
 }
+
+/// The positions of a context are rounded up to a multiple of this (llama.cpp pads `n_ctx` to it).
+const CONTEXT_BLOCK: usize = 256;
 
 /// The size of a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

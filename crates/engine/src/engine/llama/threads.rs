@@ -55,6 +55,11 @@ impl Threads {
         Some(Threads { pool: pool?, count, most, schedstats, waited, last: Instant::now() })
     }
 
+    /// Its number of threads.
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
     pub fn pool(&self) -> sys::ggml_threadpool_t {
         self.pool.as_ptr()
     }

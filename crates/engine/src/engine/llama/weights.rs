@@ -5,26 +5,27 @@ use std::ffi::{CString, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::ptr::NonNull;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_sys_2 as sys;
 
 use super::context::{Context, pointer, wrapped};
 use super::decoder::LlamaDecoder;
+use super::encoder::Encoder;
 use super::eye::{Eye, Sharpness};
 use super::lora::Overlay;
-use super::{KvFormat, LlamaError, Shape, backend, devices, log, mapping, system_info};
+use super::{CONTEXT_BLOCK, KvFormat, LlamaError, Shape, backend, devices, log, mapping, system_info};
 use crate::budget::cache;
 use crate::engine::decoder::{Laid, Sharing, Token, Vocabulary};
 use crate::engine::llama::buffer_overrides::BufferOverrides;
 use crate::engine::llama::read_ahead::ReadAhead;
 use crate::models::dialect::{Piece, Prompt};
 use crate::models::gguf::{self, Header, Kind};
-use crate::models::{Exact, FlashAttention};
+use crate::models::{Exact, FlashAttention, Pooling};
 
-/// The positions of a context are rounded up to a multiple of this (llama.cpp pads `n_ctx` to it).
-const CONTEXT_BLOCK: usize = 256;
+/// Rows of a call of the contexts that [`Weights::rehearse`] makes.
+const REHEARSED_ROWS: usize = 64;
 
 /// Part of [`system_info`] if llama.cpp was built for AMX and the processor has it.
 const AMX: &str = "AMX_INT8 = 1";
@@ -154,16 +155,36 @@ impl Weights {
         // first byte occurs.
         let text: String = ('\0'..'\u{800}').chain(('\u{800}'..=char::MAX).step_by(997)).collect();
         weights.tokenize(&Prompt::default().text(text));
+        if header.kind == Kind::Embedding {
+            let pooling = Pooling::of(header, None).unwrap_or(Pooling::Mean);
+            return Encoder::new(Arc::new(weights), pooling, REHEARSED_ROWS, 1).map(drop);
+        }
         let shape = Shape {
             slots: 1,
             context: CONTEXT_BLOCK,
             kv: KvFormat::F16,
             flash: FlashAttention::Auto,
             threads: 1,
-            chunk: 64,
+            chunk: REHEARSED_ROWS,
             exact: Exact::Auto,
         };
         weights.context(&shape).map(drop)
+    }
+
+    pub(super) fn model(&self) -> &LlamaModel {
+        &self.model
+    }
+
+    /// The right to create a context, which only one holds at a time.
+    pub(super) fn alone(&self) -> MutexGuard<'_, ()> {
+        lock(&self.model_lock)
+    }
+
+    /// The tokens of a text; with `framed`, between the special tokens that belong around one.
+    pub fn words(&self, text: &str, framed: bool) -> Vec<u32> {
+        let mut tokens = Vec::new();
+        self.model.vocab().tokenize_into(text.as_bytes(), &mut tokens, framed, false);
+        tokens.into_iter().filter_map(|token| u32::try_from(token.0).ok()).collect()
     }
 
     /// Whether there are recurrent layers, which can only return to checkpoints.
@@ -246,7 +267,7 @@ impl Weights {
     pub fn context_with(&self, shape: &Shape, adapters: &[(PathBuf, f32)]) -> Result<LlamaDecoder<'_>, LlamaError> {
         let overlay = Overlay::read(&self.model, &self.model_lock, adapters)?;
         let context = shape.context.next_multiple_of(CONTEXT_BLOCK);
-        let held = lock(&self.model_lock);
+        let held = self.alone();
         log::forget();
         let (undo, windows) = (cache::undo_rows(&self.header), self.window(context).is_some());
         let raw = Context::new(&self.model, shape, context, undo, windows);

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{EmbedderSpec, Found, ModelSpec, Places, name_of};
+use super::{EmbedderSpec, EmbedderWishes, Found, ModelSpec, Places, found_in, name_of};
 use crate::models::gguf::{self, Header, Kind};
 use crate::models::manifest::{Candidate, Manifest};
-use crate::models::{Adapter, ModelsError, Role, Tier, architectures, projector, scan};
+use crate::models::{Adapter, ModelsError, Pooling, Role, Tier, architectures, projector, scan};
 use crate::models::{FlashAttention, ModelSettings};
 
 /// Everything the choice depends on.
@@ -161,34 +161,85 @@ impl Resolver<'_> {
         })
     }
 
-    /// The embedding model from the model folder, the folders next to it, the user's folder or the
-    /// hub's cache, in this order; and these places.
+    /// The embedding model that models.toml names, else one from the model folder, the folders next to
+    /// it, the user's folder, the hub's cache or another program's store, in this order; and these
+    /// places. In each, folders come before GGUF files.
     pub fn embedder(&self, here: &[PathBuf]) -> (Option<EmbedderSpec>, Vec<PathBuf>) {
         let candidates = self.manifest.candidates(Role::Embedder);
-        let best = |folders: &[PathBuf]| -> Option<PathBuf> {
+        let only_named = candidates.iter().any(|candidate| candidate.required);
+        let best = |folders: &[PathBuf], files: &[&Found]| -> Option<PathBuf> {
             let named = candidates.iter().find_map(|candidate| {
                 let direct = Some(self.dir.join(&candidate.file)).filter(|path| scan::is_embedder(path));
-                direct.or_else(|| folders.iter().find(|dir| scan::matches(&candidate.file, &name_of(dir))).cloned())
+                let folder = || folders.iter().find(|dir| scan::matches(&candidate.file, &name_of(dir))).cloned();
+                direct
+                    .or_else(folder)
+                    .or_else(|| files.iter().find(|file| is_called(file, candidate)).map(|file| file.path.clone()))
             });
-            let only_named = candidates.iter().any(|candidate| candidate.required);
-            named.or_else(|| folders.first().filter(|_| !only_named).cloned())
+            let first = || {
+                folders
+                    .first()
+                    .cloned()
+                    .or_else(|| files.iter().find(|file| embeds(file)).map(|file| file.path.clone()))
+            };
+            named.or_else(|| if only_named { None } else { first() })
         };
         let own = std::iter::once(self.dir.to_owned()).chain(scan::above(self.dir));
         let mut looked: Vec<PathBuf> =
             own.chain([self.places.user_dir.clone(), self.places.hub_cache.clone()]).collect();
         looked.dedup();
-        let folder = best(here)
-            .or_else(|| best(&scan::beside(self.dir)))
-            .or_else(|| best(&scan::scan(&self.places.user_dir).unwrap_or_default().embedders))
-            .or_else(|| candidates.iter().find_map(|candidate| self.embedder_in_cache(candidate)));
-        let spec = folder.map(|path| EmbedderSpec { weights: scan::weights(&path), path });
+        let (near, far): (Vec<&Found>, Vec<&Found>) =
+            self.files.iter().partition(|file| file.path.starts_with(self.dir));
+        let of_user = || {
+            let there = scan::scan(&self.places.user_dir).unwrap_or_default();
+            best(&there.embedders, &[]).or_else(|| {
+                // Without a folder of the user's own, `near` has these files.
+                let files = found_in(&self.places.user_dir, &there, None);
+                best(&[], &files.iter().collect::<Vec<_>>())
+            })
+        };
+        let path = self
+            .named_embedder(&candidates)
+            .or_else(|| best(here, &near))
+            .or_else(|| best(&scan::beside(self.dir), &[]))
+            .or_else(of_user)
+            .or_else(|| candidates.iter().find_map(|candidate| self.embedder_in_cache(candidate)))
+            .or_else(|| best(&[], &far));
+        let spec = path.map(|path| {
+            let table = self.manifest.table(Role::Embedder);
+            let found = self.files.iter().find(|file| file.path == path && file.from == Some("Ollama"));
+            EmbedderSpec {
+                name: found.map_or_else(|| name_of(&path), |file| file.name.clone()),
+                weights: if path.is_file() { vec![path.clone()] } else { scan::weights(&path) },
+                wishes: EmbedderWishes { pooling: table.pooling, prompts: table.prompts },
+                path,
+            }
+        });
         (spec, looked)
+    }
+
+    /// The GGUF file that models.toml names by its path, whatever it contains: its flaw is reported
+    /// when it is opened.
+    fn named_embedder(&self, candidates: &[Candidate]) -> Option<PathBuf> {
+        let named = candidates.iter().find(|candidate| candidate.required)?;
+        let beside_manifest = self.manifest.path.as_deref().and_then(Path::parent).unwrap_or(self.dir);
+        [beside_manifest, self.dir].map(|folder| folder.join(&named.file)).into_iter().find(|path| path.is_file())
     }
 
     fn embedder_in_cache(&self, candidate: &Candidate) -> Option<PathBuf> {
         let config = scan::in_hub_cache(&self.places.hub_cache, candidate.hub.as_deref()?, "config.json")?;
         config.parent().filter(|dir| scan::is_embedder(dir)).map(Path::to_owned)
     }
+}
+
+/// Whether a file is the candidate, by its file name or by Ollama's name for it.
+fn is_called(file: &Found, candidate: &Candidate) -> bool {
+    let fits = |name: &str| scan::matches(&candidate.file, name);
+    fits(&name_of(&file.path)) || fits(&file.name) || file.name.strip_suffix(":latest").is_some_and(fits)
+}
+
+/// Whether a file can be an embedder without a word in models.toml.
+fn embeds(file: &Found) -> bool {
+    file.header.as_ref().is_ok_and(|header| Pooling::of(header, None).is_ok())
 }
 
 /// Type of the KV cache for `file` if its role sets none: the user's setting, else that of its candidate in models.toml.

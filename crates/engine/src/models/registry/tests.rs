@@ -292,6 +292,72 @@ fn an_embedder_is_looked_for_in_the_folder_then_beside_it_then_in_the_users_then
 }
 
 #[test]
+fn a_gguf_embedder_is_found_after_the_folders_of_a_place_and_by_its_name() {
+    let world = World::new();
+    world.model("m.gguf", 8);
+    let gguf = |path: &Path, pooling: Option<u32>| {
+        let mut writer = HeaderWriter::new("bert").text("general.name", "bge-small-en-v1.5");
+        if let Some(pooling) = pooling {
+            writer = writer.u32("bert.pooling_type", pooling);
+        }
+        writer.tensor("w", &[64, 2], TensorType::by_name("f32").unwrap());
+        fs::write(path, writer.finish_with_zeros()).unwrap();
+    };
+    let found = || world.open().embedder().map(|spec| spec.name.clone());
+    let dir = world.dir();
+    // It ranks, and it states no pooling: neither is taken unasked.
+    gguf(&dir.join("ranks.gguf"), Some(4));
+    gguf(&dir.join("unstated.gguf"), None);
+    assert_eq!(found(), None);
+    gguf(&world.root.path().join("user/far.gguf"), Some(1));
+    assert_eq!(found().as_deref(), Some("far.gguf"));
+    gguf(&dir.join("z.gguf"), Some(2));
+    assert_eq!(found().as_deref(), Some("z.gguf"));
+    world.embedder("place/models/gte");
+    assert_eq!(found().as_deref(), Some("gte"));
+    let named = |text: &str| world.manifest(&format!("[embedder]\n{text}")).open().embedder().cloned();
+    let spec = named("file = \"Z*.gguf\"\nprompts = { query = \"q: \" }").unwrap();
+    assert_eq!((spec.path.clone(), spec.weights), (dir.join("z.gguf"), vec![dir.join("z.gguf")]));
+    assert_eq!(spec.wishes.prompts.unwrap(), PromptTable { query: "q: ".into(), ..PromptTable::default() });
+    // A file that is named counts whatever it contains; the embedder says what is wrong with it.
+    assert_eq!(named("file = \"m.gguf\"").unwrap().path, dir.join("m.gguf"));
+    let spec = named("file = \"unstated.gguf\"\npooling = \"cls\"").unwrap();
+    assert_eq!((spec.name.as_str(), spec.wishes.pooling), ("unstated.gguf", Some(Pooling::First)));
+    assert_eq!(named("file = \"gone.gguf\""), None);
+}
+
+#[test]
+fn an_embedder_of_ollama_is_found_and_has_ollamas_name() {
+    let world = World::new();
+    let store = world.root.path().join("ollama");
+    let blob = store.join(format!("blobs/sha256-{}", "a".repeat(64)));
+    let manifest = store.join("manifests/registry.ollama.ai/library/nomic-embed-text/latest");
+    fs::create_dir_all(blob.parent().unwrap()).unwrap();
+    fs::create_dir_all(manifest.parent().unwrap()).unwrap();
+    let layer =
+        format!(r#"{{"mediaType": "application/vnd.ollama.image.model", "digest": "sha256:{}"}}"#, "a".repeat(64));
+    fs::write(&manifest, format!(r#"{{"schemaVersion": 2, "layers": [{layer}]}}"#)).unwrap();
+    let mut writer = HeaderWriter::new("nomic-bert");
+    writer.tensor("w", &[64, 2], TensorType::by_name("f32").unwrap());
+    fs::write(&blob, writer.finish_with_zeros()).unwrap();
+    let at = |name: &str| world.root.path().join(name);
+    let open = |stores: Vec<(&'static str, PathBuf)>, models_file: Option<PathBuf>| {
+        let config = ModelSettings { models_file, ..ModelSettings::default() };
+        let places = Places { user_dir: at("user"), hub_cache: at("hub"), sha256_memory: at("sha256.json"), stores };
+        Registry::open_at(&config, places).unwrap()
+    };
+    let stores = || vec![("Ollama", store.clone())];
+    assert_eq!(open(Vec::new(), None).embedder(), None);
+    let spec = open(stores(), None).embedder().unwrap().clone();
+    assert_eq!((spec.name.as_str(), &spec.path), ("nomic-embed-text:latest", &blob));
+    // A folder of the user's own is nearer, unless models.toml names Ollama's model.
+    world.embedder("user/all-MiniLM-L6-v2");
+    assert_eq!(open(stores(), None).embedder().unwrap().name, "all-MiniLM-L6-v2");
+    fs::write(at("models.toml"), "[embedder]\nfile = \"nomic-embed-text\"").unwrap();
+    assert_eq!(open(stores(), Some(at("models.toml"))).embedder().unwrap().path, blob);
+}
+
+#[test]
 fn the_hub_cache_serves_a_user_who_named_no_folder() {
     let world = World::new();
     world.pulled("LiquidAI--LFM2-8B-A1B-GGUF", "LFM2-8B-A1B-Q4_K_M.gguf", 8);
