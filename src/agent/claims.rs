@@ -126,7 +126,7 @@ pub fn not_run(tests: &[String]) -> String {
 
 /// Summarises the steps of a request: how many are done, and which are not.
 pub fn together(steps: usize, undone: &[&Step]) -> String {
-    let texts: Vec<String> = undone.iter().map(|step| words::shorten(&step.text, COMMAND_CHARS)).collect();
+    let texts: Vec<String> = undone.iter().map(|step| words::shorten(step.text.shown(), COMMAND_CHARS)).collect();
     match texts.as_slice() {
         [] => format!("- all {steps} parts of the request are done"),
         _ => format!("- {} of {steps} parts of the request are not done: {}", texts.len(), texts.join("; ")),
