@@ -20,9 +20,8 @@ use super::player::{Form, Query};
 use super::question::Question;
 use super::toolkit::{Toolkit, TurnError};
 use super::{Host, offered, probe, sure, whole};
-use crate::language::said::Said;
 use crate::language::words;
-use crate::request::Step;
+use crate::request::{Step, Text};
 
 const PROMPT: &str = include_str!("prompts/call.md");
 /// Name of this phase in events and in the cost report.
@@ -85,8 +84,8 @@ async fn corrected(
     let text =
         format!("{}\n\n`{}` with {arguments} failed: {why}\nCall it with other arguments.", step.text, spec.name);
     let Some(call) = by(toolkit, role, &text, std::slice::from_ref(spec), host).await?.call else { return Ok(None) };
-    let (said, known) = (Said::of(&step.text), [why.to_lowercase()]);
-    let call = match grounded(call, spec, |value| said.has(value) || is_in(value, &known)) {
+    let known = [why.to_lowercase()];
+    let call = match grounded(call, spec, |value| step.text.said().has(value) || is_in(value, &known)) {
         Ok(call) => Some(call),
         Err(lacking) => given(lacking, step.id, spec, toolkit, host).await?,
     };
@@ -110,7 +109,7 @@ pub fn going_on(mut ranked: Vec<Ranked>, specs: &[ToolSpec], made_by: &[&str]) -
 pub async fn called(
     toolkit: &Toolkit,
     step: StepId,
-    text: &str,
+    text: &Text,
     ranked: &[Ranked],
     host: &dyn Host,
 ) -> Result<Option<ToolCall>, TurnError> {
@@ -121,7 +120,7 @@ pub async fn called(
     let Some(role) = probe::chooser(toolkit, host).await? else { return Ok(None) };
     let choices = probe::choosing(toolkit, role, host).await?.better();
     let offered = offered::best(toolkit, &toolkit.model(role, host).await?, choices, &likely);
-    let mut chosen = by(toolkit, role, text, &offered, host).await?;
+    let mut chosen = by(toolkit, role, text.shown(), &offered, host).await?;
     let is_unsure = chosen.call.is_none() || chosen.sure.is_some_and(|sure| choices.is_unsure(sure.margin));
     let hands_on = role == Role::Router && is_unsure && probe::chooses_well(toolkit, Role::Planner, host).await?;
     let told = |role: Role, chosen: &Chosen, handed_on: bool| {
@@ -131,13 +130,12 @@ pub async fn called(
     };
     told(role, &chosen, hands_on);
     if hands_on {
-        chosen = by(toolkit, Role::Planner, text, &offered, host).await?;
+        chosen = by(toolkit, Role::Planner, text.shown(), &offered, host).await?;
         told(Role::Planner, &chosen, false);
     }
     let Some(call) = chosen.call else { return Ok(None) };
     let Some(spec) = offered.iter().find(|spec| spec.name == call.tool) else { return Ok(None) };
-    let said = Said::of(text);
-    match grounded(call, spec, |value| said.has(value)) {
+    match grounded(call, spec, |value| text.said().has(value)) {
         Ok(call) => Ok(Some(call)),
         Err(lacking) => given(lacking, step, spec, toolkit, host).await,
     }
@@ -211,7 +209,6 @@ pub async fn from_sources(
     if toolkit.catalog.is_builtin(&spec.name) {
         return Ok(Ok(call));
     }
-    let said = Said::of(request);
     let earlier = toolkit.earlier.iter().flat_map(|turn| [turn.request.as_str(), turn.answer.as_str()]);
     let entries = evidence.entries();
     let results = entries.iter().map(|entry| entry.outcome.text.as_str());
@@ -219,7 +216,7 @@ pub async fn from_sources(
     let passed = entries.iter().filter(|entry| !toolkit.catalog.is_builtin(&entry.tool));
     let passed = passed.map(|entry| Value::Object(entry.arguments.clone()).to_string().to_lowercase());
     let known: Vec<String> = earlier.chain(results).map(str::to_lowercase).chain(passed).collect();
-    let lacking = match grounded(call, spec, |value| said.has(value) || is_in(value, &known)) {
+    let lacking = match grounded(call, spec, |value| request.said().has(value) || is_in(value, &known)) {
         Ok(call) => return Ok(Ok(call)),
         Err(lacking) => lacking,
     };
@@ -343,8 +340,8 @@ mod tests {
         } });
         let spec = ToolSpec { name: "wait".into(), parameters, ..ToolSpec::default() };
         let Value::Object(arguments) = arguments else { panic!("{arguments}") };
-        let said = Said::of(text);
-        let made = grounded(ToolCall { tool: "wait".into(), arguments }, &spec, |value| said.has(value));
+        let said = Text::of(text);
+        let made = grounded(ToolCall { tool: "wait".into(), arguments }, &spec, |value| said.said().has(value));
         assert_eq!(made.map(|call| Value::Object(call.arguments)), expected, "{text}");
     }
 

@@ -129,7 +129,7 @@ pub fn not_run(tests: &[String]) -> String {
 /// answer.
 pub fn together(steps: usize, undone: &[&Step], unsure: &[&Step]) -> Vec<String> {
     let of = |some: &[&Step], lack: &str| {
-        let texts: Vec<String> = some.iter().map(|step| words::shorten(&step.text, COMMAND_CHARS)).collect();
+        let texts: Vec<String> = some.iter().map(|step| words::shorten(step.text.shown(), COMMAND_CHARS)).collect();
         let line = || format!("- {} of {steps} parts of the request {lack}: {}", texts.len(), texts.join("; "));
         (!texts.is_empty()).then(line)
     };

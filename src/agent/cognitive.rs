@@ -11,7 +11,7 @@ use crate::budget::permit::Priority;
 use crate::config::When;
 use crate::models::Role;
 use crate::protocol::{CognitiveState, Event, Proposal, Verification, VerificationResult};
-use crate::request::Step;
+use crate::request::{Step, Text};
 use crate::tools::policy::Policy;
 
 use super::evidence::{Entry, Evidence};
@@ -22,7 +22,6 @@ use super::question::{Form, Question};
 use super::synthesize::{self, Brief, Draft, tell};
 use super::toolkit::{Toolkit, TurnError};
 use super::{Deciding, Host, excerpt, technique};
-use crate::language::clauses::words::entries;
 use crate::language::{grounding, words};
 
 const PROMPT: &str = include_str!("prompts/verify.md");
@@ -49,10 +48,6 @@ const HARDEST_FROM: f32 = 6.0;
 /// Bytes per token in ordinary prose. An exact count needs a tokenizer and would change the score
 /// by hundredths.
 const TOKEN_BYTES: f32 = 4.0;
-/// Words that ask for reasoning.
-const REASONING: &str = "\
-    why, design, architecture, refactor, optimize, optimise, debug, prove, compare, trade-offs, tradeoffs, \
-    investigate, diagnose, redesign, migrate, concurrency, deadlock, race";
 /// Weight of the code's check in the score; the rest is the model's opinion.
 const EVIDENCE_WEIGHT: f64 = 0.6;
 
@@ -90,12 +85,9 @@ pub fn role_for(complexity: f32) -> Role {
 
 /// How hard a request is: `0.3·tokens (thousands) + 0.2·files + 0.5·reasoning steps`. Each step of the plan is a reasoning step,
 /// and so is each word that asks for reasoning.
-pub fn complexity(request: &str, files: usize, steps: usize) -> f32 {
-    let thousands = request.len() as f32 / TOKEN_BYTES / 1000.0;
-    let low = request.to_lowercase();
-    let words: Vec<&str> = low.split(|c: char| !c.is_alphanumeric() && c != '-').collect();
-    let reasons = entries(REASONING).filter(|word| words.contains(word)).count();
-    0.3 * thousands + 0.2 * files as f32 + 0.5 * (steps + reasons) as f32
+pub fn complexity(request: &Text, files: usize, steps: usize) -> f32 {
+    let thousands = request.shown().len() as f32 / TOKEN_BYTES / 1000.0;
+    0.3 * thousands + 0.2 * files as f32 + 0.5 * (steps + request.reasons()) as f32
 }
 
 /// Whether answers of a model that writes or leads go through the loop: only if the user wants it,
@@ -114,7 +106,7 @@ pub async fn answer(brief: Brief<'_>, said: Option<&str>, evidence: &mut Evidenc
     }
     let quiet = Quiet::of(host);
     let steps = plan.steps.iter().map(|step| format!("{}. {}", step.id, step.text)).collect();
-    let mut rounds = Rounds::of(toolkit, &quiet, brief.request, steps);
+    let mut rounds = Rounds::of(toolkit, &quiet, brief.request.shown(), steps);
     let looked_at = evidence.entries().len();
     loop {
         let shown = rounds.shown(evidence);
@@ -293,16 +285,16 @@ fn prose(draft: &str) -> String {
 
 /// The code's score, 0 to 1, and the faults found. Score: share of backed sentences × share of done
 /// steps, halved if a question got no answer in words.
-fn checked(draft: &str, request: &str, plan: &Plan, evidence: &Evidence) -> Checked {
+fn checked(draft: &str, request: &Text, plan: &Plan, evidence: &Evidence) -> Checked {
     let sources: Vec<&str> = evidence.entries().iter().map(|entry| entry.outcome.text.as_str()).collect();
     let sentences = grounding::sentences(&prose(draft));
     let unbacked: Vec<&String> =
-        sentences.iter().filter(|sentence| !grounding::is_grounded(sentence, &sources, request)).collect();
+        sentences.iter().filter(|sentence| !grounding::is_grounded(sentence, &sources, request.shown())).collect();
     let grounded = 1.0 - unbacked.len() as f64 / sentences.len().max(1) as f64;
     let is_open = |step: &&Step| !evidence.of(step.id).any(Entry::succeeded);
     let open: Vec<&Step> = plan.steps.iter().filter(is_open).collect();
     let covered = 1.0 - open.len() as f64 / plan.steps.len().max(1) as f64;
-    let asked = request.contains('?') || !plan.questions.is_empty();
+    let asked = request.has_question_mark() || !plan.questions.is_empty();
     let answered = if asked && sentences.is_empty() { 0.5 } else { 1.0 };
     let mut wrong: Vec<String> =
         unbacked.iter().map(|sentence| format!("nothing backs: {}", sentence.trim())).collect();
@@ -402,8 +394,8 @@ mod tests {
     #[test]
     fn complexity_is_the_formula() {
         let close = |score: f32, expected: f32| assert!((score - expected).abs() < 1e-3, "{score}");
-        close(complexity(&"x".repeat(4000), 2, 3), 0.3 + 0.4 + 1.5);
-        close(complexity("why is it slow", 0, 1), 0.3 * 14.0 / 4000.0 + 1.0);
+        close(complexity(&Text::of("x".repeat(4000)), 2, 3), 0.3 + 0.4 + 1.5);
+        close(complexity(&Text::of("why is it slow"), 0, 1), 0.3 * 14.0 / 4000.0 + 1.0);
     }
 
     #[test]

@@ -20,7 +20,7 @@ use super::Host;
 use super::call;
 use super::consent::{Consented, Refused, Wanted, consent};
 use super::evidence::{Entry, Evidence};
-use super::guide::{self, Change, Done, Job};
+use super::guide::{self, Change, Done, Job, Named};
 use super::pictures;
 use super::toolkit::{Toolkit, TurnError};
 
@@ -53,7 +53,7 @@ async fn as_spelled_out(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) 
     let toolkit = scene.toolkit;
     let index = toolkit.index.as_deref();
     let specs = toolkit.catalog.specs();
-    let of_servers = toolkit.server_tools(&step.text).await;
+    let of_servers = toolkit.server_tools(step.text.shown()).await;
     if let Some(done) = call::of_server(scene, step, &of_servers, evidence).await? {
         return Ok(done);
     }
@@ -64,9 +64,9 @@ async fn as_spelled_out(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) 
     }
     scene.host.emit(Event::StepState { step: step.id, state: StepState::Deciding });
     let asked = toolkit.tool_for(&step.part);
-    let unnamed = super::names(toolkit, &step.part.text).masked();
-    let orders_change = unnamed.changes_what_is_there() && !unnamed.contains('?');
     let clause = step.clause();
+    let unnamed = super::names(toolkit, &clause).masked();
+    let orders_change = unnamed.changes_what_is_there() && !unnamed.has_question_mark();
     let may_change = match asked {
         None => step.kind == Kind::Edit || orders_change,
         Some(tool) => matches!(tool, Builtin::ReplaceInFile | Builtin::MoveFile),
@@ -121,7 +121,7 @@ async fn changed(
     let text = if clause.removes() { clause } else { step.text.clone() };
     let edit = Step { kind: Kind::Edit, text, ..step.clone() };
     let known = evidence.entries().len();
-    Ok(match guide::spelled_out(Job::by_code(scene, index, &edit), evidence).await? {
+    Ok(match guide::spelled_out(Job::by_code(scene, index, &edit, &Named::default()), evidence).await? {
         Change::Made(done) => {
             let failed = !evidence.entries()[known..].iter().all(Entry::succeeded);
             Change::Made(Done { failed, ..done })
@@ -148,7 +148,7 @@ async fn mended(
         return Ok(Some(Done::default()));
     }
     let report = Step { kind, ..step.clone() };
-    guide::mended(Job::by_code(scene, index, &report), evidence).await
+    guide::mended(Job::by_code(scene, index, &report, &Named::default()), evidence).await
 }
 
 /// The reason why code cannot make the change of a step, and how to reword the request.
@@ -160,7 +160,7 @@ fn why_not_changed(context: &Context, step: &Step) -> String {
         _ => format!(
             "not changed: what `{}` changes cannot be told without a model that writes; say it as `change A to B in FILE`, or get such a model \
              (scripts/fetch-models)",
-            words::shorten(&step.text, STEP_CHARS)
+            words::shorten(step.text.shown(), STEP_CHARS)
         ),
     }
 }

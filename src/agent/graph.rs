@@ -177,7 +177,7 @@ impl<'a> State<'a> {
         let request = self.request;
         let scene = toolkit.context.as_ref().map(|context| Scene { toolkit, context, request, host });
         Ok(match (node, scene) {
-            (Node::Sort, Some(_)) if !small_talk::is_all(&self.parts) && !talk::is_recall(request) => {
+            (Node::Sort, Some(_)) if !small_talk::is_all(&self.parts) && request.recalls().is_none() => {
                 let plans = toolkit.orchestrate && toolkit.mode == Mode::Agent;
                 let is_by_code = plans && spelled::is_all(toolkit, request, &self.parts);
                 // A list from the index needs no model, so none is measured for it.

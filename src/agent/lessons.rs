@@ -60,7 +60,7 @@ impl<'a> Memory<'a> {
         let mut steps = Vec::new();
         let open = plan.steps.iter().filter(|step| !evidence.of(step.id).any(Entry::succeeded));
         for step in open.take(STEPS_MAX) {
-            let vector = toolkit.vector(&step.text).await;
+            let vector = toolkit.vector(step.text.shown()).await;
             let lesson = recalled(lessons.clone(), step.text.to_string(), vector.clone()).await;
             steps.push(Recalled { step, vector, lesson });
         }
@@ -70,7 +70,7 @@ impl<'a> Memory<'a> {
     /// The lesson of exactly this step, with its call.
     pub fn of_same(&self, step: &Step) -> Option<&(Stored, Solution)> {
         let recalled = self.steps.iter().find(|recalled| recalled.step.id == step.id)?;
-        let is_same = |stored: &Stored| stored.lesson.problem.trim().to_lowercase() == step.text.trim().to_lowercase();
+        let is_same = |stored: &Stored| step.text.is_same_as(&stored.lesson.problem);
         recalled.lesson.as_ref().filter(|(stored, _)| is_same(stored))
     }
 
@@ -84,7 +84,7 @@ impl<'a> Memory<'a> {
                 continue;
             }
             let call = format!("{}{}", solution.tool, Value::Object(solution.arguments.clone()));
-            let step = words::shorten(&recalled.step.text, CALL_CHARS);
+            let step = words::shorten(recalled.step.text.shown(), CALL_CHARS);
             lines.push_str(&format!("\n- {step}: {}", words::shorten(&call, CALL_CHARS)));
             host.emit(used(recalled.step, stored, "trying tools"));
         }

@@ -48,7 +48,7 @@ use crate::models::{Role, digest};
 use crate::protocol::{Decision, Event, Proposal, TurnFinished, Usage};
 use crate::tools::policy::Policy;
 
-use crate::language::clauses::{self, Part};
+use crate::language::clauses::Part;
 use crate::request::named::Names;
 use crate::request::{Text, folders};
 use evidence::Evidence;
@@ -87,23 +87,22 @@ impl dyn Host + '_ {
 
 /// Splits a request into parts, never inside a file name. If a plain word names a project folder,
 /// the folder becomes a path of its part.
-pub fn parts(toolkit: &Toolkit, request: &str) -> Vec<Part> {
-    let Some(context) = &toolkit.context else { return clauses::parts(request) };
-    let names = names(toolkit, request);
-    let mut parts = clauses::parts(&names.shielded());
-    names.restore(&mut parts);
+pub fn parts(toolkit: &Toolkit, request: &Text) -> Vec<Part> {
+    let Some(context) = &toolkit.context else { return request.parts() };
+    let mut parts = names(toolkit, request).parts();
     folders::named(&mut parts, &context.root);
     parts
 }
 
 /// The project files named in a text.
-fn names<'t>(toolkit: &Toolkit, text: &'t str) -> Names<'t> {
+fn names<'t>(toolkit: &Toolkit, text: &'t Text) -> Names<'t> {
     let known = toolkit.index.as_deref().and_then(|index| index.paths().ok()).unwrap_or_default();
     Names::of(text, toolkit.context.as_ref().map(|context| &context.root), &known)
 }
 
 /// Emits the plan of a turn without running it.
 pub async fn plan_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<(), TurnError> {
+    let request = &Text::of(request);
     let parts = parts(toolkit, request);
     let toolkit = &picked(toolkit, request, &parts);
     let plan = plan::make(toolkit, request, &parts, host).await?;
@@ -113,7 +112,7 @@ pub async fn plan_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Res
 
 /// The toolkit with the model that plans a request: the quick one for a simple request, the thinker
 /// for the hardest ones, if there are such models.
-fn picked(toolkit: &Toolkit, request: &str, parts: &[Part]) -> Toolkit {
+fn picked(toolkit: &Toolkit, request: &Text, parts: &[Part]) -> Toolkit {
     let files = parts.iter().map(|part| part.paths.len()).sum();
     let wanted = cognitive::role_for(cognitive::complexity(request, files, parts.len()));
     let picked = Some(wanted).filter(|role| toolkit.pool.plays(*role)).unwrap_or(Role::Planner);

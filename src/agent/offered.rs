@@ -3,9 +3,10 @@
 
 use serde_json::Value;
 
-use crate::language::{clauses, words};
+use crate::language::words;
 use crate::models::capability::Choices;
 use crate::models::dialect::ToolText;
+use crate::request::Text;
 use crate::tools::{Ranked, ToolSpec};
 
 use super::budget::{Guided, Pace};
@@ -22,8 +23,8 @@ pub const PARAMETER_CHARS: usize = 100;
 
 /// The tools of `ranked` that may do what `text` says, in their order; all of them if `text` is not
 /// English, because retrieval is trained on English only.
-pub fn likely(ranked: &[Ranked], specs: &[ToolSpec], text: &str) -> Vec<Ranked> {
-    let is_english = clauses::is_english(text);
+pub fn likely(ranked: &[Ranked], specs: &[ToolSpec], text: &Text) -> Vec<Ranked> {
+    let is_english = text.is_english();
     // Remove the prior that one of the many tools is right: most steps need a built-in tool.
     let prior = (specs.len() as f32).ln();
     ranked.iter().filter(|one| !is_english || one.fits - prior >= FITS_MIN).copied().collect()
@@ -73,7 +74,7 @@ mod tests {
         let specs = vec![ToolSpec::default(); 4];
         let ranked = [(0, 3.0), (1, FITS_MIN + 1.5), (2, FITS_MIN + 1.3), (3, f32::INFINITY)];
         let ranked = ranked.map(|(index, fits)| Ranked { index, score: 0.0, dense: 0.0, fits });
-        let of = |text: &str| likely(&ranked, &specs, text).iter().map(|one| one.index).collect::<Vec<_>>();
+        let of = |text: &str| likely(&ranked, &specs, &Text::of(text)).iter().map(|one| one.index).collect::<Vec<_>>();
         // With four tools, ln 4 = 1.39 is subtracted from each score.
         assert_eq!(of("wait 15 seconds"), [0, 1, 3]);
         for other in ["подожди 15 секунд", "warte 15 Sekunden"] {

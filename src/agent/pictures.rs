@@ -15,7 +15,7 @@ use crate::language::clauses::Part;
 use crate::models::dialect::Message;
 use crate::models::{Picture, Role, picture};
 use crate::protocol::GIVEN_MAX;
-use crate::request::Kind;
+use crate::request::{Kind, Text};
 use crate::tools::builtin::Builtin;
 use crate::tools::confine::Access;
 use crate::tools::{Context, Outcome, ToolCall};
@@ -55,7 +55,7 @@ pub async fn read(
 /// them; else a notice says so.
 fn named(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Vec<Picture> {
     let Some(context) = toolkit.context.as_ref() else { return Vec::new() };
-    let clauses = parts(toolkit, request);
+    let clauses = parts(toolkit, &Text::of(request));
     let looks = |part: &&Part| {
         !toolkit.tool_for(part).is_some_and(Builtin::mutates) && matches!(Kind::of_clause(part), Kind::Ask | Kind::Edit)
     };

@@ -7,7 +7,7 @@ use crate::language::clauses::{Part, PartKind};
 use crate::language::shape;
 use crate::protocol::{Event, PlanStatus, PlanStep, PlanView};
 use crate::request::named::{Found, Role};
-use crate::request::{Kind, Step};
+use crate::request::{Kind, Step, Text, clause};
 
 use super::forecast::{self, Cost};
 use super::toolkit::{Toolkit, TurnError};
@@ -26,7 +26,7 @@ pub struct Plan {
 /// A clause that only asks, and the steps that find its answer.
 #[derive(Clone, Debug)]
 pub struct Question {
-    pub text: String,
+    pub text: Text,
     pub about: Vec<StepId>,
 }
 
@@ -67,7 +67,7 @@ fn missing(toolkit: &Toolkit, steps: &[Step]) -> Vec<String> {
     let reads = |step: &Step| matches!(step.kind, Kind::Ask | Kind::Run);
     let mut all = Vec::new();
     for (at, step) in steps.iter().enumerate().filter(|(_, step)| reads(step) && toolkit.context.is_some()) {
-        let is_made = |name: &str| steps[..at].iter().any(|earlier| !reads(earlier) && earlier.text.contains(name));
+        let is_made = |name: &str| steps[..at].iter().any(|earlier| !reads(earlier) && earlier.text.says(name));
         let named = super::names(toolkit, &step.text).all.into_iter();
         let gone = named.filter(|one| matches!(one.found, Found::Missing(_)) && shape::is_path(&one.said));
         let gone = gone.filter(|one| one.role != Role::Part && !is_made(&one.said));
@@ -77,8 +77,6 @@ fn missing(toolkit: &Toolkit, steps: &[Step]) -> Vec<String> {
 }
 
 fn view(step: &Step, cost: Cost) -> PlanStep {
-    let mut name: String = step.part.text.split_whitespace().take(6).collect::<Vec<_>>().join(" ");
-    name.truncate(name.trim_end_matches(['.', ',', ';', ':']).len());
     let base = match step.kind {
         _ if cost == Cost::default() => 1,
         Kind::Ask | Kind::Run | Kind::Rename | Kind::Move => 2,
@@ -86,7 +84,7 @@ fn view(step: &Step, cost: Cost) -> PlanStep {
     };
     PlanStep {
         id: step.id,
-        name,
+        name: clause::title(&step.part),
         description: step.text.to_string(),
         files_affected: step.part.paths.clone(),
         dependencies: step.needs.clone(),
@@ -98,14 +96,14 @@ fn view(step: &Step, cost: Cost) -> PlanStep {
 
 /// The plan of a request with these clauses: from [`of`] in an indexed project, else from
 /// [`floor`].
-pub async fn make(toolkit: &Toolkit, request: &str, parts: &[Part], host: &dyn Host) -> Result<Plan, TurnError> {
+pub async fn make(toolkit: &Toolkit, request: &Text, parts: &[Part], host: &dyn Host) -> Result<Plan, TurnError> {
     let has_project = toolkit.context.is_some() && toolkit.index.is_some();
     if has_project { of(toolkit, request, parts, host).await } else { Ok(floor(parts)) }
 }
 
 /// The plan made by rules, or by the planner if it was measured to write; works with any tools,
 /// with or without a project.
-pub async fn of(toolkit: &Toolkit, request: &str, parts: &[Part], host: &dyn Host) -> Result<Plan, TurnError> {
+pub async fn of(toolkit: &Toolkit, request: &Text, parts: &[Part], host: &dyn Host) -> Result<Plan, TurnError> {
     if !guide::is_for(toolkit, parts, host).await? {
         return Ok(floor(parts));
     }
@@ -126,7 +124,7 @@ pub fn floor(parts: &[Part]) -> Plan {
     for (place, part) in parts.iter().enumerate() {
         let needs = part.depends_on.iter().filter_map(|&earlier| places.get(earlier).copied()?).collect();
         match part.kind {
-            PartKind::Answer if acts => plan.questions.push(Question { text: part.text.clone(), about: needs }),
+            PartKind::Answer if acts => plan.questions.push(Question { text: Text::of(&part.text), about: needs }),
             PartKind::Given if acts => {}
             _ => {
                 let step = Step::of_part(plan.steps.len() + 1, part.clone(), needs);
@@ -141,12 +139,11 @@ pub fn floor(parts: &[Part]) -> Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::clauses;
 
     #[test]
     fn a_clause_that_only_asks_is_a_question_unless_it_is_the_only_one() {
         let check = |request: &str, expected: (usize, usize)| {
-            let plan = floor(&clauses::parts(request));
+            let plan = floor(&Text::of(request).parts());
             assert_eq!((plan.steps.len(), plan.questions.len()), expected, "{request}");
         };
         check("Read src/a.rs and tell me what the default is", (1, 1));

@@ -17,7 +17,6 @@ use super::execute::Scene;
 use super::guide::{self, Done, Job};
 use super::plan::Plan;
 use super::player::Player;
-use super::referred;
 use super::spelled;
 use super::toolkit::TurnError;
 use super::{Deciding, Host};
@@ -36,7 +35,7 @@ pub fn group<'p>(scene: Scene<'_>, plan: &Plan, steps: &'p [Step], undone: &[&St
     let reads = |step: &Step| {
         let reads = step.kind == Kind::Ask && toolkit.tool_for(&step.part).is_none_or(|tool| !tool.mutates());
         // A step that code carries out needs no slot.
-        reads && !referred::refers(step) && !spelled::is_by_code(toolkit, step)
+        reads && !step.refers_to_result() && !spelled::is_by_code(toolkit, step)
     };
     let is_apart = |at: usize| {
         let step = &steps[at];

@@ -3,10 +3,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::language::clauses::{self, Part, PartKind};
-use crate::language::{shape, words};
+use crate::language::clauses::{Part, PartKind};
 use crate::request::complete::is_change;
-use crate::request::{Kind, Step, Text, forms};
+use crate::request::{Kind, Step, Text, clause, forms};
 use crate::tools::builtin::Builtin;
 
 use super::guide;
@@ -19,13 +18,6 @@ const VALUE_WORDS: usize = 18;
 /// Tools whose calls a clause can spell out completely, and whose result is all it asks for.
 const TOOLS: &[Builtin] =
     &[Builtin::ListDir, Builtin::FindFiles, Builtin::SearchText, Builtin::ReadFile, Builtin::WriteFile];
-/// The words of an order to read files, besides their paths; any other word asks for more than the
-/// files' text.
-const READING: &[&str] = &[
-    "read", "open", "show", "view", "print", "cat", "display", "me", "us", "the", "file", "files", "whole", "content",
-    "contents", "of", "line", "lines", "first", "to", "and", "please",
-];
-
 /// Whether every part of the request is a rename, a move, the replacement of a value in one file, a
 /// list from the index, or a command.
 pub fn is_all(toolkit: &Toolkit, request: &Text, parts: &[Part]) -> bool {
@@ -42,8 +34,8 @@ pub fn is_all(toolkit: &Toolkit, request: &Text, parts: &[Part]) -> bool {
 /// names its own file and is independent of the other parts, or a question. If an MCP tool fits a
 /// part, and the request's language has clause rules, every clause becomes a step. `None` if a
 /// model has to decide which parts belong together.
-pub async fn plan(toolkit: &Toolkit, request: &str, parts: &[Part]) -> Option<Plan> {
-    if parts.len() > 1 && clauses::has_rules(request) && is_of_servers(toolkit, parts).await {
+pub async fn plan(toolkit: &Toolkit, request: &Text, parts: &[Part]) -> Option<Plan> {
+    if parts.len() > 1 && request.has_rules() && is_of_servers(toolkit, parts).await {
         return Some(plan::floor(parts));
     }
     let mut steps: Vec<Step> = Vec::new();
@@ -135,12 +127,12 @@ impl Clause<'_> {
 
     /// Whether the clause is an order that can be understood by itself.
     fn is_order(&self) -> bool {
-        is_order(self.part)
+        clause::is_order(self.part)
     }
 
     /// Whether the clause says which value replaces which in one file.
     fn gives_value(&self) -> bool {
-        let is_short = self.part.paths.len() == 1 && self.text.split_whitespace().count() <= VALUE_WORDS;
+        let is_short = self.part.paths.len() == 1 && self.text.has_at_most(VALUE_WORDS);
         let replacements = || self.text.replacements();
         is_short && (replacements().values.is_some() || replacements().names.is_some())
     }
@@ -157,26 +149,12 @@ impl Clause<'_> {
 /// an existing file.
 fn of_tool(toolkit: &Toolkit, part: &Part) -> Option<Calls> {
     let context = toolkit.context.as_ref()?;
-    let tool = toolkit.tool_for(part).filter(|tool| TOOLS.contains(tool) && is_order(part))?;
+    let tool = toolkit.tool_for(part).filter(|tool| TOOLS.contains(tool) && clause::is_order(part))?;
     let is_whole = match tool {
-        Builtin::ReadFile => only_reads(part),
+        Builtin::ReadFile => clause::only_reads(part),
         Builtin::WriteFile => !part.paths.iter().any(|path| guide::exists(context, path)),
         _ => true,
     };
     let calls = forms::calls(toolkit.project(), tool, part).ok().filter(|calls| is_whole && !calls.is_empty())?;
     Some((tool, calls))
-}
-
-/// Whether a part is an order that can be understood by itself.
-fn is_order(part: &Part) -> bool {
-    part.kind == PartKind::Act && part.context.is_empty() && !part.text.contains('?')
-}
-
-/// Whether an order to read files contains no word that asks for more.
-fn only_reads(part: &Part) -> bool {
-    let is_path = |word: &str| shape::is_path(word) || part.paths.iter().any(|path| path.eq_ignore_ascii_case(word));
-    let own = part.text.split_whitespace().map(|word| word.trim_matches(['`', '"', '\'', ',', '.', ':', ';']));
-    own.filter(|word| !is_path(word))
-        .flat_map(words::split)
-        .all(|word| READING.contains(&word.as_str()) || word.chars().all(|letter| letter.is_ascii_digit()))
 }

@@ -15,7 +15,7 @@ use super::claims::{self, Facts};
 use super::evidence::{Entry, Evidence};
 use super::execute::{self, Scene};
 use super::graph::Transitions;
-use super::guide::{self, Done, Job};
+use super::guide::{self, Done, Job, Named};
 use super::inspect::{self, Stage};
 use super::lessons::Memory;
 use super::plan::Plan;
@@ -127,7 +127,7 @@ impl<'a> Going<'a> {
     ) -> Result<(), TurnError> {
         let scene = self.scene;
         let whole = referred::with_results(step, self.plan, evidence);
-        if !self.begins(step, &whole.text, evidence) {
+        if !self.begins(step, whole.text.shown(), evidence) {
             return Ok(());
         }
         let before = evidence.entries().len();
@@ -139,7 +139,8 @@ impl<'a> Going<'a> {
             (Ok(()), Some(index)) => {
                 let of_several = self.plan.steps.len() > 1;
                 let lesson = memory.and_then(|memory| memory.of_same(step));
-                let job = Job { scene, index, step: &whole, of_several, lesson, touched: &self.touched, writes: true };
+                let (touched, named) = (&self.touched, &Named::default());
+                let job = Job { scene, index, step: &whole, of_several, lesson, touched, writes: true, named };
                 guide::carry_out(job, evidence).await
             }
             (Ok(()), None) => execute::step(scene, &whole, evidence).await,
@@ -154,16 +155,18 @@ impl<'a> Going<'a> {
         let lanes = Lanes::of(scene.host, steps.len());
         let hosts: Vec<Lane<'_>> = (0..steps.len()).map(|at| Lane { lanes: &lanes, at }).collect();
         let touched = self.touched.clone();
-        let job = |(step, host): (&'a Step, _)| {
+        let named: Vec<Named> = steps.iter().map(|_| Named::default()).collect();
+        let job = |((step, named), host): ((&'a Step, _), _)| {
             let scene = Scene { host, ..scene };
-            Job { scene, index, step, of_several: true, lesson: None, touched: &touched, writes: true }
+            Job { scene, index, step, of_several: true, lesson: None, touched: &touched, writes: true, named }
         };
-        let jobs = steps.iter().zip(hosts.iter().map(|host| host as &dyn Host)).map(job).collect();
+        let hosts = hosts.iter().map(|host| host as &dyn Host);
+        let jobs = steps.iter().zip(&named).zip(hosts).map(job).collect();
         let known = evidence.entries().len();
         let mut running = side_by_side::run(jobs, evidence, side_by_side::places(&model));
         for (at, step) in steps.iter().enumerate() {
             // The steps of a group depend on no undone step, so each can begin.
-            self.begins(step, &step.text, evidence);
+            self.begins(step, step.text.shown(), evidence);
             let before = evidence.entries().len();
             lanes.open(at, before - known);
             let Some((done, own)) = running.next().await else { continue };

@@ -17,7 +17,6 @@ use super::excerpt;
 use super::plan::Plan;
 use super::player::{Form, Player, Query};
 use super::toolkit::{Toolkit, TurnError};
-use crate::language::clauses::words::listed;
 use crate::language::grounding;
 use crate::language::grounding::Sentences;
 use crate::language::words;
@@ -93,9 +92,9 @@ pub async fn answer(brief: Brief<'_>, draft: Draft<'_>) -> Result<String, TurnEr
     let mut written = String::new();
     let question = question(brief);
     if let Some(question) = &question {
-        written.push_str(&prose(brief, question, draft).await?);
+        written.push_str(&prose(brief, question.shown(), draft).await?);
     }
-    let facts = facts(question.as_deref(), brief);
+    let facts = facts(question.as_ref(), brief);
     if !facts.is_empty() {
         let gap = if written.is_empty() { "" } else { "\n\n" };
         written.push_str(&tell(brief.host, &format!("{gap}{}", facts.join("\n"))));
@@ -111,24 +110,16 @@ pub fn tell(host: &dyn Host, text: &str) -> String {
 
 /// The question to answer in words: the plan's questions, else the request itself if it asks and a
 /// call found something. `None` if lists alone answer it.
-fn question(Brief { request, plan, evidence, .. }: Brief<'_>) -> Option<String> {
+fn question(Brief { request, plan, evidence, .. }: Brief<'_>) -> Option<Text> {
     if !plan.questions.is_empty() {
-        let texts: Vec<&str> = plan.questions.iter().map(|question| question.text.as_str()).collect();
-        return Some(texts.join(" "));
+        let texts: Vec<&str> = plan.questions.iter().map(|question| question.text.shown()).collect();
+        return Some(Text::of(texts.join(" ")));
     }
     if evidence.entries().iter().filter(|entry| entry.succeeded()).all(is_relation) {
         return None;
     }
     let looked = evidence.entries().iter().any(|entry| entry.succeeded() && !entry.outcome.findings.is_empty());
-    (looked && asks(request)).then(|| request.to_string())
-}
-
-/// Whether a request without changes needs an answer in words rather than a list.
-fn asks(request: &str) -> bool {
-    const ASKING: &str = "what, how, why, which, who, when, where, is, are, does, do, can, explain, describe, tell, \
-                          summarize, summarise";
-    let low = request.trim().to_lowercase();
-    low.ends_with('?') || low.split(|c: char| !c.is_alphanumeric()).next().is_some_and(|word| listed(ASKING, word))
+    (looked && request.asks_for_words()).then(|| request.clone())
 }
 
 /// A model's sentences, without those that the evidence does not back. Empty if no evidence line
@@ -148,7 +139,7 @@ async fn prose(brief: Brief<'_>, question: &str, draft: Draft<'_>) -> Result<Str
     if lines.is_empty() {
         return Ok(String::new());
     }
-    let said = draft.said.map(|said| backed_by_results(said, request, evidence)).unwrap_or_default();
+    let said = draft.said.map(|said| backed_by_results(said, request.shown(), evidence)).unwrap_or_default();
     if !said.is_empty() {
         return Ok(tell(host, &said));
     }
@@ -158,7 +149,8 @@ async fn prose(brief: Brief<'_>, question: &str, draft: Draft<'_>) -> Result<Str
     } else {
         by_example(&lines, question)
     };
-    let backed = |sentence: &str| grounding::is_grounded(sentence, &[&shown], request).then(|| sentence.to_owned());
+    let backed =
+        |sentence: &str| grounding::is_grounded(sentence, &[&shown], request.shown()).then(|| sentence.to_owned());
     let answer = stream_backed(toolkit, &model, query(toolkit, &model, &messages), host, backed).await?;
     Ok(answer.trim_end().to_owned())
 }
@@ -242,10 +234,11 @@ fn by_example(lines: &[excerpt::Line], question: &str) -> Vec<Message> {
 }
 
 /// One line for each thing found, changed or not done, from the evidence alone.
-fn facts(question: Option<&str>, brief: Brief<'_>) -> Vec<String> {
+fn facts(question: Option<&Text>, brief: Brief<'_>) -> Vec<String> {
     let Brief { plan, evidence, refused, told, .. } = brief;
     let mut facts = Vec::new();
-    let cited = question.map(|question| excerpt::lines(evidence.entries(), question, LISTED_LINES)).unwrap_or_default();
+    let cited =
+        question.map(|question| excerpt::lines(evidence.entries(), question.shown(), LISTED_LINES)).unwrap_or_default();
     for line in &cited {
         facts.push(format!("- {}: `{}` [{}]", line.place(), line.finding.text.trim(), line.call));
     }
@@ -309,22 +302,20 @@ enum Shown {
     Whole,
 }
 
-fn shown(entry: &Entry, question: Option<&str>, cited: &[excerpt::Line], plan: &Plan, evidence: &Evidence) -> Shown {
+fn shown(entry: &Entry, question: Option<&Text>, cited: &[excerpt::Line], plan: &Plan, evidence: &Evidence) -> Shown {
     let is_cited = |call: CallId| cited.iter().any(|line| line.call == call);
     let asked = plan.questions.iter().any(|question| question.about.contains(&entry.step));
     if is_cited(entry.id) {
-        if entry.tool == "search_text" && question.is_some_and(counts) { Shown::Named } else { Shown::Cited }
+        if entry.tool == "search_text" && question.is_some_and(Text::asks_for_count) {
+            Shown::Named
+        } else {
+            Shown::Cited
+        }
     } else if !cited.is_empty() && (asked || evidence.of(entry.step).any(|other| is_cited(other.id))) {
         Shown::Named
     } else {
         Shown::Whole
     }
-}
-
-/// Whether a question asks for a number; the first line of a search result gives it.
-fn counts(question: &str) -> bool {
-    let low = question.to_lowercase();
-    low.contains("how many") || low.contains("how often") || low.starts_with("count ")
 }
 
 /// Whether a call asked for callers, imports or dependents; its locations are then the answer.

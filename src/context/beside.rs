@@ -6,10 +6,10 @@ use std::collections::HashSet;
 use crate::edit::{has_grammar, is_comment, testing};
 use crate::index::{Definition, Index, Kind, language_of, outline};
 use crate::language::grounding;
+use crate::request::mentions::Mentions;
 use crate::retrieve;
 use crate::tools::Context;
 
-use super::mentions::Mentions;
 use super::{Open, Stretch, WHOLE_LINES_MAX, hit_of, is_declaration, is_local, text_of};
 
 /// Maximum number of values shown with one stretch, and of lines of each.

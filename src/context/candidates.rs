@@ -5,11 +5,11 @@ use std::collections::HashSet;
 
 use crate::index::{Definition, Node};
 use crate::language::words;
+use crate::request::mentions::{Symbol, is_test};
 use crate::retrieve;
 
 use super::lines::around;
-use super::mentions::Symbol;
-use super::{Files, HEAD_LINES, Purpose, Stretch, WHOLE_LINES_MAX, Wanted, is_declaration, is_test};
+use super::{Files, HEAD_LINES, Purpose, Stretch, WHOLE_LINES_MAX, Wanted, is_declaration};
 
 /// Number of hits requested from retrieval.
 const HITS: usize = 12;

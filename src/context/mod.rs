@@ -3,12 +3,12 @@
 pub mod beside;
 mod candidates;
 pub mod lines;
-pub mod mentions;
 
 use std::collections::BTreeMap;
 use std::io::Read;
 
 use crate::index::{Definition, Index, Node, language_of, outline, paths};
+use crate::request::mentions::Mentions;
 use crate::request::named;
 use crate::retrieve;
 use crate::tools::Context;
@@ -17,7 +17,6 @@ use crate::tools::files::read::is_binary;
 
 use candidates::stretches;
 use lines::widened;
-use mentions::Mentions;
 
 /// Lines of a file; with a name, the lines of a definition.
 #[derive(Clone, Debug, PartialEq)]
@@ -308,13 +307,6 @@ pub fn is_declaration(path: &str) -> bool {
     path.ends_with(".pyi") || paths::sorts(path).contains(&paths::Sort::Declarations)
 }
 
-/// Whether the search sorts a file as a test or test helper. This is wider than the files that a
-/// runner takes ([`testing::is_test_file`](crate::edit::testing::is_test_file)): helpers and data
-/// of tests are not shown either.
-fn is_test(path: &str) -> bool {
-    paths::sorts(path).contains(&paths::Sort::Test)
-}
-
 /// Whether a definition is inside a function.
 fn is_local(definition: &Definition, all: &[Definition]) -> bool {
     definition.container.and_then(|container| all.get(container)).is_some_and(|outer| !outer.kind.has_members())
@@ -361,6 +353,7 @@ fn outlined(definition: &Definition, lines: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::mentions::is_test;
 
     #[test]
     fn more_belongs_to_tests_than_a_runner_takes() {

@@ -1,7 +1,5 @@
 //! Separates code from comments and docstrings.
 
-use crate::language::Asked;
-
 /// Whether code contains `value` outside comments and docstrings.
 pub fn has_in_code(code: &str, value: &str) -> bool {
     code_lines(code).any(|line| line.contains(value))
@@ -16,26 +14,6 @@ pub fn has_word_in_code(code: &str, name: &str) -> bool {
 /// The words of the code, without those of comments and docstrings.
 pub fn without_words(code: &str) -> Vec<&str> {
     code_lines(code).flat_map(str::split_whitespace).collect()
-}
-
-/// Whether a request is about comments or documentation, so that a change may be limited to these.
-pub fn speaks_of_words(asked: &Asked) -> bool {
-    asked.contains(&[
-        "doc",
-        "comment",
-        "typo",
-        "describe",
-        "explain",
-        "example",
-        "spell",
-        "word",
-        "text",
-        "say",
-        "mention",
-        "note",
-        "kommentar",
-        "todo",
-    ])
 }
 
 /// The lines of code that are not comments or docstrings.

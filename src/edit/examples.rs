@@ -1,18 +1,10 @@
-//! Reads the examples that a request gives: `slug('A b') is 'a-b'`, `ordinal(13) returns 13rd, should be 13th`.
+//! Runs examples against the code: builds the command and reads what it printed.
 
-mod claim;
-mod command;
+use regex::Captures;
 
-use std::ops::Range;
-use std::sync::LazyLock;
-
-use regex::Regex;
-
-use claim::Claim;
-
-use crate::base::is_listed;
-use crate::base::pattern::pattern;
-pub use command::{command, given, wrong};
+use crate::base::pattern::static_regex;
+use crate::edit::paths::ending;
+use crate::edit::testing::quoted;
 
 /// A call and its expected result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,150 +23,151 @@ pub struct Example {
     pub now: Option<String>,
 }
 
-/// An expected result that no function returns.
-const IMPOSSIBLE: &str = "nothing-gives-this";
-/// Maximum number of examples read from one request.
-const EXAMPLES_MAX: usize = 8;
-/// Maximum length of a call, in bytes.
-const CALL_BYTES_MAX: usize = 160;
+/// Separates a call from its result in the output of [`command`].
+const WRONG: &str = " gives ";
 
-/// The examples in `text`. `new` lists functions that it names and that do not exist yet; `is_new`
-/// says whether a function is one of them. For an existing function a stated result may be the bug,
-/// so only the result that it should return counts.
-pub fn of(text: &str, new: &[String], is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
-    let calls = calls(text);
-    let mut found = Vec::new();
-    let mut pending: Vec<&(Range<usize>, String)> = Vec::new();
-    // Results that the request calls wrong without giving the right ones.
-    let mut wrong = Vec::new();
-    for (at, call) in calls.iter().enumerate() {
-        let end = calls.get(at + 1).map_or(text.len(), |next| next.0.start);
-        let claim = Claim::of(&text[call.0.end..end], first_text(&text[call.0.clone()]));
-        // `so f(1) is 2` states the wanted result, not the present one.
-        let before = text[..call.0.start].trim_end_matches(['`', ' ']).to_lowercase();
-        let is_goal =
-            [" so", ",so", "so that", "such that", "sodass", "damit"].iter().any(|words| before.ends_with(words));
-        match claim.expected(is_goal || is_new(&call.1)) {
-            Some(expected) => {
-                let now = claim.stated.filter(|now| *now != expected);
-                found.push(Example { now, ..example(text, call, expected) });
-            }
-            None if claim.later.is_empty() => {
-                pending.push(call);
-                let now = claim.stated.clone().filter(|_| claim.is_wrong && !is_new(&call.1));
-                wrong.extend(now.map(|now| Example { is_wrong: true, ..example(text, call, now) }));
-            }
-            None => {
-                // The later results belong to all pending calls: `f(1) returns a, same with f(2). Should be b and c.`
-                pending.push(call);
-                let pairs = pending.drain(..).zip(&claim.later);
-                found.extend(pairs.map(|(call, expected)| example(text, call, expected.clone())));
-            }
-        }
+/// A shell command that runs `examples` of a function in the file `path`; `None` for other
+/// languages. It prints one line for each example with a wrong result, and then fails. If the
+/// request states the present result, that result counts as wrong even if it prints like the
+/// expected one, as `'1'` and `1` do.
+pub fn command(path: &str, examples: &[Example]) -> Option<String> {
+    match ending(path) {
+        "py" => Some(format!("PYTHONPATH=.:src python3 -c {}", quoted(&python(path, examples)?))),
+        "js" | "mjs" | "cjs" => Some(format!("node --input-type=module -e {}", quoted(&script(path, examples)))),
+        "go" => Some(go(path, examples)),
+        _ => None,
     }
-    if let ([], [name]) = (calls.as_slice(), new) {
-        found.extend(pairs(text, name));
-    }
-    found.extend(wrong);
-    let mut seen = std::collections::HashSet::new();
-    found.retain(|one: &Example| seen.insert(one.call.clone()));
-    found.truncate(EXAMPLES_MAX);
-    found
 }
 
-/// Calls in `text` of existing functions, as examples with an impossible expected result: running
-/// them prints their present results, which have to change. Empty if the request asks to keep
-/// something or to raise an error.
-pub fn called(text: &str, is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
-    if wants_to_keep(text) || has_word(text, "raise raises throw throws") {
-        return Vec::new();
-    }
-    let calls = calls(text).into_iter().filter(|call| !is_new(&call.1)).take(EXAMPLES_MAX);
-    let mut found: Vec<Example> = Vec::new();
-    for call in calls {
-        let one = example(text, &call, IMPOSSIBLE.to_owned());
-        if !found.contains(&one) {
-            found.push(one);
-        }
-    }
-    found
-}
-
-/// Whether a request says that something is right as it is or has to stay the same.
-pub fn speaks_of_what_is_right(text: &str) -> bool {
-    wants_to_keep(text) || claim::FINE.iter().any(|word| has_word(text, word))
-}
-
-fn wants_to_keep(text: &str) -> bool {
-    has_word(text, "still keep keeps stay stays remain unchanged same weiterhin bleibt bleiben toujours")
-}
-
-fn has_word(text: &str, list: &str) -> bool {
-    text.split(|c: char| !c.is_alphanumeric()).any(|word| is_listed(list, &word.to_lowercase()))
-}
-
-/// The string that is the first argument of a call: `goose` in `plural('goose')`. Empty if there is
+/// The lines about wrong results in the output of a failed run of [`command`]; `None` if there are
 /// none.
-fn first_text(call: &str) -> &str {
-    let inside = call.split_once('(').map_or("", |(_, inside)| inside);
-    inside.strip_prefix(['\'', '"']).and_then(|rest| rest.split(['\'', '"']).next()).unwrap_or_default()
+pub fn wrong(output: &str, examples: &[Example]) -> Option<String> {
+    let is_result = |line: &&str| {
+        examples.iter().any(|one| line.trim_start().strip_prefix(&one.call).is_some_and(|rest| rest.starts_with(WRONG)))
+    };
+    let lines: Vec<&str> = output.lines().filter(is_result).map(str::trim).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// Examples of the one new function `name`, given as pairs of values: `'A b' becomes 'a-b'`, `3661 -> "1h 1m 1s"`.
-fn pairs(text: &str, name: &str) -> Vec<Example> {
-    static PAIR: LazyLock<Regex> = LazyLock::new(|| {
-        let quoted = r#""[^"]*"|'[^']*'"#;
-        let value = format!(r"{quoted}|-?\d+(?:\.\d+)?\b|\[[^\]]*\]|True|False|None|true|false|null");
-        let (becomes, also) = ("becomes|wird|gives|devient|donne|->|=>|→", "into|to|is|da");
-        let pair = format!(r"({value})`?\s*(?:{becomes})\s*`?({value})|({quoted})\s*(?:{also})\s*({quoted})");
-        pattern(pair)
+/// The part of each line of [`wrong`] before the expected result: `f(1) gives 2` of `f(1) gives 2, not 3`. Lines
+/// without an expected result are skipped.
+pub fn given(results: &str) -> Vec<String> {
+    results.lines().filter_map(|line| Some(line.rsplit_once(", not ")?.0.to_owned())).collect()
+}
+
+fn python(path: &str, examples: &[Example]) -> Option<String> {
+    let module = crate::edit::imports::module_of(path)?;
+    let names = names(examples).join(", ");
+    let tries = examples.iter().map(|one| {
+        let expected = literal(&one.expected, ["True", "False", "None"]);
+        let sign = if one.is_wrong { "!=" } else { "==" };
+        let now = one.now.as_ref().map(|now| format!(", {}", literal(now, ["True", "False", "None"])));
+        format!("t({:?}, lambda: {}, {expected}, {sign:?}{})", one.call, one.call, now.unwrap_or_default())
     });
-    let found = PAIR.captures_iter(text).filter_map(|found| {
-        let given = found.get(1).or(found.get(3))?.as_str();
-        let expected = found.get(2).or(found.get(4))?.as_str().to_owned();
-        Some(Example { name: name.to_owned(), call: format!("{name}({given})"), expected, is_wrong: false, now: None })
+    Some(format!(
+        "from {module} import {names}\n\
+         def t(c, f, w, s, *now):\n    \
+             n = False\n    \
+             try: r = f()\n    \
+             except Exception as e: r, n = e, s != '=='\n    \
+             ok = r == w or str(r) == str(w) or type(r).__name__ == str(w)\n    \
+             ok = ok == (s == '==') and not n and not any(type(r) is type(o) and r == o for o in now)\n    \
+             if not ok: print(f\"{{c}}{WRONG}{{r!r}}\" + (f\", not {{w!r}}\" if s == '==' else ', which is wrong'))\n    \
+             return ok\n\
+         raise SystemExit(not all([{}]))",
+        tries.collect::<Vec<_>>().join(", ")
+    ))
+}
+
+fn script(path: &str, examples: &[Example]) -> String {
+    let names = names(examples);
+    let bound = names.iter().map(|name| format!("const {name} = m.{name} ?? m.default?.{name} ?? m.default;"));
+    let tries = examples.iter().map(|one| {
+        let expected = literal(&one.expected, ["true", "false", "null"]);
+        let now = one.now.as_ref().map(|now| format!(", {}", literal(now, ["true", "false", "null"])));
+        format!("t({:?}, () => {}, {expected}, {}{})", one.call, one.call, !one.is_wrong, now.unwrap_or_default())
     });
-    found.collect()
+    format!(
+        "const m = await import(process.cwd() + {:?});\n{}\n\
+         const s = (v) => v instanceof Error ? `${{v.name}}: ${{v.message}}` : JSON.stringify(v);\n\
+         const t = (c, f, w, right, ...now) => {{ let r, fell = false; try {{ r = f(); }} catch (e) {{ r = e; fell = !right; }}\n  \
+           const ok = !fell && (s(r) === s(w) || String(r) === String(w) || r?.name === w) === right\n    \
+             && !now.some((o) => s(o) === s(r));\n  \
+           if (!ok) console.log(`${{c}}{WRONG}${{s(r)}}, ` + (right ? `not ${{s(w)}}` : 'which is wrong'));\n  return ok; }};\n\
+         process.exit([{}].every(Boolean) ? 0 : 1);",
+        format!("/{path}"),
+        bound.collect::<Vec<_>>().join(" "),
+        tries.collect::<Vec<_>>().join(", ")
+    )
 }
 
-fn example(text: &str, call: &(Range<usize>, String), expected: String) -> Example {
-    Example { name: call.1.clone(), call: text[call.0.clone()].to_owned(), expected, is_wrong: false, now: None }
+/// Runs the examples as a Go test that an overlay places next to the file, so that no file is added
+/// to the project.
+fn go(path: &str, examples: &[Example]) -> String {
+    let folder = path.rsplit_once('/').map_or(".", |(folder, _)| folder);
+    let text = |value: &str| match value.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
+        Some(inside) => format!("{inside:?}"),
+        None => value.to_owned(),
+    };
+    let call = |one: &Example| {
+        static_regex!(TEXT = r"'[^']*'");
+        TEXT.replace_all(&one.call, |found: &Captures<'_>| text(&found[0])).into_owned()
+    };
+    let tries = examples.iter().map(|one| {
+        let expected = text(&literal(&one.expected, ["true", "false", "nil"]));
+        format!(
+            "\ttry({:?}, func() interface{{}} {{ return first({}) }}, {expected}, {})\n",
+            one.call,
+            call(one),
+            !one.is_wrong
+        )
+    });
+    let test = format!(
+        "import (\"fmt\"; \"testing\")\n\
+         func TestAskedExamples(t *testing.T) {{\n\
+         \tfirst := func(all ...interface{{}}) interface{{}} {{ return all[0] }}\n\
+         \ttry := func(call string, f func() interface{{}}, want interface{{}}, right bool) {{\n\
+         \t\tvar got interface{{}}\n\
+         \t\tfunc() {{ defer func() {{ if e := recover(); e != nil {{ got = fmt.Sprint(\"panic: \", e) }} }}(); got = f() }}()\n\
+         \t\tif (fmt.Sprint(got) == fmt.Sprint(want)) == right {{ return }}\n\
+         \t\tif right {{ fmt.Printf(\"%s{WRONG}%#v, not %#v\\n\", call, got, want) }} else {{ fmt.Printf(\"%s{WRONG}%#v, which is wrong\\n\", call, got) }}\n\
+         \t\tt.Fail()\n\
+         \t}}\n{}}}\n",
+        tries.collect::<String>()
+    );
+    let (path, folder) = (quoted(path), quoted(folder));
+    format!(
+        "d=$(mktemp -d) && p=$(sed -n 's/^package \\([A-Za-z0-9_]*\\).*/\\1/p' {path} | head -n 1) && \
+         printf 'package %s\\n%s' \"$p\" {} >\"$d/asked_test.go\" && \
+         printf '{{\"Replace\": {{\"%s/%s/zz_asked_test.go\": \"%s/asked_test.go\"}}}}' \"$PWD\" {folder} \"$d\" >\"$d/overlay\" && \
+         go test -vet=off -overlay=\"$d/overlay\" -run '^TestAskedExamples$' ./{folder}; r=$?; rm -rf \"$d\"; exit $r",
+        quoted(&test)
+    )
 }
 
-/// Calls of plain functions with literals as arguments: their bytes and the name of the function.
-fn calls(text: &str) -> Vec<(Range<usize>, String)> {
-    let mut found: Vec<(Range<usize>, String)> = Vec::new();
-    for (open, _) in text.match_indices('(') {
-        let before = &text[..open];
-        let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
-        let start =
-            before.rfind(|c| !is_name(c)).map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
-        let name = &before[start..];
-        let inside = found.last().is_some_and(|last| last.0.contains(&open));
-        let is_part = before[..start].ends_with('.') || is_of_something(&before[..start]);
-        if name.is_empty() || inside || is_part || name.starts_with(|c: char| c.is_ascii_digit()) {
-            continue;
-        }
-        if let Some(end) = closed(text, open).filter(|end| end - start <= CALL_BYTES_MAX)
-            && is_literal(&text[open + 1..end - 1])
-        {
-            found.push((start..end, name.to_owned()));
-        }
+fn names(examples: &[Example]) -> Vec<String> {
+    let mut names: Vec<String> = examples.iter().map(|one| one.name.clone()).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// A value as source code: a bare word (`13th`) becomes a string. `constants` are the words for
+/// true, false and null in the language.
+fn literal(value: &str, [yes, no, nothing]: [&str; 3]) -> String {
+    match value {
+        "True" | "true" => yes.to_owned(),
+        "False" | "false" => no.to_owned(),
+        // JavaScript has two null values.
+        "undefined" if nothing == "null" => value.to_owned(),
+        "None" | "null" | "undefined" => nothing.to_owned(),
+        _ if value.starts_with(['\'', '"', '[', '(', '{']) || value.parse::<f64>().is_ok() => value.to_owned(),
+        _ => format!("{value:?}"),
     }
-    found
-}
-
-/// Whether a text ends with a phrase such as `the label of`: the result stated behind the call then
-/// belongs to the label and not to the call.
-fn is_of_something(before: &str) -> bool {
-    const ITSELF: &str = "result value output outcome return call example case instead";
-    let mut words = before.trim_end_matches(['`', ' ']).rsplit(' ');
-    words.next().is_some_and(|last| last.eq_ignore_ascii_case("of"))
-        && words.next().is_none_or(|what| !is_listed(ITSELF, what.to_lowercase().trim_end_matches('s')))
 }
 
 /// The offset behind the bracket that closes the one at `open`; brackets in strings do not count.
-pub(in crate::edit) fn closed(text: &str, open: usize) -> Option<usize> {
+pub fn closed(text: &str, open: usize) -> Option<usize> {
     let mut depth = 0usize;
     let mut quote: Option<char> = None;
     for (at, letter) in text[open..].char_indices() {
@@ -195,124 +188,36 @@ pub(in crate::edit) fn closed(text: &str, open: usize) -> Option<usize> {
     None
 }
 
-/// Names of values in the languages that examples can be run in.
-const CONSTANTS: &[&str] = &["True", "False", "None", "true", "false", "null", "undefined"];
-
-/// Whether all arguments are literals; false if there are no arguments.
-fn is_literal(arguments: &str) -> bool {
-    let mut quote: Option<char> = None;
-    let mut outside = String::new();
-    for letter in arguments.chars() {
-        match quote {
-            Some(mark) if mark == letter => quote = None,
-            Some(_) => {}
-            None if matches!(letter, '\'' | '"') => {
-                quote = Some(letter);
-                outside.push('0');
-            }
-            None => outside.push(letter),
-        }
-    }
-    let words = outside.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
-    let is_value = |word: &str| word.starts_with(|c: char| c.is_ascii_digit()) || CONSTANTS.contains(&word);
-    let named = |word: &str| outside.contains(&format!("{word}=")) || outside.contains(&format!("{word}:"));
-    quote.is_none()
-        && !arguments.trim().is_empty()
-        && words.clone().count() > 0
-        && words.into_iter().all(|word| is_value(word) || named(word))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(text: &str, new: bool, expected: &[(&str, &str)]) {
-        let found = of(text, &["id_of".to_owned()], &|_| new);
-        let found: Vec<(&str, &str)> = found.iter().map(|one| (one.call.as_str(), one.expected.as_str())).collect();
-        assert_eq!(found, expected, "{text}");
-    }
-
     #[test]
-    fn calls_of_existing_functions_are_read() {
-        let text = "ms should know fortnights: ms('1 fortnight') and ms('2 fortnights') are 14 and 28 days";
-        let found = called(text, &|_| false);
-        assert_eq!(found.len(), 2);
-        assert!(called("ms('1d') should still be 24 h", &|_| false).is_empty());
-    }
-
-    #[test]
-    fn examples_of_a_new_function_are_read() {
-        check(
-            "Add a function tail(path), so tail('a.b') is 'b' and tail('c') is 'c'",
-            true,
-            &[("tail('a.b')", "'b'"), ("tail('c')", "'c'")],
-        );
-        check("`add(1, 2)` returns 3, `add()` is not allowed", true, &[("add(1, 2)", "3")]);
-        check("chunk([1,2,3], 2) => [[1, 2], [3]].", true, &[("chunk([1,2,3], 2)", "[[1, 2], [3]]")]);
-        check(
-            "Füge id_of(name) hinzu: aus 'A' wird 'a_id' und aus 'Bc' wird 'bc_id'",
-            true,
-            &[("id_of('A')", "'a_id'"), ("id_of('Bc')", "'bc_id'")],
-        );
-        check("treat / so, so f('a/b') is 'aB'", false, &[("f('a/b')", "'aB'")]);
-        check("f(6, { long: true }) returns 'ab', it should be 'a'", false, &[("f(6, { long: true })", "'a'")]);
-        check("f(1) gives 2 but I have seen 3 of these", false, &[("f(1)", "2")]);
-        check("f(-1) should raise ValueError.", true, &[("f(-1)", "ValueError")]);
-        check("the size of box(2) is 4", true, &[]);
-        check("the result of box(2) is 4", true, &[("box(2)", "4")]);
-        check("is_even(3) gives False", true, &[("is_even(3)", "False")]);
-    }
-
-    #[test]
-    fn wrong_results_are_distinguished_from_right_ones() {
-        check(
-            "shorten(13) returns 13m, same with shorten(113). Should be 13cm and 113cm.",
-            false,
-            &[("shorten(13)", "13cm"), ("shorten(113)", "113cm")],
-        );
-        check("shorten(13) returns 13m, also for 113. Should be 13cm and 113cm.", false, &[("shorten(13)", "13cm")]);
-        check("plural('ox') gives oxs. It should be oxen, and so on", false, &[("plural('ox')", "oxen")]);
-        check("plural('ox') gives nonsense. It should be mended.", false, &[]);
-        check("size('x') gives 2 instead of 1", false, &[("size('x')", "1")]);
-        check("size('') crashes, it should give 0.", false, &[("size('')", "0")]);
-        check("ordinal(12) gives 12nd", false, &[]);
-        let text = "cut('hello', 3) returns 'hel...' but it must never be longer than the limit. Fix it.";
-        let found = of(text, &[], &|_| false);
-        assert!(found.len() == 1 && found[0].is_wrong && found[0].expected == "'hel...'", "{found:?}");
-        check("call run(x) first", true, &[]);
-        // A result that is called wrong is never the expected one, not even for a new function.
-        check("ready(0) returns false, but nothing is left to do then", true, &[]);
-        check("ready(0) returns false, however it is ready", true, &[]);
-        check("size('x') must never be 0", true, &[]);
-        let text = "size('x') should not return 2";
-        let found = of(text, &[], &|_| false);
-        assert!(found.len() == 1 && found[0].is_wrong && found[0].expected == "2", "{found:?}");
-        check(
-            "ready(1) returns true, that's fine. But ready(0) should be false",
-            false,
-            &[("ready(1)", "true"), ("ready(0)", "false")],
-        );
-        check("ready(1) returns true, which is not right", false, &[]);
-        check(
-            "parse('P') returns an empty thing, but it has no parts and should raise KeyError.",
-            false,
-            &[("parse('P')", "KeyError")],
-        );
-        check("has(null, 'a') should throw a TypeError, not return false", false, &[("has(null, 'a')", "TypeError")]);
-    }
-
-    #[test]
-    fn value_pairs_are_examples_of_the_only_new_function() {
-        let read = |text: &str| {
-            let found = of(text, &["short".to_owned()], &|_| true);
-            found.into_iter().map(|one| (one.call, one.expected)).collect::<Vec<_>>()
+    fn go_examples_run_without_a_new_file_in_the_project() {
+        let example = Example {
+            name: "Tail".into(),
+            call: "Tail('ab')".into(),
+            expected: "\"b\"".into(),
+            is_wrong: false,
+            now: None,
         };
-        let pair = |call: &str, expected: &str| (call.to_owned(), expected.to_owned());
+        let line = command("a/m.go", std::slice::from_ref(&example)).unwrap();
+        assert!(line.contains("first(Tail(\"ab\"))") && line.ends_with("exit $r"), "{line}");
+        if std::process::Command::new("go").arg("version").output().is_err() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("a")).unwrap();
+        std::fs::write(folder.path().join("go.mod"), "module m\n\ngo 1.16\n").unwrap();
+        let text = "package a\n\nfunc Tail(s string) (string, error) {\n\treturn s[2:], nil\n}\n";
+        std::fs::write(folder.path().join("a/m.go"), text).unwrap();
+        let ran = std::process::Command::new("sh").args(["-c", &line]).current_dir(folder.path()).output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stdout).into_owned() + &String::from_utf8_lossy(&ran.stderr);
         assert_eq!(
-            read("a function short(n): 3661 -> \"1h 1m\", 0 -> \"0s\", None becomes None"),
-            [pair("short(3661)", "\"1h 1m\""), pair("short(0)", "\"0s\""), pair("short(None)", "None")]
+            wrong(&said, std::slice::from_ref(&example)).as_deref(),
+            Some("Tail('ab') gives \"\", not \"b\""),
+            "{said}"
         );
-        assert_eq!(read("short turns 'A b' into 'a-b'"), [pair("short('A b')", "'a-b'")]);
-        assert_eq!(read("short(n) goes from 5 to 10"), []);
+        assert_eq!(std::fs::read_dir(folder.path().join("a")).unwrap().count(), 1);
     }
 }

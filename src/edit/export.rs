@@ -136,14 +136,6 @@ fn closing(text: &str, open: usize) -> Option<usize> {
     None
 }
 
-/// Whether a request asks for an export.
-pub fn is_asked(text: &str) -> bool {
-    static_regex!(
-        ASKS = r"(?i)\b(?:re-?)?export(?:s|ed|iere|iert|e|er|a|ar)?\b|__all__|\bavailable\s+(?:as|from|in)\b"
-    );
-    ASKS.is_match(text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -200,13 +192,5 @@ mod tests {
         let (text, marked) = (text.replace(" c(", " $c$("), marked.replace(" c(", " $c$("));
         assert_eq!(add("a.ts", &text, "$c$", "a.ts"), Some(marked.clone()));
         assert_eq!(add("a.ts", &marked, "$c$", "a.ts"), None);
-    }
-
-    #[test]
-    fn export_requests_are_recognized() {
-        for text in ["export f from index.js", "Export it too", "make it available as lib::f", "exported from lib.rs"] {
-            assert!(is_asked(text), "{text}");
-        }
-        assert!(!is_asked("the file is available"));
     }
 }

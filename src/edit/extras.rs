@@ -9,13 +9,7 @@ use super::text::{self, Piece};
 use crate::base::pattern::static_regex;
 use crate::index::language_of;
 use crate::index::parts::{self, Imported, Part, Sort, Span};
-use crate::language::{Asked, grounding};
-
-/// Words of requests about annotations, and of requests about docstrings.
-const TYPES: &str = "type types typed typing annotate annotated annotation annotations hint hints typen typhinweise";
-const DOCS: &str = "\
-    doc docs docstring docstrings document documented documentation comment comments describe described explain mention typo typos spelling \
-    wording doctest doctests example examples kommentar kommentare dokumentiere";
+use crate::language::Asked;
 
 /// Returns `after` without annotations added to signatures, with the docstrings of `before`, and
 /// without examples in new docstrings, unless the request `asked` mentions them. Nothing is removed
@@ -29,12 +23,12 @@ pub fn without_extras(path: &str, before: &str, after: &str, asked: &Asked) -> S
     for now in new.iter().rev() {
         let edits: Vec<Piece> = match earlier((&old, before), (&new, after), now) {
             Earlier::Same => continue,
-            Earlier::New if asked.has(DOCS) => continue,
+            Earlier::New if asked.is_about_docs() => continue,
             Earlier::New => without_examples(now, before, after).into_iter().collect(),
             Earlier::Changed(was) => {
-                let docs = docstring(was, before).zip(now.docstring.clone()).filter(|_| !asked.has(DOCS));
+                let docs = docstring(was, before).zip(now.docstring.clone()).filter(|_| !asked.is_about_docs());
                 let docs = docs.map(|(was, range)| Piece { range, new: was.to_owned() });
-                let is_typed = has_types && !asked.has(TYPES);
+                let is_typed = has_types && !asked.is_about_types();
                 let mut edits = if is_typed { annotations(now, was, after, language) } else { Vec::new() };
                 edits.extend(docs);
                 edits
@@ -132,9 +126,10 @@ pub fn without_unused_imports(path: &str, before: &str, after: &str, asked: &Ask
         one.source.starts_with('.') || path.split('/').any(|folder| folder == first)
     };
     let is_wanted = |one: &Imported| {
-        let is_asked = asked.contains(&["import"]) && grounding::is_backed(&asked.text, &one.local);
         // These work without being named: JSX elements need React.
-        is_asked || one.source == "__future__" || one.source == "react" && one.local == "React"
+        asked.is_about_import_of(&one.local)
+            || one.source == "__future__"
+            || one.source == "react" && one.local == "React"
     };
     let key = |one: &Imported| (one.source.clone(), one.name.clone(), one.local.clone());
     let old: Vec<_> = imports(before).iter().flat_map(|part| part.imports.iter().map(key)).collect();

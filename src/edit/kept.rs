@@ -132,7 +132,7 @@ impl Head {
             let name = gone.trim_start_matches(['@', '#', '[']).split(['(', ']']).next().unwrap_or_default();
             return (!asked.has_all_of(name)).then(|| format!("has lost `{gone}`"));
         }
-        if asked.has("signature parameter parameters argument arguments") {
+        if asked.is_about_parameters() {
             return None;
         }
         for (name, default) in &self.parameters {
@@ -140,11 +140,7 @@ impl Head {
                 // A parameter that is destructured or renamed counts as a different one.
                 return (!asked.has_all_of(name)).then(|| format!("has lost the parameter `{name}`"));
             };
-            let is_asked = || {
-                same_body && new.is_some()
-                    || asked.has_all_of(name)
-                    || asked.has("default defaults unless otherwise standardmäßig défaut")
-            };
+            let is_asked = || same_body && new.is_some() || asked.has_all_of(name) || asked.is_about_defaults();
             if let (Some(was), now) = (default, new)
                 && now.as_ref() != Some(was)
                 && !is_asked()
@@ -154,10 +150,9 @@ impl Head {
             }
         }
         let has_other = !self.returns.is_empty() && self.returns != now.returns;
-        (has_other && !asked.has("type types return returns typed hint annotation") && !asked.has_all_of(&now.returns))
-            .then(|| {
-                format!("no longer returns `{}`", self.returns.trim_start_matches("->").trim_start_matches(':').trim())
-            })
+        (has_other && !asked.is_about_results() && !asked.has_all_of(&now.returns)).then(|| {
+            format!("no longer returns `{}`", self.returns.trim_start_matches("->").trim_start_matches(':').trim())
+        })
     }
 }
 
@@ -171,7 +166,7 @@ fn other_error(was: &str, now: &str, asked: &Asked) -> Option<String> {
     let (old, new) = (raised(was), raised(now));
     let gone = old.iter().find(|one| !new.contains(one))?;
     let come = new.iter().find(|one| !old.contains(one))?;
-    (!asked.contains(&[&come.to_lowercase()])).then(|| format!("raises `{come}` instead of `{gone}`"))
+    (!asked.contains(come)).then(|| format!("raises `{come}` instead of `{gone}`"))
 }
 
 /// Unlike [`super::is_comment`], which is used to rank places, this does not take code like
@@ -184,7 +179,7 @@ fn is_comment(line: &str) -> bool {
 /// Puts comment lines of `was` that `now` has lost back in their places. `is_comment_at` says
 /// whether a byte of `was` is in a comment, and not in a string or in code that looks like one.
 fn with_comments(was: &str, now: &str, asked: &Asked, is_comment_at: &dyn Fn(usize) -> bool) -> String {
-    if asked.contains(&["comment"]) {
+    if asked.is_about_comments() {
         return now.to_owned();
     }
     let (old, new): (Vec<&str>, Vec<&str>) = (was.lines().collect(), now.lines().collect());

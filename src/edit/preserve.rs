@@ -9,9 +9,6 @@ use crate::language::Asked;
 
 /// Minimum length, in lines, of a definition that is checked for lost lines.
 const KEPT_LINES_MIN: usize = 10;
-/// Stems of words that may ask for less code.
-const LESS: &[&str] =
-    &["simpl", "refactor", "short", "rewrit", "reduc", "instead", "replac", "verein", "kürz", "réécri", "упрост"];
 
 /// Returns `new` with all names of the export or import list `old`, such as
 /// `export { a, b } from './c'`, unless names may be removed.
@@ -60,7 +57,7 @@ fn is_less(old: &str, new: &str) -> bool {
 /// less code.
 pub fn is_gutted(old: &str, new: &str, asked: &Asked) -> bool {
     let lines = |text: &str| code_lines(text).filter(|line| line.chars().any(char::is_alphanumeric)).count();
-    lines(old) >= KEPT_LINES_MIN && 3 * lines(new) < lines(old) && !asked.contains(LESS)
+    lines(old) >= KEPT_LINES_MIN && 3 * lines(new) < lines(old) && !asked.may_ask_for_less()
 }
 
 /// Removes the parameter `self` that a model gave a Python function outside of a class.

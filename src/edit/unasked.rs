@@ -24,10 +24,7 @@ pub struct Basis {
     pub may_state: bool,
 }
 
-/// Words of requests that leave the name of a new parameter open, and stems of keywords, which do
-/// not say what a line is for.
-const OPEN: &str =
-    "parameter parameters argument arguments option options flag flags keyword signature setting settings";
+/// Stems of keywords, which do not say what a line is for.
 const KEYWORDS: &str = "\
     return rais throw els elif whil def self thi function const let var try catch except class import new await async yield pass break continu \
     lambda not fn pub mut impl match func nil then";
@@ -60,7 +57,7 @@ fn speaks_of<'t>(asked: &Asked, tokens: impl IntoIterator<Item = &'t str>) -> bo
 
 /// A new parameter of an existing function.
 fn parameter(path: &str, (before, after): (&str, &str), asked: &Asked) -> Option<String> {
-    if asked.has(OPEN) {
+    if asked.leaves_name_open() {
         return None;
     }
     let (old, new) = (kept::functions(path, before), kept::functions(path, after));
@@ -135,7 +132,7 @@ fn line((before, old): (&str, &[Span]), (after, new): (&str, &[Span]), asked: &A
     let (mut related, mut others): (Vec<&Hunk>, Vec<&Hunk>) =
         hunks.iter().partition(|hunk| speaks_of(asked, hunk.gone.iter().chain(&hunk.come).copied()));
     let mut needed: HashSet<&str> = added.into_iter().filter(is_new).collect();
-    if asked.has(OPEN) {
+    if asked.leaves_name_open() {
         // The request does not give the name of the new parameter.
         let heads = hunks.iter().filter(|hunk| hunk.is_head);
         needed.extend(heads.flat_map(|hunk| &hunk.come).copied().filter(is_new));

@@ -9,4 +9,4 @@ pub(crate) mod said;
 pub(crate) mod shape;
 pub(crate) mod words;
 
-pub(crate) use asked::Asked;
+pub(crate) use asked::{Asked, Tokens};

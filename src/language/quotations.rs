@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::base::pattern::static_regex;
+
 /// A text in quotation marks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quotation<'a> {
@@ -32,6 +34,13 @@ pub fn of(text: &str) -> Vec<Quotation<'_>> {
         }
     }
     found
+}
+
+/// The texts between quotation marks or backticks, each on one line; an apostrophe may begin one.
+pub fn marked(text: &str) -> Vec<String> {
+    static_regex!(MARKED = r#""([^"\n]{1,80})"|'([^'\n]{1,80})'|`([^`\n]{1,80})`"#);
+    let found = MARKED.captures_iter(text).filter_map(|one| one.iter().skip(1).flatten().next());
+    found.map(|one| one.as_str().to_owned()).collect()
 }
 
 /// Number of parentheses open at byte `at`, ignoring those in quotations.

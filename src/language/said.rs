@@ -58,6 +58,7 @@ const NUMBERS: [(&str, f64); 42] = [
 ];
 
 /// A text prepared for looking up values.
+#[derive(Debug)]
 pub struct Said {
     low: String,
     numbers: Vec<f64>,

@@ -41,6 +41,18 @@ pub fn split(text: &str) -> Vec<String> {
     words
 }
 
+/// Runs of letters and runs of digits of at least two bytes, in lower case: `12nd` has `12` and
+/// `nd`.
+pub fn runs(text: &str) -> impl Iterator<Item = String> {
+    let sort = |c: char| (c.is_alphabetic(), c.is_numeric());
+    let runs = text.split(|c: char| !c.is_alphanumeric()).flat_map(move |word| {
+        let chars: Vec<char> = word.chars().collect();
+        let runs: Vec<String> = chars.chunk_by(|a, b| sort(*a) == sort(*b)).map(|run| run.iter().collect()).collect();
+        runs
+    });
+    runs.filter(|word| word.len() > 1).map(|word| word.to_lowercase())
+}
+
 /// A light stemmer: removes plurals and a few verb endings, so that `downloads` matches `download` and `retries` matches `retry`.
 pub fn stem(word: &str) -> String {
     let cut = |ending: &str| word.strip_suffix(ending).filter(|rest| rest.len() >= 3);

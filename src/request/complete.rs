@@ -14,6 +14,7 @@ use crate::base::pattern::{pattern, static_regex};
 use crate::language::clauses::{self, PartKind};
 use crate::language::{grounding, words};
 
+use super::Text;
 use super::kind::{self, Kind};
 use super::steps::Step;
 
@@ -24,10 +25,18 @@ const COVERED: f64 = 0.4;
 /// it.
 const GAP_WORDS: usize = 3;
 
+impl Text {
+    /// The steps that the model read in it, in order, with the omitted parts added and related
+    /// steps joined.
+    pub fn steps(&self, read: Vec<(Kind, String)>) -> Vec<Step> {
+        covered(read, self.raw())
+    }
+}
+
 /// The steps that the model read, in order, with the omitted parts of the request added and related
 /// steps joined. No part of the request is dropped: a question next to an order, or an order next
 /// to a question, becomes a separate step.
-pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
+fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
     let mut steps = read;
     as_their_sentences_say(&mut steps, request);
     in_whole_clauses(&mut steps, request);

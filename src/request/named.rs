@@ -14,13 +14,13 @@ pub use disk::is_file_name;
 use disk::{Disk, Form};
 
 use crate::base::near;
-use crate::language::clauses::Part;
 use crate::language::clauses::names;
 use crate::language::clauses::scan::{Kind, scan};
 use crate::language::clauses::words::{is_determiner, is_polite, listed};
+use crate::language::clauses::{self, Part};
 use crate::tools::confine::Root;
 
-use super::Text;
+use super::{Step, Text, steps};
 
 /// Stands for a file name in a text that is parsed for other things: a single word that looks like
 /// a path.
@@ -105,10 +105,10 @@ impl Named {
     }
 
     /// Whether its position in the sentence shows that it is a file: `in F`, `from F`, `F: …`.
-    pub fn is_clear(&self, text: &str) -> bool {
+    pub fn is_clear(&self, text: &Text) -> bool {
         self.role == Role::Place
-            || self.role == Role::Object && listed(BESIDE, &lead(text, self.range.start))
-            || self.role == Role::Object && text[self.range.end..].starts_with(':')
+            || self.role == Role::Object && listed(BESIDE, &lead(text.raw(), self.range.start))
+            || self.role == Role::Object && text.raw()[self.range.end..].starts_with(':')
     }
 }
 
@@ -129,14 +129,14 @@ fn listed_as_code(paths: &[String]) -> String {
 
 /// A text with the files that it names, in order.
 pub struct Names<'t> {
-    text: &'t str,
+    pub(super) text: &'t Text,
     pub all: Vec<Named>,
 }
 
 impl<'t> Names<'t> {
     /// The files named in `text`; `known` are the paths in the index.
-    pub fn of(text: &'t str, root: Option<&Root>, known: &[String]) -> Names<'t> {
-        Names { text, all: all(text, root, known) }
+    pub fn of(text: &'t Text, root: Option<&Root>, known: &[String]) -> Names<'t> {
+        Names { text, all: all(text.raw(), root, known) }
     }
 
     /// The locations of the change that the text asks for: the files after a preposition like `in`,
@@ -154,7 +154,7 @@ impl<'t> Names<'t> {
 
     /// The text with [`MARK`] in place of the names in `places`.
     pub fn masked_at(&self, places: &[&Named]) -> Text {
-        let mut done = self.text.to_owned();
+        let mut done = self.text.raw().to_owned();
         for named in places.iter().rev() {
             done.replace_range(named.range.clone(), MARK);
         }
@@ -163,8 +163,8 @@ impl<'t> Names<'t> {
 
     /// The text with private-use characters in place of the blanks and punctuation in file names,
     /// so that no rule splits them: `salt and pepper.txt`.
-    pub fn shielded(&self) -> String {
-        let text = self.text;
+    pub(super) fn shielded(&self) -> String {
+        let text = self.text.raw();
         if text.chars().any(|c| (SHIELDS..SHIELDS + 128).contains(&(c as u32))) {
             return text.to_owned();
         }
@@ -180,9 +180,30 @@ impl<'t> Names<'t> {
         done
     }
 
+    /// The clauses of the text, none of which ends inside a file name, each with the files that it
+    /// names.
+    pub fn parts(&self) -> Vec<Part> {
+        let mut parts = clauses::parts(&self.shielded());
+        self.restore(&mut parts);
+        parts
+    }
+
+    /// The steps of a text that rules can read; `None` for any other.
+    pub fn steps_by_rules(&self) -> Option<Vec<Step>> {
+        steps::by_rules(&self.shielded())
+    }
+
+    /// Undoes [`Names::shielded`] in steps, and adds to each the files that it names.
+    pub fn restore_steps(&self, steps: &mut [Step]) {
+        for step in steps {
+            step.text = unshielded(step.text.raw()).into();
+            self.restore(std::slice::from_mut(&mut step.part));
+        }
+    }
+
     /// Undoes [`Names::shielded`] in the parts of a request, and adds to each part the files that
     /// it names.
-    pub fn restore(&self, parts: &mut [Part]) {
+    fn restore(&self, parts: &mut [Part]) {
         for part in parts {
             for text in [&mut part.text, &mut part.context].into_iter().chain(&mut part.paths).chain(&mut part.quoted) {
                 *text = unshielded(text);
@@ -239,7 +260,7 @@ fn all(text: &str, root: Option<&Root>, known: &[String]) -> Vec<Named> {
 const SHIELDS: u32 = 0xe000;
 
 /// A text, or part of it, before [`Names::shielded`].
-pub fn unshielded(text: &str) -> String {
+fn unshielded(text: &str) -> String {
     let bare =
         |c: char| (c as u32).checked_sub(SHIELDS).filter(|code| *code < 128).and_then(char::from_u32).unwrap_or(c);
     text.chars().map(bare).collect()

@@ -34,7 +34,7 @@ impl Text {
             let change = r"\b(?:update|adjust|adapt|correct|change)\s+(?:the\s+|its\s+)?(?:failing\s+)?tests?\b";
             pattern(format!("(?i){wrong}|{change}"))
         });
-        DOUBTS.is_match(self) && !self.keeps_tests()
+        DOUBTS.is_match(self.raw()) && !self.keeps_tests()
     }
 
     /// Whether it says that the tests must stay unchanged.
@@ -47,7 +47,7 @@ impl Text {
             let left = r"\b(?:leave|keep)\s+(?:the\s+|all\s+)?tests?/?\s+(?:alone|as|un|intact|and)";
             pattern(format!(r"(?i){refused}|{right}|{left}"))
         });
-        KEEPS.is_match(self)
+        KEEPS.is_match(self.raw())
     }
 }
 

@@ -49,10 +49,10 @@ impl Step {
     /// back, shares a name in code with it, or asks for tests or documentation without naming
     /// anything else; or it asks how the run of `earlier` ended.
     pub fn builds_on(&self, earlier: &Step) -> bool {
-        let (own, others) = (shape::names_in(&self.text), shape::names_in(&earlier.text));
-        let refers = || clauses::parts(&self.text).first().is_some_and(|part| part.refers_back);
+        let (own, others) = (shape::names_in(self.text.raw()), shape::names_in(earlier.text.raw()));
+        let refers = || self.text.parts().first().is_some_and(|part| part.refers_back);
         let describes = || self.text.speaks_of_tests() || self.text.speaks_of_docs();
-        let names_own = !own.is_empty() || !quotations::of(&self.text).is_empty();
+        let names_own = !own.is_empty() || !quotations::of(self.text.raw()).is_empty();
         match self.kind {
             Kind::Ask => earlier.kind == Kind::Run && self.text.asks_how_it_ended(),
             Kind::Run => refers(),
@@ -68,7 +68,7 @@ const NOT_PLAIN: &str = "rename move call fix make run test extract split read l
 
 /// The step of a request that clearly has only one: a question, or one clause that says what to
 /// add, change or remove. `None` for any other.
-pub fn plain(request: &str) -> Option<Step> {
+pub(super) fn plain(request: &str) -> Option<Step> {
     if kind::only_asks(request) && !kind::has_word(request, kind::COMMANDS) {
         return Some(Step::of(1, Kind::Ask, request.trim().to_owned()));
     }
@@ -92,7 +92,7 @@ pub fn plain(request: &str) -> Option<Step> {
 
 /// The steps of a request that rules can read: one plain step, a numbered list, or renames and
 /// moves. `None` for any other.
-pub fn by_rules(request: &str) -> Option<Vec<Step>> {
+pub(super) fn by_rules(request: &str) -> Option<Vec<Step>> {
     if let Some(step) = plain(request) {
         return Some(complete::numbered(complete::tests_apart(vec![(step.kind, step.text.to_string())])));
     }
@@ -110,8 +110,8 @@ pub fn kinds(text: &str) -> Vec<Kind> {
 
 /// The grammar of the model's answer: lines of `kind: words of the request`. The words may include
 /// the space before an arrow.
-pub fn grammar(request: &str) -> String {
-    let text = json!({ "substring_words": request });
+pub fn grammar(request: &Text) -> String {
+    let text = json!({ "substring_words": request.raw() });
     let most = STEPS_MAX - 1;
     format!(
         "start: step (\"\\n\" step){{0,{most}}}\n\

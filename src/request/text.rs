@@ -1,13 +1,15 @@
 //! The text of a request or of a step, analysed once: callers query its methods and do not parse
 //! the text themselves.
 
+use std::collections::HashSet;
 use std::fmt;
-use std::ops::Deref;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::base::is_listed;
+use crate::language::clauses::{self, Part};
 use crate::language::quotations::{self, Quotation};
-use crate::language::{Asked, words};
+use crate::language::said::Said;
+use crate::language::{Asked, Tokens, words};
 
 use super::arguments::{self, Edit, Unsettled};
 use super::kind::lists::{BEFORE_VERB, CHANGES, COMMANDS, ENDED, MAKES, PRINTED, REPORTS};
@@ -17,10 +19,13 @@ use super::renames;
 use super::substitution::{self, Substitution};
 
 /// A text from the user: a request, a step or a part of one. It is split into words when it is
-/// created; all further analysis happens on first use and is cached. The text is immutable.
+/// created; all further analysis happens on first use and is cached. The text is immutable, and only
+/// this module reads it: other modules ask a method, or show the text as it is.
 #[derive(Clone, Debug, Default)]
 pub struct Text {
+    tokens: Arc<Tokens>,
     asked: Asked,
+    said: OnceLock<Arc<Said>>,
     command: OnceLock<Option<String>>,
     renames: OnceLock<Option<Vec<(Kind, String)>>>,
     replacements: OnceLock<Replacements>,
@@ -39,21 +44,77 @@ pub struct Replacements {
 
 impl Text {
     pub fn of(text: impl Into<String>) -> Text {
-        Text { asked: Asked::of(text), ..Text::default() }
+        let tokens = Arc::new(Tokens::of(text));
+        Text { asked: Asked::with(tokens.clone()), tokens, ..Text::default() }
     }
 
-    pub fn as_str(&self) -> &str {
-        &self.asked.text
+    /// The text as it is, for whoever reads it whole: a model, a search, the user.
+    pub fn shown(&self) -> &str {
+        &self.tokens.text
     }
 
-    /// The text with its words, for the checks of a change.
+    /// The text for the functions that analyse it.
+    pub(in crate::request) fn raw(&self) -> &str {
+        &self.tokens.text
+    }
+
+    /// Whether one of its words is in `list`, whose words are separated by spaces.
+    pub(in crate::request) fn has(&self, list: &str) -> bool {
+        self.tokens.has(list)
+    }
+
+    /// Whether it contains one of these lower-case texts: stems of words, or phrases.
+    pub(in crate::request) fn contains(&self, texts: &[&str]) -> bool {
+        self.tokens.contains(texts)
+    }
+
+    /// Its words in lower case.
+    pub(in crate::request) fn words(&self) -> &[String] {
+        self.tokens.all()
+    }
+
+    /// What it says about names in code, for the checks of a change.
     pub fn as_asked(&self) -> &Asked {
         &self.asked
     }
 
-    /// Whether one of its words is in `list`, whose words are separated by spaces.
-    pub fn has(&self, list: &str) -> bool {
-        self.asked.has(list)
+    /// The stems of its meaningful words.
+    pub fn content(&self) -> &HashSet<String> {
+        self.tokens.content()
+    }
+
+    /// Whether the clause rules know its language.
+    pub fn has_rules(&self) -> bool {
+        clauses::has_rules(self.raw())
+    }
+
+    pub fn is_english(&self) -> bool {
+        clauses::is_english(self.raw())
+    }
+
+    /// Its clauses.
+    pub fn parts(&self) -> Vec<Part> {
+        clauses::parts(self.raw())
+    }
+
+    /// It with all white space as single blanks.
+    pub fn on_one_line(&self) -> Text {
+        Text::of(self.raw().split_whitespace().collect::<Vec<_>>().join(" "))
+    }
+
+    /// Whether it contains these words, written in this way: a name, a command, a path.
+    pub fn says(&self, words: &str) -> bool {
+        self.raw().contains(words)
+    }
+
+    /// The values that it states, in any form.
+    pub fn said(&self) -> &Said {
+        self.said.get_or_init(|| Arc::new(Said::of(self.raw())))
+    }
+
+    /// Whether it is the same text, apart from upper case and blanks around it.
+    pub fn is_same_as(&self, other: &str) -> bool {
+        self.raw().trim().to_lowercase() == other.trim().to_lowercase()
     }
 }
 
@@ -66,17 +127,17 @@ impl Text {
 
     /// Whether it only asks for failing tests to pass.
     pub fn is_about_red_tests(&self) -> bool {
-        kind::is_about_red_tests(self)
+        kind::is_about_red_tests(self.raw())
     }
 
     /// Whether one of its words is about tests: `tests`, `testing`, `unittest`, but not `latest`.
     pub fn speaks_of_tests(&self) -> bool {
-        kind::speaks_of_tests(self)
+        kind::speaks_of_tests(self.raw())
     }
 
     /// Whether it is about documentation.
     pub fn speaks_of_docs(&self) -> bool {
-        kind::speaks_of_docs(self)
+        kind::speaks_of_docs(self.raw())
     }
 
     /// Whether it asks how a run ended or what it printed: `tell me how many passed`,
@@ -97,72 +158,77 @@ impl Text {
 
     /// Whether it asks anything: it has a question, or asks to look at or report something.
     pub fn asks_something(&self) -> bool {
-        kind::asks_something(self)
+        kind::asks_something(self.raw())
     }
 
     /// Whether it begins with a word that asks to look at or report something, and orders nothing.
     pub fn asks_to_tell(&self) -> bool {
-        kind::asks_to_tell(self)
+        kind::asks_to_tell(self.raw())
     }
 
     /// Whether it asks to add a few words to a document and to leave the rest unchanged.
     pub fn adds_words(&self) -> bool {
-        *self.adds_words.get_or_init(|| kind::adds_words(self))
+        *self.adds_words.get_or_init(|| kind::adds_words(self.raw()))
     }
 }
 
 /// Queries about the orders in the text.
 impl Text {
+    pub fn has_question_mark(&self) -> bool {
+        self.says("?")
+    }
+
     /// The quoted texts outside parentheses, except long ones.
     pub fn quoted(&self) -> Vec<String> {
         const LONGEST: usize = 80;
-        let all = quotations::of(self);
+        let all = quotations::of(self.raw());
         let is_text = |one: &&Quotation<'_>| one.text.trim().len() > 1 && one.text.len() <= LONGEST;
-        let outside = all.iter().filter(is_text).filter(|one| quotations::depth(self, &all, one.range.start) == 0);
+        let outside =
+            all.iter().filter(is_text).filter(|one| quotations::depth(self.raw(), &all, one.range.start) == 0);
         outside.map(|one| one.text.to_owned()).collect()
     }
 
     /// Whether it asks for a change: it gives an order, reports a problem, states something about code
     /// or expresses a wish, even in the form of a question.
     pub fn is_order(&self) -> bool {
-        kind::is_order(self)
+        kind::is_order(self.raw())
     }
 
     /// Its kind as an order: a fix if it is about failing tests or a failing quoted command, else
     /// an edit.
     pub fn kind_of_order(&self) -> Kind {
-        kind::ordered(self)
+        kind::ordered(self.raw())
     }
 
     /// The command that it quotes or reports as failing.
     pub fn command(&self) -> Option<&str> {
-        self.command.get_or_init(|| kind::quoted_command(self)).as_deref()
+        self.command.get_or_init(|| kind::quoted_command(self.raw())).as_deref()
     }
 
     /// The renames and moves that it consists of, as `FROM -> TO`; `None` if it asks for anything else.
     pub fn renames(&self) -> Option<&[(Kind, String)]> {
-        self.renames.get_or_init(|| renames::all(self.trim())).as_deref()
+        self.renames.get_or_init(|| renames::all(self.raw().trim())).as_deref()
     }
 
     /// The replacements that the text asks for: old to new.
     pub fn replacements(&self) -> &Replacements {
         self.replacements.get_or_init(|| Replacements {
-            values: substitution::of(self),
-            names: substitution::of_names(self),
-            types: substitution::of_types(self),
+            values: substitution::of(self.raw()),
+            names: substitution::of_names(self.raw()),
+            types: substitution::of_types(self.raw()),
         })
     }
 
     /// Whether it says, outside of questions, which value, text or name replaces which.
     pub fn says_what_becomes_what(&self) -> bool {
         let all = self.replacements();
-        !self.contains('?') && (all.values.is_some() || all.names.is_some())
+        !self.has_question_mark() && (all.values.is_some() || all.names.is_some())
     }
 
     /// An order to raise the project's version, as `set the version to 4.10.0`; the version comes
     /// from this text or from the whole `request`. `None` if it orders something else.
     pub fn version_bump(&self, request: &Text) -> Option<Text> {
-        substitution::version_bump(self, request).map(Text::of)
+        substitution::version_bump(self.raw(), request.raw()).map(Text::of)
     }
 
     /// The edit of `file` that it spells out.
@@ -170,17 +236,17 @@ impl Text {
     /// # Errors
     /// If it names no new value, or no line matches it, or several match about equally.
     pub fn edit_of(&self, file: &str) -> Result<Edit, Unsettled> {
-        arguments::settle_edit(self, file)
+        arguments::settle_edit(self.raw(), file)
     }
 
     /// Whether it asks to remove something.
     pub fn removes(&self) -> bool {
-        *self.removes.get_or_init(|| arguments::removes(self))
+        *self.removes.get_or_init(|| arguments::removes(self.raw()))
     }
 
     /// Whether it removes something described only as unneeded, or cleans up in general.
     pub fn is_vague_removal(&self) -> bool {
-        arguments::is_vague_removal(self)
+        arguments::is_vague_removal(self.raw())
     }
 
     /// The edit of `file`, at `path`, that makes the removal; `None` if the text asks for something
@@ -189,13 +255,13 @@ impl Text {
     /// # Errors
     /// If it is unclear what to remove; the error says how to name it.
     pub fn removal_from(&self, path: &str, file: &str) -> Option<Result<Edit, String>> {
-        arguments::settle_removal(self, path, file)
+        arguments::settle_removal(self.raw(), path, file)
     }
 
     /// Whether it only changes existing text or code: it begins with a verb for that and creates
     /// nothing. File names in it must be replaced by [`MARK`].
     pub fn changes_what_is_there(&self) -> bool {
-        let words = self.asked.words();
+        let words = self.words();
         from_verb(words).first().is_some_and(|verb| is_listed(CHANGES, verb))
             && !words.iter().any(|word| is_listed(MAKES, word))
     }
@@ -205,10 +271,10 @@ impl Text {
     pub fn makes_file(&self) -> bool {
         const WRITES: &str = "create write generate draft make save export document translate erstelle schreibe crée écris crea escribe создай напиши";
         const BEFORE_FILE: &str = "to into in as called named file a an the new";
-        let verb = from_verb(self.asked.words()).first();
+        let verb = from_verb(self.words()).first();
         let last = words::split(self.before_mark()).pop().unwrap_or_default();
         let is_object = is_listed(BEFORE_FILE, &last) || verb.is_some_and(|verb| *verb == last);
-        self.contains(MARK) && is_object && verb.is_some_and(|verb| is_listed(WRITES, verb))
+        self.says(MARK) && is_object && verb.is_some_and(|verb| is_listed(WRITES, verb))
     }
 
     /// Whether it creates the file that [`MARK`] stands for, rather than a part of it:
@@ -223,7 +289,7 @@ impl Text {
     }
 
     fn before_mark(&self) -> &str {
-        self.split(MARK).next().unwrap_or_default()
+        self.raw().split(MARK).next().unwrap_or_default()
     }
 }
 
@@ -232,17 +298,9 @@ fn from_verb(words: &[String]) -> &[String] {
     &words[words.iter().take_while(|word| is_listed(BEFORE_VERB, word)).count()..]
 }
 
-impl Deref for Text {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        self.as_str()
-    }
-}
-
 impl fmt::Display for Text {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self)
+        formatter.write_str(self.raw())
     }
 }
 
@@ -255,7 +313,7 @@ impl From<String> for Text {
 /// Texts are equal if their characters are; cached analysis is ignored.
 impl PartialEq for Text {
     fn eq(&self, other: &Text) -> bool {
-        self.as_str() == other.as_str()
+        self.raw() == other.raw()
     }
 }
 

@@ -164,6 +164,11 @@ fn few_files_hold_unsafe_code() {
 }
 
 #[test]
+fn the_request_is_read_once() {
+    nothing(everything().iter().filter(|source| source.path.starts_with("src/")).flat_map(rules::second_readings));
+}
+
+#[test]
 fn a_file_opens_with_what_it_is_about() {
     nothing(everything().iter().filter_map(rules::untitled));
 }

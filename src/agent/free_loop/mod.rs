@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::base::StepId;
 use crate::engine::Finish;
 use crate::engine::slot::Reuse;
-use crate::language::{clauses, words};
+use crate::language::words;
 use crate::models::dialect::{Chat, Message, RawCall};
 use crate::models::{self, ModelCapability};
 use crate::protocol::{Event, Mode, Stall, StepState, StepStatus};
@@ -60,18 +60,18 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Option<String>, Tur
     // A model that was not measured to write changes may not change files in a loop.
     let reads = capable && probe::tier(toolkit, host).await? < models::Tier::Writes;
     let rights = offer::rights(capable, if reads { Mode::Chat } else { toolkit.mode });
-    let vector = toolkit.vector(&toolkit.prefilter.without_values(request)).await;
-    let acts = Kind::of(&clauses::parts(request)) != Kind::Ask;
+    let vector = toolkit.vector(&toolkit.prefilter.without_values(request.shown())).await;
+    let acts = Kind::of(&request.parts()) != Kind::Ask;
     let changes = acts && rights.mode == Mode::Agent;
     if acts && !changes {
         host.notice(&ending::why_not(toolkit.mode, &model, probe::known_tier(toolkit), trouble));
     }
     let limits = Weak::of(Pace::of(toolkit, &model));
-    let mut opening = prompt::opening(request, plan, (evidence, known), trouble, &limits);
-    if let Some(known) = prompt::background(toolkit, &model, request, vector.as_deref(), &limits) {
+    let mut opening = prompt::opening(request.shown(), plan, (evidence, known), trouble, &limits);
+    if let Some(known) = prompt::background(toolkit, &model, request.shown(), vector.as_deref(), &limits) {
         opening.push_str(&format!("\n\nFrom the project:\n{known}"));
     }
-    let shelf = RankedTools::of(toolkit, request, vector.as_deref(), changes, rights);
+    let shelf = RankedTools::of(toolkit, request.shown(), vector.as_deref(), changes, rights);
     let memory = Memory::of(toolkit, plan, evidence).await;
     let allows = |spec: &ToolSpec| shelf.allows(spec, &watch::Offer::All);
     let lessons_text = memory.as_ref().and_then(|memory| memory.told(allows, toolkit, host));

@@ -118,6 +118,6 @@ pub fn open<'a>(plan: &'a Plan, evidence: &Evidence) -> Vec<&'a Step> {
 
 /// The server of the tool that fits a step best.
 pub fn server_for<'a>(toolkit: &'a Toolkit, step: &Step) -> Option<&'a str> {
-    let best = toolkit.prefilter.select(&step.text, None, 1).first()?.index;
+    let best = toolkit.prefilter.select(step.text.shown(), None, 1).first()?.index;
     toolkit.catalog.specs().get(best).map(|spec| spec.server.as_str())
 }

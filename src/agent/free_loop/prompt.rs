@@ -124,7 +124,7 @@ pub fn correction(stall: Stall, remedy: Remedy, changes: bool, open: &[&Step], e
     };
     if remedy != Remedy::Nudge && !open.is_empty() {
         let open: Vec<String> =
-            open.iter().take(most).map(|step| format!("\n- {}", words::shorten(&step.text, 300))).collect();
+            open.iter().take(most).map(|step| format!("\n- {}", words::shorten(step.text.shown(), 300))).collect();
         text.push_str(&format!("\nStill open:{}", open.concat()));
     }
     text

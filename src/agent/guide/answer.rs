@@ -18,6 +18,7 @@ use crate::language::clauses::Part;
 use crate::language::{grounding, words};
 use crate::models::dialect::Message;
 use crate::protocol::Event;
+use crate::request::{Text, clause};
 use crate::tools::Outcome;
 use crate::tools::builtin::Builtin;
 
@@ -39,13 +40,8 @@ const LISTS: &[Builtin] = &[
     Builtin::IndexDependents,
     Builtin::IndexImpact,
 ];
-/// Maximum length, in words, of a clause that asks only for a list.
-const LIST_WORDS_MAX: usize = 16;
 /// Tools whose result the model reads in order to answer.
 const LOOKS: &[Builtin] = &[Builtin::ListDir, Builtin::FindFiles, Builtin::SearchText, Builtin::RunCommand];
-
-/// Words that ask for files; without one, no files are searched for by name.
-const FINDS: &[&str] = &["files", "find", "list", "dateien", "fichiers", "archivos", "файлы"];
 
 /// Whether the request asks only for a list that the index has.
 pub fn is_list(toolkit: &Toolkit, parts: &[Part]) -> bool {
@@ -56,13 +52,9 @@ pub fn is_list(toolkit: &Toolkit, parts: &[Part]) -> bool {
 /// The tool whose list answers a clause. `None` if there is none, or if the clause also asks what
 /// happens, how or why.
 fn list_of(toolkit: &Toolkit, part: &Part) -> Option<Builtin> {
-    const MORE: &[&str] = &["happens", "happen", "how", "why", "when", "explain", "if"];
-    let clause = words::split(&part.text);
-    let wants_more = |tool: Builtin| {
-        let impact = tool == Builtin::IndexImpact;
-        clause.iter().any(|word| MORE.contains(&word.as_str()) && !(impact && *word == "if"))
-    };
-    toolkit.tool_for(part).filter(|tool| LISTS.contains(tool) && clause.len() <= LIST_WORDS_MAX && !wants_more(*tool))
+    let is_list =
+        |tool: &Builtin| LISTS.contains(tool) && clause::asks_for_list_alone(part, *tool == Builtin::IndexImpact);
+    toolkit.tool_for(part).filter(is_list)
 }
 
 /// Marks a sentence that the lines shown do not clearly support.
@@ -78,7 +70,7 @@ pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnE
         note(job, started, if has_run { "the output of a command" } else { "no run: no command has run" }, evidence);
         return Ok(Done { said, ..Done::default() });
     }
-    let finds = step.text.as_asked().words().iter().any(|word| FINDS.contains(&word.as_str()));
+    let finds = step.text.speaks_of_files();
     let looks = |tool: &Builtin| LOOKS.contains(tool) && (*tool != Builtin::FindFiles || finds);
     let tool = list_of(toolkit, &step.part).or_else(|| toolkit.tool_for(&step.part).filter(looks));
     let mut result = String::new();
@@ -102,7 +94,7 @@ pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnE
 
 /// Records that the step was answered in words, and the source of the answer.
 fn note(job: Job<'_>, started: Instant, from: &str, evidence: &mut Evidence) {
-    let arguments = Map::from_iter([("question".to_owned(), Value::from(job.step.text.as_str()))]);
+    let arguments = Map::from_iter([("question".to_owned(), Value::from(job.step.text.shown()))]);
     let entry = Entry::looked(job.step.id, ANSWER, arguments, Outcome::ok(format!("answered from {from}")));
     let entry = evidence.add(Entry { wall_ms: started.elapsed().as_millis() as u64, ..entry });
     job.scene.host.emit(Event::StepCompleted(entry.report()));
@@ -118,7 +110,7 @@ struct Shown {
 }
 
 /// The files that the user attached, the code that `query` finds, and the `result` of a tool.
-async fn shown(job: Job<'_>, query: &str, result: &str) -> Result<Shown, TurnError> {
+async fn shown(job: Job<'_>, query: &Text, result: &str) -> Result<Shown, TurnError> {
     let (pack, mentions) = super::pack(job, query, Purpose::Answer).await?;
     let given = job.scene.toolkit.given.iter().map(|one| format!("{}\n{}\n\n", one.name, one.text));
     let mut text: String = given.collect();
@@ -148,10 +140,10 @@ async fn backed(job: Job<'_>, evidence: &Evidence, result: &str) -> Result<(Done
         let shown = &known.text;
         let backed = |sentence: &str| {
             let is_about_unknown = known.unknown.iter().any(|name| sentence.contains(name.as_str()));
-            let is_known = grounding::has_known_marks(sentence, &[shown], request) && !is_about_unknown;
+            let is_known = grounding::has_known_marks(sentence, &[shown], request.shown()) && !is_about_unknown;
             let is_said = || {
-                grounding::is_said_by(sentence, shown, request)
-                    && !grounding::names_no_value(sentence, shown, &job.step.text)
+                grounding::is_said_by(sentence, shown, request.shown())
+                    && !grounding::names_no_value(sentence, shown, job.step.text.shown())
             };
             is_known
                 .then(|| if is_said() { sentence.to_owned() } else { format!("{UNSURE} {}", sentence.trim_start()) })
@@ -165,7 +157,7 @@ async fn backed(job: Job<'_>, evidence: &Evidence, result: &str) -> Result<(Done
     };
     let said = if cognitive::is_wanted(toolkit) {
         let quiet = Quiet::of(host);
-        let mut rounds = Rounds::of(toolkit, &quiet, request, vec![job.step.text.to_string()]);
+        let mut rounds = Rounds::of(toolkit, &quiet, request.shown(), vec![job.step.text.to_string()]);
         rounds.note(evidence);
         loop {
             let drafted = draft(&known, rounds.past_failures(), &quiet).await?;
@@ -175,7 +167,7 @@ async fn backed(job: Job<'_>, evidence: &Evidence, result: &str) -> Result<(Done
             }
             // The next draft may need code that the verdict mentions.
             if let Some(failure) = rounds.past_failures().last() {
-                known = shown(job, &format!("{} {failure}", job.step.text), result).await?;
+                known = shown(job, &Text::of(format!("{} {failure}", job.step.text)), result).await?;
             }
         }
     } else {

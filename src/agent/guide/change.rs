@@ -8,13 +8,13 @@ use crate::agent::evidence::Evidence;
 use crate::agent::player::{Form, Player, Query};
 use crate::agent::toolkit::TurnError;
 use crate::agent::{self, conversation, whole};
-use crate::context::mentions::Mentions;
 use crate::context::{Pack, Purpose};
 use crate::edit::{Edit, has_grammar, testing};
 use crate::engine::Sampling;
 use crate::engine::slot::Reuse;
 use crate::index::language_of;
 use crate::models::dialect::Message;
+use crate::request::mentions::Mentions;
 use crate::request::named::{self, Found, Role};
 
 use super::{Done, Job, code, grammar, passage, pick, refusal, reply};
@@ -22,8 +22,6 @@ use super::{Done, Job, code, grammar, passage, pick, refusal, reply};
 const CREATE: &str = include_str!("../prompts/create.md");
 /// The message to the model about an answer without text.
 const NO_TEXT: &str = "There is no text in the answer.";
-/// Words that ask for an empty file.
-const EMPTY: &str = "empty blank leer leere leeres vide vacío пустой";
 /// From this round on answers are sampled, because greedy decoding would repeat the refused answer.
 const DRAWN_FROM: usize = 2;
 
@@ -47,7 +45,7 @@ pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnE
     if makes_file && !has_grammar(&mentions.new_paths[0]) && !job.exists(&mentions.new_paths[0]) {
         return create(job, &mentions.new_paths[0], &pack, evidence).await;
     }
-    let mut texts = to_change(&job.step.text, mentions.paths.iter().filter(|path| !has_grammar(path)).collect());
+    let mut texts = job.step.text.files_to_change(mentions.paths.iter().filter(|path| !has_grammar(path)).collect());
     texts.retain(|_| !makes_file);
     let names_code = mentions.paths.iter().any(|path| has_grammar(path));
     let mut all = Done::default();
@@ -113,25 +111,6 @@ impl Intended {
             Intended::Any
         }
     }
-}
-
-/// The files to change: those after a preposition (`take a.txt out of MANIFEST.in`), or all of `paths` if there are none.
-fn to_change<'p>(text: &str, paths: Vec<&'p String>) -> Vec<&'p String> {
-    const PREPOSITIONS: &[&str] =
-        &["in", "inside", "from", "into", "to", "out of", "in der", "aus", "dans", "de", "en"];
-    let follows_preposition = |path: &&String| {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        let before = text.find(name).map_or("", |at| &text[..at]);
-        let before = &before[..before.rfind(char::is_whitespace).unwrap_or(0)];
-        let before = ["file", "the", "our", "my"]
-            .iter()
-            .fold(before.trim_end(), |rest, word| rest.strip_suffix(word).map_or(rest, str::trim_end));
-        PREPOSITIONS
-            .iter()
-            .any(|word| before.strip_suffix(word).is_some_and(|rest| rest.is_empty() || rest.ends_with(' ')))
-    };
-    let named: Vec<&String> = paths.iter().copied().filter(|path| follows_preposition(path)).collect();
-    if named.is_empty() { paths } else { named }
 }
 
 /// Whether the step only creates the new file that it names. A new code file for a named symbol,
@@ -256,7 +235,7 @@ async fn create(job: Job<'_>, path: &str, pack: &Pack, evidence: &mut Evidence) 
         let is_text = matches!(language_of(path), "markdown" | "text");
         if is_text { form } else { Ask { form: Form::Lark(grammar::of_any_code(path, "")), ..form } }
     });
-    let may_be_empty = job.step.text.has(EMPTY);
+    let may_be_empty = job.step.text.asks_for_empty_file();
     let (mut content, mut found) = (String::new(), None);
     let take = |answer: &str| {
         content = reply::first(answer).map(|code| code + "\n").unwrap_or_default();
@@ -286,17 +265,5 @@ mod tests {
         assert_eq!(cut.whole_lines(), "change a");
         assert!(cut.whole().is_err_and(|why| why.contains("9 tokens")));
         assert_eq!(Answer { text: "change a".into(), cut: None }.whole(), Ok("change a"));
-    }
-
-    #[test]
-    fn only_the_file_after_a_preposition_is_changed() {
-        let check = |text: &str, expected: &[&str]| {
-            let paths = ["a.txt".to_owned(), "docs/b.md".to_owned()];
-            assert_eq!(to_change(text, paths.iter().collect()), expected, "{text}");
-        };
-        check("take a.txt out of docs/b.md", &["docs/b.md"]);
-        check("Mention a.txt in the file `docs/b.md`", &["docs/b.md"]);
-        check("update a.txt and docs/b.md", &["a.txt", "docs/b.md"]);
-        check("Say so in a.txt, and in b.md too", &["a.txt", "docs/b.md"]);
     }
 }

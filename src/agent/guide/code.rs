@@ -16,11 +16,11 @@ use crate::agent::player::Player;
 use crate::agent::probe;
 use crate::agent::toolkit::TurnError;
 use crate::context::Pack;
-use crate::context::mentions::Mentions;
 use crate::edit::failures::Report;
 use crate::language::words;
 use crate::models::Tier;
 use crate::models::dialect::Message;
+use crate::request::mentions::Mentions;
 
 use super::change::opening;
 use super::difference::Programs;

@@ -2,10 +2,7 @@
 //! else a line that the model writes.
 
 use std::path::Path;
-use std::sync::LazyLock;
 use std::time::Duration;
-
-use regex::Regex;
 
 use serde_json::{Map, Value, json};
 
@@ -14,14 +11,12 @@ use crate::agent::player::Form;
 use crate::agent::question::Question;
 use crate::agent::toolkit::TurnError;
 use crate::agent::{self, lessons, whole};
-use crate::base::pattern::{pattern, static_regex};
 use crate::budget::permit::Priority;
 use crate::edit::testing::{self, Task};
-use crate::language::clauses;
 use crate::models::dialect::Message;
 use crate::protocol::StepStatus;
 use crate::request::forms;
-use crate::request::named::{Found, MARK, Named, Role};
+use crate::request::named::{Found, Named};
 use crate::tools::builtin::Builtin;
 use crate::tools::command::did_not_start;
 
@@ -59,7 +54,7 @@ pub async fn run(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
         return Ok(Done::note(format!("not done: no command was found for `{asked}`; name the command to run")));
     };
     let entry = perform(job, &line, None, evidence).await?;
-    let is_asked_for = job.step.text.contains(&line);
+    let is_asked_for = job.step.text.says(&line);
     if is_asked_for || entry.status != StepStatus::Failed || !did_not_start(&line, &entry.outcome) {
         return Ok(Done::default());
     }
@@ -110,31 +105,11 @@ fn spelled_out(job: Job<'_>) -> Option<String> {
 /// The command for `run the tests in F`, where F are files and folders; the error says why there is
 /// none. `None` if the step asks for something else.
 fn tests_of_places(job: Job<'_>) -> Option<Result<String, String>> {
-    static PLACE: LazyLock<Regex> = LazyLock::new(|| {
-        let before = r"(?:\b(?:in|of|from|under|inside|at|for|and|the|test|file|files|folder|directory)\s+|,\s*)*";
-        pattern(format!(r"(?i){before}{}(?:\s+(?:folder|directory|file))?", regex::escape(MARK)))
-    });
-    static_regex!(
-        FOLDER = r"(?i)\s(?:in|of|from|under|inside)\s+(?:the\s+)?(?:folder\s+)?`?([\w.-]+)`?(?:\s+(?:folder|directory))?\W*$"
-    );
-    let text = &job.step.text;
-    let names = agent::names(job.scene.toolkit, text);
-    let mut rest = names.masked().to_string();
-    let mut named = names.all;
-    // A folder of one word, `examples`, does not look like a path.
-    if let Some(found) = FOLDER.captures(text).filter(|found| named.is_empty() && job.root().join(&found[1]).is_dir()) {
-        let (range, said) = (found.get(0)?.range(), found[1].to_owned());
-        rest = text[..range.start].to_owned();
-        named.push(Named { range, found: Found::Folder(said.clone()), said, role: Role::Place });
-    }
-    let part = clauses::parts(&PLACE.replace_all(&rest, " ")).into_iter().next().filter(forms::runs_all_tests)?;
-    if named.is_empty() {
-        return None;
-    }
+    let names = agent::names(job.scene.toolkit, &job.step.text);
+    let named = names.places_of_tests(|folder| job.root().join(folder).is_dir())?;
     if let Some(why) = named.iter().filter(|one| !matches!(one.found, Found::Folder(_))).find_map(Named::trouble) {
         return Some(Err(why));
     }
-    tracing::debug!(part.text, "tests of places");
     let all = crate::index::files_of(job.root());
     let is_in = |path: &str, one: &Named| match &one.found {
         Found::Folder(folder) => {

@@ -9,7 +9,7 @@ use crate::agent::toolkit::TurnError;
 use crate::base::pattern::static_regex;
 use crate::edit::Edit;
 use crate::edit::keyed::{self, Change, Keys, Sort};
-use crate::language::{grounding, words};
+use crate::language::words;
 use crate::models::dialect::Message;
 use crate::request::Text;
 use crate::request::named::is_file_name;
@@ -45,7 +45,7 @@ pub async fn change(
     let Some(mut entries) = keyed::entries(path, before) else { return Ok(None) };
     let whole = Passage { lines: (1, before.lines().count()), title: String::new() };
     let shown = if retrieve::tokens(before) > job.limits().data {
-        passage::lines_of(before, &passage::narrowed(before, &whole, &job.step.text))
+        passage::lines_of(before, &passage::narrowed(before, &whole, job.step.text.content()))
     } else {
         before.trim_end().to_owned()
     };
@@ -108,7 +108,7 @@ fn placed(mut change: Change, entries: &[(Keys, Sort)]) -> Change {
 
 /// Why a change is refused: it has no word of the request, it removes or replaces what the request leaves, or it replaces a whole list.
 fn refusal(change: &Change, entries: &[(Keys, Sort)], request: &Text) -> Option<String> {
-    let asked = request.as_asked().content();
+    let asked = request.content();
     let key = change.keys().join(BELOW);
     let last = change.keys().last().map(String::as_str).unwrap_or_default();
     let is_known = entries.iter().any(|(known, _)| known == change.keys());
@@ -118,7 +118,7 @@ fn refusal(change: &Change, entries: &[(Keys, Sort)], request: &Text) -> Option<
         // `add X` gives no existing entry another value, unless it is named.
         Change::Set(..) if is_known => !names_key,
         // A file name in the request is not a key.
-        Change::Set(..) => is_file_name(last) && grounding::is_backed(request, last),
+        Change::Set(..) => is_file_name(last) && request.as_asked().spells(last),
         Change::Add(..) => false,
     };
     if !is_known && !can_be_new(change.keys(), entries) {

@@ -10,7 +10,7 @@ use crate::agent::evidence::{Check, Evidence};
 use crate::agent::player::Form;
 use crate::agent::toolkit::TurnError;
 use crate::edit::program::{self, Gave};
-use crate::edit::{comments, examples, stated, testing};
+use crate::edit::{comments, stated, testing};
 use crate::index::parts::{self, Sort, Span};
 use crate::language::{grounding, words};
 use crate::models::dialect::Message;
@@ -152,10 +152,7 @@ enum View {
 
 /// The verdict on a change of the outputs of a program `before` and after it (`now`).
 fn view(is_new: bool, before: Option<&Gave>, now: Option<&Gave>, request: &Text) -> View {
-    const ERRORS: &str = "\
-        raise raises throw throws error errors exception exceptions fail fails reject rejects refuse refuses forbid \
-        forbids invalid crash crashes panic fehler wirft erreur";
-    let speaks_of_errors = request.has(ERRORS);
+    let speaks_of_errors = request.speaks_of_errors();
     let is_as_before = !is_new && before == now;
     let Some(gave) = now else { return View::Unclear };
     let said = gave.said();
@@ -176,8 +173,8 @@ fn view(is_new: bool, before: Option<&Gave>, now: Option<&Gave>, request: &Text)
 fn target(job: Job<'_>, files: &Files) -> Option<Target> {
     let is_new = |name: &str| !files.had(name);
     let has_examples = files.given.is_some()
-        || !files.held_before && !examples::of(job.scene.request, &files.new_names, &is_new).is_empty();
-    let is_of_words = job.step.text.speaks_of_docs() || job.step.text.has("comment comments typo wording");
+        || !files.held_before && !job.scene.request.examples(&files.new_names, &is_new).is_empty();
+    let is_of_words = job.step.text.speaks_of_wording();
     if has_examples || files.only_tests || is_of_words {
         return None;
     }

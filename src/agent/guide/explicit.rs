@@ -10,9 +10,9 @@ use crate::agent::execute::Made;
 use crate::agent::synthesize::tell;
 use crate::agent::toolkit::TurnError;
 use crate::context::is_declaration;
-use crate::context::mentions::{self, Mentions};
 use crate::edit::{self, has_grammar, testing};
 use crate::language::grounding;
+use crate::request::mentions::Mentions;
 use crate::request::substitution::{self, Substitution};
 use crate::request::{Edit, Text, Unsettled};
 use crate::tools::files::left_out;
@@ -50,10 +50,10 @@ pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Change, Tur
         return Ok(Change::Refused { why, is_certain: true });
     }
     let wanted = Wanted::of(job, &places);
-    let mut mentions = mentions::of(&job.step.text, job.index)?;
+    let mut mentions = job.mentions(&job.step.text)?;
     if mentions.paths.is_empty() && mentions.symbols.is_empty() {
         // A step without names is about the files that the request names.
-        mentions.paths = mentions::of(job.scene.request, job.index)?.paths;
+        mentions.paths = job.mentions(job.scene.request)?.paths;
     }
     if !places.files.is_empty() {
         mentions.paths.clone_from(&places.files);
@@ -169,7 +169,7 @@ impl<'a> Wanted<'a> {
         let is_removal = text.removes();
         let substitution = text.replacements().values.as_ref().filter(|_| !is_removal);
         let bump = text.version_bump(job.scene.request).filter(|_| !is_removal);
-        let named = if is_removal { mentions::of(text, job.index).ok() } else { None };
+        let named = if is_removal { job.mentions(text).ok() } else { None };
         let symbols = named.into_iter().flat_map(|mentions| mentions.symbols);
         let may_go = symbols.map(|symbol| symbol.name).collect();
         Wanted { text, is_removal, substitution, bump, may_go }

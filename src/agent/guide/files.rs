@@ -10,11 +10,11 @@ use crate::agent::evidence::Evidence;
 use crate::agent::execute::Made;
 use crate::agent::toolkit::TurnError;
 use crate::base::trial::Trial;
-use crate::context::mentions::{self, Mentions};
 use crate::context::{Pack, Shown};
 use crate::edit::testing::Style;
 use crate::edit::{self, testing};
 use crate::request::Text;
+use crate::request::mentions::Mentions;
 
 use super::items::{Choices, Item, What};
 use super::together::{FileEdit, changed_meanwhile};
@@ -121,7 +121,7 @@ impl Files {
         let touched = job.touched.iter().map(|one| (one.name.clone(), one.path.clone()));
         let tested = named.chain(touched).collect();
         let is_docs = job.of_several && job.step.text.speaks_of_docs() && mentions.asked_for.is_empty();
-        let whole = if is_docs { mentions::of(job.scene.request, job.index).ok() } else { None };
+        let whole = if is_docs { job.mentions(job.scene.request).ok() } else { None };
         let names = whole.iter().flat_map(|whole| &whole.asked_for);
         let to_describe = names.filter_map(|name| name.rsplit('.').next().map(str::to_owned)).collect();
         Files {
@@ -325,7 +325,7 @@ fn defines(path: &str, text: &str, name: &str) -> bool {
 /// The files that must export new definitions, if the request asks for an export: those that it
 /// names, the first one shown, and the root of a crate.
 fn exporting(job: Job<'_>, mentions: &Mentions, shown: &[Shown]) -> Vec<String> {
-    if !edit::export::is_asked(job.scene.request) {
+    if !job.scene.request.asks_for_export() {
         return Vec::new();
     }
     let mut paths: Vec<String> = mentions.paths.iter().filter(|path| edit::has_grammar(path)).cloned().collect();

@@ -9,21 +9,19 @@ mod notation;
 
 use crate::agent::budget::Guided;
 use crate::context::Shown;
-use crate::context::mentions::{Mentions, TYPES};
 use crate::edit::Hints;
 use crate::edit::executed::Executed;
 use crate::edit::testing;
 use crate::index::language_of;
 use crate::index::parts::{Sort, Span};
-use crate::language::Asked;
+use crate::request::Text;
+use crate::request::mentions::{Mentions, TYPES};
 
 use super::files::Files;
 use super::passage;
 
 /// The test module of a Rust file.
 const RUST_TESTS: &str = "tests";
-/// Words that hint at changes other than the named ones.
-const MORE: &str = "too also use uses using call calls instead everywhere auch aussi también";
 
 /// One part of a change.
 #[derive(Clone, Debug, PartialEq)]
@@ -146,8 +144,8 @@ impl Choices {
     }
 
     /// Restricts the choice to the named files if there are any, unless the request hints at changes in other files.
-    pub fn in_named(&mut self, mentions: &Mentions, asked: &Asked) {
-        if !asked.has(MORE) {
+    pub fn in_named(&mut self, mentions: &Mentions, asked: &Text) {
+        if !asked.hints_at_more() {
             self.only_in(|path| mentions.paths.contains(path));
         }
     }
@@ -237,14 +235,14 @@ impl Choices {
         };
         let items: Vec<&Item> = self.old.iter().filter(is_data).collect();
         let all: Vec<&str> = items.iter().map(|item| files.code_of(item)).collect();
-        let item = items[passage::clearly_meant(&all, &files.asked)?];
+        let item = items[passage::clearly_meant(&all, files.asked.content())?];
         Some(Item { what: What::Remove(removed(&item.what)), ..item.clone() })
     }
 
     /// The items that the request names itself: the new names or, if nothing new is requested, the
     /// only named function. The flag says whether these may be all. `None` if the model has to
     /// choose.
-    pub fn said(&self, mentions: &Mentions, asked: &Asked) -> Option<(Vec<Item>, bool)> {
+    pub fn said(&self, mentions: &Mentions, asked: &Text) -> Option<(Vec<Item>, bool)> {
         if !mentions.new_names.is_empty() && mentions.adds {
             let is_so = |name: &String| name.starts_with(self.prefix.as_str());
             if !mentions.new_names.iter().all(is_so) || !self.new.is_empty() || mentions.new_names.len() > Guided::ITEMS
@@ -253,7 +251,7 @@ impl Choices {
             }
             let items = mentions.new_names.iter().map(|name| self.added(name, mentions));
             let items = items.collect::<Option<Vec<Item>>>()?;
-            return Some((items, !asked.has(MORE)));
+            return Some((items, !asked.hints_at_more()));
         }
         let [symbol] = mentions.symbols.as_slice() else { return None };
         let mut fitting = self.old.iter().filter(|item| last_part(&item.name) == last_part(&symbol.name));

@@ -31,19 +31,20 @@ mod together;
 mod verify;
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
 use crate::agent::budget::{Guided, Pace};
 use crate::base::trial::Trial;
-use crate::context::mentions::{self, Mentions};
 use crate::context::{self, Pack, Purpose, Stretch, beside, text_of};
 use crate::edit::{self, Edit, testing};
-use crate::index::Index;
+use crate::index::{Index, IndexError};
 use crate::language::clauses::Part;
 use crate::lessons::{Solution, Stored};
 use crate::models::{Role, Tier};
 use crate::protocol::Event;
+use crate::request::mentions::Mentions;
 use crate::request::{Kind, Step, Text};
 use crate::tools::builtin::Builtin;
 use crate::tools::confine::Access;
@@ -62,9 +63,6 @@ pub use explicit::Change;
 
 /// The heading above functions that use the code to be changed.
 const USERS: &str = "Code that uses it and has to go on working:";
-/// Words of a request that put new tests into the file of the tested code.
-const SAME_FILE: &[&str] =
-    &["same file", "selben datei", "gleichen datei", "même fichier", "mismo archivo", "mismo fichero"];
 
 /// A step and everything needed to carry it out.
 #[derive(Clone, Copy)]
@@ -80,12 +78,33 @@ pub struct Job<'a> {
     pub touched: &'a [Stretch],
     /// Whether the planner was measured to be able to write; if not, only small changes are tried.
     pub writes: bool,
+    pub named: &'a Named,
+}
+
+/// The names in the step and in its request, looked up once before the step changes anything.
+#[derive(Default)]
+pub struct Named {
+    step: OnceLock<Mentions>,
+    request: OnceLock<Mentions>,
 }
 
 impl<'a> Job<'a> {
     /// A step that code carries out.
-    pub fn by_code(scene: Scene<'a>, index: &'a Index, step: &'a Step) -> Job<'a> {
-        Job { scene, index, step, of_several: false, lesson: None, touched: &[], writes: false }
+    pub fn by_code(scene: Scene<'a>, index: &'a Index, step: &'a Step, named: &'a Named) -> Job<'a> {
+        Job { scene, index, step, of_several: false, lesson: None, touched: &[], writes: false, named }
+    }
+
+    /// The names in a text as they were before the step.
+    pub fn mentions(self, text: &Text) -> Result<Mentions, IndexError> {
+        let known = match text {
+            text if *text == self.step.text => &self.named.step,
+            text if text == self.scene.request => &self.named.request,
+            text => return text.mentions(self.index),
+        };
+        match known.get() {
+            Some(known) => Ok(known.clone()),
+            None => text.mentions(self.index).map(|found| known.get_or_init(|| found).clone()),
+        }
     }
 
     /// Records that `text` is about to be written to `path` as part of a trial.
@@ -221,7 +240,7 @@ async fn by_kind(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
     }
     let may_be_of_server = matches!(kind, Kind::Ask | Kind::Edit | Kind::Run);
     if may_be_of_server {
-        let ranked = job.scene.toolkit.server_tools(&job.step.text).await;
+        let ranked = job.scene.toolkit.server_tools(job.step.text.shown()).await;
         if let Some(done) = call::of_server(job.scene, job.step, &ranked, evidence).await? {
             return Ok(done);
         }
@@ -262,7 +281,8 @@ pub async fn spelled_out(job: Job<'_>, evidence: &mut Evidence) -> Result<Change
     let mut all = Done::default();
     for (kind, text) in steps {
         let step = Step { kind: *kind, text: text.clone().into(), ..job.step.clone() };
-        let job = Job { step: &step, ..job };
+        let named = Named::default();
+        let job = Job { step: &step, named: &named, ..job };
         let done = match kind {
             Kind::Move => relocate::relocate(job, evidence).await?,
             _ => Some(rename::rename(job, evidence).await?),
@@ -278,7 +298,7 @@ pub async fn spelled_out(job: Job<'_>, evidence: &mut Evidence) -> Result<Change
 /// until the check passes. `None` if nothing is reported, or if no check confirms it.
 pub async fn mended(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Done>, TurnError> {
     let is_fix = job.step.kind == Kind::Fix;
-    if job.step.text.contains('?') || !is_fix && !job.step.text.is_report() {
+    if job.step.text.has_question_mark() || !is_fix && !job.step.text.is_report() {
         return Ok(None);
     }
     if is_fix { Ok(Some(repair::fix(job, evidence).await?)) } else { repair::reported(job, evidence).await }
@@ -295,14 +315,14 @@ fn is_prose(path: &str) -> bool {
 
 /// Packs the code shown to the model for `text`. If the step names no file or symbol, those of the
 /// whole request are used, else those of the last exchange of the conversation.
-async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Mentions), TurnError> {
+async fn pack(job: Job<'_>, text: &Text, purpose: Purpose) -> Result<(Pack, Mentions), TurnError> {
     let Job { scene, index, .. } = job;
-    let earlier = scene.toolkit.earlier.last().map(|last| format!("{} {}", last.request, last.answer));
-    let mut mentions = mentions::of(text, index)?;
+    let earlier = scene.toolkit.earlier.last().map(|last| Text::of(format!("{} {}", last.request, last.answer)));
+    let mut mentions = job.mentions(text)?;
     let named = |mentions: &Mentions| !mentions.symbols.is_empty() || !mentions.paths.is_empty();
     let is_about_request = job.of_several && !named(&mentions) && purpose == Purpose::Answer;
     if job.of_several && !named(&mentions) {
-        let mut of_request = mentions::of(scene.request, index)?;
+        let mut of_request = job.mentions(scene.request)?;
         (of_request.speaks_of_tests, of_request.adds_tests) = (mentions.speaks_of_tests, mentions.adds_tests);
         // Names that are new in the request may exist by now, so only the new names of this step
         // count.
@@ -321,17 +341,16 @@ async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Menti
         of_request.likely = std::mem::take(&mut mentions.likely);
         mentions = of_request;
     }
-    if let Some(earlier) = earlier.as_deref().filter(|_| !named(&mentions)) {
+    if let Some(earlier) = earlier.as_ref().filter(|_| !named(&mentions)) {
         let tests = (mentions.speaks_of_tests, mentions.adds_tests);
-        mentions = mentions::of(earlier, index)?;
+        mentions = earlier.mentions(index)?;
         (mentions.speaks_of_tests, mentions.adds_tests) = tests;
     }
-    let in_code_file = SAME_FILE.iter().any(|words| text.to_lowercase().contains(words));
-    if purpose == Purpose::Change && mentions.adds_tests && !in_code_file {
+    if purpose == Purpose::Change && mentions.adds_tests && !text.puts_tests_beside_code() {
         verify::add_test_file(job, &mut mentions);
     }
     // A question that names nothing (`tell me who uses it`) is searched for with the whole request.
-    let query = if is_about_request { scene.request.as_str() } else { text };
+    let query = if is_about_request { scene.request } else { text }.shown();
     let vector = scene.toolkit.vector(query).await;
     let limits = Guided::of(Pace::of(scene.toolkit, &job.model().await?));
     let tokens = limits.pack;

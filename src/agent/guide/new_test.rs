@@ -21,11 +21,7 @@ pub struct Subject<'a> {
 
 /// The test runner that the request names, else the one that the project uses.
 pub fn style(job: Job<'_>) -> Option<Style> {
-    let request = job.scene.request.as_asked();
-    let runners =
-        [("node:test", Style::Node), ("vitest", Style::Vitest), ("jest", Style::Jest), ("mocha", Style::Mocha)];
-    let named = runners.into_iter().find(|(name, _)| request.contains(&[*name])).map(|(_, style)| style);
-    named.or_else(|| testing::script_style(job.root()))
+    job.scene.request.test_runner().or_else(|| testing::script_style(job.root()))
 }
 
 /// The import lines of the test file `path`. `None` if there is no subject, or its file exports none of the names.

@@ -3,6 +3,8 @@
 
 mod addition;
 
+use std::collections::HashSet;
+
 use crate::context::lines;
 use crate::index::language_of;
 use crate::language::words;
@@ -96,54 +98,17 @@ fn is_rule(line: &str, marks: &str) -> bool {
 /// The minimum ratio of the best score to the second best for a text to be clearly meant.
 const CLEARLY: f64 = 1.3;
 
-/// The index of the text that clearly shares the most words with `task`; words that occur in few
-/// texts weigh more. `None` if no text is clearly the best, or if there are fewer than two.
-pub fn clearly_meant(all: &[&str], task: &str) -> Option<usize> {
+/// The index of the text that clearly shares the most words with `wanted`, the stems of a request;
+/// words that occur in few texts weigh more. `None` if no text is clearly the best, or if there are
+/// fewer than two.
+pub fn clearly_meant(all: &[&str], wanted: &HashSet<String>) -> Option<usize> {
     let said: Vec<_> = all.iter().map(|text| words::content(text)).collect();
-    let mut scores: Vec<(f64, usize)> = lines::shared(&said, &words::content(task)).into_iter().zip(0..).collect();
+    let mut scores: Vec<(f64, usize)> = lines::shared(&said, wanted).into_iter().zip(0..).collect();
     scores.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     match scores.as_slice() {
         [(best, at), (next, _), ..] if *best > 0.0 && *best >= CLEARLY * next => Some(*at),
         _ => None,
     }
-}
-
-/// The passage that `task` names by its heading: `in the install section`, `under "Usage"`,
-/// `the section on limits`.
-pub fn called(all: &[Passage], task: &str) -> Option<usize> {
-    const BEFORE: &[&str] = &["section", "under", "heading", "abschnitt", "unter", "sección", "rubrique"];
-    const BETWEEN: &[&str] =
-        &["the", "dem", "der", "la", "on", "about", "for", "of", "called", "named", "zu", "über", "sobre"];
-    const AFTER: &[&str] = &["section", "heading", "abschnitt", "part", "chapter"];
-    let said = words::split(task);
-    let is_called = |title: &[String]| {
-        said.windows(title.len()).enumerate().any(|(at, window)| {
-            let near = |at: Option<usize>, list: &[&str]| {
-                at.and_then(|at| said.get(at)).is_some_and(|word| list.contains(&word.as_str()))
-            };
-            let between = |at: usize| near(at.checked_sub(1), BETWEEN);
-            let lead = (0..at).rev().take_while(|&word| between(word + 1)).count();
-            window == title && (near(at.checked_sub(1 + lead), BEFORE) || near(Some(at + title.len()), AFTER))
-        })
-    };
-    let titles: Vec<Vec<String>> = all.iter().map(|one| words::split(&one.title)).collect();
-    let called = titles.iter().position(|title| !title.is_empty() && is_called(title));
-    called.or_else(|| all.iter().position(|one| is_pointed_at(&one.title, task)))
-}
-
-/// Whether `task` contains the heading exactly as written, after a preposition: `add it to Limits`,
-/// `put it under Known faults`.
-fn is_pointed_at(title: &str, task: &str) -> bool {
-    const BEFORE: &[&str] = &["to", "in", "into", "under", "below", "unter", "zu", "sous", "en"];
-    let title = title.trim_matches(|mark: char| mark == '#' || mark.is_whitespace());
-    let is_behind = |at: usize| {
-        let before = task[..at].trim_end_matches(['"', '\'', '`', '“', '«', ' ']);
-        let word = before.rsplit(char::is_whitespace).next().unwrap_or_default().to_lowercase();
-        let is_whole =
-            !task[at + title.len()..].starts_with(|next: char| next.is_alphanumeric() || "_-./".contains(next));
-        is_whole && BEFORE.contains(&word.as_str())
-    };
-    title.starts_with(char::is_uppercase) && task.match_indices(title).any(|(at, _)| is_behind(at))
 }
 
 /// The passage of a changelog for a new entry: the first list at or below the unreleased version.
@@ -178,14 +143,13 @@ pub fn own(text: &str, passage: &Passage, written: &str) -> String {
 }
 
 /// `passage` itself if it is short, else the window of `LINES_MAX` lines in it that shares the most
-/// words with `task`.
-pub fn narrowed(text: &str, passage: &Passage, task: &str) -> Passage {
+/// words with `wanted`, the stems of a request.
+pub fn narrowed(text: &str, passage: &Passage, wanted: &HashSet<String>) -> Passage {
     let (first, last) = passage.lines;
     if last + 1 - first <= LINES_MAX {
         return passage.clone();
     }
     let lines: Vec<&str> = text.lines().collect();
-    let wanted = words::content(task);
     let score = |from: usize| {
         let to = (from + LINES_MAX - 1).min(last);
         let said = words::content(&lines[from - 1..to].join("\n"));
@@ -240,6 +204,7 @@ pub fn put(text: &str, passage: &Passage, place: Place, written: &str) -> String
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::Text;
 
     fn titles(path: &str, text: &str) -> Vec<String> {
         passages(path, text).into_iter().map(|passage| passage.title).collect()
@@ -289,7 +254,7 @@ mod tests {
         let all = passages("a.yml", text);
         let texts: Vec<String> = all.iter().map(|one| lines_of(text, one)).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let found = |task: &str| clearly_meant(&texts, task).map(|at| all[at].title.clone());
+        let found = |task: &str| clearly_meant(&texts, &words::content(task)).map(|at| all[at].title.clone());
         assert_eq!(found("raise requires-python to 3.9").as_deref(), Some("requires-python: >= 3.8"));
         assert_eq!(found("take out the classifier for 3.8").as_deref(), Some("classifiers:"));
         assert_eq!(found("something else"), None);
@@ -298,7 +263,9 @@ mod tests {
     #[test]
     fn a_passage_is_called_by_its_heading() {
         let text = "# A b\n\nx\n\n# Install\n\ny\n\n## See also\n\nz\n";
-        let called = |task: &str| called(&passages("a.md", text), task);
+        let titles = titles("a.md", text);
+        let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
+        let called = |task: &str| Text::of(task).heading_among(&titles);
         assert_eq!(called("in the install section say that"), Some(1));
         assert_eq!(called("Add a line under \"See also\""), Some(2));
         assert_eq!(called("put it under the heading Install"), Some(1));

@@ -6,12 +6,12 @@ use std::ops::Range;
 use crate::agent::evidence::Evidence;
 use crate::agent::player::Form;
 use crate::agent::toolkit::TurnError;
-use crate::context::mentions::Mentions;
 use crate::context::{Pack, Shown, is_declaration};
 use crate::edit::{Edit, has_grammar, is_comment, line_of, testing};
 use crate::index::{is_string, syntax_nodes};
 use crate::language::{grounding, words};
 use crate::models::dialect::Message;
+use crate::request::mentions::Mentions;
 use crate::request::substitution::Substitution;
 
 use super::change::{Ask, ask, task};

@@ -2,7 +2,7 @@
 //! changed.
 
 use crate::agent::{self, toolkit::TurnError};
-use crate::context::{mentions, readable};
+use crate::context::readable;
 use crate::request::Text;
 use crate::request::named::{Found, Role};
 
@@ -25,10 +25,7 @@ impl Places {
     pub fn of(job: Job<'_>) -> Result<Places, TurnError> {
         let places = Places::in_text(job, &job.step.text);
         let names_none = places.files.is_empty() && places.unusable.is_none();
-        if !names_none
-            || *job.scene.request == job.step.text
-            || !mentions::of(&job.step.text, job.index)?.symbols.is_empty()
-        {
+        if !names_none || *job.scene.request == job.step.text || !job.mentions(&job.step.text)?.symbols.is_empty() {
             return Ok(places);
         }
         let of_request = Places::in_text(job, job.scene.request);
@@ -36,7 +33,7 @@ impl Places {
         Ok(Places { text: places.text, unusable: None, ..of_request })
     }
 
-    fn in_text(job: Job<'_>, text: &str) -> Places {
+    fn in_text(job: Job<'_>, text: &Text) -> Places {
         let names = agent::names(job.scene.toolkit, text);
         let mut places = names.places();
         // `remove the import of a.js from b.js` names one file.

@@ -10,8 +10,7 @@ use crate::budget::permit::Priority;
 use crate::models::Role;
 use crate::models::dialect::Message;
 use crate::protocol::Exchange;
-use crate::request::{Step, complete};
-use crate::request::{named, steps};
+use crate::request::{Step, Text, steps};
 
 const PROMPT: &str = include_str!("../prompts/read.md");
 /// The name of this phase in events and in the cost report.
@@ -22,25 +21,22 @@ const REQUEST_BYTES_MAX: usize = 2_000;
 
 /// The steps of a request, each with the files that it names. The clause rules add steps that the
 /// model left out.
-pub async fn steps(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<Vec<Step>, TurnError> {
+pub async fn steps(toolkit: &Toolkit, request: &Text, host: &dyn Host) -> Result<Vec<Step>, TurnError> {
     let names = crate::agent::names(toolkit, request);
-    let mut steps = match steps::by_rules(&names.shielded()) {
+    let mut steps = match names.steps_by_rules() {
         Some(steps) => steps,
         None => by_model(toolkit, request, host).await?,
     };
-    for step in &mut steps {
-        step.text = named::unshielded(&step.text).into();
-        names.restore(std::slice::from_mut(&mut step.part));
-    }
+    names.restore_steps(&mut steps);
     Ok(steps)
 }
 
 /// Has the model read the steps; a request that is too long for it is split into its clauses.
-async fn by_model(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<Vec<Step>, TurnError> {
-    let request = request.split_whitespace().collect::<Vec<_>>().join(" ");
-    if request.len() > REQUEST_BYTES_MAX {
+async fn by_model(toolkit: &Toolkit, request: &Text, host: &dyn Host) -> Result<Vec<Step>, TurnError> {
+    let request = request.on_one_line();
+    if request.shown().len() > REQUEST_BYTES_MAX {
         // This leaves no part of the request out.
-        return Ok(complete::covered(Vec::new(), &request));
+        return Ok(request.steps(Vec::new()));
     }
     let planner = toolkit.model(Role::Planner, host).await?;
     let asked = Question { toolkit, model: &planner, host, phase: PHASE, priority: Priority::Step };
@@ -48,13 +44,13 @@ async fn by_model(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<V
     let output = reading(asked, &request, &toolkit.earlier, limits.steps).await?;
     // The last line of a cut reading may be part of a step, which could order something else.
     let text = if whole::why_cut(&output).is_none() { &output.text } else { whole::lines(&output.text) };
-    Ok(complete::covered(steps::read(text), &request))
+    Ok(request.steps(steps::read(text)))
 }
 
 /// Has the model split `request` into steps, with at most `tokens` tokens.
 pub async fn reading(
     asked: Question<'_>,
-    request: &str,
+    request: &Text,
     earlier: &[Exchange],
     tokens: usize,
 ) -> Result<Output, TurnError> {

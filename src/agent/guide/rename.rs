@@ -5,13 +5,11 @@ use std::collections::HashSet;
 use crate::agent::evidence::Evidence;
 use crate::agent::execute::Made;
 use crate::agent::toolkit::TurnError;
-use crate::base::is_listed;
-use crate::context::{is_declaration, mentions};
+use crate::context::is_declaration;
 use crate::edit::has_grammar;
 use crate::edit::rename::{self, NewText, Plan, RenameError, Target};
 use crate::index::Index;
-use crate::language::{grounding, shape};
-use crate::request::Text;
+use crate::language::grounding;
 
 use super::together::FileEdit;
 use super::{Done, Job};
@@ -25,10 +23,11 @@ const LISTED_MAX: usize = 8;
 pub async fn rename(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let (index, request) = (job.index, job.scene.request);
     let refused = |why: String| Done::note(format!("not done: {why}"));
-    let Some((from, to)) = names(index, &job.step.text) else {
+    let graph = index.graph()?;
+    let Some((from, to)) = job.step.text.renamed(|name| !graph.named(name).is_empty()) else {
         return Ok(refused(format!("`{}` does not say which name becomes which", job.step.text)));
     };
-    let named = mentions::of(request, index)?;
+    let named = job.mentions(request)?;
     let (container, name) = match from.rsplit_once(['.', ':']) {
         Some((container, name)) => (Some(container.trim_end_matches(':').to_owned()), name.to_owned()),
         None => (None, from.clone()),
@@ -48,7 +47,7 @@ pub async fn rename(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnE
             _ => Err(error),
         });
         let mut plan = planned.map_err(|error| error.to_string())?;
-        if includes_mentions(request) {
+        if request.includes_mentions() {
             rename_mentions(&mut plan, &read, &name, &to);
         }
         let edits = plan.edits.iter().map(|edit| {
@@ -63,14 +62,6 @@ pub async fn rename(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnE
         Ok(_) => Done::default(),
         Err(why) => refused(why),
     })
-}
-
-/// Whether a request also asks to rename in strings, comments and documentation.
-fn includes_mentions(request: &Text) -> bool {
-    const WORDS: &str = "\
-        string strings comment comments docs documentation docstring docstrings readme mentioned mentions \
-        kommentare kommentaren commentaires comentarios doku";
-    request.has(WORDS)
 }
 
 /// Adds the strings and comments that mention the name to the edits of a plan.
@@ -124,37 +115,6 @@ fn with_declarations(
     Some(Ok(whole))
 }
 
-/// The old and the new name in the text of a step; the old name must exist in the project.
-fn names(index: &Index, text: &str) -> Option<(String, String)> {
-    let (left, right) = text.split_once(" -> ")?;
-    let graph = index.graph().ok()?;
-    let known = |name: &str| !graph.named(name).is_empty();
-    let from = candidates(left).into_iter().filter(|name| known(name)).max_by_key(|name| shape::is_coined(name))?;
-    let to = new_name(right, &from)?;
-    Some((from, to.rsplit(['.', ':']).next().unwrap_or(&to).to_owned()))
-}
-
-/// The words of a text that may be names.
-fn candidates(text: &str) -> Vec<String> {
-    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.' | ':');
-    let words = text.split(|c| !is_name(c)).map(|word| word.trim_matches(['.', ':']).to_owned());
-    words.filter(|word| !word.is_empty()).collect()
-}
-
-/// The word of `text` that is most likely the new name of `from`: written as code and in the style
-/// of `from`; of equals, the last one. Words of requests to rename do not count.
-fn new_name(text: &str, from: &str) -> Option<String> {
-    const WORDS: &str = "rename to it the into as call everywhere in um nach zu en a por all of";
-    let style = |name: &str| {
-        let bare = name.trim_start_matches('_');
-        let upper = bare.chars().next().is_some_and(char::is_uppercase);
-        (name.starts_with('_'), upper, bare.contains('_'), bare.chars().any(char::is_lowercase))
-    };
-    let likeness = |word: &String| (shape::is_coined(word), style(word) == style(from));
-    let words = candidates(text).into_iter();
-    words.filter(|word| word != from && !is_listed(WORDS, &word.to_lowercase())).max_by_key(likeness)
-}
-
 /// The files outside the index that contain `what` and are not changed, one line each for the user.
 ///
 /// # Errors
@@ -196,21 +156,4 @@ pub fn left(plan: &Plan, outside: &[String]) -> String {
     let mentions =
         mentions.map(|one| format!("mentioned, not changed: {}:{}: {}", one.path, one.line, one.text.trim()));
     doubtful.chain(mentions).chain(outside.iter().cloned()).map(|line| format!("- {line}\n")).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_new_name_is_found_among_other_words() {
-        let check = |text: &str, from: &str, expected: &str| {
-            assert_eq!(new_name(text, from).as_deref(), Some(expected), "{text}")
-        };
-        check("rename to _LockMixin everywhere", "_LockedMixin", "_LockMixin");
-        check("typeOfValue and update everything", "kindOf", "typeOfValue");
-        check("Call it bake_loaf, in src and tests", "bake_it", "bake_loaf");
-        check("load", "read", "load");
-        assert_eq!(new_name("everywhere", "read"), None);
-    }
 }

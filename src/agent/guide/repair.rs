@@ -12,12 +12,13 @@ use std::time::Duration;
 use crate::agent::evidence::{Check, Evidence};
 use crate::agent::toolkit::TurnError;
 use crate::context::Purpose;
-use crate::context::mentions::{self, Mentions};
 use crate::edit::failures::{Kind, Report};
 use crate::edit::has_grammar;
 use crate::edit::testing::{self, is_test_file};
 use crate::index::parts::{self, Sort};
 use crate::index::{Graph, Node};
+use crate::request::Text;
+use crate::request::mentions::Mentions;
 
 use super::files::Files;
 use super::{Done, Job, Stretch, code, verify};
@@ -45,7 +46,7 @@ pub async fn fix(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
     if ran.trouble().is_none() {
         return Ok(Done::default());
     }
-    let named = mentions::of(&job.step.text, job.index)?;
+    let named = job.mentions(&job.step.text)?;
     repaired(job, ran, None, &named, evidence).await
 }
 
@@ -207,7 +208,7 @@ async fn rewritten(
     evidence: &mut Evidence,
 ) -> Result<Done, TurnError> {
     let job = Job { touched: places, ..job };
-    let (pack, mentions) = super::pack(job, &format!("{} {trouble}", job.step.text), Purpose::Change).await?;
+    let (pack, mentions) = super::pack(job, &Text::of(format!("{} {trouble}", job.step.text)), Purpose::Change).await?;
     let is_code = |path: &str| has_grammar(path) && !testing::is_test(path);
     if !job.scene.request.doubts_tests() && !pack.files.iter().any(|file| is_code(&file.path)) {
         return Ok(Done::note(format!(

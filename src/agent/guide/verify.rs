@@ -9,10 +9,10 @@ use std::time::Duration;
 use crate::agent::budget::Guided;
 use crate::agent::evidence::{Check, Evidence};
 use crate::agent::toolkit::TurnError;
-use crate::context::mentions::Mentions;
 use crate::edit::examples::{self, Example};
 use crate::edit::failures::{self, Failure, Kind, Report};
 use crate::edit::testing::{self, Checks, Task};
+use crate::request::mentions::Mentions;
 
 use super::files::Files;
 use super::{Job, command};
@@ -176,7 +176,7 @@ pub struct Wrong {
 /// Runs the examples of the request on the current code. `None` if there are none, if they pass, or
 /// if they cannot be run.
 pub async fn examples(job: Job<'_>, files: &Files, evidence: &mut Evidence) -> Result<Option<Wrong>, TurnError> {
-    let all = examples::of(job.scene.request, &files.new_names, &|name| !files.had(name));
+    let all = job.scene.request.examples(&files.new_names, &|name| !files.had(name));
     run_examples(job, files, &all, Check::Examples, evidence).await
 }
 
@@ -188,10 +188,10 @@ pub async fn examples_or_calls(
     evidence: &mut Evidence,
 ) -> Result<Option<Wrong>, TurnError> {
     let is_new = |name: &str| !files.had(name);
-    if files.only_tests || !examples::of(job.scene.request, &files.new_names, &is_new).is_empty() {
+    if files.only_tests || !job.scene.request.examples(&files.new_names, &is_new).is_empty() {
         return examples(job, files, evidence).await;
     }
-    let calls = examples::called(job.scene.request, &is_new);
+    let calls = job.scene.request.calls(&is_new);
     let Some(now) = run_examples(job, files, &calls, Check::Looks, evidence).await? else { return Ok(None) };
     let given = examples::given(&now.said);
     let said: Vec<String> = match &files.given {

@@ -12,11 +12,9 @@ use crate::base::StepId;
 use crate::language::words;
 use crate::models::dialect::RawCall;
 use crate::protocol::{Event, PlanStatus, StepState};
-use crate::request::{Kind, Step};
+use crate::request::{Kind, Step, Text};
 use crate::tools::ToolSpec;
 use crate::tools::builtin::Builtin;
-
-use super::items;
 
 /// Maximum length of an item's text, in bytes.
 const TEXT_MAX: usize = 300;
@@ -86,14 +84,14 @@ pub struct Checklist {
 
 impl Checklist {
     /// The parts of a request; empty if it has only one part.
-    pub fn of(request: &str) -> Checklist {
-        let mut steps = items::of(request);
+    pub fn of(request: &Text) -> Checklist {
+        let mut steps = request.items();
         if steps.len() < 2 {
             return Checklist::default();
         }
         steps.truncate(Budget::ITEMS);
         for step in &mut steps {
-            step.text = words::shorten(&step.text, TEXT_MAX).into();
+            step.text = words::shorten(step.text.shown(), TEXT_MAX).into();
         }
         let last = steps.len();
         let items = steps.into_iter().map(|step| Item { step, mark: Mark::Open, stage: None }).collect();
@@ -111,7 +109,7 @@ impl Checklist {
 
     /// The texts of the items, which describe the remaining work.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.items.iter().map(|item| item.step.text.as_str())
+        self.items.iter().map(|item| item.step.text.shown())
     }
 
     /// Shows the list to the user.
@@ -147,7 +145,7 @@ impl Checklist {
             let state = one.get("state").and_then(Value::as_str).unwrap_or("open");
             let mark = Mark::by_name(state);
             let mark = mark.ok_or_else(|| format!("`{state}` is not a state; write open, done or dropped"))?;
-            let known = self.items.iter().find(|item| item.step.text.as_str() == text).map(|item| item.step.clone());
+            let known = self.items.iter().find(|item| item.step.text.shown() == text).map(|item| item.step.clone());
             let step = known.unwrap_or_else(|| {
                 last += 1;
                 Step::of(last, Kind::Edit, text)
@@ -177,7 +175,7 @@ impl Checklist {
     pub fn add(&mut self, steps: &[&str], host: &dyn Host) -> Result<String, String> {
         let kept = self.items.iter().filter(|_| self.by_model);
         let mut items: Vec<Value> = kept
-            .map(|item| json!({ "text": item.step.text.as_str(), "state": item.mark.name(), "stage": item.stage }))
+            .map(|item| json!({ "text": item.step.text.shown(), "state": item.mark.name(), "stage": item.stage }))
             .collect();
         let before = items.len();
         for step in steps {
@@ -197,7 +195,7 @@ impl Checklist {
     /// `arguments`, else the first open one; 0 if none is open. A call works on a step of a stage,
     /// not on the stage.
     pub fn current(&self, arguments: &str) -> StepId {
-        let has_steps = |one: &Item| self.items.iter().any(|item| item.stage.as_deref() == Some(&one.step.text));
+        let has_steps = |one: &Item| self.items.iter().any(|item| item.stage.as_deref() == Some(one.step.text.shown()));
         let open = || self.items.iter().filter(|item| item.mark == Mark::Open && !has_steps(item));
         let names = |item: &&Item| marks(&item.step).any(|name| arguments.contains(name));
         open().find(names).or(open().next()).map_or(StepId(0), |item| item.step.id)
@@ -206,7 +204,7 @@ impl Checklist {
     /// The open items: if the model has set the list, those that it has not marked, else those that
     /// no call has carried out.
     pub fn open<'a>(&'a self, evidence: &Evidence) -> Vec<&'a str> {
-        self.open_items(evidence).into_iter().map(|item| item.step.text.as_str()).collect()
+        self.open_items(evidence).into_iter().map(|item| item.step.text.shown()).collect()
     }
 
     /// The open items as steps.
@@ -224,7 +222,7 @@ impl Checklist {
 
     /// The items that the model has dropped.
     pub fn dropped(&self) -> impl Iterator<Item = &str> {
-        self.items.iter().filter(|item| item.mark == Mark::Dropped).map(|item| item.step.text.as_str())
+        self.items.iter().filter(|item| item.mark == Mark::Dropped).map(|item| item.step.text.shown())
     }
 }
 
@@ -232,13 +230,14 @@ impl Checklist {
 /// steps is.
 fn in_stages(items: Vec<Item>) -> Result<Vec<Item>, String> {
     let (stages, mut steps): (Vec<Item>, Vec<Item>) = items.into_iter().partition(|item| item.stage.is_none());
-    let is_stage = |name: &str| stages.iter().any(|item| item.step.text.as_str() == name);
+    let is_stage = |name: &str| stages.iter().any(|item| item.step.text.shown() == name);
     if let Some(name) = steps.iter().filter_map(|item| item.stage.as_deref()).find(|name| !is_stage(name)) {
         return Err(format!("`{name}` is not the text of an item without a stage; add it to the list"));
     }
     let mut items = Vec::new();
     for mut stage in stages {
-        let own: Vec<Item> = steps.extract_if(.., |item| item.stage.as_deref() == Some(&stage.step.text)).collect();
+        let own: Vec<Item> =
+            steps.extract_if(.., |item| item.stage.as_deref() == Some(stage.step.text.shown())).collect();
         if own.iter().any(|step| step.mark == Mark::Open) {
             stage.mark = Mark::Open;
         }
@@ -299,7 +298,7 @@ mod tests {
 
     #[test]
     fn the_model_changes_the_list_and_the_user_sees_what_is_new() {
-        let (mut list, host) = (Checklist::of("Add a flag to src/a.rs and document it in README.md"), Seen::default());
+        let (mut list, host) = (Checklist::of(&Text::of("Add a flag to src/a.rs and document it in README.md")), Seen::default());
         let texts: Vec<String> = list.texts().map(str::to_owned).collect();
         assert_eq!(texts.len(), 2, "{texts:?}");
         let told = set(&mut list, &host, json!([{"text": texts[0], "state": "done"}, {"text": "Test it"}]));
@@ -347,7 +346,7 @@ mod tests {
     #[test]
     fn steps_of_a_plan_take_the_place_of_the_parts_and_then_add_to_each_other() {
         let request = "Add a flag to src/a.rs and document it in README.md";
-        let (mut list, host) = (Checklist::of(request), Seen::default());
+        let (mut list, host) = (Checklist::of(&Text::of(request)), Seen::default());
         let told = list.add(&["Add the flag", "Test the flag", "Add the flag"], &host);
         assert_eq!(
             told.unwrap(),
@@ -363,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_part_is_done_when_a_call_that_names_what_it_names_has_changed_something() {
-        let list = Checklist::of("Add a flag to src/a.rs and document it in README.md");
+        let list = Checklist::of(&Text::of("Add a flag to src/a.rs and document it in README.md"));
         let mut evidence = Evidence::default();
         let mut write = |path: &str| {
             let arguments = json!({ "path": path }).as_object().cloned().unwrap();

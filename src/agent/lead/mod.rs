@@ -7,7 +7,6 @@ mod claimed;
 mod condense;
 mod earlier;
 mod ending;
-mod items;
 mod offer;
 mod opening;
 mod reply;
@@ -91,13 +90,13 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Ended, TurnError> {
     checklist.show(host);
     let items = || checklist.texts().collect::<Vec<_>>().join("\n");
     inspect::stage(toolkit, host, inspect::of_turn("plan"), items).await?;
-    let vector = toolkit.vector(&toolkit.prefilter.without_values(request)).await;
-    let wishes: Vec<&str> = [request.as_str()].into_iter().chain(checklist.texts()).collect();
+    let vector = toolkit.vector(&toolkit.prefilter.without_values(request.shown())).await;
+    let wishes: Vec<&str> = [request.shown()].into_iter().chain(checklist.texts()).collect();
     let offer = Arc::new(Offer::of(toolkit, &wishes, budget.server_tools).await);
     let mut open = Plan { steps: checklist.open_steps(evidence), ..Plan::default() };
     if open.steps.is_empty() {
         // The calls of a turn without a checklist belong to no item.
-        open.steps.push(Step::of(0, request::Kind::of(parts), words::shorten(request, LESSON_CHARS)));
+        open.steps.push(Step::of(0, request::Kind::of(parts), words::shorten(request.shown(), LESSON_CHARS)));
     }
     let memory = Memory::of(toolkit, &open, evidence).await;
     let lessons = memory.as_ref().and_then(|memory| memory.told(|spec| offer.get(&spec.name).is_some(), toolkit, host));
@@ -189,7 +188,7 @@ impl Lead<'_> {
         let (mut is_asked, mut continued, mut stopped) = (false, 0, None);
         let Scene { toolkit, host, request, .. } = self.scene;
         let plan = self.checklist.texts().map(str::to_owned).collect();
-        let mut judged = cognitive::is_wanted(toolkit).then(|| Rounds::of(toolkit, host, request, plan));
+        let mut judged = cognitive::is_wanted(toolkit).then(|| Rounds::of(toolkit, host, request.shown(), plan));
         for round in (1..=most).take_while(|_| transitions.spend()) {
             if let Some(time) = self.budget.time.filter(|time| started.elapsed() > *time) {
                 stopped = Some(format!("its time of {} s is over (turn_time_s)", time.as_secs()));

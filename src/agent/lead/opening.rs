@@ -70,9 +70,10 @@ pub async fn messages(
         let text = fitted(&path, &text, budget.instructions - left);
         system.push_str(&of_project(&path, &text));
     }
-    let mut user = words::shorten(scene.request, bytes(budget.request, scene.request, count));
-    if user.len() < scene.request.len() {
-        let cut = format!("the request was cut: {} of its {} bytes are read", user.len(), scene.request.len());
+    let request = scene.request.shown();
+    let mut user = words::shorten(request, bytes(budget.request, request, count));
+    if user.len() < request.len() {
+        let cut = format!("the request was cut: {} of its {} bytes are read", user.len(), request.len());
         scene.host.notice(&format!("{cut}; put the rest into a file that it names"));
         user.push_str(&format!("\n[{cut}]"));
     }
@@ -192,7 +193,7 @@ fn lines_within(text: &str, tokens: usize, count: &dyn Fn(&str) -> usize) -> Str
 /// The code that the index finds for the request.
 fn found(scene: Scene<'_>, budget: &Budget, given: &Given<'_>, count: &dyn Fn(&str) -> usize) -> Option<String> {
     let index = scene.toolkit.index.as_ref()?;
-    let found = retrieve::known(index, scene.request, given.vector, budget.hits).ok()?;
+    let found = retrieve::known(index, scene.request.shown(), given.vector, budget.hits).ok()?;
     let pack = retrieve::pack(&found.hits, budget.pack, count);
     if pack.items.is_empty() {
         return None;

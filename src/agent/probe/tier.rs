@@ -9,7 +9,7 @@ use crate::agent::toolkit::{Toolkit, TurnError};
 use crate::models::Role;
 use crate::models::capability::{CHANGES, Measured, READINGS, Tier};
 use crate::models::dialect::Message;
-use crate::request::{Kind, steps};
+use crate::request::{Kind, Text, steps};
 
 /// Maximum length of the answer to a reading and to a change, in tokens.
 const READING_TOKENS: usize = 48;
@@ -182,7 +182,7 @@ async fn reads(question: Question<'_>, number: usize) -> Result<bool, TurnError>
         let answer = question.output(&messages, READING_TOKENS, Form::Free).await?.text;
         return Ok(answer.contains(QUESTION.1));
     };
-    let output = read::reading(question, request, &[], READING_TOKENS).await?;
+    let output = read::reading(question, &Text::of(*request), &[], READING_TOKENS).await?;
     Ok(steps::kinds(&output.text) == *kinds)
 }
 

@@ -11,7 +11,7 @@ use crate::agent::question::Question;
 use crate::agent::{self, Toolkit, call, plan};
 use crate::budget::permit::Priority;
 use crate::models::Role;
-use crate::request::{Step, steps};
+use crate::request::{Step, Text, steps};
 
 /// A request with at least this many steps that is planned as one step counts as collapsed.
 const COLLAPSE_FROM: usize = 4;
@@ -39,14 +39,15 @@ pub async fn run(toolkit: &Toolkit, cases: &[Case], planner_only: bool, report: 
         let planned = if planner_only {
             planned(toolkit, &case.prompt).await?
         } else {
-            let parts = agent::parts(toolkit, &case.prompt);
-            plan::of(toolkit, &case.prompt, &parts, &RejectingHost::default()).await?.steps
+            let request = Text::of(&case.prompt);
+            let parts = agent::parts(toolkit, &request);
+            plan::of(toolkit, &request, &parts, &RejectingHost::default()).await?.steps
         };
         let mut steps: Vec<(String, Option<String>)> = Vec::new();
         for step in planned {
             let needed = step.needs.iter().filter_map(|id| steps.get(id.0.checked_sub(1)?)?.1.as_deref());
             let made_by: Vec<&str> = needed.collect();
-            let ranked = toolkit.ranked(&step.text, toolkit.tools_offered).await;
+            let ranked = toolkit.ranked(step.text.shown(), toolkit.tools_offered).await;
             let ranked = call::going_on(ranked, toolkit.catalog.specs(), &made_by);
             let tool = tools::by_form(toolkit, &step.part, &ranked, f32::NEG_INFINITY).tool;
             steps.push((step.text.to_string(), tool));
@@ -73,7 +74,7 @@ pub async fn run(toolkit: &Toolkit, cases: &[Case], planner_only: bool, report: 
 
 /// The steps that the planner model finds in a request, with the grammar for reading requests.
 async fn planned(toolkit: &Toolkit, request: &str) -> Result<Vec<Step>> {
-    let request = request.split_whitespace().collect::<Vec<_>>().join(" ");
+    let request = Text::of(request).on_one_line();
     let host = &RejectingHost::default();
     let planner = toolkit.model(Role::Planner, host).await?;
     let asked = Question { toolkit, model: &planner, host, phase: read::PHASE, priority: Priority::Step };

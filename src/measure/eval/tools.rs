@@ -10,7 +10,7 @@ use crate::agent::{self, Toolkit, call, probe};
 use crate::base::StepId;
 use crate::language::clauses::{Part, PartKind};
 use crate::protocol::ToolChoice;
-use crate::request::{forms, small_talk};
+use crate::request::{Text, forms, small_talk};
 use crate::tools::Ranked;
 
 /// Number of ranked names per case that are written to `--out`.
@@ -72,7 +72,7 @@ pub(super) struct Choice {
 /// The call of the model that chooses tools, if one does it well; else the choice by the request's
 /// form and by retrieval.
 async fn choice(toolkit: &Toolkit, prompt: &str) -> Result<Choice> {
-    let parts = agent::parts(toolkit, prompt);
+    let parts = agent::parts(toolkit, &Text::of(prompt));
     let Some(part) = whole(&parts, prompt) else { return Ok(Choice::default()) };
     let ranked = toolkit.ranked(&part.full_text(), toolkit.tools_offered).await;
     let chats = small_talk::is_all(&parts);
@@ -80,7 +80,7 @@ async fn choice(toolkit: &Toolkit, prompt: &str) -> Result<Choice> {
     let mut choice = if chats {
         Choice::default()
     } else if probe::chooser(toolkit, &host).await?.is_some() {
-        let called = call::called(toolkit, StepId(0), &part.full_text(), &ranked, &host).await?;
+        let called = call::called(toolkit, StepId(0), &Text::of(part.full_text()), &ranked, &host).await?;
         let is_called = called.is_some();
         let chosen = host.choices().pop().and_then(|last| last.tool);
         let (tool, arguments) = called.map_or((chosen, Map::new()), |call| (Some(call.tool), call.arguments));

@@ -5,7 +5,7 @@ use crate::request::steps::read;
 
 fn check(text: &str, request: &str, expected: &[(Kind, &str)]) {
     let steps = covered(read(text), request);
-    let found: Vec<(Kind, &str)> = steps.iter().map(|step| (step.kind, step.text.as_str())).collect();
+    let found: Vec<(Kind, &str)> = steps.iter().map(|step| (step.kind, step.text.raw())).collect();
     assert_eq!(found, expected, "{request}");
 }
 

@@ -42,6 +42,7 @@ fn project() -> (tempfile::TempDir, Root, Vec<String>) {
 /// The location of the change that `text` asks for: the path, or the problem with the name.
 fn places_of(text: &str) -> Vec<String> {
     let (_dir, root, known) = project();
+    let text = &Text::of(text);
     let names = Names::of(text, Some(&root), &known);
     let place = |named: &&Named| match &named.found {
         Found::File(path) => path.clone(),
@@ -94,7 +95,7 @@ fn a_path_is_resolved_on_the_disk_and_then_in_the_index() {
     let (dir, root, known) = project();
     let path = dir.path().canonicalize().unwrap().join("my list.cfg");
     let text = format!("In {} set a to 2", path.display());
-    assert_eq!(Names::of(&text, Some(&root), &known).all[0].file(), Some("my list.cfg"));
+    assert_eq!(Names::of(&Text::of(&text), Some(&root), &known).all[0].file(), Some("my list.cfg"));
 }
 
 #[test]
@@ -104,15 +105,16 @@ fn a_value_is_no_place() {
     check("change the host from example.com to example.org", &[]);
     check("call console.log with util.rs", &["lib/util.rs"]);
     let (_dir, root, known) = project();
-    let text = "In \"my list.cfg\", change 1 to 2";
+    let text = &Text::of("In \"my list.cfg\", change 1 to 2");
     let names = Names::of(text, Some(&root), &known);
-    assert_eq!(names.masked_at(&names.places()).as_str(), "In ./file, change 1 to 2");
+    assert_eq!(names.masked_at(&names.places()).raw(), "In ./file, change 1 to 2");
 }
 
 #[test]
 fn names_inside_of_a_command_are_parts() {
     let (_dir, root, known) = project();
-    let all = Names::of("`cat lib/util.rs` fails (list.cfg,-v.conf)", Some(&root), &known).all;
+    let text = Text::of("`cat lib/util.rs` fails (list.cfg,-v.conf)");
+    let all = Names::of(&text, Some(&root), &known).all;
     let parts: Vec<&str> = all.iter().filter(|one| one.role == Role::Part).filter_map(Named::file).collect();
     assert_eq!(parts, ["lib/util.rs", "list.cfg"]);
 }
@@ -122,10 +124,9 @@ fn a_name_is_not_split_into_clauses() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("salt and pepper, fine.txt"), "").unwrap();
     let root = Root::open(dir.path()).unwrap();
-    let text = "Read salt and pepper, fine.txt, then set a to 2 in it";
+    let text = &Text::of("Read salt and pepper, fine.txt, then set a to 2 in it");
     let names = Names::of(text, Some(&root), &[]);
-    let mut parts = crate::language::clauses::parts(&names.shielded());
-    names.restore(&mut parts);
+    let parts = names.parts();
     assert_eq!(
         parts.iter().map(|part| part.text.as_str()).collect::<Vec<_>>(),
         ["Read salt and pepper, fine.txt", "Set a to 2 in it"]

@@ -150,6 +150,40 @@ pub fn stray_unsafe(source: &Source) -> Vec<String> {
     lines.map(|word| format!("{}:{}: unsafe code belongs in {}", source.path, word.line, UNSAFE.join(", "))).collect()
 }
 
+/// Places outside `src/request` that read the text of a request again: they split it into words or
+/// clauses, or look for something in it. To show it, or to search with it, is no reading.
+pub fn second_readings(source: &Source) -> Vec<String> {
+    const READERS: &[&str] = &["src/request/", "src/language/"];
+    const MEASURES: &[&str] = &["len", "to_owned"];
+    const SPLITTERS: &[&str] = &["split", "content", "marks", "runs"];
+    const OF_CLAUSES: &[&str] = &["Part", "PartKind", "words"];
+    if within(&source.path, READERS) {
+        return Vec::new();
+    }
+    let gives_text = |at: usize| {
+        matches!(source.word(at), "shown" | "to_string")
+            && matches!(source.word(at.wrapping_sub(2)), "text" | "request" | "question")
+            && [source.before(at), source.word(at + 1), source.word(at + 2)] == [".", "(", ")"]
+    };
+    let looks = |at: usize| gives_text(at) && source.word(at + 3) == "." && !MEASURES.contains(&source.word(at + 4));
+    let splits = |at: usize| {
+        let inside = (at + 2..source.words.len()).take_while(|at| source.word(*at) != ";" && source.word(*at) != ")");
+        SPLITTERS.contains(&source.word(at))
+            && [source.word(at.wrapping_sub(2)), source.before(at), source.word(at + 1)] == ["words", "::", "("]
+            && inside.into_iter().any(gives_text)
+    };
+    let parts = |at: usize| {
+        let names = || first_segments(source, at + 1).into_iter().map(|(name, _)| name);
+        source.word(at) == "clauses" && names().any(|name| !OF_CLAUSES.contains(&name.as_str()))
+    };
+    let found = (0..source.words.len()).filter(|at| !source.words[*at].test);
+    let found = found.filter(|at| looks(*at) || splits(*at) || parts(*at)).map(|at| {
+        let line = source.words[at].line;
+        format!("{}:{line}: the text of a request is read in src/request only; add a method to `Text`", source.path)
+    });
+    found.collect()
+}
+
 pub fn untitled(source: &Source) -> Option<String> {
     let titled = source.text.strip_prefix("//! ").is_some_and(|rest| !rest.trim_start().is_empty());
     (!titled).then(|| format!("{}:1: does not open with a `//!` line", source.path))
@@ -251,6 +285,28 @@ mod tests {
             ),
             (1, 0, 0)
         );
+    }
+
+    #[test]
+    fn a_second_reading_of_the_request_is_found() {
+        let sample = |path, text| second_readings(&Source::new(path, text)).len();
+        for text in [
+            "fn f() { job.step.text.shown().contains(a) }",
+            "fn f() { request.to_string().lines() }",
+            "fn f() { words::content(step.text.shown()) }",
+            "use crate::language::clauses::{self, Part};",
+            "fn f() { clauses::parts(text) }",
+        ] {
+            assert_eq!((sample("src/agent/talk.rs", text), sample("src/request/text.rs", text)), (1, 0), "{text}");
+        }
+        for text in [
+            "fn f() { words::shorten(request.shown(), 9); request.shown().len() }",
+            "fn f() { words::content(line); search(step.text.shown()) }",
+            "use crate::language::clauses::{Part, PartKind};",
+            "#[cfg(test)] mod tests { fn f() { text.shown().contains(a) } }",
+        ] {
+            assert_eq!(sample("src/agent/talk.rs", text), 0, "{text}");
+        }
     }
 
     #[test]

@@ -1,19 +1,13 @@
 //! Changes the docstring that a request names (`mention it in the docstring of Store`) as a passage
 //! of text, so that the code around it stays.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use crate::agent::evidence::Evidence;
 use crate::agent::guide::passage::{Passage, Place};
 use crate::agent::guide::{Done, Job};
 use crate::agent::toolkit::TurnError;
-use crate::base::pattern::pattern;
-use crate::context::mentions::Mentions;
 use crate::edit::line_of;
 use crate::index::parts::{self, Span};
-use crate::language::shape;
+use crate::request::mentions::Mentions;
 
 use super::text::{Target, write};
 
@@ -23,7 +17,7 @@ pub(super) async fn change(
     mentions: &Mentions,
     evidence: &mut Evidence,
 ) -> Result<Option<Done>, TurnError> {
-    let Some(name) = owner(&job.step.text).filter(|_| mentions.asked_for.is_empty()) else { return Ok(None) };
+    let Some(name) = job.step.text.documented().filter(|_| mentions.asked_for.is_empty()) else { return Ok(None) };
     let last = name.rsplit('.').next().unwrap_or(name);
     let nodes =
         mentions.symbols.iter().chain(&mentions.likely).filter(|symbol| symbol.name == name || symbol.name == last);
@@ -40,24 +34,10 @@ pub(super) async fn change(
     let body = body(&before, &passage).filter(|_| job.step.text.adds_words());
     let (wanted, chosen) = match body {
         Some(body) => (Place::Into(0), body),
-        None => (Place::Change(0), super::passage::narrowed(&before, &passage, &job.step.text)),
+        None => (Place::Change(0), super::passage::narrowed(&before, &passage, job.step.text.content())),
     };
     let target = Target { path: &node.path, before: &before, wanted, chosen };
     write(job, target, evidence).await.map(Some)
-}
-
-/// The definition whose docstring a text mentions: `the docstring of Store`,
-/// `Store.add's docstring`.
-fn owner(text: &str) -> Option<&str> {
-    static OWNER: LazyLock<Regex> = LazyLock::new(|| {
-        let (docs, kinds) =
-            (r"(?:docstring|doc string|doc comment)s?", r"(?:the\s+)?(?:class|function|method|type)?\s*");
-        let name = r"`?([A-Za-z_][\w.]*\w)`?";
-        pattern(format!(r"(?i)\b{docs}\s+(?:of|for|in|von|de)\s+{kinds}{name}|{name}['’]s\s+{docs}"))
-    });
-    let found = OWNER.captures(text)?;
-    let name = found.get(1).or(found.get(2))?.as_str();
-    shape::is_coined(name).then_some(name).or_else(|| text.contains(&format!("{name}()")).then_some(name))
 }
 
 /// The lines of the docstring of a definition, if these contain nothing else.
@@ -79,16 +59,6 @@ fn body(text: &str, docstring: &Passage) -> Option<Passage> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_owner_of_a_docstring_is_read() {
-        let check = |text: &str, expected: Option<&str>| assert_eq!(owner(text), expected, "{text}");
-        check("Say in the docstring of Store.add that it trims", Some("Store.add"));
-        check("mention both in the docstring for the class `Shelf`", Some("Shelf"));
-        check("Extend load_all's docstring by an example", Some("load_all"));
-        check("Add docstrings to all functions", None);
-        check("the docstring of it is wrong", None);
-    }
 
     #[test]
     fn a_docstring_is_a_passage_if_it_has_its_own_lines() {

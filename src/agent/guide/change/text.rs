@@ -9,8 +9,7 @@ use crate::agent::guide::passage::{self, Passage, Place};
 use crate::agent::guide::{Done, Job, data, is_prose, refusal, reply};
 use crate::agent::player::Form;
 use crate::agent::toolkit::TurnError;
-use crate::base::is_listed;
-use crate::context::{Pack, mentions, readable};
+use crate::context::{Pack, readable};
 use crate::edit::{Edit, has_grammar, kept};
 use crate::language::{grounding, words};
 use crate::models::dialect::Message;
@@ -44,7 +43,7 @@ pub(super) async fn change(job: Job<'_>, path: &str, evidence: &mut Evidence) ->
         return Ok(Done::note(format!("not done: which passage of {path} is meant is not clear; name its heading")));
     };
     let chosen = match wanted {
-        Place::Change(at) => passage::narrowed(&before, &all[at], &job.step.text),
+        Place::Change(at) => passage::narrowed(&before, &all[at], job.step.text.content()),
         Place::After(at) | Place::Into(at) => all[at].clone(),
     };
     write(job, Target { path, before: &before, wanted, chosen }, evidence).await
@@ -54,12 +53,13 @@ pub(super) async fn change(job: Job<'_>, path: &str, evidence: &mut Evidence) ->
 /// model chooses, if any.
 async fn wanted(job: Job<'_>, path: &str, before: &str, all: &[Passage]) -> Result<Option<Place>, TurnError> {
     let adds_words = is_prose(path) && job.step.text.adds_words();
-    let adds = adds_words || mentions::of(&job.step.text, job.index).is_ok_and(|mentions| mentions.adds);
+    let adds = adds_words || job.step.text.mentions(job.index).is_ok_and(|mentions| mentions.adds);
     let texts: Vec<String> = all.iter().map(|one| passage::lines_of(before, one)).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let newest = || passage::newest(path, all, &texts).filter(|_| adds);
-    let called = passage::called(all, &job.step.text).or_else(newest);
-    let place = match called.or_else(|| passage::clearly_meant(&texts, &job.step.text).filter(|_| !adds)) {
+    let titles: Vec<&str> = all.iter().map(|one| one.title.as_str()).collect();
+    let called = job.step.text.heading_among(&titles).or_else(newest);
+    let place = match called.or_else(|| passage::clearly_meant(&texts, job.step.text.content()).filter(|_| !adds)) {
         Some(at) => Some(Place::Change(at)),
         None => place(job, path, all).await?,
     };
@@ -114,7 +114,10 @@ impl Target<'_> {
             let lost = kept::lost_text(before, &after).filter(|_| !job.step.text.may_shorten());
             let lost = lost.map(|line| format!("The line `{line}` is gone, which nobody asked for."));
             let echo = || {
-                echo(before, &after, &job.step.text).map(|line| format!("The line `{line}` only repeats the request."))
+                let known: HashSet<&str> = before.lines().map(str::trim).collect();
+                let mut new = after.lines().map(str::trim).filter(|line| !known.contains(line));
+                let line = new.find(|line| job.step.text.is_repeated_by(line));
+                line.map(|line| format!("The line `{line}` only repeats the request."))
             };
             let silent = || self.silent_about(job, &after).or_else(|| self.beside_the_point(job, &after)).or_else(echo);
             let twice = twice(before, &after).map(|line| format!("The line `{line}` stands there twice now."));
@@ -133,7 +136,7 @@ impl Target<'_> {
 
     /// The problem of documentation about something new that does not name it.
     fn silent_about(&self, job: Job<'_>, after: &str) -> Option<String> {
-        let new = mentions::of(job.scene.request, job.index).ok()?.asked_for;
+        let new = job.scene.request.mentions(job.index).ok()?.asked_for;
         let names: Vec<&str> = new.iter().map(|name| name.rsplit('.').next().unwrap_or(name)).collect();
         // Code already contains the name, so the number of occurrences is compared.
         let count = |text: &str| names.iter().map(|name| grounding::places(text, name).count()).sum::<usize>();
@@ -146,17 +149,15 @@ impl Target<'_> {
     /// for examples.
     fn unrun_example(&self, job: Job<'_>, after: &str) -> Option<String> {
         let count = |text: &str| text.lines().filter(|line| line.trim_start().starts_with(">>>")).count();
-        let asks = job.step.text.has("example examples doctest doctests usage");
+        let asks = job.step.text.asks_for_examples();
         let is_new = has_grammar(self.path) && !asks && count(after) > count(self.before);
         is_new.then(|| "What was written has an example that nobody asked for; say it in words.".to_owned())
     }
 
     /// The problem of changed prose whose new words do not occur in the request.
     fn beside_the_point(&self, job: Job<'_>, after: &str) -> Option<String> {
-        const OF_WORDING: &str =
-            "typo typos spelling grammar wording reword rephrase translate format link links shorten simplify";
         let asked = job.asked();
-        if !is_prose(self.path) || asked.has(OF_WORDING) {
+        if !is_prose(self.path) || asked.speaks_of_form() {
             return None;
         }
         let lines_without = |text: &str, other: &str| -> HashSet<String> {
@@ -164,7 +165,7 @@ impl Target<'_> {
             text.lines().filter(|line| !known.contains(line)).flat_map(words::content).collect()
         };
         let (gone, come) = (lines_without(self.before, after), lines_without(after, self.before));
-        let says = come.iter().any(|word| !gone.contains(word) && asked.as_asked().content().contains(word));
+        let says = come.iter().any(|word| !gone.contains(word) && asked.content().contains(word));
         (!says).then(|| "What was written says nothing of what is asked for.".to_owned())
     }
 
@@ -197,20 +198,6 @@ fn grown<'t>(before: &str, added: &'t str) -> Option<&'t str> {
     let old: Vec<&str> = before.lines().map(str::trim).filter(|line| line.contains(' ')).collect();
     let goes_on = |line: &str, old: &str| line.strip_prefix(old).is_some_and(|more| more.starts_with(' '));
     added.lines().map(str::trim).find(|line| old.iter().any(|one| goes_on(line, one)))
-}
-
-/// A new line of `after` that repeats the order instead of carrying it out: it begins with the same
-/// verb, and all its words occur in the request.
-fn echo<'t>(before: &str, after: &'t str, asked: &str) -> Option<&'t str> {
-    const ORDERS: &str = "mention add say write put document note describe explain tell include state list";
-    let asked: Vec<String> = words::split(asked);
-    let known: HashSet<&str> = before.lines().map(str::trim).collect();
-    let is_echo = |line: &&str| {
-        let said = words::split(line);
-        let orders = said.first().is_some_and(|first| is_listed(ORDERS, first));
-        orders && said.len() > 1 && said.iter().all(|word| asked.contains(word))
-    };
-    after.lines().map(str::trim).filter(|line| !known.contains(line)).find(is_echo)
 }
 
 /// Has the model write the passage until the checks accept the file.
@@ -248,7 +235,7 @@ fn passage_task(job: Job<'_>, path: &str, before: &str, chosen: &Passage, place:
     let task = task(job);
     match place {
         Place::Into(_) => {
-            let shown = passage::lines_of(before, &passage::narrowed(before, chosen, &job.step.text));
+            let shown = passage::lines_of(before, &passage::narrowed(before, chosen, job.step.text.content()));
             let form = if passage::ends_with_list(&shown) {
                 "the new entry, in the form of the others"
             } else {

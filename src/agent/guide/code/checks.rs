@@ -8,7 +8,7 @@ use crate::agent::guide::files::Files;
 use crate::agent::guide::refusal::{TRIED, UNSEEN};
 use crate::agent::guide::{Done, Job, copy, repair, verify};
 use crate::agent::toolkit::TurnError;
-use crate::edit::examples::{self, Example};
+use crate::edit::examples::Example;
 
 use super::choice::{self, items_of};
 use super::{Attempt, Order, Outcome, Rounds};
@@ -22,11 +22,11 @@ pub(super) fn hold(calls: &[Entry], evidence: &Evidence) -> bool {
 /// them: there is nothing to change, and any change would be a guess.
 pub(super) fn already_so(job: Job<'_>, order: &Order<'_>, files: &Files) -> Option<Done> {
     let (asked, mentions) = (&job.step.text, order.mentions);
-    let all = examples::of(asked, &files.new_names, &|name| !files.had(name));
+    let all = asked.examples(&files.new_names, &|name| !files.had(name));
     let first = all.first().filter(|_| files.held_before && order.command.is_none())?;
-    let is_of_calls = asked.is_report() || asked.starts_with(&first.call);
+    let is_of_calls = asked.is_report() || asked.begins_with(&first.call);
     let asks_for_more = mentions.adds || !mentions.asked_for.is_empty();
-    if !is_of_calls || asks_for_more || examples::speaks_of_what_is_right(asked) {
+    if !is_of_calls || asks_for_more || asked.speaks_of_what_is_right() {
         return None;
     }
     // Examples of functions in other files were not run.

@@ -8,10 +8,10 @@ use crate::agent::guide::files::Files;
 use crate::agent::guide::items::{Choices, Item, What};
 use crate::agent::guide::verify::{self, Wrong};
 use crate::agent::toolkit::TurnError;
-use crate::context::mentions::Mentions;
 use crate::edit::executed;
 use crate::language::grounding;
 use crate::request::Text;
+use crate::request::mentions::Mentions;
 
 use super::{Given, Order};
 
@@ -33,13 +33,13 @@ pub(super) fn offered(files: &Files, order: &Order<'_>) -> Choices {
             }
         }
         None => {
-            choices.in_named(mentions, asked.as_asked());
+            choices.in_named(mentions, asked);
             if asked.keeps_tests() {
                 choices.without_tests();
             }
         }
     }
-    if !asked.as_asked().contains(&["__all__"]) {
+    if !asked.speaks_of_all_names() {
         choices.without_exports();
     }
     if !mentions.adds && !mentions.speaks_of_definitions && mentions.new_names.is_empty() {
@@ -57,7 +57,7 @@ pub(super) async fn narrow_to_executed(
     mentions: &Mentions,
     asked: &Text,
 ) -> Result<(), TurnError> {
-    if !executed::is_known(&wrong.path) || choices.said(mentions, asked.as_asked()).is_some() {
+    if !executed::is_known(&wrong.path) || choices.said(mentions, asked).is_some() {
         return Ok(());
     }
     if let Some(copy) = Copy::one(job).await? {
@@ -77,7 +77,7 @@ pub(super) fn decided(job: Job<'_>, order: &Order<'_>, files: &Files, choices: &
         let suspect = job.touched.first().map(|first| first.name.as_str());
         order.command.is_none() || items.iter().all(|item| item.name.rsplit('.').next() == suspect)
     };
-    let mut given = choices.said(mentions, asked.as_asked()).filter(is_suspect);
+    let mut given = choices.said(mentions, asked).filter(is_suspect);
     if given.is_none() && mentions.symbols.is_empty() && asked.may_remove() {
         given = choices.that_goes(files).map(|item| (vec![item], true));
     }

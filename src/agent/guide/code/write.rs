@@ -16,7 +16,7 @@ use crate::agent::player::Form;
 use crate::agent::toolkit::TurnError;
 use crate::agent::{Deciding, Host};
 use crate::base::StepId;
-use crate::edit::{self, comments, preserve, testing};
+use crate::edit::{self, preserve, testing};
 use crate::models::dialect::Message;
 use crate::protocol::{Event, Proposal};
 use crate::tools::policy::Policy;
@@ -96,7 +96,7 @@ impl<'a> Writer<'_, 'a> {
         let grammar = match &item.what {
             What::File => grammar::of_any_code(&item.path, &files.head_of_tests(&item.path).unwrap_or_default()),
             _ => {
-                let has_docstring = comments::speaks_of_words(files.told.as_asked());
+                let has_docstring = files.told.as_asked().is_about_wording();
                 let without_comments = trouble.contains(edit::TO_BE_WRITTEN);
                 grammar::of_code(&item, files.text(&item.path), Body { has_docstring, without_comments })
             }

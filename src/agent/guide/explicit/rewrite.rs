@@ -2,12 +2,10 @@
 
 use crate::agent::guide::Job;
 use crate::context::is_declaration;
-use crate::context::mentions::Mentions;
-use crate::edit::{self, Edit, has_grammar, testing};
+use crate::edit::{Edit, has_grammar, testing};
+use crate::request::mentions::Mentions;
 use crate::request::substitution;
 
-/// Maximum length, in words, of a request that asks only for an export.
-const EXPORT_WORDS_MAX: usize = 12;
 /// Maximum number of files in which a text is replaced, and of places in each.
 const REWORDED_FILES_MAX: usize = 3;
 const REWORDED_PLACES_MAX: usize = 3;
@@ -38,10 +36,9 @@ fn exported(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
     else {
         return None;
     };
-    let text = &job.step.text;
-    let is_all = !mentions.adds && text.as_asked().words().len() <= EXPORT_WORDS_MAX;
+    let is_all = !mentions.adds && job.step.text.asks_only_for_export();
     let from = symbol.nodes.iter().find(|node| !is_declaration(&node.path)).map(|node| &node.path);
-    let from = from.filter(|_| is_all && edit::export::is_asked(text))?;
+    let from = from.filter(|_| is_all)?;
     let before = job.text(path)?;
     let after = job.edited(path, &before, &Edit::Export { name: &symbol.name, from }, &[]).ok()?;
     Some(Rewrite { way: "export", path: path.clone(), before, after })

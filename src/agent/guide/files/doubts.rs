@@ -2,18 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use crate::edit;
+use crate::edit::comments;
+use crate::edit::examples::Example;
 
 use super::Files;
-use crate::edit::comments;
 
 impl Files {
     /// Whether a check fails only because of the requested change: its output contains a number or
     /// quoted text of the request that the change added.
     pub fn is_wanted(&self, trouble: &str) -> bool {
         let asked = &self.asked;
-        let numbers = asked.split(|c: char| !c.is_alphanumeric()).filter(|word| word.parse::<f64>().is_ok());
-        let values = numbers.map(str::to_owned).chain(asked.quoted()).filter(|value| value.len() > 1);
+        let values = asked.numbers().map(str::to_owned).chain(asked.quoted()).filter(|value| value.len() > 1);
         let count = |files: &BTreeMap<String, String>, value: &str| -> usize {
             self.after.keys().filter_map(|path| files.get(path)).map(|text| text.matches(value).count()).sum()
         };
@@ -29,15 +28,10 @@ impl Files {
                 || self.after.values().any(|file| comments::has_in_code(file, text))
         };
         // The result of an example is computed, so code need not contain it.
-        let given = edit::examples::of(asked, &self.new_names, &|_| true);
+        let given = asked.examples(&self.new_names, &|_| true);
         let is_given = |text: &String| {
-            let before = asked[..asked.find(text.as_str()).unwrap_or(0)].trim_end_matches(['"', '\'', '“', '`', ' ']);
-            let shows =
-                ["like", "e.g.", "such as", "wie", "z.B.", "comme", "como"].iter().any(|word| before.ends_with(word));
-            let is_of = |one: &edit::examples::Example| {
-                one.expected.contains(text.as_str()) || one.call.contains(text.as_str())
-            };
-            shows || given.iter().any(is_of)
+            let is_of = |one: &Example| one.expected.contains(text.as_str()) || one.call.contains(text.as_str());
+            asked.is_sample(text) || given.iter().any(is_of)
         };
         let mut missing = asked.quoted().into_iter().filter(|text| !is_given(text));
         missing.find(|text| !is_there(text))

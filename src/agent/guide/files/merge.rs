@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use crate::agent::guide::items::{Item, What};
 use crate::agent::guide::{Job, Stretch, new_test, refusal};
 use crate::context::Found;
-use crate::context::mentions::Mentions;
 use crate::edit::unasked::Basis;
 use crate::edit::{self, Edit, Hints, MergeError, Mismatch, comments, preserve, testing};
 use crate::language::grounding;
+use crate::request::mentions::Mentions;
 
 use super::{Files, Refusal};
 
@@ -58,7 +58,7 @@ impl Files {
         self.bring_in_imports(job, pieces, &mut draft.after);
         for (path, text) in &mut draft.after {
             if let Some(before) = self.before.get(path)
-                && !edit::export::is_asked(&self.asked)
+                && !self.asked.asks_for_export()
             {
                 *text = edit::extras::without_unused_imports(path, before, text, self.told.as_asked());
             }
@@ -106,7 +106,7 @@ impl Files {
     /// request does not mention.
     pub fn is_unchanged(&self, item: &Item, code: &str) -> bool {
         let only_docs = || {
-            !comments::speaks_of_words(self.asked.as_asked())
+            !self.asked.as_asked().is_about_wording()
                 && comments::without_words(self.code_of(item)) == comments::without_words(code)
         };
         matches!(item.what, What::Change(_)) && (preserve::has_code(self.text(&item.path), code) || only_docs())
@@ -141,13 +141,11 @@ impl Files {
 
     /// Whether only white space changes although the request does not mention white space.
     fn differs_in_space_alone(&self, draft: &Draft) -> bool {
-        const SPACE: &[&str] =
-            &["indent", "space", "tab", "blank", "format", "newline", "line break", "lint", "einrück", "leer"];
         let is_same = |(path, text): (&String, &String)| {
             let before = self.before.get(path).map(String::as_str).unwrap_or_default();
             text.split_whitespace().flat_map(str::chars).eq(before.split_whitespace().flat_map(str::chars))
         };
-        !self.asked.as_asked().contains(SPACE) && draft.after.iter().all(is_same)
+        !self.asked.speaks_of_space() && draft.after.iter().all(is_same)
     }
 
     /// Restores the comments that rewritten functions have lost, and refuses a change that loses
@@ -263,7 +261,7 @@ impl Files {
             name: change.container.iter().chain([&change.name]).cloned().collect::<Vec<_>>().join("."),
             lines: (change.line, change.line),
         }));
-        let may_lose = |name: &str| self.may_remove && self.asked.contains(name);
+        let may_lose = |name: &str| self.may_remove && self.asked.says(name);
         edit::restore::taken_back(path, now, &merged.text, &may_lose).map_err(|error| format!("{path}: {error}"))
     }
 

@@ -112,6 +112,7 @@ fn extents(written: &str, has_ended: bool, old: &str, next: &str) -> Vec<String>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::Text;
 
     #[test]
     fn a_filled_in_line_ends_where_the_old_code_goes_on() {
@@ -131,7 +132,7 @@ mod tests {
     #[test]
     fn lines_of_code_are_filled_in_and_comments_are_not() {
         let text = "def f(a):\n    # why\n    b = a\n\n    c = b\n    return limit(c)\n";
-        let found = lines("a.py", text, &(0..text.len()), &RepairHints::of("the limit is wrong", ""));
+        let found = lines("a.py", text, &(0..text.len()), &RepairHints::of(&Text::of("the limit is wrong"), ""));
         let found: Vec<&str> = found.into_iter().map(|line| text[line].trim()).collect();
         assert_eq!(found, ["return limit(c)", "b = a", "c = b"]);
     }

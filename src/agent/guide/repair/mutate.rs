@@ -84,13 +84,14 @@ pub fn mutants(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::Text;
     use crate::edit::rename::tests::version;
 
     #[test]
     fn common_mistakes_are_mended_by_one_of_the_first_mutants() {
         let check = |path: &str, marked: &str, request: &str, within: usize| {
             let (wrong, right) = (version(marked, false, ""), version(marked, true, ""));
-            let all = mutants(path, &wrong, &(0..wrong.len()), &RepairHints::of(request, ""), &|_| true);
+            let all = mutants(path, &wrong, &(0..wrong.len()), &RepairHints::of(&Text::of(request), ""), &|_| true);
             let place = all.iter().position(|one| one.applied(&wrong) == right);
             assert!(place.is_some_and(|place| place < within), "{place:?} of {marked}");
         };
@@ -115,7 +116,7 @@ mod tests {
     #[test]
     fn values_of_the_clues_are_put_into_literals() {
         let wrong = "fn f(f: &mut F) {\n    t(|f| write!(f, \"-\"), f)\n}\n";
-        let hints = RepairHints::of("", "left: \"camel-case\"\n right: \"camel_case\"");
+        let hints = RepairHints::of(&Text::of(""), "left: \"camel-case\"\n right: \"camel_case\"");
         let all = mutants("a.rs", wrong, &(0..wrong.len()), &hints, &|_| true);
         assert!(all.iter().any(|one| one.applied(wrong).contains("\"_\"")), "{all:?}");
         let wrong = "fn f() {\n    let marks: &[_] = &[' ', '-'];\n}\n";
@@ -123,7 +124,7 @@ mod tests {
             "a.rs",
             wrong,
             &(0..wrong.len()),
-            &RepairHints::of("the \"> \" lands between the words", ""),
+            &RepairHints::of(&Text::of("the \"> \" lands between the words"), ""),
             &|_| true,
         );
         assert!(all[0].applied(wrong).contains("&[' ', '-', '>']"), "{all:?}");

@@ -243,7 +243,7 @@ fn definitions(job: Job<'_>, places: &[Stretch]) -> Vec<Arc<Place>> {
 /// Other functions that the check executes, those that share the most words with the request first:
 /// code may call them without naming them.
 fn also_executed(job: Job<'_>, known: &[Arc<Place>], executed: &Executed) -> Vec<Arc<Place>> {
-    let asked = words::content(job.scene.request);
+    let asked = job.scene.request.content();
     let mut found: Vec<(usize, Arc<Place>)> = Vec::new();
     for path in executed.paths().into_iter().filter(|path| !testing::is_test(path)).take(RAN_FILES_MAX) {
         let Some(text) = job.text(path) else { continue };
@@ -254,7 +254,7 @@ fn also_executed(job: Job<'_>, known: &[Arc<Place>], executed: &Executed) -> Vec
             if !is_function || one.lines.1 == one.lines.0 || !executed.has_run(path, one.lines) || is_known() {
                 continue;
             }
-            let said = words::content(&text[one.bytes.clone()]).intersection(&asked).count();
+            let said = words::content(&text[one.bytes.clone()]).intersection(asked).count();
             let Span { name, lines, bytes, .. } = one;
             let place = Place { path: path.to_owned(), name, lines, bytes, text: text.clone(), faults };
             found.push((said, Arc::new(place)));

@@ -3,7 +3,8 @@
 
 use std::collections::HashSet;
 
-use crate::base::pattern::static_regex;
+use crate::language::{quotations, words};
+use crate::request::Text;
 
 /// Maximum number of numbers, and of texts, kept from the request.
 const VALUES_MAX: usize = 6;
@@ -23,20 +24,15 @@ pub struct RepairHints {
 
 impl RepairHints {
     /// Reads the hints from a request and from the output of a failed check.
-    pub fn of(request: &str, failure: &str) -> RepairHints {
-        static_regex!(NUMBER = r"\b\d{1,6}");
-        static_regex!(QUOTED = r#""([^"\n]{1,80})"|'([^'\n]{1,80})'|`([^`\n]{1,80})`"#);
-        let quoted = |text: &str| -> Vec<String> {
-            let found = QUOTED.captures_iter(text).filter_map(|one| one.iter().skip(1).flatten().next());
-            found.map(|one| one.as_str().to_owned()).collect()
-        };
+    pub fn of(request: &Text, failure: &str) -> RepairHints {
         let mut seen = HashSet::new();
-        let numbers = NUMBER.find_iter(request).map(|one| one.as_str()).filter(|one| seen.insert(*one));
+        let numbers = request.digits().filter(|one| seen.insert(*one));
         let numbers: Vec<String> = numbers.take(VALUES_MAX).map(str::to_owned).collect();
-        let mut texts = quoted(request);
+        let mut texts = request.marked();
         texts.truncate(VALUES_MAX);
         let mut swaps = Vec::new();
-        let values: Vec<String> = quoted(failure).into_iter().chain(texts.iter().cloned()).take(PAIRS_MAX).collect();
+        let values: Vec<String> =
+            quotations::marked(failure).into_iter().chain(texts.iter().cloned()).take(PAIRS_MAX).collect();
         for pair in values.windows(2) {
             let only =
                 |one: &str, other: &str| -> Vec<char> { one.chars().filter(|c| !other.contains(*c)).take(2).collect() };
@@ -46,13 +42,13 @@ impl RepairHints {
                 swaps.extend([(*one, *other), (*other, *one)]);
             }
         }
-        let words = words(&format!("{request} {failure}")).collect();
+        let words = request.runs().into_iter().chain(words::runs(failure)).collect();
         RepairHints { numbers, texts, swaps, words }
     }
 
     /// The number of words of a line that also occur in the request or the failed check.
     pub fn shared(&self, line: &str) -> usize {
-        words(line).filter(|word| self.words.contains(word)).count()
+        words::runs(line).filter(|word| self.words.contains(word)).count()
     }
 
     /// Literals that may be meant instead of a string literal.
@@ -89,16 +85,4 @@ fn opened(literal: &str) -> Option<(&str, &str, &str)> {
     let mark = &literal[start..=start];
     let inner = literal[start + 1..].strip_suffix(mark).filter(|inner| !inner.contains(mark))?;
     Some((&literal[..=start], inner, mark))
-}
-
-/// Runs of letters and runs of digits of at least two bytes, in lower case: `12nd` has `12` and
-/// `nd`.
-fn words(text: &str) -> impl Iterator<Item = String> {
-    let sort = |c: char| (c.is_alphabetic(), c.is_numeric());
-    let runs = text.split(|c: char| !c.is_alphanumeric()).flat_map(move |word| {
-        let chars: Vec<char> = word.chars().collect();
-        let runs: Vec<String> = chars.chunk_by(|a, b| sort(*a) == sort(*b)).map(|run| run.iter().collect()).collect();
-        runs
-    });
-    runs.filter(|word| word.len() > 1).map(|word| word.to_lowercase())
 }

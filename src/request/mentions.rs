@@ -5,12 +5,12 @@ mod word;
 
 use std::sync::Arc;
 
-use crate::index::{Graph, Index, IndexError, Node};
+use crate::index::{Graph, Index, IndexError, Node, paths};
 use crate::language::shape::is_capitalised;
-use crate::request::named::{Found, Named, Names, is_file_name};
 use crate::tools::confine::Root;
 
-use super::is_test;
+use super::Text;
+use super::named::{Found, Named, Names, is_file_name};
 pub use vocabulary::TYPES;
 use vocabulary::{ARTICLES, OF_EVERY_OBJECT, OF_LANGUAGES, WELL_KNOWN_FILES};
 use word::{Word, split};
@@ -53,11 +53,18 @@ pub struct Mentions {
 /// Shortest ordinary word that counts as a likely symbol; shorter words rarely mean code.
 const LIKELY_LETTERS: usize = 5;
 
-/// Finds the names in `text` that are in `index`; fails if the index cannot be read.
-pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
+impl Text {
+    /// The names in it that are in `index`; fails if the index cannot be read.
+    pub fn mentions(&self, index: &Index) -> Result<Mentions, IndexError> {
+        of(self, index)
+    }
+}
+
+fn of(text: &Text, index: &Index) -> Result<Mentions, IndexError> {
     let (paths, root) = (index.paths()?, Root::open(index.project()).ok());
     let files = Names::of(text, root.as_ref(), &paths).all;
     let project = Project { graph: index.graph()?, paths, files };
+    let text = text.raw();
     let mut found = Mentions::default();
     let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '$' | ':' | '@');
     let words: Vec<(usize, &str)> = split(text, is_inside);
@@ -215,6 +222,13 @@ impl Mentions {
             self.adds |= is_declared && (is_new || is_one);
         }
     }
+}
+
+/// Whether the search sorts a file as a test or test helper. This is wider than the files that a
+/// runner takes ([`testing::is_test_file`](crate::edit::testing::is_test_file)): helpers and data
+/// of tests are not shown either.
+pub fn is_test(path: &str) -> bool {
+    paths::sorts(path).contains(&paths::Sort::Test)
 }
 
 fn is_lower_case(word: &str) -> bool {

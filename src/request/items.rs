@@ -5,10 +5,17 @@
 use crate::base::OrBug;
 use crate::language::clauses::{self, Part, PartKind};
 use crate::language::grounding;
-use crate::request::{Step, Text};
 
-/// The items of a request, in order; empty if it only asks a question.
-pub fn of(request: &str) -> Vec<Step> {
+use super::{Step, Text};
+
+impl Text {
+    /// Its items, in order; empty if it only asks a question.
+    pub fn items(&self) -> Vec<Step> {
+        of(self.raw())
+    }
+}
+
+fn of(request: &str) -> Vec<Step> {
     let mut parts: Vec<Part> = Vec::new();
     for Unit { text, is_item } in units(request) {
         let of_unit = clauses::parts(&text);
@@ -127,7 +134,7 @@ mod tests {
 
     fn check(request: &str, expected: &[&str]) {
         let items = of(request);
-        assert_eq!(items.iter().map(|item| item.text.as_str()).collect::<Vec<_>>(), expected, "{request}");
+        assert_eq!(items.iter().map(|item| item.text.raw()).collect::<Vec<_>>(), expected, "{request}");
     }
 
     #[test]
