@@ -96,7 +96,7 @@ pub const DOORS: &[(&str, &[&str])] = &[
     ),
     ("ratatui*", &["src/ui/screen/"]),
     ("crossterm", &["src/ui/screen/"]),
-    ("pulldown_cmark", &["src/ui/screen/markdown.rs"]),
+    ("pulldown_cmark", &["src/ui/screen/markdown.rs", "crates/index/src/index/syntax/documents/markdown.rs"]),
     ("nucleo_matcher", &["src/ui/screen/popup.rs"]),
     ("clap*", &["src/ui/cli/", "src/main.rs"]),
     ("hf_hub", &["crates/engine/src/models/"]),

@@ -6,7 +6,7 @@ mod addition;
 use std::collections::HashSet;
 
 use crate::context::lines;
-use crate::index::language_of;
+use crate::index::{document_outline, language_of};
 use crate::language::words;
 
 pub use addition::{ends_with_list, new_lines};
@@ -44,17 +44,14 @@ pub fn passages(path: &str, text: &str) -> Vec<Passage> {
     let lines: Vec<&str> = text.lines().collect();
     let language = language_of(path);
     let is_underlined = has_headings(path, &lines);
-    let mut fenced = false;
+    let sections = if language == "markdown" { document_outline(language, text).definitions } else { Vec::new() };
+    let mut sections = sections.iter().map(|section| section.start - 1).peekable();
     let mut starts = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         let before = at.checked_sub(1).map_or("", |before| lines[before]);
         let top = !line.starts_with([' ', '\t']) && !line.trim().is_empty();
         let is_start = match language {
-            "markdown" => {
-                let fence = line.trim_start().starts_with("```");
-                fenced ^= fence;
-                !fenced && !fence && line.starts_with('#')
-            }
+            "markdown" => sections.next_if_eq(&at).is_some(),
             "yaml" => top && line.contains(':') && !line.starts_with(['#', '-']),
             _ if is_underlined => has_underline(&lines, at),
             _ => top && before.trim().is_empty(),
@@ -213,6 +210,7 @@ mod tests {
     #[test]
     fn a_text_is_split_at_headings_and_keys() {
         assert_eq!(titles("a.md", "# A\n\ntext\n```\n# no\n```\n## B\nmore\n"), ["# A", "## B"]);
+        assert_eq!(titles("a.md", "A\n=\n~~~\n# no\n~~~\nB\n-\nmore\n"), ["A", "B"]);
         assert_eq!(titles("a.yml", "on: push\njobs:\n  a: 1\n"), ["on: push", "jobs:"]);
         assert_eq!(titles("a.txt", "one\ntwo\n\nthree\n"), ["one", "three"]);
         assert_eq!(titles("a.rst", "Top\n===\n\ntext\n\nmore\n\nUse it\n------\n\n- one\n--\n"), ["Top", "Use it"]);

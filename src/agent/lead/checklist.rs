@@ -298,7 +298,8 @@ mod tests {
 
     #[test]
     fn the_model_changes_the_list_and_the_user_sees_what_is_new() {
-        let (mut list, host) = (Checklist::of(&Text::of("Add a flag to src/a.rs and document it in README.md")), Seen::default());
+        let (mut list, host) =
+            (Checklist::of(&Text::of("Add a flag to src/a.rs and document it in README.md")), Seen::default());
         let texts: Vec<String> = list.texts().map(str::to_owned).collect();
         assert_eq!(texts.len(), 2, "{texts:?}");
         let told = set(&mut list, &host, json!([{"text": texts[0], "state": "done"}, {"text": "Test it"}]));

@@ -9,6 +9,7 @@ mod go;
 mod laws;
 mod losses;
 mod places;
+mod projects;
 mod python;
 mod rust;
 mod script;

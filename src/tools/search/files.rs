@@ -26,7 +26,8 @@ pub(in crate::tools) fn find(arguments: Arguments<'_>, context: &Context) -> Res
     }
     let index = index(context)?;
     let last = wanted.rsplit(['.', ':']).next().unwrap_or(wanted);
-    let defined = index.symbols_named(&[last.to_owned()]).map_err(said)?;
+    // A heading or a selector may hold dots.
+    let defined = index.symbols_named(&[wanted.to_owned(), last.to_owned()]).map_err(said)?;
     let mut items = definitions_of(index, defined)?;
     let lower = wanted.to_lowercase();
     let paths = index.paths().map_err(said)?;
@@ -102,7 +103,8 @@ fn depth(symbol: &SymbolRow, all: &[SymbolRow]) -> usize {
 fn one_definition(index: &Index, path: &str, name: &str, definitions: Vec<SymbolRow>) -> Result<Outcome, String> {
     let last = name.rsplit(['.', ':']).next().unwrap_or(name);
     let known: Vec<String> = definitions.iter().map(|d| d.name.clone()).collect();
-    let items = definitions_of(index, definitions.into_iter().filter(|d| d.name == last).collect())?;
+    let called = if known.iter().any(|known| known == name) { name } else { last };
+    let items = definitions_of(index, definitions.into_iter().filter(|d| d.name == called).collect())?;
     if items.is_empty() {
         return Err(format!("{path} defines no `{name}`{}", there_is(&similar_to(last, &known))));
     }

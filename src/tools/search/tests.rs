@@ -143,6 +143,22 @@ fn an_outline_has_a_line_for_every_definition_and_shows_one_by_its_name() {
 }
 
 #[test]
+fn headings_and_selectors_are_found_and_read_by_their_whole_names() {
+    let guide = "# Cellar\n\n## Version 1.2\n\nCool.\n\n## Wine\n";
+    let project = project(&[("GUIDE.md", guide), ("cellar.css", ".barrel { color: brown }\n")]);
+    let text = |tool: Tool, arguments: &str| call(tool, &project, arguments).text;
+    let found = text(files::find, r#"{"symbol":"Version 1.2"}"#);
+    assert!(found.contains("GUIDE.md:3 Version 1.2 (section, lines 3-5"), "{found}");
+    assert!(text(files::find, r#"{"symbol":".barrel"}"#).contains("cellar.css:1 .barrel (rule"));
+    let read = text(files::read, r#"{"path":"GUIDE.md","symbol":"Version 1.2"}"#);
+    assert!(read.contains("5| Cool.") && !read.contains("Wine"), "{read}");
+    assert_eq!(
+        text(files::outline, r#"{"path":"GUIDE.md"}"#).trim_end(),
+        "GUIDE.md, 7 lines, 3 definitions\n1-7 # Cellar\n  3-5 ## Version 1.2\n  7-7 ## Wine"
+    );
+}
+
+#[test]
 fn a_relation_of_the_graph_is_of_a_function_or_of_the_file_that_defines_it() {
     holds(graph::related, r#"{"name":"now","relation":"callers"}"#, "1 callers of now\nsrc/store.ts:8 save");
     holds(graph::related, r#"{"name":"Store.save","relation":"callees"}"#, "1 calls of Store.save\n");

@@ -5,7 +5,7 @@ use console::style;
 use serde_json::{Value, json};
 
 use crate::base::visible;
-use crate::index::{Graph, Index, Neighbour, Node, Reach, Reached, Unclear, Unresolved};
+use crate::index::{Graph, Index, Neighbour, Node, Reach, Reached, SymbolRow, Unclear, Unresolved};
 
 /// Number of unresolved references listed in a text; the others are only counted.
 const UNKNOWN_SHOWN: usize = 20;
@@ -78,6 +78,12 @@ const UNKNOWN_CALLS: &str = "calls that lead nowhere known";
 pub fn answer(index: &Index, question: &Question) -> Result<Answer> {
     let Question { what, symbol, to, depth } = question;
     let graph = index.graph()?;
+    if *what == Kind::Definition && graph.named(symbol).is_empty() {
+        let lines = in_documents(index, symbol)?;
+        if !lines.is_empty() {
+            return Ok(Answer { title: format!("{} called {symbol}", lines.len()), lines, ..Answer::default() });
+        }
+    }
     let reach = |usual: u8| Reach { steps_max: depth.unwrap_or(usual).into(), count_max: usize::MAX };
     let asked = match what {
         Kind::Definition | Kind::Imports => graph.known(symbol).map(drop),
@@ -120,6 +126,16 @@ pub fn answer(index: &Index, question: &Question) -> Result<Answer> {
             reached(&graph, "way", &format!("{symbol} to {to}"), steps)
         }
     })
+}
+
+/// The headings, rules, elements, keys and tables of that name, which are not in the graph.
+fn in_documents(index: &Index, name: &str) -> Result<Vec<Line>> {
+    let line = |symbol: SymbolRow| {
+        let handle = format!("{}:{}", symbol.path, symbol.start);
+        let SymbolRow { id, name, kind, path, start, end, chunk, .. } = symbol;
+        Line { node: Node { id, name, kind, path, start, end, chunk }, handle, edge: None }
+    };
+    Ok(index.symbols_named(&[name.to_owned()])?.into_iter().map(line).collect())
 }
 
 fn reached(graph: &Graph, what: &str, symbol: &str, all: Vec<Reached>) -> Answer {
@@ -200,5 +216,27 @@ impl Line {
         let (edge, at, why) = (near.kind.name(), near.line, &near.reason);
         let told = style(visible(&format!("{kind} · {edge} at line {at}{by} · {confidence:.2} {why}"))).dim();
         format!("{}{place} {} {told}", "  ".repeat(*steps), visible(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::Cancel;
+
+    #[test]
+    fn a_definition_in_a_document_is_found_where_code_has_none_of_that_name() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("lamp.py"), "def Wick():\n    pass\n").unwrap();
+        std::fs::write(folder.path().join("NOTES.md"), "# Wick\n\n# Trim it\n").unwrap();
+        let index = Index::open(folder.path()).unwrap();
+        index.refresh_lexical(&mut |_| {}, &Cancel::new()).unwrap();
+        let places = |symbol: &str| -> Vec<String> {
+            let (symbol, to) = (symbol.to_owned(), String::new());
+            let found = answer(&index, &Question { what: Kind::Definition, symbol, to, depth: None }).unwrap();
+            found.lines.iter().map(|line| line.handle.clone()).collect()
+        };
+        assert_eq!(places("Wick"), ["lamp.py::Wick"]);
+        assert_eq!(places("Trim it"), ["NOTES.md:3"]);
     }
 }

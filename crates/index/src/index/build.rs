@@ -177,9 +177,13 @@ impl Index {
         if before.is_some_and(|b| b.hash == hash && b.skipped == skipped) {
             return None;
         }
-        let outline = if skipped.is_none() { syntax::outline(language, &text) } else { Outline::default() };
+        let outline = match &skipped {
+            Some(_) => Outline::default(),
+            None if syntax::is_document(language) => syntax::document_outline(language, &text),
+            None => syntax::outline(language, &text),
+        };
         let chunks = if skipped.is_none() { chunks(&found.path, &text, &outline) } else { Vec::new() };
-        let interface = resolve::interface(&found.path, &outline, hash);
+        let interface = resolve::interface(&found.path, &syntax::to_resolve(language, &outline), hash);
         let sketch = copies::sketch(&text);
         let (path, stamp) = (found.path.clone(), found.stamp.settled(began_ns));
         Some(FileRecord { path, language, stamp, hash, skipped, outline, sketch, interface, chunks })

@@ -48,7 +48,7 @@ struct Piece {
 pub fn chunks(path: &str, source: &str, outline: &Outline) -> Vec<Chunk> {
     let lines: Vec<&str> = source.split_inclusive('\n').collect();
     let language = syntax::language_of(path);
-    let is_guessed = syntax::is_source(language) && !syntax::has_grammar(language);
+    let is_guessed = syntax::is_source(language) && !syntax::has_grammar(language) && !syntax::is_document(language);
     let declared = if is_guessed { declared(language, source) } else { Vec::new() };
     let file = Lines { lines: &lines, outline, declared: &declared };
     let mut pieces = Vec::new();
@@ -212,7 +212,11 @@ mod tests {
     use super::*;
 
     fn check(path: &str, source: &str, expected: &[(usize, usize, &str)]) -> Vec<Chunk> {
-        let outline = syntax::outline(syntax::language_of(path), source);
+        let language = syntax::language_of(path);
+        let outline = match syntax::is_document(language) {
+            true => syntax::document_outline(language, source),
+            false => syntax::outline(language, source),
+        };
         let chunks = chunks(path, source, &outline);
         let name = |c: &Chunk| c.definitions.first().map_or("", |d| outline.definitions[*d].name.as_str()).to_owned();
         let found: Vec<(usize, usize, String)> = chunks.iter().map(|c| (c.start, c.end, name(c))).collect();
@@ -251,6 +255,18 @@ mod tests {
     fn text_without_syntax_is_cut_at_blank_lines() {
         let paragraph = "words of a paragraph that goes on for a while\n".repeat(20);
         check("a.md", &format!("{paragraph}\n{paragraph}"), &[(1, 20, ""), (21, 41, "")]);
+    }
+
+    #[test]
+    fn a_document_is_cut_at_its_sections_and_rules() {
+        let text = "a line of the section that says little\n".repeat(30);
+        check(
+            "a.md",
+            &format!("# Top\n{text}## Next\n{text}\n# Last\n{text}"),
+            &[(1, 31, "Top"), (32, 63, "Next"), (64, 94, "Last")],
+        );
+        let rule = |name: &str| format!(".{name} {{\n{}}}\n", "  margin-left: 3px;\n".repeat(50));
+        check("a.css", &format!("{}\n{}", rule("one"), rule("two")), &[(1, 53, ".one"), (54, 105, ".two")]);
     }
 
     #[test]

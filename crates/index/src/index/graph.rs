@@ -13,6 +13,7 @@ use petgraph::visit::EdgeRef;
 
 use super::resolve::EdgeKind;
 use super::store::{Store, SymbolRow};
+use super::syntax::{is_document, language_of};
 use super::{FileImportance, IndexError, copies};
 use crate::base::Bytes;
 
@@ -70,11 +71,15 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Reads the graph of a project. Edges to symbols that an interrupted run removed are left out.
+    /// Reads the graph of a project: the symbols of code, and of a document only its file. Edges to
+    /// symbols that an interrupted run removed are left out.
     pub fn load(store: &Store) -> Result<Graph, IndexError> {
         let mut graph = Graph::default();
         for symbol in store.symbols()? {
             let is_module = symbol.kind == "module" && symbol.container.is_none();
+            if !is_module && is_document(language_of(&symbol.path)) {
+                continue;
+            }
             let SymbolRow { id, name, kind, path, start, end, chunk, .. } = symbol;
             let node = Node { id, name: name.clone(), kind, path: path.clone(), start, end, chunk };
             let at = graph.graph.add_node(node);

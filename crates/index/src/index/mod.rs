@@ -33,8 +33,8 @@ pub use status::Status;
 pub use store::{Answer, ChunkPlace, ChunkRow, HandedOnName, Named, SymbolRow};
 pub use syntax::{
     Definition, Export, Import, ImportForm, ImportSite, Kind, LineRange, Occurrence, Outline, Role, SyntaxNode,
-    comments, has_grammar, import_sites, is_queried, is_string, is_understood, language_of, names, outline, parts,
-    stretches, syntax_nodes, uses, words as whole_words,
+    comments, document_outline, has_grammar, import_sites, is_queried, is_string, is_understood, language_of, names,
+    outline, parts, stretches, syntax_nodes, uses, words as whole_words,
 };
 pub use vectors::{VectorError, Vectors};
 pub use watch::{Watch, WatchError};

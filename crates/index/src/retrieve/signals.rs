@@ -28,6 +28,8 @@ const OTHER_FORM: f64 = 0.5;
 /// Factor for a method whose name is the whole query: a bare name more often means a definition
 /// outside a type.
 const METHOD: f64 = 0.85;
+/// Factor for a heading, an element, a rule or a key.
+const OF_DOCUMENT: f64 = 0.5;
 /// Bonus for re-exporting a name from another project (`pub use`, `export … from`), the nearest
 /// thing to a definition in this one.
 const HANDED_ON: f64 = 1.5;
@@ -79,6 +81,8 @@ fn likelihood(query: &Query, named: &Named) -> f64 {
         "variable" | "impl" | "macro" => 0.7,
         "method" if query.is_symbol => METHOD,
         "module" => 0.5,
+        // Words of prose and settings name code as well.
+        "section" | "element" | "rule" | "key" => OF_DOCUMENT,
         _ => 1.0,
     };
     // A sentence inflects a name; a query that is only a name means that name.

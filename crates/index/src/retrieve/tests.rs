@@ -121,6 +121,25 @@ fn source_without_a_grammar_is_found_before_what_is_written_about_it() {
 }
 
 #[test]
+fn a_heading_is_found_by_its_words_and_code_of_that_name_comes_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "Ask the keeper of the house whether the door is open.\n".repeat(20);
+    let guide = format!("# House\n\n{text}\n## Open the shutters\n\n{text}\n## Sweep floors\n\n{text}");
+    fs::write(folder.path().join("GUIDE.md"), guide).unwrap();
+    fs::write(folder.path().join("house.py"), "def open_shutters(house):\n    return house.windows\n").unwrap();
+    let index = Index::open(folder.path()).unwrap();
+    index.refresh_lexical(&mut |_| {}, &Cancel::new()).unwrap();
+    check(&index, "open shutters", "house.py");
+    check(&index, "where do we open the shutters", "house.py");
+    let swept = check(&index, "sweep floors", "GUIDE.md");
+    let first = &swept.hits[0];
+    assert_eq!(
+        (first.symbol.as_deref(), first.kind.as_deref(), first.start),
+        (Some("Sweep floors"), Some("section"), 47)
+    );
+}
+
+#[test]
 fn bundles_vendored_packages_translations_and_examples_rank_below_the_source() {
     let body: String =
         (0..80).map(|n| format!("  weighCoin(coins[{n}], balance.left{n}, balance.right{n});\n")).collect();

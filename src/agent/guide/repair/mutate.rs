@@ -84,8 +84,8 @@ pub fn mutants(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::Text;
     use crate::edit::rename::tests::version;
+    use crate::request::Text;
 
     #[test]
     fn common_mistakes_are_mended_by_one_of_the_first_mutants() {

@@ -356,6 +356,40 @@ fn every_definition_of_a_huge_file_is_found() {
 }
 
 #[test]
+fn names_of_documents_are_found_and_change_no_edge() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| write(folder.path(), path, text);
+    write("pour.ts", "export function pour() {}\npour();\n");
+    write("README.md", "# pour\n\n## Wash the cups\n");
+    write("shelf.css", ".cup { color: red }\n");
+    write("page.html", "<p id=\"saucer\">x</p>\n");
+    write("house.yml", "kettle: 1\n");
+    write("house.sql", "create table leaves (id int);\n");
+    let index = Index::open(folder.path()).unwrap();
+    refresh(&index);
+    for (name, kind) in
+        [("Wash the cups", "section"), (".cup", "rule"), ("saucer", "element"), ("kettle", "key"), ("leaves", "table")]
+    {
+        let found = index.symbols_named(&[name.to_owned()]).unwrap();
+        let found: Vec<&str> = found.iter().map(|symbol| symbol.kind.as_str()).collect();
+        assert_eq!(found, [kind], "{name}");
+        assert!(index.graph().unwrap().named(name).is_empty(), "{name}");
+    }
+    let graph = index.graph().unwrap();
+    let meant: Vec<&str> = graph.named("pour").into_iter().map(|node| node.path.as_str()).collect();
+    assert_eq!(meant, ["pour.ts"]);
+    write("README.md", "# pour\n\n## Dry the cups\n");
+    let mut resolved = 0;
+    let mut note = |progress: Progress| {
+        if progress.stage == Stage::Resolve {
+            resolved = progress.total;
+        }
+    };
+    index.refresh_lexical(&mut note, &Cancel::new()).unwrap();
+    assert_eq!(resolved, 1, "a heading has no part in the edges of other files");
+}
+
+#[test]
 fn what_a_limit_keeps_out_is_said() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "a.py", "def first():\n    pass\n");

@@ -24,7 +24,7 @@ use crate::base::{Bytes, Hidden};
 
 /// Raise this whenever the schema or the stored data changes; an index of another version is
 /// rebuilt.
-const VERSION: &str = "9";
+const VERSION: &str = "10";
 /// Page cache of a connection.
 const CACHE_KIB: i64 = 32_000;
 /// How long a statement waits for another process's write.

@@ -7,7 +7,7 @@ use super::Store;
 use crate::base::stamp::Stamp;
 use crate::index::chunk::Chunk;
 use crate::index::resolve::{Edge, Resolution};
-use crate::index::syntax::{Definition, Kind, Outline};
+use crate::index::syntax::{Definition, Kind, Outline, to_resolve};
 use crate::index::{IndexError, ids, words};
 
 /// Everything known about a file after reading it.
@@ -151,7 +151,7 @@ fn put_file(db: &Transaction, record: &FileRecord) -> rusqlite::Result<()> {
     ])?;
     if record.skipped.is_none() {
         // Encoding plain data cannot fail; if it did, an empty outline would be stored.
-        let outline = postcard::to_stdvec(&record.outline).unwrap_or_default();
+        let outline = postcard::to_stdvec(&*to_resolve(record.language, &record.outline)).unwrap_or_default();
         db.prepare_cached("INSERT INTO outlines VALUES (?1, ?2)")?.execute(params![record.path, outline])?;
     }
     for chunk in &record.chunks {

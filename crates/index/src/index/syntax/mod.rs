@@ -1,5 +1,6 @@
 //! Reads one source file into an outline: its definitions, imports, exports and references.
 
+mod documents;
 mod ecmascript;
 mod go;
 mod import_sites;
@@ -21,6 +22,7 @@ use std::time::{Duration, Instant};
 use crate::base::is_listed;
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
+pub use documents::{document_outline, is_document, to_resolve};
 pub use import_sites::{ImportForm, ImportSite, import_sites};
 pub use line_ranges::{LineRange, stretches};
 pub use nodes::{SyntaxNode, comments, is_string, syntax_nodes};
@@ -169,14 +171,24 @@ pub fn is_queried(language: &str) -> bool {
     queried::of(language).is_some()
 }
 
-/// The outline of `source`; empty for a language without a grammar. Never fails:
-/// `Outline::incomplete` says what is missing.
+/// The outline of `source`; empty for documents (see [`document_outline`]) and for a language
+/// without a grammar. Never fails: `Outline::incomplete` says what is missing.
 pub fn outline(language: &str, source: &str) -> Outline {
-    let Some((parser, reading)) = grammar_of(language) else { return Outline::default() };
+    grammar_of(language).map_or_else(Outline::default, |(parser, reading)| read(&parser, reading, source))
+}
+
+fn not_in_time() -> String {
+    format!("syntax was not read within {} s", PARSE_TIME_MAX.as_secs())
+}
+
+fn only_first() -> String {
+    format!("only its first {ITEMS_MAX} definitions, references or local names were kept")
+}
+
+fn read(parser: &tree_sitter::Language, reading: Reading, source: &str) -> Outline {
     let until = Instant::now() + PARSE_TIME_MAX;
-    let too_long = || Some(format!("syntax was not read within {} s", PARSE_TIME_MAX.as_secs()));
-    let Some(tree) = parse(&parser, source, until) else {
-        return Outline { incomplete: too_long(), ..Outline::default() };
+    let Some(tree) = parse(parser, source, until) else {
+        return Outline { incomplete: Some(not_in_time()), ..Outline::default() };
     };
     let mut reader = Reader::new(source);
     let walked = match reading {
@@ -184,12 +196,10 @@ pub fn outline(language: &str, source: &str) -> Outline {
         Reading::Query(query) => queried::read(query, &tree, &mut reader, until),
     };
     let incomplete = match walked {
-        Walked::All if reader.is_full => {
-            Some(format!("only its first {ITEMS_MAX} definitions, references or local names were kept"))
-        }
+        Walked::All if reader.is_full => Some(only_first()),
         Walked::All => None,
         Walked::TooDeep => Some(format!("nesting deeper than {DEPTH_MAX} was not looked at")),
-        Walked::TooLong => too_long(),
+        Walked::TooLong => Some(not_in_time()),
     };
     Outline { incomplete, ..reader.finish() }
 }

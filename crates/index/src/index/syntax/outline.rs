@@ -41,6 +41,18 @@ pub enum Kind {
     Variable,
     Constant,
     Macro,
+    /// A heading with what is below it.
+    Section,
+    /// An element of HTML.
+    Element,
+    /// A rule of CSS.
+    Rule,
+    /// A key of YAML.
+    Key,
+    Table,
+    View,
+    /// What else a database has: an index, a trigger, a sequence, …
+    Object,
 }
 
 impl Kind {
@@ -59,13 +71,22 @@ impl Kind {
             Kind::Variable => "variable",
             Kind::Constant => "constant",
             Kind::Macro => "macro",
+            Kind::Section => "section",
+            Kind::Element => "element",
+            Kind::Rule => "rule",
+            Kind::Key => "key",
+            Kind::Table => "table",
+            Kind::View => "view",
+            Kind::Object => "object",
         }
     }
 
     pub fn named(name: &str) -> Option<Kind> {
         use Kind::*;
-        let all =
-            [Module, Function, Method, Class, Struct, Interface, Trait, Impl, Type, Enum, Variable, Constant, Macro];
+        let all = [
+            Module, Function, Method, Class, Struct, Interface, Trait, Impl, Type, Enum, Variable, Constant, Macro,
+            Section, Element, Rule, Key, Table, View, Object,
+        ];
         all.into_iter().find(|kind| kind.name() == name)
     }
 

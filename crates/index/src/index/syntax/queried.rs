@@ -12,6 +12,7 @@
 //!
 //! Of several patterns that find one name the first counts.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -30,7 +31,7 @@ use crate::base::is_listed;
 const OPEN_MATCHES_MAX: u32 = 4_096;
 
 /// Longest name, type or path in bytes that is kept: longer ones are not written by people, and each is stored many times.
-const NAME_BYTES_MAX: usize = 1_000;
+pub(super) const NAME_BYTES_MAX: usize = 1_000;
 
 /// A language with its grammar and its query.
 pub(super) struct Queried {
@@ -109,6 +110,10 @@ static LANGUAGES: [Queried; 11] = [
     Queried::new("shell", || tree_sitter_bash::LANGUAGE.into(), &[include_str!("queries/shell.scm")]),
     Queried::new("swift", || tree_sitter_swift::LANGUAGE.into(), &[include_str!("queries/swift.scm")]),
 ];
+
+/// The only one of the documents (`documents`) that a query describes.
+pub(super) static HTML: Queried =
+    Queried::new("html", || tree_sitter_html::LANGUAGE.into(), &[include_str!("queries/html.scm")]);
 
 /// The language of that name, if a query describes it.
 pub(super) fn of(language: &str) -> Option<&'static Queried> {
@@ -265,7 +270,11 @@ fn define<'t>(language: &str, found: &Found<'t>, kind: Kind, reader: &mut Reader
     let is_member = owner.is_some() || reader.kind_inside().is_some_and(has_methods);
     let kind = if kind == Kind::Function && is_member { Kind::Method } else { kind };
     let named = found.named();
-    let name = name(language, found, kind, source);
+    let name = match kind {
+        Kind::Section => Cow::Owned(untagged(content(named, source))),
+        Kind::Element => Cow::Borrowed(content(named, source)),
+        _ => Cow::Borrowed(name(language, found, kind, source)),
+    };
     let head = source.get(found.whole.start_byte()..named.start_byte()).unwrap_or_default();
     let is_hidden = |word: &str| {
         is_listed("private fileprivate local", word)
@@ -274,7 +283,7 @@ fn define<'t>(language: &str, found: &Found<'t>, kind: Kind, reader: &mut Reader
     let exported = !head.split(|c: char| !c.is_alphanumeric()).any(is_hidden);
     // The comment of a template is above its parameters.
     let template = found.whole.parent().filter(|outer| outer.kind() == "template_declaration");
-    if !reader.define(template.unwrap_or(found.whole), found.whole, name, kind, exported) {
+    if !reader.define(template.unwrap_or(found.whole), found.whole, &name, kind, exported) {
         return;
     }
     if let Some(owner) = owner {
@@ -292,6 +301,12 @@ fn name<'t>(language: &str, found: &Found<'t>, kind: Kind, source: &'t str) -> &
     let name = content(found.named(), source).trim_start_matches(':');
     // Names of Ruby end in `?`, `=` and the like.
     if kind == Kind::Module || language == "ruby" { name } else { last_name(name) }
+}
+
+/// The text of a heading without tags.
+fn untagged(text: &str) -> String {
+    let plain: String = text.split('<').map(|piece| piece.split_once('>').map_or(piece, |(_, text)| text)).collect();
+    plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A definition or an import, for the parts of a file.

@@ -154,6 +154,8 @@ impl<'t> Reader<'t> {
         let (doc, doc_start) = doc_above(self.source, whole);
         let body = ["body", "value", "right"].iter().find_map(|f| node.child_by_field_name(f));
         let body = body.or_else(|| children(node).find(|child| child.kind().ends_with("_body")));
+        // The content of an element of HTML follows its first tag.
+        let body = body.or_else(|| children(node).nth(1).filter(|_| kind == Kind::Element));
         let definition = Definition {
             name: name.to_owned(),
             kind,
@@ -321,6 +323,12 @@ fn last_line(node: Node) -> usize {
 fn signature(source: &str, whole: Node, body: Option<Node>) -> String {
     let end = body.map_or(whole.end_byte(), |b| b.start_byte());
     let head = source.get(whole.start_byte()..end).unwrap_or_default();
+    one_line(head)
+}
+
+/// The beginning of a definition on one line of at most `SIGNATURE_CHARS_MAX` characters, up to its
+/// body.
+pub(super) fn one_line(head: &str) -> String {
     let mut line = String::new();
     for word in head.split_whitespace() {
         if line.chars().count() + word.len() > SIGNATURE_CHARS_MAX {
@@ -362,13 +370,22 @@ fn doc_above(source: &str, node: Node) -> (String, usize) {
         start = comment.start_position().row;
         above = comment.prev_sibling();
     }
-    let doc = comments.iter().rev().flat_map(|c| c.lines()).map(strip_marks).filter(|l| !l.is_empty());
-    let doc: String = doc.collect::<Vec<_>>().join("\n").chars().take(DOC_CHARS_MAX).collect();
-    (doc, start + 1)
+    (doc_of(comments.iter().rev().flat_map(|c| c.lines())), start + 1)
 }
 
-/// A comment line without `///`, `//!`, `/**`, ` * `, `*/` and `#`.
+/// The text of the lines of a comment.
+pub(super) fn doc_of<'l>(lines: impl Iterator<Item = &'l str>) -> String {
+    let doc = lines.map(strip_marks).filter(|line| !line.is_empty());
+    doc.collect::<Vec<_>>().join("\n").chars().take(DOC_CHARS_MAX).collect()
+}
+
+/// A comment line without `///`, `//!`, `/**`, ` * `, `*/`, `#`, `<!--` and `-->`.
 fn strip_marks(line: &str) -> &str {
-    let line = line.trim().trim_start_matches("--").trim_start_matches(['/', '!', '*', '#']);
+    let line = line
+        .trim()
+        .trim_start_matches("<!")
+        .trim_start_matches("--")
+        .trim_end_matches("-->")
+        .trim_start_matches(['/', '!', '*', '#']);
     line.trim_end_matches("*/").trim()
 }

@@ -324,7 +324,8 @@ fn sort_of(kind: Kind) -> Sort {
         Kind::Function | Kind::Method => Sort::Function,
         Kind::Module | Kind::Class | Kind::Interface | Kind::Trait | Kind::Impl => Sort::Class,
         Kind::Struct | Kind::Enum => Sort::Record,
-        Kind::Type | Kind::Variable | Kind::Constant | Kind::Macro => Sort::Value,
+        // The kinds of documents have no parts.
+        _ => Sort::Value,
     }
 }
 
