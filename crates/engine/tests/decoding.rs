@@ -1,5 +1,7 @@
 //! Decodes pictures of every format while an allocator counts, and compares the peak with what was predicted.
 
+#![allow(clippy::expect_used)]
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Cursor;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
