@@ -316,10 +316,10 @@ fn the_page_takes_pictures_and_says_what_a_blind_model_lacks() {
         let browser = crate::page::served_with(&project, flags).entered();
         let picture = serde_json::json!([{ "name": "from-the-page.png", "data": base64(&png(64, [9, 200, 9])) }]);
         let ask = serde_json::json!({ "text": "What is it?", "mode": "chat", "pictures": picture });
-        let turn = browser.post("/api/turns", &ask).json(200)["id"].as_u64().expect("a number");
         let wrong = serde_json::json!({ "text": "What is it?", "pictures": [{ "name": "a.png", "data": "AAAA" }] });
         let refused = browser.post("/api/turns", &wrong);
         assert!(refused.json(400).to_string().contains("a.png is not a PNG"));
+        let turn = browser.post("/api/turns", &ask).json(200)["id"].as_u64().expect("a number");
         browser.events(turn, 0).rest().iter().map(|(_, event)| event.to_string()).collect::<String>()
     };
     assert!(told(&["--model-dir", &models]).contains("from-the-page.png, as read by tiny-mistral3"));
