@@ -55,9 +55,9 @@ mod tests {
         assert!(only_reads(&part("Print lines 3 to 8 of lib/oven.py")));
         assert!(!only_reads(&part("Show me the bugs of lib/oven.py")));
         assert!(asks_for_list_alone(&part("who calls bake"), false));
-        assert!(!asks_for_list_alone(&part("who calls bake and why"), false));
+        assert!(!asks_for_list_alone(&part("why is bake called"), false));
         assert!(asks_for_list_alone(&part("what breaks if bake goes"), true));
-        assert!(is_order(&part("Bake the bread")) && !is_order(&part("Who bakes the bread?")));
-        assert_eq!(title(&part("Bake the bread of the day, slowly")), "Bake the bread of the day");
+        assert!(is_order(&part("Delete lib/oven.py")) && !is_order(&part("Who bakes the bread?")));
+        assert_eq!(title(&part("Delete the bread of the day from lib/oven.py")), "Delete the bread of the day");
     }
 }

@@ -58,6 +58,6 @@ mod tests {
         assert_eq!(text.digits().collect::<Vec<_>>(), ["12", "12", "3", "5"]);
         assert_eq!(text.marked(), ["12nd", "ox"]);
         assert!(text.runs().contains("nd") && text.is_sample("ox") && !text.is_sample("12nd"));
-        assert!(text.begins_with("plural(12)") && text.has_at_most(6) && !text.has_at_most(5));
+        assert!(text.begins_with("plural(12)") && text.has_at_most(7) && !text.has_at_most(6));
     }
 }
