@@ -179,8 +179,8 @@ pub enum Event {
     /// A piece of the model's thinking (`<think>`), never part of the answer.
     #[serde(rename = "thinking")]
     Thinking { text: String },
-    /// The phase `from` gives up for `reason`; another phase continues with the plan and the
-    /// results so far.
+    /// The phase `from` was given up because of `reason`; another phase continues with the plan and
+    /// the results so far.
     #[serde(rename = "fallback")]
     Fallback { from: String, reason: String },
     /// Replies with and without tool calls in the single-model loop so far; sent after each iteration.

@@ -283,8 +283,8 @@ fn prose(draft: &str) -> String {
     draft.lines().filter(|line| !line.starts_with(['-', ' '])).collect::<Vec<_>>().join(" ")
 }
 
-/// The code's score, 0 to 1, and the faults found. Score: share of backed sentences × share of done
-/// steps, halved if a question got no answer in words.
+/// The code's score, 0 to 1, and the faults found. The score is the share of backed sentences times
+/// the share of done steps, halved if a question got no answer in words.
 fn checked(draft: &str, request: &Text, plan: &Plan, evidence: &Evidence) -> Checked {
     let sources: Vec<&str> = evidence.entries().iter().map(|entry| entry.outcome.text.as_str()).collect();
     let sentences = grounding::sentences(&prose(draft));

@@ -170,7 +170,7 @@ fn remember_speed(toolkit: &Toolkit, usage: &Usage) {
         let Some(file) = toolkit.pool.file_of(role) else { continue };
         let kept = digest::fingerprint(&file).and_then(|fingerprint| speed.remember(folder, &fingerprint));
         if let Err(error) = kept {
-            tracing::warn!(%error, "the speed of a model is not remembered");
+            tracing::warn!(%error, "the speed of a model could not be stored");
         }
     }
 }

@@ -39,7 +39,7 @@ pub async fn fetched(toolkit: &mut Toolkit, request: String, host: &dyn Host) ->
     if text.trim().is_empty() || text.len() > REQUEST_BYTES_MAX {
         let size = text.len();
         return Err(failed(format!(
-            "the prompt /{server}:{prompt} has {size} bytes; 1 to {REQUEST_BYTES_MAX} are taken"
+            "the prompt /{server}:{prompt} has {size} bytes; it must have 1 to {REQUEST_BYTES_MAX}"
         )));
     }
     host.notice(&format!("the request is the prompt /{server}:{prompt}:\n{text}"));
@@ -80,7 +80,7 @@ pub(super) fn hand_over(toolkit: &mut Toolkit, host: &dyn Host, name: String, te
         return Err(format!("{name} has {} bytes, {GIVEN_BYTES_MAX} are taken; name a smaller resource", text.len()));
     }
     if toolkit.given.len() == GIVEN_MAX {
-        return Err(format!("{name} would be text {} of the request; {GIVEN_MAX} are taken together", GIVEN_MAX + 1));
+        return Err(format!("{name} would be text {} of the request; at most {GIVEN_MAX} are accepted", GIVEN_MAX + 1));
     }
     host.notice(&format!("{name}: {} bytes are handed over with the request", text.len()));
     toolkit.given.push(Given { name, text });

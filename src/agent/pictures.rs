@@ -1,4 +1,4 @@
-//! Has a model that sees read pictures: those of a request before it is carried out, and those that a call names.
+//! Reads pictures with a model that sees: those of a request before it is carried out, and those a call names.
 //!
 //! The model's words are handed on as a text under a name that says who read it: they are a model's
 //! words, not the picture.
@@ -73,7 +73,7 @@ fn named(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Vec<Picture> {
     }
     if !are_seen(toolkit) {
         if let Err(why) = toolkit.pool.sight(eye(toolkit)) {
-            host.notice(&format!("not looked at: {}; {why}", paths.join(", ")));
+            host.notice(&format!("pictures not read: {}; {why}", paths.join(", ")));
         }
         return Vec::new();
     }
@@ -91,8 +91,8 @@ fn eye(toolkit: &Toolkit) -> Role {
     [toolkit.planner(), Role::Planner].into_iter().find(sees).unwrap_or(toolkit.planner())
 }
 
-/// Whether there is a model of which it is known that it sees. Whether a planner on a server does
-/// shows only when it is asked.
+/// Whether there is a model that is known to see. Whether a planner on a server does becomes clear
+/// only when it is asked.
 pub fn are_seen(toolkit: &Toolkit) -> bool {
     let role = eye(toolkit);
     role == Role::Vision || !toolkit.is_away(role) && toolkit.pool.sight(role).is_ok()

@@ -57,7 +57,7 @@ impl Way {
     pub fn said(self) -> &'static str {
         match self {
             Way::Whole => "the planner goes on",
-            Way::Shorter => "the planner goes on with half of its context",
+            Way::Shorter => "the planner continues with half of its context",
             Way::OtherModel => "the model of the router goes on",
         }
     }

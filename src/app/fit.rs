@@ -54,7 +54,7 @@ pub fn machine_of(config: &Config, device: Option<&str>) -> Result<Machine> {
         (None, _, accelerator) => here(accelerator),
     };
     let machine =
-        machine.context("this system does not say how much memory it has; set it, for example --device cpu:16GiB")?;
+        machine.context("the memory size of this system is unknown; set it, for example with --device cpu:16GiB")?;
     Ok(config.budget.map_or(machine, |budget| machine.limited_to(budget)))
 }
 

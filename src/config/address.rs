@@ -144,7 +144,7 @@ impl TryFrom<BTreeMap<String, String>> for Headers {
     fn try_from(all: BTreeMap<String, String>) -> Result<Headers, String> {
         let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
         if all.len() > HEADERS_MAX {
-            return Err(format!("there are {} headers; at most {HEADERS_MAX} are taken", all.len()));
+            return Err(format!("there are {} headers; at most {HEADERS_MAX} are allowed", all.len()));
         }
         for (name, value) in &all {
             if name.is_empty() || !name.chars().all(is_token) {

@@ -74,7 +74,7 @@ pub struct Server {
     pub about: String,
 }
 
-/// The values that other clients write as `type`. The older transport by two connections, `sse`, is not spoken.
+/// The values that other clients write as `type`. The older two-connection transport, `sse`, is not supported.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {

@@ -5,8 +5,8 @@ use super::text::{is_comment, line_of};
 use crate::index::parts::{self, Sort, Span};
 use crate::index::{is_queried, language_of};
 
-/// The definitions that `name` means: by their name, else by their container too, else, where one
-/// place may have several of a name, by their head.
+/// The definitions that `name` means: by their name, else by their container too, else, where
+/// several in one place may share a name, by their head.
 pub(super) fn named<'s>(spans: &'s [Span], (path, text): (&str, &str), name: &str) -> Vec<&'s Span> {
     let by_name: Vec<&Span> = spans.iter().filter(|span| span.name == name).collect();
     if !by_name.is_empty() {
@@ -23,8 +23,8 @@ pub(super) fn named<'s>(spans: &'s [Span], (path, text): (&str, &str), name: &st
     by_container
 }
 
-/// A name after its container. Lua's `M:f` and Ruby's `A#f` are of languages by query; elsewhere a
-/// single colon may belong to the name of a test.
+/// A name after its container. Lua's `M:f` and Ruby's `A#f` occur in languages that a query
+/// describes; elsewhere a single colon may be part of a test's name.
 fn split(name: &str, queried: bool) -> (Option<&str>, &str) {
     let parted = match queried {
         true => name.rsplit_once(['.', ':', '#']),
@@ -34,7 +34,7 @@ fn split(name: &str, queried: bool) -> (Option<&str>, &str) {
 }
 
 /// The definitions with that head, to the end of its parameters or to its body. A head that ends in
-/// a semicolon is that of a declaration without a body.
+/// a semicolon belongs to a declaration without a body.
 fn by_head<'s>(spans: &'s [Span], text: &str, name: &str) -> Vec<&'s Span> {
     let (is_declaration, head) = (name.trim_end().ends_with(';'), name.trim_end_matches([';', '{', '=', ' ']));
     let has = |head: &str, span: &&Span| {
@@ -73,7 +73,7 @@ fn head_of<'t>(span: &Span, text: &'t str) -> Vec<&'t str> {
     words
 }
 
-/// Whether these words end with the head, or go on behind its parameters.
+/// Whether these words end with the head, or continue after its parameters.
 fn is_head(words: &[&str], head: &str) -> bool {
     let all = words.concat();
     let all = all.trim_end_matches(['{', '=', ';']);
@@ -93,7 +93,7 @@ pub(super) struct Meant {
     pub container: Option<String>,
     /// The line of the definition in the file, if its head was given.
     pub line: Option<usize>,
-    /// The head is that of the written code alone, so it is a new one.
+    /// Only the written code has this head, so it is a new one.
     pub is_overload: bool,
 }
 

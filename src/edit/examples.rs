@@ -166,7 +166,7 @@ fn literal(value: &str, [yes, no, nothing]: [&str; 3]) -> String {
     }
 }
 
-/// The offset behind the bracket that closes the one at `open`; brackets in strings do not count.
+/// The offset after the bracket that closes the one at `open`; brackets in strings do not count.
 pub fn closed(text: &str, open: usize) -> Option<usize> {
     let mut depth = 0usize;
     let mut quote: Option<char> = None;

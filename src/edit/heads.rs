@@ -1,4 +1,4 @@
-//! Reads the head of a function: its parameters by their types, by which overloads differ.
+//! Reads the head of a function: the types of its parameters, by which overloads differ.
 
 use std::ops::Range;
 
@@ -12,8 +12,8 @@ pub fn squeezed(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-/// By what the function `name` differs from others of that name, from its `head`: the types of its
-/// parameters, and before them its type arguments and receiver if there are any.
+/// The features of `head` that distinguish the function `name` from others of that name: its type
+/// arguments and receiver, if any, followed by the types of its parameters.
 pub fn parameters(language: &str, name: &str, head: &str) -> Vec<String> {
     let Some(place) = place_of(name, head) else { return Vec::new() };
     let mut found = Vec::new();
@@ -36,7 +36,7 @@ pub fn parameters(language: &str, name: &str, head: &str) -> Vec<String> {
         let words = rest[..end].split_whitespace().filter(|word| matches!(*word, "const" | "volatile" | "&" | "&&"));
         found.extend(words.map(str::to_owned));
     }
-    // A list without parameters may be left out in some languages.
+    // In some languages, an empty parameter list may be left out.
     if found.last().is_some_and(|last| last == "(") {
         found.pop();
     }
@@ -58,7 +58,7 @@ fn place_of(name: &str, head: &str) -> Option<Range<usize>> {
     Some(at..at + name.len())
 }
 
-/// How many brackets are open behind `letter`, which follows `before`.
+/// How many brackets are open after `letter`, which follows `before`.
 fn depth_after(depth: usize, before: char, letter: char) -> usize {
     match letter {
         '(' | '[' | '{' | '<' => depth + 1,
@@ -117,7 +117,7 @@ fn type_of(language: &str, parameter: &str) -> String {
     }
     if is_listed("kotlin scala swift", language) {
         let Some((label, ty)) = words.split_once(':') else { return squeezed(words) };
-        // The outer name of a parameter of Swift belongs to the name of the function.
+        // The outer name of a Swift parameter is part of the function's name.
         let label = label.split_whitespace().next().filter(|_| language == "swift").unwrap_or_default();
         return squeezed(label) + ":" + &squeezed(ty);
     }

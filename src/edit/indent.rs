@@ -36,12 +36,12 @@ impl Unit {
     }
 }
 
-/// The most frequent step by which lines behind an opening brace, bracket, colon or word are indented; `None` if there are
+/// The most frequent step by which lines after an opening brace, bracket, colon or word are indented; `None` if there are
 /// none.
 pub fn unit_of(text: &str) -> Option<Unit> {
     let mut counts: HashMap<Unit, usize> = HashMap::new();
     let mut last: Option<&str> = None;
-    // A line `public:` has an indentation of its own.
+    // A line such as `public:` has its own indentation.
     let counts_not = |line: &str| matches!(line.trim(), "" | "public:" | "protected:" | "private:");
     for line in text.lines().filter(|line| !counts_not(line)) {
         if let Some(last) = last.filter(|last| last.trim_end().ends_with(['{', ':', '(', '[']) || opens_by_word(last)) {
@@ -56,12 +56,12 @@ pub fn unit_of(text: &str) -> Option<Unit> {
         }
         last = Some(line);
     }
-    // Of equal counts the smaller step wins, so that the result does not depend on the order of the map.
+    // Among equal counts, the smaller step wins, so that the order of the map does not matter.
     counts.into_iter().max_by_key(|(unit, count)| (*count, std::cmp::Reverse(unit.width()))).map(|(unit, _)| unit)
 }
 
-/// Whether a line opens a block that `end`, `fi` or `done` closes. One that goes on, as in a list of
-/// parameters, does not.
+/// Whether a line opens a block that `end`, `fi` or `done` closes. A line that continues, as in a
+/// list of parameters, does not.
 fn opens_by_word(line: &str) -> bool {
     let line = line.trim();
     let count = |brackets: [char; 3]| line.matches(brackets).count();
@@ -176,7 +176,7 @@ fn opens_block(line: &str) -> bool {
 }
 
 /// Whether the first line was copied without its white space. Then the lines with the least white
-/// space (`margin`) either close its block or are definitions beside it.
+/// space (`margin`) either close its block or are definitions next to it.
 fn lost_its_own(text: &str, first: usize, margin: usize) -> bool {
     const OPENERS: &[&str] = &["def ", "class ", "async def ", "@", "}", "fn ", "pub ", "function ", "/*", "//", "#"];
     let opens = text.lines().nth(first).unwrap_or_default();
@@ -188,7 +188,7 @@ fn lost_its_own(text: &str, first: usize, margin: usize) -> bool {
         return beside.iter().any(is_opener);
     }
     let is_closed = opens.trim_end().ends_with('(') && beside.iter().any(|line| line.starts_with(')'));
-    // If there is a statement among them, they are the body of the block and not beside it.
+    // If there is a statement among them, they are the body of the block and not next to it.
     is_closed || beside.iter().all(is_opener) && !beside.iter().all(is_comment)
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::paths;
 
-/// The path of an entry: its keys, outermost first. An element of a list in YAML has its index, counted from 0.
+/// The path of an entry: its keys, outermost first. An element of a YAML list has its index, counted from 0.
 pub type Keys = Vec<String>;
 
 /// A change of one entry.
@@ -51,7 +51,7 @@ impl Form {
     }
 }
 
-/// All entries of a file, each behind the one that contains it. `None` if it has none of the three forms, cannot be read, or
+/// All entries of a file, each after the one that contains it. `None` if it has none of the three forms, cannot be read, or
 /// is not an object.
 pub fn entries(path: &str, text: &str) -> Option<Vec<(Keys, Sort)>> {
     let form = Form::of(path)?;

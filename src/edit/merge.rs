@@ -194,11 +194,11 @@ struct Job<'a> {
     old: &'a str,
     old_items: &'a [Part],
     new: &'a str,
-    /// Strings of several lines in `new`; their lines keep their white space.
+    /// Multi-line strings in `new`; their lines keep their white space.
     frozen: &'a [std::ops::Range<usize>],
     /// The lines of `new` as written, before common white space was removed.
     own: &'a [String],
-    /// The types of written methods that are outside of their type: `Kiln` in `int Kiln::heat()`.
+    /// The types of methods that were written outside their type: `Kiln` in `int Kiln::heat()`.
     owners: HashSet<&'a str>,
     /// The functions that were written without a body, in C and C++.
     declared: HashSet<&'a str>,

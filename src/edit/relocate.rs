@@ -27,7 +27,7 @@ pub enum MoveError {
     Outside { path: String },
     #[error("{path} is not in the project")]
     NoFile { path: String },
-    #[error("{path} is there already; choose another path")]
+    #[error("{path} already exists; choose another path")]
     Exists { path: String },
     #[error("{path} has a `{name}` of its own, which the module of that name would hide; choose another name")]
     Taken { path: String, name: String },

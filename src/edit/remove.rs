@@ -11,7 +11,7 @@ use crate::index::{is_queried, language_of};
 const LISTED_MAX: usize = 8;
 
 /// `text` without the one definition of that name (`f`, `A.f`) or with that head; the blank lines
-/// behind it go with it.
+/// after it are removed too.
 ///
 /// # Errors
 /// If no definition has that name, if several have, or if it shares a line or a declaration with
@@ -60,7 +60,7 @@ pub(super) fn definition_or_statement(path: &str, text: &str, what: &str) -> Res
     }
 }
 
-/// `left`, the text without `what`, if it still parses in a language by query.
+/// `left`, the text without `what`, if it still parses in a language that a query describes.
 fn parsed(path: &str, text: &str, what: &str, left: String) -> Result<String, String> {
     let faults = |text: &str| parts::faults(path, text).len();
     if is_queried(language_of(path)) && faults(&left) > faults(text) {

@@ -1,5 +1,5 @@
-//! Restores code that a model left out of definitions that it repeated beside the change it was
-//! asked for.
+//! Restores code that a model left out of definitions that it repeated in addition to the requested
+//! change.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use crate::index::parts::{self, Sort, Span};
 /// Nothing would change after the restoration.
 pub fn taken_back(path: &str, before: &str, after: &str, may_lose: &dyn Fn(&str) -> bool) -> Result<String, String> {
     let (old, new) = (parts::definitions(path, before), parts::definitions(path, after));
-    // Of several with one name, as overloads are, only an equal one is known to be the same.
+    // If several share a name, as overloads do, only an equal one is known to be the same.
     let mut by_key: HashMap<_, Vec<&Span>> = HashMap::new();
     old.iter().for_each(|one| by_key.entry(key(one)).or_default().push(one));
     let same = |one: &Span| match by_key.get(&key(one)).map(Vec::as_slice) {

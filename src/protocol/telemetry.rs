@@ -60,7 +60,7 @@ pub enum Stall {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Remedy {
-    /// The model gets a message to go on.
+    /// The model gets a message to continue.
     Nudge,
     /// Only tools that can change something are offered.
     ExecutingToolsOnly,

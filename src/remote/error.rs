@@ -15,7 +15,10 @@ pub struct RemoteError {
 pub enum Why {
     #[error("{0}")]
     Key(String),
-    #[error("no connection within {} tries ({last}); see that the server runs and that the address is right", tries)]
+    #[error(
+        "no connection within {} tries ({last}); check that the server is running and that the address is right",
+        tries
+    )]
     Unreachable { tries: u32, last: String },
     #[error(
         "its certificate is not accepted ({0}); install its authority among the system's, or use a tunnel and http://localhost"
@@ -51,7 +54,7 @@ pub enum Why {
     #[error("it reports an error in its answer: {0}; its own log says more")]
     InAnswer(String),
     #[error(
-        "the arguments of its call of {0} are no JSON object, so the call is not carried out; ask again, or probe it anew with `monobloc models add`"
+        "the arguments of its call of {0} are not a JSON object, so the call is not carried out; ask again, or probe it again with `monobloc models add`"
     )]
     BadCall(String),
     #[error(
@@ -63,7 +66,7 @@ pub enum Why {
     #[error("it failed {failures} times, the last time: {last}. It is tried again in {} s", again.as_secs())]
     Resting { failures: u32, last: String, again: Duration },
     #[error(
-        "its vectors are not those of the model that was added ({got} numbers, {expected} before); add it anew with `monobloc models add URL --role embedder`"
+        "its vectors are not those of the model that was added ({got} numbers, {expected} before); add it again with `monobloc models add URL --role embedder`"
     )]
     OtherVectors { got: usize, expected: usize },
     #[error("the request was cancelled")]

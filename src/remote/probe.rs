@@ -59,7 +59,7 @@ async fn find(remote: &mut Remote, folder: &Path, model: Listed) -> Result<Abili
     can.logprobs = logprobs(remote, &can).await?;
     (can.context, can.context_from) = server::context(remote, &model).await;
     if let Err(error) = file::replace_json(&place(remote, folder, &model.name), &can) {
-        tracing::warn!(%error, "what the server can do cannot be kept, and is found out anew the next time");
+        tracing::warn!(%error, "the server's capabilities cannot be stored and will be determined again next time");
     }
     Ok(can)
 }

@@ -126,7 +126,7 @@ pub async fn context(remote: &Remote, model: &Listed) -> (usize, String) {
             "a guess, because /api/show only says what the model was trained for".to_owned(),
         );
     }
-    (CONTEXT_GUESSED, "a guess, because the server does not say it: set `context` in models.toml".to_owned())
+    (CONTEXT_GUESSED, "a guess, because the server does not report it; set `context` in models.toml".to_owned())
 }
 
 /// The context in use, from an answer by a server of this kind.

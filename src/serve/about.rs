@@ -136,9 +136,9 @@ pub async fn metrics(State(server): State<Server>) -> Response {
         let roles = active.iter().flat_map(|one| one.roles.iter().map(move |role| (role, count(one))));
         roles.map(|(role, count)| (format!("{{role=\"{role}\"}}"), count as u64)).collect()
     };
-    gauge("monobloc_waiting", "Requests that wait for a slot of a model.", by_role(|one| one.waiting));
+    gauge("monobloc_waiting", "Requests waiting for a slot of a model.", by_role(|one| one.waiting));
     let busy = by_role(|one| one.busy.iter().flatten().count());
-    gauge("monobloc_busy_slots", "Slots of a model that work.", busy);
+    gauge("monobloc_busy_slots", "Busy slots of a model.", busy);
     let held = active.iter().map(|one| {
         let file = one.path.file_name().unwrap_or_default().to_string_lossy().replace(['"', '\\', '\n'], "_");
         (format!("{{file=\"{file}\"}}"), one.bytes().0)

@@ -138,7 +138,7 @@ impl TurnReply {
         match self.messages.recv().await {
             Some(Message::Record(record)) => Ok(Some(self.delta(record.event))),
             Some(Message::Approve { proposal, reply }) => {
-                // This fails if the turn has ended meanwhile, which then needs no decision.
+                // This fails if the turn has ended meanwhile; it needs no decision then.
                 let _ = reply.send(Decision::NotAsked("this API has nobody to ask; rules can allow it".to_owned()));
                 let (tool, need, reason) = (&proposal.tool, proposal.need(), &proposal.reason);
                 let why = format!("{tool} needs {need} ({reason}), which nobody can give here: not done.\n");

@@ -135,11 +135,11 @@ impl Ask {
             return Err(Problem::invalid("messages", "the conversation is empty; send a message"));
         }
         if self.stop.len() > STOPS_MAX {
-            let text = format!("{} stop texts are too many; at most {STOPS_MAX} are taken", self.stop.len());
+            let text = format!("too many stop texts ({}); at most {STOPS_MAX} are accepted", self.stop.len());
             return Err(Problem::invalid("stop", text));
         }
         if self.tools.len() > TOOLS_MAX {
-            let text = format!("{} tools are too many; at most {TOOLS_MAX} are taken", self.tools.len());
+            let text = format!("too many tools ({}); at most {TOOLS_MAX} are accepted", self.tools.len());
             return Err(Problem::invalid("tools", text));
         }
         match &self.choice {

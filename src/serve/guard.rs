@@ -156,7 +156,7 @@ impl Guard {
         if bearer.or(only(headers, "x-api-key")).is_some_and(|given| self.token.is(given.trim())) {
             return Ok(());
         }
-        let text = "the token is missing or wrong; send `Authorization: Bearer` with what the token file holds";
+        let text = "the token is missing or wrong; send `Authorization: Bearer` with the content of the token file";
         Err(Problem::new(Kind::Unauthorized, text))
     }
 
@@ -186,8 +186,8 @@ fn not_entered() -> Problem {
     Problem::new(Kind::Unauthorized, text)
 }
 
-/// The value of a header. A header that is missing, duplicated or not text is treated the same: not
-/// the expected value.
+/// The value of a header. A header that is missing, duplicated or not text is treated as one
+/// without the expected value.
 fn only(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
     let mut all = headers.get_all(name).iter();
     all.next().filter(|_| all.next().is_none()).and_then(|value| value.to_str().ok())
@@ -210,8 +210,8 @@ fn is_by_script(headers: &HeaderMap) -> Result<(), Problem> {
     Err(Problem::invalid("X-Monobloc", "this request needs the header `X-Monobloc`, with any value"))
 }
 
-/// For a browser the ports of a host are one site, and its pages send the cookie too: only this
-/// origin's own are allowed.
+/// To a browser, all ports of a host are one site, and pages from any of them send the cookie too:
+/// only pages from this origin are allowed.
 fn is_of_the_page(headers: &HeaderMap) -> Result<(), Problem> {
     if !headers.contains_key(FETCH_SITE) || only(headers, FETCH_SITE) == Some("same-origin") {
         return Ok(());

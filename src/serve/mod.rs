@@ -172,11 +172,12 @@ impl Server {
     pub async fn complete(&self, ask: Ask, text: String) -> Result<Reply, Problem> {
         let ask = ask.checked()?;
         let Some(role) = role(ask.model) else {
-            return Err(Problem::invalid("model", "the agent holds conversations; ask it at /v1/chat/completions"));
+            return Err(Problem::invalid("model", "the agent only holds conversations; use /v1/chat/completions"));
         };
         if self.away(role).await?.is_some() {
-            let text =
-                format!("the {role} is played by a server, which goes on no raw prompt; ask /v1/chat/completions");
+            let text = format!(
+                "the {role} is played by a server, which does not continue raw prompts; use /v1/chat/completions"
+            );
             return Err(Problem::invalid("prompt", text));
         }
         let raw = |model: &Leased| model.engine.request(&Prompt::default().special(text), 0);

@@ -8,7 +8,7 @@ use crate::base::half_of;
 /// The stop texts of one answer, and the part of the answer that is not passed on yet.
 pub struct Stops {
     texts: Vec<String>,
-    /// The end of the text that may be the beginning of a stop text.
+    /// The end of the text, held back because it may be the beginning of a stop text.
     held: String,
     /// Tokens, each with the byte of the text at which it begins.
     tokens: VecDeque<(usize, TokenLogprobs)>,

@@ -65,7 +65,7 @@ impl Token {
         // `create_new` never writes through a link or to a file that has appeared meanwhile.
         let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
         let mut made = made.with_context(|| format!("the token file {name} cannot be made"))?;
-        writeln!(made, "{}", token.0).with_context(|| format!("the token file {name} cannot be written"))?;
+        writeln!(made, "{}", token.0).with_context(|| format!("the token file {name} is not writable"))?;
         Ok(token)
     }
 

@@ -30,7 +30,8 @@ pub fn verify(journal: impl BufRead, project: Option<&Path>) -> Result<Result<Li
         while let Some(checkpoint) = remembered.next_if(|checkpoint| checkpoint.anchor.seq <= link.seq) {
             let anchor = &checkpoint.anchor;
             if wrong.is_none() && anchor.seq == link.seq && anchor.hash != link.hash {
-                let why = format!("checkpoint c{} remembers another one; the journal was written anew", checkpoint.id);
+                let why =
+                    format!("checkpoint c{} refers to a different record; the journal was rewritten", checkpoint.id);
                 wrong = Some(Damage { record: link.seq, why });
             }
         }

@@ -123,8 +123,8 @@ impl History {
     }
 }
 
-/// The turns that are not undone, by the number of their first record. A rewind restores the set of
-/// its target, so it can also bring back turns.
+/// The turns that have not been undone, by the number of their first record. A rewind restores the
+/// set of its target, so it can also bring back turns.
 fn live(entries: &[Entry]) -> BTreeSet<u64> {
     let mut live = BTreeSet::new();
     // For each rewind: its record, and the set before it.

@@ -308,7 +308,7 @@ struct SessionHost {
 
 impl SessionHost {
     fn send(&self, message: Message) {
-        // This fails if the user interface is gone, which then needs no messages; the turn ends by
+        // This fails if the user interface is gone; it needs no messages then, and the turn ends by
         // itself.
         let _ = self.messages.send(message);
     }

@@ -24,7 +24,7 @@ pub async fn carry_out(toolkit: &Toolkit, op: ModelsOp, host: &dyn Host) -> Resu
     let progress: Progress = Box::new(move |file, share| {
         if share - last >= SHARE_STEP || share >= 1.0 {
             last = share;
-            // This fails if the receiver is gone, which then needs no progress.
+            // This fails if the receiver is gone; it needs no progress then.
             let _ = shares.send((file.to_owned(), share));
         }
         !cancel.is_cancelled()
@@ -50,7 +50,7 @@ fn change(pool: &Pool, op: &ModelsOp, progress: Progress) -> Result<String, Pool
         ModelsOp::Swap(old, new) => took(format!("{old} is replaced by {}", in_parts(&pool.swap(old, new, progress)?))),
         ModelsOp::Unload(name) => {
             let freed = pool.unload(name)?;
-            format!("unloaded {name}: {freed} given back, {} are free", pool.ledger().main_free())
+            format!("unloaded {name}: {freed} released, {} are free", pool.ledger().main_free())
         }
         ModelsOp::Pin(name) => format!("pinned {}", listed(&pool.pin(name, true)?)),
         ModelsOp::Unpin(name) => format!("unpinned {}", listed(&pool.pin(name, false)?)),

@@ -114,7 +114,7 @@ async fn with_checkpoint(
     match ended {
         Ok(()) => Ok(outcome),
         Err(error) => {
-            Ok(Outcome { text: format!("{}\nnote: what it changed was not noted: {error}", outcome.text), ..outcome })
+            Ok(Outcome { text: format!("{}\nnote: its changes were not recorded: {error}", outcome.text), ..outcome })
         }
     }
 }

@@ -143,12 +143,12 @@ pub fn check(spec: &ToolSpec) -> Result<(), String> {
     ];
     for (what, text) in texts {
         if text.len() > DESCRIPTION_MAX_BYTES {
-            return Err(format!("its {what} has {} bytes, at most {DESCRIPTION_MAX_BYTES} are taken", text.len()));
+            return Err(format!("its {what} has {} bytes; at most {DESCRIPTION_MAX_BYTES} are allowed", text.len()));
         }
     }
     let bytes = spec.parameters.to_string().len();
     if bytes > SCHEMA_MAX_BYTES {
-        return Err(format!("its schema has {bytes} bytes, at most {SCHEMA_MAX_BYTES} are taken"));
+        return Err(format!("its schema has {bytes} bytes; at most {SCHEMA_MAX_BYTES} are allowed"));
     }
     if depth(&spec.parameters) > SCHEMA_MAX_DEPTH {
         return Err(format!("its schema is nested deeper than {SCHEMA_MAX_DEPTH} levels"));
@@ -168,7 +168,7 @@ fn check_parameters(schema: &Value) -> Result<(), String> {
             return Err("its `properties` are not an object".to_owned());
         };
         if properties.len() > PARAMETERS_MAX {
-            return Err(format!("it has {} parameters, at most {PARAMETERS_MAX} are taken", properties.len()));
+            return Err(format!("it has {} parameters; at most {PARAMETERS_MAX} are allowed", properties.len()));
         }
         for (name, one) in properties {
             if !one.is_object() {

@@ -81,7 +81,7 @@ pub fn stall(detection: &Detection) -> String {
         Stall::OutOfIterations => "the last iteration is over",
     };
     let remedy = match detection.remedy {
-        Remedy::Nudge => "told to go on",
+        Remedy::Nudge => "told to continue",
         Remedy::ExecutingToolsOnly => "only executing tools are offered now",
         Remedy::OtherToolsOnly => "only other tools are offered now",
         Remedy::AskedAgain => "asked again",

@@ -35,7 +35,7 @@ pub fn read_only(project: &Path) -> Option<String> {
     let refused = |path: &Path, wanted| match access(path, wanted) {
         Err(why @ (Errno::ROFS | Errno::ACCESS | Errno::PERM)) => {
             let why = std::io::Error::from(why);
-            Some(format!("{} cannot be written: {why}; make it writable or work on a copy", path.display()))
+            Some(format!("{} is not writable: {why}; make it writable or work on a copy", path.display()))
         }
         _ => None,
     };

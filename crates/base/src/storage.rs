@@ -74,7 +74,7 @@ impl Trouble {
                 format!("{what} is in use by another process: {file}: {source}; try again when it has ended")
             }
             Trouble::Damaged => format!(
-                "{what} is damaged: {file}: {source}; rename the file, so that what it holds is kept, and a new one is made"
+                "{what} is damaged: {file}: {source}; rename the file to keep its content; a new one will be created"
             ),
             Trouble::Other => format!("{what} failed: {file}: {source}; check the disk that it is on and try again"),
         }

@@ -131,7 +131,7 @@ fn head_of(span: &Span, text: &str, by_query: bool) -> String {
         }
         match name_in(bare, &span.name) {
             Some(end) => head.push(&bare[..end]),
-            // The type of a result may have a line of its own.
+            // The return type may be on a line of its own.
             None if by_query => {
                 head.push(bare);
                 continue;
@@ -143,7 +143,7 @@ fn head_of(span: &Span, text: &str, by_query: bool) -> String {
     head.join("\n")
 }
 
-/// The end of a name in a line; where it is a word of its own, if it is one anywhere.
+/// The end of a name in a line: of the first occurrence as a whole word, or else of the first one.
 fn name_in(line: &str, name: &str) -> Option<usize> {
     let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '$');
     let is_whole = |at: &usize| !line[..*at].ends_with(is_part) && !line[at + name.len()..].starts_with(is_part);
@@ -167,7 +167,7 @@ fn new_head(item: &Item, text: &str) -> String {
     // A module has only one default export.
     let default = if text.contains("export default") { "" } else { "(default )?" };
     let keyed = match language {
-        // Before a name are modifiers and the type of the result.
+        // A name is preceded by modifiers and the return type.
         _ if is_queried(language) => return format!("([^\\n`(=]*[^A-Za-z0-9_$\\n`(=])?{name}"),
         "python" => format!("((async )?def|class) {name}|{name}( =|:)"),
         "go" => format!("func (\\([^)\\n]*\\) )?{name}|(type|var|const) {name}"),

@@ -8,7 +8,7 @@ use crate::base::pattern::pattern;
 
 /// The note for a change that was tried and failed for the reason `why`.
 pub fn not_done(taken_back: bool, why: &str) -> String {
-    let state = if taken_back { "the files are as they were" } else { "and a change that was tried is left" };
+    let state = if taken_back { "the files are as they were" } else { "and an attempted change remains" };
     format!("not done, {state}: {why}")
 }
 

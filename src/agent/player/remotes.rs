@@ -181,7 +181,7 @@ impl Toolkit {
         let why = match host.approve(StepId(0), &proposal).await {
             Decision::Approve | Decision::Always => {
                 if let Err(error) = consent::give(&consent::store(), endpoint.url()) {
-                    tracing::warn!(%error, "the consent is not remembered");
+                    tracing::warn!(%error, "the consent could not be stored");
                 }
                 return Ok(());
             }

@@ -187,7 +187,7 @@ fn remembered(toolkit: &Toolkit, role: Role) -> Option<Measured> {
 fn keep(toolkit: &Toolkit, model: &Player, found: &Measured) {
     let Some((folder, name)) = toolkit.pool.capabilities().zip(toolkit.fingerprint(model.role())) else { return };
     if let Err(error) = found.remember(folder, &name) {
-        tracing::warn!(%error, "what was measured is not remembered");
+        tracing::warn!(%error, "the measurements could not be stored");
     }
 }
 
@@ -201,7 +201,7 @@ fn has_time(toolkit: &Toolkit, model: &Player) -> bool {
 
 fn tell_undecided(model: &Player, host: &dyn Host) {
     host.notice(&format!(
-        "{} is slow, or the machine is busy: it is not measured to the end yet, and the next turn goes on",
+        "{} is slow, or the machine is busy: its measurement is not finished, and the next turn continues it",
         model.name()
     ));
 }

@@ -39,7 +39,7 @@ pub fn lost(pair: &Pair, asked: &[String]) -> Vec<String> {
             *new.entry(key(part, around)).or_default() += 1;
         }
     });
-    // Of overloads and of a declaration and its definition each one counts.
+    // Each of several overloads counts, and so does each of a declaration and its definition.
     let mut times: HashMap<&Key, usize> = HashMap::new();
     old.iter().filter(|_| is_queried(pair.language)).for_each(|one| *times.entry(&one.key).or_default() += 1);
     let is_gone = |key: &Key| match new.get(key) {

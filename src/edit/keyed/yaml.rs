@@ -1,5 +1,5 @@
-//! Entries of YAML. A change is tried in several spellings, and the first counts whose values are those that it should give: nothing
-//! else changes with it.
+//! Entries of YAML. A change is tried in several spellings; the first one with exactly the intended values counts, so that nothing
+//! else changes.
 
 mod tree;
 mod write;
@@ -116,7 +116,7 @@ fn prune(value: &mut Value, keys: &[String]) {
     }
 }
 
-/// `new` in the kind of `old`: text where text was, a number or a truth where one was, if it is written the same way.
+/// `new` as the kind of value that `old` is: text, or a number or boolean if it is written the same way.
 fn as_kind_of(old: &Value, new: &Value) -> Value {
     match (old, new) {
         (Value::String(_), Value::Number(_) | Value::Bool(_)) => Value::String(new.to_string()),

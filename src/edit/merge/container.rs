@@ -68,8 +68,8 @@ impl<'a> Job<'a> {
         behind.iter().filter(|_| is_ordered).filter_map(of).filter(|part| part.sort == Sort::Function).find(is_here)
     }
 
-    /// Notes in which class a definition was replaced that was written without one, and the head
-    /// that it had, if overloads differ by it.
+    /// Notes the class of a replaced definition that was written without one, and the head that it
+    /// had, if overloads differ by it.
     fn remark_place(&mut self, scope: Scope, place: &Place, new: &Part) {
         if !is_queried(self.language) || !matches!(new.sort, Sort::Function | Sort::Value) {
             return self.remark_access(scope, place.part, new);
@@ -90,7 +90,7 @@ impl<'a> Job<'a> {
         self.remark_access(scope, place.part, new);
     }
 
-    /// Notes declarations of a function of C or C++ that keep the head which the function had.
+    /// Notes declarations of a C or C++ function that keep the function's old head.
     fn remark_declarations(&mut self, place: &Place, new: &Part) {
         let old = place.part;
         let is_function = old.body.is_some() && matches!(self.language, "c" | "cpp");
@@ -193,8 +193,8 @@ impl<'a> Job<'a> {
         Place { part, around: scope.into_iter().collect() }
     }
 
-    /// Refuses definitions of one name that were written several times and differ, in languages
-    /// where none of them is known to be the last word.
+    /// Refuses definitions of the same name that were written several times and differ, in
+    /// languages where none of them is known to be the final one.
     fn refuse_repeated(&self, news: &[Part], again: &[usize]) -> Result<(), MergeError> {
         let texts: Vec<String> = again.iter().map(|at| squeezed(&self.new[news[*at].core.clone()])).collect();
         match is_queried(self.language) && texts.iter().any(|text| *text != texts[0]) {
@@ -203,8 +203,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The target of a function that a class declares in the one text and defines in the other, as
-    /// classes of C++ may.
+    /// The target of a function that a class declares in one text and defines in the other, as C++
+    /// classes may.
     pub fn declared(&self, scope: Scope<'a>, olds: &'a [Part], new: &Part) -> Option<Target<'a>> {
         let is_other = |old: &&'a Part| {
             let [one, other] = [&old.variant, &new.variant].map(|variant| variant == "declaration");
@@ -212,13 +212,13 @@ impl<'a> Job<'a> {
         };
         let same = |old: &&'a Part| self.is_same_head(old, new);
         let part = olds.iter().filter(is_other).find(same)?;
-        // A class that is shown in short has no bodies, and none is to be lost.
+        // A class that is shown in short form has no bodies, and none may be lost.
         let is_short = new.variant == "declaration";
         Some(if is_short { Target::Skip } else { Target::Old(Place { part, around: scope.into_iter().collect() }) })
     }
 
-    /// Targets of parts with one name, if the file has several or several are written. Equal parts
-    /// are paired first,
+    /// Targets of parts with the same name, if the file has several or several are written. Equal
+    /// parts are paired first,
     /// the others by their order or by the hinted line.
     fn paired(
         &self,
@@ -268,7 +268,7 @@ impl<'a> Job<'a> {
             ([], _) if is_many => Target::New,
             ([], _) => Target::Skip,
             (many, None) => {
-                // Of overloads, those count too whose heads were written.
+                // Overloads whose heads were written count too.
                 let many = if is_overloaded { olds } else { many };
                 let places: Vec<Place> = many.iter().map(|part| self.inside(scope, part)).collect();
                 return Err(self.ambiguous(&news[*last], &places));

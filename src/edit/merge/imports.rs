@@ -134,7 +134,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Adds an import statement behind the last import of `scope`, or at its top.
+    /// Adds an import statement after the last import of `scope`, or at its top.
     fn new_import(&mut self, scope: Scope<'a>, olds: &'a [Part], line: String) {
         let is_code = |old: &Part| old.is_definition() && (old.sort != Sort::Value || !is_queried(self.language));
         let first_code = olds.iter().position(is_code).unwrap_or(olds.len());
@@ -157,8 +157,8 @@ impl<'a> Job<'a> {
         };
         let base =
             scope.map(|scope| indent_at(self.old, scope.core.start).to_owned() + &self.unit.text()).unwrap_or_default();
-        // Of several imports added above the first definition, only the first is preceded by empty
-        // lines.
+        // If several imports are added above the first definition, only the first is preceded by
+        // empty lines.
         let gap = if self.has_new_import && matches!(anchor, Anchor::After(part) if part.sort != Sort::Import) {
             0
         } else {

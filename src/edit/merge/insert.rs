@@ -62,8 +62,8 @@ impl<'a> Job<'a> {
             all.retain(|part| part.sort == Sort::Class);
         }
         let queried = is_queried(self.language);
-        // Beside methods that are written outside of their class, `int A::f()`, functions are no
-        // members.
+        // Next to methods that are written outside their class, such as `int A::f()`, functions are
+        // not members.
         let container = self.container_of(new);
         let container = container.filter(|name| !queried || !self.owners.contains(last_of(name)));
         let hinted = match container {
@@ -105,7 +105,7 @@ impl<'a> Job<'a> {
         let found = hinted.or_else(|| self.class_near(&kinds));
         match (found, kinds.as_slice()) {
             (Some(found), _) => Ok(Some(found)),
-            // A file of C# may have functions outside of classes.
+            // A C# file may have functions outside classes.
             (None, []) if queried && self.language != "csharp" => {
                 let containers = vec!["the file has no class".to_owned()];
                 Err(MergeError::NoContainer { name: new.name.clone(), containers })
@@ -151,7 +151,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The innermost namespace or module that holds all that the file defines.
+    /// The innermost namespace or module that contains everything that the file defines.
     fn module_around_all(&self) -> Option<&'a Part> {
         let only = |items: &'a [Part]| {
             let mut all = items.iter().filter(|part| part.sort != Sort::Import && part.sort != Sort::Statement);
@@ -202,7 +202,7 @@ impl<'a> Job<'a> {
         }
         let is_hidden = |old: &Part| matches!(old.access, "private" | "protected");
         let hidden = olds.iter().find(|old| is_hidden(old));
-        // Not below a line `private`, since it was not written below one.
+        // Not below a `private` line, since it was not written below one.
         let has_open = olds.iter().any(|old| !is_hidden(old) && old.sort == new.sort);
         if let Some(hidden) = hidden.filter(|_| new.sort == Sort::Function && !has_open) {
             return Anchor::Before(hidden);

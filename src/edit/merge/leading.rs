@@ -5,7 +5,7 @@ use crate::edit::heads::{group, squeezed};
 
 /// Maximum number of words before a definition that are looked at.
 const WORDS_MAX: usize = 16;
-/// Words that say from where a definition can be used.
+/// Words that determine where a definition can be used.
 const ACCESS: &str = "public private protected internal fileprivate package private_class_method local";
 
 /// The words of a language that may be before a definition.
@@ -87,7 +87,7 @@ fn leading<'t>(language: &str, code: &'t str) -> (Vec<&'t str>, &'t str) {
     (found, rest)
 }
 
-/// The group of modifiers of which a definition has one: access, template. Empty for others.
+/// The group of modifiers of which a definition has only one: access, template. Empty for others.
 fn group_of(language: &str, modifier: &str) -> &'static str {
     match modifier.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next().unwrap_or_default() {
         "template" => "template",
@@ -108,7 +108,7 @@ pub struct Led {
 }
 
 /// `new` with the modifiers that it has in the file, `old`: all of them if it has none, else those
-/// that say from where it can be used and of which it has none.
+/// that determine where it can be used, if it lacks that kind.
 pub fn led(language: &str, name: &str, old: &str, new: String) -> Led {
     let ((was, was_rest), (own, rest)) = (leading(language, old), leading(language, &new));
     let has = |modifier: &str| own.iter().any(|other| squeezed(other) == squeezed(modifier));
@@ -134,7 +134,7 @@ pub fn led(language: &str, name: &str, old: &str, new: String) -> Led {
     Led { code: before + &new, note, bare: (own.is_empty() && same_rest).then(|| kept.join(" ")) }
 }
 
-/// The white space behind a modifier in the old code.
+/// The white space after a modifier in the old code.
 fn space_behind<'t>(old: &'t str, modifier: &str) -> &'t str {
     let rest = old.find(modifier).map_or(" ", |at| &old[at + modifier.len()..]);
     &rest[..rest.len() - rest.trim_start().len()]

@@ -47,7 +47,7 @@ impl<'a> Job<'a> {
     /// The old declarations of one of the names of `new`.
     fn sharing(&self, scope: Scope<'a>, olds: &'a [Part], new: &Part) -> Vec<Place<'a>> {
         let (own, words) = (new.names(), accessor(new, self.new));
-        // Of Ruby's accessors, one that reads and one that writes are different methods.
+        // In Ruby, an accessor that reads and one that writes are different methods.
         let is_other = |old: &Part| match (accessor(old, self.old), words) {
             (Some(was), Some(now)) => was != now && was != "attr_accessor" && now != "attr_accessor",
             (was, now) => was.is_some() != now.is_some(),
@@ -66,7 +66,7 @@ impl<'a> Job<'a> {
         places
     }
 
-    /// A statement with several names as one value, to add it beside values.
+    /// A statement with several names as a single value, to be added next to values.
     pub fn as_value(new: &Part) -> Part {
         let name = new.names().join(", ");
         Part { sort: Sort::Value, name, ..new.clone() }

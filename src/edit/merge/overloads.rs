@@ -1,5 +1,5 @@
-//! Distinguishes definitions of one name by their heads, in languages that may have several in one
-//! place.
+//! Distinguishes definitions of the same name by their heads, in languages that may have several in
+//! one place.
 
 use super::place::Place;
 use super::{Job, MergeError};
@@ -9,12 +9,12 @@ use crate::edit::text::line_of;
 use crate::index::is_queried;
 use crate::index::parts::{Part, Sort};
 
-/// Whether several functions of one place may have one name.
+/// Whether several functions in one place may have the same name.
 pub fn has_overloads(language: &str) -> bool {
     is_listed("cpp csharp java kotlin scala swift", language)
 }
 
-/// The head of a part, all that is before its body.
+/// The head of a part: everything before its body.
 fn head_of<'t>(part: &Part, text: &'t str) -> &'t str {
     let end = part.body.as_ref().map_or(part.core.end, |body| body.start);
     text[part.core.start..end].trim_end_matches(|c: char| c.is_whitespace() || "{=;".contains(c))
@@ -33,7 +33,7 @@ pub fn shown_head(part: &Part, text: &str) -> String {
     crate::base::cut_line(&head, SHOWN_CHARS_MAX)
 }
 
-/// By what a function differs from others of its name; empty where a name is enough.
+/// The features that set a function apart from others of its name; empty where the name is enough.
 pub fn distinction(language: &str, part: &Part, text: &str) -> Vec<String> {
     match part.sort {
         Sort::Function if has_overloads(language) => parameters(language, &part.name, head_of(part, text)),
@@ -49,7 +49,7 @@ pub fn accessor<'t>(part: &Part, text: &'t str) -> Option<&'t str> {
     text[part.core.clone()].split(|c: char| !c.is_alphanumeric() && c != '_').take(2).find(is_accessor)
 }
 
-/// Whether a part of the file and a written one are of one kind, so that the written one may
+/// Whether a part of the file and a written one are of the same kind, so that the written one may
 /// replace it.
 pub fn is_of_kind(language: &str, old: &Part, new: &Part) -> bool {
     let is_type = |part: &Part| matches!(part.sort, Sort::Class | Sort::Record);
@@ -62,7 +62,7 @@ impl<'a> Job<'a> {
         distinction(self.language, old, self.old) == distinction(self.language, new, self.new)
     }
 
-    /// Of several places of one name those with the head of `new`, if there are any.
+    /// Narrows several places of one name to those with the head of `new`, if there are any.
     pub fn with_head_of(&self, new: &Part, places: &mut Vec<Place<'a>>) {
         if places.len() > 1 && is_queried(self.language) {
             let (own, whole) = (distinction(self.language, new, self.new), head(new, self.new));
@@ -71,8 +71,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The only old function of a name if it is the one that `new`, one of the written functions
-    /// `news` of that name, replaces; `None` if `new` is an overload beside it.
+    /// The only old function of a name if `new`, one of the written functions `news` of that name,
+    /// replaces it; `None` if `new` is an additional overload.
     ///
     /// # Errors
     /// It has other parameters, so that `new` may be a changed version of it or an overload.

@@ -59,8 +59,8 @@ fn cleaned(written: &str, unit: Unit) -> (String, Vec<String>) {
     (cleaned.trim_end().to_owned() + "\n", text.lines().skip(above).map(str::to_owned).collect())
 }
 
-/// Whether something is a member wherever it is written: in some languages nothing but types is at
-/// the top of a file.
+/// Whether something is a member wherever it is written: in some languages, only types are at the
+/// top of a file.
 fn is_of_types(language: &str, items: &[Part]) -> bool {
     let is_initializer = |part: &Part| is_listed("init deinit subscript", &part.name);
     is_listed("java csharp", language) || language == "swift" && items.iter().any(is_initializer)

@@ -97,7 +97,7 @@ impl<'a> Job<'a> {
     }
 
     /// The named container around a written part. It may have been written with its class, or with
-    /// all that is around it.
+    /// everything around it.
     pub fn container_of(&self, new: &Part) -> Option<&'a str> {
         let hints: &'a Hints = self.hints;
         let path = hints.container.as_deref()?;

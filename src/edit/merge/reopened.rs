@@ -17,7 +17,7 @@ impl<'a> Job<'a> {
             "swift" => first.part.variant.starts_with("impl"),
             _ => false,
         };
-        // Of the blocks of a class of Ruby only one says its base.
+        // Only one of the blocks of a Ruby class names its base.
         let plain = |place: &Place| {
             let head = head(place.part, self.old);
             if self.language == "ruby" { head.split('<').next().map(str::to_owned).unwrap_or(head) } else { head }

@@ -41,7 +41,7 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// Refuses a function that is shown without its body but with another head than the old one has.
+    /// Refuses a function that is shown without its body but with a different head than the old one.
     fn refuse_new_head(&self, old: &Part, new: &Part) -> Result<(), MergeError> {
         if !is_queried(self.language) || new.sort != Sort::Function {
             return Ok(());

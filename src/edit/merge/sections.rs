@@ -5,7 +5,7 @@ use super::{Job, Scope};
 use crate::edit::text::indent_at;
 use crate::index::parts::{Part, Sort};
 
-/// Lines that say from where the members below them can be used.
+/// Lines that determine where the members below them can be used.
 const ACCESS: &[&str] = &["public", "protected", "private"];
 
 /// Whether a statement is a line `private` or `private:`.
@@ -14,7 +14,7 @@ pub fn is_access_line(part: &Part, text: &str) -> bool {
 }
 
 impl<'a> Job<'a> {
-    /// The word of access that a member of `scope` has.
+    /// The access keyword that applies to a member of `scope`.
     fn access_of(&self, scope: &Part, old: &Part) -> &'static str {
         match old.access {
             "" if self.language == "cpp" && scope.sort == Sort::Class => "private",
@@ -23,7 +23,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Whether `new` was written below a line of access, and `scope` has no section for it.
+    /// Whether `new` was written below an access line, and `scope` has no section for it.
     pub fn lacks_section(&self, scope: Scope, olds: &[Part], new: &Part) -> bool {
         let Some(scope) = scope.filter(|_| !new.access.is_empty()) else { return false };
         let has =
@@ -46,8 +46,8 @@ impl<'a> Job<'a> {
         Some(beside.or(olds.last()).map_or(Anchor::Top, Anchor::After))
     }
 
-    /// The line of access that has to be written before `new`, with its white space; `None` if the
-    /// section is there already.
+    /// The access line that has to be written before `new`, with its white space; `None` if the
+    /// section already exists.
     pub fn section_line(&mut self, scope: Scope, olds: &[Part], new: &Part) -> Option<(String, String)> {
         let around = scope.filter(|_| self.lacks_section(scope, olds, new))?;
         if !self.sections.insert((around.core.start, new.access)) {
@@ -62,7 +62,7 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Notes a definition that was written below another line of access than the one it is
+    /// Notes a definition that was written below a different access line than the one it is
     /// below.
     pub fn remark_access(&mut self, scope: Scope, old: &Part, new: &Part) {
         if let Some(scope) = scope.filter(|_| !new.access.is_empty()) {
@@ -70,7 +70,7 @@ impl<'a> Job<'a> {
             if access != new.access {
                 let name = &old.name;
                 self.remark(format!(
-                    "`{name}` stays `{access}`; to make it `{}`, remove it and add it anew",
+                    "`{name}` stays `{access}`; to make it `{}`, remove it and add it again",
                     new.access
                 ));
             }

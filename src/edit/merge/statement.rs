@@ -136,7 +136,7 @@ impl<'a> Job<'a> {
         let by_call = || {
             statements().filter(|old| call(text).is_some() && call(&self.old[old.core.clone()]) == call(text)).collect()
         };
-        // Members that no query names: operators, initializers, constructors of Kotlin.
+        // Members that no query names: operators, initializers, Kotlin constructors.
         let head = |text: &str| {
             let end = text.find('{').into_iter().chain(text.find("=>")).min()?;
             Some(squeezed(&text[..end]))

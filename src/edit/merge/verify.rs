@@ -13,8 +13,8 @@ use crate::edit::text::{Source, line_of};
 use crate::index::language_of;
 use crate::index::parts::{NAME, Part, Parts, Sort, parts};
 
-/// Identifies a definition: the names around it, its own, its variant, and by what it differs from
-/// overloads.
+/// Identifies a definition: the names around it, its own name, its variant, and the features that
+/// distinguish it from overloads.
 type Key = (Vec<String>, String, String, Sort, Vec<String>);
 
 /// # Errors

@@ -141,8 +141,8 @@ pub async fn fill(pool: &Pool, case: Case, cancel: &Cancel) -> Result<Row> {
     while let Some(done) = running.join_next().await {
         done??;
     }
-    let (anon_bytes, mapped_bytes) =
-        process::anonymous_and_mapped().context("this system does not say what a process holds; only Linux does")?;
+    let (anon_bytes, mapped_bytes) = process::anonymous_and_mapped()
+        .context("this system does not report the memory of a process; only Linux does")?;
     let device_bytes = match (free_before, free()) {
         (Some(before), Some(after)) if on_device > Bytes::ZERO => Some(before.saturating_sub(after)),
         _ => None,

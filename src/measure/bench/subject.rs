@@ -102,7 +102,7 @@ pub async fn run(engine: &Engine, prompt: Vec<Token>, tokens: usize, priority: P
             return Ok(Run { first_token: first_token.unwrap_or(whole), whole, tally, tokens });
         }
     }
-    bail!("the generation ended without saying so; this is a bug in the engine")
+    bail!("the generation ended without an end event; this is a bug in the engine")
 }
 
 fn device() -> String {

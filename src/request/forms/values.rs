@@ -238,8 +238,8 @@ pub fn runs_all_tests(part: &Part) -> bool {
     Clause::of(&part.text.to_lowercase(), part, None).is_some_and(|clause| task(&clause) == Some(Task::Test))
 }
 
-/// The command line in the clause, or the one for `run the tests`, `build the project` according to
-/// the project's manifest.
+/// The command line in the clause or, for `run the tests` or `build the project`, the one from the
+/// project's manifest.
 fn command(clause: &Clause, part: &Part, root: &Path) -> Option<String> {
     if is_command(clause) {
         let words = part.text.split_whitespace().skip(1);

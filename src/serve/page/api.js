@@ -63,7 +63,7 @@ export function follow(id, take, connected) {
       }
     };
     source.onerror = () => {
-      // The browser comes back by itself, unless it was refused.
+      // The browser reconnects by itself, unless it was refused.
       connected(false);
       if (source.readyState === EventSource.CLOSED) reject(new Refused(0, "The events of this request cannot be read any more. Load the page again."));
     };

@@ -1,4 +1,4 @@
-// Shows a unified diff line by line. A sign stands before each line, so nothing depends on colour.
+// Shows a unified diff line by line. Each line begins with a sign, so nothing depends on colour.
 
 import { el, scrolled } from "./dom.js";
 

@@ -1,4 +1,4 @@
-// Makes nodes of the page. Text becomes text, whoever wrote it: nothing here reads markup.
+// Makes nodes of the page. Text is inserted as text, whoever wrote it: nothing here parses markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -34,7 +34,7 @@ export const scrolled = (label, ...children) => el("pre", { tabindex: 0, role: "
 export function announce(text, urgently = false) {
   const place = byId(urgently ? "urgent" : "spoken");
   place.textContent = "";
-  // A change of the same text would not be heard.
+  // Without a pause, setting the same text again would not be read aloud.
   setTimeout(() => { place.textContent = text; }, 50);
 }
 

@@ -21,7 +21,7 @@ async function ask(path, words, display) {
   try {
     const answer = await get(path);
     if (own === asked) display(answer);
-    // What was asked has brought the index up to date.
+    // Answering the question has brought the index up to date.
     await refresh();
   } catch (error) {
     if (own === asked) say(error.message);

@@ -8,7 +8,7 @@ let keys = [];
 const inField = () => document.activeElement?.matches("input, textarea, select") ?? false;
 
 function pressed(event) {
-  // A composed letter and a key with another modifier belong to somebody else.
+  // Composed letters and keys with other modifiers are not handled here.
   if (event.repeat || event.isComposing || event.altKey || event.metaKey || event.defaultPrevented) return;
   const name = event.ctrlKey ? `Ctrl+${event.key}` : event.key;
   const found = keys.find((one) => one.key === name);

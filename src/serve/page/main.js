@@ -1,4 +1,4 @@
-// Begins: hands in the key, shows what there is, and connects views and keys.
+// Starts the page: hands in the key, shows the present state, and connects views and keys.
 
 import { enter, get } from "./api.js";
 import { byId, trouble } from "./dom.js";

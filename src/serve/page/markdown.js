@@ -8,7 +8,7 @@ const BULLET = /^(\s*)[-*+]\s+(.*)$/;
 const NUMBER = /^(\s*)(\d{1,9})[.)]\s+(.*)$/;
 const QUOTE = /^ {0,3}>\s?(.*)$/;
 const RULE = /^ {0,3}([-*_])(\s*\1){2,}\s*$/;
-// The longest notations first; what is in code is no notation.
+// The longest notations come first; nothing inside code is a notation.
 const INLINE = /(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)|\*\*([^*\s](?:[^*]*[^*\s])?)\*\*|\*([^*\s](?:[^*]*[^*\s])?)\*|!?\[([^\]\n]*)\]\(([^()\s]*)\)/g;
 
 /** The nodes of a line's text. */
@@ -83,7 +83,7 @@ export function markdown(text) {
     else if (FENCE.test(line)) [node, at] = fenced(lines, at);
     else if (HEADING.test(line)) {
       const [, marks, title] = HEADING.exec(line);
-      // Below the heading of the turn, which is of level 3.
+      // Below the heading of the turn, which is level 3.
       [node, at] = [el(`h${Math.min(6, marks.length + 3)}`, {}, ...inline(title)), at + 1];
     } else if (RULE.test(line)) [node, at] = [el("hr"), at + 1];
     else if (BULLET.test(line)) [node, at] = list(lines, at, BULLET);

@@ -128,7 +128,7 @@ export async function refresh() {
 export function begin() {
   const place = byId("memory");
   setInterval(() => {
-    // A reader in the table is not disturbed.
+    // Do not refresh while the table has the focus.
     if (document.visibilityState === "visible" && !place.contains(document.activeElement)) refresh();
   }, EVERY_MS);
   refresh();

@@ -1,4 +1,4 @@
-// The pictures that go along with a request: chosen, pasted or dropped. The field of files holds them all.
+// The pictures that go along with a request: chosen, pasted or dropped. The file input holds all of them.
 
 import { byId } from "./dom.js";
 

@@ -16,7 +16,7 @@ const DRAWN_MAX = 40;
 const took = (call) => PARTS.reduce((sum, [name]) => sum + call[name], 0);
 
 function drawing(calls) {
-  // The calls of a turn follow each other; the events do not say when each began, only what it took.
+  // The calls of a turn follow each other; the events do not say when each began, only its duration.
   const all = Math.max(1, calls.reduce((sum, call) => sum + took(call), 0));
   const scale = (WIDTH - LEFT) / all;
   const height = calls.length * ROW + 8;

@@ -81,7 +81,7 @@ impl Turns {
 
     pub fn get(&self, id: u64) -> Result<Arc<Turn>, Problem> {
         let found = lock(&self.kept).iter().find(|turn| turn.id == id).cloned();
-        found.ok_or_else(|| Problem::new(Kind::NotFound, format!("there is no turn {id}, or it is not kept any more")))
+        found.ok_or_else(|| Problem::new(Kind::NotFound, format!("there is no turn {id}, or it is no longer stored")))
     }
 
     pub fn is_running(&self) -> bool {
@@ -137,7 +137,7 @@ impl Turn {
                 return Err(Problem::invalid("decision", "`always` is not offered for this call"));
             }
         };
-        // This fails if the turn was cancelled meanwhile, which then needs no decision.
+        // This fails if the turn was cancelled meanwhile; it needs no decision then.
         let _ = open.reply.send(decided);
         self.log.add(&Said::Own(Own::QuestionClosed { number, how }));
         Ok(())

@@ -164,7 +164,7 @@ fn conversation(messages: Vec<Message>) -> Result<Conversation, Problem> {
             continue;
         }
         if message.audio.is_some() {
-            return Err(Problem::invalid("messages", "an earlier answer in `audio` is not kept here; send its text"));
+            return Err(Problem::invalid("messages", "earlier answers in `audio` are not stored here; send the text"));
         }
         let text = conversation.text("messages", &message.content)?;
         let text = if text.is_empty() { message.refusal.unwrap_or_default() } else { text };

@@ -71,7 +71,7 @@ pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Respons
     }
     let texts = input.texts(&embedder)?;
     if texts.is_empty() || texts.len() > TEXTS_MAX {
-        return Err(Problem::invalid("input", format!("{} texts; 1 to {TEXTS_MAX} are taken", texts.len())));
+        return Err(Problem::invalid("input", format!("{} texts; 1 to {TEXTS_MAX} are accepted", texts.len())));
     }
     let (vectors, tokens) = embedded(embedder, texts).await?;
     let data: Vec<Value> = vectors
@@ -106,7 +106,8 @@ fn fits(counts: &[usize]) -> Result<(), Problem> {
     let Some((index, &prompt)) = counts.iter().enumerate().find(|(_, count)| **count > TOKENS_MAX) else {
         return Ok(());
     };
-    let text = format!("text {index} of `input` has {prompt} tokens or more, {TOKENS_MAX} are taken; send it in parts");
+    let text =
+        format!("text {index} of `input` has {prompt} tokens or more; the maximum is {TOKENS_MAX}; send it in parts");
     Err(Problem { field: Some("input"), ..Problem::new(Kind::TooLong { prompt, context: TOKENS_MAX }, text) })
 }
 

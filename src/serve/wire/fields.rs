@@ -121,7 +121,7 @@ pub fn format(field: &'static str, given: Option<&Value>) -> Result<Format, Prob
             kept(field, schema).map(Format::Schema)
         }
         (Some("json_object" | "json_schema"), _) => {
-            Err(Problem::invalid(field, "a format of type json_schema needs a `schema`, which is a JSON object"))
+            Err(Problem::invalid(field, "a format of type json_schema needs a `schema` that is a JSON object"))
         }
         (kind, _) => {
             let kind = kind.map_or_else(|| given.to_string(), str::to_owned);

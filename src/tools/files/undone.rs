@@ -52,7 +52,7 @@ impl Change {
             let folder = file.absolute().ancestors().skip(1).find(|folder| folder.exists());
             if let Some(folder) = folder.filter(|folder| !may_write(folder)) {
                 let (path, folder) = (file.relative(), folder.display());
-                return Err(format!("{path}: the folder {folder} cannot be written; make it writable"));
+                return Err(format!("{path}: the folder {folder} is not writable; change that"));
             }
         }
         Ok(())

@@ -34,7 +34,7 @@ pub fn tools(all: Vec<Tool>, about: &str, config: &Server) -> (Vec<ToolSpec>, Ve
         let twice = taken.iter().any(|other| other.name == spec.name);
         match check(&spec) {
             Ok(()) if !twice => taken.push(spec),
-            Ok(()) => notes.push(format!("{} is listed twice; the first is taken", spec.name)),
+            Ok(()) => notes.push(format!("{} is listed twice; the first one is used", spec.name)),
             Err(why) => notes.push(format!("{} is left out: {why}", clean(&cut_line(&spec.name, 80)))),
         }
     }
@@ -67,7 +67,7 @@ pub fn line(text: &str, most: usize) -> String {
 /// text. Pictures that can be read go along. Blocks while their base64 is decoded.
 pub fn outcome(response: CallToolResponse) -> Outcome {
     let CallToolResponse::Complete(result) = response else {
-        return Outcome::error("the server asked for something back, which is not offered to servers".to_owned());
+        return Outcome::error("the server asked for more input, which is not supported".to_owned());
     };
     let text = clean(&text(&result));
     match result.is_error {

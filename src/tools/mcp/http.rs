@@ -106,9 +106,10 @@ impl Client {
         }
         let sent = http::send(Sent { url: self.0.address.url(), way, headers, silence });
         sent.await.map_err(|failure| match failure {
-            Failure::Passing(why) => {
-                Fault(format!("{} does not answer ({why}); see that it runs and that the url is right", self.0.address))
-            }
+            Failure::Passing(why) => Fault(format!(
+                "{} does not answer ({why}); check that it is running and that the URL is right",
+                self.0.address
+            )),
             Failure::Final(why) => fault(why),
         })
     }

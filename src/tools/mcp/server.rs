@@ -89,7 +89,7 @@ impl Server {
         (state.tools, state.notes) = describe::tools(listed, about, &self.config);
         if let Err(error) = file::replace_json(&self.cache, &state.tools) {
             // Without the file, the next run simply starts the server.
-            tracing::warn!(%error, place = %self.cache.display(), "a tool list was not kept");
+            tracing::warn!(%error, place = %self.cache.display(), "a tool list could not be stored");
         }
     }
 

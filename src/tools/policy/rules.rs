@@ -111,7 +111,7 @@ impl Compiled {
             rule: rule.clone(),
         };
         if rule.network && (rule.decision == Consent::Deny || rule.tools != ["run_command"]) {
-            return Err(wrong("`network` belongs into a rule that allows or asks, for `run_command` alone".to_owned()));
+            return Err(wrong("`network` belongs only in a rule for `run_command` that allows or asks".to_owned()));
         }
         let allows_commands = rule.decision == Consent::Allow && rule.tools.iter().any(|tool| tool == "run_command");
         if (allows_commands || rule.network) && !rule.paths.is_empty() {

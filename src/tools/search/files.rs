@@ -116,7 +116,7 @@ pub(in crate::tools) fn text(arguments: Arguments<'_>, context: &Context) -> Res
     let wanted = arguments.text("names")?;
     let words: Vec<String> = names_in(wanted);
     if words.is_empty() {
-        return Err(format!("`{wanted}` holds no name to look for; give identifiers such as `retry_after`"));
+        return Err(format!("`{wanted}` contains no name to search for; give identifiers such as `retry_after`"));
     }
     let index = index(context)?;
     let found = retrieve::search(index, wanted, None, CHUNKS_MAX).map_err(said)?;
@@ -210,7 +210,7 @@ pub(super) fn lines_of(index: &Index, path: &str, start: usize, end: usize) -> R
 /// The message for a file that is not in the index, with files of the same or a similar name.
 pub(super) fn unknown_path(index: &Index, path: &str) -> Result<String, String> {
     if index.paths().map_err(said)?.is_empty() {
-        return Ok("the index holds no files; run `monobloc index`".to_owned());
+        return Ok("the index contains no files; run `monobloc index`".to_owned());
     }
     let near = there_is(&similar_paths(index, path)?);
     Ok(format!("{path} is not in the index{near}; find_files finds paths"))

@@ -55,7 +55,10 @@ pub fn add(config: &mut Config, passed: Vec<McpServer>, file: &Path) -> Vec<Stri
             }
         };
         if config.servers.iter().any(|other| other.name == server.name) {
-            notes.push(format!("the server `{0}` is the one of [mcp.{0}] in the settings", server.name));
+            notes.push(format!(
+                "the server `{0}` is already configured as [mcp.{0}] in the settings, which is used instead",
+                server.name
+            ));
         } else if server.name.is_empty() || config.servers.len() >= SERVERS_MAX {
             notes.push(format!(
                 "the server `{}` was left out: a session has {SERVERS_MAX} named servers at most",

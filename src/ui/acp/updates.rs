@@ -109,7 +109,7 @@ impl Updates {
     fn told(&mut self, event: &Event) -> Option<String> {
         match event {
             Event::Notice { text } => Some(text.clone()),
-            Event::Fallback { from, reason } => Some(format!("{from} goes on call by call: {reason}")),
+            Event::Fallback { from, reason } => Some(format!("{from} continues one call at a time: {reason}")),
             Event::ModelLoading { role, file, .. } if self.loading.as_ref() != Some(file) => {
                 self.loading = Some(file.clone());
                 Some(format!("loading {role} {file}"))

@@ -138,7 +138,7 @@ impl Inspect {
     pub async fn run(self, app: &App) -> Result<()> {
         if !self.yes && (self.json || !io::stdin().is_terminal()) {
             bail!(
-                "inspect asks after every stage, and there is no terminal to ask on; --yes prints the stages and goes on"
+                "inspect asks after every stage, and there is no terminal to ask on; --yes prints the stages and continues"
             );
         }
         let text = read(self.request)?;
@@ -208,7 +208,7 @@ async fn turn(app: &App, op: Op, json: bool, yes: bool) -> Result<()> {
             }
             Message::Approve { proposal, reply } => {
                 let decision = printer.consent(proposal, yes)?;
-                // This fails if the turn was cancelled meanwhile, which then needs no decision.
+                // This fails if the turn was cancelled meanwhile; it needs no decision then.
                 let _: Result<(), Decision> = reply.send(decision);
             }
             Message::Failed(error) => return Err(error.into()),

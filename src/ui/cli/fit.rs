@@ -34,7 +34,7 @@ pub struct Fit {
     #[arg(long, value_name = "SIZE")]
     activations: Option<Bytes>,
     /// Round figures instead of this program's: card-16gb is a card of 16 GB with 0.7 GB of overhead, 1 GB of working memory a
-    /// model, keys and values in f16, and weights as they lie in the file. Options given with it count instead of its own
+    /// model, keys and values in f16, and weights as they are stored in the file. Options given with it count instead of its own
     #[arg(long, value_name = "NAME", value_parser = ["card-16gb"], requires = "files")]
     recipe: Option<String>,
     /// List the models to get for this machine, and for machines with 4 to 32 GB

@@ -36,7 +36,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Allow sending to a server behind a URL, which nothing is sent to before
+    /// Allow requests to a server behind a URL; before that, nothing is sent to it
     Allow {
         /// The name of a configured server, or the URL of one that an editor passes
         server: String,

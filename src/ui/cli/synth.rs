@@ -30,7 +30,7 @@ pub struct Synth {
     /// the header
     #[arg(long)]
     hollow: bool,
-    /// Also write a small projector with random weights beside FILE (mmproj-FILE): the model then
+    /// Also write a small projector with random weights next to FILE (mmproj-FILE): the model then
     /// takes pictures, and what it says about them means nothing
     #[arg(long)]
     sees: bool,

@@ -31,7 +31,7 @@ pub const KINDS: [(Kind, &str, &str); 7] = [
     (
         Kind::Impact,
         "impact",
-        "What a change of a symbol may break: all that calls, uses, extends or imports it, directly or not",
+        "Everything that a change to a symbol may break: all code that calls, uses, extends or imports it, directly or indirectly",
     ),
     (Kind::Path, "path", "The shortest path of calls, uses and imports from one symbol to another"),
 ];

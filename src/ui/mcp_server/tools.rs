@@ -66,11 +66,11 @@ pub fn wait(seconds: Option<u64>) -> u64 {
 pub fn all() -> Vec<Tool> {
     let search = json!({
         "query": text("A question in plain words, or names"),
-        "limit": number("Most hits", HITS_DEFAULT, LIMIT_MAX),
+        "limit": number("Maximum number of hits", HITS_DEFAULT, LIMIT_MAX),
     });
     let context = json!({
         "question": text("A question in plain words, or names"),
-        "tokens": number("Most tokens of code", TOKENS_DEFAULT as usize, TOKENS_MAX as usize),
+        "tokens": number("Maximum tokens of code", TOKENS_DEFAULT as usize, TOKENS_MAX as usize),
     });
     let wait = json!({ "type": "integer", "minimum": 0, "maximum": WAIT_MAX_S, "default": WAIT_MAX_S,
         "description": "Seconds to wait for the end; then the answer is a handle for ask_result" });
@@ -103,7 +103,8 @@ pub fn all() -> Vec<Tool> {
 fn graph_tool((kind, name, about): (Kind, &'static str, &'static str)) -> Tool {
     let symbol = text("A name, Container.name, path::name, path:line, or the path of a file");
     let limit = number("Most lines", LINES_DEFAULT, LIMIT_MAX);
-    let depth = json!({ "type": "integer", "minimum": 1, "maximum": 20, "description": "Most steps to follow" });
+    let depth =
+        json!({ "type": "integer", "minimum": 1, "maximum": 20, "description": "Maximum number of steps to follow" });
     let name = format!("{GRAPH}{name}");
     match kind {
         Kind::Path => {

@@ -63,7 +63,7 @@ async fn follow(
                     asked = consent::ask(peer, &proposal) => asked,
                     () = cancel.cancelled() => continue,
                 };
-                // This fails if the turn has ended meanwhile, which then needs no decision.
+                // This fails if the turn has ended meanwhile; it needs no decision then.
                 let _ = reply.send(asked);
             }
             Message::Failed(error) => ended = Err(error.to_string()),

@@ -89,7 +89,7 @@ impl Doer {
             }
             Effect::Decide(decision) => {
                 if let Some(reply) = self.reply.take() {
-                    // This fails if the turn was cancelled meanwhile, which then needs no decision.
+                    // This fails if the turn was cancelled meanwhile; it needs no decision then.
                     let _: Result<(), Decision> = reply.send(decision);
                 }
             }

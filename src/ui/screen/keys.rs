@@ -6,8 +6,8 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 pub const KEYS: [(&str, &str); 14] = [
     ("Enter", "send; Alt-Enter or Ctrl-J begins a new line"),
     ("Esc", "close a list, say no, or cancel what runs"),
-    ("Ctrl-C", "cancel what runs; twice ends the program"),
-    ("Ctrl-D", "end, after what was asked before"),
+    ("Ctrl-C", "cancel what is running; press twice to quit"),
+    ("Ctrl-D", "quit once earlier requests are done"),
     ("/", "the commands"),
     ("@", "a file of the project, found by some of its letters"),
     ("!", "run a command of yours in the project: !git status"),
@@ -16,7 +16,7 @@ pub const KEYS: [(&str, &str); 14] = [
     ("Ctrl-O", "unfold thinking and diffs, or fold them"),
     ("PageUp, PageDown", "scroll"),
     ("Ctrl-U, Ctrl-W", "take back an edit, delete a word"),
-    ("Ctrl-L", "draw the screen anew"),
+    ("Ctrl-L", "redraw the screen"),
     ("/mouse", "let the mouse wheel scroll, and the terminal no longer select text; again: not"),
 ];
 

@@ -97,7 +97,7 @@ fn about(app: &App, options: Options) -> About {
 fn opening(app: App, events: mpsc::Sender<Event>) -> oneshot::Receiver<Opened> {
     let (sender, opened) = oneshot::channel();
     tokio::task::spawn_blocking(move || {
-        // These fail if the screen is gone, which then needs no session.
+        // These fail if the screen is gone; it needs no session then.
         let session = open::session(&app, "monobloc", &mut |told| drop(events.blocking_send(Event::Opening(told))));
         let _ = sender.send(session.map(|session| (session, lookup::asked(&app))));
     });

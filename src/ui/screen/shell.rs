@@ -26,7 +26,7 @@ pub async fn run(line: String, project: &Path, cancel: Cancel, events: mpsc::Sen
         Ok(how) => how,
         Err(error) => format!("it could not be run: {error}"),
     };
-    // This fails if the screen is gone, which then needs nothing.
+    // This fails if the screen is gone; it needs nothing then.
     let _ = events.send(Event::ShellEnded(how)).await;
 }
 

@@ -43,7 +43,7 @@ impl Screen {
             }
             Event::Notice { text } => self.note(&text),
             Event::Fallback { from, reason } => {
-                self.note(&format!("{from} gives up, the single-model loop goes on: {reason}"));
+                self.note(&format!("{from} gave up; the single-model loop continues: {reason}"));
             }
             other => match (words::doing(&other), words::remark(&other)) {
                 (Some(doing), _) => self.doing(doing),

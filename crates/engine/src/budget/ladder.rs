@@ -113,10 +113,10 @@ fn works(models: &[Settled]) -> bool {
     models.first().is_none_or(is_long)
 }
 
-/// For every model the index of its candidate, or `None` if it is left out.
+/// For every model, the index of its candidate, or `None` if the model is left out.
 type Choice = Vec<Option<usize>>;
 
-/// All choices, best first: for every candidate of the first model, all others with their best file, then without optional ones.
+/// All choices, best first: for every candidate of the first model, with each other's best file, then without optional ones.
 fn choices(asked: &[Asked]) -> Vec<Choice> {
     let mut choices = Vec::new();
     let first = asked.first().map_or(0, |model| model.candidates.len().min(CANDIDATES_MAX));

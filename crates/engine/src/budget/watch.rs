@@ -54,7 +54,7 @@ impl Watch {
         let Some(host) = super::device::host() else { return };
         let before = ledger.capacity().host;
         if let Some(capacity) = self.next(before, host.available, holds) {
-            tracing::info!("{capacity} of memory are there for models, {before} before");
+            tracing::info!("{capacity} of memory are available for models, {before} before");
             ledger.set_capacity(capacity);
         }
     }
@@ -69,7 +69,7 @@ impl Watch {
         // No headroom on the accelerator: `free` is what may be used, and other programs use the
         // host.
         if let Some(capacity) = self.next(before, free + HEADROOM, holds) {
-            tracing::info!("{capacity} of the accelerator's memory are there for models, {before} before");
+            tracing::info!("{capacity} of the accelerator's memory are available for models, {before} before");
             ledger.set_device_capacity(capacity);
         }
     }

@@ -63,7 +63,7 @@ impl Laid {
                     let name = (projector.to_owned(), *picture.hash(), number);
                     let count = i32::try_from(*rows).map_err(|_| format!("a picture of {rows} vectors is too long"))?;
                     let first = lock(&NUMBERS).get_or_insert_default().of(name, count);
-                    let first = first.ok_or("no more pictures can be told apart; start the program again")?;
+                    let first = first.ok_or("no more pictures can be told apart; restart the program")?;
                     self.shown.push(Shown {
                         picture: picture.clone(),
                         part: number,

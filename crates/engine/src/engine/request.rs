@@ -19,10 +19,10 @@ pub const DEADLINE: Duration = Duration::from_secs(600);
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum EngineError {
     #[error(
-        "the prompt has {prompt} tokens, a slot of {model} holds {context}; ask for less or raise `context` in models.toml (`complete` takes --context)"
+        "the prompt has {prompt} tokens, but a slot of {model} holds {context}; ask for less or raise `context` in models.toml (`complete` takes --context)"
     )]
     ContextOverflow { model: String, prompt: usize, context: usize },
-    #[error("the prompt is empty; {model} needs at least one token to go on from")]
+    #[error("the prompt is empty; {model} needs at least one token to continue from")]
     EmptyPrompt { model: String },
     #[error("{model} cannot see a picture of this prompt: {reason}")]
     Unseen { model: String, reason: String },

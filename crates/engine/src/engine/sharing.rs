@@ -99,11 +99,11 @@ impl Verdicts {
             self.refuted = Some(regime);
             tracing::info!(
                 ?regime,
-                "sharing or splitting calls changes logits; this model's are made whole, and one a sequence"
+                "sharing or splitting calls changes logits; this model's calls are made whole, one per sequence"
             );
         }
         if let Err(error) = self.write() {
-            tracing::debug!(%error, "verdicts could not be kept; the next run compares again");
+            tracing::debug!(%error, "verdicts could not be stored; the next run compares again");
         }
     }
 

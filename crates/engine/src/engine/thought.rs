@@ -1,4 +1,4 @@
-//! Limits a model's thoughts to a number of tokens, after which the closing mark is inserted and the answer goes on.
+//! Limits a model's thoughts to a number of tokens; then the closing mark is inserted and the answer continues.
 //!
 //! A reply is parsed here by the same [`TextStream`] that separates thoughts from answers for its
 //! reader, so that both agree on what a thought is: opened by the prompt or by the model, closed by

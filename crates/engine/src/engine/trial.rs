@@ -50,7 +50,7 @@ impl Trial {
         }
         // If it cannot be recorded, only the next load takes longer.
         if let Some(Err(error)) = place.map(|place| file::replace_json(&place, &BINDING)) {
-            tracing::debug!("{} passed, which is not noted: {error}", header.path.display());
+            tracing::debug!("{} passed, but that could not be recorded: {error}", header.path.display());
         }
         Ok(())
     }

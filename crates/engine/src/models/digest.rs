@@ -80,7 +80,7 @@ pub fn sha256(path: &Path, memory: &Path) -> io::Result<String> {
     known.insert(key, digest.clone());
     // If it cannot be saved, only the next call takes longer.
     if let Err(error) = file::replace_json(memory, &known) {
-        tracing::debug!("checksums are not remembered in {}: {error}", memory.display());
+        tracing::debug!("checksums could not be stored in {}: {error}", memory.display());
     }
     Ok(digest)
 }

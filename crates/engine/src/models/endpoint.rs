@@ -9,14 +9,14 @@ use url::{Host, Url};
 
 use crate::base::server_url;
 
-/// How long a server may be silent before it is given up, unless `timeout_silence_s` says
-/// otherwise: a CPU reads a long prompt for minutes.
+/// How long a server may be silent before the connection is given up, unless `timeout_silence_s`
+/// says otherwise: a CPU reads a long prompt for minutes.
 pub const SILENCE_DEFAULT: Duration = Duration::from_secs(600);
 /// Values of `timeout_silence_s`.
 pub const SILENCE_S: std::ops::RangeInclusive<u64> = 1..=24 * 3600;
 /// Maximum number of additional headers.
 const HEADERS_MAX: usize = 16;
-/// Headers that the client sets itself; `X-Conversation-Id` would make llama-server go on computing
+/// Headers that the client sets itself; `X-Conversation-Id` would make llama-server keep computing
 /// after the connection is closed.
 const OWN_HEADERS: [&str; 9] = [
     "authorization",
@@ -128,7 +128,7 @@ impl Endpoint {
             return Err(format!("sets the header {name}, which monobloc sets itself (a key: key_file or key_env)"));
         }
         if value.is_empty() || !value.chars().all(|c| c == ' ' || c.is_ascii_graphic()) {
-            return Err(format!("has no printable ASCII text as value of the header {name}"));
+            return Err(format!("has a value other than printable ASCII for the header {name}"));
         }
         if self.headers.len() >= HEADERS_MAX {
             return Err(format!("has more than {HEADERS_MAX} headers"));
@@ -167,7 +167,7 @@ impl Key {
         };
         let key = text.trim();
         if key.is_empty() || !key.chars().all(|c| c.is_ascii_graphic()) {
-            return Err(format!("{place} holds no key; a key is one line of printable ASCII without blanks"));
+            return Err(format!("{place} contains no key; a key is one line of printable ASCII without blanks"));
         }
         Ok(Some(key.to_owned()))
     }
@@ -181,7 +181,7 @@ fn of_owner(path: &Path) -> Result<String, String> {
     let mut file = std::fs::File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
     let about = file.metadata().map_err(|error| format!("cannot be read: {error}"))?;
     if !about.is_file() || about.len() > KEY_MAX {
-        return Err(format!("is not a file of at most {KEY_MAX} bytes; put the key alone into it"));
+        return Err(format!("is not a file of at most {KEY_MAX} bytes; put only the key in it"));
     }
     if about.permissions().mode() & 0o077 != 0 {
         return Err("can be read by other users; run `chmod 600` on it".to_owned());

@@ -50,7 +50,7 @@ pub enum ModelsError {
     Offline { role: Role, url: String },
     #[error("no model is called {name}; {} has {}", dir.display(), there.join(", "))]
     Unknown { name: String, dir: PathBuf, there: Vec<String> },
-    #[error("{name} may be any of {}; write more of the name", names.join(", "))]
+    #[error("{name} is ambiguous: it may be any of {}; give more of the name", names.join(", "))]
     Ambiguous { name: String, names: Vec<String> },
     #[error(
         "{role}: {} is a LoRA adapter, not a model; name the model it was made for, and the adapter as \

@@ -24,7 +24,7 @@ use crate::base::{Bytes, lock};
 
 /// Largest file of a picture.
 pub const FILE_MAX: Bytes = Bytes::mib(20);
-/// Maximum number of pixels of a picture: photographs of telephones have 12 to 24 million, a screen of 5K has 15.
+/// Maximum number of pixels of a picture: phone photos have 12 to 24 million, a 5K screen has 15 million.
 pub const PIXELS_MAX: u64 = 25_000_000;
 /// Longest side; the formats' own decoders keep rows of it.
 const SIDE_MAX: u32 = 16_384;
@@ -103,7 +103,7 @@ struct Inner {
 /// What the header of a file says.
 #[derive(Clone, Copy)]
 struct Head {
-    /// Sizes in pixels as shown, after the turn that the file asks for.
+    /// Size in pixels as shown, after the rotation that the file specifies.
     width: u32,
     height: u32,
     turn: Orientation,

@@ -1,4 +1,4 @@
-//! Finds the projector file (`mmproj`) that gives a model its eyes: beside the model, and of its embedding width.
+//! Finds the projector file (`mmproj`) with which a model sees: next to the model, and of its embedding width.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub struct Projector {
     pub header: Arc<Header>,
 }
 
-/// The projectors beside a model.
+/// The projectors next to a model.
 #[derive(Clone, Debug, Default)]
 pub struct Beside {
     /// The projector to use.
@@ -27,8 +27,8 @@ pub struct Beside {
 const NEED_THE_PROMPT: [&str; 2] = ["deepseek4v", "hunyuanvl"];
 
 /// The projector among `files` for the model of `header`: in its folder, with vectors of its width.
-/// Of several, the one whose name has most in common with the model's. The folder of a model that is
-/// not among `files`, because models.toml names it elsewhere, is read.
+/// If there are several, the one whose name has most in common with the model's. If the model is not
+/// among `files`, because models.toml names it elsewhere, its folder is read.
 pub fn beside(header: &Header, files: &[Found]) -> Beside {
     let folder = header.path.parent();
     let near: Vec<Arc<Header>> = if files.iter().any(|file| file.path == header.path) {

@@ -184,12 +184,12 @@ fn listen(news: &Receiver<News>, cancel: &Cancel, progress: &mut dyn FnMut(Bytes
 struct Reporter(SyncSender<News>);
 
 impl Reporter {
-    /// Sends a report. If the receiver is gone the transfer must end, but hf_hub has no way to stop
-    /// it: so its thread unwinds silently, which closes connection and file. The received data
+    /// Sends a report. If the receiver is gone, the transfer must end, but hf_hub has no way to
+    /// stop it, so its thread unwinds silently, which closes connection and file. The received data
     /// stays for the next attempt.
     fn tell(&self, news: News) {
         if self.0.send(news).is_err() {
-            std::panic::resume_unwind(Box::new("nobody waits for this download"));
+            std::panic::resume_unwind(Box::new("nobody is waiting for this download"));
         }
     }
 }

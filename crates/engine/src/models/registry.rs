@@ -210,7 +210,7 @@ impl Registry {
             if seen.is_cut {
                 let dir = dir.display();
                 notes.push(format!(
-                    "{dir} has too many entries, some were not looked at; name a folder with --model-dir"
+                    "{dir} has too many entries, and some were not examined; name a folder with --model-dir"
                 ));
             }
         };

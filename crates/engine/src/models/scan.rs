@@ -95,7 +95,7 @@ pub fn beside(dir: &Path) -> Vec<PathBuf> {
 }
 
 /// Whether the folder contains an embedder for candle: its files are present, and `config.json`
-/// names no generating model, or a pooling says that vectors are made of what it computes.
+/// names no generating model or a pooling says that its output becomes vectors.
 pub fn is_embedder(dir: &Path) -> bool {
     let has = |name: &str| dir.join(name).is_file();
     if !(has("config.json") && has("tokenizer.json") && !weights(dir).is_empty()) {

@@ -89,7 +89,7 @@ impl Store {
                         // user.
                         let plain = overwrite::About { mode: mode & 0o1777, owner: None, attributes: None };
                         overwrite::write(at, &content, Some(&plain), project)?;
-                        Ok(Some(format!("its content is back, its owner or its attributes are not: {error}")))
+                        Ok(Some(format!("its content is restored, but its owner or its attributes are not: {error}")))
                     }
                     done => done.map(|()| None),
                 }
@@ -105,7 +105,7 @@ impl Store {
         match about.put_on(&File::open(at)?) {
             Err(error) if is_refused(&error) => {
                 fs::set_permissions(at, Permissions::from_mode(mode & 0o1777))?;
-                Ok(Some(format!("the folder is back, its owner or its attributes are not: {error}")))
+                Ok(Some(format!("the folder is restored, but its owner or its attributes are not: {error}")))
             }
             done => done.map(|()| None),
         }

@@ -40,7 +40,7 @@ impl Hidden {
             let why = match is_changed(&project.join(path), since, skipped, until) {
                 Some(true) => why.to_owned(),
                 Some(false) => continue,
-                None => format!("{why}, too large to be looked through"),
+                None => format!("{why}, too large to be searched"),
             };
             changes.insert(path.clone(), why);
         }

@@ -314,7 +314,7 @@ fn read_steady(path: &Path, mut stat: Stat) -> Result<(Vec<u8>, Stat), String> {
             return Err(format!("{}, more than {FILE_MAX}", Bytes(stat.size)));
         }
         let bytes = read(path).map_err(|error| error.to_string())?;
-        let after = Stat::at(path)?.ok_or("gone while it was read")?;
+        let after = Stat::at(path)?.ok_or("disappeared while it was being read")?;
         if after == stat && bytes.len() as u64 == stat.size {
             return Ok((bytes, stat));
         }

@@ -10,7 +10,7 @@ use super::error::EmbedError;
 use super::files::{json, number, unsupported};
 use super::weights::{Root, Weights};
 
-/// A layer of which the configuration is read.
+/// A layer whose configuration has been read.
 pub struct Dense {
     pub inputs: usize,
     pub outputs: usize,

@@ -8,7 +8,7 @@ use super::error::EmbedError;
 use super::files::{damaged, number, unsupported};
 use super::weights::Root;
 
-/// The architectures, each but Gemma 3 a model of candle-transformers.
+/// The architectures; each except Gemma 3 is a model of candle-transformers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     Bert,
@@ -43,9 +43,9 @@ pub struct Shape {
     /// Length of a token's vector.
     pub width: usize,
     pub heads: usize,
-    /// Numbers a token gives to the attention: one vector of the size of a head for each head.
+    /// Numbers per token in the attention: for each head, one vector of the size of a head.
     pub attention: usize,
-    /// Numbers of keys and values that candle's decoder keeps of a token in all layers.
+    /// Numbers in the keys and values that candle's decoder keeps per token in all layers.
     pub kept: usize,
     /// Width of the feed-forward layer.
     pub wide: usize,
@@ -84,7 +84,7 @@ impl Family {
         Ok(family)
     }
 
-    /// The fields that the model does not read, and the value that it computes by.
+    /// The fields that the model does not read, each with the value that it assumes.
     fn expected(self) -> Vec<(&'static str, Value)> {
         match self {
             Family::Bert => vec![("is_decoder", json!(false))],

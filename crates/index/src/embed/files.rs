@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::error::EmbedError;
 use crate::base::Bytes;
 
-/// Largest configuration that is read. The longest known, of a classifier with its labels, has
+/// Largest configuration that is read. The largest known one, of a classifier with its labels, is
 /// 100 KB.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
-/// Largest `tokenizer.json` that is read. Gemma's, with 262,144 tokens, has 33 MB.
+/// Largest `tokenizer.json` that is read. Gemma's, with 262,144 tokens, is 33 MB.
 pub const TOKENIZER_BYTES_MAX: u64 = 128 << 20;
 
 /// The whole file; fails if it has more than `limit` bytes.

@@ -34,7 +34,7 @@ pub struct Folder {
     prompts: Prompts,
     /// Tokens read in one pass.
     max_tokens: usize,
-    /// The content of all small files but the tokenizer's.
+    /// The content of all small files except the tokenizer's.
     read: Vec<Vec<u8>>,
 }
 
@@ -176,13 +176,13 @@ impl Folder {
         let size = |file: &Path| fs::metadata(file).map(|about| about.len()).map_err(|error| unreadable(file, &error));
         let Shape { width, heads, attention, kept, wide, .. } = self.shape;
         let numbers = if self.is_packed() {
-            // Held at the same time, per token: a layer's input, mixed values and output; queries,
-            // keys and values or the wide activation.
+            // Held at the same time, per token: a layer's input, mixed values and output, and
+            // either queries, keys and values or the wide activation.
             options.batch_tokens.max(self.max_tokens) * (4 * width + (3 * width).max(wide))
         } else {
-            // candle keeps every step of a layer until the layer is done: of a token about sixteen
-            // vectors and four wide ones, of two tokens six scores for each head. JinaBERT's table
-            // of distances is one more.
+            // candle keeps every step of a layer until the layer is done: per token about sixteen
+            // vectors and four wide ones, per pair of tokens six scores for each head. JinaBERT's
+            // table of distances is one more.
             let tokens = self.max_tokens;
             options.lanes() * tokens * (16 * width.max(attention) + 4 * wide + kept + 7 * heads * tokens)
         };

@@ -95,7 +95,7 @@ impl Gemma {
         self.norm.forward(&x)
     }
 
-    /// How far a token sees in a layer with a window. Both ways it sees half of it each.
+    /// How far a token sees in a layer with a window. If it sees both ways, half of that each way.
     fn window(&self) -> usize {
         let window = self.config.sliding_window;
         if self.config.use_bidirectional_attention { window / 2 + 1 } else { window }

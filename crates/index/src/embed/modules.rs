@@ -1,4 +1,4 @@
-//! Reads what sentence-transformers writes beside a model: pooling, dense layers, prompts and length.
+//! Reads what sentence-transformers writes next to a model: pooling, dense layers, prompts, length.
 
 use std::path::{Component, Path, PathBuf};
 

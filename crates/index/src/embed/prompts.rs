@@ -9,8 +9,8 @@ use super::files::{damaged, unsupported};
 use crate::models::PromptTable;
 use crate::models::gguf::Header;
 
-/// For which purpose a text is embedded. Many models were trained with other words before a query
-/// than before what it is to find.
+/// For which purpose a text is embedded. Many models were trained with different words before a
+/// query than before the texts that it should find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     Query,

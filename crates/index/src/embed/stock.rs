@@ -1,4 +1,4 @@
-//! The models of candle-transformers and our Gemma, in f32, with what follows them up to one vector a text.
+//! The models of candle-transformers and our Gemma, in f32, with the steps up to one vector per text.
 
 use candle_core::{DType, Device, Module, Result, Tensor};
 use candle_nn::VarBuilder;
@@ -60,8 +60,8 @@ impl Encoder {
             Config::JinaBert(config) => Encoder::JinaBert(jina_bert::BertModel::new(weights, config)?),
             Config::NomicBert(config) => Encoder::NomicBert(nomic_bert::NomicBertModel::load(weights, config)?),
             Config::ModernBert(config) => {
-                // candle takes a missing norm for one that the model lacks, which only the first
-                // layer does.
+                // candle treats a missing norm as one that the model does not have, but only the
+                // first layer has none.
                 for layer in 1..config.num_hidden_layers {
                     weights.get(config.hidden_size, &format!("model.layers.{layer}.attn_norm.weight"))?;
                 }
@@ -75,7 +75,7 @@ impl Encoder {
     }
 
     /// The vectors of all tokens [texts, tokens, width] from `ids` [texts, tokens]. No token is
-    /// padding, so every mask lets all through.
+    /// padding, so every mask lets everything through.
     fn hidden(&self, ids: &Tensor) -> Result<Tensor> {
         match self {
             Encoder::Bert(model) => model.forward(ids, &ids.zeros_like()?, None),
@@ -93,7 +93,7 @@ impl Encoder {
     }
 }
 
-/// A model with what follows it, up to one vector a text.
+/// A model with the steps after it, up to one vector per text.
 pub struct Stock {
     pub encoder: Encoder,
     pub pooling: Pooling,

@@ -82,7 +82,7 @@ impl Weights {
     }
 }
 
-/// Tables that some files hold and every model computes.
+/// Tables that some files contain although every model computes them.
 const COMPUTED: [&str; 2] = ["inv_freq", "position_ids"];
 
 /// The first line of candle's error, which may contain a backtrace.

@@ -7,8 +7,8 @@ use super::paths::{self, Sort};
 /// PageRank's damping factor (Brin and Page): the share of importance that flows along links; the
 /// rest is distributed evenly.
 const DAMPING: f64 = 0.85;
-/// Iterations. Each shrinks the error by `DAMPING`, to a few thousandths of the largest value in
-/// the end.
+/// Iterations. Each multiplies the error by `DAMPING`, so that it ends at a few thousandths of the
+/// largest value.
 const ROUNDS: usize = 40;
 
 /// Importance of every file, and the superseded files.

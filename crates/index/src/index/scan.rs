@@ -105,7 +105,7 @@ pub fn scan(project: &Path) -> Scan {
         }
         if scan.files.len() + scan.skipped.len() >= FILES_MAX {
             let reason =
-                format!("too many files: more than {FILES_MAX}; the rest was not looked at; name folders in .ignore");
+                format!("too many files: more than {FILES_MAX}; the rest were not scanned; exclude folders in .ignore");
             scan.skipped.push(Skipped { path: String::new(), reason });
             break;
         }

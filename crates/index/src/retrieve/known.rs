@@ -131,7 +131,7 @@ impl<'a> Lookup<'a> {
             found: kept,
         };
         if let Err(error) = self.index.keep_answer(self.generation, &self.kind, &answer) {
-            tracing::debug!(%error, "an answer is not kept");
+            tracing::debug!(%error, "an answer could not be stored");
         }
     }
 }

@@ -96,7 +96,7 @@ pub(super) fn items_max(mentions: &Mentions, asked: &Text) -> usize {
     if is_of_one && asked.is_report() { 1 } else { Guided::ITEMS }
 }
 
-/// Whether the change may belong into a list or constant that the named definitions use.
+/// Whether the change may belong in a list or constant that the named definitions use.
 pub(super) fn may_be_data(order: &Order<'_>, asked: &Text) -> bool {
     let Order { mentions, command, .. } = order;
     command.is_none() && !asked.is_report() && !mentions.adds && mentions.new_names.is_empty()

@@ -84,7 +84,7 @@ impl Files {
             (_, None) => Err(format!("{path} is none of the files shown.")),
             // An earlier round has written the file.
             (What::File, Some(_)) if !self.before.contains_key(path) => Ok(format!("{}\n", code.trim_end())),
-            (What::File, Some(_)) => Err(format!("{path} is there already.")),
+            (What::File, Some(_)) => Err(format!("{path} already exists.")),
             (What::Statement(old), Some(now)) => {
                 restated(path, &now, old, preserve::with_names(old, code, self.may_remove).trim_end())
             }

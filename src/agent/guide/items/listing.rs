@@ -30,7 +30,7 @@ pub(super) fn named(file: &Shown, all_statements: bool) -> Vec<Item> {
     let is_offered = |span: &&Span| {
         let fits = match span.sort {
             Sort::Class | Sort::Record => length(span) <= CONTAINER_LINES_MAX,
-            // Of a long function, the shown lines can be changed.
+            // The shown lines of a long function can be changed.
             Sort::Function if is_shown(span) => true,
             // A longer container was not shown whole, so it cannot be rewritten whole.
             _ => length(span) <= crate::context::WHOLE_LINES_MAX,
@@ -44,7 +44,7 @@ pub(super) fn named(file: &Shown, all_statements: bool) -> Vec<Item> {
         fits && reached
     };
     let mut found: Vec<&Span> = spans.iter().filter(is_offered).collect();
-    // Of several definitions with one name, as overloads are, the longest has the name alone.
+    // If several definitions share a name, as overloads do, the longest has the name alone.
     found.sort_by_key(|span| (!is_shown(span), std::cmp::Reverse(length(span))));
     found.truncate(NAMES_MAX);
     let item = |name: String, what: What| Item { path: file.path.clone(), name, what };

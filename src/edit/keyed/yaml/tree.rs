@@ -36,8 +36,8 @@ pub enum Style {
 }
 
 /// The value of a file with one document. `None` for several documents and for text that is not
-/// YAML, for keys that are not text or are there twice, and for anchors and tags, whose meaning is
-/// not in the place where they are written.
+/// YAML, for keys that are not text or occur twice, and for anchors and tags, whose meaning is not
+/// found where they are written.
 pub fn read(text: &str) -> Option<Node> {
     let bytes: Vec<usize> = text.char_indices().map(|(byte, _)| byte).chain([text.len()]).collect();
     let mut open: Vec<Open> = Vec::new();
@@ -126,7 +126,7 @@ impl Node {
         }
     }
 
-    /// Whether other readers of YAML may take this scalar without quotes for more than text.
+    /// Whether other YAML readers may interpret this unquoted scalar as something other than text.
     pub fn is_open(&self) -> bool {
         matches!(&self.kind, Kind::Scalar(text, Style::Plain) if !is_plain(text))
     }
@@ -149,7 +149,7 @@ impl Node {
         entries.iter().position(|(name, _)| name.text() == Some(key))
     }
 
-    /// The node below `keys`; those of a list are indices.
+    /// The node below `keys`; keys into a list are indices.
     pub fn below(&self, keys: &[String]) -> Option<&Node> {
         keys.iter().try_fold(self, |node, key| match &node.kind {
             Kind::List(all) => all.get(key.parse::<usize>().ok()?),
@@ -159,7 +159,7 @@ impl Node {
     }
 }
 
-/// The value of a plain scalar. Numbers that JSON writes otherwise count as text: for a comparison of two files that is the same.
+/// The value of a plain scalar. Numbers that JSON writes differently count as text: comparing two files gives the same result.
 fn of_plain(text: &str) -> Value {
     match text {
         "" | "~" | "null" => Value::Null,

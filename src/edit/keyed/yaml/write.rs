@@ -8,7 +8,7 @@ use super::tree::{Kind, Node, Style};
 use crate::base::is_listed;
 use crate::edit::keyed::{Change, Keys};
 
-/// Plain words that some readers of YAML take for a truth or for nothing.
+/// Plain words that some YAML readers interpret as a boolean or as null.
 const RESERVED: &str = "true false yes no on off y n null ~";
 /// Spaces by which a new block is indented.
 const INDENT: &str = "  ";
@@ -68,7 +68,7 @@ impl<'f> File<'f> {
             self.text[key..].find(mark).map(|at| key + at)
         };
         let (start, lead) = match style {
-            // The place of a block is that of its lines; its mark goes too.
+            // The place of a block covers only its lines; its mark is replaced too.
             Style::Block => (behind(&['|', '>']).unwrap_or(old.at.start), ""),
             // `key:` without a value.
             _ if old.at.is_empty() => (behind(&[':']).map_or(old.at.start, |colon| colon + 1), " "),
@@ -77,7 +77,7 @@ impl<'f> File<'f> {
         let end = old.at.end.max(start);
         let mut all = Vec::new();
         if let Value::String(new) = value {
-            // A truth, a mode or a date, which other readers take for more than text, stays one.
+            // A boolean, a mode or a date, which other readers do not interpret as text, stays one.
             all.extend(old.is_open().then(|| new.clone()));
             all.extend((style == Style::Block && new.contains('\n')).then(|| self.lines(start, end, new)));
         }
@@ -227,7 +227,7 @@ fn indent(width: usize) -> &'static str {
     &SPACES[..width.min(SPACES.len())]
 }
 
-/// The ways to write a value in one line; those in `style` first.
+/// The ways to write a value on one line; those in `style` first.
 fn written(value: &Value, style: Style) -> Vec<String> {
     let Value::String(text) = value else { return vec![flow(value)] };
     let single = || format!("'{}'", text.replace('\'', "''"));
@@ -241,7 +241,7 @@ fn written(value: &Value, style: Style) -> Vec<String> {
     all
 }
 
-/// Whether every reader takes a word without quotes for text, as far as a look at its beginning shows.
+/// Whether every reader interprets an unquoted word as text, as far as its beginning shows.
 pub(super) fn is_plain(text: &str) -> bool {
     let is_odd = |first: char| first.is_ascii_digit() || matches!(first, '-' | '+' | '.' | ' ');
     !text.is_empty() && !text.starts_with(is_odd) && !text.ends_with(' ') && !is_listed(RESERVED, &text.to_lowercase())
@@ -257,7 +257,7 @@ fn words(text: &str) -> String {
     }
 }
 
-/// A value in one line.
+/// A value on one line.
 fn flow(value: &Value) -> String {
     match value {
         Value::String(text) => words(text),
@@ -272,7 +272,7 @@ fn flow(value: &Value) -> String {
     }
 }
 
-/// The entries of an object, a line each, behind its key.
+/// The entries of an object, one per line, after its key.
 fn block(value: &Value, margin: &str) -> String {
     match value {
         Value::Object(entries) if !entries.is_empty() => {

@@ -45,7 +45,7 @@ fn read_item(conversation: &mut Conversation, item: &Value) -> Result<(), Proble
             conversation.result(item["call_id"].as_str().unwrap_or_default(), text);
         }
         "item_reference" => {
-            let text = "answers are not kept, so no item can be referred to; send the item itself";
+            let text = "answers are not stored, so items cannot be referred to; send the item itself";
             return Err(Problem::invalid("input", text));
         }
         // Reasoning, calls of OpenAI's own tools and items that only OpenAI can decrypt.

@@ -83,7 +83,7 @@ impl Question {
             }
             (false, _) => return self.again(),
         };
-        // This fails if the turn was cancelled meanwhile, which then needs no decision.
+        // This fails if the turn was cancelled meanwhile; it needs no decision then.
         let _: Result<(), Decision> = self.reply.send(decision);
         None
     }

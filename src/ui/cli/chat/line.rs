@@ -22,10 +22,10 @@ pub const COMMANDS: [(&str, &str); 17] = [
     ("/rewind C", "go back to a checkpoint, c3 say"),
     ("/checkpoints", "the states to go back to"),
     ("/think N", "tokens that models may think before an answer; /think off, /think auto"),
-    ("/resume", "the conversations of this project; /resume 1 goes on with the last one"),
+    ("/resume", "the conversations of this project; /resume 1 continues the last one"),
     ("/mcp", "the resources and prompts of MCP servers: @SERVER:URI in a request, /SERVER:PROMPT WORDS as one"),
     ("/help", "this list"),
-    ("/exit", "end, after what was asked before; so does Ctrl-D"),
+    ("/exit", "quit once earlier requests are done; so does Ctrl-D"),
     ("/quit", "the same"),
 ];
 

@@ -65,7 +65,7 @@ pub fn keep(file: &Path, text: &str) -> Result<PathBuf> {
                 }
             }
             Err(error) => {
-                let why = format!("{} cannot be written, so {} stays as it is", copy.display(), file.display());
+                let why = format!("{} is not writable, so {} stays as it is", copy.display(), file.display());
                 return Err(error).context(why);
             }
         }

@@ -1,4 +1,4 @@
-//! `monobloc connect`: configures editors and agents to use monobloc, only those that are named and only on request.
+//! `monobloc connect`: configures the named editors and agents to use monobloc, and only on request.
 
 mod change;
 mod copies;

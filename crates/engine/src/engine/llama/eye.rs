@@ -100,8 +100,8 @@ impl Eye {
         Ok(eye)
     }
 
-    /// Does on the CPU and without a model what [`Eye::open`] does: a damaged file ends the process
-    /// here, see [`crate::engine::trial`].
+    /// Does what [`Eye::open`] does, but on the CPU and without a model: a damaged file ends the
+    /// process here (see [`crate::engine::trial`]).
     pub fn rehearse(header: &Header) -> Result<(), LlamaError> {
         backend()?;
         let sharp = Sharpness { tokens: 64, threads: 1, on_gpu: false, products: false };
@@ -111,13 +111,13 @@ impl Eye {
         Ok(())
     }
 
-    /// The name under which its vectors are known, see [`pictures`](crate::engine::pictures).
+    /// The name under which its vectors are known; see [`pictures`](crate::engine::pictures).
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The parts of a picture in a prompt. The picture is made smaller until it has few enough
-    /// vectors, if its family lets the size decide.
+    /// The parts of a picture in a prompt. If the size decides the number of vectors in its family,
+    /// the picture is shrunk until it has few enough.
     pub fn lay_out(&self, picture: &Picture) -> Result<Vec<Part>, String> {
         let chunks = self.placeholder(picture)?.1;
         (0..chunks.len()).map(|index| chunks.part(index)).collect()
@@ -166,7 +166,7 @@ impl Eye {
     fn chunks(&self, picture: &Picture, width: u32, height: u32, pixels: Option<&[u8]>) -> Result<Chunks, String> {
         let whole = 3 * width as usize * height as usize;
         if pixels.is_some_and(|pixels| pixels.len() != whole) {
-            return Err(format!("{} has not {width} × {height} pixels", picture.name()));
+            return Err(format!("{} does not have {width} × {height} pixels", picture.name()));
         }
         log::forget();
         // SAFETY: the bitmap copies `whole` bytes during the call, or none from a null pointer; it

@@ -359,8 +359,8 @@ impl Vocabulary for Weights {
     }
 
     fn tokenize(&self, prompt: &Prompt) -> Vec<Token> {
-        // `laid` leaves pictures out: a picture that cannot be seen is an error only where it
-        // should be seen.
+        // Leave out pictures that cannot be seen: they are an error only where they should be
+        // seen.
         self.laid(prompt, &mut |_| Ok(())).map(|laid| laid.tokens).unwrap_or_default()
     }
 

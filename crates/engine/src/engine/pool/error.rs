@@ -16,13 +16,13 @@ pub enum PoolError {
     Full { model: String, max: usize, loaded: String },
     #[error("{name} is not loaded{}", held(.there))]
     NotLoaded { name: String, there: String },
-    #[error("{name} may be any of {files}; write more of the name")]
+    #[error("{name} is ambiguous: it may be any of {files}; give more of the name")]
     Several { name: String, files: String },
     #[error("{0} is in use; wait for the running request, or cancel it")]
     InUse(String),
     #[error("{0} is pinned; unpin it first")]
     Pinned(String),
-    #[error("{file} has not given its memory back within {} s; try again", release::RELEASE_MAX.as_secs())]
+    #[error("{file} has not released its memory within {} s; try again", release::RELEASE_MAX.as_secs())]
     NotReleased { file: String },
     #[error("{reason}; {from} is loaded again")]
     SwappedBack { from: String, reason: String },
@@ -35,7 +35,7 @@ pub enum PoolError {
     #[error("kv_type = \"{0}\" in models.toml is not known; write f16, q8_0 or q4_0")]
     KvType(String),
     #[error(
-        "{0} keys and values are read by flash attention alone; set flash_attention = \"auto\", or kv_cache_type = \"f16\""
+        "only flash attention reads {0} keys and values; set flash_attention = \"auto\", or kv_cache_type = \"f16\""
     )]
     NeedsFlash(String),
     #[error(transparent)]

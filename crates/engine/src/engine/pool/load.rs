@@ -76,8 +76,8 @@ impl Need {
         parts.map(|(part, bytes)| format!("{part} {bytes}")).collect::<Vec<_>>().join(", ")
     }
 
-    /// A kept holder for the weights that this load reuses. It prevents the expectation that
-    /// unloading another context of the file frees them.
+    /// A holder that keeps the weights that this load reuses, so that nobody expects them to be
+    /// freed when another context of the file is unloaded.
     pub fn anchor(&self) -> Option<Holder<'_>> {
         let (context, weights) = (Amount::default(), self.takes.weights);
         let anchor = Holder { file: &self.key.path, context, weights, idle: None, kept: true };

@@ -1,4 +1,4 @@
-//! Loads the projector of a model in memory when the first picture is to be seen, after its memory is reserved.
+//! Loads the projector of a model in memory when it must see its first picture, after reserving memory.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ impl Pool {
         self.inner.open_eye(&spec, &held, (model.role, threads), go_on)
     }
 
-    /// Whether the model of `role` may see pictures: it has a projector beside it, or is on a server.
+    /// Whether the model of `role` may see pictures: it has a projector next to it, or is on a
     /// The error says what to get. Reads no file.
     pub fn sight(&self, role: Role) -> Result<(), PoolError> {
         if self.endpoint(role)?.is_some() {

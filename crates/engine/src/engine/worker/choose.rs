@@ -53,7 +53,7 @@ impl Chooser<'_> {
         Ok(Chosen { choice, logprobs, is_end, completes })
     }
 
-    /// The next token of a thought, or of the text that closes it; `None` if the answer goes on.
+    /// The next token of a thought, or of the text that closes it; `None` if the answer continues.
     fn in_thought(
         &mut self,
         logits: &mut Cow<'_, [f32]>,

@@ -174,7 +174,7 @@ impl Occupied {
         let aside = thought.as_ref().map_or(0, |thought| thought.aside());
         // A benchmark (`ignore_end`) generates all its tokens, even repeated ones.
         let mut is_circle = !request.ignore_end && repetition.push(generated);
-        // A thought that repeats itself is closed, and the answer goes on.
+        // A thought that repeats itself is closed, and the answer continues.
         if is_circle && thought.is_some_and(Thought::close) {
             (*repetition, is_circle) = (Repetition::default(), false);
         }

@@ -33,7 +33,7 @@ impl Inbox {
     pub fn serve(self, decoder: impl Decoder, vocabulary: &dyn Vocabulary) -> Result<(), String> {
         let limits = decoder.limits();
         let slots = (0..limits.sequences).map(|_| Occupied::default()).collect();
-        self.ready.send(Ok(limits)).map_err(|_| "nobody waits for it any more".to_owned())?;
+        self.ready.send(Ok(limits)).map_err(|_| "nobody is waiting for it any more".to_owned())?;
         let Inbox { jobs, pressure, permit, prefixes, verdicts, splits, .. } = self;
         let mut worker = Worker {
             decoder,

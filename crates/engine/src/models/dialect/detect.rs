@@ -125,7 +125,7 @@ fn stand_in(header: &Header, format: Option<Calls>, why: &str) -> Dialect {
         _ => "chatml",
     };
     let file = header.path.display();
-    tracing::warn!("{file} {why}; `{name}` is used: `dialect` in models.toml names another");
+    tracing::warn!("{file} {why}; `{name}` is used instead; set `dialect` in models.toml to choose another");
     let source = builtin(name).or_bug("the stand-ins are built-in templates");
     of_builtin(source, Some(header), format)
 }

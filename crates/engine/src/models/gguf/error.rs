@@ -21,7 +21,7 @@ pub enum Flaw {
     Empty,
     #[error("is not a GGUF file: it looks like {looks_like}; give a file whose first four bytes are GGUF")]
     NotGguf { looks_like: &'static str },
-    #[error("has GGUF version {0}, versions 2 and 3 can be read; convert it with a recent llama.cpp")]
+    #[error("has GGUF version {0}, but only versions 2 and 3 can be read; convert it with a recent llama.cpp")]
     Version(u32),
     #[error("ends inside its header, at byte {at} while reading {reading}: the download was cut short; fetch it again")]
     HeaderTruncated { at: u64, reading: String },

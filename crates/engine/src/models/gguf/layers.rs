@@ -136,8 +136,8 @@ pub(super) fn is_delta_net(architecture: &str) -> bool {
     ["qwen3next", "qwen35", "qwen35moe", "qwen4exp"].contains(&architecture)
 }
 
-/// How layers with a sliding window alternate with others: all but every n-th layer have one; with
-/// `first`, the others are the first in each group instead of the last. `window` is the size if the
+/// How layers with a sliding window alternate with others: in each group of `every` layers all have
+/// one except the last or, with `first`, the first. `window` is the size if the
 /// header gives none.
 struct Alternation {
     architecture: &'static str,

@@ -213,7 +213,11 @@ fn tensor(cursor: &mut Cursor<'_>, index: u64) -> Result<Tensor, Flaw> {
 }
 
 fn at_most(count: u64, most: u64, what: &str) -> Result<u64, Flaw> {
-    if count > most { Err(Flaw::Malformed(format!("{count} {what}, at most {most} are allowed"))) } else { Ok(count) }
+    if count > most {
+        Err(Flaw::Malformed(format!("{count} {what}, but at most {most} are allowed")))
+    } else {
+        Ok(count)
+    }
 }
 
 /// Types of values, from `enum gguf_type` of gguf.h.

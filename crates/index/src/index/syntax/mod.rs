@@ -198,7 +198,7 @@ fn read(parser: &tree_sitter::Language, reading: Reading, source: &str) -> Outli
     let incomplete = match walked {
         Walked::All if reader.is_full => Some(only_first()),
         Walked::All => None,
-        Walked::TooDeep => Some(format!("nesting deeper than {DEPTH_MAX} was not looked at")),
+        Walked::TooDeep => Some(format!("nesting deeper than {DEPTH_MAX} was ignored")),
         Walked::TooLong => Some(not_in_time()),
     };
     Outline { incomplete, ..reader.finish() }

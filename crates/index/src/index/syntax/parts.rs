@@ -79,8 +79,8 @@ pub struct Part {
     pub listed: bool,
     /// Whether it is a test.
     pub is_test: bool,
-    /// The word of the line `public`, `protected` or `private` above it, in a language by query;
-    /// empty if there is none.
+    /// The word of the line `public`, `protected` or `private` above it, in a language that a query
+    /// describes; empty if there is none.
     pub access: &'static str,
 }
 
@@ -287,7 +287,7 @@ fn faults_and_texts(tree: &Tree, text: &str) -> (Vec<usize>, Vec<Range<usize>>) 
     (faults, texts)
 }
 
-/// Whether a node is the text of `<<~NAME` of Ruby, whose common indentation does not count.
+/// Whether a node is the text of a Ruby `<<~NAME`, whose common indentation does not count.
 fn is_squiggly(node: Node, text: &str) -> bool {
     if node.kind() != "heredoc_body" {
         return false;

@@ -1,16 +1,16 @@
 //! Reads files into outlines by a query for each language (`queries/`), for all languages without a visitor of their own.
 //!
 //! A query names what it finds as tree-sitter's `tags.scm` does: `@definition.class`, `.function`, … or `@reference.call`,
-//! `.use`, `.extends` is the whole node and `@name` its name. Beside these there are
+//! `.use`, `.extends` is the whole node and `@name` its name. In addition, there are
 //!
 //! - `@owner`: the type of a method that is written outside it, `int Box::size()`;
 //! - `@receiver`: the value or type before the dot of a call;
 //! - `@type`: the written type of a variable or field, or the class that its value is made of;
-//! - `@declaration.function`: a function whose body is elsewhere; the parts of a file have it, its outline does not;
+//! - `@declaration.function`: a function whose body is elsewhere; it is in the parts of a file, not in its outline;
 //! - `@local`: a parameter or local variable; a `@definition.variable` in a function is one too;
 //! - `@import`, with `@source`, `@under` (the path before the braces), `@alias` and `@all` (`.*`).
 //!
-//! Of several patterns that find one name the first counts.
+//! If several patterns find the same name, the first one counts.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -30,7 +30,7 @@ use crate::base::is_listed;
 /// Matches of one file that are open at once; a query that needs more loses the oldest.
 const OPEN_MATCHES_MAX: u32 = 4_096;
 
-/// Longest name, type or path in bytes that is kept: longer ones are not written by people, and each is stored many times.
+/// Maximum bytes of a name, type or path that is kept: people write none longer, and each is stored often.
 pub(super) const NAME_BYTES_MAX: usize = 1_000;
 
 /// A language with its grammar and its query.
@@ -163,7 +163,7 @@ impl<'t> Found<'t> {
         node.map(|node| content(node, source))
     }
 
-    /// The node that only one match may speak of: its name, of an import its source.
+    /// The node that only one match may refer to: its name or, for an import, its source.
     fn named(&self) -> Node<'t> {
         self.node(if self.what == What::Import { Role::Source } else { Role::Name }).unwrap_or(self.whole)
     }
@@ -210,7 +210,7 @@ fn matches<'t>(
         }
     }
     drop(all);
-    // A name that is declared or called does not count as a use; of two patterns for one name the first counts.
+    // A name that is declared or called does not count as a use; if two patterns find it, the first counts.
     let is_use = |found: &Found| found.what == What::Reference(ReferenceKind::Use);
     found.sort_by_key(|found| (is_use(found), found.pattern));
     let mut seen = HashSet::new();
@@ -299,7 +299,7 @@ fn define<'t>(language: &str, found: &Found<'t>, kind: Kind, reader: &mut Reader
 
 fn name<'t>(language: &str, found: &Found<'t>, kind: Kind, source: &'t str) -> &'t str {
     let name = content(found.named(), source).trim_start_matches(':');
-    // Names of Ruby end in `?`, `=` and the like.
+    // Ruby names may end in `?`, `=` and the like.
     if kind == Kind::Module || language == "ruby" { name } else { last_name(name) }
 }
 
@@ -319,7 +319,7 @@ pub(super) struct Described<'t> {
     pub kind: Option<Kind>,
 }
 
-/// The definitions, declarations and imports of `tree`, outer before inner; `None` if the time did not suffice.
+/// The definitions, declarations and imports of `tree`, outer before inner; `None` if time ran out.
 pub(super) fn described<'t>(
     language: &Queried,
     (tree, source): (&'t Tree, &'t str),
@@ -369,7 +369,7 @@ pub(super) fn last_name(path: &str) -> &str {
     plain.get(end..).unwrap_or(plain)
 }
 
-/// A receiver with the words of all languages for the own object and the base class alike.
+/// A receiver with all languages' words for the object itself and its base class unified.
 fn receiver(text: &str) -> &str {
     match text.trim_start_matches(['$', '&', '*']) {
         "parent" | "base" => "super",

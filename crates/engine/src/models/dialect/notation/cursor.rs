@@ -1,4 +1,4 @@
-//! A position in a text that may go on: every read reports whether more text could change its result.
+//! A position in a text that may grow: every read reports whether more text could change its result.
 
 /// Why nothing was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

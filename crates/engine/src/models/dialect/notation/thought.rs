@@ -42,7 +42,7 @@ impl Reader<'_> {
             }
             Err(Stop::More | Stop::Not) => {}
         }
-        // A call ends a thought, unless the thought goes on and is closed later.
+        // A call ends a thought, unless the thought continues and is closed later.
         let own = self.openers.iter().filter(|(_, opener)| matches!(opener, Opener::Own | Opener::Inner));
         let marks: Vec<&str> = own.map(|(mark, _)| mark.as_str()).collect();
         match cursor.find(&marks) {

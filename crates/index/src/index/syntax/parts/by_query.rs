@@ -15,17 +15,17 @@ use crate::index::syntax::{all_children, children, content};
 
 /// Cost of a container against one level of other syntax; both are bounded together.
 const CONTAINER: usize = 8;
-/// Ends of the kinds of nodes that may be no more than a frame around one definition: `template <…>`, `private def …`.
+/// Endings of node kinds that may only wrap a single definition: `template <…>`, `private def …`.
 const FRAMES: &[&str] = &["declaration", "statement", "definitions", "specification", "call"];
 
 fn is_frame(node: Node) -> bool {
     FRAMES.iter().any(|end| node.kind().ends_with(end))
 }
 
-/// The parts of a tree; `None` if the time did not suffice.
+/// The parts of a tree; `None` if time ran out.
 pub(super) fn parts(language: &Queried, tree: &Tree, text: &str, until: Instant) -> Option<Vec<Part>> {
     let mut found = described(language, (tree, text), until)?;
-    // Of an import that is bound to a name, the name counts.
+    // If an import is bound to a name, the name counts.
     found.sort_by_key(|one| (one.whole.start_byte(), Reverse(one.whole.end_byte()), one.kind.is_none()));
     let places = found.iter().map(|one| one.whole.byte_range()).collect();
     let mut known: HashMap<usize, Vec<Described>> = HashMap::new();
@@ -109,7 +109,7 @@ impl File<'_> {
         }
     }
 
-    /// A part without white space at its end, which some grammars count in.
+    /// A part without trailing white space, which some grammars include.
     fn plain(&self, sort: Sort, name: &str, node: Node) -> Part {
         let core = trimmed(node, self.text);
         Part { end: core.end, core, ..Part::new(sort, name, node) }
@@ -141,7 +141,7 @@ impl File<'_> {
         part
     }
 
-    /// The annotations at the beginning of a definition, and the first byte behind them.
+    /// The annotations at the beginning of a definition, and the first byte after them.
     fn attributes(&self, node: Node) -> (Vec<Range<usize>>, usize) {
         let first = all_children(node).next().filter(|first| first.kind() == "modifiers");
         let modifiers = first.into_iter().flat_map(all_children);
@@ -157,12 +157,12 @@ impl File<'_> {
         (Vec::new(), node.start_byte())
     }
 
-    /// Distinguishes definitions of one name that are no overloads of each other.
+    /// Distinguishes definitions of the same name that are not overloads of each other.
     fn variant(&self, node: Node, one: &Described, kind: Kind, body: Option<&Range<usize>>) -> String {
         let of = node.kind();
         match kind {
             Kind::Module => MODULE.to_owned(),
-            // An extension: several of one type are told apart by their heads.
+            // An extension: several for the same type are distinguished by their heads.
             Kind::Impl => {
                 let end = body.map_or(node.end_byte(), |body| body.start);
                 let rest = self.text.get(one.named.end_byte()..end).unwrap_or_default();
@@ -171,7 +171,7 @@ impl File<'_> {
             }
             Kind::Function | Kind::Method if matches!(of, "declaration" | "field_declaration") => "declaration".into(),
             Kind::Function | Kind::Method if of == "singleton_method" => "self".into(),
-            // C# may implement methods of two interfaces that have one name.
+            // A C# class may implement methods of the same name from two interfaces.
             Kind::Function | Kind::Method => {
                 let of = children(node).find(|child| child.kind() == "explicit_interface_specifier");
                 of.map_or(String::new(), |of| format!("of {}", content(of, self.text).trim_end_matches('.')))
@@ -179,7 +179,7 @@ impl File<'_> {
             Kind::Variable if self.text.get(node.byte_range()).is_some_and(|text| is_extern(self.language, text)) => {
                 "declaration".into()
             }
-            // Scala has a class and an object of one name.
+            // Scala may have a class and an object of the same name.
             Kind::Class if of.starts_with("object") => "object".into(),
             _ => String::new(),
         }
@@ -219,7 +219,7 @@ impl File<'_> {
         self.siblings(nodes, depth)
     }
 
-    /// The children of a body, those of lists within it in their place.
+    /// The children of a body, with each list in it replaced by its own children.
     fn listed<'n>(&self, body: Node<'n>) -> Vec<Node<'n>> {
         let is_list = |child: Node| {
             let kind = child.kind();
@@ -237,7 +237,7 @@ impl File<'_> {
         all
     }
 
-    /// All that is defined or imported below a node, outside of other definitions.
+    /// Everything that is defined or imported below a node, outside other definitions.
     fn below(&self, node: Node, depth: usize) -> Vec<Part> {
         let mut node = node;
         loop {
@@ -295,7 +295,7 @@ impl File<'_> {
         std::iter::successors(Some(node), around).find(|node| self.known.contains_key(&node.id()))
     }
 
-    /// An import is known by its words; the name that it binds shows whether it is used.
+    /// An import is identified by its words; the name that it binds shows whether it is used.
     fn import(&self, node: Node) -> Part {
         let mut part = self.plain(Sort::Import, "", node);
         let words = self.text.get(part.core.clone()).unwrap_or_default().trim_end_matches(';');
@@ -307,14 +307,14 @@ impl File<'_> {
     }
 }
 
-/// The node with the body of a definition; of `typedef struct { … } S`, the one of its type.
+/// The node with the body of a definition; for `typedef struct { … } S`, that of its type.
 fn body_of(node: Node<'_>) -> Option<Node<'_>> {
     let last = || children(node).filter(|child| child.kind().ends_with("body")).last();
     let of_type = || node.child_by_field_name("type")?.child_by_field_name("body");
     node.child_by_field_name("body").or_else(last).or_else(of_type)
 }
 
-/// Whether a variable of C is declared here and defined elsewhere.
+/// Whether a C or C++ variable is declared here and defined elsewhere.
 fn is_extern(language: &str, text: &str) -> bool {
     is_listed("c cpp", language) && text.starts_with("extern ") && !text.contains('=')
 }
@@ -347,7 +347,7 @@ fn guarded<'n>(nodes: &[Node<'n>], text: &str) -> Option<Vec<Node<'n>>> {
     // Before the `#define` are the mark, the name and comments.
     let is_first = inside[..first].iter().filter(is_code).count() == 1;
     let above = nodes.iter().take_while(|node| *node != guard);
-    // A part added to an empty header goes behind its `#define`.
+    // A part added to an empty header goes after its `#define`.
     let from = if inside[first + 1..].iter().any(|node| node.is_named()) { first + 1 } else { first };
     (has_name && is_first && !has_branches).then(|| above.chain(&inside[from..]).copied().collect())
 }
