@@ -39,7 +39,8 @@ fn edits_by_name_in_real_projects() {
                 && parts::faults(&path, &text).is_empty()
             {
                 let spans = parts::definitions(&path, &text).into_iter();
-                let spans = spans.filter(|one| one.sort == Sort::Function && one.lines.1 > one.lines.0 + 1);
+                let spans = spans
+                    .filter(|one| one.sort == Sort::Function && one.lines.1 > one.lines.0 + 1 && one.body.is_some());
                 all.extend(spans.map(|one| (path.clone(), text.clone(), one)));
             }
         }
@@ -47,9 +48,14 @@ fn edits_by_name_in_real_projects() {
         fastrand::Rng::with_seed(5).shuffle(&mut all);
         let (mut done, mut refused, mut wrong) = (0, Vec::new(), Vec::new());
         for (path, text, span) in all.iter().take(TRIED) {
-            let Some(body) = &span.body else { continue };
-            let Some(line) = text[body.start..].find('\n').map(|end| body.start + end + 1) else { continue };
-            let added = format!("{}    {mark} as before\n", " ".repeat(span.indent));
+            let line_of = |at: usize| text[at..].find('\n').map(|end| at + end + 1);
+            let Some(line) = span.body.as_ref().and_then(|body| line_of(body.start)) else { continue };
+            if line >= span.bytes.end {
+                continue;
+            }
+            // In the column of the line below.
+            let below = text[line..].lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            let added = format!("{}{mark} as before\n", &below[..below.len() - below.trim_start().len()]);
             let line_start = text[..span.bytes.start].rfind('\n').map_or(0, |end| end + 1);
             let code = format!("{}{added}{}", &text[line_start..line], &text[line..span.bytes.end]);
             let expected = format!("{}{added}{}", &text[..line], &text[line..]);

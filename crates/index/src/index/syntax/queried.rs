@@ -6,7 +6,8 @@
 //! - `@owner`: the type of a method that is written outside it, `int Box::size()`;
 //! - `@receiver`: the value or type before the dot of a call;
 //! - `@type`: the written type of a variable or field, or the class that its value is made of;
-//! - `@declaration.function`: a function whose body is elsewhere; it is in the parts of a file, not in its outline;
+//! - `@outline.class`: a class that the grammar takes for something else; the outline has it, the parts of a file do not;
+//! - `@declaration.function`: a function whose body is elsewhere; the parts of a file have it, its outline does not;
 //! - `@local`: a parameter or local variable; a `@definition.variable` in a function is one too;
 //! - `@import`, with `@source`, `@under` (the path before the braces), `@alias` and `@all` (`.*`).
 //!
@@ -67,6 +68,7 @@ enum Role {
 enum What {
     Definition(Kind),
     Declaration(Kind),
+    Outline(Kind),
     Local,
     Import,
     Reference(ReferenceKind),
@@ -139,6 +141,7 @@ fn role(capture: &str) -> Option<Role> {
         _ => match capture.split_once('.')? {
             ("definition", kind) => What::Definition(Kind::named(kind)?),
             ("declaration", kind) => What::Declaration(Kind::named(kind)?),
+            ("outline", kind) => What::Outline(Kind::named(kind)?),
             _ => return None,
         },
     };
@@ -171,7 +174,7 @@ impl<'t> Found<'t> {
     /// Source order, outer before inner, definitions first.
     fn order(&self) -> (usize, Reverse<usize>, u8, usize) {
         let rank = match self.what {
-            What::Definition(_) | What::Declaration(_) => 0,
+            What::Definition(_) | What::Declaration(_) | What::Outline(_) => 0,
             What::Local => 1,
             What::Import => 2,
             What::Reference(ReferenceKind::Extends) => 3,
@@ -237,7 +240,7 @@ pub(super) fn read<'t>(language: &Queried, tree: &'t Tree, reader: &mut Reader<'
         }
         reader.enter(found.whole.start_byte(), None);
         match found.what {
-            What::Definition(kind) => {
+            What::Definition(kind) | What::Outline(kind) => {
                 if last == Some(found.whole.id()) {
                     // `int a, b;`: siblings, not nested.
                     reader.leave_before(found.whole.end_byte());
@@ -330,7 +333,7 @@ pub(super) fn described<'t>(
         let kind = match found.what {
             What::Definition(kind) | What::Declaration(kind) => Some(kind),
             What::Import => None,
-            What::Local | What::Reference(_) => return None,
+            What::Local | What::Outline(_) | What::Reference(_) => return None,
         };
         let owner = found.text(Role::Owner, source).map(last_name).filter(|owner| !owner.is_empty());
         let name = kind.map_or("", |kind| name(language.name, &found, kind, source));
@@ -361,6 +364,10 @@ fn written_type(found: &Found, source: &str) -> Option<Type> {
 pub(super) fn last_name(path: &str) -> &str {
     if path.starts_with("operator") || path.starts_with('~') {
         return path;
+    }
+    // A name of Kotlin, Scala or Swift that is no word: `` `the lid is on` ``.
+    if let Some(quoted) = path.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')) {
+        return quoted;
     }
     let plain = path.split('<').next().unwrap_or_default();
     let plain = plain.trim_matches(|c: char| !c.is_alphanumeric() && c != '_');

@@ -51,22 +51,22 @@ impl File<'_> {
     fn key(&mut self, key: Key, column: usize, above: Range<usize>, text: &str) {
         if column == 0 {
             self.end_upper(above.start);
-            self.upper = self.mark(key.name, above, text);
+            self.upper = Some(self.mark(key.name, above, text));
             self.column = if key.is_open { None } else { Some(usize::MAX) };
         } else if self.upper.is_some() && self.column.is_none_or(|known| known == column) {
             self.column = Some(column);
             self.end_lower(above.start);
-            self.lower = self.mark(key.name, above, text);
+            self.lower = Some(self.mark(key.name, above, text));
         }
     }
 
-    fn mark(&mut self, name: &str, above: Range<usize>, text: &str) -> Option<usize> {
+    fn mark(&mut self, name: &str, above: Range<usize>, text: &str) -> usize {
         let line = self.source[..above.end].rfind('\n').map_or(0, |end| end + 1);
         let comment = above.start..line.max(above.start);
         let bytes = above.end..self.source.len();
         let (name, signature) = (name.to_owned(), text.trim_end_matches(['|', '>']).to_owned());
         self.marks.push(Mark { name, kind: Kind::Key, bytes, signature, comment });
-        Some(self.marks.len() - 1)
+        self.marks.len() - 1
     }
 
     fn end_lower(&mut self, end: usize) {

@@ -84,8 +84,8 @@ fn cpp_has_members_inside_and_outside_of_their_classes() {
     check(
         "cpp",
         "namespace pottery {\n/// Holds.\ntemplate <typename T> class Shelf : public Rack {\n public:\n  explicit Shelf(int n) : n_(n) {}\n  ~Shelf();\n\
-         \x20 int count() const { return n_; }\n  virtual void turn() = 0;\n  bool operator==(const Shelf& o) const { return true; }\n private:\n  int n_ = 3;\n};\n\
-         template <typename T> int Shelf<T>::size() { return count(); }\nKiln& Kiln::self() { return *this; }\nusing Wide = Shelf<int>;\n}\n",
+         \x20 int count() const { return n_; }\n  virtual void turn() = 0;\n  template <typename U> void add(U u);\n  bool operator==(const Shelf& o) const { return true; }\n private:\n  int n_ = 3;\n};\n\
+         template <typename T> int Shelf<T>::size() { return count(); }\nKiln& Kiln::self() { return *this; }\nusing Wide = Shelf<int>;\nclass API Rack final : public Wall {\n public:\n  int rows;\n  int hooks() { return 1; }\n};\nstruct API Peg : public Nail { int n() { return 2; } };\n}\n",
         &[
             "module pottery",
             "class pottery.Shelf",
@@ -93,11 +93,17 @@ fn cpp_has_members_inside_and_outside_of_their_classes() {
             "method pottery.Shelf.~Shelf",
             "method pottery.Shelf.count",
             "method pottery.Shelf.turn",
+            "method pottery.Shelf.add",
             "method pottery.Shelf.operator==",
             "variable pottery.Shelf.n_",
             "method pottery.Shelf.size",
             "method pottery.Kiln.self",
             "type pottery.Wide",
+            "class pottery.Rack",
+            "variable pottery.Rack.rows",
+            "method pottery.Rack.hooks",
+            "class pottery.Peg",
+            "method pottery.Peg.n",
         ],
     );
 }
@@ -144,7 +150,7 @@ fn java_csharp_and_kotlin_have_classes_fields_and_imports() {
         "kotlin",
         "package a\nimport a.c.Clay\nimport a.d.Glaze as G\ndata class Kiln(val cone: Int, n: Int = 2) : Oven(cone), Hot {\n  val total: Int get() = cone\n\
          \x20 override fun fire(c: Clay): Int {\n    val m = Clay(1)\n    return m.dry()\n  }\n}\ninterface Hot {\n  fun go()\n}\n\
-         object Shed { fun open() {} }\nfun Kiln.ext(): Int { return cone }\nenum class Cone { LOW }\nval K = 5\n",
+         object Shed { fun open() {} }\nfun Kiln.ext(): Int { return cone }\nfun `the lid is on`() {}\n@Target\nannotation class Marked\nenum class Cone { LOW }\nval K = 5\n",
         &[
             "class Kiln",
             "variable Kiln.cone",
@@ -155,6 +161,8 @@ fn java_csharp_and_kotlin_have_classes_fields_and_imports() {
             "class Shed",
             "method Shed.open",
             "method Kiln.ext",
+            "function the lid is on",
+            "class Marked",
             "enum Cone",
             "constant Cone.LOW",
             "variable K",

@@ -4,6 +4,9 @@
 (class_specifier name: (type_identifier) @name body: (_)) @definition.class
 (class_specifier name: (template_type name: (type_identifier) @name) body: (_)) @definition.class
 (struct_specifier name: (template_type name: (type_identifier) @name) body: (_)) @definition.struct
+; `class EXPORTED Shelf : public Rack { … };`, which the grammar takes for a function.
+(function_definition type: [(class_specifier name: (type_identifier) !body) (struct_specifier name: (type_identifier) !body)] . declarator: (identifier) @name body: (compound_statement)) @outline.class
+(function_definition type: [(class_specifier name: (type_identifier) !body) (struct_specifier name: (type_identifier) !body)] . (ERROR . (identifier) @name) body: (compound_statement)) @outline.class
 (alias_declaration name: (type_identifier) @name) @definition.type
 (concept_definition name: (identifier) @name) @definition.type
 (function_definition declarator: (function_declarator declarator: [(field_identifier) (destructor_name) (operator_name)] @name)) @definition.function
@@ -18,6 +21,8 @@
 (field_declaration declarator: (pointer_declarator declarator: (function_declarator declarator: (field_identifier) @name))) @definition.method
 (field_declaration declarator: (reference_declarator (function_declarator declarator: [(field_identifier) (operator_name)] @name))) @definition.method
 (field_declaration_list (declaration declarator: (function_declarator declarator: [(identifier) (destructor_name)] @name)) @definition.method)
+(field_declaration_list (template_declaration (declaration declarator: (function_declarator declarator: [(identifier) (destructor_name) (operator_name)] @name)) @definition.method))
+(field_declaration_list (template_declaration (declaration declarator: (_ (function_declarator declarator: [(identifier) (operator_name)] @name))) @definition.method))
 (declaration declarator: (reference_declarator (function_declarator declarator: (identifier) @name))) @declaration.function
 (field_declaration type: (_) @type declarator: (reference_declarator (field_identifier) @name)) @definition.variable
 (declaration declarator: (init_declarator declarator: (_ (identifier) @name) value: (new_expression type: (_) @type))) @definition.variable

@@ -3,6 +3,8 @@
 (class_declaration "interface" name: (identifier) @name) @definition.interface
 (class_declaration (modifiers (class_modifier "enum")) name: (identifier) @name) @definition.enum
 (class_declaration name: (identifier) @name) @definition.class
+; `annotation class Name` without a body, which the grammar takes for an expression.
+((infix_expression (identifier) @_annotation (identifier) @_class (identifier) @name) @definition.class (#eq? @_annotation "annotation") (#eq? @_class "class"))
 (object_declaration name: (identifier) @name) @definition.class
 (type_alias type: (identifier) @name) @definition.type
 (enum_entry (identifier) @name) @definition.constant
