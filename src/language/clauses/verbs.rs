@@ -60,6 +60,7 @@ mod tests {
         check("sort", Some(Class::Either));
         check("colour", Some(Class::Rarely));
         check("normalise", Some(Class::Sure));
+        check("organise", Some(Class::Sure));
         check("clarify", Some(Class::Sure));
         check("prize", None);
         check("reason", Some(Class::Rarely));
