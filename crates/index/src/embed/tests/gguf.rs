@@ -125,9 +125,9 @@ fn a_gguf_gives_a_text_the_same_vector_alone_and_among_many() {
         let embedder = Embedder::open(&file, wishing(pooling, None)).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(embedder.dimensions(), dimensions);
         // More texts than one call takes, and more tokens.
-        let many: Vec<String> = (0..150).map(|n| format!("door {n} is {}", ["red", "old", "shut"][n % 3])).collect();
+        let many: Vec<String> = (0..70).map(|n| format!("door {n} is {}", ["red", "old", "shut"][n % 3])).collect();
         // Without special tokens, an empty text has no token and so no vector.
-        let all = [texts().split_off(1), many].concat();
+        let all = [texts()[1..12].to_vec(), many].concat();
         let together = embedder.embed(&all, Purpose::Plain, &Cancel::new()).unwrap();
         for (text, vector) in all.iter().zip(&together).step_by(13) {
             let alone = embed(&embedder, &[text], Purpose::Plain).concat();
