@@ -9,7 +9,7 @@ use regex::Regex;
 
 use crate::base::pattern::pattern;
 use crate::edit::examples::{Example, closed};
-use crate::language::lexicon::{self, Class, Forms, Words, listed};
+use crate::language::lexicon::{Class, Forms, Words, listed};
 
 use super::Text;
 use claim::Claim;
@@ -118,7 +118,7 @@ fn pairs(text: &str, name: &str) -> Vec<Example> {
     static PAIR: LazyLock<Regex> = LazyLock::new(|| {
         let quoted = r#""[^"]*"|'[^']*'"#;
         let value = format!(r"{quoted}|-?\d+(?:\.\d+)?\b|\[[^\]]*\]|True|False|None|true|false|null");
-        let (becomes, also) = (lexicon::alternatives(Class::Becomes) + "|->|=>|→", "into|to|is|da");
+        let (becomes, also) = ("becomes|wird|gives|devient|donne|->|=>|→", "into|to|is|da");
         let pair = format!(r"({value})`?\s*(?:{becomes})\s*`?({value})|({quoted})\s*(?:{also})\s*({quoted})");
         pattern(pair)
     });

@@ -37,7 +37,8 @@ fn is_greeting(words: &[&str]) -> bool {
 
 /// Whether the text is an arithmetic question: `2+2`, `what is 7 * 6`.
 fn is_sum(low: &str) -> bool {
-    let rest = lexicon::members(Class::LeadsSum).find_map(|lead| low.strip_prefix(lead)).unwrap_or(low);
+    let rest =
+        ["what is", "what's", "how much is", "calculate"].iter().find_map(|lead| low.strip_prefix(lead)).unwrap_or(low);
     let digits = rest.chars().filter(char::is_ascii_digit).count();
     digits >= 2
         && rest.chars().any(|c| "+-*/×^".contains(c))

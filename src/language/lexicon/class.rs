@@ -425,10 +425,6 @@ pub enum Class {
     ToWrite,
     /// Words before the result that a call returns.
     ResultsIn,
-    /// Verbs between a value and the one that a new function makes of it.
-    Becomes,
-    /// Words before an arithmetic question.
-    LeadsSum,
     /// Words before the result that a call should return.
     Should,
     /// Words that make the result after them an unwanted one.

@@ -200,10 +200,6 @@ const LIST_WORDS_MIN: usize = 7;
 /// is looked up in, and a constant, an array or alternatives of at least [`LIST_WORDS_MIN`] words,
 /// all of them in `known`. They belong in `language/lexicon/`.
 pub fn word_lists(source: &Source, known: &BTreeSet<String>) -> Vec<String> {
-    // The policy's words stand in names of tools, not in requests.
-    if source.path.starts_with("src/tools/policy/") {
-        return Vec::new();
-    }
     let of_language = |folder: &&str| source.path.starts_with(&format!("src/{folder}/"));
     if !["language", "request", "context", "agent", "edit", "tools"].iter().any(|folder| of_language(&folder)) {
         return Vec::new();
