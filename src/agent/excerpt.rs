@@ -8,13 +8,16 @@ use crate::edit::is_comment;
 use crate::tools::outcome::Finding;
 
 use super::evidence::Entry;
-use crate::language::lexicon::{self, Class};
 use crate::language::words;
 
 /// Lines shown below a hit that is a comment: the code it documents.
 const LINES_AFTER: usize = 2;
 /// Lines that score at most this share of the best score are left out.
 const NEAR_BEST: f32 = 0.5;
+/// Phrases that ask for a number; lines with a digit then score higher.
+const ASKS_NUMBER: &[&str] =
+    &["how many", "how much", "number of", "what value", "default", "limit", "size", "timeout", "port", "version"];
+
 /// A line that helps to answer, with the call that found it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
@@ -94,8 +97,7 @@ fn score(all: &mut [Line], wanted: &HashSet<String>, question: &str) {
     }
     let total = all.len() as f32;
     let low = question.to_lowercase();
-    // Lines with a digit score higher then.
-    let number = lexicon::members(Class::AsksNumber).any(|words| low.contains(words));
+    let number = ASKS_NUMBER.iter().any(|words| low.contains(words));
     for (line, found) in all.iter_mut().zip(&found) {
         let hit = wanted.iter().filter(|word| found.contains(*word));
         line.score = hit.map(|word| (1.0 + total / (1.0 + frequency[word.as_str()] as f32)).ln()).sum();

@@ -1,7 +1,7 @@
 //! Recognizes the marks with which a model leaves code out (`# ... existing code`) and replaces
 //! them by the old lines.
 
-use crate::language::lexicon::{self, Class};
+use crate::language::clauses::words::entries;
 
 /// Maximum length, in bytes, of a line that can be a mark.
 const MARK_BYTES_MAX: usize = 120;
@@ -12,6 +12,23 @@ const WORDS_MAX: usize = 14;
 const SPACES_MAX: usize = 2;
 /// Minimum share of common words, from 0 to 1, for two lines to count as versions of the same line.
 const ALIKE_MIN: f32 = 0.6;
+
+/// Words that make a comment a mark if it begins with dots: `... existing code`.
+const HINTS: &str = "\
+    existing, rest, previous, remaining, unchanged, same, other, omitted, keep, above, before, more, code, \
+    method, function, implementation, import, field, test, as is, propert, entries";
+/// Words that make a comment a mark if it ends with dots: `the rest of it ...`.
+const HINTS_BEFORE: &str = "existing, rest of, previous, remaining, unchanged, omitted, other methods, same as";
+/// Beginnings that make a comment a mark without dots.
+const BEGINNINGS: &str = "\
+    existing code, existing method, existing import, existing implementation, existing logic, existing field, \
+    existing test, rest of code, rest of the code, rest of the class, rest of the function, rest of the method, \
+    rest of the file, rest of the implementation, rest of the test, rest of your, rest of the existing, \
+    rest unchanged, rest remains, rest is unchanged, rest is the same, rest stays, unchanged, same as before, \
+    previous code, previous implementation, previous methods, remaining code, remaining methods unchanged, \
+    other methods unchanged, other methods remain, other existing, other code remains, no changes here, \
+    no change here, code omitted, omitted for brevity, your existing, keep existing, keep the existing, \
+    keep the rest";
 
 /// Whether a line is only a mark for omitted code. A line that `before` contains too is the file's
 /// own comment.
@@ -24,12 +41,12 @@ pub fn is_mark(line: &str, before: &str) -> bool {
     let words = plain.split_whitespace().count();
     let spaces = comment.len() - comment.trim_start().len();
     let text = plain.strip_prefix("the ").unwrap_or(&plain);
-    let any = |class: Class| lexicon::members(class).any(|hint| text.contains(hint));
+    let any = |hints: &str| entries(hints).any(|hint| text.contains(hint));
     let says = match (text.starts_with("...") || text.starts_with('…'), text.ends_with("...") || text.ends_with('…'))
     {
-        (true, _) => text.trim_matches(|c: char| is_dot(c) || "()[] ".contains(c)).is_empty() || any(Class::Omits),
-        (false, true) if any(Class::OmitsBeforeDots) => true,
-        _ => lexicon::members(Class::BeginsOmission).any(|beginning| text.starts_with(beginning)),
+        (true, _) => text.trim_matches(|c: char| is_dot(c) || "()[] ".contains(c)).is_empty() || any(HINTS),
+        (false, true) if any(HINTS_BEFORE) => true,
+        _ => entries(BEGINNINGS).any(|beginning| text.starts_with(beginning)),
     };
     says && spaces <= SPACES_MAX && words <= WORDS_MAX && !before.lines().any(|old| old.trim() == line)
 }

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::lexicon::{self, Class, Forms, Words};
 use super::{grounding, words};
+use crate::base::is_listed;
 
 /// A text split into words once.
 #[derive(Clone, Debug, Default)]
@@ -26,19 +26,14 @@ impl Tokens {
         &self.words
     }
 
-    /// Whether one of its words is in a set of words.
-    pub fn has(&self, set: impl Words) -> bool {
-        self.words.iter().any(|word| set.has(word))
+    /// Whether one of its words is in `list`, whose words are separated by spaces.
+    pub fn has(&self, list: &str) -> bool {
+        self.words.iter().any(|word| is_listed(list, word))
     }
 
     /// Whether it contains one of these lower-case texts: stems of words, or phrases.
     pub fn contains(&self, texts: &[&str]) -> bool {
         texts.iter().any(|text| self.low.contains(text))
-    }
-
-    /// Whether it contains a stem or a phrase of the class.
-    pub fn contains_of(&self, class: Class) -> bool {
-        lexicon::members(class).any(|text| self.low.contains(text))
     }
 
     /// The stems of its meaningful words.
@@ -90,20 +85,49 @@ impl Asked {
     }
 }
 
+/// Words of requests about annotations, and of requests about docstrings.
+const TYPES: &str = "type types typed typing annotate annotated annotation annotations hint hints typen typhinweise";
+const DOCS: &str = "\
+    doc docs docstring docstrings document documented documentation comment comments describe described explain mention typo typos spelling \
+    wording doctest doctests example examples kommentar kommentare dokumentiere";
+/// Words of requests that leave the name of a new parameter open.
+const OPEN: &str =
+    "parameter parameters argument arguments option options flag flags keyword signature setting settings";
+/// Stems of words that may ask for less code.
+const LESS: &[&str] =
+    &["simpl", "refactor", "short", "rewrit", "reduc", "instead", "replac", "verein", "kürz", "réécri", "упрост"];
+/// Stems of words about wording, comments and documentation.
+const WORDING: &[&str] = &[
+    "doc",
+    "comment",
+    "typo",
+    "describe",
+    "explain",
+    "example",
+    "spell",
+    "word",
+    "text",
+    "say",
+    "mention",
+    "note",
+    "kommentar",
+    "todo",
+];
+
 /// What it is about.
 impl Asked {
     pub fn is_about_types(&self) -> bool {
-        self.0.has(Forms(Class::OfTypes))
+        self.0.has(TYPES)
     }
 
     /// Whether it is about docstrings, comments or examples.
     pub fn is_about_docs(&self) -> bool {
-        self.0.has(Forms(Class::OfDocstrings))
+        self.0.has(DOCS)
     }
 
     /// Whether a change may be limited to comments and documentation.
     pub fn is_about_wording(&self) -> bool {
-        self.0.contains_of(Class::OfWords)
+        self.0.contains(WORDING)
     }
 
     pub fn is_about_comments(&self) -> bool {
@@ -117,26 +141,26 @@ impl Asked {
 
     /// Whether the parameters of a function may change.
     pub fn is_about_parameters(&self) -> bool {
-        self.0.has(Forms("signature parameter argument"))
+        self.0.has("signature parameter parameters argument arguments")
     }
 
     pub fn is_about_defaults(&self) -> bool {
-        self.0.has(Class::OfDefaults)
+        self.0.has("default defaults unless otherwise standardmäßig défaut")
     }
 
     /// Whether the type of a result may change.
     pub fn is_about_results(&self) -> bool {
-        self.0.has((Forms("type return hint"), "annotation"))
+        self.0.has("type types return returns typed hint annotation")
     }
 
     /// Whether it asks for a parameter or an option and may leave its name open.
     pub fn leaves_name_open(&self) -> bool {
-        self.0.has(Forms((Class::Option, "signature")))
+        self.0.has(OPEN)
     }
 
     /// Whether it may ask for less code.
     pub fn may_ask_for_less(&self) -> bool {
-        self.0.contains_of(Class::Less)
+        self.0.contains(LESS)
     }
 }
 

@@ -1,9 +1,9 @@
 //! Checks a model's sentences against the evidence: rejects names, numbers and paths that occur in
 //! no source.
 
-use super::lexicon::{self, Class, Forms, listed};
 use super::shape::{is_coined_word, is_path};
 use super::words;
+use crate::base::is_listed;
 
 /// Whether every mark of `sentence` (number, path, identifier) has a source, and at least half of
 /// its content words occur in `evidence` or `request`.
@@ -103,8 +103,10 @@ pub fn is_said_by(sentence: &str, shown: &str, question: &str) -> bool {
 /// is in `shown` and not in the question. Such a sentence would fit any code:
 /// `it returns the value that was given`.
 pub fn names_no_value(sentence: &str, shown: &str, question: &str) -> bool {
+    const VALUES: &str =
+        "return returns returned give gives yield yields default defaults value values raise raises throw throws many";
     const CONSTANTS: &[&str] = &["None", "True", "False", "null", "nil", "true", "false", "undefined", "NaN", "empty"];
-    let asks = words::split(question).iter().any(|word| listed(Forms(Class::OfValues), word));
+    let asks = words::split(question).iter().any(|word| is_listed(VALUES, word));
     let inside = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '.');
     let mut all = sentence.split(|letter| !inside(letter)).map(|word| word.trim_matches('.'));
     let is_value = |word: &str| CONSTANTS.contains(&word) || is_coined_word(word) || word.parse::<f64>().is_ok();
@@ -113,8 +115,24 @@ pub fn names_no_value(sentence: &str, shown: &str, question: &str) -> bool {
 
 /// Whether a sentence claims that something is missing.
 fn says_missing(sentence: &str) -> bool {
+    const MISSING: &[&str] = &[
+        "there is no ",
+        "there are no ",
+        "not exist",
+        "not support",
+        "n't support",
+        "n't exist",
+        "not defined",
+        "not implemented",
+        "no such ",
+        "nothing in the",
+        "not used",
+        "never used",
+        "not called",
+        "not mention",
+    ];
     let low = sentence.to_lowercase();
-    lexicon::members(Class::SaysMissing).any(|words| low.contains(words))
+    MISSING.iter().any(|words| low.contains(words))
 }
 
 /// Whether `mark` occurs in `source` as a whole word: `5` is not in `15`, `a.rs` is in `src/a.rs`.

@@ -4,7 +4,6 @@
 mod asked;
 pub mod clauses;
 pub(crate) mod grounding;
-pub(crate) mod lexicon;
 pub(crate) mod quotations;
 pub(crate) mod said;
 pub(crate) mod shape;

@@ -4,8 +4,58 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::lexicon::{self, Class, listed};
 use super::words;
+
+/// Words that do not identify a value by themselves.
+const COMMON: &[&str] = &[
+    "a", "an", "and", "are", "at", "be", "by", "for", "i", "in", "is", "it", "me", "my", "of", "on", "or", "the", "to",
+    "with", "you",
+];
+/// Number words; each of these also counts alone.
+const NUMBERS: [(&str, f64); 42] = [
+    ("zero", 0.0),
+    ("one", 1.0),
+    ("two", 2.0),
+    ("three", 3.0),
+    ("four", 4.0),
+    ("five", 5.0),
+    ("six", 6.0),
+    ("seven", 7.0),
+    ("eight", 8.0),
+    ("nine", 9.0),
+    ("ten", 10.0),
+    ("eleven", 11.0),
+    ("twelve", 12.0),
+    ("thirteen", 13.0),
+    ("fourteen", 14.0),
+    ("fifteen", 15.0),
+    ("sixteen", 16.0),
+    ("seventeen", 17.0),
+    ("eighteen", 18.0),
+    ("nineteen", 19.0),
+    ("twenty", 20.0),
+    ("thirty", 30.0),
+    ("forty", 40.0),
+    ("fifty", 50.0),
+    ("sixty", 60.0),
+    ("seventy", 70.0),
+    ("eighty", 80.0),
+    ("ninety", 90.0),
+    ("hundred", 100.0),
+    ("thousand", 1e3),
+    ("million", 1e6),
+    ("billion", 1e9),
+    ("half", 0.5),
+    ("single", 1.0),
+    ("once", 1.0),
+    ("first", 1.0),
+    ("second", 2.0),
+    ("third", 3.0),
+    ("couple", 2.0),
+    ("twice", 2.0),
+    ("dozen", 12.0),
+    ("noon", 12.0),
+];
 
 /// A text prepared for looking up values.
 #[derive(Debug)]
@@ -48,7 +98,7 @@ impl Said {
     }
 
     fn has_text(&self, text: &str) -> bool {
-        let all: Vec<String> = words::split(text).into_iter().filter(|word| !listed(Class::NoValue, word)).collect();
+        let all: Vec<String> = words::split(text).into_iter().filter(|word| !COMMON.contains(&word.as_str())).collect();
         let initials: String = all.iter().filter_map(|word| word.chars().next()).collect();
         let is_short_for = |word: &String| {
             initials.len() > 1 && word.len() <= initials.len() + 1 && initials.starts_with(word.as_str())
@@ -99,11 +149,11 @@ fn numbers(text: &str) -> Vec<f64> {
         found.extend(is_after("pm").then_some(number + 12.0));
         found.extend((is_after("%") || is_after("percent")).then_some(number / 100.0));
         found.extend(behind.starts_with(['k', 'K']).then_some(number * 1e3));
-        let scale = lexicon::numbers().find(|(word, scale)| *scale >= 100.0 && is_after(word));
+        let scale = NUMBERS.iter().find(|(word, scale)| *scale >= 100.0 && is_after(word));
         found.extend(scale.map(|(_, scale)| number * scale));
     }
     let words = words::split(text);
-    let named = |word: &String| lexicon::numbers().find(|(name, _)| name == word).map(|(_, number)| number);
+    let named = |word: &String| NUMBERS.iter().find(|(name, _)| name == word).map(|(_, number)| *number);
     for (at, word) in words.iter().enumerate() {
         let Some(number) = named(word) else { continue };
         found.push(number);

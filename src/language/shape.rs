@@ -4,7 +4,7 @@
 //! argument of a command can have the same spelling and different meanings. The test below fixes
 //! where the functions differ.
 
-use super::lexicon::{Class, Language, listed};
+use super::clauses::words::listed;
 
 /// Whether a word is written like a name in code: `a_b`, `aB`, `A::b`, `MAX`, `Queue`, `_a`.
 pub fn is_coined(word: &str) -> bool {
@@ -134,7 +134,11 @@ fn is_relative(text: &str, low: &str) -> bool {
     if low.chars().all(|c| c.is_ascii_digit() || c == '/' || c == '.') {
         return false;
     }
-    if listed(Class::Slashed, low) {
+    if listed(
+        "and/or, i/o, w/o, n/a, he/she, yes/no, true/false, on/off, tcp/ip, ci/cd, a/b, input/output, \
+        read/write, client/server",
+        low,
+    ) {
         return false;
     }
     let segments: Vec<&str> = text.split('/').collect();
@@ -153,14 +157,8 @@ fn has_extension(low: &str) -> bool {
         && !numeric
         && !stem.ends_with('.')
         && stem.chars().any(char::is_alphanumeric)
-        && !is_abbreviation(low)
+        && !matches!(low, "e.g" | "i.e" | "a.m" | "p.m" | "u.s" | "u.k" | "vs.no" | "т.е" | "т.д" | "т.п")
         && !is_method_call(stem, extension)
-}
-
-/// Whether a word is an abbreviation without its last full stop: `e.g`. German ones also name files:
-/// `d.h`.
-fn is_abbreviation(low: &str) -> bool {
-    [Language::English, Language::Russian].iter().any(|one| one.is(&format!("{low}."), Class::Abbreviation))
 }
 
 /// Whether a word with a dot is a field or method (`user.name`, `self.x`) because its name is not a

@@ -3,12 +3,21 @@
 
 use std::collections::HashSet;
 
-use super::lexicon::{Class, listed};
 use super::shape::is_camel;
+
+/// Words that are too common to show what a sentence is about.
+const COMMON: &[&str] = &[
+    "a", "about", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can",
+    "could", "did", "do", "does", "each", "file", "files", "for", "from", "get", "gets", "has", "have", "how", "i",
+    "if", "in", "into", "is", "it", "its", "let", "many", "me", "much", "my", "of", "on", "or", "our", "out", "please",
+    "should", "so", "some", "tell", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this",
+    "those", "to", "up", "use", "used", "uses", "was", "we", "what", "when", "where", "which", "who", "why", "will",
+    "with", "would", "you", "your",
+];
 
 /// The meaningful words of a text and of its identifiers, in lower case and stemmed.
 pub fn content(text: &str) -> HashSet<String> {
-    split(text).into_iter().filter(|word| !listed(Class::Common, word)).map(|word| stem(&word)).collect()
+    split(text).into_iter().filter(|word| !COMMON.contains(&word.as_str())).map(|word| stem(&word)).collect()
 }
 
 /// Every word and number of a text in lower case, identifiers split at case changes and underscores.
@@ -76,12 +85,14 @@ pub fn marks(text: &str) -> Vec<String> {
     marks
 }
 
+/// Abbreviations that look like a path or file name.
+const ABBREVIATIONS: &[&str] = &["e.g", "i.e", "and/or", "z.B", "d.h", "p.ej", "true/false", "yes/no"];
+
 fn is_mark(word: &str) -> bool {
     let has = |test: fn(char) -> bool| word.chars().any(test);
     let inside = |letter: char| word.len() > 2 && word[1..word.len() - 1].contains(letter);
     !word.is_empty()
-        && !listed(Class::Slashed, &word.to_lowercase())
-        && !listed(Class::Abbreviation, &format!("{}.", word.to_lowercase()))
+        && !ABBREVIATIONS.contains(&word)
         && (has(|c| c.is_ascii_digit())
             || word.starts_with('/')
             || (word.is_ascii() && (inside('/') || inside('.') || inside('_')))

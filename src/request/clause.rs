@@ -1,9 +1,14 @@
 //! Answers questions about one clause of a request.
 
 use crate::language::clauses::{Part, PartKind};
-use crate::language::lexicon::{Class, listed};
 use crate::language::{shape, words};
 
+/// The words of an order to read files, besides their paths; any other word asks for more than the
+/// files' text.
+const READING: &[&str] = &[
+    "read", "open", "show", "view", "print", "cat", "display", "me", "us", "the", "file", "files", "whole", "content",
+    "contents", "of", "line", "lines", "first", "to", "and", "please",
+];
 /// Maximum length, in words, of a clause that asks only for a list.
 const LIST_WORDS_MAX: usize = 16;
 /// Number of words of a title.
@@ -20,14 +25,15 @@ pub fn only_reads(part: &Part) -> bool {
     let own = part.text.split_whitespace().map(|word| word.trim_matches(['`', '"', '\'', ',', '.', ':', ';']));
     own.filter(|word| !is_path(word))
         .flat_map(words::split)
-        .all(|word| listed(Class::Reading, &word) || word.chars().all(|letter| letter.is_ascii_digit()))
+        .all(|word| READING.contains(&word.as_str()) || word.chars().all(|letter| letter.is_ascii_digit()))
 }
 
 /// Whether a clause asks for a list alone, and not also what happens, how or why; `if` may begin a
 /// question for the impact of a change.
 pub fn asks_for_list_alone(part: &Part, is_of_impact: bool) -> bool {
+    const MORE: &[&str] = &["happens", "happen", "how", "why", "when", "explain", "if"];
     let clause = words::split(&part.text);
-    let wants_more = |word: &String| listed(Class::AsksMore, word) && !(is_of_impact && *word == "if");
+    let wants_more = |word: &String| MORE.contains(&word.as_str()) && !(is_of_impact && *word == "if");
     clause.len() <= LIST_WORDS_MAX && !clause.iter().any(wants_more)
 }
 

@@ -12,7 +12,6 @@ use regex::Regex;
 
 use crate::base::pattern::{pattern, static_regex};
 use crate::language::clauses::{self, PartKind};
-use crate::language::lexicon::{self, Class};
 use crate::language::{grounding, words};
 
 use super::Text;
@@ -130,7 +129,7 @@ fn as_their_sentences_say(steps: &mut [(Kind, String)], request: &str) {
         let words = text.split(" -> ").next().unwrap_or_default();
         let own = sentences.iter().find(|sentence| sentence.contains(words));
         let asks = own.is_some_and(|sentence| kind::only_asks(sentence) || kind::is_question(sentence));
-        let runs = own.is_some_and(|sentence| kind::has_word(sentence, Class::Command));
+        let runs = own.is_some_and(|sentence| kind::has_word(sentence, kind::COMMANDS));
         if asks && !runs {
             *kind = Kind::Ask;
             *text = words.to_owned();
@@ -181,10 +180,9 @@ fn cut_out_other_kinds(steps: &mut Vec<(Kind, String)>, request: &str) {
 
 /// `text` without trailing connectives: `Set X to 5 and`.
 fn without_joint(text: &str) -> &str {
+    const JOINTS: &[&str] = &["and", "then", "also", "und", "dann", "et", "puis", "y", "luego", "и", "please"];
     let mut text = text.trim_end_matches([',', ';', ' ', ':']);
-    while let Some(rest) =
-        lexicon::members(Class::Connects).find_map(|word| text.strip_suffix(word).filter(|rest| rest.ends_with(' ')))
-    {
+    while let Some(rest) = JOINTS.iter().find_map(|word| text.strip_suffix(word).filter(|rest| rest.ends_with(' '))) {
         text = rest.trim_end_matches([',', ';', ' ', ':']);
     }
     text

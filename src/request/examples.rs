@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::base::is_listed;
 use crate::base::pattern::pattern;
 use crate::edit::examples::{Example, closed};
-use crate::language::lexicon::{Class, Forms, Words, listed};
 
 use super::Text;
 use claim::Claim;
@@ -38,7 +38,7 @@ impl Text {
 
     /// Whether it says that something is right as it is or has to stay the same.
     pub fn speaks_of_what_is_right(&self) -> bool {
-        wants_to_keep(self.raw()) || has_word(self.raw(), Class::Fine)
+        wants_to_keep(self.raw()) || claim::FINE.iter().any(|word| has_word(self.raw(), word))
     }
 }
 
@@ -84,7 +84,7 @@ fn of(text: &str, new: &[String], is_new: &dyn Fn(&str) -> bool) -> Vec<Example>
 }
 
 fn called(text: &str, is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
-    if wants_to_keep(text) || has_word(text, Forms("raise throw")) {
+    if wants_to_keep(text) || has_word(text, "raise raises throw throws") {
         return Vec::new();
     }
     let calls = calls(text).into_iter().filter(|call| !is_new(&call.1)).take(EXAMPLES_MAX);
@@ -99,11 +99,11 @@ fn called(text: &str, is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
 }
 
 fn wants_to_keep(text: &str) -> bool {
-    has_word(text, Class::Keeps)
+    has_word(text, "still keep keeps stay stays remain unchanged same weiterhin bleibt bleiben toujours")
 }
 
-fn has_word(text: &str, set: impl Words) -> bool {
-    text.split(|c: char| !c.is_alphanumeric()).any(|word| set.has(&word.to_lowercase()))
+fn has_word(text: &str, list: &str) -> bool {
+    text.split(|c: char| !c.is_alphanumeric()).any(|word| is_listed(list, &word.to_lowercase()))
 }
 
 /// The string that is the first argument of a call: `goose` in `plural('goose')`. Empty if there is
@@ -160,9 +160,10 @@ fn calls(text: &str) -> Vec<(Range<usize>, String)> {
 /// Whether a text ends with a phrase such as `the label of`: the result stated behind the call then
 /// belongs to the label and not to the call.
 fn is_of_something(before: &str) -> bool {
+    const ITSELF: &str = "result value output outcome return call example case instead";
     let mut words = before.trim_end_matches(['`', ' ']).rsplit(' ');
     words.next().is_some_and(|last| last.eq_ignore_ascii_case("of"))
-        && words.next().is_none_or(|what| !listed(Class::Itself, what.to_lowercase().trim_end_matches('s')))
+        && words.next().is_none_or(|what| !is_listed(ITSELF, what.to_lowercase().trim_end_matches('s')))
 }
 
 /// Names of values in the languages that examples can be run in.

@@ -4,10 +4,16 @@ use crate::tools::confine::{Access, Root};
 
 use crate::language::clauses::Part;
 use crate::language::clauses::scan::{Kind, Token, scan};
-use crate::language::clauses::words::{is_connective, is_determiner};
-use crate::language::lexicon::{Class, listed};
+use crate::language::clauses::words::{is_connective, is_determiner, listed};
 use crate::language::shape::is_path;
 
+/// First words of clauses that list or search a location. In other clauses, the word means
+/// something else just as often.
+const LOOKS: &str = "list, ls, look, search, find, grep, show, count, what, which, how";
+/// Words before the name of a folder.
+const LEADS: &str = "in, inside, within, under, below, list, ls, across, throughout, folder, directory, dir";
+/// `of` precedes a folder only after these nouns: `the number of tests` names no folder.
+const CONTENTS: &str = "files, contents, content, folders, entries";
 const FOLDER_NOUNS: &str = "folder, directory, dir";
 
 /// Writes names of top-level folders as paths (`src` as `src/`) in clauses that search or list them
@@ -27,17 +33,15 @@ fn with_folder(text: &str, is_folder: impl Fn(&str) -> bool) -> Option<(String, 
     let tokens = scan(text);
     let word =
         |at: usize| tokens.get(at).filter(|token| token.kind == Kind::Word).map_or("", |token| token.low.as_str());
-    // In other clauses, the word means something else just as often.
-    let looks = listed(Class::Searches, word(0)) && (word(0) != "how" || word(1) == "many");
+    let looks = listed(LOOKS, word(0)) && (word(0) != "how" || word(1) == "many");
     let ends = |token: Option<&Token>| {
         token.is_none_or(|token| {
             token.kind != Kind::Word || is_connective(&token.low) || listed(FOLDER_NOUNS, &token.low)
         })
     };
     let leads = |at: usize| {
-        listed(Class::LeadsFolder, word(at))
-            // `the number of tests` names no folder.
-            || word(at) == "of" && at.checked_sub(1).is_some_and(|before| listed(Class::Contents, word(before)))
+        listed(LEADS, word(at))
+            || word(at) == "of" && at.checked_sub(1).is_some_and(|before| listed(CONTENTS, word(before)))
     };
     let is_named = |at: &usize| {
         let lead = if is_determiner(word(at - 1)) { at.checked_sub(2) } else { at.checked_sub(1) };

@@ -7,15 +7,17 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::base::is_listed;
 use crate::base::pattern::pattern;
 use crate::language::clauses::{Part, PartKind};
-use crate::language::lexicon::{self, Class, Words, listed};
 use crate::language::shape::is_coined_word;
 use crate::language::words;
 
 use super::small_talk;
 use super::wish::{asks_politely, gives_to_something, is_wish};
-use lists::{MENDING, ORDERS};
+pub(super) use lists::COMMANDS;
+use lists::{CHANGING, LOOKS, MENDING, OPENING_ORDERS, ORDERS, REPORTS, RUNNING};
+pub(super) use lists::{KNOW, POLITE, QUESTIONS};
 pub(super) use words_added::adds_words;
 
 /// The kind of a step.
@@ -64,16 +66,16 @@ impl Kind {
     /// The kind of several clauses together: an edit if one of them changes something, else a run
     /// if one runs something, else an answer.
     pub fn of(parts: &[Part]) -> Kind {
-        let has = |class: Class| {
+        let has = |list: &str| {
             let acts = parts.iter().filter(|part| part.kind == PartKind::Act);
             let mut verbs = acts.filter_map(|part| part.verb.as_deref());
-            verbs.any(|verb| listed(class, verb.strip_suffix("те").unwrap_or(verb)))
+            verbs.any(|verb| is_listed(list, verb.strip_suffix("те").unwrap_or(verb)))
         };
         if small_talk::is_all(parts) {
             Kind::Ask
-        } else if has(Class::Changing) {
+        } else if has(CHANGING) {
             Kind::Edit
-        } else if has(Class::Runs) {
+        } else if has(RUNNING) {
             Kind::Run
         } else {
             Kind::Ask
@@ -86,9 +88,9 @@ impl Kind {
 const OPENING_WORDS: usize = 3;
 const SENTENCE_WORDS: usize = 4;
 
-/// Whether one of the words of `text` is in a set of words.
-pub(super) fn has_word(text: &str, set: impl Words) -> bool {
-    words::split(text).iter().any(|word| set.has(word))
+/// Whether one of the words of `text` is in a list, whose words are separated by spaces.
+pub(super) fn has_word(text: &str, list: &str) -> bool {
+    words::split(text).iter().any(|word| is_listed(list, word))
 }
 
 pub(super) fn has_order(text: &str) -> bool {
@@ -99,10 +101,9 @@ fn first_word(text: &str) -> String {
     words::split(text).into_iter().next().unwrap_or_default()
 }
 
-/// Whether a text contains the beginning of an order in the form of a question.
 fn is_polite(text: &str) -> bool {
     let low = text.to_lowercase();
-    lexicon::members(Class::PoliteQuestion).any(|phrase| low.contains(phrase))
+    POLITE.split('|').any(|words| low.contains(words))
 }
 
 /// Whether a text that a model read as a question asks for a change: it asks nothing and gives an
@@ -114,25 +115,25 @@ pub(super) fn is_order(text: &str) -> bool {
     }
     let (asks, polite) = (has_question(text), is_polite(text));
     let is_sentence = text.split_whitespace().nth(SENTENCE_WORDS - 1).is_some();
-    let tells = || has_word(text, Class::Reports) || is_sentence && text.split_whitespace().any(is_coined_word);
+    let tells = || has_word(text, REPORTS) || is_sentence && text.split_whitespace().any(is_coined_word);
     let orders = has_order(text) || begins_with_order(text);
     let hands = gives_to_something(text);
-    let looks = has_word(text, Class::LooksAt) && !hands;
+    let looks = has_word(text, LOOKS) && !hands;
     hands || is_wish(text) || orders && (polite || !asks) || polite && text.contains('(') || !asks && !looks && tells()
 }
 
 /// Whether an order follows after `and`, `then` or the like: `where is x and remove it?`.
 fn orders_later(text: &str) -> bool {
-    let joins = |word: &str| listed(Class::JoinsOrders, word);
+    let joins = |word: &str| is_listed("and then und et y и please bitte", word);
     let all = words::split(text);
-    all.windows(2).any(|pair| joins(&pair[0]) && listed((ORDERS, Class::OpensOrder), &pair[1]))
+    all.windows(2).any(|pair| joins(&pair[0]) && (is_listed(ORDERS, &pair[1]) || is_listed(OPENING_ORDERS, &pair[1])))
 }
 
 /// Whether a text begins with an imperative: `Treat tabs as spaces`, but not `support for tabs`.
 fn begins_with_order(text: &str) -> bool {
     let all = words::split(text);
     let mut all = all.iter().map(String::as_str).skip_while(|word| matches!(*word, "please" | "bitte"));
-    all.next().is_some_and(|word| listed(Class::OpensOrder, word))
+    all.next().is_some_and(|word| is_listed(OPENING_ORDERS, word))
         && !matches!(all.next(), Some("for" | "of" | "me" | "us"))
 }
 
@@ -142,22 +143,22 @@ fn has_question(text: &str) -> bool {
     let sentences = text.split_inclusive([';', '!', '\n']).flat_map(|part| part.split(". "));
     let begins = |(at, sentence): (usize, &str)| {
         let opening = if at == 0 { OPENING_WORDS } else { 1 };
-        words::split(sentence).iter().take(opening).any(|word| listed(Class::Asks, word))
+        words::split(sentence).iter().take(opening).any(|word| is_listed(QUESTIONS, word))
     };
     let has_mark = text.split('"').step_by(2).any(|unquoted| unquoted.contains('?'));
-    has_mark || has_word(text, Class::Knows) || sentences.enumerate().any(begins)
+    has_mark || has_word(text, KNOW) || sentences.enumerate().any(begins)
 }
 
 /// Whether a whole request asks something, and neither orders nor reports anything.
 pub(super) fn is_question(request: &str) -> bool {
     let orders = is_order(request) || orders_later(request);
-    has_question(request) && first_word(request) != "when" && !orders && !has_word(request, Class::Reports)
+    has_question(request) && first_word(request) != "when" && !orders && !has_word(request, REPORTS)
 }
 
 /// Whether a text begins with a question word and orders nothing: `which error comes then`.
 pub(super) fn begins_with_question(text: &str) -> bool {
     let first = first_word(text);
-    let asks = listed(Class::Asks, &first) && !listed((Class::Telling, "when"), &first);
+    let asks = is_listed(QUESTIONS, &first) && !is_listed("when show tell explain describe", &first);
     asks && !has_order(text)
 }
 
@@ -168,28 +169,27 @@ pub(super) fn only_asks(request: &str) -> bool {
     let is_inside = |mark: &str| text.trim_end_matches('?').contains(mark);
     let is_one = text.ends_with('?') && !["?", "\n", ";", ". ", "! "].into_iter().any(is_inside);
     let all = words::split(text);
-    let begins = all.iter().take(OPENING_WORDS).any(|word| listed(Class::Asks, word));
+    let begins = all.iter().take(OPENING_WORDS).any(|word| is_listed(QUESTIONS, word));
     is_one && begins && !orders_later(text) && !is_wish(text) && (!is_polite(text) || asks_politely(text))
 }
 
 /// Whether a lower-case word can begin an order, a question or a command.
 pub fn begins_something(word: &str) -> bool {
-    listed((ORDERS, [Class::Asks, Class::LooksAt, Class::Command]), word)
+    [ORDERS, QUESTIONS, LOOKS, COMMANDS].iter().any(|list| is_listed(list, word))
 }
 
 /// Whether a clause begins with a word that determines the form of an answer: `list all of them`.
 pub(super) fn says_how(text: &str) -> bool {
-    listed(Class::LooksAt, &first_word(text))
+    is_listed(LOOKS, &first_word(text))
 }
 
 /// Whether a text begins with a word that asks to look at or report something, and orders nothing:
 /// `read a.ts`, `show me the callers`.
 pub(super) fn asks_to_tell(text: &str) -> bool {
     let first = first_word(text);
-    let tells = listed(Class::LooksAt, &first)
-        || listed((Class::Telling, "summarise summarize"), &first)
-        || listed("open check see", &first);
-    tells && !gives_to_something(text) && !has_order(text) && !has_word(text, Class::Changing)
+    let tells =
+        is_listed(LOOKS, &first) || is_listed("tell explain show describe summarise summarize open check see", &first);
+    tells && !gives_to_something(text) && !has_order(text) && !has_word(text, CHANGING)
 }
 
 /// Whether a text asks anything: it has a question, or asks to look at or report something.
@@ -209,8 +209,9 @@ pub(super) fn only_forbids(text: &str) -> bool {
 
 /// Whether a text orders only a repair: `make them green again`, `find the cause and fix it`.
 pub(super) fn only_mends(text: &str) -> bool {
-    let orders = |word: &String| listed((ORDERS, [Class::Changing, Class::OpensOrder]), word);
-    only_forbids(text) || !words::split(text).iter().any(|word| orders(word) && !listed(MENDING, word))
+    let orders =
+        |word: &String| is_listed(ORDERS, word) || is_listed(CHANGING, word) || is_listed(OPENING_ORDERS, word);
+    only_forbids(text) || !words::split(text).iter().any(|word| orders(word) && !is_listed(MENDING, word))
 }
 
 /// The kind of an order: a fix if it is about failing tests or a failing quoted command, else an
@@ -222,25 +223,29 @@ pub(super) fn ordered(text: &str) -> Kind {
 /// Whether a request only asks for failing tests to pass. False if it asks for something new: a new
 /// test may be meant to fail.
 pub(super) fn is_about_red_tests(text: &str) -> bool {
-    let passes = has_word(text, (Class::Repairs, "pass green work"));
-    is_red(text) && passes && has_word(text, "test tests") && !has_word(text, (Class::Adds, "write create new"))
+    let passes = has_word(text, "pass green fix repair mend work");
+    is_red(text) && passes && has_word(text, "test tests") && !has_word(text, "add write create new")
 }
 
 /// Whether a word of a text is about tests: `tests`, `testing`, `unittest`, but not `latest`.
 pub(super) fn speaks_of_tests(text: &str) -> bool {
-    let is_it =
-        |word: &String| word.starts_with("test") || word.ends_with("tests") || listed("unittest pytest doctest", word);
+    let is_it = |word: &String| {
+        word.starts_with("test") || word.ends_with("tests") || is_listed("unittest pytest doctest", word)
+    };
     words::split(text).iter().any(is_it)
 }
 
 /// Whether a text is about documentation.
 pub(super) fn speaks_of_docs(text: &str) -> bool {
-    has_word(text, Class::OfDocs)
+    has_word(
+        text,
+        "readme changelog docs doc documentation docstring documented document mention describe handbook doku",
+    )
 }
 
 /// Whether a text says that something fails.
 pub(super) fn is_red(text: &str) -> bool {
-    words::split(text).iter().any(|word| word.starts_with("fail") || listed("red rot schlägt", word))
+    words::split(text).iter().any(|word| word.starts_with("fail") || is_listed("red rot schlägt", word))
 }
 
 /// The command in backticks in a text, or else the command reported to fail:

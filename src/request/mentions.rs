@@ -6,14 +6,13 @@ mod word;
 use std::sync::Arc;
 
 use crate::index::{Graph, Index, IndexError, Node, paths};
-use crate::language::lexicon::Class;
 use crate::language::shape::is_capitalised;
 use crate::tools::confine::Root;
 
 use super::Text;
 use super::named::{Found, Named, Names, is_file_name};
 pub use vocabulary::TYPES;
-use vocabulary::{OF_EVERY_OBJECT, OF_LANGUAGES, WELL_KNOWN_FILES};
+use vocabulary::{ARTICLES, OF_EVERY_OBJECT, OF_LANGUAGES, WELL_KNOWN_FILES};
 use word::{Word, split};
 
 /// A named symbol, with the definitions it may refer to.
@@ -218,8 +217,8 @@ impl Mentions {
             declared.extend(is_declared.then_some(name));
             // Words that ask for something new: `new function f(a)`, `export f(a) from b.js`,
             // `Parser needs a method f()`.
-            let is_new = (1..=2).any(|back| word.is_behind(back, "new export"));
-            let is_one = word.is_after_kind() && (2..=3).any(|back| word.is_behind(back, Class::Article));
+            let is_new = (1..=2).any(|back| word.is_behind(back, &["new", "export"]));
+            let is_one = word.is_after_kind() && (2..=3).any(|back| word.is_behind(back, ARTICLES));
             self.adds |= is_declared && (is_new || is_one);
         }
     }

@@ -1,6 +1,6 @@
 //! Reads a step of the form `FROM -> TO`: a rename or a move.
 
-use crate::language::lexicon::{Class, listed};
+use crate::base::is_listed;
 use crate::language::shape;
 
 use super::Text;
@@ -66,6 +66,7 @@ fn candidates(text: &str) -> Vec<String> {
 /// The word of `text` that is most likely the new name of `from`: written as code and in the style
 /// of `from`; of equals, the last one. Words of requests to rename do not count.
 fn new_name(text: &str, from: &str) -> Option<String> {
+    const WORDS: &str = "rename to it the into as call everywhere in um nach zu en a por all of";
     let style = |name: &str| {
         let bare = name.trim_start_matches('_');
         let upper = bare.chars().next().is_some_and(char::is_uppercase);
@@ -73,7 +74,7 @@ fn new_name(text: &str, from: &str) -> Option<String> {
     };
     let likeness = |word: &String| (shape::is_coined(word), style(word) == style(from));
     let words = candidates(text).into_iter();
-    words.filter(|word| word != from && !listed(Class::AroundRename, &word.to_lowercase())).max_by_key(likeness)
+    words.filter(|word| word != from && !is_listed(WORDS, &word.to_lowercase())).max_by_key(likeness)
 }
 
 /// Fails if `what` may also mean another file.

@@ -16,9 +16,8 @@ use disk::{Disk, Form};
 use crate::base::near;
 use crate::language::clauses::names;
 use crate::language::clauses::scan::{Kind, scan};
-use crate::language::clauses::words::{is_determiner, is_polite};
+use crate::language::clauses::words::{is_determiner, is_polite, listed};
 use crate::language::clauses::{self, Part};
-use crate::language::lexicon::{Class, listed};
 use crate::tools::confine::Root;
 
 use super::{Step, Text, steps};
@@ -32,6 +31,16 @@ const NAME_WORDS_MAX: usize = 8;
 const WORDS_MAX: usize = 600;
 /// Maximum number of suggestions for a name that does not exist.
 const PROPOSED_MAX: usize = 3;
+/// Prepositions before the file in which something is changed, in several languages.
+const WITHIN: &str = "in, inside, within, dans, im, en, в";
+/// Words between such a preposition and the name.
+const NOUNS: &str =
+    "file, files, script, module, document, config, configuration, named, called, datei, fichier, archivo, файле";
+const ADJECTIVES: &str = "existing, local, new, ignored, own, project's, whole";
+/// Prepositions that precede a file and other things equally often.
+const BESIDE: &str = "from, of, on, at, aus, von, de, из";
+/// Words between an old and a new value.
+const JOINS: &str = "to, with, by, into, ->, →, =>, на, auf, à, par, por";
 /// Punctuation that may follow a name in a sentence.
 const BEHIND: &[char] = &[',', ';', ':', '!', '?', '.', ')', ']', '}', '…', '\'', '’', '"', '”', '»', '`'];
 const BEFORE: &[char] = &['(', '[', '{', '@', '"', '“', '«', '\'', '‘', '`'];
@@ -98,7 +107,7 @@ impl Named {
     /// Whether its position in the sentence shows that it is a file: `in F`, `from F`, `F: …`.
     pub fn is_clear(&self, text: &Text) -> bool {
         self.role == Role::Place
-            || self.role == Role::Object && listed(Class::Beside, &lead(text.raw(), self.range.start))
+            || self.role == Role::Object && listed(BESIDE, &lead(text.raw(), self.range.start))
             || self.role == Role::Object && text.raw()[self.range.end..].starts_with(':')
     }
 }
@@ -351,7 +360,7 @@ fn lead(text: &str, start: usize) -> String {
     let before = text[..start].trim_end_matches(BEFORE).trim_end();
     let words = before.split_whitespace().rev().map(|word| word.to_lowercase());
     words
-        .skip_while(|word| is_determiner(word) || listed([Class::FileNoun, Class::FileAdjective], word))
+        .skip_while(|word| is_determiner(word) || listed(NOUNS, word) || listed(ADJECTIVES, word))
         .find(|word| !word.is_empty())
         .unwrap_or_default()
 }
@@ -359,9 +368,8 @@ fn lead(text: &str, start: usize) -> String {
 /// Whether the name at `start` is the location of a change.
 fn leads(text: &str, start: usize) -> bool {
     let before = text[..start].trim_end_matches(BEFORE).trim_end();
-    let names_file =
-        before.split_whitespace().next_back().is_some_and(|word| listed(Class::FileNoun, &word.to_lowercase()));
-    listed(Class::Within, &lead(text, start)) || names_file
+    let names_file = before.split_whitespace().next_back().is_some_and(|word| listed(NOUNS, &word.to_lowercase()));
+    listed(WITHIN, &lead(text, start)) || names_file
 }
 
 fn with_roles(text: &str, mut all: Vec<Named>) -> Vec<Named> {
@@ -369,13 +377,13 @@ fn with_roles(text: &str, mut all: Vec<Named>) -> Vec<Named> {
         let (start, end) = (all[at].range.start, all[at].range.end);
         let opens = text[..start].split_whitespace().all(|word| is_polite(&word.to_lowercase().replace(',', "")));
         let next = text[end..].split_whitespace().next().unwrap_or_default().to_lowercase();
-        let follows = at > 0 && listed(Class::ToNew, text[all[at - 1].range.end..start].trim());
-        let joined = at > 0 && listed((Class::JoinsNames, ","), text[all[at - 1].range.end..start].trim());
+        let follows = at > 0 && listed(JOINS, text[all[at - 1].range.end..start].trim());
+        let joined = at > 0 && listed("and, or, &, und, et, y, и, ,", text[all[at - 1].range.end..start].trim());
         all[at].role = if all[at].role == Role::Part {
             Role::Part
         } else if leads(text, start) || joined && all[at - 1].role == Role::Place {
             Role::Place
-        } else if listed(Class::ToNew, &next) || follows {
+        } else if listed(JOINS, &next) || follows {
             Role::Value
         } else if opens {
             Role::Place

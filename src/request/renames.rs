@@ -7,7 +7,6 @@ use regex::{Captures, Regex};
 
 use super::Kind;
 use crate::base::pattern::pattern;
-use crate::language::lexicon::{self, Class};
 use crate::language::shape::may_be_path;
 use crate::language::words;
 
@@ -15,8 +14,8 @@ use crate::language::words;
 pub fn all(request: &str) -> Option<Vec<(Kind, String)>> {
     static RENAME: LazyLock<Regex> = LazyLock::new(|| {
         let begin = r"(?:^|[.;!:,]\s+|\b(?:and|then|please|you)\s+)";
-        let kinds = lexicon::alternatives(Class::Kind);
-        let what = format!(r"(?:the\s+)?(?:(?:{kinds}|file|module)\s+)?");
+        let kinds = "function|method|class|variable|constant|type|interface|struct|enum|trait|file|module|helper";
+        let what = format!(r"(?:the\s+)?(?:(?:{kinds})\s+)?");
         let name = |group: &str| format!(r#"[`"']?(?<{group}>[\w$./-]*[\w$/])(?:\(\))?[`"']?"#);
         let (from, file, to) = (name("from"), name("file"), name("to"));
         let place = format!(r"(?:\s+(?:from|out\s+of|in)\s+(?:the\s+file\s+)?{file})?");

@@ -1,12 +1,29 @@
 //! Recognises small talk, for which no tool may be called: greetings, thanks, sums.
 
 use crate::language::clauses::Part;
-use crate::language::lexicon::{self, Class, listed};
+use crate::language::clauses::words::{entries, listed};
 
 /// Whether all parts of a request are small talk; also true if it has no parts.
 pub fn is_all(parts: &[Part]) -> bool {
     parts.iter().all(is_chat)
 }
+
+/// Greetings and other small talk.
+const GREETINGS: &str = "\
+    hi, hello, hey, hiya, yo, howdy, greetings, good morning, good afternoon, good evening, good night, thanks, \
+    thank you, thx, ty, cheers, bye, goodbye, see you, ok, okay, cool, nice, great, awesome, perfect, lol, \
+    how are you, how are you doing, how is it going, how's it going, what's up, who are you, what are you, \
+    what can you do, what is your name, what's your name, nice to meet you, sorry, never mind, nevermind, \
+    well done, good job, you're welcome, no problem, sounds good, got it, i see, yes, no, sure, please, \
+    tell me a joke, tell me a story, sing me a song, write me a poem, are you there, can you help me, help me, \
+    help, i love you, do you like music, are you a robot, привет, здравствуй, здравствуйте, спасибо, пока, \
+    как дела, кто ты, доброе утро, добрый день, добрый вечер, ок";
+
+/// Words that may follow a greeting without making it a request.
+const FILLERS: &str = "\
+    there, again, so, much, a, lot, very, for, the, your, help, today, everyone, all, friend, assistant, you, \
+    that, it, was, is, works, great, really, just, and, to, now, my, buddy, doing, this, morning, man, later, \
+    большое, вам, тебе, всем";
 
 fn is_chat(part: &Part) -> bool {
     if !part.paths.is_empty() || !part.quoted.is_empty() {
@@ -22,13 +39,13 @@ fn is_greeting(words: &[&str]) -> bool {
     let mut at = 0;
     let mut greeted = words.is_empty();
     while at < words.len() {
-        let length = lexicon::members(Class::Greeting).filter_map(|greeting| {
+        let length = entries(GREETINGS).filter_map(|greeting| {
             let wanted: Vec<&str> = greeting.split(' ').collect();
             words[at..].starts_with(&wanted).then_some(wanted.len())
         });
         match length.max() {
             Some(length) => (greeted, at) = (true, at + length),
-            None if greeted && listed(Class::BehindGreeting, words[at]) => at += 1,
+            None if greeted && listed(FILLERS, words[at]) => at += 1,
             None => return false,
         }
     }

@@ -4,7 +4,6 @@ use serde_json::json;
 
 use crate::base::StepId;
 use crate::language::clauses::{self, Part, roles};
-use crate::language::lexicon::{Class, listed};
 use crate::language::{quotations, shape};
 
 use super::kind::{self, Kind};
@@ -64,21 +63,22 @@ impl Step {
 
 /// Maximum length of a request that is read without a model, in words.
 const PLAIN_WORDS: usize = 24;
+/// Verbs that begin a step that is not an edit, or that may hide one.
+const NOT_PLAIN: &str = "rename move call fix make run test extract split read look find show check see";
 
 /// The step of a request that clearly has only one: a question, or one clause that says what to
 /// add, change or remove. `None` for any other.
 pub(super) fn plain(request: &str) -> Option<Step> {
-    if kind::only_asks(request) && !kind::has_word(request, Class::Command) {
+    if kind::only_asks(request) && !kind::has_word(request, kind::COMMANDS) {
         return Some(Step::of(1, Kind::Ask, request.trim().to_owned()));
     }
     let parts = clauses::parts(request);
     let [part] = parts.as_slice() else { return None };
     let text = request.trim();
     let one_sentence = !text.trim_end_matches(['.', '?', '!']).contains([';', '\n', '?', '!']) && !text.contains(". ");
-    let joined = text.split_whitespace().any(|word| listed(Class::JoinsSteps, word));
+    let joined = text.split_whitespace().any(|word| matches!(word, "and" | "then" | "und" | "et" | "y" | "и"));
     let verb = part.verb.as_deref().unwrap_or_default();
-    if !one_sentence || joined || text.split_whitespace().count() > PLAIN_WORDS || kind::has_word(verb, Class::NotPlain)
-    {
+    if !one_sentence || joined || text.split_whitespace().count() > PLAIN_WORDS || kind::has_word(verb, NOT_PLAIN) {
         return None;
     }
     let kind = match Kind::of(&parts) {

@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::base::pattern::pattern;
-use crate::language::lexicon::{self, Class};
 use crate::language::shape;
 
 use super::Text;
@@ -38,15 +37,17 @@ fn owner(text: &str) -> Option<&str> {
 }
 
 fn to_change<'p>(text: &str, paths: Vec<&'p String>) -> Vec<&'p String> {
+    const PREPOSITIONS: &[&str] =
+        &["in", "inside", "from", "into", "to", "out of", "in der", "aus", "dans", "de", "en"];
     let follows_preposition = |path: &&String| {
         let name = path.rsplit('/').next().unwrap_or(path);
         let before = text.find(name).map_or("", |at| &text[..at]);
         let before = &before[..before.rfind(char::is_whitespace).unwrap_or(0)];
-        let before = before.trim_end();
-        let before = before.strip_suffix("file").map_or(before, str::trim_end);
-        let before =
-            ["the", "our", "my"].iter().fold(before, |rest, word| rest.strip_suffix(word).map_or(rest, str::trim_end));
-        lexicon::members(Class::BeforeFile)
+        let before = ["file", "the", "our", "my"]
+            .iter()
+            .fold(before.trim_end(), |rest, word| rest.strip_suffix(word).map_or(rest, str::trim_end));
+        PREPOSITIONS
+            .iter()
             .any(|word| before.strip_suffix(word).is_some_and(|rest| rest.is_empty() || rest.ends_with(' ')))
     };
     let named: Vec<&String> = paths.iter().copied().filter(|path| follows_preposition(path)).collect();

@@ -5,14 +5,14 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use crate::base::is_listed;
 use crate::language::clauses::{self, Part};
-use crate::language::lexicon::{Class, Words, listed};
 use crate::language::quotations::{self, Quotation};
 use crate::language::said::Said;
 use crate::language::{Asked, Tokens, words};
 
 use super::arguments::{self, Edit, Unsettled};
-use super::kind::lists::{CHANGES, MAKES};
+use super::kind::lists::{BEFORE_VERB, CHANGES, COMMANDS, ENDED, MAKES, PRINTED, REPORTS};
 use super::kind::{self, Kind};
 use super::named::MARK;
 use super::renames;
@@ -58,19 +58,14 @@ impl Text {
         &self.tokens.text
     }
 
-    /// Whether one of its words is in a set of words.
-    pub(in crate::request) fn has(&self, set: impl Words) -> bool {
-        self.tokens.has(set)
+    /// Whether one of its words is in `list`, whose words are separated by spaces.
+    pub(in crate::request) fn has(&self, list: &str) -> bool {
+        self.tokens.has(list)
     }
 
     /// Whether it contains one of these lower-case texts: stems of words, or phrases.
     pub(in crate::request) fn contains(&self, texts: &[&str]) -> bool {
         self.tokens.contains(texts)
-    }
-
-    /// Whether it contains a stem or a phrase of the class.
-    pub(in crate::request) fn contains_of(&self, class: Class) -> bool {
-        self.tokens.contains_of(class)
     }
 
     /// Its words in lower case.
@@ -127,7 +122,7 @@ impl Text {
 impl Text {
     /// Whether it reports a problem, or asks for a repair.
     pub fn is_report(&self) -> bool {
-        self.has([Class::Reports, Class::Repairs])
+        self.has(REPORTS) || self.has("fix repair mend behebe corrige arregla исправь")
     }
 
     /// Whether it only asks for failing tests to pass.
@@ -148,17 +143,17 @@ impl Text {
     /// Whether it asks how a run ended or what it printed: `tell me how many passed`,
     /// `what is the output?`.
     pub fn asks_how_it_ended(&self) -> bool {
-        self.speaks_of_passing() || self.has(Class::Printed)
+        self.speaks_of_passing() || self.has(PRINTED)
     }
 
     /// Whether it mentions passing or failing.
     pub fn speaks_of_passing(&self) -> bool {
-        self.has(Class::Ended)
+        self.has(ENDED)
     }
 
     /// Whether it asks for the present result, not when or why there would be one.
     pub fn asks_for_now(&self) -> bool {
-        self.has([Class::Many, Class::Command]) && !self.has(Class::NotNow)
+        (self.has("many which do does are is all") || self.has(COMMANDS)) && !self.has("why how's when if would warum")
     }
 
     /// Whether it asks anything: it has a question, or asks to look at or report something.
@@ -267,26 +262,29 @@ impl Text {
     /// nothing. File names in it must be replaced by [`MARK`].
     pub fn changes_what_is_there(&self) -> bool {
         let words = self.words();
-        from_verb(words).first().is_some_and(|verb| listed(CHANGES, verb))
-            && !words.iter().any(|word| listed(MAKES, word))
+        from_verb(words).first().is_some_and(|verb| is_listed(CHANGES, verb))
+            && !words.iter().any(|word| is_listed(MAKES, word))
     }
 
     /// Whether it creates the file that [`MARK`] stands for: it begins with a verb for that, as in
     /// `write a list of … to F`.
     pub fn makes_file(&self) -> bool {
-        const WRITES: [Class; 3] = [Class::Creates, Class::Writes, Class::Documents];
+        const WRITES: &str = "create write generate draft make save export document translate erstelle schreibe crée écris crea escribe создай напиши";
+        const BEFORE_FILE: &str = "to into in as called named file a an the new";
         let verb = from_verb(self.words()).first();
         let last = words::split(self.before_mark()).pop().unwrap_or_default();
-        let is_object = listed((Class::BesideFile, "to into in"), &last) || verb.is_some_and(|verb| *verb == last);
-        self.says(MARK) && is_object && verb.is_some_and(|verb| listed(WRITES, verb))
+        let is_object = is_listed(BEFORE_FILE, &last) || verb.is_some_and(|verb| *verb == last);
+        self.says(MARK) && is_object && verb.is_some_and(|verb| is_listed(WRITES, verb))
     }
 
     /// Whether it creates the file that [`MARK`] stands for, rather than a part of it:
     /// `create a file F`.
     pub fn creates_file(&self) -> bool {
+        const CREATES: &str = "create generate make draft erstelle crée crea создай";
+        const ARTICLES: &str = "file a an the new empty called named";
         let before = words::split(self.before_mark());
         from_verb(&before).split_first().is_some_and(|(verb, between)| {
-            listed(Class::Creates, verb) && between.iter().all(|word| listed((Class::BesideFile, "empty"), word))
+            is_listed(CREATES, verb) && between.iter().all(|word| is_listed(ARTICLES, word))
         })
     }
 
@@ -297,7 +295,7 @@ impl Text {
 
 /// The words of an order, starting at its verb.
 fn from_verb(words: &[String]) -> &[String] {
-    &words[words.iter().take_while(|word| listed(Class::BeforeVerb, word)).count()..]
+    &words[words.iter().take_while(|word| is_listed(BEFORE_VERB, word)).count()..]
 }
 
 impl fmt::Display for Text {

@@ -1,20 +1,48 @@
-//! Answers what a text speaks of, by classes of words.
+//! Answers what a text speaks of, by lists of words.
 
-use std::collections::HashSet;
-
+use crate::base::is_listed;
 use crate::base::pattern::static_regex;
 use crate::edit::testing::Style;
-use crate::language::lexicon::{Class, Forms, listed};
+use crate::language::clauses::words::{entries, listed};
 use crate::language::words;
 
 use super::Text;
 
+/// Words that ask for reasoning.
+const REASONING: &str = "\
+    why, design, architecture, refactor, optimize, optimise, debug, prove, compare, trade-offs, tradeoffs, \
+    investigate, diagnose, redesign, migrate, concurrency, deadlock, race";
+/// Words of requests to rename that include strings, comments and documentation.
+const MENTIONS: &str = "\
+    string strings comment comments docs documentation docstring docstrings readme mentioned mentions \
+    kommentare kommentaren commentaires comentarios doku";
+/// Words that ask for an empty file.
+const EMPTY: &str = "empty blank leer leere leeres vide vacío пустой";
+/// Words that put new tests into the file of the tested code.
+const SAME_FILE: &[&str] =
+    &["same file", "selben datei", "gleichen datei", "même fichier", "mismo archivo", "mismo fichero"];
+/// Words that hint at changes other than the named ones.
+const MORE: &str = "too also use uses using call calls instead everywhere auch aussi también";
+/// Words about errors.
+const ERRORS: &str = "\
+    raise raises throw throws error errors exception exceptions fail fails reject rejects refuse refuses forbid \
+    forbids invalid crash crashes panic fehler wirft erreur";
+/// Words about the wording and the form of prose.
+const OF_WORDING: &str =
+    "typo typos spelling grammar wording reword rephrase translate format link links shorten simplify";
+/// Stems of words about white space.
+const SPACE: &[&str] =
+    &["indent", "space", "tab", "blank", "format", "newline", "line break", "lint", "einrück", "leer"];
+/// Words that ask for files; without one, no files are searched for by name.
+const FINDS: &[&str] = &["files", "find", "list", "dateien", "fichiers", "archivos", "файлы"];
+
 impl Text {
     /// Whether it asks for an answer in words rather than a list.
     pub fn asks_for_words(&self) -> bool {
+        const ASKING: &str = "what, how, why, which, who, when, where, is, are, does, do, can, explain, describe, tell, \
+                              summarize, summarise";
         let low = self.raw().trim().to_lowercase();
-        low.ends_with('?')
-            || low.split(|c: char| !c.is_alphanumeric()).next().is_some_and(|word| listed(Class::Asking, word))
+        low.ends_with('?') || low.split(|c: char| !c.is_alphanumeric()).next().is_some_and(|word| listed(ASKING, word))
     }
 
     /// Whether it asks for a number of things.
@@ -25,27 +53,27 @@ impl Text {
     /// The number of different words in it that ask for reasoning.
     pub fn reasons(&self) -> usize {
         let low = self.raw().to_lowercase();
-        let words: HashSet<&str> = low.split(|c: char| !c.is_alphanumeric() && c != '-').collect();
-        words.into_iter().filter(|word| listed(Class::Reasons, word)).count()
+        let words: Vec<&str> = low.split(|c: char| !c.is_alphanumeric() && c != '-').collect();
+        entries(REASONING).filter(|word| words.contains(word)).count()
     }
 
     /// Whether it asks to rename in strings, comments and documentation too.
     pub fn includes_mentions(&self) -> bool {
-        self.has(Class::OfMentions)
+        self.has(MENTIONS)
     }
 
     pub fn asks_for_empty_file(&self) -> bool {
-        self.has(Class::Empty)
+        self.has(EMPTY)
     }
 
     /// Whether new tests go into the file of the tested code.
     pub fn puts_tests_beside_code(&self) -> bool {
-        self.contains_of(Class::SameFile)
+        self.contains(SAME_FILE)
     }
 
     /// Whether it hints at changes other than the named ones.
     pub fn hints_at_more(&self) -> bool {
-        self.has(Forms(Class::More))
+        self.has(MORE)
     }
 
     /// Whether it asks for an export.
@@ -63,29 +91,29 @@ impl Text {
     }
 
     pub fn speaks_of_errors(&self) -> bool {
-        self.has(Forms(Class::OfErrors))
+        self.has(ERRORS)
     }
 
     /// Whether it is about wording, so that a change of code makes no difference.
     pub fn speaks_of_wording(&self) -> bool {
-        self.speaks_of_docs() || self.has(Forms("comment typo wording"))
+        self.speaks_of_docs() || self.has("comment comments typo wording")
     }
 
     /// Whether it is about the form of prose: spelling, wording, links.
     pub fn speaks_of_form(&self) -> bool {
-        self.has(Forms(Class::Wording))
+        self.has(OF_WORDING)
     }
 
     pub fn speaks_of_space(&self) -> bool {
-        self.contains_of(Class::OfSpace)
+        self.contains(SPACE)
     }
 
     pub fn speaks_of_files(&self) -> bool {
-        self.has(Class::OfFiles)
+        self.words().iter().any(|word| FINDS.contains(&word.as_str()))
     }
 
     pub fn asks_for_examples(&self) -> bool {
-        self.has(Forms("example doctest usage"))
+        self.has("example examples doctest doctests usage")
     }
 
     /// Whether it is about the list of exports of a Python module.
@@ -103,8 +131,9 @@ impl Text {
     /// Whether `line` repeats the order instead of carrying it out: it begins with such a verb, and
     /// all its words are in this text.
     pub fn is_repeated_by(&self, line: &str) -> bool {
+        const ORDERS: &str = "mention add say write put document note describe explain tell include state list";
         let said = words::split(line);
-        let orders = said.first().is_some_and(|first| listed(Class::Echoes, first));
+        let orders = said.first().is_some_and(|first| is_listed(ORDERS, first));
         orders && said.len() > 1 && said.iter().all(|word| self.words().contains(word))
     }
 }

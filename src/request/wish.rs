@@ -4,11 +4,11 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::base::is_listed;
 use crate::base::pattern::pattern;
-use crate::language::lexicon::{self, Class, listed};
 use crate::language::{grounding, words};
 
-use super::kind::has_word;
+use super::kind::{KNOW, POLITE, QUESTIONS, has_word};
 
 /// Maximum number of words between `give` and the article of the thing given.
 const GIVEN_WORDS: usize = 4;
@@ -18,20 +18,20 @@ const GIVEN_WORDS: usize = 4;
 pub(super) fn is_wish(text: &str) -> bool {
     static WISHES: LazyLock<Regex> = LazyLock::new(|| {
         let conditional = r"(?:would|'d|’d) be \w+ (?:if|when|to have)\b|\b(?:wäre|fände|serait|sería|estaría)\b[^?]*\b(?:wenn|si|que)\b";
-        let [could, as_well, verbs] = [Class::Could, Class::AsWell, Class::WishedVerb].map(lexicon::alternatives);
-        let more = format!(r"^(?:and |also |but )*(?:{could})\b.*\b(?:{as_well})\b");
-        let takes = format!(r"^(?:and |also |but )*could (?:\S+ ){{1,3}}?(?:{verbs})\b");
+        let more = r"^(?:and |also |but )*(?:can|could|would|might|könnte|kann|pourrait|podría)\b.*\b(?:also|too|as well|instead|please|auch|bitte|aussi|también)\b";
+        let takes = r"^(?:and |also |but )*could (?:\S+ ){1,3}?(?:take|accept|support|have|get|allow|return|raise|throw|print|use|ignore|handle|be made)\b";
         let wants = r"\b(?:i|we)(?:'d|’d| would) (?:really )?(?:like|love|prefer)\b|\b(?:i|we) wish\b";
         pattern(format!("{conditional}|{more}|{takes}|{wants}"))
     });
     let writes = |low: &str| {
         let begins =
-            || words::split(low).iter().find(|word| *word != "please").is_some_and(|word| listed("say state", word));
-        asks_to_write(low) && (begins() || lexicon::members(Class::PoliteQuestion).any(|words| low.contains(words)))
+            || words::split(low).iter().find(|word| *word != "please").is_some_and(|word| is_listed("say state", word));
+        asks_to_write(low) && (begins() || POLITE.split('|').any(|words| low.contains(words)))
     };
     let wishes = |sentence: &String| {
         let low = sentence.trim().to_lowercase();
-        let asks = asks_politely(sentence) || has_word(sentence, (Class::Knows, Class::Telling));
+        let asks =
+            asks_politely(sentence) || has_word(sentence, KNOW) || has_word(sentence, "tell explain show describe");
         (WISHES.is_match(&low) || writes(&low)) && !asks
     };
     grounding::sentences(text).iter().any(wishes)
@@ -41,7 +41,7 @@ pub(super) fn is_wish(text: &str) -> bool {
 /// `could you say what …`.
 fn asks_to_write(low: &str) -> bool {
     static SAYS: LazyLock<Regex> = LazyLock::new(|| {
-        let place = format!(r"(?:{})\b", lexicon::alternatives(Class::There));
+        let place = r"(?:also|too|there|here|so|in|under|above|below|at|auch|dort|da|aussi|là|también|allí)\b";
         pattern(format!(r"\b(?:say|state|sagen|dire|decir)\s+{place}[^?]*?\b(?:that|dass|que)\b"))
     });
     SAYS.is_match(low)
@@ -50,12 +50,12 @@ fn asks_to_write(low: &str) -> bool {
 /// Whether a text adds something to code: `Give Queue a method clear()`, but not `Give me a list`.
 pub(super) fn gives_to_something(text: &str) -> bool {
     let all = words::split(text);
-    let mut all = all.iter().map(String::as_str).skip_while(|word| listed((Class::Filler, "also and"), word));
-    let gives = all.next().is_some_and(|word| listed(Class::Gives, word));
+    let mut all = all.iter().map(String::as_str).skip_while(|word| is_listed("please bitte also and", word));
+    let gives = all.next().is_some_and(|word| is_listed("give gib donne dale", word));
     let whom = all.next().unwrap_or_default();
     gives
-        && !listed((Class::Me, "an a some"), whom)
-        && all.take(GIVEN_WORDS).any(|word| listed((Class::Article, "its their the"), word))
+        && !is_listed("me us mir uns moi nous an a some", whom)
+        && all.take(GIVEN_WORDS).any(|word| is_listed("a an another its their the einen eine ein une un una", word))
 }
 
 /// Whether a text asks for an answer in the form of a request: `can you tell me …`.
@@ -64,10 +64,11 @@ pub(super) fn asks_politely(text: &str) -> bool {
     if asks_to_write(&low) {
         return false;
     }
-    let after = lexicon::members(Class::PoliteQuestion).find_map(|words| low.split_once(words)).map(|(_, after)| after);
+    let after = POLITE.split('|').find_map(|words| low.split_once(words)).map(|(_, after)| after);
     let mut after = words::split(after.unwrap_or_default()).into_iter();
-    let next = after.find(|word| !listed((Class::Filler, "also mir"), word)).unwrap_or_default();
-    listed([Class::Asks, Class::ToTell], &next)
+    let next = after.find(|word| !is_listed("please also maybe kindly just bitte mir", word)).unwrap_or_default();
+    is_listed(QUESTIONS, &next)
+        || is_listed("list find look check say sagen erklären zeigen dire expliquer decir", &next)
 }
 
 #[cfg(test)]

@@ -193,5 +193,9 @@ fn z_scores(values: Vec<f32>) -> Vec<f32> {
 
 /// Whether the step begins like a question or a request to look something up.
 fn is_question(step: &str) -> bool {
-    words::parts(step).first().is_some_and(|first| words::is_of("begins-question", first))
+    const BEGINNINGS: &[&str] = &[
+        "what", "which", "who", "whose", "when", "where", "why", "how", "is", "are", "was", "were", "does", "did",
+        "has", "have", "show", "list", "find", "search", "tell", "look", "see", "display", "check", "count",
+    ];
+    words::parts(step).first().is_some_and(|first| BEGINNINGS.contains(&first.as_str()))
 }

@@ -174,20 +174,6 @@ fn a_file_opens_with_what_it_is_about() {
 }
 
 #[test]
-fn words_of_natural_language_stand_in_the_files_for_them() {
-    let files = ["english", "german", "french", "spanish", "russian"];
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/language/lexicon");
-    let text = |name: &str| std::fs::read_to_string(root.join(format!("{name}.toml"))).expect("a file of words");
-    let keys = files.iter().flat_map(|name| {
-        let file: toml::Table = text(name).parse().expect("a table");
-        let words = file["words"].as_table().expect("a table of words").clone();
-        words.into_iter().flat_map(|(key, _)| key.split([' ', '|']).map(str::to_owned).collect::<Vec<_>>())
-    });
-    let known = keys.collect();
-    nothing(everything().iter().flat_map(|source| rules::word_lists(source, &known)));
-}
-
-#[test]
 fn the_table_itself_points_down() {
     for (row, (module, sees)) in LAYERS.iter().enumerate() {
         for seen in sees.split_whitespace() {

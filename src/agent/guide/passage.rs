@@ -7,7 +7,6 @@ use std::collections::HashSet;
 
 use crate::context::lines;
 use crate::index::{document_outline, language_of};
-use crate::language::lexicon::{self, Class};
 use crate::language::words;
 
 pub use addition::{ends_with_list, new_lines};
@@ -112,6 +111,7 @@ pub fn clearly_meant(all: &[&str], wanted: &HashSet<String>) -> Option<usize> {
 /// The passage of a changelog for a new entry: the first list at or below the unreleased version.
 /// `texts` are the texts of the passages. `None` for any other file.
 pub fn newest(path: &str, all: &[Passage], texts: &[&str]) -> Option<usize> {
+    const LOGS: &[&str] = &["changelog", "changes", "history", "news", "releases"];
     let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
     let has_list =
         |text: &str| text.lines().any(|line| ["- ", "* ", "+ "].iter().any(|mark| line.trim_start().starts_with(mark)));
@@ -122,7 +122,7 @@ pub fn newest(path: &str, all: &[Passage], texts: &[&str]) -> Option<usize> {
     let mut after = from.unwrap_or(0)..all.len();
     let end = after.clone().skip(1).find(|at| from.is_some() && is_version(&all[*at].title)).unwrap_or(all.len());
     let list = after.find(|at| *at < end && has_list(texts[*at])).or(from);
-    list.filter(|_| lexicon::members(Class::LogFile).any(|log| name.starts_with(log)))
+    list.filter(|_| LOGS.iter().any(|log| name.starts_with(log)))
 }
 
 /// `written` without the lines that follow the passage in the file, since models repeat them.

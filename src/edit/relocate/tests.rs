@@ -180,7 +180,7 @@ fn computed_imports_are_refused_and_other_mentions_listed() {
 fn impossible_moves_are_refused() {
     let files =
         ["a.ts: export const a = 1;\n", "b.ts: import { a } from './a';\n", "m.go: package m\n", "p/__init__.py: "];
-    refused(&files, ("a.ts", "b.ts"), "b.ts is there already");
+    refused(&files, ("a.ts", "b.ts"), "b.ts already exists");
     refused(&files, ("c.ts", "d.ts"), "c.ts is not in the project");
     refused(&files, ("a.ts", "a.py"), "a.ts is typescript and a.py is python");
     refused(&files, ("a.ts", "../a.ts"), "not a path inside the project");

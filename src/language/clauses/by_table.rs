@@ -8,7 +8,7 @@ use super::lookahead::{is_path, kind, low, starts};
 use super::scan::Kind;
 use super::table::{Table, elided};
 use super::verbs;
-use crate::language::lexicon::Class;
+use super::words::listed;
 
 /// Maximum length of a phrase before a verb, in tokens: `In der Datei src/a.rs ersetze …`.
 const OPENING_MAX: usize = 16;
@@ -98,7 +98,7 @@ pub(super) fn cut(line: &Line, whole: bool, table: &'static Table) -> Vec<Clause
     }
     finish(line, &mut clauses, from, line.len(), opening.head, opening.borrows);
     let has_object = |verb| table.has_clitic(low(line, verb));
-    lend_objects(&mut clauses, has_object, |at| table.is(low(line, at), Class::Preposition));
+    lend_objects(&mut clauses, has_object, |at| listed(table.words.prepositions, low(line, at)));
     clauses
 }
 
@@ -112,15 +112,15 @@ impl Reader<'_, '_, '_> {
         low(self.line, at)
     }
 
-    /// Whether the word at `at`, or the word elided at its apostrophe, has the class.
-    fn is(&self, at: usize, class: Class) -> bool {
+    /// Whether the word at `at`, or the word elided at its apostrophe, is in `list`.
+    fn is(&self, at: usize, list: &str) -> bool {
         let low = self.low(at);
-        self.table.is(low, class) || elided(low).is_some_and(|(word, _)| self.table.is(word, class))
+        listed(list, low) || elided(low).is_some_and(|(word, _)| listed(list, word))
     }
 
-    /// Index of the token after the longest phrase of the class at `at`.
-    fn phrase(&self, at: usize, class: Class) -> Option<usize> {
-        self.table.phrases(class, self.low(at)).filter_map(|phrase| starts(self.line, at, phrase)).max()
+    /// Index of the token after the longest phrase in `list` at `at`.
+    fn phrase(&self, at: usize, list: &'static str) -> Option<usize> {
+        self.table.phrases(list, self.low(at)).filter_map(|phrase| starts(self.line, at, phrase)).max()
     }
 
     /// How the sentence begins.
@@ -134,17 +134,18 @@ impl Reader<'_, '_, '_> {
 
     /// Skips punctuation and connectives. Never past the last token.
     fn skip(&self, from: usize) -> Joint {
+        let words = self.table.words;
         let is_mark =
             |at: usize| matches!(kind(self.line, at), Some(Kind::Comma | Kind::Dash | Kind::Colon | Kind::Mark));
         let mut joint = Joint { next: from, mark: is_mark(from), linked: false, sequence: false, strong: false };
-        joint.linked = joint.mark || self.phrase(from, Class::Joins).is_some();
+        joint.linked = joint.mark || self.phrase(from, words.joins).is_some();
         for _ in 0..SKIPPED_MAX {
             let at = joint.next;
             let [joins, sequence, additions] =
-                [Class::Joins, Class::Sequence, Class::Addition].map(|list| self.phrase(at, list));
+                [words.joins, words.sequence, words.additions].map(|list| self.phrase(at, list));
             let mark = is_mark(at).then_some(at + 1);
             // `después de leer`: a longer phrase that only says when.
-            let is_when = self.phrase(at, Class::Subordinator) > sequence.max(additions);
+            let is_when = self.phrase(at, words.subordinators) > sequence.max(additions);
             let Some(end) = mark.max(joins).max(sequence).max(additions) else { break };
             if end >= self.line.len() || is_when && mark.max(joins).is_none() {
                 break;
@@ -170,10 +171,11 @@ impl Reader<'_, '_, '_> {
     /// verb. `wished`: the previous clause was a wish.
     fn leads_end(&self, from: usize, wished: bool) -> (usize, bool) {
         let (mut at, mut is_wish) = (from, false);
+        let words = self.table.words;
         let past_comma = |at: usize| at + usize::from(at > from && kind(self.line, at) == Some(Kind::Comma));
         for _ in 0..SKIPPED_MAX {
             let next = past_comma(at);
-            let [wish, leads, wants] = [Class::Wish, Class::Lead, Class::Wants].map(|list| self.phrase(next, list));
+            let [wish, leads, wants] = [words.wishes, words.leads, words.wants].map(|list| self.phrase(next, list));
             let wish = wish.filter(|_| at > from || wished);
             let Some(end) = wish.max(leads).max(wants).filter(|end| *end < self.line.len()) else { break };
             (at, is_wish) = (end, is_wish || wish == Some(end));
@@ -186,19 +188,20 @@ impl Reader<'_, '_, '_> {
     /// How the clause at `from` begins; `before` is the form of a preceding order. `depth` counts
     /// the subordinate clauses before it.
     fn begin(&self, from: usize, before: Option<Form>, depth: usize) -> Opening {
+        let words = self.table.words;
         let is_after_wish = before == Some(Form::Wished);
         let (at, is_wish) = self.leads_end(from, is_after_wish);
         let is_polite = at > from;
         let request = |verb: usize, form: Form| Opening::new(Mode::Request, Some(verb), form);
-        if depth > DEPTH_MAX || self.is(at, Class::Negation) {
+        if depth > DEPTH_MAX || self.is(at, words.negations) {
             return Opening::idle(Mode::Statement, at);
         }
-        if let Some(end) = self.phrase(at, Class::Subordinator)
+        if let Some(end) = self.phrase(at, words.subordinators)
             && let Some(main) = self.behind_clause(at, end, depth)
         {
             return main;
         }
-        if self.phrase(at, Class::Question).is_some() {
+        if self.phrase(at, words.questions).is_some() {
             return Opening::idle(Mode::Question, at);
         }
         if self.is_imperative(at) {
@@ -209,15 +212,13 @@ impl Reader<'_, '_, '_> {
         }
         let begins = from == self.skip(0).next || kind(self.line, from - 1) == Some(Kind::Colon);
         let may_be_infinitive = is_polite || before.is_some() || begins;
-        if let Some(verb) = self.infinitive(at).filter(|_| may_be_infinitive && !self.table.grammar.verb_last) {
+        if let Some(verb) = self.infinitive(at).filter(|_| may_be_infinitive && !words.verb_last) {
             return request(verb, Form::Infinitive);
         }
-        if let Some(verb) =
-            self.wished(at, is_wish).filter(|_| (is_wish || is_after_wish) && !self.table.grammar.verb_last)
-        {
+        if let Some(verb) = self.wished(at, is_wish).filter(|_| (is_wish || is_after_wish) && !words.verb_last) {
             return request(verb, Form::Wished);
         }
-        if self.table.grammar.verb_last
+        if words.verb_last
             && let Some((verb, form)) = self.last_verb(at, is_polite || before.is_some(), is_wish || is_after_wish)
         {
             return request(verb, form);
@@ -225,7 +226,7 @@ impl Reader<'_, '_, '_> {
         if let Some(verb) = self.behind_phrase(at) {
             return Opening { direct: false, ..request(verb, Form::Imperative) };
         }
-        match self.phrase(from, Class::Wants) {
+        match self.phrase(from, words.wants) {
             Some(end) => request(end - 1, Form::Imperative),
             None => Opening::idle(Mode::Statement, at),
         }
@@ -236,44 +237,45 @@ impl Reader<'_, '_, '_> {
     fn behind_clause(&self, at: usize, end: usize, depth: usize) -> Option<Opening> {
         let comma = (end..self.line.len().min(end + CLAUSE_MAX)).find(|&i| kind(self.line, i) == Some(Kind::Comma))?;
         let main = self.begin(self.skip(comma).next, None, depth + 1);
-        let conditional = self.phrase(at, Class::Condition).is_some();
+        let conditional = self.phrase(at, self.table.words.conditions).is_some();
         let head = Head { conditional, ..main.head };
         (main.head.mode != Mode::Statement).then_some(Opening { head, direct: conditional && main.direct, ..main })
     }
 
     /// Index of the imperative after a prepositional phrase: `In src/a.rs ersetze …`.
     fn behind_phrase(&self, at: usize) -> Option<usize> {
+        let words = self.table.words;
         let may_follow = |i: &usize| self.is_imperative(*i) && self.table.imperative(self.low(*i)).is_some();
-        let goes_on = |i: &usize| self.phrase(*i, Class::Joins).is_none() && kind(self.line, *i) != Some(Kind::Colon);
+        let goes_on = |i: &usize| self.phrase(*i, words.joins).is_none() && kind(self.line, *i) != Some(Kind::Colon);
         (at + 2..self.line.len().min(at + OPENING_MAX))
             .take_while(goes_on)
             .find(may_follow)
-            .filter(|_| self.is(at, Class::Preposition))
+            .filter(|_| self.is(at, words.prepositions))
     }
 
     /// Whether the word at `at` is an imperative.
     fn is_imperative(&self, at: usize) -> bool {
-        let (grammar, low) = (self.table.grammar, self.low(at));
+        let (words, low) = (self.table.words, self.low(at));
         let Some(token) = self.line.get(at).filter(|_| !low.is_empty() && !is_path(self.line, at)) else {
             return false;
         };
         let begins =
             at == 0 || matches!(kind(self.line, at - 1), Some(Kind::Colon | Kind::Mark | Kind::Stop | Kind::Bang));
-        if grammar.noun_capitals && token.is_capitalised() && !begins {
+        if words.noun_capitals && token.is_capitalised() && !begins {
             return false;
         }
-        let is_formal = || !grammar.formal.is_empty() && self.low(at + 1) == grammar.formal && self.is_infinitive(at);
+        let is_formal = || !words.formal.is_empty() && self.low(at + 1) == words.formal && self.is_infinitive(at);
         self.table.imperative(low).is_some()
             || self.table.has_imperative_ending(low)
             || is_formal()
             || (self.table.may_be_imperative(low) && !self.is_infinitive(at) || self.is_english_verb(low))
-                && (self.is_object(at + 1) || !grammar.noun_capitals && self.is_behind_sequence(at))
+                && (self.is_object(at + 1) || !words.noun_capitals && self.is_behind_sequence(at))
     }
 
     /// Whether a word like `puis` precedes `at`.
     fn is_behind_sequence(&self, at: usize) -> bool {
         let comma = usize::from(at > 0 && kind(self.line, at - 1) == Some(Kind::Comma));
-        let is_before = |from: usize| self.phrase(from, Class::Sequence) == Some(at - comma);
+        let is_before = |from: usize| self.phrase(from, self.table.words.sequence) == Some(at - comma);
         (at.saturating_sub(comma + SEQUENCE_MAX)..at).any(is_before)
     }
 
@@ -283,15 +285,16 @@ impl Reader<'_, '_, '_> {
         if !self.is_behind_sequence(at) {
             return None;
         }
+        let words = self.table.words;
         let is_told = |low: &str| self.table.is_told(low);
-        if self.is(at, Class::Addressee) {
+        if self.is(at, words.addressees) {
             return self.behind_particles(at + 1, |low| is_told(low) || self.table.imperative(low).is_some());
         }
-        if self.is(at + 1, Class::Addressee) {
+        if self.is(at + 1, words.addressees) {
             return Some(at).filter(|at| is_told(self.low(*at)));
         }
-        let is_article = || self.is(at, Class::Determiner) && !self.is_infinitive(at + 1) && !is_told(self.low(at + 1));
-        if self.table.grammar.verb_last || is_article() {
+        let is_article = || self.is(at, words.determiners) && !self.is_infinitive(at + 1) && !is_told(self.low(at + 1));
+        if words.verb_last || is_article() {
             return None;
         }
         self.behind_particles(at, is_told)
@@ -306,8 +309,8 @@ impl Reader<'_, '_, '_> {
     /// Whether an object begins at `at`: an article, a name, a path.
     fn is_object(&self, at: usize) -> bool {
         let is_name =
-            || !self.table.grammar.noun_capitals && self.line.get(at).is_some_and(|token| token.is_capitalised());
-        self.is(at, Class::Determiner) || is_path(self.line, at) || is_name()
+            || !self.table.words.noun_capitals && self.line.get(at).is_some_and(|token| token.is_capitalised());
+        self.is(at, self.table.words.determiners) || is_path(self.line, at) || is_name()
     }
 
     fn is_infinitive(&self, at: usize) -> bool {
@@ -329,8 +332,8 @@ impl Reader<'_, '_, '_> {
     /// Index of the first word from `from` on for which `is_verb` holds, if only pronouns and
     /// particles precede it.
     fn behind_particles(&self, from: usize, is_verb: impl Fn(&str) -> bool) -> Option<usize> {
-        let is_particle =
-            |word: &str| self.table.is(word, Class::Object) || self.table.is(word, Class::BeforeInfinitive);
+        let words = self.table.words;
+        let is_particle = |word: &str| listed(words.objects, word) || listed(words.before_infinitive, word);
         for at in from..from + SKIPPED_MAX {
             let low = self.low(at);
             let is_elided = || elided(low).is_some_and(|(word, verb)| is_particle(word) && is_verb(verb));
@@ -347,17 +350,18 @@ impl Reader<'_, '_, '_> {
     /// Index and form of the verb that ends the clause at `from`. `is_asked`: earlier words show
     /// that it is an order.
     fn last_verb(&self, from: usize, is_asked: bool, is_wish: bool) -> Option<(usize, Form)> {
-        if !is_asked && self.is(from, Class::Subject) {
+        let words = self.table.words;
+        if !is_asked && self.is(from, words.subjects) {
             return None;
         }
         for at in from..self.line.len().min(from + CLAUSE_MAX) {
             let behind_comma = at > from && kind(self.line, at - 1) == Some(Kind::Comma);
-            if behind_comma && self.phrase(at, Class::Subordinator).is_some() || !is_asked && self.is(at, Class::Finite)
+            if behind_comma && self.phrase(at, words.subordinators).is_some() || !is_asked && self.is(at, words.finite)
             {
                 return None;
             }
-            let is_noun = self.table.grammar.noun_capitals && at > 0 && self.line[at].is_capitalised();
-            if is_noun || at > from && self.is(at - 1, Class::BeforeInfinitive) && !is_asked {
+            let is_noun = words.noun_capitals && at > 0 && self.line[at].is_capitalised();
+            if is_noun || at > from && self.is(at - 1, words.before_infinitive) && !is_asked {
                 continue;
             }
             let low = self.low(at);
@@ -376,16 +380,17 @@ impl Reader<'_, '_, '_> {
     /// Whether the word at `at` ends a clause; a wish may end in another verb:
     /// `wenn du … öffnen könntest`.
     fn is_end(&self, at: usize, is_wish: bool) -> bool {
+        let words = self.table.words;
         let goes_on = matches!(kind(self.line, at + 1), Some(Kind::Word | Kind::Opaque | Kind::Open | Kind::Mark));
         !goes_on
-            || is_wish && self.is(at + 1, Class::Finite)
-            || [Class::Joins, Class::Sequence].iter().any(|class| self.phrase(at + 1, *class).is_some())
+            || is_wish && self.is(at + 1, words.finite)
+            || [words.joins, words.sequence].iter().any(|list| self.phrase(at + 1, list).is_some())
     }
 
     /// Whether the word at `at` may be coordinated with another before the same noun:
     /// `die neuen und alten Dateien`.
     fn is_before_noun(&self, at: usize) -> bool {
-        let end = self.phrase(at + 1, Class::Joins);
+        let end = self.phrase(at + 1, self.table.words.joins);
         end.is_some_and(|end| !self.table.is_closed(self.low(end)))
     }
 
@@ -429,25 +434,28 @@ impl Reader<'_, '_, '_> {
 
     /// Whether a clause begins like a statement.
     fn is_statement(&self, from: usize) -> bool {
-        let lists = [Class::Subject, Class::Determiner, Class::Preposition, Class::Negation, Class::Finite];
-        lists.iter().any(|class| self.is(from, *class))
+        let words = self.table.words;
+        let lists = [words.subjects, words.determiners, words.prepositions, words.negations, words.finite];
+        lists.iter().any(|list| self.is(from, list))
     }
 
     /// Whether `from` up to the next comma only names a thing: `dann die Tests`.
     fn is_thing(&self, from: usize) -> bool {
-        let says = |at: &usize| self.is_imperative(*at) || self.is_infinitive(*at) || self.is(*at, Class::Finite);
+        let words = self.table.words;
+        let says = |at: &usize| self.is_imperative(*at) || self.is_infinitive(*at) || self.is(*at, words.finite);
         let inside = |at: &usize| kind(self.line, *at) != Some(Kind::Comma);
-        let begins = self.is(from, Class::Determiner) || is_path(self.line, from);
+        let begins = self.is(from, words.determiners) || is_path(self.line, from);
         begins && !(from + 1..self.line.len().min(from + CLAUSE_MAX)).take_while(inside).any(|at| says(&at))
     }
 
     /// Whether the verbs before `at` describe what one of the table's doers does:
     /// `un script qui lit … et affiche …`.
     fn is_of_doer(&self, from: usize, at: usize) -> bool {
+        let words = self.table.words;
         let relates =
-            |i: usize| self.phrase(i, Class::Subordinator).is_some() || self.phrase(i, Class::Purpose).is_some();
+            |i: usize| self.phrase(i, words.subordinators).is_some() || self.phrase(i, words.purposes).is_some();
         clause_end(from, at)
-            .filter(|i| self.is(*i, Class::Doer))
+            .filter(|i| self.is(*i, words.doers))
             .any(|i| (i + 1..at.min(i + RELATIVE_MAX)).any(relates))
     }
 
@@ -455,7 +463,8 @@ impl Reader<'_, '_, '_> {
     /// may continue.
     fn is_purpose(&self, from: usize, at: usize, joint: &Joint) -> bool {
         let begins = |i: usize| {
-            self.phrase(i, Class::Purpose).is_some_and(|end| self.infinitive(end).is_some_and(|verb| verb < at))
+            self.phrase(i, self.table.words.purposes)
+                .is_some_and(|end| self.infinitive(end).is_some_and(|verb| verb < at))
         };
         !joint.mark && clause_end(from, at).any(begins)
     }

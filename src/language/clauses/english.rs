@@ -8,7 +8,6 @@ use super::lookahead::{
 use super::scan::Kind;
 use super::verbs::{self, Class};
 use super::words::*;
-use crate::language::lexicon::{self, Language};
 
 /// A place where one clause ends and the next begins.
 struct Joint {
@@ -51,7 +50,11 @@ fn joint(line: &Line, from: usize, at: usize, left: &Head) -> Option<Joint> {
     }
     let comma = matches!(line[at].kind, Kind::Comma | Kind::Dash);
     let word = low(line, at);
-    let may_be_strong = comma || Language::English.is(word, lexicon::Class::OpensJoint);
+    let may_be_strong = comma
+        || matches!(
+            word,
+            "and" | "then" | "also" | "plus" | "after" | "before" | "afterwards" | "finally" | "followed" | "but"
+        );
     let strong = strong_joint(line, at).filter(|&next| may_be_strong && joins(line, at, next));
     if let Some(next) = strong {
         let next = told(line, next).unwrap_or(next);

@@ -6,7 +6,6 @@ use super::lookahead::{
 use super::scan::{Kind, Token};
 use super::verbs::{self, Class};
 use super::words::*;
-use crate::language::lexicon::{self, Language};
 
 /// The tokens of one sentence, without line ends.
 pub(super) type Line<'t, 'a> = [&'t Token<'a>];
@@ -67,7 +66,7 @@ fn begin(line: &Line, from: usize, depth: usize) -> Head {
     let at = polite_end(line, from);
     let is_polite = at > from;
     let word = low(line, at);
-    if Language::English.is(word, lexicon::Class::Forbids) || starts(line, at, "do not").is_some() {
+    if matches!(word, "don't" | "dont" | "never" | "avoid" | "without") || starts(line, at, "do not").is_some() {
         return statement;
     }
     if opens_question(line, at) && !is_polite {
@@ -79,7 +78,7 @@ fn begin(line: &Line, from: usize, depth: usize) -> Head {
     if let Some(verb) = verb_at(line, at) {
         return Head::new(Mode::Request, Some(verb));
     }
-    if is_polite && Language::English.is(word, lexicon::Class::Perceives) {
+    if is_polite && matches!(word, "know" | "understand" | "see" | "hear" | "be" | "have") {
         return Head::new(Mode::Request, Some(at));
     }
     if opens_phrase(word) {
@@ -97,7 +96,10 @@ fn begin(line: &Line, from: usize, depth: usize) -> Head {
 /// How a question begins: with a bare infinitive after `do`, `can` and the like.
 fn question(line: &Line, at: usize) -> Head {
     let (word, second) = (low(line, at), low(line, at + 1));
-    let infinitive = [word, second].iter().any(|w| Language::English.is(w, lexicon::Class::Modal)) || second == "to";
+    let infinitive = [word, second]
+        .iter()
+        .any(|w| matches!(*w, "do" | "does" | "did" | "can" | "could" | "should" | "would" | "will"))
+        || second == "to";
     Head { infinitive, ..Head::new(Mode::Question, None) }
 }
 

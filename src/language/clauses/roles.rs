@@ -3,10 +3,10 @@
 use super::head::Mode;
 use super::lists::Item;
 use super::names::Mentions;
+use super::table::Words;
 use super::tongue::Piece;
 use super::{PARTS_MAX, Part, PartKind, words};
 use crate::base::OrBug;
-use crate::language::lexicon::{Class, Language};
 use crate::language::shape;
 
 /// The parts made from `pieces`, in order.
@@ -36,6 +36,9 @@ pub fn plain(text: &str) -> Part {
         depends_on: Vec::new(),
     }
 }
+
+/// Words that only say where to look.
+const POINTING: &str = "look, see, check, read, open, use, please, have, take, a, at, in, into, inside, the, file, it, is, should, be, stands";
 
 #[derive(Default)]
 struct Assembly {
@@ -88,7 +91,10 @@ impl Assembly {
     fn introduce(&mut self, piece: &Piece, item: Item, mode: Mode) -> bool {
         let asks = piece.mode == Mode::Request;
         let each = item == Item::Numbered
-            || piece.words.iter().any(|word| words::announces(word) || piece.tongue.has_word(Class::Following, word));
+            || piece
+                .words
+                .iter()
+                .any(|word| words::announces(word) || piece.tongue.has_word(|words| words.following, word));
         let named = asks && !self.says_nothing(piece) && !matches!(mode, Mode::Request | Mode::Question);
         self.intro = Some(Intro {
             text: piece.text.trim_end_matches(':').to_owned(),
@@ -111,7 +117,7 @@ impl Assembly {
             && piece
                 .verb
                 .as_deref()
-                .is_none_or(|verb| words::means_any_work(verb) || piece.tongue.has_verb(Class::Does, verb))
+                .is_none_or(|verb| words::means_any_work(verb) || piece.tongue.has_verb(|words| words.does, verb))
     }
 
     fn item(&mut self, piece: &Piece, asks: bool) {
@@ -132,9 +138,8 @@ impl Assembly {
         let first = piece.words.first().map_or("", String::as_str);
         let about_before = piece.item == Item::Bullet
             || piece.continues
-            || words::points_back(first)
-            || matches!(first, "both" | "also")
-            || piece.tongue.has_word(Class::Refers, first);
+            || words::listed("it, they, this, that, these, those, both, also", first)
+            || piece.tongue.has_word(|words| words.back, first);
         match self.parts.last_mut().filter(|_| about_before && self.waiting.is_empty()) {
             Some(part) => {
                 part.context = join(&part.context, &piece.text);
@@ -171,7 +176,7 @@ impl Assembly {
         if !part.paths.iter().all(known) {
             return false;
         }
-        let only_looks = |verb: &str| words::only_looks(verb) || piece.tongue.has_verb(Class::Looks, verb);
+        let only_looks = |verb: &str| words::only_looks(verb) || piece.tongue.has_verb(|words| words.looks, verb);
         let looks = before.verb.as_deref().is_some_and(only_looks) || !before.paths.is_empty();
         if piece.only_tells {
             return looks || piece.words.iter().skip(1).any(|word| is_back(piece, word));
@@ -183,7 +188,7 @@ impl Assembly {
                     .iter()
                     .any(|word| matches!(word.as_str(), "it" | "they" | "them" | "its") || piece.tongue.refers(word));
         }
-        let shows = |verb: &str| words::shows(verb) || piece.tongue.has_verb(Class::Shows, verb);
+        let shows = |verb: &str| words::shows(verb) || piece.tongue.has_verb(|words| words.shows, verb);
         part.verb.as_deref().is_some_and(shows) && piece.continues && part.quoted.is_empty() && shows_outcome(piece)
     }
 
@@ -214,7 +219,7 @@ impl Assembly {
         let [.., question, pointer] = self.parts.as_mut_slice() else { return };
         let mut words =
             pointer.text.split_whitespace().map(|word| word.trim_end_matches(['.', '!', ',']).to_lowercase());
-        let points = |word: String| Language::English.is(&word, Class::Points) || shape::is_path(&word);
+        let points = |word: String| words::listed(POINTING, &word) || shape::is_path(&word);
         if !(question.text.ends_with('?') && question.paths.is_empty() && pointer.paths.len() == 1 && words.all(points))
         {
             return;
@@ -268,14 +273,15 @@ fn refers_back(piece: &Piece) -> bool {
     words.iter().enumerate().any(|(i, word)| {
         let next = words.get(i + 1).map_or("", String::as_str);
         match word.as_str() {
-            "one" => i > 0 && words::is_determiner(&words[i - 1]),
+            "it" | "them" | "they" | "its" | "their" | "ones" | "same" => true,
+            "one" => i > 0 && matches!(words[i - 1].as_str(), "each" | "this" | "that" | "every" | "the"),
             "each" => true,
             "this" | "these" | "those" => {
                 next.is_empty() || words::is_outcome(next) || words::is_preposition(next) || words::is_connective(next)
             }
             "that" => i > 0 && (next.is_empty() || words::is_outcome(next)),
-            "the" => Language::English.is(next, Class::Result),
-            _ => words::points_back(word) || piece.tongue.refers(word),
+            "the" => matches!(next, "result" | "results" | "output" | "findings" | "outcome"),
+            _ => piece.tongue.refers(word),
         }
     })
 }
@@ -290,11 +296,10 @@ fn is_back(piece: &Piece, word: &str) -> bool {
 fn shows_outcome(piece: &Piece) -> bool {
     let says_nothing = |word: &str| {
         words::is_determiner(word)
-            || words::is_preposition(word)
-            || matches!(word, "me" | "us" | "here")
-            || [Class::Determiner, Class::Object, Class::Lead]
+            || matches!(word, "me" | "us" | "back" | "of" | "to" | "a" | "here")
+            || [|words: &Words| words.determiners, |words: &Words| words.objects, |words: &Words| words.leads]
                 .into_iter()
-                .any(|class| piece.tongue.has_word(class, word))
+                .any(|list| piece.tongue.has_word(list, word))
     };
     let rest: Vec<&str> = piece.words.iter().skip(1).map(String::as_str).filter(|word| !says_nothing(word)).collect();
     match rest.as_slice() {

@@ -1,7 +1,7 @@
 //! Splits a request into tokens in such a way that nothing inside a quotation, a path or a number
 //! counts as punctuation.
 
-use crate::language::lexicon::{Class, listed};
+use super::words::listed;
 
 /// The kind of a token for the clause rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +53,11 @@ impl Token<'_> {
         self.kind == Kind::Word && self.text.chars().next().is_some_and(char::is_uppercase)
     }
 }
+
+/// Words that keep their full stop. `etc.` ends a sentence when a capital follows.
+const ABBREVIATIONS: &str = "\
+    e.g., i.e., etc., vs., mr., mrs., ms., dr., prof., approx., no., fig., cf., inc., ltd., a.m., p.m., т.е., \
+    т.д., т.п., др., напр., z.b., d.h., bzw., usw., ca., nr., hr., mme., sr., sra.";
 
 const QUOTES: &[(char, char)] = &[('"', '"'), ('“', '”'), ('«', '»'), ('「', '」'), ('‘', '’'), ('\'', '\'')];
 
@@ -232,10 +237,12 @@ impl<'a> Scanner<'a> {
     fn keeps_stop(&self, run: &str, end: usize) -> bool {
         let low = run.to_lowercase();
         // French `M. Dupont`; a lower-case `m.` also ends a sentence: `10 m.`
-        let known = listed(Class::Abbreviation, low.trim_start_matches('(')) || run == "M.";
+        let known = listed(ABBREVIATIONS, low.trim_start_matches('(')) || run == "M.";
         let next = self.text[end..].trim_start().chars().next();
-        // `etc.` ends a sentence when a capital follows.
-        let ends_often = listed(Class::EndsOften, &low);
+        let ends_often = matches!(
+            low.as_str(),
+            "etc." | "no." | "inc." | "ltd." | "a.m." | "p.m." | "usw." | "т.д." | "т.п." | "др."
+        );
         known && next.is_some() && !(ends_often && next.is_some_and(char::is_uppercase))
     }
 }

@@ -1,54 +1,115 @@
-//! The languages whose sentences `by_table` splits: the forms of their verbs, and their phrases by
-//! the first word.
+//! The words of each language whose sentences `by_table` splits; one table per language.
+
+mod french;
+mod german;
+mod russian;
+mod spanish;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use super::scan::{Kind, Token};
-use crate::language::lexicon::{Class, Grammar, Language, Lexicon};
+use super::words::{entries, listed};
 use crate::language::shape;
 
-/// The words of a language with the forms of its verbs.
-pub(super) struct Table {
-    pub grammar: &'static Grammar,
-    lexicon: &'static Lexicon,
-    /// Each imperative with its infinitive, or with itself if the file of words has no infinitive
-    /// for it.
-    imperatives: HashMap<String, &'static str>,
-    /// Every word of a closed class.
-    closed: HashSet<&'static str>,
-    /// Every phrase by its first word, with its class.
-    phrases: HashMap<&'static str, Vec<(Class, &'static str)>>,
+/// The data of a language. Phrases are separated by a comma and a space, words and endings by a
+/// space.
+pub(super) struct Words {
+    /// Infinitives of verbs that begin orders.
+    pub verbs: &'static str,
+    /// Imperatives that cannot be derived from `verbs` by `endings`.
+    pub imperatives: &'static str,
+    /// Ending of an infinitive, and the endings of its imperatives; the first match counts.
+    pub endings: &'static [(&'static str, &'static [&'static str])],
+    /// Prefixes that turn a verb into another verb (`auf-`, `re-`, `пере-`).
+    pub prefixes: &'static str,
+    /// Endings that always mark an imperative, and endings that mark one if an object follows.
+    pub imperative_endings: &'static str,
+    pub object_endings: &'static str,
+    /// Endings that always mark an infinitive, exceptions to them, and endings that mark one at the
+    /// end of a clause.
+    pub infinitive_endings: &'static str,
+    pub noun_endings: &'static str,
+    pub last_endings: &'static str,
+    /// Endings that turn an imperative or infinitive into the verb of a wish: `que tu ouvre-s`.
+    pub wish_endings: &'static [&'static str],
+    /// Endings that always mark what the reader does: `откро-ешь`.
+    pub told_endings: &'static str,
+    /// Verbs in that form that say what the reader only encounters: `dann findest du …`.
+    pub meets: &'static str,
+    /// Pronouns and polite endings that are attached to an imperative or infinitive.
+    pub clitics: &'static str,
+    pub polite_endings: &'static str,
+    /// A pronoun that turns the infinitive before it into an imperative: `öffnen Sie`.
+    pub formal: &'static str,
+    /// Whether the infinitive of an order is its last word: `die Datei öffnen`.
+    pub verb_last: bool,
+    /// Whether a capitalised word is a noun, except at the start of a sentence.
+    pub noun_capitals: bool,
+    /// Words with the form of a verb that are not verbs.
+    pub not_verbs: &'static str,
+
+    /// Words that join clauses as well as nouns.
+    pub joins: &'static str,
+    /// Phrases that express sequence, and those that add something; a verb after one begins a
+    /// clause.
+    pub sequence: &'static str,
+    pub additions: &'static str,
+    /// Polite phrases before a request.
+    pub leads: &'static str,
+    /// Phrases of wishes: an order even if no verb follows.
+    pub wants: &'static str,
+    /// Phrases that join a wish to its verb: `je voudrais que tu`.
+    pub wishes: &'static str,
+    pub subordinators: &'static str,
+    /// Conjunctions that introduce a condition.
+    pub conditions: &'static str,
+    /// Phrases that begin a purpose with an infinitive.
+    pub purposes: &'static str,
+    /// Things that act by themselves: a relative clause about them is not an order.
+    pub doers: &'static str,
+    pub questions: &'static str,
+    pub negations: &'static str,
+    pub determiners: &'static str,
+    pub prepositions: &'static str,
+    /// Pronouns that are subjects of statements.
+    pub subjects: &'static str,
+    /// Pronouns that refer to the reader.
+    pub addressees: &'static str,
+    /// Pronouns that are objects or refer to something mentioned before.
+    pub objects: &'static str,
+    /// Words besides `objects` that may stand between a polite phrase or connective and an
+    /// infinitive.
+    pub before_infinitive: &'static str,
+    /// Finite verbs of statements.
+    pub finite: &'static str,
+
+    /// Words that refer to a result, or to something that an earlier part names.
+    pub back: &'static str,
+    /// Four subsets of `verbs` and `imperatives`: verbs that only report something, that show
+    /// something, that look something up, and that mean work in general.
+    pub tells: &'static str,
+    pub shows: &'static str,
+    pub looks: &'static str,
+    pub does: &'static str,
+    /// Words that announce a list.
+    pub following: &'static str,
 }
 
-/// Classes of phrases, whose single words belong to closed classes.
-const OF_PHRASES: [Class; 10] = [
-    Class::Joins,
-    Class::Sequence,
-    Class::Addition,
-    Class::Lead,
-    Class::Wants,
-    Class::Wish,
-    Class::Subordinator,
-    Class::Condition,
-    Class::Purpose,
-    Class::Question,
-];
-/// Closed classes of single words.
-const CLOSED: [Class; 8] = [
-    Class::Negation,
-    Class::Determiner,
-    Class::Preposition,
-    Class::Subject,
-    Class::Object,
-    Class::BeforeInfinitive,
-    Class::Finite,
-    Class::NotVerb,
-];
+/// The data of a language with the forms of its verbs.
+pub(super) struct Table {
+    pub words: &'static Words,
+    /// Each imperative with its infinitive, or with itself if the table has no infinitive for it.
+    imperatives: HashMap<String, &'static str>,
+    infinitives: HashSet<&'static str>,
+    /// Every word of a closed class.
+    closed: HashSet<&'static str>,
+    /// Every phrase by its first word, with its list.
+    phrases: HashMap<&'static str, Vec<(&'static str, &'static str)>>,
+}
 
-static TABLES: LazyLock<[Table; 4]> = LazyLock::new(|| {
-    [Language::German, Language::French, Language::Spanish, Language::Russian].map(|one| Table::of(one.lexicon()))
-});
+static TABLES: LazyLock<[Table; 4]> =
+    LazyLock::new(|| [&german::WORDS, &french::WORDS, &spanish::WORDS, &russian::WORDS].map(Table::of));
 
 /// Minimum number of letters in a word whose ending marks it as a verb: always, and if an object
 /// follows.
@@ -58,29 +119,46 @@ const OBJECT_ENDING_LETTERS_MIN: usize = 4;
 const AFFIXES_MAX: usize = 2;
 
 impl Table {
-    fn of(lexicon: &'static Lexicon) -> Table {
-        let grammar = &lexicon.grammar;
+    fn of(words: &'static Words) -> Table {
+        let infinitives: HashSet<&str> = words.verbs.split_whitespace().collect();
         let mut imperatives: HashMap<String, &str> = HashMap::new();
-        for verb in lexicon.members(Class::Verb) {
-            let found = grammar.endings.iter().find_map(|(ending, own)| Some((verb.strip_suffix(ending)?, own)));
+        for verb in words.verbs.split_whitespace() {
+            let found = words.endings.iter().find_map(|(ending, own)| Some((verb.strip_suffix(ending)?, own)));
             let Some((stem, endings)) = found else { continue };
-            imperatives.extend(endings.iter().map(|ending| (format!("{stem}{ending}"), verb.as_str())));
+            imperatives.extend(endings.iter().map(|ending| (format!("{stem}{ending}"), verb)));
         }
-        imperatives.extend(lexicon.members(Class::Imperative).iter().map(|form| (form.clone(), form.as_str())));
-        let mut phrases: HashMap<&str, Vec<(Class, &str)>> = HashMap::new();
-        for class in OF_PHRASES {
-            for phrase in lexicon.members(class) {
-                phrases.entry(phrase.split(' ').next().unwrap_or_default()).or_default().push((class, phrase));
+        imperatives.extend(words.imperatives.split_whitespace().map(|form| (form.to_owned(), form)));
+        let phrase_lists = [
+            words.joins,
+            words.sequence,
+            words.additions,
+            words.leads,
+            words.wants,
+            words.wishes,
+            words.subordinators,
+            words.conditions,
+            words.purposes,
+            words.questions,
+        ];
+        let mut phrases: HashMap<&str, Vec<(&str, &str)>> = HashMap::new();
+        for list in phrase_lists {
+            for phrase in entries(list) {
+                phrases.entry(phrase.split(' ').next().unwrap_or_default()).or_default().push((list, phrase));
             }
         }
-        let closed = OF_PHRASES.iter().chain(&CLOSED).flat_map(|class| lexicon.members(*class));
-        let closed = closed.map(String::as_str).filter(|entry| !entry.contains(' ')).collect();
-        Table { grammar, lexicon, imperatives, closed, phrases }
-    }
-
-    /// Whether a lower-case word or phrase has the class in this language.
-    pub fn is(&self, low: &str, class: Class) -> bool {
-        self.lexicon.is(low, class)
+        let word_lists = [
+            words.negations,
+            words.determiners,
+            words.prepositions,
+            words.subjects,
+            words.objects,
+            words.before_infinitive,
+            words.finite,
+            words.not_verbs,
+        ];
+        let lists = phrase_lists.into_iter().chain(word_lists);
+        let closed = lists.flat_map(entries).filter(|entry| !entry.contains(' ')).collect();
+        Table { words, imperatives, infinitives, closed, phrases }
     }
 
     /// The verb whose imperative is `low`, with its prefixes; `None` if the table has none.
@@ -88,7 +166,7 @@ impl Table {
         if self.closed.contains(low) {
             return None;
         }
-        let polite = self.grammar.polite_endings.iter().filter_map(|ending| low.strip_suffix(ending.as_str()));
+        let polite = self.words.polite_endings.split_whitespace().filter_map(|ending| low.strip_suffix(ending));
         let forms = std::iter::once(low).chain(polite);
         let known = |stem: &str| self.imperatives.get(stem).copied();
         let found =
@@ -100,19 +178,19 @@ impl Table {
     fn accented(&self, low: &str) -> Option<String> {
         let mut forms = self.bare(low).into_iter().skip(1);
         let is_accented = |form: &String| {
-            unaccented(form) != *form && ends_in(form, &self.grammar.object_endings, OBJECT_ENDING_LETTERS_MIN)
+            unaccented(form) != *form && ends_in(form, self.words.object_endings, OBJECT_ENDING_LETTERS_MIN)
         };
         forms.find(is_accented)
     }
 
     /// Whether the ending of `low` marks an imperative.
     pub fn has_imperative_ending(&self, low: &str) -> bool {
-        !self.closed.contains(low) && ends_in(low, &self.grammar.imperative_endings, ENDING_LETTERS_MIN)
+        !self.closed.contains(low) && ends_in(low, self.words.imperative_endings, ENDING_LETTERS_MIN)
     }
 
     /// Whether `low` is an imperative provided that an object follows.
     pub fn may_be_imperative(&self, low: &str) -> bool {
-        !self.closed.contains(low) && ends_in(low, &self.grammar.object_endings, OBJECT_ENDING_LETTERS_MIN)
+        !self.closed.contains(low) && ends_in(low, self.words.object_endings, OBJECT_ENDING_LETTERS_MIN)
     }
 
     /// Whether `low` is an infinitive, with or without clitics.
@@ -122,32 +200,32 @@ impl Table {
 
     /// Whether `low` is an infinitive in the table, or has the ending of one.
     fn is_bare_infinitive(&self, low: &str) -> bool {
-        let is_noun = || self.grammar.noun_endings.iter().any(|ending| low.ends_with(ending));
-        let has_ending = || ends_in(low, &self.grammar.infinitive_endings, ENDING_LETTERS_MIN) && !is_noun();
+        let is_noun = || self.words.noun_endings.split_whitespace().any(|ending| low.ends_with(ending));
+        let has_ending = || ends_in(low, self.words.infinitive_endings, ENDING_LETTERS_MIN) && !is_noun();
         !self.closed.contains(low) && (self.is_known_infinitive(low) || has_ending())
     }
 
     /// Whether `low` is an infinitive provided that it ends an order.
     pub fn may_be_last(&self, low: &str) -> bool {
-        !self.closed.contains(low) && ends_in(low, &self.grammar.last_endings, ENDING_LETTERS_MIN)
+        !self.closed.contains(low) && ends_in(low, self.words.last_endings, ENDING_LETTERS_MIN)
     }
 
     fn is_known_infinitive(&self, low: &str) -> bool {
-        let known = |stem: &str| self.lexicon.member(stem, Class::Verb);
+        let known = |stem: &str| self.infinitives.get(stem).copied();
         self.with_prefixes(low, AFFIXES_MAX, &known).is_some()
     }
 
     /// Whether `low` is the verb of a wish.
     pub fn is_wished(&self, low: &str) -> bool {
-        let mut forms = self.grammar.wish_endings.iter().filter_map(|ending| low.strip_suffix(ending.as_str()));
+        let mut forms = self.words.wish_endings.iter().filter_map(|ending| low.strip_suffix(ending));
         forms.any(|form| self.imperative(form).is_some() || self.is_known_infinitive(form))
     }
 
     /// Whether `low` is a verb in the form that says what the reader does.
     pub fn is_told(&self, low: &str) -> bool {
         !self.closed.contains(low)
-            && !self.is(low, Class::Meets)
-            && (self.is_wished(low) || ends_in(low, &self.grammar.told_endings, ENDING_LETTERS_MIN))
+            && !listed(self.words.meets, low)
+            && (self.is_wished(low) || ends_in(low, self.words.told_endings, ENDING_LETTERS_MIN))
     }
 
     /// Whether the verb `low` includes its object.
@@ -164,7 +242,7 @@ impl Table {
         let mut forms = vec![low.to_owned()];
         let mut rest = low;
         for _ in 0..AFFIXES_MAX {
-            let shorter = self.grammar.clitics.iter().filter_map(|clitic| rest.strip_suffix(clitic.as_str()));
+            let shorter = self.words.clitics.split_whitespace().filter_map(|clitic| rest.strip_suffix(clitic));
             let Some(shorter) = shorter.filter(|rest| rest.chars().count() > 1).min_by_key(|rest| rest.len()) else {
                 break;
             };
@@ -185,23 +263,23 @@ impl Table {
         if let Some(verb) = known(low) {
             return Some(verb.to_owned());
         }
-        let prefixes = self.grammar.prefixes.iter().filter(|_| prefixes_max > 0);
-        let mut split = prefixes.filter_map(|prefix| Some((prefix, low.strip_prefix(prefix.as_str())?)));
+        let prefixes = self.words.prefixes.split_whitespace().filter(|_| prefixes_max > 0);
+        let mut split = prefixes.filter_map(|prefix| Some((prefix, low.strip_prefix(prefix)?)));
         split.find_map(|(prefix, rest)| {
             self.with_prefixes(rest, prefixes_max - 1, known).map(|verb| format!("{prefix}{verb}"))
         })
     }
 
-    /// Whether `verb`, as written, is a form of a verb of the class.
-    pub fn is_one_of(&self, class: Class, verb: &str) -> bool {
-        self.imperative(verb).is_some_and(|lemma| self.is(&lemma, class))
-            || self.bare(verb).iter().any(|form| self.is(form, class))
+    /// Whether `verb`, as written, is a form of one of the verbs in `list`.
+    pub fn is_one_of(&self, list: &str, verb: &str) -> bool {
+        self.imperative(verb).is_some_and(|lemma| listed(list, &lemma))
+            || self.bare(verb).iter().any(|form| listed(list, form))
     }
 
-    /// The phrases of a class that begin with `low`.
-    pub fn phrases(&self, class: Class, low: &str) -> impl Iterator<Item = &'static str> {
+    /// The phrases of `list`, one of the fields of [`Words`], that begin with `low`.
+    pub fn phrases(&self, list: &'static str, low: &str) -> impl Iterator<Item = &'static str> {
         let all = self.phrases.get(low).into_iter().flatten();
-        all.filter(move |(own, _)| *own == class).map(|(_, phrase)| *phrase)
+        all.filter(move |(own, _)| *own == list).map(|(_, phrase)| *phrase)
     }
 
     /// Whether `low` is a word of a closed class.
@@ -219,8 +297,8 @@ impl Table {
 }
 
 /// Whether `low` has at least `letters_min` letters and one of `endings`.
-fn ends_in(low: &str, endings: &[String], letters_min: usize) -> bool {
-    low.chars().count() >= letters_min && endings.iter().any(|ending| low.ends_with(ending))
+fn ends_in(low: &str, endings: &str, letters_min: usize) -> bool {
+    low.chars().count() >= letters_min && endings.split_whitespace().any(|ending| low.ends_with(ending))
 }
 
 /// `word` without Spanish accents on vowels.
@@ -242,6 +320,11 @@ pub(super) fn elided(low: &str) -> Option<(&str, &str)> {
     Some(low.split_at(at + 1))
 }
 
+/// Words of Italian, Portuguese and Dutch, whose texts would otherwise be mistaken for one of the
+/// tables' languages.
+const FOREIGN: &str = "\
+    il, gli, di, che, per, nel, della, sono, un', o, os, um, uma, do, da, em, não, com, depois, \
+    het, een, van, niet, naar, daarna";
 /// Minimum share, or number, of a text's words that must be in a table for the text to be in its
 /// language.
 const SHARE_MIN: f64 = 0.25;
@@ -271,7 +354,7 @@ pub(super) fn choose(text: &str, tokens: &[Token], english: usize) -> Option<&'s
     let count = |table: &Table| sum(&|low| table.has(low));
     // Ties go to the first.
     let (table, count) = TABLES.iter().map(|table| (table, count(table))).rev().max_by_key(|(_, count)| *count)?;
-    let foreign = sum(&|low| Language::English.is(low, Class::Foreign));
+    let foreign = sum(&|low| listed(FOREIGN, low));
     let is_enough = count >= WORDS_MIN || count as f64 >= SHARE_MIN * sum(&|_| true) as f64;
     (count > english && is_enough && count > 2 * foreign).then_some(table)
 }

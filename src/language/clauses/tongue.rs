@@ -5,9 +5,8 @@ use super::head::{Head, Mode};
 use super::lists::{self, Item, Unit};
 use super::names::Mentions;
 use super::scan::{Kind, Token};
-use super::table::{self, Table};
+use super::table::{self, Table, Words};
 use super::{by_table, english, verbs, words};
-use crate::language::lexicon::{Class, Language};
 
 /// A clause, before it becomes a part.
 #[derive(Clone)]
@@ -52,20 +51,22 @@ impl Tongue {
         let latin = text.chars().filter(char::is_ascii_alphabetic).count();
         let shows = |token: &Token| {
             let low = token.low.as_str();
-            Language::English.is(low, Class::ShowsEnglish) || words::is_question_word(low) || words::is_auxiliary(low)
+            words::listed("the, and, of, is, to, my, for, this, with, please, it, you, hi, hello, thanks", low)
+                || words::is_question_word(low)
+                || words::is_auxiliary(low)
         };
         let is_english = latin * 10 >= letters * 9 && (opens || tokens.iter().any(shows));
         if is_english { Tongue::English } else { Tongue::Other }
     }
 
-    /// Whether `verb`, in any form that the language's table recognises, has the class.
-    pub fn has_verb(self, class: Class, verb: &str) -> bool {
-        matches!(self, Tongue::ByTable(table) if table.is_one_of(class, verb))
+    /// Whether `verb`, in any form that the language's table recognises, is in one of its lists.
+    pub fn has_verb(self, list: impl Fn(&Words) -> &'static str, verb: &str) -> bool {
+        matches!(self, Tongue::ByTable(table) if table.is_one_of(list(table.words), verb))
     }
 
-    /// Whether `word` has the class according to the language's table.
-    pub fn has_word(self, class: Class, word: &str) -> bool {
-        matches!(self, Tongue::ByTable(table) if table.is(word, class))
+    /// Whether `word` is in a list of the language's table.
+    pub fn has_word(self, list: impl Fn(&Words) -> &'static str, word: &str) -> bool {
+        matches!(self, Tongue::ByTable(table) if words::listed(list(table.words), word))
     }
 
     /// Whether a word can begin an order, according to the language's table.
@@ -81,12 +82,12 @@ impl Tongue {
 
     /// Whether a word refers to something mentioned before, according to the language's table.
     pub fn refers(self, word: &str) -> bool {
-        self.has_word(Class::Refers, word) || matches!(self, Tongue::ByTable(table) if table.has_clitic(word))
+        self.has_word(|words| words.back, word) || matches!(self, Tongue::ByTable(table) if table.has_clitic(word))
     }
 
     /// Whether a word is only a polite form of address: `Öffnen Sie`.
     fn is_address(self, token: &Token) -> bool {
-        token.is_capitalised() && matches!(self, Tongue::ByTable(table) if table.grammar.formal == token.low)
+        token.is_capitalised() && self.has_word(|words| words.formal, &token.low)
     }
 }
 
@@ -103,7 +104,7 @@ fn is_english_word(low: &str) -> bool {
         words::is_connective,
         words::is_polite,
     ];
-    matches!(low, "hi" | "hello" | "thanks") || classes.iter().any(|is_one| is_one(low))
+    words::listed("hi, hello, thanks", low) || classes.iter().any(|is_one| is_one(low))
 }
 
 /// The clauses of the scanned text, in order; only connectives and list markers are dropped.
@@ -157,7 +158,8 @@ fn piece(
     }
     own.iter().for_each(|token| mentions.add(token));
     let verb = clause.borrowed_verb.or(clause.head.verb).map(|at| line[at].low.clone());
-    let only_tells = verb.as_deref().is_some_and(|verb| words::only_tells(verb) || tongue.has_verb(Class::Tells, verb));
+    let only_tells =
+        verb.as_deref().is_some_and(|verb| words::only_tells(verb) || tongue.has_verb(|words| words.tells, verb));
     Piece {
         tongue,
         text: capitalised(&words, line[clause.from]),

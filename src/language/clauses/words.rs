@@ -1,48 +1,98 @@
-//! The closed classes of English words for the clause rules.
+//! The closed classes of words for the clause rules, each in one place.
 
-use crate::language::lexicon::{Class, Language, listed};
+/// Whether `word` is an entry of `table`: words or phrases separated by a comma and a space.
+pub fn listed(table: &str, word: &str) -> bool {
+    entries(table).any(|entry| entry == word)
+}
 
-/// Turns each row into a function that says whether a lower-case English word has the class.
+/// The words and phrases of `table`; an empty table has none.
+pub fn entries(table: &str) -> impl Iterator<Item = &str> {
+    table.split(", ").filter(|entry| !entry.is_empty())
+}
+
+/// Turns each row into a function that says whether a lower-case word is in it.
 macro_rules! classes {
-    ($($(#[$about:meta])* $name:ident = $class:ident;)*) => {
-        $($(#[$about])* pub fn $name(low: &str) -> bool { Language::English.is(low, Class::$class) })*
+    ($($(#[$about:meta])* $name:ident = $words:literal;)*) => {
+        $($(#[$about])* pub fn $name(low: &str) -> bool { listed($words, low) })*
     };
 }
 
 classes! {
-    is_determiner = Determiner;
-    is_object_pronoun = Object;
-    is_preposition = Preposition;
-    opens_phrase = OpensPhrase;
-    is_subordinator = Subordinator;
-    is_condition = Condition;
-    is_auxiliary = Auxiliary;
-    is_subject = Subject;
-    is_question_word = Question;
-    is_connective = Connective;
-    is_outcome = Outcome;
-    points_back = Refers;
-    only_looks = Looks;
-    only_tells = Tells;
-    makes_thing = MakesThing;
-    is_matter = Matter;
-    shows = Shows;
-    means_any_work = Does;
-    announces = Following;
-}
-
-/// Whether a word before the verb of a request does not affect its meaning, in any language.
-pub fn is_polite(low: &str) -> bool {
-    listed(Class::Polite, low)
+    is_determiner = "\
+        the, a, an, this, that, these, those, my, our, your, his, her, its, their, all, any, each, every, both, some, \
+        no, another, whatever, whichever, either";
+    is_object_pronoun = "\
+        it, them, me, us, him, everything, anything, something, everyone, one, those, these, this, that, myself, \
+        yourself, itself, what, whether, if, how, why";
+    is_preposition = "\
+        for, to, on, with, from, at, through, into, by, in, as, about, against, up, out, down, off, over, under, \
+        across, between, until, via, within, inside, back, away, around, onto, per, without, of, upon, along, after, \
+        before";
+    /// Prepositions that can open a request before its verb: `In a.rs rename …`.
+    opens_phrase = "\
+        in, for, from, on, under, using, with, inside, within, at, to, across, based, via, through, by, regarding, \
+        without, instead, per, throughout, given, like";
+    is_subordinator = "\
+        if, when, whenever, unless, once, after, before, while, as, since, because, although, though, until, \
+        assuming, whether, where, wherever";
+    /// Conjunctions that introduce a condition.
+    is_condition = "if, unless, when, whenever, assuming, otherwise";
+    is_auxiliary = "\
+        is, are, was, were, do, does, did, can, could, will, would, should, has, have, had, am, may, might, must, \
+        isn't, aren't, doesn't, don't, didn't, wasn't, weren't, can't, couldn't, won't, shouldn't, hasn't, haven't";
+    is_subject = "\
+        i, we, you, they, he, she, it, there, this, that, these, those, the, my, our, your, any, anyone, anything, \
+        someone, all, a, an, its, their";
+    is_question_word = "\
+        what, which, who, whom, whose, when, where, why, how, what's, where's, who's, how's, when's, why's";
+    /// Words before the verb of a request that do not affect its meaning.
+    is_polite = "\
+        please, kindly, now, then, also, and, just, can, could, would, you, i, i'd, want, need, like, help, me, to, \
+        пожалуйста, теперь";
+    /// Words that only join one clause to the next.
+    is_connective = "\
+        and, then, next, finally, also, now, so, plus, afterwards, afterward, lastly, first, firstly, second, \
+        secondly, third, thirdly, fourth, fifth, subsequently, meanwhile, additionally, furthermore, moreover, after, \
+        before, that, this, later, but, please, ok, okay, well, as, done, once, step";
+    /// Objects of `show`, `print`, `give` that refer to an earlier result.
+    is_outcome = "\
+        result, results, output, outcome, answer, answers, data, findings, total, totals, count, number, numbers, \
+        value, values, lines, matches, contents, content, diff, difference, differences, list, sum, names, \
+        conclusion, reason";
+    /// Pronouns that refer to something mentioned before.
+    points_back = "it, them, its, their, they, one, ones, each, that, this, these, those, same";
+    /// Verbs that only look something up: a question right after one is about what it found.
+    only_looks = "\
+        read, open, look, inspect, analyse, analyze, find, search, list, check, count, run, scan, grep, review, \
+        compare, examine, parse, trace, see, go, study, query, fetch, load, get, explore, investigate, walk, locate, \
+        view, show, diff, retrieve, execute, measure, profile, debug, identify, take, use, browse, build, compile, \
+        test, benchmark, lint, figure, determine, summarize, summarise";
+    /// Verbs that only report something to the user.
+    only_tells = "tell, explain, let, say, answer, clarify, elaborate, inform, advise, describe";
+    /// Verbs for making something that has a purpose of its own (`a script to read … and print …`).
+    makes_thing = "\
+        add, write, create, implement, make, build, define, develop, generate, design, need, want, introduce, \
+        provide, compose, draft";
+    /// Things that concern a matter which somebody else handles (`a task to apply for the job`).
+    is_matter = "task, todo, reminder, note, event, meeting, appointment, ticket, email, mail, message";
+    /// Verbs that show something, and verbs for work in general.
+    shows = "show, give, print, report, display, return, list, send";
+    means_any_work = "do, follow, perform, complete, execute, help";
+    /// Words that announce a list.
+    announces = "following, these, below, steps, things, those";
+    is_listed_adverb = "\
+        also, please, just, now, only, simply, again, always, never, not, still, together, instead, either, twice, once, \
+        finally, next, first, then";
 }
 
 /// Finite verb forms: the word before one is a subject, not an object.
 pub fn is_finite(low: &str) -> bool {
-    is_auxiliary(low) && !matches!(low, "do" | "have") || Language::English.is(low, Class::Finite)
+    is_auxiliary(low) && !matches!(low, "do" | "have")
+        || matches!(low, "fails" | "failed" | "crashes" | "crashed" | "returns" | "seems" | "looks" | "gets" | "needs")
 }
 
 /// Adverbs that may be between a connective and its verb.
 pub fn is_adverb(low: &str) -> bool {
-    let english = |class: Class| Language::English.is(low, class);
-    english(Class::Adverb) || low.len() > 4 && low.ends_with("ly") && !english(Class::NotAdverb)
+    let is_no_adverb = matches!(low, "reply" | "apply" | "supply" | "family" | "monthly" | "assembly");
+    is_listed_adverb(low) || low.len() > 4 && low.ends_with("ly") && !is_no_adverb
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::language::clauses::names;
 use crate::language::clauses::scan::{Kind, Token, scan_line};
-use crate::language::lexicon::{Class, listed};
+use crate::language::clauses::words::listed;
 use crate::language::shape::{self, is_joined};
 
 use super::places;
@@ -26,10 +26,31 @@ pub(in crate::request) struct Intent {
     pub object: Option<String>,
 }
 
+const VERBS: &str = "\
+    change, set, replace, rename, bump, update, increase, decrease, make, switch, raise, lower, reduce, \
+    correct, fix, turn, swap, modify, edit, upgrade, downgrade, substitute, enable, disable, измени, замени, \
+    поменяй, переименуй, установи, увеличь, уменьши, исправь";
+
+/// Verbs whose object may be a text of the file: `change A to B`.
+const OF_TEXTS: &str = "change, modify, edit, turn, switch, update, convert, измени, поменяй";
+/// Words that end a value, and words that may connect the words of one.
+const ENDS: &str = "in, inside, everywhere, throughout, within, across, then, so, because, instead, please, в, везде";
+const JOINTS: &str = "of, and, for, и";
+
+/// Words that mean every place.
+const EVERYWHERE: &str = "all, every, everywhere, occurrences, везде";
+
+/// Words that do not help to find the location.
+pub(super) const EMPTY: &str = "\
+    the, a, an, of, in, its, our, my, to, value, for, from, with, and, that, this, it, all, every, each, \
+    please, function, variable, constant, method, class, field, setting, option, file, everywhere, occurrences, \
+    occurrence, by, at, is, be, on, as, so, then, there, now, string, text, word, typo, into, not, instead, rather, than, \
+    should, say, von, auf, de, à, значение, в, на, с";
+
 /// The change from `old` to `new`, at the location described by `about`.
 pub(in crate::request) fn from_to(about_text: &str, old: &str, new: &str) -> Intent {
     let tokens = scan_line(about_text);
-    let all = tokens.iter().any(|token| listed(Class::Everywhere, &token.low));
+    let all = tokens.iter().any(|token| listed(EVERYWHERE, &token.low));
     let about = about(&tokens, 0..tokens.len());
     Intent { about, old: Some(old.to_owned()), new: new.to_owned(), all, exact: false, object: None }
 }
@@ -38,14 +59,17 @@ pub(in crate::request) fn from_to(about_text: &str, old: &str, new: &str) -> Int
 /// count as the old text.
 pub(super) fn read(step: &str, file: &str) -> Option<Intent> {
     let tokens = scan_line(step);
-    let verb = tokens.iter().position(|token| listed(Class::Sets, &token.low))?;
+    let verb = tokens.iter().position(|token| listed(VERBS, &token.low))?;
     let name = tokens[verb].low.as_str();
     if matches!(name, "enable" | "disable")
         || name == "turn" && tokens.iter().any(|t| matches!(t.low.as_str(), "on" | "off"))
     {
         let off = name == "disable" || tokens.iter().any(|token| token.low == "off");
         let new = if off { "false" } else { "true" };
-        let about = about(&tokens, 0..tokens.len()).into_iter().filter(|word| !listed(Class::Toggles, word)).collect();
+        let about = about(&tokens, 0..tokens.len())
+            .into_iter()
+            .filter(|word| !matches!(word.as_str(), "enable" | "disable" | "turn" | "off"))
+            .collect();
         return Some(Intent { about, old: None, new: new.to_owned(), all: false, exact: false, object: None });
     }
     let joins: &[&str] = match name {
@@ -103,7 +127,7 @@ impl Clause<'_> {
                 Some((old, at)) => (Some(old), to, true, Some(at)),
                 None => {
                     let words = &tokens[verb + 1..to];
-                    object = Some(raw(step, words)).filter(|_| listed(Class::OfTexts, name) || is_literal(name));
+                    object = Some(raw(step, words)).filter(|_| listed(OF_TEXTS, name) || is_literal(name));
                     let is_quoted = matches!(words, [one] if one.kind == Kind::Opaque);
                     (None, to, is_quoted && is_literal(name), None)
                 }
@@ -115,7 +139,7 @@ impl Clause<'_> {
             .chain(new_end..tokens.len());
         let skip = |i: &usize| old_at.as_ref().is_some_and(|at| at.contains(i));
         let about = outside.filter(|i| !skip(i)).flat_map(|i| about(tokens, i..i + 1)).collect();
-        let everywhere = tokens.iter().any(|token| listed(Class::Everywhere, &token.low));
+        let everywhere = tokens.iter().any(|token| listed(EVERYWHERE, &token.low));
         let all = everywhere || matches!(name, "rename" | "переименуй") && exact;
         Some(Intent { about, old, new, all, exact, object })
     }
@@ -123,7 +147,7 @@ impl Clause<'_> {
 
 /// Whether a verb's object is literally a text or name of the file.
 fn is_literal(verb: &str) -> bool {
-    listed(Class::Exchanges, verb)
+    matches!(verb, "replace" | "rename" | "substitute" | "swap" | "correct" | "fix" | "замени" | "переименуй")
 }
 
 /// The source text of some tokens; a quotation without its marks.
@@ -153,7 +177,8 @@ fn is_mark(tokens: &[Token], at: usize) -> bool {
 fn phrase_from(step: &str, tokens: &[Token], from: usize) -> Option<(String, usize)> {
     let leads = |at: usize| {
         let near = &tokens[at + 1..(at + 4).min(tokens.len())];
-        listed([Class::Within, Class::Beside], &tokens[at].low) && near.iter().any(|one| shape::is_path(one.text))
+        listed("in, inside, within, of, at, on, from, в", &tokens[at].low)
+            && near.iter().any(|one| shape::is_path(one.text))
     };
     let ends = |&at: &usize| {
         tokens[at].ends_sentence() && is_mark(tokens, at) || leads(at) || listed("everywhere", &tokens[at].low)
@@ -174,7 +199,7 @@ fn value(step: &str, tokens: &[Token], from: usize, to: usize) -> Option<(String
     }
     let run_end = (from..to).find(|&i| i + 1 == to || tokens[i + 1].start > tokens[i].end).map_or(to, |last| last + 1);
     let run = &step[first.start..tokens[run_end - 1].end];
-    let ends = |&i: &usize| is_mark(tokens, i) || listed([Class::EndsValue, Class::JoinsValue], &tokens[i].low);
+    let ends = |&i: &usize| is_mark(tokens, i) || listed(ENDS, &tokens[i].low) || listed(JOINTS, &tokens[i].low);
     // A value may consist of signs: `!=`, `,`, `🙂`.
     let is_of_signs = places::is_of_signs(run);
     let begin = if is_of_signs { run_end } else { from };
@@ -212,7 +237,8 @@ fn named(
     if literal && object.len() > 1 && holds(file, &whole) {
         return Some((whole, object));
     }
-    let object = from..(from..to).find(|&i| listed((Class::Within, "of"), &tokens[i].low)).unwrap_or(to);
+    let object =
+        from..(from..to).find(|&i| matches!(tokens[i].low.as_str(), "in" | "inside" | "of" | "within")).unwrap_or(to);
     if object.is_empty() {
         return None;
     }
@@ -236,7 +262,7 @@ fn named(
         let text = tokens[i].text;
         tokens[i].kind == Kind::Word
             && holds(file, text)
-            && !listed(Class::EmptyWord, &tokens[i].low)
+            && !listed(EMPTY, &tokens[i].low)
             && !is_list_number(tokens, i)
             && (literal || coined(text) && is_number(text))
     })?;
@@ -263,7 +289,7 @@ fn about(tokens: &[Token], range: Range<usize>) -> Vec<String> {
             continue;
         }
         for part in places::parts(text) {
-            if !listed(Class::EmptyWord, &part) && !words.contains(&part) {
+            if !listed(EMPTY, &part) && !words.contains(&part) {
                 words.push(part);
             }
         }

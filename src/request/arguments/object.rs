@@ -1,20 +1,25 @@
 //! Finds what a step removes from a file: `the line about X` in `take the line about X out of notes.md`.
 
 use crate::language::clauses::scan::{Kind, Token};
-use crate::language::clauses::words::is_polite;
-use crate::language::lexicon::{Class, Language, Words, listed};
+use crate::language::clauses::words::{is_polite, listed};
 use crate::language::shape;
 
-/// Particles of verbs that mean removal only together with one.
+const REMOVES: &str = "remove, delete, erase, strip, удали, удалить, убери, убрать, сотри, вычеркни";
+/// Verbs that mean removal only together with a particle.
+const WITH_PARTICLE: &str = "take, cut, strike, cross";
 const PARTICLES: &str = "out, away, off";
 /// Verbs that mean removal only with `from`: `drop a note in a.md` adds one.
 const DROPS: &str = "drop, cut";
 /// Words that introduce a new value: `drop the limit to 5 from a.md` removes nothing.
 const VALUE_FOLLOWS: &str = "to, by, into";
 /// Prepositions before a file at the start of the clause: `in a.md, remove …`.
-const IN_FRONT: (Class, &str) = (Class::Within, "from, из");
+const IN_FRONT: &str = "in, inside, from, в, из";
 /// Prepositions before a file after the object: `remove … from a.md`.
-const WITHIN: ([Class; 2], &str) = ([Class::Within, Class::Beside], "out");
+const WITHIN: &str = "from, out, in, inside, of, из, в";
+/// Words that begin a reason.
+const REASONS: &str = "since, because, as, so";
+/// Trailing words that say nothing about the object.
+const TAILS: &str = "please, now, too, also, again, completely, entirely, everywhere, there, пожалуйста, везде";
 
 /// The tokens that name the object of the removal, before and after the file; `None` if nothing is
 /// removed.
@@ -32,11 +37,11 @@ pub(super) fn object<'s>(tokens: &[Token<'s>]) -> Option<Vec<Token<'s>>> {
     }
     let end = (lead..tokens.len()).find(|at| tokens[*at].ends_sentence()).unwrap_or(tokens.len());
     let tokens = &tokens[..end];
-    let removes = [Language::English, Language::Russian].iter().any(|one| one.is(word(lead), Class::Removes));
+    let removes = listed(REMOVES, word(lead));
     let gets_rid = word(lead) == "get" && word(lead + 1) == "rid" && word(lead + 2) == "of";
-    let takes_out = listed(Class::TakesOut, word(lead)) && listed(PARTICLES, word(lead + 1));
+    let takes_out = listed(WITH_PARTICLE, word(lead)) && listed(PARTICLES, word(lead + 1));
     let from = (lead + if gets_rid { 3 } else { 1 + usize::from(takes_out) }).min(end);
-    let preposition = if listed((IN_FRONT, "out"), word(from)) && path_behind(tokens, from).is_some() {
+    let preposition = if listed("from, out, in, из", word(from)) && path_behind(tokens, from).is_some() {
         // `remove from notes.md the line about X`.
         Some(from)
     } else if in_front {
@@ -46,17 +51,17 @@ pub(super) fn object<'s>(tokens: &[Token<'s>]) -> Option<Vec<Token<'s>>> {
     };
     let to = preposition.unwrap_or_else(|| if in_front { end } else { without_pointer(tokens, from) });
     let is_from = listed("from, out, из", word(to)) || word(to) == "of" && word(to - 1) == "out";
-    let particle_later = listed(Class::TakesOut, word(lead)) && (listed(PARTICLES, word(to - 1)) || word(to) == "out");
+    let particle_later = listed(WITH_PARTICLE, word(lead)) && (listed(PARTICLES, word(to - 1)) || word(to) == "out");
     let drops =
         listed(DROPS, word(lead)) && is_from && !tokens[from..].iter().any(|token| is_word(token, VALUE_FOLLOWS));
     if !(removes || gets_rid || takes_out || particle_later || drops) {
         return None;
     }
-    let mut object = without_tail(&tokens[from..to], (Class::Tail, PARTICLES)).to_vec();
+    let mut object = without_tail(&tokens[from..to], &[TAILS, PARTICLES]).to_vec();
     if let Some(path) = preposition.and_then(|at| path_behind(tokens, at)) {
         let behind = &tokens[path + 1..];
-        let behind = &behind[..behind.iter().position(|token| is_word(token, Class::Reason)).unwrap_or(behind.len())];
-        object.extend_from_slice(without_tail(behind, (Class::Tail, "file, файла")));
+        let behind = &behind[..behind.iter().position(|token| is_word(token, REASONS)).unwrap_or(behind.len())];
+        object.extend_from_slice(without_tail(behind, &[TAILS, "file, файла"]));
     }
     Some(object).filter(|object| !object.is_empty())
 }
@@ -68,8 +73,8 @@ fn path_behind(tokens: &[Token], at: usize) -> Option<usize> {
 }
 
 /// The tokens without trailing commas and trailing words in `tails`.
-fn without_tail<'t, 's>(tokens: &'t [Token<'s>], tails: impl Words) -> &'t [Token<'s>] {
-    let says = |token: &Token| token.kind != Kind::Comma && !is_word(token, &tails);
+fn without_tail<'t, 's>(tokens: &'t [Token<'s>], tails: &[&str]) -> &'t [Token<'s>] {
+    let says = |token: &Token| token.kind != Kind::Comma && !tails.iter().any(|tail| is_word(token, tail));
     &tokens[..tokens.iter().rposition(says).map_or(0, |last| last + 1)]
 }
 
@@ -84,7 +89,7 @@ fn without_pointer(tokens: &[Token], from: usize) -> usize {
     (from..tokens.len()).find(points).unwrap_or(tokens.len())
 }
 
-/// Whether the token is a word in a set.
-fn is_word(token: &Token, set: impl Words) -> bool {
-    token.kind == Kind::Word && listed(set, &token.low)
+/// Whether the token is a word in this table.
+fn is_word(token: &Token, table: &str) -> bool {
+    token.kind == Kind::Word && listed(table, &token.low)
 }

@@ -7,13 +7,14 @@ use regex::Regex;
 use crate::base::pattern::{pattern, static_regex};
 use crate::language::clauses::names;
 use crate::language::clauses::scan::{Kind, scan_line};
-use crate::language::clauses::words;
-use crate::language::lexicon::{self, Class, listed};
+use crate::language::clauses::words::{self, listed};
 
 /// Programs that people run by name, except those that are also ordinary words:
 /// `with just one thread`.
 const PROGRAMS: &str = "cargo|npm|npx|pnpm|yarn|bun|deno|node|cmake|ninja|pytest|python3?|pip|uv|tox|ruff|mypy|git|docker|gradle|\
     mvn|dotnet|swift|ruby|rake|bundle|php|composer|eslint|prettier|tsc|jest|vitest|bash|sh";
+/// Nouns after `run` that are not programs.
+const NOUNS: &str = "tests, test, benchmarks, linter, everything, all";
 
 /// Whether `text` asks to see the output of a command, as in `show the git log`.
 pub fn shows_command(text: &str) -> bool {
@@ -24,7 +25,7 @@ pub fn shows_command(text: &str) -> bool {
 fn shown(text: &str) -> Option<&str> {
     // `git` after any other word is only mentioned: `show where git log is parsed`.
     static SHOWN: LazyLock<Regex> = LazyLock::new(|| {
-        let asks = format!(r"(?:(?:{})(?:['’]s)?)", lexicon::alternatives(Class::ShowsOutput));
+        let asks = r"(?:show|print|display|give|get|see|view|check|list|what(?:['’]s)?)";
         let between = r"(?:\s+(?:me|us|the|is|of|what|output|a|current|latest|recent))*";
         let argument = r"(?:-[^\s,;?!]+|HEAD[^\s,;?!]*|[^\s,;?!]*[~^@/.][^\s,;?!]*\w|[0-9a-f]{7,40}\b)";
         let git = r"git\s+(?:log|status|diff|blame|shortlog)\b";
@@ -65,9 +66,8 @@ fn named(text: &str) -> Option<&str> {
     let is_written_out = |rest: &str| {
         let word = rest.split([' ', ',']).next().unwrap_or_default();
         word.starts_with(|c: char| c.is_lowercase() || matches!(c, '.' | '/'))
-            && !(words::is_determiner(word)
-                || words::is_object_pronoun(word)
-                || listed([Class::RunNoun, Class::NotArgument], word))
+            && !(words::is_determiner(word) || words::is_object_pronoun(word) || listed(NOUNS, word))
+            && !listed("with, using, via, in, for, of, to, and, then, please", word)
     };
     let run = RUN.find(text).map(|run| &text[run.end()..]).filter(|rest| is_written_out(rest));
     let rest = run.or_else(|| BY.captures(text).and_then(|by| by.get(1)).map(|by| by.as_str()))?;

@@ -9,15 +9,35 @@ use crate::edit::remove;
 use crate::index::language_of;
 use crate::language::clauses::names;
 use crate::language::clauses::scan::{Kind, Token, scan_line};
-use crate::language::clauses::words::{is_determiner, is_polite};
-use crate::language::lexicon::{Class, Forms, listed};
+use crate::language::clauses::words::{is_determiner, is_polite, listed};
 use crate::language::shape::{self, is_coined_word};
 
 use super::edit::{Edit, FILE_BYTES_MAX};
 use super::object::object;
 use super::places;
 
-const LINES: Forms<Class> = Forms(Class::LineNoun);
+const LINES: &str = "line, lines, row, rows, строку, строки";
+const RANGES: &str = "to, through, по";
+const TEXTS: &str = "word, words, phrase, text, string, term, слово, слова, фразу, текст";
+const DEFINITIONS: &str =
+    "function, method, test, macro, class, struct, enum, trait, interface, type, функцию, метод, класс";
+
+/// Words that give a reason to remove a definition but do not identify it.
+const REASONS: &str = "unused, old, obsolete, deprecated, dead, whole, entire, unnötige, alte";
+/// Nouns for something that usually takes one line.
+const ENTRIES: &str = "\
+    line, row, entry, item, bullet, comment, todo, fixme, import, include, dependency, requirement, classifier, keyword, rule, \
+    строку, пункт, комментарий";
+/// Words around such a noun that do not describe the line's content.
+const FILLERS: &str = "\
+    about, containing, contains, that, which, who, says, say, saying, mentioning, mentions, with, for, on, of, to, in, from, named, called, \
+    starting, starts, beginning, begins, is, are, there, file, про, о, об, со, с, где";
+/// Words that select a line by order, number, form or exclusion, which cannot be resolved from the
+/// file's text: such a step is refused.
+const SELECTORS: &str = "\
+    not, no, without, except, but, unless, other, than, after, before, above, below, until, between, first, second, third, last, top, \
+    bottom, middle, next, previous, some, few, all, every, each, any, both, either, empty, blank, duplicate, duplicated, unused, obsolete, \
+    old, new, trailing, leading, and, or, не, кроме, без, после, до, все, и, или";
 
 /// Whether `step` asks to remove something.
 pub fn removes(step: &str) -> bool {
@@ -27,9 +47,19 @@ pub fn removes(step: &str) -> bool {
 /// Whether a clause of `step` removes something described only as unneeded, or cleans up in
 /// general: `delete every file that is not needed`, `tidy up the project`.
 pub fn is_vague_removal(step: &str) -> bool {
-    let says_nothing = |low: &str| {
-        is_determiner(low) || listed([Class::Judged, Class::SaysNothing, Class::Selector, Class::AroundEntry], low)
-    };
+    const GENERAL: &str = "\
+        everything, anything, file, files, thing, things, stuff, code, part, parts, line, lines, folder, folders, файлы";
+    const JUDGED: &str = "\
+        needed, need, needs, necessary, required, unneeded, unnecessary, unused, used, use, uses, using, useless, obsolete, old, redundant, \
+        superfluous, relevant, important, useful, dead, junk, rubbish, нужны, нужно, лишние, лишнее";
+    const PLAIN: &str = "\
+        what, whatever, we, you, i, us, one, it, nobody, noone, longer, more, anymore, any, be, being, was, were, do, does, don't, doesn't, \
+        isn't, aren't, don’t, doesn’t, isn’t, aren’t, really, actually, still, ever, never, just, here, now, today";
+    const AT_LARGE: &str = "\
+        project, repo, repository, codebase, code, folder, directory, workspace, mess, it, here, everything, things, this, a, bit, little, whole, \
+        please, up, our, my";
+    let says_nothing =
+        |low: &str| is_determiner(low) || [JUDGED, PLAIN, SELECTORS, FILLERS].iter().any(|table| listed(table, low));
     let is_vague = |text: &str| {
         let tokens = scan_line(text);
         let (object, cleans) = match (object(&tokens), cleaned(&tokens)) {
@@ -40,11 +70,11 @@ pub fn is_vague_removal(step: &str) -> bool {
         let words: Vec<&Token> = object.iter().filter(|token| token.kind == Kind::Word).collect();
         let is_name = |token: &&Token| shape::is_path(token.text) || is_coined_word(token.text);
         let is_named = object.iter().any(|token| token.kind == Kind::Opaque) || words.iter().any(is_name);
-        let head = words.iter().find(|token| listed(Class::GeneralThing, &token.low) || !says_nothing(&token.low));
-        let is_judged = words.iter().any(|token| listed(Class::Judged, &token.low))
-            && head.is_none_or(|head| listed(Class::GeneralThing, &head.low));
+        let head = words.iter().find(|token| listed(GENERAL, &token.low) || !says_nothing(&token.low));
+        let is_judged =
+            words.iter().any(|token| listed(JUDGED, &token.low)) && head.is_none_or(|head| listed(GENERAL, &head.low));
         let is_at_large =
-            || cleans && words.iter().all(|token| listed(Class::AtLarge, &token.low) || is_determiner(&token.low));
+            || cleans && words.iter().all(|token| listed(AT_LARGE, &token.low) || is_determiner(&token.low));
         !is_named && (is_judged || is_at_large())
     };
     static_regex!(JOINT = r"(?i)[,;.]\s+(?:then\s+)?|\s(?:and|then)\s+");
@@ -54,11 +84,13 @@ pub fn is_vague_removal(step: &str) -> bool {
 /// The object that a clause cleans up or discards: the words after such a verb, and whether the
 /// verb itself means cleaning.
 fn cleaned<'t, 's>(tokens: &'t [Token<'s>]) -> Option<(&'t [Token<'s>], bool)> {
+    const ALONE: &str = "clean, tidy, purge, wipe, prune, discard, trash, declutter";
     const DROPS: &str = "drop, kill";
+    const WITH_PARTICLE: &str = "clean, tidy, clear, throw, sort, chuck, weed, root";
     let word = |at: usize| tokens.get(at).map_or("", |token| token.low.as_str());
     let lead = tokens.iter().take_while(|token| is_polite(&token.low) || token.kind == Kind::Comma).count();
-    let has_particle = listed(Class::CleansUp, word(lead)) && listed("up, out, away", word(lead + 1));
-    let cleans = has_particle || listed(Class::Cleans, word(lead));
+    let has_particle = listed(WITH_PARTICLE, word(lead)) && listed("up, out, away", word(lead + 1));
+    let cleans = has_particle || listed(ALONE, word(lead));
     let is_verb = cleans || listed(DROPS, word(lead));
     let end = tokens.iter().position(Token::ends_sentence).unwrap_or(tokens.len());
     is_verb.then(|| (tokens.get(lead + 1 + usize::from(has_particle)..end).unwrap_or_default(), cleans))
@@ -92,7 +124,7 @@ pub fn settle_removal(step: &str, path: &str, file: &str) -> Option<Result<Edit,
 fn without_lines(object: &[Token], file: &str) -> Option<Result<String, String>> {
     let mut words = object.iter().filter(|token| !is_determiner(&token.low));
     words.next().filter(|noun| listed(LINES, &noun.low))?;
-    let numbers = words.filter(|token| token.kind != Kind::Dash && !listed("to, through, по", &token.low));
+    let numbers = words.filter(|token| token.kind != Kind::Dash && !listed(RANGES, &token.low));
     let numbers: Option<Vec<usize>> =
         numbers.flat_map(|token| token.text.split(['-', '–'])).map(|number| number.parse().ok()).collect();
     let (from, to) = match numbers?.as_slice() {
@@ -112,9 +144,10 @@ fn without_lines(object: &[Token], file: &str) -> Option<Result<String, String>>
 fn without_quoted(object: &[Token], file: &str) -> Option<Result<String, String>> {
     let (quoted, others): (Vec<&Token>, Vec<&Token>) = object.iter().partition(|token| token.kind == Kind::Opaque);
     let [text] = quoted.as_slice() else { return None };
-    let counts = |token: &&&Token| !is_determiner(&token.low) && !listed(Class::AroundEntry, &token.low);
+    let counts =
+        |token: &&&Token| !is_determiner(&token.low) && !listed("with, that, says, saying, containing", &token.low);
     let nouns: Vec<&&Token> = others.iter().filter(counts).collect();
-    if !nouns.iter().all(|noun| listed((LINES, Class::TextNoun), &noun.low)) {
+    if !nouns.iter().all(|noun| listed(LINES, &noun.low) || listed(TEXTS, &noun.low)) {
         return None;
     }
     let text = names::unquoted(text);
@@ -139,8 +172,8 @@ fn without_quoted(object: &[Token], file: &str) -> Option<Result<String, String>
 
 /// The file without `the function f`, `method A.b`.
 fn without_definition(object: &[Token], path: &str, file: &str) -> Option<Result<String, String>> {
-    let mut words = object.iter().filter(|token| !is_determiner(&token.low) && !listed(Class::Stale, &token.low));
-    words.next().filter(|noun| listed((Class::Kind, "test"), &noun.low))?;
+    let mut words = object.iter().filter(|token| !is_determiner(&token.low) && !listed(REASONS, &token.low));
+    words.next().filter(|noun| listed(DEFINITIONS, &noun.low))?;
     let name = words.next().filter(|name| matches!(name.kind, Kind::Word | Kind::Opaque))?;
     if words.next().is_some() {
         return None;
@@ -153,13 +186,13 @@ fn without_definition(object: &[Token], path: &str, file: &str) -> Option<Result
 /// The file without the only line that contains all words of a description:
 /// `the line about retries`, `the TODO`, `the tox.ini entry`.
 fn without_described(object: &[Token], path: &str, file: &str) -> Option<Result<String, String>> {
-    let noun = object.iter().find(|token| listed(Class::EntryNoun, &token.low))?;
-    if object.iter().any(|token| listed(Class::Selector, &token.low)) {
+    let noun = object.iter().find(|token| listed(ENTRIES, &token.low))?;
+    if object.iter().any(|token| listed(SELECTORS, &token.low)) {
         return None;
     }
     let is_mark = listed("todo, fixme", &noun.low);
     let describes = |token: &&Token| {
-        (token.start != noun.start || is_mark) && !is_determiner(&token.low) && !listed(Class::AroundEntry, &token.low)
+        (token.start != noun.start || is_mark) && !is_determiner(&token.low) && !listed(FILLERS, &token.low)
     };
     let about: Vec<String> = object.iter().filter(describes).flat_map(|token| places::parts(token.text)).collect();
     let lines: Vec<&str> = file.split_inclusive('\n').collect();

@@ -1,6 +1,5 @@
 //! Joins related steps: pieces of one change, one repair, one question.
 
-use crate::language::lexicon::{self, Class};
 use crate::language::{clauses, grounding, shape, words};
 use crate::request::kind::{self, Kind};
 
@@ -90,12 +89,13 @@ pub(super) fn join_means(steps: &mut Vec<(Kind, String)>, request: &str) {
         let is_with = || {
             let begin = request.find(text.as_str()).unwrap_or(0);
             let words = request[..begin].trim_end().rsplit(' ').next().map(str::to_lowercase);
-            lexicon::members(Class::ByMeans)
+            ["with", "using", "mit", "avec", "con"]
+                .iter()
                 .any(|word| words.as_deref() == Some(word) || text.to_lowercase().starts_with(&format!("{word} ")))
         };
         let goes_on = *kind == Kind::Run
             && *before == Kind::Edit
-            && (is_with() || !kind::has_word(text, Class::Command) && !text.contains('`'));
+            && (is_with() || !kind::has_word(text, kind::COMMANDS) && !text.contains('`'));
         if goes_on {
             *earlier = span(earlier, text, request);
         }

@@ -2,10 +2,50 @@
 //! result, and whether the present one is wrong.
 
 use super::{CONSTANTS, EXAMPLES_MAX, closed};
-use crate::language::lexicon::{Class, listed};
 
-/// Signs before the result that a call returns.
-const GIVES: &[&str] = &["->", "=>", "==", "=", "→"];
+/// Words and signs before the result that a call returns.
+const GIVES: &[&str] = &[
+    "is", "gives", "give", "returns", "return", "yields", "becomes", "equals", "raises", "throws", "gibt", "ergibt",
+    "wird", "ist", "donne", "devient", "renvoie", "devuelve", "da", "->", "=>", "==", "=", "→",
+];
+/// Words before the result that a call should return.
+const SHOULD: &[&str] = &[
+    "should", "must", "shall", "expect", "expected", "expects", "soll", "sollte", "muss", "doit", "debe", "debería",
+    "has",
+];
+/// Words that make the following result an unwanted one: `should not return 5`, `not 4`.
+const NOT: &[&str] = &["not", "never", "no", "nicht", "nie", "kein", "pas", "jamais", "nunca", "не"];
+/// Words after a result that mark it as wrong.
+const BUT: &[&str] = &[
+    "but",
+    "wrong",
+    "wrongly",
+    "bug",
+    "fix",
+    "although",
+    "though",
+    "however",
+    "yet",
+    "incorrect",
+    "incorrectly",
+    "unfortunately",
+    "aber",
+    "obwohl",
+    "falsch",
+    "leider",
+    "mais",
+    "pero",
+    "aunque",
+    "но",
+];
+/// Words after a result that mark it as right: `returns 3, that is fine`.
+pub(super) const FINE: &[&str] =
+    &["fine", "right", "correct", "ok", "okay", "good", "richtig", "gut", "correcto", "bien"];
+/// Filler words between such a word and the result.
+const FILLERS: &[&str] = &[
+    "be", "return", "give", "yield", "become", "raise", "throw", "it", "to", "sein", "geben", "werden", "être", "ser",
+    "devolver", "a", "an",
+];
 
 /// The statements about the result of a call, read from the text behind the call.
 #[derive(Debug, Default)]
@@ -37,12 +77,12 @@ impl Claim {
             let refuses = ["shouldn't", "shouldn’t", "mustn't", "mustn’t"].contains(&low.as_str());
             // `has to return 5`, but not `has no parts`.
             let must = low != "has" || after.trim_start().starts_with("to ");
-            let follows = if listed(Class::Should, &low) && must || refuses {
+            let follows = if SHOULD.contains(&low.as_str()) && must || refuses {
                 Some(true)
             } else {
-                (listed(Class::ResultsIn, &low) || GIVES.contains(&low.as_str())).then_some(false)
+                GIVES.contains(&low.as_str()).then_some(false)
             };
-            let next = word_of(after).filter(|(next, _)| listed(Class::Not, &next.to_lowercase()));
+            let next = word_of(after).filter(|(next, _)| NOT.contains(&next.to_lowercase().as_str()));
             let instead = low == "instead" && after.trim_start().starts_with("of");
             rest = after;
             match follows {
@@ -66,7 +106,7 @@ impl Claim {
                     claim.should = claim.stated.clone();
                     break;
                 }
-                None if listed(Class::But, &low) && claim.stated.is_some() => claim.is_wrong = true,
+                None if BUT.contains(&low.as_str()) && claim.stated.is_some() => claim.is_wrong = true,
                 // `gives a instead of b`: b is right. For `should give b instead of a` the loop has
                 // already ended.
                 None if instead => {
@@ -83,7 +123,7 @@ impl Claim {
 
 /// Whether a word says that a result is right; `before` is the word before it.
 fn is_fine(word: &str, before: &str) -> bool {
-    listed(Class::Fine, word.trim_end_matches(['.', '!'])) && !listed(Class::Not, before)
+    FINE.contains(&word.trim_end_matches(['.', '!'])) && !NOT.contains(&before)
 }
 
 /// Whether a sentence ends in `text` before `rest`, which is the end of `text`.
@@ -104,8 +144,7 @@ fn values(text: &str, given: &str) -> Vec<String> {
     let mut rest = text;
     loop {
         rest = rest.trim_start_matches([' ', '`', ':']);
-        if let Some((word, after)) = word_of(rest).filter(|(word, _)| listed(Class::BeforeResult, &word.to_lowercase()))
-        {
+        if let Some((word, after)) = word_of(rest).filter(|(word, _)| FILLERS.contains(&word.to_lowercase().as_str())) {
             debug_assert!(!word.is_empty());
             rest = after;
             continue;

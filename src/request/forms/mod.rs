@@ -15,8 +15,7 @@ pub use values::{Known, arguments, project_command, runs_all_tests};
 use super::arguments::{removes, shows_command};
 use crate::index::{Graph, Index};
 use crate::language::clauses::Part;
-use crate::language::clauses::words::is_polite;
-use crate::language::lexicon::{Class, Forms, Words, listed};
+use crate::language::clauses::words::{is_polite, listed};
 use crate::language::shape::{self, is_compound};
 use crate::tools::builtin::Builtin;
 use serde_json::{Map, Value};
@@ -65,10 +64,10 @@ pub fn symbol(part: &Part, graph: Option<&Graph>) -> Option<String> {
         let (word, before) = (words[*at], at.checked_sub(1).map(|before| words[before].to_lowercase()));
         let before = before.as_deref().unwrap_or_default();
         let is_plain = word.chars().all(|letter| letter.is_lowercase());
-        if listed(Forms(Class::Usual), &word.to_lowercase()) {
-            listed(Class::Kind, before) || listed("calls, call", before) && *at + 1 == words.len()
+        if listed(USUAL, &word.to_lowercase()) {
+            listed(KINDS, before) || listed("calls, call", before) && *at + 1 == words.len()
         } else {
-            !is_plain || listed(Class::Kind, before) || listed(Forms(Class::BeforeName), before)
+            !is_plain || listed(KINDS, before) || listed(LEAD_NAMES, before)
         }
     };
     let mut names: Vec<&str> = (0..words.len()).filter(may_be_name).map(|at| words[at]).collect();
@@ -80,6 +79,29 @@ pub fn symbol(part: &Part, graph: Option<&Graph>) -> Option<String> {
     let found = quoted.chain(names.iter().copied()).find(known);
     found.or_else(|| names.into_iter().find(|name| is_compound(name) && !shape::is_path(name))).map(str::to_owned)
 }
+
+/// Words that ask a question.
+const ASKS: &str = "how, why, where, what, who, which, explain, describe, tell, understand, know";
+/// Kinds of definitions.
+const KINDS: &str = "function, class, struct, enum, trait, type, interface, method, constant, variable, macro";
+/// Words before the name of a symbol.
+const LEAD_NAMES: &str = "\
+    call, calls, calling, invoke, invokes, use, uses, using, of, does, do, is, to, change, changing, changed, rename, renaming, renamed, remove, \
+    removing, removed, delete, deleting, deleted, modify, modifying, touch, by, inside, for, what, how";
+/// First words of requests to look at something.
+const LOOKS: &str = "\
+    find, search, grep, look, show, list, ls, locate, get, give, see, check, tell, view, open, print, display, count, let, what, what's, \
+    which, where, where's, how, who, who's, scan, jump, go, is, are, was, were, does, do, did, has, have, any";
+/// Words common in requests about code; they do not count as symbols even if the project has
+/// symbols with these names.
+const USUAL: &str = "\
+    list, show, find, read, open, see, look, search, check, tell, give, get, make, set, change, add, insert, remove, delete, move, rename, \
+    replace, update, fix, run, build, use, uses, used, using, call, calls, called, caller, callers, callee, callees, import, imports, imported, \
+    file, files, folder, directory, function, functions, method, methods, type, types, class, classes, struct, structs, trait, enum, code, line, \
+    lines, text, word, words, string, name, names, named, path, paths, what, which, where, how, why, who, does, do, did, is, are, was, be, the, \
+    all, every, each, any, in, of, from, to, for, with, and, or, not, that, this, it, its, them, can, has, have, new, test, tests, changes, project, \
+    definition, defined, default, number, value, version, outline, first, last, one, two, other, me, we, you, model, models, memory, answer, \
+    request, program, tool, tools, step, error, write, create, save, copy, comment, comments, places, place, at, on, into, about, impact";
 
 /// The built-in tool that `part` asks for; `None` if no rule matches. `symbol` is the code symbol
 /// that [`symbol_of`] finds in it.
@@ -139,14 +161,14 @@ impl<'c> Clause<'c> {
         Some(Clause { words, lead, cites, quotes, name, path })
     }
 
-    /// Whether a word from the verb on is in a set of words.
-    fn has(&self, set: impl Words) -> bool {
-        self.place(set).is_some()
+    /// Whether a word from the verb on is in `table`.
+    fn has(&self, table: &str) -> bool {
+        self.place(table).is_some()
     }
 
-    /// Index of the first word from the verb on that is in a set of words.
-    fn place(&self, set: impl Words) -> Option<usize> {
-        (self.lead..self.words.len()).find(|&at| set.has(self.words[at]))
+    /// Index of the first word from the verb on that is in `table`.
+    fn place(&self, table: &str) -> Option<usize> {
+        (self.lead..self.words.len()).find(|&at| listed(table, self.words[at]))
     }
 
     /// The first word after polite fillers: a verb or a question word.
@@ -164,22 +186,22 @@ impl<'c> Clause<'c> {
         place.checked_sub(1).map_or("", |before| self.words[before])
     }
 
-    /// The word after the first one in a set; empty if there is none.
-    fn behind(&self, set: impl Words) -> &'c str {
-        self.place(set).and_then(|place| self.words.get(place + 1)).copied().unwrap_or_default()
+    /// The word after the first one in `table`; empty if there is none.
+    fn behind(&self, table: &str) -> &'c str {
+        self.place(table).and_then(|place| self.words.get(place + 1)).copied().unwrap_or_default()
     }
 
-    /// Whether every word between the verb and an index is in a set of words.
-    fn are_up_to(&self, place: usize, set: impl Words) -> bool {
-        self.words.get(self.lead..place).is_some_and(|words| words.iter().all(|word| set.has(word)))
+    /// Whether every word between the verb and an index is in `table`.
+    fn are_up_to(&self, place: usize, table: &str) -> bool {
+        self.words.get(self.lead..place).is_some_and(|words| words.iter().all(|word| listed(table, word)))
     }
 
     fn looks(&self) -> bool {
-        listed(Class::LooksUp, self.verb()) && !(self.verb() == "get" && self.behind_verb(1) == "rid")
+        listed(LOOKS, self.verb()) && !(self.verb() == "get" && self.behind_verb(1) == "rid")
     }
 
     fn is_question(&self) -> bool {
-        listed(Class::AsksOfCode, self.verb()) || self.verb() == "list"
+        listed(ASKS, self.verb()) || self.verb() == "list"
     }
 
     /// Index of the path if its ending or the words of the clause show that it is a file.
@@ -194,7 +216,8 @@ impl<'c> Clause<'c> {
 
     fn is_folder(&self, path: usize) -> bool {
         let word = self.words[path];
-        let lists = listed("list, ls", self.verb()) || self.has(Class::OfFolder);
+        let lists =
+            listed("list, ls", self.verb()) || self.has("folder, directory, dir, files, in, inside, under, below");
         word.ends_with('/') || !has_ending(word) && word.contains('/') && lists
     }
 }

@@ -4,18 +4,26 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use super::files::{KINDS_OF_FILES, TEXT};
 use super::{Clause, bare};
 use crate::base::pattern::static_regex;
 use crate::edit::testing::{self, Task};
 use crate::language::clauses::Part;
-use crate::language::clauses::words::{is_determiner, is_preposition};
-use crate::language::lexicon::{Class, Forms, listed};
+use crate::language::clauses::words::{is_determiner, is_preposition, listed};
 use crate::language::shape;
 use crate::request::arguments as spelled;
 use crate::tools::builtin::Builtin;
 
 /// Words before the text to search.
-const LEADS_TEXT: (Forms<Class>, &str) = (Forms(Class::Holds), "for, grep, of");
+const LEADS_TEXT: &str =
+    "for, mention, mentions, mentioning, with, containing, contain, contains, say, says, saying, grep, of";
+/// Words after the text to search.
+const BEHIND_TEXT: &str =
+    "occur, occurs, appear, appears, anywhere, somewhere, used, left, please, in, inside, within, under, below, across";
+/// Verbs for running something; the verb also names what is run.
+const RUNS: &str = "run, rerun, execute, start, launch, check, test, build, compile, lint, format, install";
+/// Nouns after the text that are not part of it: `unsafe blocks`.
+const PLACES: &str = "blocks, block, comment, comments, calls, statements, keyword, strings, markers";
 
 /// Maximum number of calls in one step; a step that names several files has one call for each.
 const CALLS_MAX: usize = 12;
@@ -167,17 +175,17 @@ fn sought(clause: &Clause, part: &Part) -> Option<String> {
     }
     let words = written(part);
     let word = |at: usize| clause.words.get(at).copied().unwrap_or_default();
-    if let Some(at) = clause.place(Class::TextNoun).filter(|&at| !is_preposition(word(at + 1))) {
+    if let Some(at) = clause.place(TEXT).filter(|&at| !is_preposition(word(at + 1))) {
         return words.get(at + 1).map(|word| (*word).to_owned());
     }
-    if let Some(at) = clause.place(Forms("todo fixme")) {
+    if let Some(at) = clause.place("todo, todos, fixme, fixmes") {
         return Some(if word(at).starts_with("todo") { "TODO" } else { "FIXME" }.to_owned());
     }
     let lead = (clause.lead..words.len()).find(|&at| listed(LEADS_TEXT, word(at)))?;
     let from = (lead + 1..words.len()).find(|&at| !is_determiner(word(at)) && word(at) != "for")?;
-    let ends = |at: &usize| listed(Forms(Class::BehindText), word(*at)) || shape::is_path(word(*at));
+    let ends = |at: &usize| listed(BEHIND_TEXT, word(*at)) || shape::is_path(word(*at));
     let to = (from + 1..words.len()).find(ends).unwrap_or(words.len());
-    let to = if to > from + 1 && listed(Forms(Class::CodePiece), word(to - 1)) { to - 1 } else { to };
+    let to = if to > from + 1 && listed(PLACES, word(to - 1)) { to - 1 } else { to };
     Some(words[from..to].join(" "))
 }
 
@@ -197,7 +205,7 @@ fn pattern(clause: &Clause, part: &Part) -> Option<String> {
     if let Some(word) = words.iter().find(|word| is_ending(word) || word.starts_with("*.")) {
         return Some(if word.starts_with('*') { (*word).to_owned() } else { format!("*{word}") });
     }
-    let is_kind = clause.place("files").is_some_and(|files| listed(Class::FileKind, clause.before(files)));
+    let is_kind = clause.place("files").is_some_and(|files| listed(KINDS_OF_FILES, clause.before(files)));
     match clause.path {
         Some(path) if !is_kind => words.get(path).map(|word| (*word).to_owned()),
         _ => None,
@@ -221,7 +229,7 @@ fn is_command(clause: &Clause) -> bool {
 pub(super) fn runs(clause: &Clause, part: &Part) -> bool {
     let names_one = || {
         listed("run, rerun, execute", clause.verb()) && !part.quoted.is_empty()
-            || listed(Class::Command, clause.verb()) && spelled::names_command(&part.text)
+            || listed(RUNS, clause.verb()) && spelled::names_command(&part.text)
     };
     is_command(clause) || task(clause).is_some() || names_one()
 }
@@ -252,14 +260,14 @@ fn command(clause: &Clause, part: &Part, root: &Path) -> Option<String> {
 /// The task that the clause asks for, if it is about the whole project.
 fn task(clause: &Clause) -> Option<Task> {
     let task = match clause.verb() {
-        verb if listed(Class::Starts, verb) => {
+        "run" | "rerun" | "execute" | "start" | "launch" => {
             let of = [
-                ("test, testsuite, suite", Task::Test),
-                ("linter, lint, clippy", Task::Lint),
+                ("test, tests, testsuite, suite", Task::Test),
+                ("linter, lint, lints, clippy", Task::Lint),
                 ("formatter", Task::Format),
                 ("build", Task::Build),
             ];
-            of.into_iter().find(|(words, _)| clause.has(Forms(words)))?.1
+            of.into_iter().find(|(words, _)| clause.has(words))?.1
         }
         "test" => Task::Test,
         "build" | "compile" | "rebuild" => Task::Build,
@@ -267,8 +275,10 @@ fn task(clause: &Clause) -> Option<Task> {
         "format" => Task::Format,
         _ => return None,
     };
+    let general = "the, this, it, project, code, all, whole, entire, everything, app, program, unit, my, our, please, again, test, tests, testsuite, \
+        suite, linter, lint, lints, formatter, build, crate, package, on, source";
     // `run the tests of parser` names a part of the project, for which no command is known.
-    let is_general = clause.words[clause.lead + 1..].iter().all(|word| listed(Class::General, word));
+    let is_general = clause.words[clause.lead + 1..].iter().all(|word| listed(general, word));
     is_general.then_some(task)
 }
 

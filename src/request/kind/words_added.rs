@@ -6,21 +6,27 @@ use regex::Regex;
 
 use crate::base::pattern::pattern;
 use crate::language::clauses::parts;
-use crate::language::lexicon::{self, Class};
 
-use super::lists::REMOVE;
+use super::lists::{REMOVE, SHORTENS};
 use super::{has_word, only_forbids};
 
 const COUNT: &str = r"(?:an?|one|two|another|some|eine?n?|une?|una?)";
+const SAYS: &str =
+    "say mention state document describe erwähne dokumentiere mentionne documente menciona documenta упомяни";
+/// Words of requests that change existing text or add more than a few words.
+const OTHERWISE: &str = "\
+    change update replace instead rather reword rephrase correct fix raise bump typo typos spelling translate format \
+    move rename example examples snippet code usage links";
 
 /// Whether a text asks to add a few words to a document: `add a sentence on limits`,
 /// `mention it in the guide`, `put both in the docs too`.
 pub(in crate::request) fn adds_words(text: &str) -> bool {
     static ADDED: LazyLock<Regex> = LazyLock::new(|| {
-        let nouns = lexicon::alternatives(Class::ShortText);
+        let nouns = "sentences?|lines?|notes?|remarks?|hints?|warnings?|bullets?|entry|entries|items?|paragraphs?|satz|zeile|\
+                     hinweis|eintrag|absatz|phrase|ligne|remarque|frase|línea|nota|entrada";
         let object =
             r"(?:(?:put|add|include|list)\s+(?:it|this|that|both|them|these|those)|add\s+(?:\S+\s+){1,6}that)\b";
-        pattern(format!(r"(?i)\b{COUNT}\s+(?:[\w-]+\s+){{0,2}}(?:(?:{nouns})s?|entries)\b|\b{object}"))
+        pattern(format!(r"(?i)\b{COUNT}\s+(?:[\w-]+\s+){{0,2}}(?:{nouns})\b|\b{object}"))
     });
     // `add a section on limits`, but not `add a sentence to the section on limits`.
     static PARTS: LazyLock<Regex> = LazyLock::new(|| {
@@ -29,9 +35,9 @@ pub(in crate::request) fn adds_words(text: &str) -> bool {
     });
     let asked: Vec<String> = parts(text).into_iter().map(|part| part.text).filter(|part| !only_forbids(part)).collect();
     let asked = asked.join(". ");
-    (has_word(&asked, Class::Says) || ADDED.is_match(&asked))
+    (has_word(&asked, SAYS) || ADDED.is_match(&asked))
         && !PARTS.is_match(&asked)
-        && !has_word(&asked, (&[Class::Rewords, Class::Shortens], REMOVE))
+        && ![OTHERWISE, SHORTENS, REMOVE].iter().any(|list| has_word(&asked, list))
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! Splits a text into words, each with its surroundings.
 
-use crate::language::lexicon::{Class, Words, listed};
+use crate::base::is_listed;
 use crate::language::quotations;
 use crate::language::shape::{is_capitalised, is_coined, is_dotted};
 use crate::request::begins_something;
 
 use super::Project;
-use super::vocabulary::TYPES;
+use super::vocabulary::{ADDS, KINDS, OPTIONS, PRONOUNS, STOPS, TESTS, TYPES};
 
-/// How many words after a verb that asks for something new are searched for a word for tests:
+/// How many words after a verb in `ADDS` are searched for a word for tests:
 /// `write a few more unit tests`.
 const OBJECT_WORDS: usize = 5;
 
@@ -47,17 +47,17 @@ impl<'t> Word<'t> {
 
     /// Whether it is a word for a function, class or the like.
     pub fn is_kind(&self) -> bool {
-        listed(Class::Kind, &self.low)
+        is_listed(KINDS, &self.low)
     }
 
     /// Whether it follows a word for a function, class or the like.
     pub fn is_after_kind(&self) -> bool {
-        listed(Class::Kind, &self.before)
+        is_listed(KINDS, &self.before)
     }
 
     /// Whether it follows a word for an option, a parameter or the like.
     pub fn is_after_option(&self) -> bool {
-        listed(Class::Option, &self.before)
+        is_listed(OPTIONS, &self.before)
     }
 
     /// Whether a value follows it: `units: false`, `depth=3`.
@@ -67,18 +67,18 @@ impl<'t> Word<'t> {
 
     /// Whether it is a word for tests.
     pub fn is_of_tests(&self) -> bool {
-        listed(Class::TestNoun, &self.low)
+        TESTS.contains(&self.low.as_str())
     }
 
     /// Whether it is a verb that asks for something new.
     pub fn adds(&self) -> bool {
         let next = self.words.get(self.place + 1).map(|next| next.1.to_lowercase()).unwrap_or_default();
-        listed(Class::AsksNew, &self.low) && !listed(Class::Pronoun, &next)
+        is_listed(ADDS, &self.low) && !PRONOUNS.contains(&next.as_str())
     }
 
     /// Whether it is a verb that asks for new tests.
     pub fn adds_tests(&self) -> bool {
-        listed(Class::AsksNew, &self.low) && names_tests(&self.words[self.place + 1..])
+        is_listed(ADDS, &self.low) && names_tests(&self.words[self.place + 1..])
     }
 
     /// Whether it has the spelling of a name in code.
@@ -103,7 +103,7 @@ impl<'t> Word<'t> {
 
     /// Whether the text says that something has this name.
     pub fn is_introduced(&self) -> bool {
-        listed(Class::Called, &self.before)
+        matches!(self.before.as_str(), "called" | "named" | "namens" | "nommée" | "llamada")
     }
 
     /// Whether it is joined by `and` to the word `other`.
@@ -112,14 +112,14 @@ impl<'t> Word<'t> {
     }
 
     /// Whether it can name a definition: an identifier, not inside a value, and not an ordinary
-    /// word after a kind of definition.
+    /// word after one of `KINDS`.
     pub fn can_be_name(&self) -> bool {
-        !listed(Class::Stop, &self.low) && is_dotted(self.word) && !is_inside_value(self.text, self.at)
+        !STOPS.contains(&self.low.as_str()) && is_dotted(self.word) && !is_inside_value(self.text, self.at)
     }
 
-    /// Whether the word `back` places before it is in a set of words.
-    pub fn is_behind(&self, back: usize, set: impl Words) -> bool {
-        self.place >= back && set.has(&self.words[self.place - back].1.to_lowercase())
+    /// Whether the word `back` places before it is in `list`.
+    pub fn is_behind(&self, back: usize, list: &[&str]) -> bool {
+        self.place >= back && list.contains(&self.words[self.place - back].1.to_lowercase().as_str())
     }
 }
 
@@ -141,14 +141,17 @@ pub(super) fn split(text: &str, is_inside: impl Fn(char) -> bool) -> Vec<(usize,
     words
 }
 
-/// Whether the words after a verb that asks for something new have tests as their object; `one` alone also means a
+/// Whether the words after a verb in `ADDS` have tests as their object; `one` alone also means a
 /// test: `Write one in test_a.py`.
 fn names_tests(behind: &[(usize, &str)]) -> bool {
     let low: Vec<String> =
         behind.iter().take(OBJECT_WORDS).map(|(_, word)| word.trim_matches(['.', ':']).to_lowercase()).collect();
-    let until = low.iter().position(|word| listed(Class::EndsObject, word)).unwrap_or(low.len());
+    let until = low
+        .iter()
+        .position(|word| matches!(word.as_str(), "and" | "with" | "to" | "in" | "that" | "for"))
+        .unwrap_or(low.len());
     let is_one = low.first().is_some_and(|word| word == "one") && until <= 1;
-    is_one || low[..until].iter().any(|word| listed(Class::TestNoun, word))
+    is_one || low[..until].iter().any(|word| TESTS.contains(&word.as_str()))
 }
 
 /// Whether the byte `at` of a text is inside quotation marks or parentheses.

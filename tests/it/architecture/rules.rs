@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use regex::Regex;
-
 use super::source::Source;
 use super::{DOORS, LAYERS, REQUIRED, UNSAFE};
 
@@ -191,66 +189,12 @@ pub fn untitled(source: &Source) -> Option<String> {
     (!titled).then(|| format!("{}:1: does not open with a `//!` line", source.path))
 }
 
-/// Maximum number of words in a list that stands in code.
-const LISTED_MAX: usize = 3;
-/// Minimum number of words in a constant or an array that is taken for a list of natural language.
-const LIST_WORDS_MIN: usize = 7;
-
-/// Lists of words of natural language in code: a text of more than [`LISTED_MAX`] words that a word
-/// is looked up in, and a constant, an array or alternatives of at least [`LIST_WORDS_MIN`] words,
-/// all of them in `known`. They belong in `language/lexicon/`.
-pub fn word_lists(source: &Source, known: &BTreeSet<String>) -> Vec<String> {
-    let of_language = |folder: &&str| source.path.starts_with(&format!("src/{folder}/"));
-    if !["language", "request", "context", "agent", "edit", "tools"].iter().any(|folder| of_language(&folder)) {
-        return Vec::new();
-    }
-    let looked_up = pattern(r#"\b(?:listed|has|has_word|Forms|place|behind|are_up_to|is_behind)\(\s*\(?"([^"\n]*)""#);
-    let constant = pattern(r#"(?:const|static) \w+: &(?:'static )?str\s*=\s*"((?:[^"\\]|\\\n)*)""#);
-    let array = pattern(r#""[^"\n]*"(?:\s*[|,]\s*"[^"\n]*")+"#);
-    let tests = source.words.iter().find(|word| word.test).map_or(usize::MAX, |word| word.line);
-    let words = |text: &str| -> Vec<String> {
-        let all = text.split([' ', ',', '|', '"', '\n', '\\']);
-        all.filter(|word| !word.is_empty()).map(str::to_owned).collect()
-    };
-    let is_list = |words: &[String]| words.len() >= LIST_WORDS_MIN && words.iter().all(|word| known.contains(word));
-    let mut found = Vec::new();
-    for (rule, least) in [(&looked_up, LISTED_MAX + 1), (&constant, LIST_WORDS_MIN), (&array, LIST_WORDS_MIN)] {
-        for hit in rule.captures_iter(&source.text) {
-            let (whole, text) = (hit.get(0).expect("a match"), hit.get(hit.len() - 1).expect("a match"));
-            let (line, words) = (source.text[..whole.start()].lines().count().max(1), words(text.as_str()));
-            if line < tests && words.len() >= least && (least == LISTED_MAX + 1 || is_list(&words)) {
-                found.push(format!("{}:{line}: a list of words belongs in src/language/lexicon", source.path));
-            }
-        }
-    }
-    found
-}
-
-fn pattern(text: &str) -> Regex {
-    Regex::new(text).expect("a pattern")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn check_paths(path: &str, text: &str, expected: &[&str]) {
         assert_eq!(upward_paths(&Source::new(path, text)), expected, "in {text}");
-    }
-
-    #[test]
-    fn a_list_of_words_in_code_is_found() {
-        let known = "stir bake boil fry roast grill steam".split(' ').map(str::to_owned).collect();
-        let check = |text: &str, expected: usize| {
-            let found = word_lists(&Source::new("src/request/oven.rs", text), &known);
-            assert_eq!(found.len(), expected, "{text}: {found:?}");
-        };
-        check("fn f(w: &str) -> bool { listed(\"stir, bake, boil\", w) }", 0);
-        check("fn f(w: &str) -> bool { listed(\"stir, bake, boil, fry\", w) }", 1);
-        check("const ALL: &str = \"stir bake boil fry roast grill steam\";", 1);
-        check("const ALL: &[&str] = &[\"stir\", \"bake\", \"boil\", \"fry\", \"roast\", \"grill\", \"steam\"];", 1);
-        check("const TOLD: &str = \"the oven will not stir bake boil fry\";", 0);
-        check("#[cfg(test)]\nmod tests {\n const ALL: &str = \"stir bake boil fry roast grill steam\";\n}", 0);
     }
 
     #[test]

@@ -94,21 +94,23 @@ impl Query {
 
     /// Whether the query asks for this sort of file.
     pub fn asks_for(&self, sort: Sort) -> bool {
-        let class = match sort {
-            Sort::Test => "test",
-            Sort::Example => "example",
-            Sort::Old => "old",
-            Sort::Private => "private",
-            Sort::Experimental => "experimental",
-            Sort::Locale => "locale",
-            Sort::Vendored => "vendored",
-            Sort::Built => "built",
-            Sort::History => "history",
-            Sort::Declarations => "declarations",
-            Sort::Data => "data",
-            Sort::Prose => "prose",
+        let wanted: &[&str] = match sort {
+            Sort::Test => &["test", "tests", "testing", "spec", "specs", "fixture", "fixtures", "mock", "mocks"],
+            Sort::Example => {
+                &["example", "examples", "demo", "demos", "sample", "samples", "bench", "benchmark", "benchmarks"]
+            }
+            Sort::Old => &["compat", "compatibility", "legacy", "deprecated", "old"],
+            Sort::Private => &["internal", "internals", "private"],
+            Sort::Experimental => &["experimental", "unstable"],
+            Sort::Locale => &["locale", "locales", "language", "languages", "translation", "translations", "i18n"],
+            Sort::Vendored => &["vendor", "vendored", "third", "bundled"],
+            Sort::Built => &["dist", "build", "bundle", "bundles", "generated", "minified", "amalgamated"],
+            Sort::History => &["changelog", "changes", "history", "release", "releases", "upgrade", "migration"],
+            Sort::Declarations => &["declaration", "declarations", "typings", "dts"],
+            Sort::Data => &["config", "configuration", "settings", "manifest", "json", "toml", "yaml", "dependencies"],
+            Sort::Prose => &["readme", "docs", "documentation", "changelog", "license", "guide"],
         };
-        self.words.iter().any(|word| words::is_of(class, word))
+        self.words.iter().any(|word| wanted.contains(&word.as_str()))
     }
 
     /// Whether the query asks for the older version to which this file belongs.
