@@ -80,6 +80,17 @@ pub async fn tests_of(
     run(job, &line, check.unwrap_or(Check::OldTests), evidence).await
 }
 
+/// The part of a file's text from its first test on: all of it in a test file, the unit tests of Rust
+/// in other files.
+fn tests_in<'t>(path: &str, text: &'t Option<Arc<str>>) -> &'t str {
+    let text = text.as_deref().unwrap_or_default();
+    let inline = || ["#[cfg(test)]", "#[test]"].iter().filter_map(|mark| text.find(mark)).min();
+    match testing::is_test_file(path) {
+        true => text,
+        false => inline().map_or("", |at| &text[at..]),
+    }
+}
+
 /// The kind of check that running the test file `path` is, by what this turn changed in it.
 fn check_by(path: &str, evidence: &Evidence) -> Check {
     let changes = || evidence.entries().iter().flat_map(|entry| &entry.outcome.changes).filter(|one| one.path == path);
@@ -87,7 +98,7 @@ fn check_by(path: &str, evidence: &Evidence) -> Check {
     let count = |text: &Option<Arc<str>>| text.as_deref().map_or(0, |text| testing::count(path, text));
     if count(&last.new) > count(&first.old) {
         Check::NewTests
-    } else if first.old != last.new && testing::is_test_file(path) {
+    } else if tests_in(path, &first.old) != tests_in(path, &last.new) {
         Check::ChangedTests
     } else {
         Check::OldTests

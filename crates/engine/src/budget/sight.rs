@@ -99,15 +99,15 @@ fn compute(sight: &Sight, patches: u64, text_width: u32, products: bool) -> Byte
     let (hidden, inner) = (u64::from(sight.hidden), u64::from(sight.feed_forward));
     let colours = 3 * u64::from(sight.patch).pow(2);
     let merged = u64::from(sight.merge).pow(2);
-    let scores = if products { u64::from(sight.heads) * patches } else { 0 };
-    let attention = 8 * hidden + scores;
+    let scores = if products { u64::from(sight.heads).saturating_mul(patches) } else { 0 };
+    let attention = scores.saturating_add(8 * hidden);
     let feed_forward = 2 * hidden + 2 * inner.max(4 * hidden);
     let start = 2 * colours + 2 * hidden;
     let end = 2 * hidden + 3 * (u64::from(text_width.max(sight.width)) + merged * hidden) / merged;
     let widest = attention.max(feed_forward).max(start).max(end);
     let copies = inner.max(4 * hidden).max(colours) / 2;
-    let graph = 4 * patches * (widest + copies + colours);
-    Bytes(graph + graph / LOOSE)
+    let graph = (4 * patches).saturating_mul(widest.saturating_add(copies + colours));
+    Bytes(graph.saturating_add(graph / LOOSE))
 }
 
 #[cfg(test)]

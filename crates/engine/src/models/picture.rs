@@ -200,6 +200,11 @@ impl Picture {
         })
     }
 
+    /// Whether [`Picture::sent`] has the file already.
+    pub fn is_prepared(&self) -> bool {
+        self.0.sent.get().is_some()
+    }
+
     /// The file that a server gets, and its type, such as `image/png`: the pixels that a projector
     /// would get, encoded anew. Nothing else of the file leaves the machine: no place, no camera, no
     /// thumbnail, no comment, no further frame. The first call decodes it, see [`Picture::pixels`].

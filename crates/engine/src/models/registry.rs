@@ -137,6 +137,8 @@ pub struct EmbedderWishes {
     pub pooling: Option<Pooling>,
     /// Replaces the prompts of its family.
     pub prompts: Option<PromptTable>,
+    /// The checksum that the file must have.
+    pub sha256: Option<String>,
 }
 
 #[derive(Clone, Debug)]

@@ -53,16 +53,31 @@ impl Gguf {
     pub fn open(path: &Path, options: &Options) -> Result<Gguf, EmbedError> {
         let refused = |why: String| EmbedError::Refused(format!("{} {why}", path.display()));
         let header = gguf::inspect(path).map_err(|error| EmbedError::Refused(error.to_string()))?;
+        if let Some(wanted) = &options.wishes.sha256 {
+            let found = digest::sha256(path, &places::sha256_memory()).map_err(|error| unreadable(path, &error))?;
+            if found != *wanted {
+                let why = format!(
+                    "has the sha256 {found}, but models.toml says {wanted}; fetch it again, or correct models.toml"
+                );
+                return Err(refused(why));
+            }
+        }
         let pooling = Pooling::of(&header, options.wishes.pooling).map_err(refused)?;
         let positions = match header.context_train {
             0 => return Err(refused(format!("has no {}.context_length; fetch it again", header.architecture))),
+            // Two special tokens frame a text, so fewer than three would leave no room for it.
+            positions @ (1 | 2) => {
+                let arch = &header.architecture;
+                return Err(refused(format!(
+                    "has {arch}.context_length {positions}; a text takes at least 3; fetch it again"
+                )));
+            }
             positions => positions as usize,
         };
         let prompts = match &options.wishes.prompts {
             Some(table) => Prompts::of_table(table),
             None => Prompts::of_family(&header),
         };
-        // Two special tokens frame a text, so fewer than three would leave no room for it.
         let max_tokens = options.max_tokens.min(positions).max(3);
         Ok(Gguf { header, pooling, prompts, max_tokens })
     }

@@ -52,7 +52,7 @@ impl Source {
         }
         if options.wishes != EmbedderWishes::default() {
             return Err(EmbedError::Refused(format!(
-                "{}: `pooling` and `prompts` of [embedder] in models.toml are for a GGUF file; a folder states them in \
+                "{}: `pooling`, `prompts` and `sha256` of [embedder] in models.toml are for a GGUF file; a folder states its own in \
                  1_Pooling/config.json and config_sentence_transformers.json",
                 path.display()
             )));

@@ -35,20 +35,19 @@ pub fn content(content: &str) -> i64 {
     key(&["content", content])
 }
 
-/// One id per definition of the outline, from path, container names, kind, name, and position among
+/// One id per definition of the outline, from path, container, kind, name, and position among
 /// otherwise identical definitions.
 pub fn symbols(path: &str, outline: &Outline) -> Vec<i64> {
     let mut namesakes: HashMap<String, usize> = HashMap::new();
-    let mut names: Vec<String> = Vec::with_capacity(outline.definitions.len());
-    let mut ids = Vec::with_capacity(outline.definitions.len());
+    let mut ids: Vec<i64> = Vec::with_capacity(outline.definitions.len());
     for definition in &outline.definitions {
-        let container = definition.container.map_or("", |c| names[c].as_str());
+        // The id of the container stands for its whole name, which may be long.
+        let container = definition.container.map_or(String::new(), |c| ids[c].to_string());
         let owner = definition.member_of.as_ref().map_or(String::new(), |owner| format!("{owner}."));
         let name = format!("{container}/{} {owner}{}", definition.kind.name(), definition.name);
         let nth = namesakes.entry(name.clone()).and_modify(|n| *n += 1).or_insert(0);
         let name = if *nth == 0 { name } else { format!("{name}#{nth}") };
         ids.push(key(&[path, "symbol", &name]));
-        names.push(name);
     }
     ids
 }

@@ -40,6 +40,10 @@ impl Encoder {
             let reason = reason.unwrap_or_else(|| "it refused; MONOBLOC_LOG=debug shows its own messages".to_owned());
             LlamaError::Context { slots: 1, context: rows, reason }
         };
+        // llama.cpp divides calls of such a model, and would keep the last part of a text alone.
+        if weights.recurs() {
+            return Err(failed(Some("a recurrent model is not supported as an embedder; choose another".to_owned())));
+        }
         let threads = Threads::new(threads).ok_or_else(|| failed(Some("it got no threads".to_owned())))?;
         let model = pointer(weights.model());
         // SAFETY: the call returns a plain structure.

@@ -337,6 +337,7 @@ impl Chunks {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
     use std::ffi::{CStr, c_char, c_void};
 
     use super::*;
@@ -345,14 +346,18 @@ mod tests {
     use crate::models::gguf::inspect;
     use crate::models::projector::tests::{write_sized, write_tiny};
 
-    /// Held by tests that read what mtmd logs, because one of them takes its lines away.
+    /// Held by tests that read mtmd's log, because one of them takes its lines away.
     static LOG: Mutex<()> = Mutex::new(());
-    /// The lines that mtmd logs.
-    static LINES: Mutex<String> = Mutex::new(String::new());
+
+    thread_local! {
+        /// The lines that mtmd logs on this thread.
+        static LINES: RefCell<String> = RefCell::default();
+    }
 
     unsafe extern "C" fn note(_: sys::ggml_log_level, text: *const c_char, _: *mut c_void) {
         // SAFETY: mtmd passes a NUL-terminated text that lives until this returns.
-        lock(&LINES).push_str(&unsafe { CStr::from_ptr(text) }.to_string_lossy());
+        let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
+        LINES.with_borrow_mut(|lines| lines.push_str(&text));
     }
 
     #[test]
@@ -368,12 +373,12 @@ mod tests {
             write_sized(&path, 576, side);
             let header = inspect(&path).unwrap();
             let predicted = SightEstimate::of(&header, Seeing { tokens: 1024, text_width: 576, products });
-            lock(&LINES).clear();
+            LINES.with_borrow_mut(String::clear);
             let sharp = Sharpness { tokens: 1024, threads: 1, on_gpu: false, products };
             let raw = init(&path, std::ptr::null_mut(), sharp, &mut || true).unwrap();
             // SAFETY: the context was made above and is freed once.
             unsafe { sys::mtmd_free(raw.as_ptr()) };
-            let lines = lock(&LINES).clone();
+            let lines = LINES.with_borrow(String::clone);
             let size = |what: &str| {
                 let line = lines.lines().find(|line| line.contains(what)).expect(what);
                 let number = line.rsplit_once(what).unwrap().1.split_whitespace().next().unwrap();

@@ -1,6 +1,6 @@
 //! Loads the projector of a model in memory when it must see its first picture, after reserving memory.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use super::evict::Room;
 use super::resident::file_name;
@@ -41,6 +41,12 @@ impl Pool {
 
     /// Prepares a picture for a server ([`Picture::sent`]), with the memory for it reserved. Blocks.
     pub fn prepare(&self, picture: &Picture) -> Result<(), PoolError> {
+        /// Held while a picture is prepared, so that several at once do not all need their memory.
+        static TURN: Mutex<()> = Mutex::new(());
+        let _turn = lock(&TURN);
+        if picture.is_prepared() {
+            return Ok(());
+        }
         let label = format!("decoding {}", picture.name());
         let refused = |refused| Refused { way_out: "raise --budget, or make it smaller".to_owned(), ..refused };
         self.inner.drop_copies(picture.work().into());

@@ -206,11 +206,13 @@ impl Resolver<'_> {
             .or_else(|| best(&[], &far));
         let spec = path.map(|path| {
             let table = self.manifest.table(Role::Embedder);
+            let named = candidates.iter().find(|candidate| candidate.required);
+            let sha256 = named.and_then(|candidate| candidate.sha256.clone());
             let found = self.files.iter().find(|file| file.path == path && file.from == Some("Ollama"));
             EmbedderSpec {
                 name: found.map_or_else(|| name_of(&path), |file| file.name.clone()),
                 weights: if path.is_file() { vec![path.clone()] } else { scan::weights(&path) },
-                wishes: EmbedderWishes { pooling: table.pooling, prompts: table.prompts },
+                wishes: EmbedderWishes { pooling: table.pooling, prompts: table.prompts, sha256 },
                 path,
             }
         });

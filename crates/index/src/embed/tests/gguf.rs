@@ -29,7 +29,7 @@ fn open(path: &Path) -> Embedder {
 }
 
 fn wishing(pooling: Option<Pooling>, prompts: Option<PromptTable>) -> Options {
-    Options { wishes: EmbedderWishes { pooling, prompts }, ..Options::default() }
+    Options { wishes: EmbedderWishes { pooling, prompts, sha256: None }, ..Options::default() }
 }
 
 fn models() -> PathBuf {
@@ -244,6 +244,9 @@ fn a_gguf_that_makes_no_vectors_is_refused_by_name_with_the_way_out() {
     fs::write(&path, &whole).unwrap();
     let long = PromptTable { query: "find what was asked for ".repeat(80), ..PromptTable::default() };
     check(&path, wishing(None, Some(long)), &["of the 512 tokens that are read at once", "`prompts`"]);
+    let mut another = Options::default();
+    another.wishes.sha256 = Some("0".repeat(64));
+    check(&path, another, &["has the sha256", "models.toml says 000"]);
     check(&mini_lm(), wishing(Some(Pooling::Mean), None), &["are for a GGUF file", "1_Pooling/config.json"]);
 }
 

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use super::{Mark, is_directly_above, joined};
 use crate::base::is_listed;
+use crate::index::syntax::DEPTH_MAX;
 use crate::index::syntax::outline::Kind;
-use crate::index::syntax::reader::ITEMS_MAX;
+use crate::index::syntax::reader::{ITEMS_MAX, one_line};
 
 /// At-rules of SCSS and Less that steer or insert and name nothing; rules inside them count.
 const UNNAMED: &str = "if else each for while include content return at-root extend";
@@ -72,8 +73,9 @@ pub(super) fn marks(source: &str) -> Vec<Mark> {
         // Only marks of one byte are looked for, so a character of several is passed whole.
         at = (end..=source.len()).find(|end| source.is_char_boundary(*end)).unwrap_or(source.len());
     }
+    let end = source.trim_end().len();
     while !sheet.open.is_empty() {
-        sheet.leave(source.len());
+        sheet.leave(end);
     }
     sheet.marks
 }
@@ -164,8 +166,9 @@ impl Sheet<'_> {
     fn enter(&mut self, end: usize) {
         let first = self.marks.len();
         let is_step = self.open.last().is_some_and(|around| around.has_steps);
+        let is_too_deep = self.open.len() >= DEPTH_MAX;
         let mut has_steps = is_step;
-        if let Some((start, head, comment)) = self.taken(end).filter(|_| !is_step) {
+        if let Some((start, head, comment)) = self.taken(end).filter(|_| !is_step && !is_too_deep) {
             // The end follows when the block is closed.
             let bytes = start..self.source.len();
             let (word, rest) = match head.strip_prefix('@') {
@@ -173,21 +176,23 @@ impl Sheet<'_> {
                 None => ("", head.as_str()),
             };
             has_steps = word.ends_with("keyframes");
+            // A list may have many selectors, and each keeps the signature.
+            let signature = one_line(&head);
             let own = rest.trim_start().split(['(', ' ']).next().unwrap_or_default();
             if let Some(name) = variable(&head) {
-                self.mark(name, Kind::Variable, bytes, &head, &comment);
+                self.mark(name, Kind::Variable, bytes, &signature, &comment);
             } else if has_steps {
-                self.mark(rest.trim(), Kind::Rule, bytes, &head, &comment);
+                self.mark(rest.trim(), Kind::Rule, bytes, &signature, &comment);
             } else if is_listed("mixin function", word) {
-                self.mark(own, Kind::Function, bytes, &head, &comment);
+                self.mark(own, Kind::Function, bytes, &signature, &comment);
             } else if word == "property" {
-                self.mark(own, Kind::Variable, bytes, &head, &comment);
+                self.mark(own, Kind::Variable, bytes, &signature, &comment);
             } else if !word.is_empty() {
                 let name = if is_listed(UNNAMED, word) { "" } else { head.as_str() };
-                self.mark(name, Kind::Rule, bytes, &head, &comment);
+                self.mark(name, Kind::Rule, bytes, &signature, &comment);
             } else if !head.ends_with(':') {
                 for selector in selectors(&head) {
-                    self.mark(selector, Kind::Rule, bytes.clone(), &head, &comment);
+                    self.mark(selector, Kind::Rule, bytes.clone(), &signature, &comment);
                 }
             }
         }

@@ -1,6 +1,8 @@
 //! Tests of the outlines of documents.
 
 use super::*;
+use crate::index::ids;
+use crate::index::syntax::DEPTH_MAX;
 
 /// `kind outer/name first-last` of every definition.
 fn check(language: &str, source: &str, expected: &[&str]) -> Outline {
@@ -303,6 +305,8 @@ fn large_generated_documents_are_read_in_bounded_time() {
         ("css", many(".a { b: c } /* d */ ")),
         ("css", many("a{")),
         ("css", many("/* \"' */ #{")),
+        ("css", format!("{}b{{}}", many("a,"))),
+        ("css", format!("{}{{{}", "a,".repeat(100_000), many(" "))),
         ("html", many("<div id='a'>")),
         ("html", many("<h1>a</h1>\n")),
         ("yaml", numbered("k#: {a: 1}\n")),
@@ -318,6 +322,9 @@ fn large_generated_documents_are_read_in_bounded_time() {
         let head: String = text.chars().take(20).collect();
         assert!(begun.elapsed() < PARSE_TIME_MAX * 3, "{language} {head}: {:?}", begun.elapsed());
         assert!(read.definitions.len() <= ITEMS_MAX, "{language} {head}");
+        let depth = |at: usize| std::iter::successors(Some(at), |at| read.definitions[*at].container).count();
+        assert!(read.definitions.len().checked_sub(1).is_none_or(|last| depth(last) <= DEPTH_MAX), "{language} {head}");
+        assert_eq!(ids::symbols("a", &read).len(), read.definitions.len());
         println!("{language} {head:?}: {} in {:?}, {:?}", read.definitions.len(), begun.elapsed(), read.incomplete);
     }
 }
