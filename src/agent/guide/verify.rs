@@ -94,7 +94,7 @@ fn tests_in<'t>(path: &str, text: &'t Option<Arc<str>>) -> &'t str {
 /// The kind of check that running the test file `path` is, by what this turn changed in it.
 fn check_by(path: &str, evidence: &Evidence) -> Check {
     let changes = || evidence.entries().iter().flat_map(|entry| &entry.outcome.changes).filter(|one| one.path == path);
-    let (Some(first), Some(last)) = (changes().next(), changes().last()) else { return Check::OldTests };
+    let (Some(first), Some(last)) = (changes().next(), changes().next_back()) else { return Check::OldTests };
     let count = |text: &Option<Arc<str>>| text.as_deref().map_or(0, |text| testing::count(path, text));
     if count(&last.new) > count(&first.old) {
         Check::NewTests

@@ -453,7 +453,7 @@ pub mod tests {
         assert!(again.pixels(20, 30).unwrap().chunks(3).all(|one| one[1].abs_diff(99) < 12 && one[0] < 30));
 
         let mut noted = fading(8, 8, [1, 2, 3]);
-        let text = b"tEXtPlace\059.33 N 18.07 E";
+        let text = b"tEXtPlace\x0059.33 N 18.07 E";
         let chunk = [&(text.len() as u32 - 4).to_be_bytes()[..], text, &crc(text).to_be_bytes()].concat();
         noted.splice(33..33, chunk);
         noted.extend(b"and a film after the end, 59.33 N");
