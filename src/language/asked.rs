@@ -114,7 +114,7 @@ const WORDING: &[&str] = &[
     "todo",
 ];
 
-/// What it is about.
+/// Its subjects.
 impl Asked {
     pub fn is_about_types(&self) -> bool {
         self.0.has(TYPES)

@@ -39,7 +39,7 @@ impl Move {
         Some(name.trim_matches(['`', ' ']))
     }
 
-    /// What goes, if it is a single name.
+    /// The moved definition or file, if the text is a single name.
     pub fn name(&self) -> &str {
         self.what.raw().trim_matches(['`', ' '])
     }

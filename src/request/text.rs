@@ -73,7 +73,7 @@ impl Text {
         self.tokens.all()
     }
 
-    /// What it says about names in code, for the checks of a change.
+    /// Its statements about names in code, for the checks of a change.
     pub fn as_asked(&self) -> &Asked {
         &self.asked
     }

@@ -318,7 +318,7 @@ fn pictures_are_taken_by_their_place_in_the_project_and_by_a_dropped_file() {
     let places: Vec<_> = attached.pictures.iter().map(|path| path.display().to_string()).collect();
     assert_eq!(places, ["/home/ada/Screen shots/the till.PNG", "/home/ada/another till.webp"]);
     screen.apply(Event::Done);
-    // What is no picture stays text, and a mark that is deleted takes its picture along.
+    // A paste that is not a picture stays text, and a mark that is deleted takes its picture along.
     screen.apply(Event::Paste("/home/ada/notes.txt".into()));
     screen.apply(Event::Paste("/home/ada/a.png".into()));
     assert_eq!(screen.input.shown(), "/home/ada/notes.txt[picture pasted]");

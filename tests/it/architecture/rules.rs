@@ -151,7 +151,7 @@ pub fn stray_unsafe(source: &Source) -> Vec<String> {
 }
 
 /// Places outside `src/request` that read the text of a request again: they split it into words or
-/// clauses, or look for something in it. To show it, or to search with it, is no reading.
+/// clauses, or look for something in it. Showing it, or searching with it, does not count.
 pub fn second_readings(source: &Source) -> Vec<String> {
     const READERS: &[&str] = &["src/request/", "src/language/"];
     const MEASURES: &[&str] = &["len", "to_owned"];

@@ -100,7 +100,7 @@ struct Inner {
     sent: OnceLock<Vec<u8>>,
 }
 
-/// What the header of a file says.
+/// The statements of a file's header.
 #[derive(Clone, Copy)]
 struct Head {
     /// Size in pixels as shown, after the rotation that the file specifies.

@@ -130,7 +130,7 @@ pub struct EmbedderSpec {
     pub wishes: EmbedderWishes,
 }
 
-/// What models.toml says of an embedder that is a GGUF file.
+/// The settings of models.toml for an embedder that is a GGUF file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EmbedderWishes {
     /// Replaces the pooling of its header.

@@ -152,7 +152,7 @@ impl Llama {
         let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack: true, mapped: !repack::copies(header) };
         let weights = Arc::new(Weights::load(header, loading, |_| true)?);
         let encoder = Encoder::new(weights.clone(), pooling, rows, options.lanes())?;
-        // What stands around any text stands around this one.
+        // The tokens around any text are also around this one.
         let (bare, framed) = (weights.words("a", false), weights.words("a", true));
         let before = (0..framed.len()).find(|at| framed[*at..].starts_with(&bare)).unwrap_or(0);
         let after = framed.get(before + bare.len()..).unwrap_or_default().to_vec();

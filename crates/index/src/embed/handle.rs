@@ -33,7 +33,7 @@ pub struct Options {
     /// The lease of the memory computed by [`crate::embed::memory`]; held until the weights are
     /// freed.
     pub lease: Option<Lease>,
-    /// What models.toml says of a GGUF file.
+    /// The settings of models.toml for a GGUF file.
     pub wishes: EmbedderWishes,
     /// Where a GGUF file is tried before it is loaded here.
     pub trial: Option<Trial>,

@@ -27,7 +27,7 @@ pub struct Prompts {
     plain: String,
 }
 
-/// What the makers of families say on their pages, for GGUF files, whose headers have no prompts: the
+/// The prompts that the makers of families publish, for GGUF files, whose headers have none: the
 /// parts of a name, and the words before a query and a document. The first family whose parts are
 /// all in the name counts.
 const FAMILIES: [(&[&str], &str, &str); 12] = [

@@ -25,7 +25,7 @@ pub struct Running {
     pub cancel: Cancel,
 }
 
-/// What goes along with a request.
+/// The pictures and pastes that go along with a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Attached {
     pub given: Vec<Given>,

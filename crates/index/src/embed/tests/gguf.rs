@@ -84,7 +84,7 @@ fn a_gguf_gives_candles_vectors_of_the_same_weights() {
     for (half, pooling, mode) in modes {
         let (_dir, path) = written(&Conversion { pooling: Some(pooling), half, ..mean() });
         let folder = mini_lm_by_candle(mode);
-        // What is read at once is the same: the model's 512 positions.
+        // As much is read at once: the model's 512 positions.
         folder.put("sentence_bert_config.json", &json!({"max_seq_length": 512}));
         let (found, expected) = (open(&path), folder.open());
         assert_eq!(found.dimensions(), 384);

@@ -55,7 +55,7 @@ pub fn document_outline(language: &str, source: &str) -> Outline {
     }
 }
 
-/// What is resolved of an outline: all of code, nothing of a document.
+/// The part of an outline that is resolved: all of code, nothing of a document.
 pub fn to_resolve<'o>(language: &str, outline: &'o Outline) -> Cow<'o, Outline> {
     if is_document(language) { Cow::Owned(Outline::default()) } else { Cow::Borrowed(outline) }
 }

@@ -51,7 +51,7 @@ pub enum Kind {
     Key,
     Table,
     View,
-    /// What else a database has: an index, a trigger, a sequence, …
+    /// Another object of a database: an index, a trigger, a sequence, …
     Object,
 }
 

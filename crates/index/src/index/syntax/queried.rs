@@ -365,7 +365,7 @@ pub(super) fn last_name(path: &str) -> &str {
     if path.starts_with("operator") || path.starts_with('~') {
         return path;
     }
-    // A name of Kotlin, Scala or Swift that is no word: `` `the lid is on` ``.
+    // A quoted name in Kotlin, Scala or Swift: `` `the lid is on` ``.
     if let Some(quoted) = path.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')) {
         return quoted;
     }

@@ -11,7 +11,7 @@ use crate::index::syntax::reader::{ITEMS_MAX, one_line};
 /// At-rules of SCSS and Less that steer or insert and name nothing; rules inside them count.
 const UNNAMED: &str = "if else each for while include content return at-root extend";
 
-/// What is named in a text. Runs once over its bytes; what is never closed ends with the text.
+/// The names in a text. Runs once over its bytes; a block that is never closed ends with the text.
 pub(super) fn marks(source: &str) -> Vec<Mark> {
     let mut sheet = Sheet { source, marks: Vec::new(), open: Vec::new(), head: None, comment: 0..0 };
     let (mut at, mut brackets) = (0, 0_usize);
@@ -24,7 +24,7 @@ pub(super) fn marks(source: &str) -> Vec<Mark> {
                 sheet.comment(at..end);
                 end
             }
-            // `url(//host)` is no comment.
+            // `url(//host)` is not a comment.
             b'/' if rest.starts_with("//") && brackets == 0 => {
                 let end = rest.find('\n').map_or(source.len(), |end| at + end);
                 sheet.comment(at..end);

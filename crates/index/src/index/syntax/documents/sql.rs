@@ -1,4 +1,4 @@
-//! What the `CREATE` statements of SQL make.
+//! The names that the `CREATE` statements of SQL make.
 //!
 //! The dialects are those of PostgreSQL, MySQL, SQLite, SQL Server and Oracle. Only the ends of
 //! statements must be found, so the scanner reads strings, comments, brackets and blocks, and of
@@ -15,7 +15,7 @@ use crate::base::is_listed;
 use crate::index::syntax::outline::Kind;
 use tokens::{Sort, Token, next, word_after};
 
-/// What can be made, by kind. The first of these words after `CREATE` counts.
+/// The words for everything that can be made, by kind. The first one after `CREATE` counts.
 const MADE: &[(Kind, &str)] = &[
     (Kind::Table, "table"),
     (Kind::View, "view"),
@@ -36,7 +36,7 @@ const NEVER_INSIDE: &str = "or function procedure trigger package view";
 /// Tokens of a statement within which its name is looked for: modifiers rarely take half as many.
 const HEAD_TOKENS_MAX: usize = 48;
 
-/// What is made in a text; and whether the time ran out.
+/// The names that a text makes; and whether the time ran out.
 pub(super) fn marks(source: &str, until: Instant) -> (Vec<Mark>, bool) {
     let mut script = Script { source, marks: Vec::new(), statement: Statement::default(), comment: 0..0 };
     let (mut at, mut delimiter) = (0, ";");
