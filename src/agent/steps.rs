@@ -138,9 +138,11 @@ impl<'a> Going<'a> {
             (Err(why), _) => Err(why),
             (Ok(()), Some(index)) => {
                 let of_several = self.plan.steps.len() > 1;
+                let tests_follow = self.plan.steps.iter().any(|later| later.id > step.id && later.tests(step));
                 let lesson = memory.and_then(|memory| memory.of_same(step));
                 let (touched, named) = (&self.touched, &Named::default());
-                let job = Job { scene, index, step: &whole, of_several, lesson, touched, writes: true, named };
+                let step = &whole;
+                let job = Job { scene, index, step, of_several, tests_follow, lesson, touched, writes: true, named };
                 guide::carry_out(job, evidence).await
             }
             (Ok(()), None) => execute::step(scene, &whole, evidence).await,
@@ -158,7 +160,8 @@ impl<'a> Going<'a> {
         let named: Vec<Named> = steps.iter().map(|_| Named::default()).collect();
         let job = |((step, named), host): ((&'a Step, _), _)| {
             let scene = Scene { host, ..scene };
-            Job { scene, index, step, of_several: true, lesson: None, touched: &touched, writes: true, named }
+            let (of_several, tests_follow, lesson) = (true, false, None);
+            Job { scene, index, step, of_several, tests_follow, lesson, touched: &touched, writes: true, named }
         };
         let hosts = hosts.iter().map(|host| host as &dyn Host);
         let jobs = steps.iter().zip(&named).zip(hosts).map(job).collect();

@@ -59,6 +59,11 @@ impl Step {
             _ => refers() || own.iter().any(|name| others.contains(name)) || describes() && !names_own,
         }
     }
+
+    /// Whether this step writes tests for the change of `earlier`.
+    pub fn tests(&self, earlier: &Step) -> bool {
+        self.kind == Kind::Edit && self.text.speaks_of_tests() && self.builds_on(earlier)
+    }
 }
 
 /// Maximum length of a request that is read without a model, in words.

@@ -72,6 +72,22 @@ async fn a_change_that_contradicts_the_models_own_example_twice_stays_and_the_us
 }
 
 #[tokio::test]
+async fn a_new_function_is_not_tried_by_a_call_if_a_later_step_writes_its_tests() {
+    let stated = "s = Shelf(a='x')\ns.shift('a', 'c')\nprint(s.rows)  # {'c': 'x'}";
+    let test = "def test_shift():\n    s = Shelf(a='x')\n    s.shift('a', 'c')\n    assert s.rows['c'] == 'x'";
+    for (later, is_tried) in [("Write a test for it in test_shelf.py", false), ("Mention it in README.md", true)] {
+        let script = trying(stated)
+            .on("test_shelf.py, whole", &code(&format!("from shelf import Shelf\n\n\n{test}")))
+            .on("A first attempt was wrong", &code(SHIFT))
+            .on("Write the new", &code(SHIFT))
+            .on("First name", "add Shelf.shift");
+        let (text, said) = after(script, &format!("{ADD}. {later}")).await;
+        assert!(text.contains("def shift"), "{later}: {said}");
+        assert_eq!(said.contains("the model's own example"), is_tried, "{later}: {said}");
+    }
+}
+
+#[tokio::test]
 async fn a_change_that_the_model_drops_after_its_own_example_contradicts_it_is_taken_back() {
     let written = "def label(self, row):\n    return (row + ': ' + self.rows[row]).upper()";
     let original = "def label(self, row):\n    return row + ': ' + self.rows[row]";

@@ -168,8 +168,8 @@ fn view(is_new: bool, before: Option<&Gave>, now: Option<&Gave>, request: &Text)
 }
 
 /// The function whose change is tried: the last one that was changed. `None` if an example of the
-/// request shows its effect, if the request is about wording, or if the file cannot be loaded
-/// without running a program.
+/// request or the tests of a later step show its effect, if the request is about wording, or if
+/// the file cannot be loaded without running a program.
 fn target(job: Job<'_>, files: &Files) -> Option<Target> {
     let is_new = |name: &str| !files.had(name);
     let has_examples = files.given.is_some()
@@ -197,7 +197,7 @@ fn target(job: Job<'_>, files: &Files) -> Option<Target> {
         };
         new.filter_map(of)
     });
-    let last = functions.last()?;
+    let last = functions.last().filter(|last| !(last.is_new && job.tests_follow))?;
     let text = files.texts().find(|(path, _)| *path == last.path).map(|(_, text)| text)?;
     testing::is_module(&last.path, text, is_imported(&last.path)).then_some(last)
 }

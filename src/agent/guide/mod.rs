@@ -72,6 +72,8 @@ pub struct Job<'a> {
     pub step: &'a Step,
     /// The request has several steps.
     pub of_several: bool,
+    /// A later step writes tests for this one.
+    pub tests_follow: bool,
     /// The call that succeeded for exactly this step before.
     pub lesson: Option<&'a (Stored, Solution)>,
     /// The changes of earlier steps of this turn.
@@ -91,7 +93,8 @@ pub struct Named {
 impl<'a> Job<'a> {
     /// A step that code carries out.
     pub fn by_code(scene: Scene<'a>, index: &'a Index, step: &'a Step, named: &'a Named) -> Job<'a> {
-        Job { scene, index, step, of_several: false, lesson: None, touched: &[], writes: false, named }
+        let (of_several, tests_follow, lesson) = (false, false, None);
+        Job { scene, index, step, of_several, tests_follow, lesson, touched: &[], writes: false, named }
     }
 
     /// The names in a text as they were before the step.
