@@ -9,10 +9,11 @@ use super::testing::quoted;
 use crate::base::pattern::static_regex;
 
 /// Marks in the output: before printed text, before an error inside the function in question,
-/// before an error elsewhere.
+/// before an error elsewhere, before the error with which the module fails to load.
 const PRINTED: &str = "gives: ";
 const INSIDE: &str = "fails inside: ";
 const OUTSIDE: &str = "fails: ";
+const UNLOADED: &str = "does not load: ";
 /// Maximum number of characters of an output in a message.
 const SAID_CHARS: usize = 400;
 
@@ -26,6 +27,8 @@ pub enum Gave {
         /// Whether the error arose inside the function that the program is about.
         is_inside: bool,
     },
+    /// The module does not load, so the program did not run: the error.
+    Unloaded(String),
 }
 
 impl Gave {
@@ -33,6 +36,9 @@ impl Gave {
     pub fn read(output: &str) -> Option<Gave> {
         let lines =
             |mark: &str| -> Vec<&str> { output.lines().filter_map(|line| line.trim().strip_prefix(mark)).collect() };
+        if let Some(said) = lines(UNLOADED).first() {
+            return Some(Gave::Unloaded((*said).to_owned()));
+        }
         for (mark, is_inside) in [(INSIDE, true), (OUTSIDE, false)] {
             if let Some(said) = lines(mark).first() {
                 return Some(Gave::Failed { said: (*said).to_owned(), is_inside });
@@ -46,7 +52,7 @@ impl Gave {
     pub fn said(&self) -> String {
         let whole = match self {
             Gave::Printed(lines) => lines.join("; "),
-            Gave::Failed { said, .. } => said.clone(),
+            Gave::Failed { said, .. } | Gave::Unloaded(said) => said.clone(),
         };
         whole.chars().take(SAID_CHARS).collect()
     }
@@ -61,14 +67,19 @@ pub fn command(path: &str, name: &str, code: &str) -> Option<String> {
             let program = format!(
                 "import contextlib, importlib, io, traceback\n\
                  whole, own = {}.split('.'), {{}}\n\
-                 for end in range(len(whole)): own.update(vars(importlib.import_module('.'.join(whole[:end + 1]))))\n\
+                 def told(error): return type(error).__name__ + ': ' + ' '.join(str(error).split())\n\
+                 try:\n    \
+                     for end in range(len(whole)): own.update(vars(importlib.import_module('.'.join(whole[:end + 1]))))\n\
+                 except (Exception, SystemExit) as error:\n    \
+                     print({UNLOADED:?} + told(error))\n    \
+                     raise SystemExit(1)\n\
                  own['__name__'] = 'tried'\n\
                  said, end = io.StringIO(), ''\n\
                  with contextlib.redirect_stdout(said):\n    \
                      try: exec({}, own)\n    \
                      except (Exception, SystemExit) as error:\n        \
                          inside = any(frame.name == {} for frame in traceback.extract_tb(error.__traceback__))\n        \
-                         end = ({INSIDE:?} if inside else {OUTSIDE:?}) + type(error).__name__ + ': ' + ' '.join(str(error).split())\n\
+                         end = ({INSIDE:?} if inside else {OUTSIDE:?}) + told(error)\n\
                  for line in said.getvalue().splitlines(): print({PRINTED:?} + line)\n\
                  print(end)",
                 text(&module_of(path)?),
@@ -79,7 +90,10 @@ pub fn command(path: &str, name: &str, code: &str) -> Option<String> {
         }
         "js" | "mjs" | "cjs" => {
             let program = format!(
-                "const {{inspect}} = await import('node:util'); const m = await import(process.cwd() + {});\n\
+                "const {{inspect}} = await import('node:util'); let m;\n\
+                 try {{ m = await import(process.cwd() + {}); }} catch (error) {{\n  \
+                   console.log({UNLOADED:?} + error?.name + ': ' + error?.message);\n  process.exit(1);\n\
+                 }}\n\
                  Object.assign(globalThis, m.default, m);
 \
                  for (const own of [{name}, m.default?.name]) if (m.default && own) globalThis[own] ??= m.default;\n\
@@ -152,6 +166,21 @@ mod tests {
         );
         assert_eq!(ran("Crate().size(1)"), failed("NameError: name 'Crate' is not defined", false));
         assert_eq!(ran("x = 1"), None);
+    }
+
+    #[test]
+    fn a_module_that_does_not_load_is_no_fault_of_the_program() {
+        let unloaded = |said: &str| Some(Gave::Unloaded(said.to_owned()));
+        let lacks = "ModuleNotFoundError: No module named 'no_such_package'";
+        assert_eq!(ran("box.py", "import no_such_package\n", "size", "print(1)"), unloaded(lacks));
+        assert_eq!(
+            ran("box.py", "raise ValueError('no\\nversion')\n", "size", "print(1)"),
+            unloaded("ValueError: no version")
+        );
+        if std::process::Command::new("node").arg("--version").output().is_ok() {
+            let said = ran("box.mjs", "throw new Error('no key');\n", "size", "console.log(1)");
+            assert_eq!(said, unloaded("Error: no key"));
+        }
     }
 
     #[test]

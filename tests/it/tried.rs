@@ -31,8 +31,13 @@ fn trying(program: &str) -> Script {
 
 /// The file after `request`, and the answer.
 async fn after(script: Script, request: &str) -> (String, String) {
+    after_in(SHELF, script, request).await
+}
+
+/// Like `after`, for another text of the file.
+async fn after_in(shelf: &str, script: Script, request: &str) -> (String, String) {
     let project = Project::todo();
-    std::fs::write(project.path().join("shelf.py"), SHELF).expect("a file");
+    std::fs::write(project.path().join("shelf.py"), shelf).expect("a file");
     let toolkit = indexed(&project, toolkit(&project, script.writing(), Script::saying("")));
     let host = Witness::new(|_: &Proposal| Decision::Approve);
     let said = run_turn(&toolkit, request, &host).await.expect("a turn").answer;
@@ -113,6 +118,22 @@ async fn a_change_of_behaviour_that_no_call_shows_is_not_kept() {
         let (text, said) = after(script, SHOUT).await;
         assert_eq!(text.contains("upper()"), stays, "{program}: {said}");
         assert_eq!(said.contains("no call that the model wrote shows what it does"), !stays, "{said}");
+    }
+}
+
+#[tokio::test]
+async fn a_change_of_a_module_that_never_loaded_here_is_kept_and_the_user_reads_why_nothing_was_tried() {
+    let written = "def label(self, row):\n    return (row + ': ' + self.rows[row]).upper()";
+    // Installed in the user's environment, but not where the checks run.
+    for (first, why) in [
+        ("import importlib.metadata\nimportlib.metadata.version('no_such_package')\n", "PackageNotFoundError"),
+        ("import no_such_package\n", "No module named 'no_such_package'"),
+    ] {
+        let script = trying("print(Shelf(a='x').label('a'))").on("Write `Shelf.label`", &code(written));
+        let script = script.on("First name", "change Shelf.label");
+        let (text, said) = after_in(&format!("{first}\n\n{SHELF}"), script, SHOUT).await;
+        assert!(text.contains("upper()"), "{said}");
+        assert!(said.contains("not tried: shelf.py does not load here, as before: ") && said.contains(why), "{said}");
     }
 }
 

@@ -51,6 +51,9 @@ pub enum Shown {
     Contradiction(String),
     /// The function is not new, and no program of the model ran.
     Unseen,
+    /// The module fails to load before and after the change, with the same error, so nothing can be
+    /// tried: the reason, for the user.
+    Unloaded(String),
 }
 
 /// The programs that the model wrote to try a change, by draw; `None` for one that cannot be run.
@@ -97,6 +100,10 @@ pub async fn shown(
         let before = Gave::read(&copy.run(right).await.text);
         let program = code.trim().replace('\n', "; ");
         tracing::debug!(draw, ?before, ?now, "tried");
+        if let Some(Gave::Unloaded(why)) = now.as_ref().filter(|_| before == now) {
+            let why = words::shorten(why, SAID_CHARS);
+            return Ok(Shown::Unloaded(format!("not tried: {} does not load here, as before: {why}", target.path)));
+        }
         match view(target.is_new, before.as_ref(), now.as_ref(), job.scene.request) {
             View::Differs => {
                 return Ok(match contradiction(code, now.as_ref()) {
@@ -132,6 +139,7 @@ fn told(program: &str, before: Option<Gave>, now: Option<Gave>) -> String {
         None => "prints nothing".to_owned(),
     };
     let before = match before {
+        Some(Gave::Unloaded(_)) => "; before the change the module did not load".to_owned(),
         Some(before @ Gave::Printed(_)) => format!("; before the change it gave {}", short(&before)),
         Some(before) => format!("; before the change it failed: {}", short(&before)),
         None => String::new(),
@@ -158,6 +166,7 @@ fn view(is_new: bool, before: Option<&Gave>, now: Option<&Gave>, request: &Text)
     let said = gave.said();
     match gave {
         Gave::Failed { is_inside: false, .. } => View::Unclear,
+        Gave::Unloaded(_) => View::Objects(format!("does not load: {said}")),
         Gave::Printed(_) if is_as_before => View::Objects(format!("still gives {said}")),
         Gave::Printed(_) => View::Differs,
         Gave::Failed { .. } if speaks_of_errors && is_as_before => View::Objects(format!("still fails: {said}")),

@@ -119,7 +119,7 @@ impl Rounds<'_> {
         self.next = Some((items_of(&attempt.pieces), true));
         Ok(match shown {
             Shown::Nothing => Outcome::Accepted(done),
-            Shown::Difference(tried) => Outcome::Accepted(Done { tried: vec![tried], ..done }),
+            Shown::Difference(tried) | Shown::Unloaded(tried) => Outcome::Accepted(Done { tried: vec![tried], ..done }),
             Shown::Objection(problem) => Outcome::Refused(problem),
             // The model wrote the same code again: its example may be wrong, so the user sees both.
             Shown::Contradiction(said) if self.contradiction.is_some() => {
