@@ -3,6 +3,7 @@
 // A failure that a caller can act on is an error; all others go through `OrBug`.
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
+mod address;
 pub mod bug;
 pub mod cancel;
 pub mod file;
@@ -20,6 +21,7 @@ pub mod storage;
 pub mod units;
 pub mod walk;
 
+pub use address::path_of;
 pub use bug::OrBug;
 pub use cancel::Cancel;
 pub use hidden::Hidden;
