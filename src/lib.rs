@@ -32,7 +32,7 @@ pub use monobloc_edit as edit;
 // A turn: the reading of the request, the model's prompt, the actions.
 pub mod agent;
 mod context;
-pub mod request;
+pub use monobloc_request as request;
 
 // Around the turns.
 pub mod app;

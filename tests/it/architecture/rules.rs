@@ -178,10 +178,10 @@ pub fn stray_unsafe(source: &Source) -> Vec<String> {
     lines.map(|word| format!("{}:{}: unsafe code belongs in {}", source.path, word.line, UNSAFE.join(", "))).collect()
 }
 
-/// Places outside `src/request` that read the text of a request again: they split it into words or
+/// Places outside `crates/request` that read the text of a request again: they split it into words or
 /// clauses, or look for something in it. Showing it, or searching with it, does not count.
 pub fn second_readings(source: &Source) -> Vec<String> {
-    const READERS: &[&str] = &["src/request/", "crates/language/"];
+    const READERS: &[&str] = &["crates/request/", "crates/language/"];
     const MEASURES: &[&str] = &["len", "to_owned"];
     const SPLITTERS: &[&str] = &["split", "content", "marks", "runs"];
     const OF_CLAUSES: &[&str] = &["Part", "PartKind", "words"];
@@ -207,7 +207,7 @@ pub fn second_readings(source: &Source) -> Vec<String> {
     let found = (0..source.words.len()).filter(|at| !source.words[*at].test);
     let found = found.filter(|at| looks(*at) || splits(*at) || parts(*at)).map(|at| {
         let line = source.words[at].line;
-        format!("{}:{line}: the text of a request is read in src/request only; add a method to `Text`", source.path)
+        format!("{}:{line}: the text of a request is read in crates/request only; add a method to `Text`", source.path)
     });
     found.collect()
 }
@@ -349,7 +349,11 @@ mod tests {
             "use crate::language::clauses::{self, Part};",
             "fn f() { clauses::parts(text) }",
         ] {
-            assert_eq!((sample("src/agent/talk.rs", text), sample("src/request/text.rs", text)), (1, 0), "{text}");
+            assert_eq!(
+                (sample("src/agent/talk.rs", text), sample("crates/request/src/text.rs", text)),
+                (1, 0),
+                "{text}"
+            );
         }
         for text in [
             "fn f() { words::shorten(request.shown(), 9); request.shown().len() }",
