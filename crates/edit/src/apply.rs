@@ -53,6 +53,7 @@ impl<'a> Edit<'a> {
 /// The result of an edit.
 #[derive(Clone, Debug, Default)]
 pub struct Applied {
+    /// The new text of the file.
     pub text: String,
     /// Tolerated deviations, and changes outside the named definition, one per line.
     pub notes: Vec<String>,

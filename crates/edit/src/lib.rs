@@ -33,7 +33,7 @@ pub mod testing;
 pub mod text;
 pub mod unasked;
 
-pub use apply::{Edit, Mismatch, Several, WRITE_MAX_BYTES, apply};
+pub use apply::{Applied, Edit, Mismatch, Several, WRITE_MAX_BYTES, apply};
 pub use check::{TO_BE_WRITTEN, problems};
 use merge::merge;
 pub use merge::{Hints, MergeError, has_grammar};

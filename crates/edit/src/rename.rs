@@ -24,6 +24,7 @@ use target::Wanted;
 /// The name to change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
+    /// The name as it is now.
     pub name: String,
     /// The file that defines it, or the end of its path.
     pub file: Option<String>,

@@ -8,7 +8,9 @@ use crate::base::pattern::static_regex;
 pub struct Contradiction {
     /// The code up to this print, without comments and without earlier prints.
     pub code: String,
+    /// The result that is stated next to it.
     pub stated: String,
+    /// The result that running it printed.
     pub printed: String,
 }
 

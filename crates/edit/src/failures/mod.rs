@@ -46,6 +46,7 @@ pub struct Failure {
     pub test: Option<String>,
     /// The place where the failure appears: in the test's file, or where the compiler points.
     pub file: Option<String>,
+    /// Its line in that file, counted from 1.
     pub line: Option<usize>,
     /// A few of the lines that the runner printed about it, without places.
     pub message: String,
@@ -63,6 +64,7 @@ pub struct Report {
     pub failed: usize,
     /// At most [`FAILURES_MAX`]; never empty if the kind is `Failed` or `Broken`.
     pub errors: Vec<Failure>,
+    /// How the run ended.
     pub kind: Kind,
 }
 

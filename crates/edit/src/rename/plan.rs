@@ -26,7 +26,9 @@ pub struct Plan {
 /// The whole new text of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewText {
+    /// The file, relative to the project.
     pub path: String,
+    /// Its whole text after the change.
     pub text_after: String,
 }
 
@@ -41,9 +43,13 @@ pub struct Mention {
 /// A line that may mean the name but is not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Doubt {
+    /// The file, relative to the project.
     pub path: String,
+    /// The line, counted from 1.
     pub line: usize,
+    /// The line as it is.
     pub text: String,
+    /// Why it is not certain whether the line means the symbol.
     pub why: String,
 }
 
