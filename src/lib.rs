@@ -12,9 +12,9 @@
 // Helpers that every layer shares.
 pub mod base;
 pub mod config;
-pub mod language;
 pub mod protocol;
 pub use monobloc_guarded::checkpoint;
+pub use monobloc_language as language;
 
 // Models: what is available, how much memory each may take, what runs them.
 pub mod remote;
@@ -24,15 +24,15 @@ pub use monobloc_index::embed;
 pub use monobloc_synth as synth;
 
 // The project: its files, where things are, changes to it.
-mod edit;
 pub mod lessons;
 pub use monobloc_index::{index, retrieve};
 pub mod tools;
+pub use monobloc_edit as edit;
 
 // A turn: the reading of the request, the model's prompt, the actions.
 pub mod agent;
 mod context;
-pub mod request;
+pub use monobloc_request as request;
 
 // Around the turns.
 pub mod app;

@@ -1,7 +1,7 @@
 //! The catalogue of tools: the built-in tools and those of MCP servers, or the tools of an
 //! evaluation.
 
-use crate::tools::builtin::{Builtin, LEAD};
+use crate::tools::builtin::{self, Builtin, LEAD};
 use crate::tools::outcome::cut_line;
 use crate::tools::schema::standalone;
 use crate::tools::spec::{self, ToolSpec};
@@ -29,7 +29,7 @@ pub struct CatalogError {
 
 impl Catalog {
     pub fn builtin() -> Catalog {
-        let (chosen, lead) = (Builtin::CHOSEN.map(Builtin::spec), LEAD.map(Builtin::lead_spec));
+        let (chosen, lead) = (Builtin::CHOSEN.map(builtin::spec), LEAD.map(builtin::lead_spec));
         Catalog { builtins: chosen.len(), specs: chosen.into(), lead: lead.into() }
     }
 

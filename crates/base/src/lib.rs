@@ -1,12 +1,14 @@
-//! Helpers shared by all crates of monobloc: amounts, cancellation, locks, atomic file replacement, ignored folders.
+//! Helpers shared by all crates of monobloc: amounts, identifiers, cancellation, locks, atomic file replacement, ignored folders.
 
 // A failure that a caller can act on is an error; all others go through `OrBug`.
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
+mod address;
 pub mod bug;
 pub mod cancel;
 pub mod file;
 mod hidden;
+mod ids;
 pub mod ignored;
 mod lock;
 pub mod near;
@@ -17,12 +19,15 @@ mod server_url;
 pub mod stamp;
 pub mod state;
 pub mod storage;
+pub mod tool;
 pub mod units;
 pub mod walk;
 
+pub use address::path_of;
 pub use bug::OrBug;
 pub use cancel::Cancel;
 pub use hidden::Hidden;
+pub use ids::{CallId, ConversationId, StepId};
 pub use lock::{lock, read_lock, write_lock};
 pub use server_url::server_url;
 pub use units::Bytes;

@@ -43,7 +43,7 @@ pub fn description(builtin: Builtin) -> &'static str {
             "Set the checklist of this task, which the user sees: every item with its state. Use it when an item is \
              done or dropped, or one is added."
         }
-        other => other.description(),
+        other => super::description(other),
     }
 }
 
@@ -112,7 +112,7 @@ pub fn parameters(builtin: Builtin) -> Value {
             });
             plan
         }
-        other => schema(other.parameters()),
+        other => schema(super::parameters(other)),
     }
 }
 

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::source::Source;
-use super::{DOORS, LAYERS, REQUIRED, UNSAFE};
+use super::{DOORS, LAYERS, REQUIRED, UNSAFE, WHOLE_CRATES};
 
 /// A message `file:line: from -> to …` for every path to a module that the module of this file may
 /// not use.
 pub fn upward_paths(source: &Source) -> Vec<String> {
-    let from = module_path(&source.path).first().cloned().unwrap_or_else(|| stem(&source.path).into());
+    let from = layer(&source.path);
     let Some((_, sees)) = LAYERS.iter().find(|(name, _)| *name == from) else {
         return vec![format!("{}: {from} is in no layer; add it to LAYERS", source.path)];
     };
@@ -24,6 +24,18 @@ pub fn is_flat(path: &str) -> bool {
         || !path.contains("src/")
 }
 
+/// The layer of a file: its crate if that is one layer, else its first module.
+fn layer(path: &str) -> String {
+    let of_module = || module_path(path).first().cloned().unwrap_or_else(|| stem(path).into());
+    whole_crate(path).map_or_else(of_module, String::from)
+}
+
+/// The crate of a file, if the crate is one row of the table.
+fn whole_crate(path: &str) -> Option<&str> {
+    let (name, _) = path.strip_prefix("crates/")?.split_once("/src/")?;
+    WHOLE_CRATES.contains(&name).then_some(name)
+}
+
 /// The module path of a file: agent, pool for `src/agent/pool.rs` and for
 /// `crates/NAME/src/agent/pool.rs`; empty for `src/lib.rs`.
 fn module_path(path: &str) -> Vec<String> {
@@ -35,14 +47,28 @@ fn stem(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path).trim_end_matches(".rs")
 }
 
-/// Whether a crate of this workspace has modules in the table.
+/// Whether a crate of this workspace has several modules in the table.
 fn is_own_crate(name: &str) -> bool {
     matches!(name, "monobloc_engine" | "monobloc_index" | "monobloc_guarded")
 }
 
-/// First segment and line of every path that starts at a crate root: with the crate's name,
-/// `crate::` or enough `super::`.
+/// Module and line of every path that starts at a crate root: with the crate's name, `crate::` or
+/// enough `super::`. The module is the first segment; in a crate that is one layer, only a segment
+/// that names another layer leads out of it.
 fn root_paths(source: &Source) -> Vec<(String, usize)> {
+    let own = whole_crate(&source.path);
+    let outside = |name: &str| own.is_none() || LAYERS.iter().any(|(layer, _)| *layer == name);
+    let mut found = paths_from_roots(source);
+    found.retain(|(name, _)| outside(name));
+    // `src/lib.rs` names every crate, to give it a path there.
+    if source.path != "src/lib.rs" {
+        let named = |word: &str| WHOLE_CRATES.iter().find(|name| word.strip_prefix("monobloc_") == Some(**name));
+        found.extend(source.words.iter().filter_map(|word| Some((named(&word.text)?.to_string(), word.line))));
+    }
+    found
+}
+
+fn paths_from_roots(source: &Source) -> Vec<(String, usize)> {
     let (mut found, mut depth) = (Vec::new(), 0);
     let file_depth = module_path(&source.path).len();
     // Brace depths at which inline modules were opened.
@@ -62,7 +88,9 @@ fn root_paths(source: &Source) -> Vec<(String, usize)> {
                 }
             }
             "crate" => found.extend(first_segments(source, at + 1)),
-            word if is_own_crate(word) && file_depth > 0 => found.extend(first_segments(source, at + 1)),
+            word if is_own_crate(word) && (file_depth > 0 || whole_crate(&source.path).is_some()) => {
+                found.extend(first_segments(source, at + 1))
+            }
             "monobloc" if source.path == "src/main.rs" => found.extend(first_segments(source, at + 1)),
             // Handle a chain once, at its first `super`; `super::super` leads up two modules.
             "super" if !(source.before(at) == "::" && source.word(at.wrapping_sub(2)) == "super") => {
@@ -150,10 +178,10 @@ pub fn stray_unsafe(source: &Source) -> Vec<String> {
     lines.map(|word| format!("{}:{}: unsafe code belongs in {}", source.path, word.line, UNSAFE.join(", "))).collect()
 }
 
-/// Places outside `src/request` that read the text of a request again: they split it into words or
+/// Places outside `crates/request` that read the text of a request again: they split it into words or
 /// clauses, or look for something in it. Showing it, or searching with it, does not count.
 pub fn second_readings(source: &Source) -> Vec<String> {
-    const READERS: &[&str] = &["src/request/", "src/language/"];
+    const READERS: &[&str] = &["crates/request/", "crates/language/"];
     const MEASURES: &[&str] = &["len", "to_owned"];
     const SPLITTERS: &[&str] = &["split", "content", "marks", "runs"];
     const OF_CLAUSES: &[&str] = &["Part", "PartKind", "words"];
@@ -179,7 +207,7 @@ pub fn second_readings(source: &Source) -> Vec<String> {
     let found = (0..source.words.len()).filter(|at| !source.words[*at].test);
     let found = found.filter(|at| looks(*at) || splits(*at) || parts(*at)).map(|at| {
         let line = source.words[at].line;
-        format!("{}:{line}: the text of a request is read in src/request only; add a method to `Text`", source.path)
+        format!("{}:{line}: the text of a request is read in crates/request only; add a method to `Text`", source.path)
     });
     found.collect()
 }
@@ -209,8 +237,10 @@ mod tests {
             "mod tests {\nuse super::super::{base, session};}",
             &["src/engine/mod.rs:2: engine -> session is not in the layer table"],
         );
-        let by_crate = ["src/language/words.rs:1: language -> models is not in the layer table"];
-        check_paths("src/language/words.rs", "use monobloc_engine::models::{Role, Tier};", &by_crate);
+        let by_crate = ["src/lessons/store.rs:1: lessons -> models is not in the layer table"];
+        check_paths("src/lessons/store.rs", "use monobloc_engine::models::{Role, Tier};", &by_crate);
+        let by_whole_crate = ["src/lessons/store.rs:1: lessons -> edit is not in the layer table"];
+        check_paths("src/lessons/store.rs", "use monobloc_edit::Edit;", &by_whole_crate);
     }
 
     #[test]
@@ -226,6 +256,28 @@ mod tests {
             "use crate::*;",
             &["src/engine/pool.rs:1: engine -> * is not in the layer table"],
         );
+    }
+
+    #[test]
+    fn a_crate_that_is_one_layer_sees_its_own_modules_and_what_is_below() {
+        let path = "crates/edit/src/merge/place.rs";
+        check_paths(path, "use crate::{text::line_of, index::parts, language::Asked, base::Cancel};", &[]);
+        check_paths(
+            path,
+            "use super::super::retrieve;",
+            &[&format!("{path}:1: edit -> retrieve is not in the layer table")],
+        );
+        check_paths(
+            "crates/language/src/lib.rs",
+            "use monobloc_edit as edit;",
+            &["crates/language/src/lib.rs:1: language -> edit is not in the layer table"],
+        );
+        check_paths(
+            "crates/edit/src/lib.rs",
+            "use monobloc_engine::engine;",
+            &["crates/edit/src/lib.rs:1: edit -> engine is not in the layer table"],
+        );
+        check_paths("crates/edit/src/lib.rs", "use monobloc_index::index; use monobloc_language as language;", &[]);
     }
 
     #[test]
@@ -297,7 +349,11 @@ mod tests {
             "use crate::language::clauses::{self, Part};",
             "fn f() { clauses::parts(text) }",
         ] {
-            assert_eq!((sample("src/agent/talk.rs", text), sample("src/request/text.rs", text)), (1, 0), "{text}");
+            assert_eq!(
+                (sample("src/agent/talk.rs", text), sample("crates/request/src/text.rs", text)),
+                (1, 0),
+                "{text}"
+            );
         }
         for text in [
             "fn f() { words::shorten(request.shown(), 9); request.shown().len() }",

@@ -36,7 +36,7 @@ pub fn page(src: &Path) -> String {
         "protocol/memory.rs",
         "protocol/step.rs",
         "protocol/telemetry.rs",
-        "base/ids.rs",
+        "../crates/base/src/ids.rs",
         "../crates/base/src/units.rs",
     ] {
         types.add(&src.join(file));

@@ -84,13 +84,21 @@ pub fn mutants(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::edit::rename::tests::version;
     use crate::request::Text;
+
+    /// A text before or after a change: `«a|b»` is `a` before and `b` after it.
+    fn version(marked: &str, is_after: bool) -> String {
+        let pieces = marked.split(['«', '»']).enumerate().map(|(at, piece)| match piece.split_once('|') {
+            Some((was, is)) if at % 2 == 1 => [was, is][usize::from(is_after)],
+            _ => piece,
+        });
+        pieces.collect()
+    }
 
     #[test]
     fn common_mistakes_are_mended_by_one_of_the_first_mutants() {
         let check = |path: &str, marked: &str, request: &str, within: usize| {
-            let (wrong, right) = (version(marked, false, ""), version(marked, true, ""));
+            let (wrong, right) = (version(marked, false), version(marked, true));
             let all = mutants(path, &wrong, &(0..wrong.len()), &RepairHints::of(&Text::of(request), ""), &|_| true);
             let place = all.iter().position(|one| one.applied(&wrong) == right);
             assert!(place.is_some_and(|place| place < within), "{place:?} of {marked}");

@@ -224,14 +224,19 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::base::Cancel;
     use crate::edit::failures::read;
-    use crate::edit::rename::tests::{Project, split};
+    use crate::index::Index;
+    use crate::tools::files::walk::testing::Project;
 
     /// Checks the suspects of an output, as `name path:start-end`, in a project of these files
     /// (`path: text`).
     fn check(files: &[&str], output: &str, expected: &[&str]) {
-        let project = Project::new(&split(files));
-        let found = suspects(&read(output, Path::new("/p"), false), &project.index.graph().unwrap());
+        let files: Vec<(&str, &str)> = files.iter().map(|file| file.split_once(": ").unwrap()).collect();
+        let project = Project::with(&files);
+        let index = Index::open(project.dir.path()).unwrap();
+        index.refresh_lexical(&mut |_| {}, &Cancel::new()).unwrap();
+        let found = suspects(&read(output, Path::new("/p"), false), &index.graph().unwrap());
         let lines: Vec<String> =
             found.iter().map(|s| format!("{} {}:{}-{}", s.name, s.path, s.start_line, s.end_line)).collect();
         assert_eq!(lines, expected);
