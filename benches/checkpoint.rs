@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 const ROUNDS: usize = 20;
 
-/// Milliseconds of one call, the median of [`ROUNDS`]. With `whole`, every call is a turn of its own.
+/// Milliseconds of one call, the median of [`ROUNDS`]. With `whole`, every call is its own turn.
 async fn call(project: &Path, tool: &str, arguments: impl Fn(usize) -> Value, checkpoint: bool, whole: bool) -> f64 {
     let catalog = Catalog::builtin();
     let turn = || Arc::new(Turn::new(project, About::default(), Cancel::new()));

@@ -1,8 +1,9 @@
-//! Measures what a generated token costs besides the model: choosing it, sending it out, the worker's own bookkeeping.
+//! Measures the cost of a generated token apart from the model: choosing it, sending it, and the worker's own bookkeeping.
 //!
-//! A decoder whose logits are there at once stands for a model, with vocabularies of two sizes. Where a model makes a token in 2 ms, as on
-//! a GPU, a token of each of 16 slots must not take that long again. Left out: the model, and text made of tokens. Figures depend on the
-//! machine and its number of cores.
+//! A decoder whose logits are ready at once stands in for a model, with vocabularies of two sizes.
+//! If a model makes a token in 2 ms, as on a GPU, a token for each of 16 slots must not take as
+//! long again. Left out: the model, and turning tokens into text. Figures depend on the machine and
+//! its number of cores.
 //!
 //! Run it: `cargo bench --bench choice`
 
@@ -44,7 +45,7 @@ impl Vocabulary for Words {
     }
 }
 
-/// Gives rows of noise in turn.
+/// Returns rows of noise in turn.
 struct Noise {
     rows: Vec<Vec<f32>>,
     slots: usize,

@@ -2,8 +2,8 @@
 //!
 //! The models are planner and router, or the files named in MONOBLOC_BENCH_FILES (separated by colons).
 //!
-//! Left out: planning, tools and retrieval, whose times `ask` reports. Figures depend on the machine and on what else
-//! it does; this fails only if a measurement could not run.
+//! Left out: planning, tools and retrieval, whose times `ask` reports. Figures depend on the
+//! machine and its other load; this fails only if a measurement could not run.
 
 mod program;
 

@@ -1,7 +1,7 @@
 //! Runs `monobloc bench retrieval` on the project folder MONOBLOC_BENCH_PROJECT, or on the current folder.
 //!
-//! Left out: how good the answers are, which `eval search` measures. Figures depend on the machine and on what else it
-//! does; this fails only if a measurement could not run.
+//! Left out: the quality of the answers, which `eval search` measures. Figures depend on the
+//! machine and its other load; this fails only if a measurement could not run.
 
 mod program;
 

@@ -1,4 +1,4 @@
-//! Runs `monobloc bench memory`: predicted beside measured memory.
+//! Runs `monobloc bench memory`, which compares predicted with measured memory.
 //!
 //! The models are planner and router, or the files named in MONOBLOC_BENCH_FILES (separated by colons).
 //!

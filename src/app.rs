@@ -1,4 +1,4 @@
-//! `App` opens every layer once, bottom to top, and gives access to it; it contains no
+//! `App` opens every layer once, bottom to top, and gives access to each; it contains no
 //! user-interface code.
 
 mod embedder;
@@ -42,14 +42,14 @@ use crate::tools::mcp::Servers;
 use crate::tools::policy::{Policy, Rules};
 use crate::tools::{Catalog, Prefilter, sandbox};
 
-/// Time between two checks of the machine's free memory.
+/// Interval between checks of the machine's free memory.
 const WATCH_EVERY: Duration = Duration::from_secs(2);
 
-/// Maximum host memory for KV-cache copies of sequences that lost their slot: about 40,000 tokens
+/// Maximum host memory for KV-cache copies of sequences that lost their slots: about 40,000 tokens
 /// of SmolLM2.
 const COPIES_MAX: Bytes = Bytes::mib(512);
 
-/// Maximum disk space for the KV caches of fixed preambles, for all models together.
+/// Maximum disk space for the KV caches of fixed preambles, for all models combined.
 const PREAMBLES_MAX: Bytes = Bytes::mib(256);
 
 /// The project's database: its index and the lessons learned in it.
@@ -76,25 +76,25 @@ pub struct App {
     /// The tools, and notes about missing ones. Created on first use, because that may start
     /// servers.
     catalog: Arc<OnceLock<(Catalog, Vec<String>)>>,
-    /// Finds personal names with the router. Created when names are first masked.
+    /// Finds personal names with the router. Created the first time names are masked.
     names: Arc<OnceLock<Arc<Names>>>,
-    /// The servers that take roles.
+    /// The servers that fill roles.
     remotes: Remotes,
     /// The memory of the index, as last measured.
     indexed: Arc<Mutex<Option<Lease>>>,
-    /// How model files are tried before they are loaded; `None` if this process does not run the
-    /// program itself.
+    /// Tries model files before they are loaded; `None` if this process does not run the program
+    /// itself.
     trial: Option<Trial>,
     /// The memory of the program itself, without models.
     _process: Option<Arc<Lease>>,
 }
 
 impl App {
-    /// Determines the available memory; loads and starts nothing. A rule that fails its own
-    /// examples is an error.
+    /// Determines the available memory, without loading or starting anything. A rule that fails its
+    /// own examples is an error.
     pub fn open(mut config: Config, cancel: Cancel) -> Result<App> {
         let ledger = Ledger::of(fit::machine_of(&config, None).unwrap_or_else(|_| Machine::of(Bytes::gib(4))));
-        // If not even this fits, no model fits; the first load then reports that.
+        // If not even this fits, no model does; the first load then reports that.
         let process = ledger.reserve("process", PROCESS).ok().map(|reservation| Arc::new(reservation.commit(PROCESS)));
         let rules = Rules::compile(&config.rules)?;
         config.commands.hidden = rules.hidden(&config.project);
@@ -122,7 +122,7 @@ impl App {
         let (ledger, budget) = (self.ledger.clone(), self.config.budget);
         let accelerator = ledger.machine().accelerator;
         let total = device::host().map_or(Bytes::gib(4), |host| host.total);
-        // A configured budget limits the accelerator if there is one, else the host.
+        // A configured budget limits the accelerator if there is one, otherwise the host.
         let mut watch = Watch::new(budget.filter(|_| accelerator.is_none()).unwrap_or(total));
         let mut watch_device = accelerator.map(|one| Watch::new(budget.unwrap_or(one.total)));
         async move {
@@ -147,12 +147,12 @@ impl App {
         App { config: Config { turn_time, ..self.config.clone() }, ..self.clone() }
     }
 
-    /// The same app, trying model files in processes of `program`, its own executable.
+    /// The same app, which tries model files in processes of `program`, its own executable.
     pub fn tried_by(self, program: PathBuf) -> App {
         App { trial: Some(Trial { program, folder: capabilities() }), ..self }
     }
 
-    /// Tests whether llama.cpp can load a file: in another process, or `here`, which may end this
+    /// Tests whether llama.cpp can load a file: in another process, or `here`, which may crash this
     /// one.
     pub fn check_model(&self, header: &Header, here: bool) -> Result<()> {
         if here && let Err(error) = sandbox::limit_self(TRIAL_BYTES_MAX, TRIAL_CPU_MAX) {
@@ -169,7 +169,7 @@ impl App {
         App { config: Config { project: project.to_owned(), ..self.config.clone() }, ..self.clone() }
     }
 
-    /// The servers that take roles in this process.
+    /// The servers that fill roles in this process.
     pub fn remotes(&self) -> &Remotes {
         &self.remotes
     }
@@ -200,7 +200,7 @@ impl App {
         Pool::new(registry, self.ledger.clone(), self.permit.clone(), self.pool_options(true))
     }
 
-    /// Benchmarks store no `preambles` on disk, because they would make a rerun faster.
+    /// Benchmarks store no `preambles` on disk, because these would make a rerun faster.
     fn pool_options(&self, preambles: bool) -> PoolOptions {
         PoolOptions {
             threads: self.threads(),
@@ -242,13 +242,13 @@ impl App {
         }
     }
 
-    /// The project's index as it is on disk; [`App::refresh_for_turn`] brings it up to date.
+    /// The project's index as stored on disk; [`App::refresh_for_turn`] brings it up to date.
     pub fn index(&self) -> Result<Index> {
         Ok(Index::open(&self.config.project)?.hiding(self.config.commands.hidden.clone())?)
     }
 
-    /// Refreshes what a request should wait for: full text, graph, and vectors if few are missing.
-    /// Returns the number of texts that still have no vector.
+    /// Refreshes everything a request should wait for: full text, graph, and vectors if few are
+    /// missing. Returns the number of texts that still have no vector.
     pub fn refresh_for_turn(
         &self,
         index: &Index,
@@ -303,7 +303,7 @@ impl App {
         policy.unconfined(sandbox::unconfined(&self.config.commands))
     }
 
-    /// How commands are confined on this machine and under these settings, in words.
+    /// How commands are confined on this machine with these settings, in words.
     pub fn confinement(&self) -> String {
         sandbox::confinement(&self.config.commands)
     }
@@ -321,22 +321,23 @@ impl App {
         exit(code)
     }
 
-    /// Locks the project to undo changes, after finishing any work left by a killed process.
-    /// `command` names the holder.
+    /// Locks the project to undo changes, after finishing any work that a killed process left
+    /// behind. `command` names the holder.
     pub fn rewinder(&self, command: &str) -> Result<Rewinder> {
         let project = self.project()?;
         Ok(Rewinder::open(command, &project, &database(&project), &journal(&project), &self.cancel)?)
     }
 
-    /// Finishes work left by a killed process, unless another process is active. Returns messages
-    /// about it.
+    /// Finishes work that a killed process left behind, unless another process is active. Returns
+    /// messages about it.
     pub fn recover(&self) -> Result<Vec<String>> {
         let project = self.project()?;
         let mut notes = Vec::new();
         if trial::is_left(&project)
             && let Ok(Ok(_lock)) = Lock::try_take(&project, "monobloc")
         {
-            let told = |path: &PathBuf| format!("{} is as it was before a change that was only tried", path.display());
+            let told =
+                |path: &PathBuf| format!("{} was restored after the interrupted trial of a change", path.display());
             notes.extend(trial::take_back(&project).iter().map(told));
         }
         notes.extend(session::recover(&project, &database(&project), &journal(&project))?);
@@ -348,7 +349,7 @@ impl App {
         Ok(Root::open(&self.config.project)?.path().to_owned())
     }
 
-    /// The reason why nothing in the project can be changed; `None` if changes are possible.
+    /// The reason nothing in the project can be changed; `None` if changes are possible.
     pub fn read_only(&self) -> Option<String> {
         state::read_only(&self.config.project)
     }
@@ -366,19 +367,19 @@ impl App {
     }
 }
 
-/// The folder with measurements of model files: their capabilities and speeds.
+/// The folder for measurements of model files: their capabilities and speeds.
 fn capabilities() -> PathBuf {
     places::cache_dir().join("capability")
 }
 
-/// Limits for a process that tries a model file: it takes about 100 MiB and a second with a
+/// Limits for a process that tries a model file: it needs about 100 MiB and a second with a
 /// vocabulary of 262,144 tokens.
 const TRIAL_BYTES_MAX: Bytes = Bytes::gib(2);
 const TRIAL_CPU_MAX: Duration = Duration::from_secs(120);
 
-/// Ends the process and the commands it started at once; trial changes are undone. Does not wait
-/// for threads that are still freeing a model: an accelerator's libraries tear down their state
-/// when a process ends normally, and abort it if a thread frees memory after that.
+/// Immediately ends the process and the commands it started; trial changes are undone. Does not
+/// wait for threads that are still freeing a model: an accelerator's libraries tear down their
+/// state when a process ends normally, and abort it if a thread frees memory after that.
 pub fn exit(code: i32) -> ! {
     trial::put_back_all();
     sandbox::end_all();

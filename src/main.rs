@@ -1,4 +1,4 @@
-//! Parses arguments, runs one command, turns a failure into an exit code.
+//! Parses arguments, runs one command, and turns a failure into an exit code.
 
 fn main() {
     monobloc::ui::cli::main()

@@ -1,4 +1,4 @@
-//! The types that a user interface and a session exchange: requests, events of a turn, and calls that need consent.
+//! The types that a user interface and a session exchange: requests, turn events, and calls that need consent.
 
 mod cost;
 mod memory;
@@ -29,14 +29,13 @@ pub use telemetry::{
 pub enum Op {
     /// Plan, execute and answer.
     Ask(Ask),
-    /// Stop after the plan.
+    /// Plan, then stop.
     Plan(Ask),
     /// Change the models in memory.
     Models(ModelsOp),
 }
 
-/// A change to the models in memory. A model is identified by a role, a file, or part of a file
-/// name.
+/// A change to the models in memory. A model is identified by role, file, or part of a file name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelsOp {
     Load(String),
@@ -58,7 +57,8 @@ pub struct Ask {
     pub pictures: Vec<Picture>,
     /// Whether the user is asked after every stage of the turn and before every call.
     pub inspects: bool,
-    /// Another program wrote it, perhaps by a model: it fetches nothing of MCP servers.
+    /// It was written by another program, perhaps with a model: nothing is fetched from MCP servers
+    /// for it.
     pub of_program: bool,
 }
 
@@ -85,23 +85,24 @@ impl FromStr for Mode {
     }
 }
 
-/// An earlier request of a conversation and its answer.
+/// An earlier request in a conversation, and its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
     pub request: String,
     pub answer: String,
 }
 
-/// Longest request, in bytes: a longer one would not fit into a slot's context.
+/// Maximum length of a request, in bytes: a longer one would not fit into a slot's context.
 pub const REQUEST_BYTES_MAX: usize = 64 << 10;
-/// Maximum number of texts attached to a request, and the largest size of each: they must leave room in a slot's context.
+/// Maximum number of texts attached to a request, and maximum size of each: they must leave room in
+/// a slot's context.
 pub const GIVEN_MAX: usize = 8;
 pub const GIVEN_BYTES_MAX: u64 = 256 << 10;
 
 /// A text that the user attaches to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
-    /// The file's name as the user wrote it, or `@server:uri` of a resource.
+    /// The file name as the user wrote it, or `@server:uri` for a resource.
     pub name: String,
     pub text: String,
 }
@@ -119,11 +120,11 @@ pub enum Event {
     /// A request begins. Only in the journal, because the sender has the request.
     #[serde(rename = "turn-started")]
     TurnStarted { request: String, approve: String },
-    /// The user's decision on a [`Proposal`]. Only in the journal.
+    /// The user's decision about a [`Proposal`]. Only in the journal.
     #[serde(rename = "decided")]
     Decided { step: StepId, tool: String, decision: String },
     /// The turn changed files; `checkpoint` is the state before it, and the numbers count files.
-    /// `left` are changed paths that going back does not restore, each with the reason.
+    /// `left` lists changed paths that going back does not restore, each with the reason.
     #[serde(rename = "checkpoint-made")]
     CheckpointMade {
         checkpoint: String,
@@ -139,7 +140,7 @@ pub enum Event {
     /// The plan, before its first step runs.
     #[serde(rename = "plan-created")]
     PlanCreated { plan: PlanView },
-    /// A step of the plan has ended; the plan has the states of its steps so far.
+    /// A step of the plan has ended; the plan includes the states of its steps so far.
     #[serde(rename = "plan-updated")]
     PlanUpdated { plan: PlanView },
     /// A step begins.
@@ -151,23 +152,23 @@ pub enum Event {
     /// A model has chosen among the servers' tools for a step.
     #[serde(rename = "tool-chosen")]
     ToolChosen(ToolChoice),
-    /// A tool call waits for the user's consent, or for values of its arguments.
+    /// A tool call is waiting for the user's consent, or for argument values.
     #[serde(rename = "approval-requested")]
     ApprovalRequested { step: StepId, proposal: Proposal },
-    /// A tool call has its consent and begins; `step-completed` of the same step ends it. Not in
-    /// the journal.
+    /// A tool call has consent and begins; `step-completed` for the same step ends it. Not in the
+    /// journal.
     #[serde(rename = "call-started")]
     CallStarted { step: StepId, tool: String, arguments: Map<String, Value> },
     /// Lessons from earlier turns were used instead of a model call, for the purpose `instead_of`.
     #[serde(rename = "lessons-used")]
     LessonsUsed { step: Option<StepId>, lessons: Vec<String>, problem: String, instead_of: String },
-    /// The planner is shown these lines of the project for a step, each as `path:first-last`.
+    /// The planner is shown these project lines for a step, each as `path:first-last`.
     #[serde(rename = "context-shown")]
     ContextShown { step: StepId, places: Vec<String>, tokens: usize },
     /// A tool call of a step has ended; a step can have several.
     #[serde(rename = "step-completed")]
     StepCompleted(StepReport),
-    /// The turn waits for a slot; sent every second.
+    /// The turn is waiting for a slot; sent every second.
     #[serde(rename = "queue_update")]
     QueueUpdate { position: usize, eta_ms: Option<u64> },
     /// A model is working; sent every second.
@@ -176,11 +177,11 @@ pub enum Event {
     /// A piece of the answer, in order.
     #[serde(rename = "token")]
     Token { text: String },
-    /// A piece of the model's thinking (`<think>`), never part of the answer.
+    /// A piece of the model's thinking (`<think>`), which is never part of the answer.
     #[serde(rename = "thinking")]
     Thinking { text: String },
-    /// The phase `from` was given up because of `reason`; another phase continues with the plan and
-    /// the results so far.
+    /// The phase `from` was abandoned because of `reason`; another phase continues with the plan
+    /// and results so far.
     #[serde(rename = "fallback")]
     Fallback { from: String, reason: String },
     /// Replies with and without tool calls in the single-model loop so far; sent after each iteration.
@@ -189,7 +190,7 @@ pub enum Event {
     /// Repeated calls and texts in the single-model loop so far; sent after each iteration.
     #[serde(rename = "telemetry.repeat")]
     Repeat(Repeat),
-    /// The single-model loop makes no progress.
+    /// The single-model loop is making no progress.
     #[serde(rename = "telemetry.detection")]
     Detection(Detection),
     /// Whether the loop made progress again after a detection.
@@ -198,10 +199,10 @@ pub enum Event {
     /// A draft of the cognitive loop was judged.
     #[serde(rename = "VERIFICATION")]
     Verification(Verification),
-    /// The draft is rewritten; the model is given its faults so far.
+    /// The draft is being rewritten; the model is given its faults so far.
     #[serde(rename = "REFINEMENT")]
     Refinement { iteration: usize, confidence: f64, past_failures: Vec<String> },
-    /// The cognitive loop has ended, with this state.
+    /// The cognitive loop has ended in this state.
     #[serde(rename = "cognition")]
     Cognition(CognitiveState),
     /// The request is done.
@@ -210,7 +211,7 @@ pub enum Event {
     /// The request failed; in a conversation the next request may follow.
     #[serde(rename = "turn-failed")]
     TurnFailed { error: String },
-    /// The models in memory were changed; `memory` is the state after it.
+    /// The models in memory were changed; `memory` is the resulting state.
     #[serde(rename = "models-changed")]
     ModelsChanged { text: String, memory: Memory },
 }
@@ -229,7 +230,7 @@ pub struct Rewound {
     pub checkpoint: String,
     /// The checkpoint that undoes the restore.
     pub safety: String,
-    /// Number of the last journal record that still counts; later ones were undone.
+    /// Number of the last journal record still valid; later ones were undone.
     pub journal_seq: u64,
     /// Files that were restored.
     pub restored: Vec<String>,
@@ -257,8 +258,8 @@ impl Record {
     /// A copy with private data masked in every text.
     pub fn masked(&self, mask: &Mask) -> Record {
         let masked = serde_json::to_value(self).map(|value| masked(value, mask)).and_then(serde_json::from_value);
-        // Reading back what was just written does not fail; if it ever does, the event is dropped
-        // rather than kept unmasked.
+        // Reading back what was just written does not fail; if it ever did, a notice would replace
+        // the event, which must not be kept unmasked.
         masked.unwrap_or_else(|error| Record {
             event: Event::Notice { text: format!("an event that could not be masked: {error}") },
             ..self.clone()

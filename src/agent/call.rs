@@ -1,4 +1,4 @@
-//! Lets a model choose one of the best-ranked tools and write its call, checked against the tool's schema.
+//! Lets a model choose one of the top-ranked tools and write its call, which is checked against the tool's schema.
 
 use serde_json::{Map, Value};
 
@@ -27,13 +27,13 @@ const PROMPT: &str = include_str!("prompts/call.md");
 /// Name of this phase in events and in the cost report.
 const PHASE: &str = "choosing a tool";
 /// Subtracted from a tool's log-odds, in nats, if the step continues from that tool's own result:
-/// in `zip the folder and mail it`, mailing needs another tool.
+/// in `zip the folder and mail it`, mailing needs a different tool.
 const AGAIN: f32 = 1.5;
 /// Maximum length of a call, in tokens.
 const CALL_TOKENS: usize = 220;
 /// Maximum length of an error shown to the model, in characters.
 const WHY_CHARS: usize = 400;
-/// How often the user is asked for missing arguments before the call is given up; the second time
+/// How often the user is asked for missing arguments before the call is abandoned; the second time
 /// is for an answer that did not fit.
 const ANSWERS_MAX: usize = 2;
 /// Maximum length of the request in the prompt, in characters.
@@ -41,7 +41,7 @@ const REQUEST_CHARS: usize = 4_000;
 
 /// Has a model call one of the `ranked` MCP tools for `step`; `None` if none is suitable, so that
 /// built-in tools carry out the step. A call that failed because of its arguments, without any
-/// effect, is written once more.
+/// effect, is written a second time.
 pub async fn of_server(
     scene: Scene<'_>,
     step: &Step,
@@ -62,7 +62,7 @@ pub async fn of_server(
     }
     let (first, why) = (entry.id, words::shorten(&entry.outcome.text, WHY_CHARS));
     let Some(other) = corrected(scene, step, &called, spec, &why).await? else { return done(false) };
-    scene.host.notice(&format!("`{}` failed, and is called once more with other arguments", spec.name));
+    scene.host.notice(&format!("`{}` failed; it is called once more with other arguments", spec.name));
     let succeeded = execute::perform(scene, step.id, other, spec, evidence).await?.succeeded();
     if succeeded {
         evidence.set_aside(first);
@@ -70,8 +70,8 @@ pub async fn of_server(
     done(succeeded)
 }
 
-/// Has the model that chooses tools write the failed call with other arguments, given the error.
-/// Argument values may come from the error too.
+/// Has the model that chooses tools rewrite the failed call with other arguments, given the error.
+/// Argument values may also come from the error.
 async fn corrected(
     Scene { toolkit, host, .. }: Scene<'_>,
     step: &Step,
@@ -92,8 +92,8 @@ async fn corrected(
     Ok(call.filter(|call| call.arguments != failed.arguments))
 }
 
-/// Lowers the score of the tools in `made_by`, which made the results that a step continues from,
-/// and sorts `ranked` again.
+/// Lowers the score of the tools in `made_by`, which produced the results that a step continues
+/// from, and sorts `ranked` again.
 pub fn going_on(mut ranked: Vec<Ranked>, specs: &[ToolSpec], made_by: &[&str]) -> Vec<Ranked> {
     let has_made = |one: &Ranked| specs.get(one.index).is_some_and(|spec| made_by.contains(&spec.name.as_str()));
     for one in ranked.iter_mut().filter(|one| has_made(one)) {
@@ -149,8 +149,8 @@ struct Lacking {
 }
 
 /// Asks the user for the missing arguments and returns the complete call; `None`, after a notice,
-/// if no answer fits the tool. While it waits, the turn holds no lock of the project unless it has
-/// changed something.
+/// if no answer fits the tool. While waiting, the turn holds no project lock unless it has changed
+/// something.
 async fn given(
     lacking: Lacking,
     step: StepId,
@@ -171,7 +171,7 @@ async fn given(
         asks: Asks::Values(names),
         ..Proposal::default()
     };
-    let needs = format!("{} of {} needs {}, and nothing says it", spec.name, spec.server, proposal.need());
+    let needs = format!("{} of {} needs {}, but no value was given", spec.name, spec.server, proposal.need());
     proposal.reason = needs.clone();
     for _ in 0..ANSWERS_MAX {
         host.emit(Event::StepState { step, state: StepState::AwaitingApproval });
@@ -188,7 +188,7 @@ async fn given(
         }
     }
     host.notice(&format!(
-        "`{}` was not called: which {}? Nothing says it; ask again with it",
+        "`{}` was not called: no value was given for {}; ask again with it",
         spec.name,
         proposal.need()
     ));
@@ -196,9 +196,9 @@ async fn given(
 }
 
 /// The call without arguments that the model made up. The arguments of an MCP tool must come from
-/// the request, the conversation, a text that was handed over, an earlier result or the schema. If
-/// a required argument does not, the user is asked for it; without an answer, the inner error goes
-/// to the model.
+/// the request, the conversation, a text handed over by the user, an earlier result or the schema.
+/// If a required argument does not, the user is asked for it; without an answer, the inner error
+/// goes to the model.
 pub async fn from_sources(
     Scene { toolkit, request, host, .. }: Scene<'_>,
     step: StepId,
@@ -212,7 +212,7 @@ pub async fn from_sources(
     let earlier = toolkit.earlier.iter().flat_map(|turn| [turn.request.as_str(), turn.answer.as_str()]);
     let entries = evidence.entries();
     let results = entries.iter().map(|entry| entry.outcome.text.as_str());
-    // Arguments of earlier MCP calls were checked here already, or came from the user.
+    // Arguments of earlier MCP calls were already checked here, or came from the user.
     let passed = entries.iter().filter(|entry| !toolkit.catalog.is_builtin(&entry.tool));
     let passed = passed.map(|entry| Value::Object(entry.arguments.clone()).to_string().to_lowercase());
     let known: Vec<String> = earlier.chain(results).map(str::to_lowercase).chain(passed).collect();
@@ -233,7 +233,7 @@ pub async fn from_sources(
     )))
 }
 
-/// Whether a value, or one of its parts, occurs in one of these texts, which are in lower case.
+/// Whether a value, or one of its parts, occurs in one of these lower-case texts.
 fn is_in(value: &Value, texts: &[String]) -> bool {
     let has = |text: &str| !text.trim().is_empty() && texts.iter().any(|known| known.contains(&text.to_lowercase()));
     match value {
@@ -245,8 +245,8 @@ fn is_in(value: &Value, texts: &[String]) -> bool {
     }
 }
 
-/// The call without arguments for which there is no source. Flags, values listed in the schema and
-/// defaults may be inferred. The error names the required arguments that are missing.
+/// The call without arguments that have no source. Flags, values listed in the schema and defaults
+/// may be inferred. The error names the missing required arguments.
 fn grounded(call: ToolCall, spec: &ToolSpec, is_said: impl Fn(&Value) -> bool) -> Result<ToolCall, Lacking> {
     let parameters = spec.parameters();
     let is_inferred = |name: &str, value: &Value| {
@@ -277,7 +277,8 @@ pub struct Chosen {
     pub sure: Option<Sure>,
 }
 
-/// The choice of the model of `role`; if its call was cut, the user gets a notice with the reason.
+/// The choice of the model of `role`; if its call was cut off, the user gets a notice with the
+/// reason.
 async fn by(
     toolkit: &Toolkit,
     role: Role,
@@ -290,14 +291,14 @@ async fn by(
     let asked = Question { toolkit, model: &model, host, phase: PHASE, priority: Priority::Step };
     let chosen = chosen(asked, text, offered, constrained).await?;
     Ok(chosen.unwrap_or_else(|why| {
-        host.notice(&format!("no tool of a server was called: the model's call did not come to its end, {why}"));
+        host.notice(&format!("no server tool was called: the model's call is incomplete, {why}"));
         Chosen::default()
     }))
 }
 
 /// Has a model write a call of one of the `offered` tools for `text` alone, inside a grammar if
-/// `constrained`; an error says where its reply was cut. The prompt does not ask whether a tool is
-/// needed at all: in measurements the 1.5B model then always answered that none is.
+/// `constrained`; an error states where its reply was cut off. The prompt does not ask whether a
+/// tool is needed at all: in measurements, the 1.5B model then always answered that none is.
 pub async fn chosen(
     asked: Question<'_>,
     text: &str,
@@ -316,7 +317,7 @@ pub async fn chosen(
     if let Some(why) = whole::why_cut(&output) {
         return Ok(Err(why));
     }
-    // An MCP tool may change anything, so only a call in the model's own notation counts.
+    // An MCP tool may change anything, so only calls in the model's own notation count.
     let reading = output.read(offered, call::Tier::Strict);
     let Some(raw) = reading.calls.first() else { return Ok(Ok(Chosen::default())) };
     Ok(Ok(match check::check(raw, offered) {

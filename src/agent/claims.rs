@@ -1,5 +1,5 @@
-//! Words what a step changed and what its checks show; "passed" is said only of a command that runs
-//! what was asked for.
+//! Describes what a step changed and what its checks show; "passed" is used only for a command that
+//! runs what was asked for.
 
 use crate::edit::{has_grammar, testing};
 use crate::language::words;
@@ -20,15 +20,15 @@ pub struct Facts {
     pub code: Vec<String>,
     /// Test files that the step wrote and that passed.
     pub tests: Vec<String>,
-    /// New or changed tests were run.
+    /// Whether new or changed tests were run.
     pub ran_tests: bool,
-    /// A command shows that the change does what was asked: it runs exactly that, and it failed
-    /// before the change or is new.
+    /// Whether a command shows that the change does what was asked: it runs exactly that, and it
+    /// failed before the change or is new.
     pub is_shown: bool,
 }
 
 /// The facts about a step's calls. If the change was `taken_back`, only failed and refused calls
-/// count. For an answer in words, the sources are named.
+/// count. For an answer in words, the facts name the sources.
 pub fn of(step: &Step, calls: &[Entry], evidence: &Evidence, taken_back: bool) -> Facts {
     let is_answered = calls.iter().any(|call| call.tool == ANSWER);
     let mut facts = Facts::default();
@@ -82,9 +82,9 @@ impl Facts {
             _ if !passed => "failed",
             (Check::Compiles, _) => "it compiles; nothing was run",
             (Check::Loads, _) => "it can be imported; nothing was run",
-            (Check::Examples, Some(true)) => "the examples of the request pass, as they did before the change",
-            (Check::Examples, Some(false)) => "the examples of the request passed, and failed before",
-            (Check::Examples, None) => "the examples of the request passed",
+            (Check::Examples, Some(true)) => "the examples in the request pass, as they did before the change",
+            (Check::Examples, Some(false)) => "the examples in the request passed, and failed before",
+            (Check::Examples, None) => "the examples in the request passed",
             (_, Some(false)) => "passed, and failed before",
             (Check::NewTests, _) => "the new tests passed",
             (Check::ChangedTests, _) => "the changed tests pass",
@@ -92,7 +92,7 @@ impl Facts {
             (Check::Asked, _) => "passed",
         };
         self.ran_tests |= matches!(check, Check::NewTests | Check::ChangedTests);
-        // A check that also passed before the change shows nothing about it.
+        // A check that also passed before the change proves nothing about it.
         self.is_shown |= passed
             && match check {
                 Check::Looks | Check::Compiles | Check::Loads => false,
@@ -103,7 +103,7 @@ impl Facts {
     }
 }
 
-/// A command's line and exit status; the status of a pipe is that of its last command.
+/// A command's line and exit status; a pipe has the status of its last command.
 pub fn of_command(call: &Entry) -> String {
     let ended = if call.succeeded() { "exit status 0" } else { "failed" };
     format!("- $ {}: {ended} [{}]", shown(&line_of(call)), call.id)
@@ -119,14 +119,13 @@ fn shown(line: &str) -> String {
     words::shorten(line, COMMAND_CHARS)
 }
 
-/// Says that new or changed tests were not run.
+/// The line stating that new or changed tests were not run.
 pub fn not_run(tests: &[String]) -> String {
     let tests: Vec<String> = tests.iter().map(|path| format!("`{path}`")).collect();
-    format!("- not run: the tests in {}; nothing that runs them was found", tests.join(", "))
+    format!("- not run: the tests in {}; no command that runs them was found", tests.join(", "))
 }
 
-/// Summarises the steps of a request: which are not done, and which questions have no certain
-/// answer.
+/// Summarises the steps of a request: those not done, and questions without a certain answer.
 pub fn together(steps: usize, undone: &[&Step], unsure: &[&Step]) -> Vec<String> {
     let of = |some: &[&Step], lack: &str| {
         let texts: Vec<String> = some.iter().map(|step| words::shorten(step.text.shown(), COMMAND_CHARS)).collect();
@@ -138,9 +137,9 @@ pub fn together(steps: usize, undone: &[&Step], unsure: &[&Step]) -> Vec<String>
     if lacks.is_empty() { vec![format!("- all {steps} parts of the request are done")] } else { lacks }
 }
 
-/// Says that nothing shows the behaviour of the changed definitions.
+/// The line stating that nothing tests the changed definitions.
 pub fn untested(names: &[String]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let what = if names.is_empty() { "what was changed".to_owned() } else { names.join(", ") };
-    format!("- not tested: no example of the request and no new test runs {what}")
+    format!("- not tested: no example in the request and no new test runs {what}")
 }

@@ -1,8 +1,8 @@
-//! The cognitive loop of a complex turn: draft, verify, record the failure, look for what was
-//! missing, draft again; the best draft is the answer.
+//! The cognitive loop of a complex turn: draft, verify, record the failure, look up missing facts,
+//! draft again; the best draft is the answer.
 //!
 //! Code checks a draft first. Models that correct themselves without new facts do not improve, so
-//! the model judges only drafts that pass, and each round gets the failures of the rounds before.
+//! the model judges only drafts that pass, and each round gets the failures of the previous rounds.
 
 use std::sync::Mutex;
 
@@ -38,17 +38,17 @@ const FAILURE_CHARS: usize = 160;
 const CONDENSE_PROMPT: &str =
     "Say in one short sentence what is wrong with the answer, so that the next one is better.";
 const FAILURE: Form = Form { grammar: "start: /[^\n]{2,160}/\n", tokens_max: 60 };
-/// Maximum number of evidence lines shown to the judge, and the maximum length of lines and calls
+/// Maximum number of evidence lines shown to the judge, and maximum length of lines and calls
 /// together, in characters.
 const LINES_SHOWN: usize = 30;
 pub const EVIDENCE_CHARS: usize = 6_000;
 /// Minimum complexity of a complex request, and of one of the most complex ones.
 const COMPLEX_FROM: f32 = 3.0;
 const HARDEST_FROM: f32 = 6.0;
-/// Bytes per token in ordinary prose. An exact count needs a tokenizer and would change the score
-/// by hundredths.
+/// Bytes per token in ordinary prose. An exact count would need a tokenizer and change the score
+/// only by hundredths.
 const TOKEN_BYTES: f32 = 4.0;
-/// Weight of the code's check in the score; the rest is the model's opinion.
+/// Weight of the code check in the score; the rest is the model's opinion.
 const EVIDENCE_WEIGHT: f64 = 0.6;
 
 /// Whether the turn's answer goes through the loop.
@@ -56,7 +56,7 @@ pub fn applies(brief: Brief<'_>) -> bool {
     match brief.toolkit.cognitive.when {
         When::On => true,
         When::Off => false,
-        // Counts only a model that can be asked at once; none is loaded just to find out.
+        // Considers only a model that is already available; none is loaded just to find out.
         When::Auto => {
             let at_hand = brief.toolkit.at_hand(brief.toolkit.voice());
             has_complex_request(brief) && at_hand.is_some_and(|model| model.capability().supports_complex_reasoning)
@@ -74,7 +74,7 @@ pub fn is_complex(complexity: f32) -> bool {
     complexity >= COMPLEX_FROM
 }
 
-/// The role whose model plans a request of this complexity, if there is one.
+/// The role whose model plans a request of this complexity, if such a model exists.
 pub fn role_for(complexity: f32) -> Role {
     match complexity {
         simple if simple < COMPLEX_FROM => Role::Quick,
@@ -90,8 +90,8 @@ pub fn complexity(request: &Text, files: usize, steps: usize) -> f32 {
     0.3 * thousands + 0.2 * files as f32 + 0.5 * (steps + request.reasons()) as f32
 }
 
-/// Whether answers of a model that writes or leads go through the loop: only if the user wants it,
-/// because no gain was measured for them.
+/// Whether answers of a model that writes or leads go through the loop: only if the user wants
+/// this, because no gain was measured for them.
 pub fn is_wanted(toolkit: &Toolkit) -> bool {
     toolkit.cognitive.when == When::On
 }
@@ -130,13 +130,13 @@ async fn look_again(brief: Brief<'_>, failures: &[String], evidence: &mut Eviden
     execute::search(Scene { toolkit, context, request, host }, step, format!("{request} {failure}"), evidence).await
 }
 
-/// The result of checking a draft by code.
+/// The result of checking a draft with code.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checked {
-    /// Share of the draft that is backed by evidence, 0 to 1.
+    /// Share of the draft that evidence supports, 0 to 1.
     pub backed: f64,
     pub wrong: String,
-    /// No other wording can improve it.
+    /// Whether no rewording can improve the draft.
     pub hopeless: bool,
 }
 
@@ -165,7 +165,7 @@ impl<'a> Rounds<'a> {
         &self.state.past_failures
     }
 
-    /// Notes the calls so far.
+    /// Records the calls so far.
     pub fn note(&mut self, evidence: &Evidence) {
         let calls = evidence.entries().iter();
         self.state.steps = calls.map(|entry| format!("{}: {}", entry.tool, entry.summary())).collect();
@@ -179,8 +179,8 @@ impl<'a> Rounds<'a> {
         words::shorten(&all.join("\n"), EVIDENCE_CHARS)
     }
 
-    /// Scores a draft: first by `checked`, the result of code, then, if that passes, by the model,
-    /// whose prompt contains `shown`. False if another draft is needed.
+    /// Scores a draft: first by `checked`, the result of the code check, then, if that passes, by
+    /// the model, whose prompt contains `shown`. False if another draft is needed.
     pub async fn is_enough(&mut self, draft: String, shown: &str, checked: Checked) -> Result<bool, TurnError> {
         self.state.iterations += 1;
         // The same draft would get the same verdict.
@@ -211,7 +211,8 @@ impl<'a> Rounds<'a> {
         self.best.0
     }
 
-    /// Keeps the failure of this round for the next ones. The judging model condenses a long one.
+    /// Keeps the failure of this round for later rounds. The judging model condenses a long
+    /// failure.
     async fn note_failure(&mut self) -> Result<(), TurnError> {
         let mut failure = words::shorten(&self.state.critique, FAILURE_CHARS);
         if self.state.critique.len() > FAILURE_CHARS {
@@ -255,7 +256,7 @@ impl<'a> Rounds<'a> {
             return Ok(VerificationResult::NeedsRefinement);
         }
         let text = judged(asked, state, shown, &look.heard).await?;
-        // Ignore an unreadable verdict: the draft has passed the code's check.
+        // Ignore an unreadable verdict: the draft has passed the code check.
         let Some((opinion, verdict, critique)) = read(&text) else { return Ok(VerificationResult::Valid) };
         state.score = EVIDENCE_WEIGHT * backed + (1.0 - EVIDENCE_WEIGHT) * opinion;
         state.critique = critique;
@@ -269,7 +270,7 @@ impl<'a> Rounds<'a> {
     }
 }
 
-/// The model's verdict on the draft, as text. `heard` is added to its prompt.
+/// The model's verdict on the draft, as text. `heard` is added to the prompt.
 async fn judged(asked: Question<'_>, state: &CognitiveState, shown: &str, heard: &str) -> Result<String, TurnError> {
     let past = if state.past_failures.is_empty() { "none".to_owned() } else { state.past_failures.join("; ") };
     let system = PROMPT.trim().replace("{past_failures}", &past);
@@ -283,8 +284,8 @@ fn prose(draft: &str) -> String {
     draft.lines().filter(|line| !line.starts_with(['-', ' '])).collect::<Vec<_>>().join(" ")
 }
 
-/// The code's score, 0 to 1, and the faults found. The score is the share of backed sentences times
-/// the share of done steps, halved if a question got no answer in words.
+/// The code's score, 0 to 1, and the faults found. The score is the share of supported sentences
+/// times the share of completed steps, halved if a question got no answer in words.
 fn checked(draft: &str, request: &Text, plan: &Plan, evidence: &Evidence) -> Checked {
     let sources: Vec<&str> = evidence.entries().iter().map(|entry| entry.outcome.text.as_str()).collect();
     let sentences = grounding::sentences(&prose(draft));
@@ -305,7 +306,7 @@ fn checked(draft: &str, request: &Text, plan: &Plan, evidence: &Evidence) -> Che
 }
 
 /// Reads `0.75\nneeds_refinement\nThe port is missing.`, or these parts anywhere in a text. `None`
-/// without score or verdict.
+/// if score or verdict is missing.
 fn read(text: &str) -> Option<(f64, VerificationResult, String)> {
     let score = text.split_whitespace().find_map(|word| {
         let score: f64 = word.trim_matches(|c: char| !c.is_ascii_digit() && c != '.').parse().ok()?;
@@ -324,7 +325,7 @@ fn read(text: &str) -> Option<(f64, VerificationResult, String)> {
     Some((score, verdict, critique.to_owned()))
 }
 
-/// Adds a failure that is not in the list yet; a full list drops its oldest.
+/// Adds a failure that is not yet in the list; a full list drops its oldest entry.
 fn remember(failures: &mut Vec<String>, failure: &str) {
     if failure.is_empty() || failures.iter().any(|known| known == failure) {
         return;
@@ -351,7 +352,7 @@ impl Quiet<'_> {
     }
 }
 
-/// Maximum number of pieces of thinking kept.
+/// Maximum number of pieces of thinking text kept.
 const THOUGHTS_MAX: usize = 4_000;
 
 impl Host for Quiet<'_> {

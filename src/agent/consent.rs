@@ -1,4 +1,4 @@
-//! Gets the right to run tool calls from the policy's rules or from the user, who sees a preview;
+//! Gets permission to run tool calls from the policy's rules or from the user, who sees a preview;
 //! only the change shown is made.
 
 use crate::base::StepId;
@@ -10,14 +10,14 @@ use crate::tools::{Context, ToolCall, ToolSpec};
 
 use super::Host;
 
-/// Calls that are decided together: all of them run or none.
+/// Calls that are decided on together: all of them run or none.
 #[derive(Clone, Copy)]
 pub struct Wanted<'a> {
     pub calls: &'a [(ToolCall, &'a ToolSpec)],
     /// The texts from which the calls were derived, each with its path; `None` for a file that did
     /// not exist.
     pub basis: &'a [(String, Option<String>)],
-    /// Notes for the user besides the preview.
+    /// Notes for the user in addition to the preview.
     pub notes: &'a [String],
 }
 
@@ -27,9 +27,9 @@ pub struct Consented {
     pub planned: Option<Planned>,
 }
 
-/// Why calls may not run.
+/// The reason why calls may not run.
 pub enum Refused {
-    /// The status and the reason for the end of the step.
+    /// The final status of the step, and the reason.
     Ended(StepStatus, String),
     /// This file's content differs from the content that the calls were derived from, or that the
     /// preview showed.
@@ -49,7 +49,7 @@ impl From<Refusal> for Refused {
     }
 }
 
-/// Returns the calls approved by the rules or the user.
+/// Returns the calls that the rules or the user approved.
 pub async fn consent(
     step: StepId,
     wanted: Wanted<'_>,
@@ -79,7 +79,7 @@ pub async fn consent(
     let preview = match (&planned, wanted.calls) {
         (Some(planned), _) => planned.preview(),
         (None, [(call, _)]) => preview::of(call, context).map_err(failed)?,
-        (None, _) => return Err(failed("only changes to files are made together; this is a bug".to_owned())),
+        (None, _) => return Err(failed("only file changes are made together; this is a bug".to_owned())),
     };
     let proposal = wanted.proposal(preview, reasons, host);
     host.emit(Event::StepState { step, state: StepState::AwaitingApproval });

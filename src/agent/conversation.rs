@@ -15,7 +15,7 @@ const WHOLE_CHARS: usize = 400;
 /// such a line, in characters.
 const CONDENSED_TURNS: usize = 24;
 const CONDENSED_CHARS: usize = 80;
-/// A conversation may take a quarter of a slot; the rest is for instructions, request and answer.
+/// A conversation may use a quarter of a slot; the rest is for instructions, request and answer.
 const SLOT_SHARE: usize = 4;
 
 /// The earlier turns as messages for a prompt of `model`.
@@ -29,7 +29,7 @@ pub fn whole(earlier: &[Exchange], tokens_max: usize, count: &dyn Fn(&str) -> us
 }
 
 /// Messages of at most `tokens_max` tokens as counted by `count`; each request and answer has at
-/// most `chars_max` characters. To fit, the oldest lines are dropped first, then turns in full,
+/// most `chars_max` characters. To fit, the oldest lines are dropped first, then complete turns,
 /// then everything.
 fn fitting(earlier: &[Exchange], chars_max: usize, tokens_max: usize, count: &dyn Fn(&str) -> usize) -> Vec<Message> {
     let mut whole = WHOLE_TURNS.min(earlier.len());

@@ -1,5 +1,5 @@
-//! Records every tool call of a turn with its result. An answer may claim only what is recorded
-//! here.
+//! Records every tool call of a turn with its result. An answer may claim only what this record
+//! contains.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ const OUTPUT_MAX: usize = 16 << 10;
 /// The kinds of commands that check a change, by what they prove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
-    /// Prints the results of calls without expecting any.
+    /// Prints the results of calls without expecting particular ones.
     Looks,
     /// Runs the examples of the request.
     Examples,
@@ -32,7 +32,7 @@ pub enum Check {
     ChangedTests,
     /// Runs tests that existed before.
     OldTests,
-    /// The command that the request says has to pass.
+    /// The command that must pass according to the request.
     Asked,
     Compiles,
     Loads,
@@ -47,13 +47,14 @@ pub struct Entry {
     pub arguments: Map<String, Value>,
     pub status: StepStatus,
     pub outcome: Outcome,
-    /// The tool can change the project (a command can): earlier results may then be out of date.
+    /// Whether the tool can change the project (a command can): earlier results may then be out of
+    /// date.
     pub executing: bool,
     pub wall_ms: u64,
 }
 
 impl Entry {
-    /// A call that succeeded and changed nothing; its id is set when it is added.
+    /// A call that succeeded and changed nothing; the id is set when the entry is added.
     pub fn looked(step: StepId, tool: &str, arguments: Map<String, Value>, outcome: Outcome) -> Entry {
         let status = StepStatus::Succeeded;
         Entry { id: CallId(0), step, tool: tool.to_owned(), arguments, status, outcome, executing: false, wall_ms: 0 }
@@ -63,13 +64,13 @@ impl Entry {
         self.status == StepStatus::Succeeded
     }
 
-    /// One line: what was found, changed or went wrong.
+    /// One line: what was found or changed, or what went wrong.
     pub fn summary(&self) -> String {
         let text = self.outcome.text.lines().find(|line| !line.trim().is_empty()).unwrap_or("no output");
         crate::tools::outcome::cut_line(text.trim(), 160)
     }
 
-    /// The last line of its result; for a failed command this is usually the reason.
+    /// The last line of the result; for a failed command, this is usually the reason.
     pub fn last_line(&self) -> String {
         let last = self.outcome.text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no output");
         crate::tools::outcome::cut_line(last.trim(), 160)
@@ -101,21 +102,21 @@ pub struct Evidence {
     /// Index of the entry with this signature; finds repeated calls.
     known: HashMap<String, usize>,
     /// Number of calls so far that may have changed the project. Part of each signature, so that
-    /// reading again after a change is not a repeat.
+    /// reading again after a change does not count as a repeat.
     version: usize,
-    /// Steps that are also answered by a call of another step, with the index of that call.
+    /// Steps that a call of another step also answers, with the index of that call.
     answered: Vec<(StepId, usize)>,
     /// The kinds of the commands that checked changes.
     checks: HashMap<CallId, Check>,
     /// Failed calls for which a substitute call succeeded.
     set_aside: Vec<CallId>,
-    /// Tools with the arguments for which the user was asked in vain.
+    /// Tools with the arguments that the user was asked for and did not give.
     ungiven: Vec<String>,
 }
 
 impl Evidence {
-    /// Notes that a substitute for this failed call succeeded: it no longer counts against its
-    /// step.
+    /// Records that a substitute for this failed call succeeded: the failure no longer counts
+    /// against its step.
     pub fn set_aside(&mut self, id: CallId) {
         self.set_aside.push(id);
     }
@@ -130,7 +131,7 @@ impl Evidence {
         self.ungiven.contains(&format!("{tool} {names}"))
     }
 
-    /// Notes that the user did not give these arguments of the tool.
+    /// Records that the user did not give these arguments of the tool.
     pub fn not_given(&mut self, tool: &str, names: &str) {
         self.ungiven.push(format!("{tool} {names}"));
     }
@@ -155,8 +156,8 @@ impl Evidence {
         self.add(Entry::looked(StepId(0), GIVEN, arguments, outcome));
     }
 
-    /// Adds the calls that `own`, a copy made after `known` calls, has received since. They get the
-    /// next ids.
+    /// Adds the calls that `own`, a copy made after `known` calls, has received since then. They
+    /// get the next ids.
     pub fn join(&mut self, own: Evidence, known: usize) {
         let shift = self.entries.len().saturating_sub(known);
         for (at, entry) in own.entries.into_iter().enumerate().skip(known) {
@@ -171,18 +172,18 @@ impl Evidence {
         }
     }
 
-    /// The earlier call with the same tool and arguments, if nothing has changed since.
+    /// The earlier call with the same tool and arguments, if nothing has changed since then.
     pub fn repeated(&self, tool: &str, arguments: &Map<String, Value>) -> Option<&Entry> {
         self.place_of(tool, arguments).map(|place| &self.entries[place])
     }
 
-    /// Index of the entry that [`Evidence::repeated`] finds.
+    /// Index of the entry for [`Evidence::repeated`].
     pub fn place_of(&self, tool: &str, arguments: &Map<String, Value>) -> Option<usize> {
         self.known.get(&self.signature(tool, arguments)).copied()
     }
 
-    /// The last call, if it is this same one, succeeded and can change the project. A model that
-    /// repeats such a call has lost track.
+    /// The last call, if it is the same as this one, succeeded and can change the project. A model
+    /// that repeats such a call has lost track.
     pub fn just_done(&self, tool: &str, arguments: &Map<String, Value>) -> Option<&Entry> {
         let last = self.entries.last().filter(|last| last.executing && last.succeeded());
         last.filter(|last| last.tool == tool && last.arguments == *arguments)
@@ -192,7 +193,7 @@ impl Evidence {
         &self.entries
     }
 
-    /// Notes that a call checked a change.
+    /// Records that a call checked a change.
     pub fn note_check(&mut self, call: CallId, check: Check) {
         self.checks.insert(call, check);
     }
@@ -209,7 +210,7 @@ impl Evidence {
         self.entries.iter().filter(move |entry| entry.step == step).chain(answered)
     }
 
-    /// Notes that the call `known`, made for another step, also answers `step`.
+    /// Records that the call `known`, made for another step, also answers `step`.
     pub fn answers(&mut self, known: CallId, step: StepId) {
         let is_new = self.of(step).all(|entry| entry.id != known);
         if is_new && known.0 > 0 && known.0 <= self.entries.len() {
@@ -217,7 +218,7 @@ impl Evidence {
         }
     }
 
-    /// Identifies a call: project version, tool, and arguments in a fixed order.
+    /// Identifies a call by project version, tool, and arguments in a fixed order.
     pub fn signature(&self, tool: &str, arguments: &Map<String, Value>) -> String {
         let mut sorted: Vec<_> = arguments.iter().collect();
         sorted.sort_by_key(|(name, _)| name.as_str());

@@ -10,15 +10,15 @@ use crate::tools::outcome::Finding;
 use super::evidence::Entry;
 use crate::language::words;
 
-/// Lines shown below a hit that is a comment: the code it documents.
+/// Number of lines shown below a matching comment: the code that it documents.
 const LINES_AFTER: usize = 2;
-/// Lines that score at most this share of the best score are left out.
+/// Lines that score no more than this share of the best score are left out.
 const NEAR_BEST: f32 = 0.5;
-/// Phrases that ask for a number; lines with a digit then score higher.
+/// Phrases that ask for a number; they raise the score of lines with a digit.
 const ASKS_NUMBER: &[&str] =
     &["how many", "how much", "number of", "what value", "default", "limit", "size", "timeout", "port", "version"];
 
-/// A line that helps to answer, with the call that found it.
+/// A line that helps to answer, and the call that found it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
     pub call: CallId,

@@ -1,5 +1,5 @@
-//! Carries out one step without a model if its clause says exactly what to do; runs tool calls with
-//! the user's consent.
+//! Carries out one step without a model if its clause states exactly what to do; runs tool calls
+//! with the user's consent.
 
 use std::pin::Pin;
 use std::time::Instant;
@@ -37,13 +37,13 @@ pub struct Scene<'a> {
     pub host: &'a dyn Host,
 }
 
-/// A step being carried out. The type is erased because the compiler cannot handle a future that
-/// names everything a step may do.
+/// A step in progress. The type is erased because the compiler cannot handle a future that names
+/// everything a step may do.
 pub type CarriedOut<'a> = Pin<Box<dyn Future<Output = Result<Done, TurnError>> + Send + 'a>>;
 
 /// Carries out `step`: the change that it spells out, or the calls of the built-in tool that its
-/// form asks for. The notes give the reason if no call could be made: no tool fits, or the request
-/// lacks an argument.
+/// form asks for. The notes explain why no call could be made: no tool fits, or the request lacks
+/// an argument.
 pub fn step<'a>(scene: Scene<'a>, step: &'a Step, evidence: &'a mut Evidence) -> CarriedOut<'a> {
     Box::pin(as_spelled_out(scene, step, evidence))
 }
@@ -60,7 +60,7 @@ async fn as_spelled_out(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) 
     let fits = |best: &Ranked| (best.fits > 0.0).then(|| specs.get(best.index)).flatten();
     if let Some(spec) = of_servers.first().and_then(fits) {
         let (tool, server) = (&spec.name, &spec.server);
-        return Ok(Done::note(format!("`{tool}` of {server} may do it; no model here chooses tools well enough")));
+        return Ok(Done::note(format!("`{tool}` of {server} may do it, but no model here chooses tools well enough")));
     }
     scene.host.emit(Event::StepState { step: step.id, state: StepState::Deciding });
     let asked = toolkit.tool_for(&step.part);
@@ -100,7 +100,7 @@ async fn as_spelled_out(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) 
         && !small_talk::is_all(std::slice::from_ref(&step.part));
     match calls {
         Ok(calls) => called(scene, step, (tool, calls), evidence).await,
-        // A question for which no call can be made goes to the index search unchanged.
+        // A question for which no call can be made is passed to the index search unchanged.
         Err(_) if asks && index.is_some() => {
             let calls = forms::calls(toolkit.project(), Builtin::IndexSearch, &step.part).unwrap_or_default();
             called(scene, step, (Builtin::IndexSearch, calls), evidence).await
@@ -117,7 +117,7 @@ async fn changed(
     clause: Text,
     evidence: &mut Evidence,
 ) -> Result<Change, TurnError> {
-    // A removal is read from the clause alone, not from the sentences around it.
+    // A removal is read from the clause alone, not from the surrounding sentences.
     let text = if clause.removes() { clause } else { step.text.clone() };
     let edit = Step { kind: Kind::Edit, text, ..step.clone() };
     let known = evidence.entries().len();
@@ -130,7 +130,7 @@ async fn changed(
     })
 }
 
-/// Repairs by code the fault that a step reports; `None` if code cannot repair it.
+/// Repairs, with code, the fault that a step reports; `None` if code cannot repair it.
 async fn mended(
     scene: Scene<'_>,
     index: &Index,
@@ -143,7 +143,8 @@ async fn mended(
     if let Some(known) = ran.filter(|ran| tests_fail && ran.succeeded() && kind != Kind::Fix).map(|ran| ran.id)
         && step.text.is_report()
     {
-        // `The tests fail. Fix the code.`: the report is settled once an earlier step's command succeeded.
+        // `The tests fail. Fix the code.`: the reported fault is settled once an earlier step's
+        // command has succeeded.
         evidence.answers(known, step.id);
         return Ok(Some(Done::default()));
     }
@@ -151,7 +152,7 @@ async fn mended(
     guide::mended(Job::by_code(scene, index, &report, &Named::default()), evidence).await
 }
 
-/// The reason why code cannot make the change of a step, and how to reword the request.
+/// The reason why code cannot make a step's change, and how to reword the request.
 fn why_not_changed(context: &Context, step: &Step) -> String {
     let path = step.part.paths.iter().find(|path| guide::exists(context, path));
     let removal = path.and_then(|path| step.clause().removal_from(path, &text_of(context, path)?));
@@ -179,9 +180,7 @@ pub async fn called(
     for arguments in calls {
         let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default();
         if tool == Builtin::WriteFile && guide::exists(scene.context, path) {
-            return Ok(Done::note(format!(
-                "{path} exists and is not replaced; say what to change in it, from what to what"
-            )));
+            return Ok(Done::note(format!("{path} exists and is not replaced; say what to change in it, and to what")));
         }
         if let Some(known) = evidence.repeated(tool.name(), &arguments).map(|entry| entry.id) {
             evidence.answers(known, step.id);
@@ -218,7 +217,7 @@ pub async fn perform<'e>(
     host.emit(Event::StepState { step, state: StepState::Executing });
     host.emit(Event::CallStarted { step, tool: calls[0].0.tool.clone(), arguments: arguments.clone() });
     let outcome = match planned {
-        // Not interruptible: it takes moments, and half a change would have to be reverted.
+        // Not interruptible: it takes only moments, and a partial change would have to be reverted.
         Some(planned) => {
             let done = tools::execute_planned(approved, planned, context).await;
             done.map(|mut all| all.remove(0)).unwrap_or_else(Outcome::error)
@@ -271,8 +270,8 @@ pub async fn search(
     Ok(())
 }
 
-/// Runs calls that change nothing concurrently and records them in their order. All are reported
-/// when the last has ended. Returns their indices in the evidence.
+/// Runs calls that change nothing concurrently and records them in order. All are reported when the
+/// last one has ended. Returns their indices in the evidence.
 pub async fn perform_reads(
     scene: Scene<'_>,
     calls: Vec<(StepId, ToolCall, &ToolSpec)>,
@@ -347,7 +346,7 @@ const CANCELLED: &str = "cancelled while it ran";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Made {
     All,
-    /// Nothing was done; the evidence has the reason.
+    /// Nothing was done; the evidence contains the reason.
     Nothing,
     /// Nothing was done or recorded: this file's content differs from the content that the calls
     /// were derived from, or that was shown.
@@ -355,7 +354,7 @@ pub enum Made {
 }
 
 /// Runs a group of calls that change files, with one question to the user: all of them are made or
-/// none. Each is recorded; if none is made, one record has the reason.
+/// none. Each is recorded; if none is made, a single record gives the reason.
 #[tracing::instrument(name = "calls", skip_all, fields(%step, count = wanted.calls.len()))]
 pub async fn perform_all(
     scene: Scene<'_>,
@@ -378,7 +377,7 @@ pub async fn perform_all(
     };
     let arguments: Vec<_> = approved.iter().map(|one| one.call().arguments.clone()).collect();
     host.emit(Event::StepState { step, state: StepState::Executing });
-    // Not interruptible: it takes moments, and half a change would have to be reverted.
+    // Not interruptible: it takes only moments, and a partial change would have to be reverted.
     match tools::execute_planned(approved, planned, context).await {
         Ok(outcomes) => {
             for ((call, arguments), outcome) in wanted.calls.iter().zip(arguments).zip(outcomes) {

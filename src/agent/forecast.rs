@@ -26,13 +26,13 @@ impl Cost {
         self.read + self.written
     }
 
-    /// The time at this speed.
+    /// The time needed at this speed.
     pub fn time(self, speed: Speed) -> Duration {
         Duration::from_secs_f64(speed.seconds(self.read, self.written).1)
     }
 }
 
-/// The tokens of a step if the planner carries it out; none if code does.
+/// The tokens of a step if the planner carries it out; zero if code does.
 pub fn of_step(toolkit: &Toolkit, step: &Step, by_model: bool) -> Cost {
     let limits = Guided::of(Pace::of_planner(toolkit));
     let code = || PROMPT_REST + code_of(toolkit, step).map_or(limits.pack, |tokens| tokens.min(limits.pack));
@@ -46,7 +46,7 @@ pub fn of_step(toolkit: &Toolkit, step: &Step, by_model: bool) -> Cost {
     }
 }
 
-/// Tokens of the files that a step names; `None` if it names none that exist.
+/// Tokens in the files that a step names; `None` if it names no existing file.
 fn code_of(toolkit: &Toolkit, step: &Step) -> Option<usize> {
     let root = &toolkit.context.as_ref()?.root;
     let size = |path: &String| {
@@ -57,7 +57,7 @@ fn code_of(toolkit: &Toolkit, step: &Step) -> Option<usize> {
     (!sizes.is_empty()).then(|| sizes.iter().sum::<u64>() as usize / TOKEN_BYTES)
 }
 
-/// The expected time of steps with this cost; `None` if the planner was not measured on this
+/// The expected time of steps with this cost; `None` if the planner has not been measured on this
 /// machine.
 pub fn time(toolkit: &Toolkit, cost: Cost) -> Option<Duration> {
     budget::measured(toolkit).map(|speed| cost.time(speed))
@@ -69,7 +69,7 @@ pub fn of_lead(first: usize) -> Cost {
     Cost { read: first + later, written: LEAD_REPLIES * LEAD_WRITTEN }
 }
 
-/// The forecast shown before a turn led by a model; the time, too, if it is long.
+/// The forecast shown before a turn led by a model; includes the time if it is long.
 pub fn announced_lead(toolkit: &Toolkit, first: usize) -> Option<(String, Duration)> {
     let cost = of_lead(first);
     let time = time(toolkit, cost)?;
@@ -93,8 +93,8 @@ pub fn announced(parts: &str, cost: Cost, time: Duration) -> Option<String> {
     })
 }
 
-/// Target time of a turn with these calls, in seconds, on the hardware such models are made for.
-/// The targets differ for small talk, an answer by a small model, one by a large model, and a
+/// Target time of a turn with these calls, in seconds, on the hardware that such models are made
+/// for. The targets differ for small talk, an answer by a small model, one by a large model, and a
 /// request with calls that may change something.
 pub fn meant(toolkit: &Toolkit, reports: &[StepReport], model_calls: usize) -> u64 {
     let size = || toolkit.pool.file_of(toolkit.planner()).and_then(|file| std::fs::metadata(file).ok());

@@ -20,7 +20,7 @@ use crate::request::{Text, small_talk};
 
 /// Maximum number of transitions of one turn, for a capable and for a weak model: each node, each
 /// round of a model that calls tools, and each step of a plan counts as one. A plan adds as many as
-/// it has steps, because all models carry out clear steps.
+/// it has steps, because models of any capability carry out clear steps.
 const TRANSITIONS_CAPABLE: usize = 64;
 const TRANSITIONS_WEAK: usize = 8;
 
@@ -34,7 +34,7 @@ pub enum Node {
     Plan,
     /// Carries out the steps of the plan.
     Execute,
-    /// A model that was measured to act carries out the request.
+    /// A model that was measured as able to act carries out the request.
     Lead,
     /// The single-model loop of weaker models.
     Free,
@@ -62,7 +62,7 @@ pub struct State<'a> {
     /// The request, split into parts.
     pub parts: Vec<Part>,
     pub plan: Plan,
-    /// The plan with the states of its steps.
+    /// The plan with the status of its steps.
     record: PlanView,
     /// The expected time, if it was announced.
     expected: Option<Duration>,
@@ -74,13 +74,14 @@ pub struct State<'a> {
     /// may become the answer.
     pub draft: Option<String>,
     pub response: Option<String>,
-    /// Why some steps could not be carried out; empty if all could.
+    /// The reason why some steps could not be carried out; empty if all could.
     pub trouble: String,
     /// Steps that were understood but cannot be carried out, each with the reason.
     refused: Vec<(StepId, String)>,
-    /// The steps and evidence entries that were already reported to the user.
+    /// The steps and evidence entries already reported to the user.
     told: Told,
-    /// The planner was measured to act; it gets the parts of a plan that code cannot carry out.
+    /// Whether the planner was measured as able to act; it then gets the parts of a plan that code
+    /// cannot carry out.
     leads: bool,
     /// Text from a model that became unavailable or failed during the turn; the answer begins with
     /// it.
@@ -91,10 +92,10 @@ pub struct State<'a> {
 /// Counts a turn's transitions against its limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Transitions {
-    /// Determines the limit: the capability of the turn's model, weak until a model is at hand.
+    /// Determines the limit: the capability of the turn's model, weak until a model is available.
     pub capability: ModelCapability,
     spent: usize,
-    /// Number of steps of all plans made in this turn.
+    /// Total number of steps in all plans made in this turn.
     planned: usize,
     /// The user's limit.
     bound: Option<usize>,
@@ -113,7 +114,7 @@ impl Transitions {
         is_left
     }
 
-    /// Transitions that are left.
+    /// The number of transitions left.
     pub fn left(self) -> usize {
         let most = if self.capability.supports_advanced_orchestration { TRANSITIONS_CAPABLE } else { TRANSITIONS_WEAK };
         (self.bound.unwrap_or(most) + self.planned).saturating_sub(self.spent)
@@ -147,7 +148,7 @@ impl<'a> State<'a> {
     }
 
     /// Visits nodes until the turn ends. Once the budget is spent, the turn answers from the
-    /// results so far. After a model error it continues in another way.
+    /// results so far. After a model error, it continues in another way.
     pub async fn run(mut self, toolkit: &Toolkit, host: &dyn Host) -> Result<State<'a>, TurnError> {
         let mut toolkit = toolkit.clone();
         let mut next = Some(Node::Sort);
@@ -180,7 +181,7 @@ impl<'a> State<'a> {
             (Node::Sort, Some(_)) if !small_talk::is_all(&self.parts) && request.recalls().is_none() => {
                 let plans = toolkit.orchestrate && toolkit.mode == Mode::Agent;
                 let is_by_code = plans && spelled::is_all(toolkit, request, &self.parts);
-                // A list from the index needs no model, so none is measured for it.
+                // A list from the index needs no model, so no model is measured for it.
                 self.leads = !(plans && guide::is_list(toolkit, &self.parts)) && probe::leads(toolkit, host).await?;
                 self.transitions.capability = probe::capability_at_hand(toolkit);
                 let next = match (self.leads, plans) {
@@ -263,8 +264,8 @@ impl<'a> State<'a> {
     }
 
     /// The next node after an error: the single-model loop continues with the plan and results, in
-    /// another way each time. If nothing can continue, returns the error if nothing was changed,
-    /// run or said; else the answer says what is not done.
+    /// another way each time. If nothing can continue, returns the error, or, if something was
+    /// already changed, run or said, an answer that names the open steps.
     fn after_error(
         &mut self,
         node: Node,
@@ -294,7 +295,7 @@ impl<'a> State<'a> {
         let reason = format!("{error}; {}", way.said());
         let next = match node {
             Node::Talk | Node::Answer => node,
-            // A model that acts has a loop of its own.
+            // A model that acts has its own loop.
             Node::Lead if way == Way::Shorter => Node::Lead,
             _ => Node::Free,
         };
@@ -306,8 +307,8 @@ impl<'a> State<'a> {
         Ok(Some(next))
     }
 
-    /// The answer of a turn that no model can finish: what was found and done, what was not, and
-    /// why.
+    /// The answer of a turn that no model can finish: what was found and done, and what was not
+    /// done and why.
     fn partial(&self, error: &TurnError, toolkit: &Toolkit, host: &dyn Host) -> String {
         let mut lines = synthesize::calls(self.brief(toolkit, host));
         let open = offer::open(&self.plan, &self.evidence).into_iter();
@@ -316,15 +317,15 @@ impl<'a> State<'a> {
         synthesize::tell(host, &lines.join("\n"))
     }
 
-    /// The next node after the leading model became unavailable: the model that now plays the
-    /// planner continues as its measurements allow. Changes and runs are not repeated.
+    /// The next node after the leading model became unavailable: the model that is now the planner
+    /// continues as its measurements allow. Changes and runs are not repeated.
     async fn taken_over(
         &mut self,
         left: lead::Left,
         toolkit: &Toolkit,
         host: &dyn Host,
     ) -> Result<Option<Node>, TurnError> {
-        const AWAY: &str = "the model that worked on this went away";
+        const AWAY: &str = "the model working on this became unavailable";
         self.leads = probe::leads(toolkit, host).await?;
         self.transitions.capability = probe::capability_at_hand(toolkit);
         let plans = toolkit.orchestrate && toolkit.mode == Mode::Agent;
@@ -350,7 +351,7 @@ impl<'a> State<'a> {
             (self.record, self.expected) = self.plan.show(toolkit, host);
             return Ok(Some(Node::Execute));
         }
-        let more = "- needs work, perhaps: the model that worked on this went away before it said that it was done";
+        let more = "- needs work, perhaps: the model became unavailable before it reported that it was done";
         self.response = Some(synthesize::tell(host, more));
         Ok(None)
     }

@@ -1,5 +1,5 @@
-//! Pauses a turn after each stage when the user inspects it: shows the stage's result and asks
-//! whether to go on.
+//! Pauses a turn after each stage if the user inspects it: shows the stage's result and asks
+//! whether to continue.
 
 use crate::base::StepId;
 use crate::language::clauses::Part;
@@ -11,10 +11,10 @@ use super::toolkit::{Toolkit, TurnError};
 
 /// A stage that has ended.
 pub struct Stage<'a> {
-    /// The step of this stage; 0 for a stage of the whole turn.
+    /// The step that this stage belongs to; 0 for a stage of the whole turn.
     pub step: StepId,
     pub name: &'static str,
-    /// The part of the turn that a skip leaves out, in words; `None` if nothing can be left out
+    /// The part of the turn that a skip leaves out, in words; `None` if nothing can be skipped
     /// here.
     pub skips: Option<&'a str>,
 }
@@ -24,7 +24,7 @@ pub fn of_turn(name: &'static str) -> Stage<'static> {
     Stage { step: StepId(0), name, skips: None }
 }
 
-/// Shows the stage's result and returns once the user goes on. [`TurnError::Skipped`] if the user
+/// Shows the stage's result and returns once the user continues. [`TurnError::Skipped`] if the user
 /// skips the stage's subject, [`TurnError::Cancelled`] if the user stops the turn. Returns at once
 /// if nobody inspects the turn.
 pub async fn stage(
@@ -55,7 +55,7 @@ pub async fn stage(
     }
 }
 
-/// How a request was read: its parts, and who carries it out.
+/// How a request was understood: its parts, and who carries it out.
 pub fn reading(parts: &[Part], way: &str) -> String {
     let part = |(at, part): (usize, &Part)| {
         let needs: Vec<String> = part.depends_on.iter().map(|earlier| (earlier + 1).to_string()).collect();
@@ -65,7 +65,7 @@ pub fn reading(parts: &[Part], way: &str) -> String {
     parts.iter().enumerate().map(part).collect::<String>() + way
 }
 
-/// A plan with the files and the estimate of each step.
+/// A plan with the files and cost estimate of each step.
 pub fn plan(plan: &PlanView) -> String {
     let step = |step: &PlanStep| {
         let needs: Vec<String> = step.dependencies.iter().map(ToString::to_string).collect();

@@ -1,5 +1,5 @@
-//! Lessons in a turn: recalls and offers calls that worked for similar steps, and stores calls that
-//! work now.
+//! Lessons in a turn: recalls and offers calls that worked for similar steps, and stores new
+//! successful calls.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ const ALIKE_VECTOR: f32 = 0.85;
 const ALIKE_WORDS: f32 = 0.8;
 /// Maximum length of a step or call in the prompt, in characters.
 const CALL_CHARS: usize = 300;
-/// Longer arguments are not stored: they are the content of one file at one time.
+/// Longer arguments are not stored: they are the content of one file at one point in time.
 const ARGUMENT_CHARS_MAX: usize = 400;
 /// Maximum length of an earlier problem in an event, in characters.
 const SHOWN_CHARS: usize = 80;
@@ -45,9 +45,9 @@ pub struct Memory<'a> {
 /// A step and the lesson recalled for it.
 struct Recalled<'a> {
     step: &'a Step,
-    /// The vector of its text.
+    /// The vector of the step's text.
     vector: Option<Vec<f32>>,
-    /// The lesson of exactly this step, else of the most similar one, with its suggested call.
+    /// The lesson for exactly this step, else for the most similar one, with its suggested call.
     /// Anybody may have written its text, so it only suggests calls of tools that are offered
     /// anyway; it grants no rights.
     lesson: Option<(Stored, Solution)>,
@@ -67,15 +67,15 @@ impl<'a> Memory<'a> {
         Some(Memory { lessons, steps, entries: evidence.entries().len(), tokens: toolkit.meter.tokens() })
     }
 
-    /// The lesson of exactly this step, with its call.
+    /// The lesson for exactly this step, with its call.
     pub fn of_same(&self, step: &Step) -> Option<&(Stored, Solution)> {
         let recalled = self.steps.iter().find(|recalled| recalled.step.id == step.id)?;
         let is_same = |stored: &Stored| step.text.is_same_as(&stored.lesson.problem);
         recalled.lesson.as_ref().filter(|(stored, _)| is_same(stored))
     }
 
-    /// Prompt text with calls that worked for similar steps, limited to tools for which `allows` is
-    /// true; `None` if there are none.
+    /// Prompt text with calls that worked for similar steps, limited to tools that `allows`
+    /// accepts; `None` if there are none.
     pub fn told(&self, allows: impl Fn(&ToolSpec) -> bool, toolkit: &Toolkit, host: &dyn Host) -> Option<String> {
         let mut lines = String::new();
         for recalled in &self.steps {
@@ -91,8 +91,8 @@ impl<'a> Memory<'a> {
         (!lines.is_empty()).then(|| format!("\n\nCalls that worked before:{lines}"))
     }
 
-    /// Stores, for each step that ended well, its last change or else the last call that worked,
-    /// and whether the lessons shown helped or failed.
+    /// Stores, for each step that ended well, its last change or else its last successful call, and
+    /// whether the lessons shown helped or failed.
     pub async fn learn(self, toolkit: &Toolkit, evidence: &Evidence, ended_well: impl Fn(&Step) -> bool) {
         let calls = &evidence.entries()[self.entries..];
         let is_done = |step: &Step, call: &&Entry| {
@@ -115,7 +115,7 @@ impl<'a> Memory<'a> {
             of_step.filter_map(move |recalled| recalled.suggested(call))
         });
         // A lesson may be shown for several steps: it is blamed once, and only if it helped with
-        // none.
+        // none of them.
         let blamed: BTreeSet<i64> = blamed.filter(|id| !helped.contains(id)).collect();
         let lessons = self.lessons.clone();
         let written = tokio::task::spawn_blocking(move || {
@@ -124,12 +124,12 @@ impl<'a> Memory<'a> {
             blamed.iter().try_for_each(|id| lessons.record_failure(*id).map(drop))
         });
         if let Ok(Err(error)) = written.await {
-            tracing::warn!(%error, "what was learned is not written down");
+            tracing::warn!(%error, "lessons could not be stored");
         }
     }
 }
 
-/// The event for using a lesson in a step.
+/// The event for the use of a lesson in a step.
 pub fn used(step: &Step, stored: &Stored, instead_of: &str) -> Event {
     Event::LessonsUsed {
         step: Some(step.id),
@@ -140,7 +140,7 @@ pub fn used(step: &Step, stored: &Stored, instead_of: &str) -> Event {
 }
 
 impl Recalled<'_> {
-    /// The id of the lesson if it suggested exactly this call.
+    /// The id of the lesson, if it suggested exactly this call.
     fn suggested(&self, call: &Entry) -> Option<i64> {
         let (stored, solution) = self.lesson.as_ref()?;
         (call.tool == solution.tool && kept(&call.arguments) == solution.arguments).then_some(stored.id)
@@ -161,7 +161,7 @@ impl Recalled<'_> {
     }
 }
 
-/// The lesson of the most similar step; `None` if there is none or the search fails.
+/// The lesson for the most similar step; `None` if there is none or the search fails.
 async fn recalled(lessons: Arc<Lessons>, text: String, vector: Option<Vec<f32>>) -> Option<(Stored, Solution)> {
     let found = tokio::task::spawn_blocking(move || lessons.search(&text, vector.as_deref(), RECALLED_MAX));
     let alike = match found.await.ok()? {
@@ -177,7 +177,7 @@ async fn recalled(lessons: Arc<Lessons>, text: String, vector: Option<Vec<f32>>)
     alike.map(|found| found.stored).find_map(read)
 }
 
-/// The arguments without those that are too long to store.
+/// The arguments, except those that are too long to store.
 fn kept(arguments: &Map<String, Value>) -> Map<String, Value> {
     let short = |value: &Value| value.to_string().chars().count() <= ARGUMENT_CHARS_MAX;
     arguments.iter().filter(|(_, value)| short(value)).map(|(name, value)| (name.clone(), value.clone())).collect()

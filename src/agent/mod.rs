@@ -62,15 +62,15 @@ pub use toolkit::{Meter, Toolkit, TurnError};
 /// The user's decision on a proposed tool call, to be awaited.
 pub type Deciding<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>>;
 
-/// The calls that a turn may make to the layer above: emit events and ask for consent, nothing
-/// else.
+/// The calls that a turn may make to the layer above: emitting events and asking for consent,
+/// nothing else.
 pub trait Host: Send + Sync {
     fn emit(&self, event: Event);
 
-    /// Asks the user; a host that cannot ask says why.
+    /// Asks the user; a host that cannot ask gives the reason.
     fn approve<'a>(&'a self, step: StepId, proposal: &'a Proposal) -> Deciding<'a>;
 
-    /// Decides which calls are allowed, denied or need the user's consent.
+    /// Decides which calls are allowed, denied or subject to the user's consent.
     fn policy(&self) -> &Policy;
 
     /// Whether the turn pauses for the user after every stage.
@@ -111,7 +111,7 @@ pub async fn plan_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Res
 }
 
 /// The toolkit with the model that plans a request: the quick one for a simple request, the thinker
-/// for the hardest ones, if there are such models.
+/// for the hardest ones, if such models exist.
 fn picked(toolkit: &Toolkit, request: &Text, parts: &[Part]) -> Toolkit {
     let files = parts.iter().map(|part| part.paths.len()).sum();
     let wanted = cognitive::role_for(cognitive::complexity(request, files, parts.len()));
@@ -119,8 +119,8 @@ fn picked(toolkit: &Toolkit, request: &Text, parts: &[Part]) -> Toolkit {
     Toolkit { picked, ..toolkit.clone() }
 }
 
-/// Runs one turn: plan, execute, answer. If a phase cannot go on, the single-model loop continues
-/// with its plan and evidence.
+/// Runs one turn: plan, execute, answer. If a phase cannot continue, the single-model loop
+/// continues with its plan and evidence.
 #[tracing::instrument(skip_all, fields(conversation = %toolkit.conversation))]
 pub async fn run_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<TurnFinished, TurnError> {
     let mut evidence = Evidence::default();
@@ -155,7 +155,7 @@ fn tell_servers(toolkit: &Toolkit, usage: &Usage, host: &dyn Host) {
     }
 }
 
-/// Stores how fast each model read and wrote in this turn, for the forecasts of `monobloc fit`.
+/// Stores each model's reading and writing speed in this turn, for the forecasts of `monobloc fit`.
 fn remember_speed(toolkit: &Toolkit, usage: &Usage) {
     let Some(folder) = toolkit.pool.capabilities() else { return };
     for role in Role::TEXT.into_iter().filter(|role| !toolkit.is_away(*role)) {

@@ -14,10 +14,10 @@ use crate::language::words;
 
 /// Value for the limit of [`shown`] that leaves descriptions uncut.
 pub const WHOLE: usize = usize::MAX;
-/// Regex for the name of an argument if the schema names none.
+/// Regex for argument names if the schema names no arguments.
 const KEY: &str = "/[A-Za-z0-9_.-]+/";
 
-/// A tool as shown to models, its description cut to `description_chars`.
+/// A tool as shown to models, with its description cut to `description_chars`.
 pub fn shown(tool: &ToolSpec, description_chars: usize) -> ToolText {
     ToolText {
         name: tool.name.clone(),
@@ -29,7 +29,7 @@ pub fn shown(tool: &ToolSpec, description_chars: usize) -> ToolText {
 /// The kinds of replies that a grammar allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// Text or one call. Text never begins like a call, so the first tokens decide which it is.
+    /// Text or one call. Text never begins like a call, so the first tokens determine which it is.
     Either,
     /// Only a call.
     Call,
@@ -103,14 +103,14 @@ impl Text {
         self
     }
 
-    /// Any text up to these marks, with or without the blanks before them.
+    /// Any text up to these marks, with or without the spaces before them.
     fn until(mut self, marks: &str) -> Text {
         self.0.push(Part::Until(marks.trim_start().to_owned()));
         self
     }
 }
 
-/// Adds the rule for the arguments of a call of `tool`, whose number is `index`.
+/// Adds the rule for the arguments of a call of `tool`, which has the number `index`.
 fn arguments_in(form: &Form, text: Text, index: usize, tool: &ToolText) -> Text {
     let text = text.lark(&format!("\narguments{index}: "));
     let schema = arguments(tool);
@@ -127,7 +127,7 @@ fn arguments_in(form: &Form, text: Text, index: usize, tool: &ToolText) -> Text 
     };
     let required = schema.get("required").and_then(Value::as_array);
     let is_required = |key: &str| required.is_some_and(|all| all.iter().any(|one| one == key));
-    // In the order of the schema, as in JSON. `first`: no argument is written yet; `next`: after at
+    // In the order of the schema, as in JSON. `first`: no argument written yet; `next`: after at
     // least one.
     let mut text = text.lark(&format!("first{index}_0"));
     for (at, key) in properties.keys().enumerate() {
@@ -141,14 +141,14 @@ fn arguments_in(form: &Form, text: Text, index: usize, tool: &ToolText) -> Text 
     text.lark(&format!("\nfirst{index}_{end}: \"\"\nnext{index}_{end}: \"\""))
 }
 
-/// Adds an argument in a notation other than JSON; `key` `None` allows any name.
+/// Adds an argument in a notation other than JSON; a `key` of `None` allows any name.
 fn value(form: &Form, text: Text, key: Option<&str>, schema: &Value) -> Text {
     let name = key.map_or_else(|| KEY.to_owned(), quoted);
     let types = types(schema);
     let may_be = |wanted: &str| types.is_empty() || types.contains(&wanted);
     let is_text = may_be("string");
-    // References start at the root of the whole schema, and an `allOf` may be unsatisfiable: both
-    // are checked only once the call is written.
+    // References start at the root of the complete schema, and an `allOf` may be unsatisfiable:
+    // both are checked only after the call is written.
     let text_of = schema.to_string();
     let is_open = ["\"$ref\"", "\"allOf\""].iter().any(|key| text_of.contains(key));
     let json = if is_open { json!({}) } else { with_few_blanks(schema.clone()) };
@@ -191,7 +191,7 @@ fn value(form: &Form, text: Text, key: Option<&str>, schema: &Value) -> Text {
 fn arguments(tool: &ToolText) -> Value {
     let Expressible { schema, notes } = expressible::arguments(&tool.parameters);
     for note in notes {
-        tracing::warn!(tool = tool.name, note, "a schema is kept in part");
+        tracing::warn!(tool = tool.name, note, "a schema is only partly enforced");
     }
     with_few_blanks(schema)
 }
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(fits, expected, "{control:?} {text}\n{grammar:?}");
     }
 
-    /// As `check_with`, with calls as in a template with `signs` and a tool that takes any
+    /// Like `check_with`, with calls as in a template with `signs` and a tool that takes any
     /// arguments.
     fn check(signs: &str, control: &[&'static str], text: &str, expected: Fits) {
         let tool = ToolText { name: "read".into(), description: String::new(), parameters: json!({"type": "object"}) };

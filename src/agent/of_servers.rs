@@ -1,7 +1,7 @@
-//! Fetches what a request names on MCP servers: the text of `@server:uri` is handed over with the
-//! request, and the text of `/server:prompt words` replaces it.
+//! Fetches what a request names on MCP servers: the text of `@server:uri` accompanies the request,
+//! and the text of `/server:prompt words` replaces it.
 //!
-//! The rules for tools hold for both, under the names of the protocol's methods:
+//! The rules for tools apply to both, under the names of the protocol's methods:
 //! `server.resources/read` with a `uri`, and `server.prompts/get` with a `name`.
 
 use serde_json::Map;
@@ -46,7 +46,8 @@ pub async fn fetched(toolkit: &mut Toolkit, request: String, host: &dyn Host) ->
     Ok(text)
 }
 
-/// Asks the rules, and the user if a rule asks, before a method of a server is called.
+/// Checks the rules, and asks the user if a rule requires it, before a method of a server is
+/// called.
 async fn allowed(
     server: &str,
     (method, argument, value): (&str, &str, &str),
@@ -55,7 +56,7 @@ async fn allowed(
     let arguments = Map::from_iter([(argument.to_owned(), value.into())]);
     let call = ToolCall { tool: format!("{server}.{method}"), arguments };
     let named = if argument == "uri" { format!("@{server}:{value}") } else { format!("/{server}:{value}") };
-    let refused = |why: &str| TurnError::NotFetched(format!("{named} is not fetched: {why}"));
+    let refused = |why: &str| TurnError::NotFetched(format!("{named} was not fetched: {why}"));
     let reason = match host.policy().assess_named(&call) {
         Verdict::Allow => return Ok(()),
         Verdict::Deny { reason } => return Err(refused(&reason)),
@@ -69,20 +70,23 @@ async fn allowed(
         Decision::Approve | Decision::Always => Ok(()),
         Decision::Cancel => Err(TurnError::Cancelled),
         Decision::Reject => Err(refused("you said no")),
-        Decision::Modify(_) => Err(refused("it can be fetched as it is named, or not at all; name another")),
+        Decision::Modify(_) => Err(refused("it can only be fetched exactly as named; name another")),
         Decision::NotAsked(why) => Err(refused(&why)),
     }
 }
 
-/// Adds a text to those handed over with the request; an error says which limit it exceeds.
+/// Adds a text to those handed over with the request; an error states which limit it exceeds.
 pub(super) fn hand_over(toolkit: &mut Toolkit, host: &dyn Host, name: String, text: String) -> Result<(), String> {
     if text.len() as u64 > GIVEN_BYTES_MAX {
-        return Err(format!("{name} has {} bytes, {GIVEN_BYTES_MAX} are taken; name a smaller resource", text.len()));
+        return Err(format!(
+            "{name} has {} bytes; the limit is {GIVEN_BYTES_MAX}; name a smaller resource",
+            text.len()
+        ));
     }
     if toolkit.given.len() == GIVEN_MAX {
         return Err(format!("{name} would be text {} of the request; at most {GIVEN_MAX} are accepted", GIVEN_MAX + 1));
     }
-    host.notice(&format!("{name}: {} bytes are handed over with the request", text.len()));
+    host.notice(&format!("{name}: {} bytes are added to the request", text.len()));
     toolkit.given.push(Given { name, text });
     Ok(())
 }

@@ -1,5 +1,4 @@
-//! Decides which MCP tools a model can choose from for a step, before it is asked: it may call any
-//! of them.
+//! Decides, before a model is asked, which MCP tools it may call for a step.
 
 use serde_json::Value;
 
@@ -15,14 +14,14 @@ use super::player::Player;
 use super::toolkit::Toolkit;
 
 /// Minimum log-odds from retrieval, in nats, for offering a tool. In BFCL's development cases, 97
-/// of 100 right tools reach it, and so do 41 of 100 top-ranked tools when none is right.
+/// of 100 right tools reach it, as do 41 of 100 top-ranked tools when none is right.
 const FITS_MIN: f32 = -1.2;
-/// Maximum length of the description of a tool and of one of its parameters, in characters.
+/// Maximum length of the description of a tool and of each of its parameters, in characters.
 const DESCRIPTION_CHARS: usize = 240;
 pub const PARAMETER_CHARS: usize = 100;
 
-/// The tools of `ranked` that may do what `text` says, in their order; all of them if `text` is not
-/// English, because retrieval is trained on English only.
+/// The tools in `ranked` that may do what `text` asks for, in the same order; all of them if `text`
+/// is not English, because retrieval is trained only on English.
 pub fn likely(ranked: &[Ranked], specs: &[ToolSpec], text: &Text) -> Vec<Ranked> {
     let is_english = text.is_english();
     // Remove the prior that one of the many tools is right: most steps need a built-in tool.
@@ -30,8 +29,8 @@ pub fn likely(ranked: &[Ranked], specs: &[ToolSpec], text: &Text) -> Vec<Ranked>
     ranked.iter().filter(|one| !is_english || one.fits - prior >= FITS_MIN).copied().collect()
 }
 
-/// The best of `ranked` for a model with these measured `choices`: few, or as many as the user set,
-/// if the model chooses as well among many and the prompt has room for them.
+/// The best of `ranked` for a model with these measured `choices`: few, or as many as the user set
+/// if the model chooses equally well among many and the prompt has room for them.
 pub fn best(toolkit: &Toolkit, model: &Player, choices: Choices, ranked: &[Ranked]) -> Vec<ToolSpec> {
     let most = if choices.bears_many() { toolkit.tools_offered } else { Guided::TOOLS_FEW.min(toolkit.tools_offered) };
     let specs = ranked.iter().filter_map(|one| toolkit.catalog.specs().get(one.index));
@@ -51,7 +50,7 @@ pub fn text(tool: &ToolSpec) -> ToolText {
     text
 }
 
-/// Shortens the descriptions of a schema's parameters, which are most of its text.
+/// Shortens the parameter descriptions in a schema, which are most of its text.
 fn shorten(schema: &mut Value, is_root: bool) {
     match schema {
         Value::Object(fields) => {

@@ -1,7 +1,7 @@
-//! Reads pictures with a model that sees: those of a request before it is carried out, and those a call names.
+//! Reads pictures with a vision model: those of a request before it is carried out, and those that a call names.
 //!
-//! The model's words are handed on as a text under a name that says who read it: they are a model's
-//! words, not the picture.
+//! The model's words are passed on as a text under a name that states who read the picture: they
+//! are a model's words, not the picture.
 
 use std::io::Read;
 
@@ -22,9 +22,9 @@ use crate::tools::{Context, Outcome, ToolCall};
 
 const PROMPT: &str = include_str!("prompts/picture.md");
 
-/// Reads the pictures that go along with `request` and those that it names, and adds what they show
-/// to the toolkit. If one that goes along is not read, the turn ends before anything is done; one
-/// that is only named is left out with a notice.
+/// Reads the pictures that are attached to `request` and those that it names, and adds their
+/// content to the toolkit. If an attached picture is not read, the turn ends before anything is
+/// done; a picture that is only named is left out with a notice.
 pub async fn read(
     toolkit: &mut Toolkit,
     pictures: Vec<Picture>,
@@ -51,8 +51,8 @@ pub async fn read(
     Ok(())
 }
 
-/// The pictures of the project that a request asks about or that a change follows, if a model sees
-/// them; else a notice says so.
+/// The pictures of the project that a request asks about or bases a change on, if a model can see
+/// them; else a notice gives the reason.
 fn named(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Vec<Picture> {
     let Some(context) = toolkit.context.as_ref() else { return Vec::new() };
     let clauses = parts(toolkit, &Text::of(request));
@@ -81,8 +81,8 @@ fn named(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Vec<Picture> {
     paths.into_iter().take(GIVEN_MAX).filter_map(read).collect()
 }
 
-/// The role whose model looks at pictures: the one set for it, else the model that plans this turn or
-/// the planner, whichever sees.
+/// The role whose model looks at pictures: the one set for it, else the model that plans this turn
+/// or the planner, whichever can see.
 fn eye(toolkit: &Toolkit) -> Role {
     if toolkit.pool.plays(Role::Vision) {
         return Role::Vision;
@@ -91,8 +91,8 @@ fn eye(toolkit: &Toolkit) -> Role {
     [toolkit.planner(), Role::Planner].into_iter().find(sees).unwrap_or(toolkit.planner())
 }
 
-/// Whether there is a model that is known to see. Whether a planner on a server does becomes clear
-/// only when it is asked.
+/// Whether a model is known to see. For a planner on a server, this becomes clear only when it is
+/// asked.
 pub fn are_seen(toolkit: &Toolkit) -> bool {
     let role = eye(toolkit);
     role == Role::Vision || !toolkit.is_away(role) && toolkit.pool.sight(role).is_ok()
@@ -102,15 +102,15 @@ pub fn are_seen(toolkit: &Toolkit) -> bool {
 fn of_project(context: &Context, path: &str) -> Result<Picture, String> {
     let file = context.root.resolve(path, Access::Read).map_err(|error| error.to_string())?;
     let mut bytes = Vec::new();
-    // One byte too many is enough to be refused.
+    // A single byte too many is enough to refuse the file.
     let most = picture::FILE_MAX.0 + 1;
     let mut open = file.open().map_err(|error| error.to_string())?.take(most);
     open.read_to_end(&mut bytes).map_err(|error| format!("{path} cannot be read: {error}"))?;
     Picture::read(file.relative(), bytes).map_err(|error| error.to_string())
 }
 
-/// The text of a model that sees about a picture, and the name under which it is handed on. If a
-/// server breaks off, a model of this process that can take its place looks instead.
+/// A vision model's text about a picture, and the name under which it is passed on. If a server
+/// fails, a model of this process that can replace it looks instead.
 async fn look(
     toolkit: &Toolkit,
     picture: &Picture,
@@ -126,13 +126,13 @@ async fn look(
         said => (said?, model),
     };
     if said.is_empty() {
-        let why = format!("{} said nothing about {}; ask with another model", model.name(), picture.name());
+        let why = format!("{} gave no description of {}; try another model", model.name(), picture.name());
         return Err(TurnError::NotFetched(why));
     }
     Ok((said, format!("{}, as read by {}", picture.name(), model.name())))
 }
 
-/// The words of one model about a picture.
+/// One model's words about a picture.
 async fn seen_by(
     toolkit: &Toolkit,
     model: &Player,
@@ -157,8 +157,8 @@ async fn seen_by(
     Ok(toolkit.ask(model, query, "reading a picture", host).await?.text.trim().to_owned())
 }
 
-/// The outcome with what a model that sees reads in its pictures; unchanged without such a model.
-/// Fails only if the turn is cancelled.
+/// The outcome, with its pictures replaced by a vision model's reading of them; unchanged without
+/// such a model. Fails only if the turn is cancelled.
 pub async fn told(Scene { toolkit, request, host, .. }: Scene<'_>, mut outcome: Outcome) -> Result<Outcome, TurnError> {
     if outcome.pictures.is_empty() || !are_seen(toolkit) {
         return Ok(outcome);
@@ -181,7 +181,7 @@ pub struct Look<'c> {
 }
 
 impl Look<'_> {
-    /// The look that a call takes: `describe_image`, or `read_file` of a picture.
+    /// The look that a call requests: `describe_image`, or `read_file` of a picture.
     pub fn of(call: &ToolCall) -> Option<Look<'_>> {
         let text = |name: &str| call.arguments.get(name).and_then(Value::as_str);
         let path = text("path")?;
@@ -190,7 +190,7 @@ impl Look<'_> {
         (looks || reads).then(|| Look { path, question: text("question") })
     }
 
-    /// Fails only if the turn is cancelled; whatever else fails is the outcome.
+    /// Fails only if the turn is cancelled; any other failure becomes the outcome.
     pub async fn run(self, Scene { toolkit, context, request, host }: Scene<'_>) -> Result<Outcome, TurnError> {
         let path = self.path;
         if let Err(why) = toolkit.pool.sight(eye(toolkit)) {

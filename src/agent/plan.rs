@@ -19,7 +19,8 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// The user's questions that no step answers.
     pub questions: Vec<Question>,
-    /// The planner was measured to write, and carries out the steps; else code does.
+    /// Whether the planner was measured as able to write, and carries out the steps; else code
+    /// does.
     pub by_model: bool,
 }
 
@@ -31,8 +32,8 @@ pub struct Question {
 }
 
 impl Plan {
-    /// The plan as shown to the user before anything is done, with the estimates of its steps, and
-    /// the total cost.
+    /// The plan as shown to the user before anything is done, with cost estimates for its steps,
+    /// and the total cost.
     fn estimated(&self, toolkit: &Toolkit) -> (PlanView, Cost) {
         let costs: Vec<Cost> = self.steps.iter().map(|step| forecast::of_step(toolkit, step, self.by_model)).collect();
         let steps: Vec<PlanStep> = self.steps.iter().zip(&costs).map(|(step, cost)| view(step, *cost)).collect();
@@ -43,7 +44,8 @@ impl Plan {
         (PlanView { steps, total_estimated_tokens, estimated_seconds, status: PlanStatus::Pending }, all)
     }
 
-    /// Checks and shows the plan before its first step. Returns its record and the announced time.
+    /// Checks and shows the plan before its first step. Returns the plan's record and the announced
+    /// time.
     pub fn show(&self, toolkit: &Toolkit, host: &dyn Host) -> (PlanView, Option<Duration>) {
         let (record, cost) = self.estimated(toolkit);
         host.emit(Event::PlanCreated { plan: record.clone() });
@@ -61,8 +63,7 @@ pub fn listed<'a>(steps: impl Iterator<Item = &'a Step>) -> PlanView {
     PlanView { steps: steps.map(|step| view(step, Cost::default())).collect(), ..PlanView::default() }
 }
 
-/// Messages about files that steps read or run, that do not exist, and that no earlier step
-/// creates.
+/// Messages about missing files that steps read or run and that no earlier step creates.
 fn missing(toolkit: &Toolkit, steps: &[Step]) -> Vec<String> {
     let reads = |step: &Step| matches!(step.kind, Kind::Ask | Kind::Run);
     let mut all = Vec::new();
@@ -101,8 +102,8 @@ pub async fn make(toolkit: &Toolkit, request: &Text, parts: &[Part], host: &dyn 
     if has_project { of(toolkit, request, parts, host).await } else { Ok(floor(parts)) }
 }
 
-/// The plan made by rules, or by the planner if it was measured to write; works with any tools,
-/// with or without a project.
+/// The plan made by rules, or by the planner if it was measured as able to write; works with any
+/// tools, with or without a project.
 pub async fn of(toolkit: &Toolkit, request: &Text, parts: &[Part], host: &dyn Host) -> Result<Plan, TurnError> {
     if !guide::is_for(toolkit, parts, host).await? {
         return Ok(floor(parts));
@@ -115,7 +116,7 @@ pub async fn of(toolkit: &Toolkit, request: &Text, parts: &[Part], host: &dyn Ho
     Ok(plan)
 }
 
-/// The plan made by code without a model: one step for each clause. If any clause is an act,
+/// The plan that code makes without a model: one step for each clause. If any clause is an act,
 /// clauses that only ask become questions, and clauses that only state facts are left out.
 pub fn floor(parts: &[Part]) -> Plan {
     let mut plan = Plan::default();

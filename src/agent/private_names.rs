@@ -1,10 +1,10 @@
-//! Distinguishes names of persons and home addresses from other capitalised words by the router's
+//! Distinguishes personal names and home addresses from other capitalised words by the router's
 //! scores.
 //!
 //! The router scores a candidate as the next entry in a list of names and in lists of other things;
 //! the verdict is the difference. Measured on the held-out half of `tests/data/personal.txt`, 100
-//! sentences with 59 private names and addresses: patterns alone find 18 with no false hit; with
-//! the 135M router 54 are found, with 3 false hits (`tests/it/names.rs`).
+//! sentences with 59 private names and addresses: patterns alone find 18 with no false hit; the
+//! 135M router finds 54 with 3 false hits (`tests/it/names.rs`).
 
 use crate::base::lock;
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ use crate::engine::{Engine, Token};
 use crate::models::Role;
 use crate::models::dialect::Prompt;
 
-/// A list of names, then lists of other things that are capitalised in projects.
+/// A list of names, then lists of other things that projects capitalise.
 const NAMES: [&str; 4] = [
     "A list of people I know: John Smith, Maria Garcia, Anna, Ivan Petrov, Yuki Tanaka, Ahmed, Sarah O'Connor, Priya Sharma,",
     "A list of software terms: Hash Table, Docker, Error Handling, Kubernetes, Load Balancer, Access Denied, README, Dependency Injection,",
@@ -33,17 +33,17 @@ const ADDRESSES: [&str; 2] = [
     "A list of home addresses: 12 Oak Street, 7 High Road, Lindenstraße 4, 120 Park Lane, 33 Mill Close,",
     "A list of numbered things: 12 Angry Men, 7 Wonders, Chapter 4, 120 Main Points, 33 Error Codes,",
 ];
-/// Maximum number of verdicts kept; when it is reached, all earlier ones are dropped.
+/// Maximum number of verdicts kept; once it is reached, all earlier ones are dropped.
 const KNOWN_MAX: usize = 4_096;
 
-/// How long the router is not asked again after a failure: otherwise every record would wait for a
+/// How long the router is not asked again after a failure; otherwise every record would wait for a
 /// failing load.
 const SILENT: Duration = Duration::from_secs(60);
 
 /// The router and its verdicts so far.
 pub struct Names {
     pool: Pool,
-    /// Ends a load in progress.
+    /// Cancels a load in progress.
     cancel: Cancel,
     memory: Mutex<Memory>,
 }
@@ -51,7 +51,7 @@ pub struct Names {
 #[derive(Default)]
 struct Memory {
     known: HashMap<(Form, String), f64>,
-    /// The time of the last failure of the router.
+    /// The time of the router's last failure.
     failed: Option<Instant>,
 }
 
@@ -71,7 +71,7 @@ impl Names {
         self.pool.resident(Role::Router).map_or_else(loaded, Ok)
     }
 
-    /// The log odds of each candidate, computed by the router.
+    /// The router's log odds for each candidate.
     fn ask(&self, asked: &[(Form, &str)]) -> Result<Vec<f64>, String> {
         let leased = self.router().map_err(|error| error.to_string())?;
         let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|error| error.to_string())?;
@@ -119,7 +119,7 @@ impl Judge for Names {
                 }
                 Err(error) => {
                     let wait_s = SILENT.as_secs();
-                    tracing::warn!(%error, wait_s, "the router judges no names; all that may be one is masked");
+                    tracing::warn!(%error, wait_s, "the router cannot judge names; every possible name is masked");
                     self.memory().failed = Some(Instant::now());
                 }
             }

@@ -7,7 +7,7 @@ use super::Host;
 use super::player::{self, Output, Player, Query};
 use super::toolkit::{Toolkit, TurnError};
 
-/// A model and the turn that asks it.
+/// A model, and the turn in which it is asked.
 #[derive(Clone, Copy)]
 pub struct Question<'a> {
     pub toolkit: &'a Toolkit,

@@ -1,4 +1,4 @@
-//! Decides how a turn continues after a model error, and words what stays undone if it cannot
+//! Decides how a turn continues after a model error, and states what remains undone if it cannot
 //! continue.
 
 use crate::base::StepId;
@@ -8,11 +8,11 @@ use crate::request::Step;
 
 use super::toolkit::{Toolkit, TurnError};
 
-/// How the planner's role is filled in a turn. Each model error moves on to the next way, so a turn
+/// How the planner's role is filled in a turn. Each model error selects the next way, so a turn
 /// continues after at most two errors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Way {
-    /// By the planner's own model, with its whole context.
+    /// By the planner's own model, with its full context.
     #[default]
     Whole,
     /// By the same model, with half of its context.
@@ -23,7 +23,7 @@ pub enum Way {
 
 impl Way {
     /// The way to continue after this error. `None` if no other way helps: the turn was cancelled,
-    /// or the user has to decide or to change a setting.
+    /// or the user has to decide or change a setting.
     pub fn after(self, error: &TurnError, has_other: bool) -> Option<Way> {
         let is_of_model = match error {
             TurnError::Cancelled
@@ -48,22 +48,22 @@ impl Way {
         if self == Way::OtherModel && role == Role::Planner { Role::Router } else { role }
     }
 
-    /// How many tokens of a model's `context` are used.
+    /// Number of tokens of a model's `context` to use.
     pub fn of_context(self, context: usize) -> usize {
         if self == Way::Whole { context } else { context / 2 }
     }
 
-    /// How the turn continues, for the user.
+    /// A description for the user of how the turn continues.
     pub fn said(self) -> &'static str {
         match self {
-            Way::Whole => "the planner goes on",
+            Way::Whole => "the planner continues",
             Way::Shorter => "the planner continues with half of its context",
-            Way::OtherModel => "the model of the router goes on",
+            Way::OtherModel => "the router's model continues",
         }
     }
 }
 
-/// Whether the router has a different model than the planner.
+/// Whether the router and the planner have different models.
 pub fn has_other(toolkit: &Toolkit) -> bool {
     let place = |role| (toolkit.pool.endpoint(role).ok().flatten(), toolkit.pool.file_of(role));
     let (planner, router) = (place(Role::Planner), place(Role::Router));
@@ -73,7 +73,7 @@ pub fn has_other(toolkit: &Toolkit) -> bool {
     }
 }
 
-/// The end of the answer of a turn that no model can finish: what is not done, why, and what the
+/// The end of the answer of a turn that no model can finish: what was not done, why, and what the
 /// user can do.
 pub fn left_undone<'a>(
     open: impl Iterator<Item = &'a Step>,
@@ -87,9 +87,9 @@ pub fn left_undone<'a>(
             None => lines.push(format!("- not done: {}", step.text)),
         }
     }
-    lines.push(format!("- the turn is not complete: {error}"));
+    lines.push(format!("- the turn is incomplete: {error}"));
     lines.push(
-        "- `/retry` in a conversation asks again; what is not done can be asked for by itself, or done by hand"
+        "- `/retry` in a conversation asks again; the undone parts can be requested separately, or done by hand"
             .to_owned(),
     );
     lines.join("\n")

@@ -1,13 +1,12 @@
-//! Inserts the result of an earlier step where a step refers to it:
-//! `find the file that defines X, then read it` reads that file.
+//! Inserts the result of an earlier step where a step refers to it: in `find the file that defines X, then read it`, the second step reads that file.
 
 use super::evidence::{ANSWER, Entry, Evidence};
 use super::plan::Plan;
 use crate::request::{Kind, Step};
 
-/// The step with the file it refers to, added to its text and paths: the only file found by the
-/// steps it needs, or by the step before it. Unchanged if the step refers to nothing, or if not
-/// exactly one file was found.
+/// The step with the file that it refers to, added to its text and paths: the only file found by
+/// the steps that it needs, or by the previous step. Unchanged if the step refers to nothing, or if
+/// not exactly one file was found.
 pub fn with_results(step: &Step, plan: &Plan, evidence: &Evidence) -> Step {
     let before = plan.steps.iter().take_while(|other| other.id != step.id);
     let needed = before.filter(|other| step.needs.is_empty() || step.needs.contains(&other.id)).last();

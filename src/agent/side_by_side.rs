@@ -21,14 +21,14 @@ use super::spelled;
 use super::toolkit::TurnError;
 use super::{Deciding, Host};
 
-/// Maximum number of concurrent steps, however many slots there are.
+/// Maximum number of concurrent steps, regardless of the number of slots.
 const AT_ONCE_MAX: usize = 4;
 
 /// The result of a step, with its own copy of the turn's evidence.
 type Ended = (Result<Done, TurnError>, Evidence);
 
-/// The longest run at the start of `steps` that the model can answer at once: the steps only read,
-/// and none of them needs or builds on another one or on an undone step. At least one step.
+/// The longest run at the start of `steps` that the model can answer concurrently: the steps only
+/// read, and none of them needs or builds on another one or on an undone step. At least one step.
 pub fn group<'p>(scene: Scene<'_>, plan: &Plan, steps: &'p [Step], undone: &[&Step]) -> &'p [Step] {
     let toolkit = scene.toolkit;
     let has_servers = toolkit.catalog.specs().iter().any(|spec| !toolkit.catalog.is_builtin(&spec.name));
@@ -47,9 +47,9 @@ pub fn group<'p>(scene: Scene<'_>, plan: &Plan, steps: &'p [Step], undone: &[&St
     &steps[..count.clamp(1, steps.len().max(1))]
 }
 
-/// How many requests a model can answer at once.
+/// Number of requests that a model can answer concurrently.
 pub fn places(model: &Player) -> usize {
-    // A server queues requests by itself.
+    // A server queues requests itself.
     model.here().map_or(AT_ONCE_MAX, |here| here.engine.limits().sequences).min(AT_ONCE_MAX)
 }
 
@@ -67,7 +67,7 @@ fn ended<'a>(job: Job<'a>, mut evidence: Evidence) -> Pin<Box<dyn Future<Output 
     })
 }
 
-/// The hosts of concurrent steps. A step's events are held back until the steps before it have
+/// The hosts of concurrent steps. A step's events are held back until the previous steps have
 /// ended; then they are passed on at once, and later ones as they come.
 pub struct Lanes<'a> {
     host: &'a dyn Host,
@@ -76,9 +76,9 @@ pub struct Lanes<'a> {
 }
 
 struct State {
-    /// The step whose events are passed on as they come; `None` before the first.
+    /// The step whose events are passed on at once; `None` before the first.
     open: Option<usize>,
-    /// How many calls the steps before it added to the evidence.
+    /// Number of calls that the previous steps added to the evidence.
     shift: usize,
     waiting: Vec<Vec<Event>>,
 }
@@ -89,7 +89,7 @@ impl<'a> Lanes<'a> {
         Lanes { host, state: Mutex::new(state), opened: Notify::new() }
     }
 
-    /// Passes on the held-back events of step number `at`, and from now on its new ones.
+    /// Passes on the held-back events of step number `at`, and its new events from now on.
     pub fn open(&self, at: usize, shift: usize) {
         let mut state = lock(&self.state);
         (state.open, state.shift) = (Some(at), shift);
@@ -141,7 +141,7 @@ impl Host for Lane<'_> {
     }
 }
 
-/// The event with its call renumbered as in the turn's evidence.
+/// The event with its call renumbered to match the turn's evidence.
 fn shifted(event: Event, shift: usize) -> Event {
     match event {
         Event::StepCompleted(mut report) => {

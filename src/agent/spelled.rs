@@ -12,10 +12,11 @@ use super::guide;
 use super::plan::{self, Plan};
 use super::toolkit::Toolkit;
 
-/// Maximum length of a clause that replaces one value by another, in words; a longer one asks for
+/// Maximum length, in words, of a clause that replaces one value by another; a longer one asks for
 /// more.
 const VALUE_WORDS: usize = 18;
-/// Tools whose calls a clause can spell out completely, and whose result is all it asks for.
+/// Tools whose calls a clause can spell out completely, and whose result is all that the clause
+/// asks for.
 const TOOLS: &[Builtin] =
     &[Builtin::ListDir, Builtin::FindFiles, Builtin::SearchText, Builtin::ReadFile, Builtin::WriteFile];
 /// Whether every part of the request is a rename, a move, the replacement of a value in one file, a
@@ -30,10 +31,10 @@ pub fn is_all(toolkit: &Toolkit, request: &Text, parts: &[Part]) -> bool {
         && (guide::is_list(toolkit, parts) || is_renaming() || !parts.is_empty() && parts.iter().all(is_spelled_out))
 }
 
-/// The plan of a request in which every part is a step by itself: a spelled-out step, a change that
+/// The plan of a request in which every part is a separate step: a spelled-out step, a change that
 /// names its own file and is independent of the other parts, or a question. If an MCP tool fits a
-/// part, and the request's language has clause rules, every clause becomes a step. `None` if a
-/// model has to decide which parts belong together.
+/// part and the request's language has clause rules, every clause becomes a step. `None` if a model
+/// has to decide which parts belong together.
 pub async fn plan(toolkit: &Toolkit, request: &Text, parts: &[Part]) -> Option<Plan> {
     if parts.len() > 1 && request.has_rules() && is_of_servers(toolkit, parts).await {
         return Some(plan::floor(parts));
@@ -79,12 +80,12 @@ async fn is_of_servers(toolkit: &Toolkit, parts: &[Part]) -> bool {
     false
 }
 
-/// A tool with the arguments of each of its calls.
+/// A tool and the arguments of each of its calls.
 pub type Calls = (Builtin, Vec<Map<String, Value>>);
 
 /// The calls that a step spells out.
 pub enum Spelled {
-    /// All that the step asks for.
+    /// Everything that the step asks for.
     All(Calls),
     /// The file reads at the beginning of a question.
     First(Calls),
@@ -101,12 +102,12 @@ pub fn calls(toolkit: &Toolkit, step: &Step) -> Option<Spelled> {
     }
 }
 
-/// Whether a part only orders to read files.
+/// Whether a part only asks to read files.
 fn reads(toolkit: &Toolkit, part: &Part) -> bool {
     of_tool(toolkit, part).is_some_and(|(tool, _)| tool == Builtin::ReadFile)
 }
 
-/// Whether code carries out the whole step, without a model.
+/// Whether code carries out the complete step, without a model.
 pub fn is_by_code(toolkit: &Toolkit, step: &Step) -> bool {
     let parts = super::parts(toolkit, &step.text);
     let [part] = parts.as_slice() else { return false };
@@ -114,7 +115,7 @@ pub fn is_by_code(toolkit: &Toolkit, step: &Step) -> bool {
     of_tool(toolkit, part).is_some() || clause.is_order() && clause.gives_value() || clause.runs(toolkit)
 }
 
-/// A part of a request with its own text.
+/// A part of a request, with its own text.
 struct Clause<'a> {
     part: &'a Part,
     text: Text,
@@ -125,19 +126,19 @@ impl Clause<'_> {
         Clause { part, text: Text::of(&part.text) }
     }
 
-    /// Whether the clause is an order that can be understood by itself.
+    /// Whether the clause is an order that can be understood on its own.
     fn is_order(&self) -> bool {
         clause::is_order(self.part)
     }
 
-    /// Whether the clause says which value replaces which in one file.
+    /// Whether the clause states which value replaces which in one file.
     fn gives_value(&self) -> bool {
         let is_short = self.part.paths.len() == 1 && self.text.has_at_most(VALUE_WORDS);
         let replacements = || self.text.replacements();
         is_short && (replacements().values.is_some() || replacements().names.is_some())
     }
 
-    /// Whether the clause orders to run a command that it quotes, or one of the project.
+    /// Whether the clause orders to run a command that it quotes, or one of the project's commands.
     fn runs(&self, toolkit: &Toolkit) -> bool {
         let (Clause { part, text }, Some(context)) = (self, &toolkit.context) else { return false };
         let of_project = || part.paths.is_empty() && forms::project_command(part, context.root.path()).is_some();
@@ -145,8 +146,8 @@ impl Clause<'_> {
     }
 }
 
-/// The tool whose calls an order spells out with all arguments, and those calls. Never overwrites
-/// an existing file.
+/// The tool whose calls an order spells out with all arguments, and those calls. The calls never
+/// overwrite an existing file.
 fn of_tool(toolkit: &Toolkit, part: &Part) -> Option<Calls> {
     let context = toolkit.context.as_ref()?;
     let tool = toolkit.tool_for(part).filter(|tool| TOOLS.contains(tool) && clause::is_order(part))?;

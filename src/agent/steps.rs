@@ -1,5 +1,5 @@
-//! Carries out the steps of a plan, by the model if it was measured to write, else by code. Reports
-//! appear in the order of the plan.
+//! Carries out the steps of a plan, by the model if it was measured as able to write, else by code.
+//! Reports appear in the order of the plan.
 
 use futures_util::StreamExt;
 
@@ -26,7 +26,7 @@ use super::toolkit::TurnError;
 /// The result of carrying out the steps.
 #[derive(Default)]
 pub struct Ran {
-    /// The plan with the states of its steps.
+    /// The plan with the status of its steps.
     pub record: PlanView,
     /// The steps that ended, successfully or not.
     pub ended: Vec<StepId>,
@@ -36,14 +36,14 @@ pub struct Ran {
     pub stuck: Vec<String>,
     /// Steps that were understood but cannot be carried out, each with the reason.
     pub refused: Vec<(StepId, String)>,
-    /// Names of changed definitions that no check has shown to work.
+    /// Names of changed definitions that no check has proved to work.
     untested: Vec<String>,
 }
 
 /// Carries out every step whose needed steps succeeded. In a plan made by the model, a step that
 /// describes, tests or builds on an undone one is not carried out. If an error ends the steps,
-/// `ran` has the results so far. Each step uses one transition of the turn; once none is left, no
-/// step begins.
+/// `ran` contains the results so far. Each step uses one transition of the turn; once none is left,
+/// no further step begins.
 pub async fn run(
     scene: Scene<'_>,
     plan: &Plan,
@@ -53,7 +53,7 @@ pub async fn run(
 ) -> Result<(), TurnError> {
     let memory = Memory::of(scene.toolkit, plan, evidence).await;
     let ended = each(scene, plan, evidence, ran, memory.as_ref(), transitions).await;
-    // Calls that worked before an error are stored as lessons too.
+    // Calls that worked before an error are also stored as lessons.
     if let Some(memory) = memory {
         let states = &ran.record.steps;
         let is_done = |step: &Step| states.iter().any(|one| one.id == step.id && one.status == PlanStatus::Completed);
@@ -75,7 +75,7 @@ async fn each(
     while !left.is_empty() {
         let group = side_by_side::group(scene, plan, left, &going.undone);
         if transitions.left() < group.len() || !group.iter().all(|_| transitions.spend()) {
-            going.ran.stuck.push("the transitions of the turn are used up (max_transitions)".to_owned());
+            going.ran.stuck.push("the turn has used all its transitions (max_transitions)".to_owned());
             break;
         }
         left = &left[group.len()..];
@@ -103,14 +103,14 @@ async fn each(
     Ok(())
 }
 
-/// A plan that is being carried out.
+/// A plan in progress.
 struct Going<'a> {
     scene: Scene<'a>,
     plan: &'a Plan,
     ran: &'a mut Ran,
     /// The definitions changed so far.
     touched: Vec<Stretch>,
-    /// Steps that should have changed or run something and did not.
+    /// Steps that should have changed or run something but did not.
     undone: Vec<&'a Step>,
     /// Questions without a certain answer.
     unsure: Vec<&'a Step>,
@@ -179,8 +179,8 @@ impl<'a> Going<'a> {
         Ok(())
     }
 
-    /// Reports that a step begins; false if it must not be carried out, because a step that it
-    /// needs did not succeed.
+    /// Reports that a step begins; false if it must not be carried out because a step that it needs
+    /// did not succeed.
     fn begins(&mut self, step: &'a Step, text: &str, evidence: &Evidence) -> bool {
         let (scene, plan) = (self.scene, self.plan);
         if !step.needs.iter().all(|need| succeeded(evidence, *need)) {
@@ -274,7 +274,7 @@ fn is_as_before(calls: &[Entry]) -> bool {
         })
 }
 
-/// Whether a step that should have changed or run something, by these `calls`, did not.
+/// Whether a step that should have changed or run something failed to do so with these `calls`.
 fn is_undone(step: &Step, done: &Done, facts: &Facts, calls: &[Entry]) -> bool {
     let refused = done.failed || done.is_refused || done.notes.iter().any(|note| note.starts_with("not done"));
     match step.kind {
@@ -291,7 +291,8 @@ impl Ran {
         Ran { record, ..Ran::default() }
     }
 
-    /// Sets the state of a step in the plan's record; emits an event unless the step just began.
+    /// Sets the status of a step in the plan's record; emits an event unless the step has just
+    /// begun.
     fn mark(&mut self, scene: Scene<'_>, step: StepId, status: PlanStatus) {
         self.record.steps.iter_mut().filter(|one| one.id == step).for_each(|one| one.status = status);
         let all = |of: PlanStatus| self.record.steps.iter().all(|one| one.status == of);
@@ -307,7 +308,7 @@ impl Ran {
         }
     }
 
-    /// Notes which changed definitions no check has shown to work. New tests that pass cover the
+    /// Records which changed definitions no check has proved to work. New tests that pass cover the
     /// definitions whose names they contain.
     fn note_untested(&mut self, scene: Scene<'_>, done: &Done, facts: &Facts) {
         if facts.is_shown {

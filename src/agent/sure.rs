@@ -1,10 +1,9 @@
-//! Computes from the tokens of a call how sure the model was of the tool it named.
+//! Computes, from the tokens of a call, how sure the model was of the tool that it named.
 
 use crate::engine::{Choice, Logprobs};
 use crate::protocol::Sure;
 
-/// How many of the likeliest tokens are needed at each position: the written one and its best
-/// rival.
+/// Number of likeliest tokens needed at each position: the written one and its best rival.
 pub const RIVALS: usize = 2;
 
 /// A written token and its lead over the alternatives. Inside a grammar, only the allowed tokens
@@ -23,9 +22,9 @@ impl Weighed {
     }
 }
 
-/// How sure the model was of the first occurrence of `name`: as sure as of its least certain token.
-/// The token after the name counts too, because a longer name would continue there. `None` if the
-/// tokens do not spell the name; models on servers provide no tokens.
+/// How sure the model was of the first occurrence of `name`: the certainty of its least certain
+/// token. The token after the name counts too, because a longer name would continue there. `None`
+/// if the tokens do not spell the name; models on servers provide no tokens.
 pub fn of(tokens: &[Weighed], name: &str) -> Option<Sure> {
     let text: Vec<u8> = tokens.iter().flat_map(|token| &token.bytes).copied().collect();
     let from = text.windows(name.len().max(1)).position(|part| part == name.as_bytes())?;

@@ -1,4 +1,4 @@
-//! Writes the answer of a turn: a model words it; code checks every sentence and lists the facts
+//! Writes the answer of a turn: a model words it, code checks every sentence and lists the facts
 //! from the evidence.
 
 use std::collections::HashSet;
@@ -22,7 +22,7 @@ use crate::language::grounding::Sentences;
 use crate::language::words;
 
 const PROMPT: &str = include_str!("prompts/answer.md");
-/// Added to the prompt of each draft after the first with the technique `ThreeMethods`.
+/// Added to the prompt of each draft after the first if the technique is `ThreeMethods`.
 const METHODS: &str = "\nThink of three methods to answer, then answer by the best of them alone.";
 const SMALL_PROMPT: &str = "Answer the question about the lines in one short sentence.";
 const EXAMPLES: &[(&str, &str, &str)] = &[
@@ -39,9 +39,9 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
 ];
 /// Grammar for a small model: one line that ends like a sentence.
 const ONE_SENTENCE: &str = "start: /[A-Z`][^\\n]{2,240}[.!]/\n";
-/// Evidence lines shown to a model that may be unable to reason; more lines confuse it.
+/// Number of evidence lines shown to a model that may be unable to reason; more lines confuse it.
 const LINES_SMALL: usize = 4;
-/// Evidence lines shown to a capable model.
+/// Number of evidence lines shown to a capable model.
 const LINES_CAPABLE: usize = 60;
 /// Maximum length of the answer of a small and of a capable model, in tokens.
 const TOKENS_SMALL: usize = 80;
@@ -67,23 +67,23 @@ pub struct Brief<'a> {
     pub host: &'a dyn Host,
 }
 
-/// The part of a turn that was reported before its answer.
+/// The part of a turn reported before its answer.
 #[derive(Clone, Debug, Default)]
 pub struct Told {
     pub steps: Vec<StepId>,
-    /// Number of evidence entries reported; they are the first ones.
+    /// Number of evidence entries already reported, counted from the first.
     pub entries: usize,
 }
 
 /// The drafts written before this answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Draft<'a> {
-    /// Text that a model already wrote; if the evidence backs any of it, that part is used and
+    /// Text that a model already wrote; if the evidence supports any of it, that part is used and
     /// nothing is generated.
     pub said: Option<&'a str>,
     /// The faults of earlier drafts.
     pub past_failures: &'a [String],
-    /// Number of calls made before the first draft; `None`: all calls.
+    /// Number of calls made before the first draft; `None` means all calls.
     pub looked_at: Option<usize>,
 }
 
@@ -102,14 +102,14 @@ pub async fn answer(brief: Brief<'_>, draft: Draft<'_>) -> Result<String, TurnEr
     Ok(if written.trim().is_empty() { tell(brief.host, NOTHING) } else { written })
 }
 
-/// Sends a text of the answer to the host; returns it.
+/// Sends a piece of the answer to the host; returns it.
 pub fn tell(host: &dyn Host, text: &str) -> String {
     host.emit(Event::Token { text: text.to_owned() });
     text.to_owned()
 }
 
-/// The question to answer in words: the plan's questions, else the request itself if it asks and a
-/// call found something. `None` if lists alone answer it.
+/// The question to answer in words: the plan's questions, else the request itself if it asks
+/// something and a call found something. `None` if lists alone answer it.
 fn question(Brief { request, plan, evidence, .. }: Brief<'_>) -> Option<Text> {
     if !plan.questions.is_empty() {
         let texts: Vec<&str> = plan.questions.iter().map(|question| question.text.shown()).collect();
@@ -122,7 +122,7 @@ fn question(Brief { request, plan, evidence, .. }: Brief<'_>) -> Option<Text> {
     (looked && request.asks_for_words()).then(|| request.clone())
 }
 
-/// A model's sentences, without those that the evidence does not back. Empty if no evidence line
+/// A model's sentences, without those that the evidence does not support. Empty if no evidence line
 /// matches the question.
 async fn prose(brief: Brief<'_>, question: &str, draft: Draft<'_>) -> Result<String, TurnError> {
     let Brief { toolkit, request, evidence, host, .. } = brief;
@@ -155,8 +155,8 @@ async fn prose(brief: Brief<'_>, question: &str, draft: Draft<'_>) -> Result<Str
     Ok(answer.trim_end().to_owned())
 }
 
-/// Has the model answer, passes each sentence through `backed`, sends on the result and returns it.
-/// Repeated sentences, and sentences for which `backed` returns `None`, are left out.
+/// Has the model answer, passes each sentence through `backed`, sends the result to the host and
+/// returns it. Repeated sentences, and sentences for which `backed` returns `None`, are left out.
 pub async fn stream_backed(
     toolkit: &Toolkit,
     model: &Player,
@@ -172,7 +172,7 @@ pub async fn stream_backed(
     let mut sentences = Sentences::default();
     let take = |text: &str| sentences.push(text).into_iter().for_each(&mut offer);
     let ended = toolkit.stream(model, query, "answering", host, take).await?;
-    // If the token limit ended the text, the last sentence is cut off and left out.
+    // If the token limit ended the text, the last sentence is incomplete and left out.
     if ended.finish == Finish::End {
         sentences.rest().into_iter().for_each(&mut offer);
     }
@@ -191,7 +191,7 @@ fn query<'a>(toolkit: &Toolkit, model: &Player, messages: &'a [Message]) -> Quer
     }
 }
 
-/// The backed sentences of a text from the loop. All lines of the results count, not only the
+/// The supported sentences of a text from the loop. All lines of the results count, not only the
 /// excerpt.
 fn backed_by_results(said: &str, request: &str, evidence: &Evidence) -> String {
     let seen = evidence.entries().iter().filter(|entry| entry.succeeded()).map(|entry| entry.outcome.text.as_str());
@@ -255,7 +255,7 @@ fn facts(question: Option<&Text>, brief: Brief<'_>) -> Vec<String> {
     facts
 }
 
-/// Lines about calls that were not reported to the user yet.
+/// Lines about calls not yet reported to the user.
 pub fn calls(Brief { evidence, told, .. }: Brief<'_>) -> Vec<String> {
     evidence.entries()[told.entries..].iter().flat_map(|entry| self::told(entry, true)).collect()
 }
@@ -271,7 +271,7 @@ fn of_call(entry: &Entry, shown: Shown) -> Vec<String> {
     let all: Vec<&str> = entry.outcome.text.lines().collect();
     match entry.status {
         StepStatus::Succeeded if !entry.outcome.changed.is_empty() => itemised(entry, &[]),
-        // A text from the user is not listed, and an answer was already given.
+        // A text from the user is not listed, and an answer has already been given.
         StepStatus::Succeeded if [GIVEN, ANSWER].contains(&entry.tool.as_str()) => Vec::new(),
         StepStatus::Succeeded if is_relation(entry) => places(entry),
         StepStatus::Succeeded => match shown {
@@ -297,7 +297,7 @@ fn of_call(entry: &Entry, shown: Shown) -> Vec<String> {
 enum Shown {
     /// Nothing: some of its lines are already cited.
     Cited,
-    /// Its summary: another result already answers the question.
+    /// The summary: another result already answers the question.
     Named,
     Whole,
 }

@@ -1,5 +1,5 @@
-//! Answers requests that need no tool: code repeats what was said before; the model answers other
-//! small talk.
+//! Answers requests that need no tool: code repeats earlier messages; the model answers other small
+//! talk.
 
 use crate::budget::permit::Priority;
 use crate::language::{grounding, words};
@@ -18,13 +18,13 @@ const CHAT: &str = include_str!("prompts/chat.md");
 /// Maximum length of a reply to small talk, in tokens.
 const CHAT_TOKENS: usize = 160;
 /// The reply if the model's text has no source.
-const NOTHING_TO_SAY: &str = "I have looked nothing up. Ask about the project, or say what to change.";
+const NOTHING_TO_SAY: &str = "I have not looked anything up. Ask about the project, or say what to change.";
 /// Maximum length of the request in the prompt, in characters.
 const REQUEST_CHARS: usize = 8_000;
 /// Maximum length of an earlier text that is repeated, in characters.
 const SAID_CHARS: usize = 2_000;
 
-/// Answers a request that needs no tool; the text is also sent to the host as it is written.
+/// Answers a request that needs no tool; the text is also sent to the host while it is written.
 pub async fn answer(toolkit: &Toolkit, request: &Text, host: &dyn Host) -> Result<String, TurnError> {
     if let Some(known) = said(request, &toolkit.earlier) {
         return Ok(tell(host, &known));
@@ -35,7 +35,7 @@ pub async fn answer(toolkit: &Toolkit, request: &Text, host: &dyn Host) -> Resul
     messages.push(Message::user(words::shorten(request.shown(), REQUEST_CHARS)));
     let query =
         Query { priority: Priority::User, sampling: toolkit.manner(&model), ..Query::of(&messages, CHAT_TOKENS) };
-    // The prompt contained nothing of the project, so the reply may cite only the conversation.
+    // The prompt contained nothing from the project, so the reply may cite only the conversation.
     let said: String = toolkit.earlier.iter().map(|turn| format!("{}\n{}\n", turn.request, turn.answer)).collect();
     let backed = |sentence: &str| {
         let is_known = |mark: &String| request.says(mark) || said.contains(mark.as_str());

@@ -1,4 +1,4 @@
-//! Reviews a draft that passed the code's check: by verification questions one by one, or by two
+//! Reviews a draft that passed the code check: by verification questions one by one, or by two
 //! personas.
 
 use crate::config::Technique;
@@ -47,7 +47,8 @@ pub async fn look(asked: Question<'_>, technique: Technique, draft: &str, eviden
     }
 }
 
-/// Factored chain of verification (Dhuliawala et al. 2023): each question is answered without the draft, and code compares.
+/// Factored chain of verification (Dhuliawala et al. 2023): each question is answered without the
+/// draft, and code compares the answers with it.
 async fn verified(asked: Question<'_>, draft: &str, evidence: &str) -> Result<Look, TurnError> {
     let questions = asked.text(QUESTIONS_PROMPT, &format!("Answer: {draft}"), QUESTIONS).await?;
     let mut look = Look::default();
@@ -65,8 +66,8 @@ async fn one_line(asked: Question<'_>, system: &str, user: &str) -> Result<Strin
     Ok(asked.text(system, user, ONE_LINE).await?.trim().to_owned())
 }
 
-/// Whether `known` contains numbers, paths or identifiers that are in the evidence but not in the
-/// draft.
+/// Whether `known` contains numbers, paths or identifiers, all of them in the evidence and none in
+/// the draft.
 fn differs(known: &str, draft: &str, evidence: &str) -> bool {
     let marks = words::marks(known);
     let backed = |mark: &String| grounding::is_backed(evidence, mark);

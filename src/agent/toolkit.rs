@@ -33,17 +33,17 @@ pub struct Toolkit {
     pub picked: Role,
     pub embedder: Option<Embedder>,
     pub catalog: Arc<Catalog>,
-    /// Built once per catalogue and used by every request.
+    /// Built once per catalogue and shared by all requests.
     pub prefilter: Arc<Prefilter>,
     /// `None` when only tools are evaluated.
     pub index: Option<Arc<Index>>,
     pub context: Option<Context>,
     pub tools_offered: usize,
     pub orchestrate: bool,
-    /// A leading model ends with a report of six sections.
+    /// Whether a leading model ends with a report of six sections.
     pub report: bool,
-    /// Maximum number of iterations of the single-model loop; `None` for the number recommended for
-    /// the model.
+    /// Maximum number of iterations of the single-model loop; `None` for the model's recommended
+    /// number.
     pub iterations_max: Option<usize>,
     /// How much time a turn may take.
     pub time: TurnTime,
@@ -81,9 +81,7 @@ pub enum TurnError {
     Engine(#[from] EngineError),
     #[error(transparent)]
     Remote(#[from] RemoteError),
-    #[error(
-        "nothing is sent to {url}: {why}. Say yes when you are asked, or add the server by `monobloc models add {url}`"
-    )]
+    #[error("nothing is sent to {url}: {why}. Say yes when asked, or add the server with `monobloc models add {url}`")]
     NotSent { url: String, why: String },
     /// A resource or prompt of an MCP server, named in the request, could not be fetched.
     #[error("{0}")]
@@ -109,7 +107,7 @@ impl Toolkit {
         forms::asked(part, forms::symbol_of(self.index.as_deref(), part).as_deref())
     }
 
-    /// The model of `role`, loaded now if necessary; progress goes to the host.
+    /// The model of `role`, loaded now if necessary; progress is reported to the host.
     pub(super) async fn load(&self, role: Role, host: &dyn Host) -> Result<Leased, TurnError> {
         if let Some(leased) = self.pool.resident(role) {
             return Ok(leased);
@@ -121,7 +119,7 @@ impl Toolkit {
             pool.lease(role, move |file, share| {
                 if share - reported >= SHARE_STEP || share >= 1.0 {
                     reported = share;
-                    // An error means that nobody receives the progress any more.
+                    // An error means that nobody receives the progress any longer.
                     let _ = shares.send((file.to_owned(), share));
                 }
                 !cancel.is_cancelled()
@@ -141,7 +139,7 @@ impl Toolkit {
         Ok(loaded)
     }
 
-    /// Maximum tokens of a prompt and its answer together, in the turn's current way.
+    /// Maximum number of tokens of a prompt and its answer together, in the turn's current way.
     pub fn context_of(&self, model: &Player) -> usize {
         self.way.of_context(model.context())
     }
@@ -156,7 +154,7 @@ impl Toolkit {
         self.way.plays(if role == Role::Planner { self.picked } else { role })
     }
 
-    /// The role that words answers and judges drafts.
+    /// The role that writes answers and judges drafts.
     pub fn voice(&self) -> Role {
         match self.cognitive.model {
             Voice::Planner => Role::Planner,
@@ -164,23 +162,23 @@ impl Toolkit {
         }
     }
 
-    /// The sampling of free text. Text inside a grammar is greedy.
+    /// The sampling for free text. Text inside a grammar is greedy.
     pub fn manner(&self, player: &Player) -> Sampling {
         let (manner, think) = player.manner();
         if self.thinks(think) == Think::Off { manner.silent } else { manner.thinking }
     }
 
-    /// `Some(false)`, the template's own switch, if the model has to answer without thinking.
+    /// `Some(false)`, the template's own switch, if the model must answer without thinking.
     pub fn switch(&self, player: &Player) -> Option<bool> {
         (self.thinks(player.manner().1) == Think::Off).then_some(false)
     }
 
-    /// How much a model may think in this conversation; `own` is its own setting.
+    /// How much a model may think in this conversation; `own` is the model's own setting.
     pub(super) fn thinks(&self, own: Think) -> Think {
         if self.cognitive.cot { self.think.unwrap_or(own) } else { Think::Off }
     }
 
-    /// The request with a limit for the thinking before its answer. A short answer in a grammar (a
+    /// The request with a limit on the thinking before its answer. A short answer in a grammar (a
     /// plan, a name, a verdict) gets no thinking.
     pub(super) fn limited(&self, model: &Leased, request: Request) -> Request {
         let is_worth_it = request.grammar.is_none() || request.max_tokens >= LONG_ANSWER;
@@ -204,7 +202,8 @@ impl Toolkit {
         Ok(Toolkit { catalog, prefilter, ..self.clone() })
     }
 
-    /// The MCP tools that may do what `text` asks, best first; none if a built-in tool fits better.
+    /// The MCP tools that may do what `text` asks for, best first; none if a built-in tool fits
+    /// better.
     pub async fn server_tools(&self, text: &str) -> Vec<Ranked> {
         let specs = self.catalog.specs();
         let is_of_server = |spec: &ToolSpec| !self.catalog.is_builtin(&spec.name);
@@ -220,13 +219,14 @@ impl Toolkit {
         ranked
     }
 
-    /// The tools that retrieval ranks best for `text`, at most `most`.
+    /// The tools that retrieval ranks best for `text`, at most `most` of them.
     pub async fn ranked(&self, text: &str, most: usize) -> Vec<Ranked> {
         let vector = self.vector(&self.prefilter.without_values(text)).await;
         self.prefilter.select(text, vector.as_deref(), most)
     }
 
-    /// The vector of `text`, a query, or `None` without an embedder (retrieval then is lexical only).
+    /// The vector of `text`, a query, or `None` without an embedder (retrieval is then lexical
+    /// only).
     pub async fn vector(&self, text: &str) -> Option<Vec<f32>> {
         let embedder = self.embedder.clone()?;
         let (text, cancel) = (text.to_owned(), self.cancel.clone());
@@ -245,7 +245,7 @@ impl Toolkit {
 /// Load progress is reported in steps of at least this share; llama.cpp reports every tensor.
 const SHARE_STEP: f32 = 0.05;
 
-/// Adds up the cost of model calls. Clones share one count.
+/// Adds up the cost of model calls. Clones share one total.
 #[derive(Clone)]
 pub struct Meter {
     usage: Arc<Mutex<Usage>>,
@@ -259,7 +259,7 @@ impl Meter {
         Meter { usage: Arc::default(), thought_ms: Arc::default(), started: Instant::now() }
     }
 
-    /// Adds a call of the model with this role and name; `server` is given for a model on a server.
+    /// Adds a call of the model with this role and name; `server` is set for a model on a server.
     pub(super) fn note(
         &self,
         (role, model, server): (Role, &str, Option<String>),

@@ -1,16 +1,16 @@
-//! Determines whether a generation is complete. A reply that was cut changes nothing and runs
+//! Determines whether a generation is complete. A reply that was cut off changes nothing and runs
 //! nothing.
 
 use super::player::Output;
 use crate::engine::Finish;
 
-/// The lines of a cut text, without the last one, which may be incomplete.
+/// The lines of a text that was cut off, without the last one, which may be incomplete.
 pub fn lines(cut: &str) -> &str {
     cut.rfind('\n').map_or("", |end| &cut[..end])
 }
 
-/// The text of an output; of a cut one, only the complete lines. `None` if nothing is left, or if
-/// it repeats itself.
+/// The text of an output; if it was cut off, only the complete lines. `None` if nothing is left, or
+/// if the output repeats itself.
 pub fn usable(output: &Output) -> Option<String> {
     let text = match output.finish {
         Finish::End => output.text.as_str(),
@@ -20,7 +20,7 @@ pub fn usable(output: &Output) -> Option<String> {
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// The reason why `output` was cut, worded for the model that wrote it; `None` if it ended by
+/// The reason why `output` was cut off, worded for the model that wrote it; `None` if it ended by
 /// itself.
 pub fn why_cut(output: &Output) -> Option<String> {
     let tokens = output.tally.generated_tokens;

@@ -10,8 +10,8 @@ use crate::index::{Index, IndexError, Progress};
 use crate::models::{EmbedderSpec, Registry, Role};
 use crate::remote::{self, consent};
 
-/// Maximum number of texts whose embedding by MiniLM a request waits for, about two seconds on two
-/// cores; fewer of a slower model.
+/// Maximum number of texts that a request waits for MiniLM to embed, about two seconds on two
+/// cores; fewer for a slower model.
 const VECTORS_WAITED_FOR: f64 = 128.0;
 
 impl App {
@@ -27,20 +27,22 @@ impl App {
         }
     }
 
-    /// The options of an embedder, without the permit and the memory that it needs once it is loaded.
+    /// The options for an embedder, without the permit, and the memory that it will need once
+    /// loaded.
     pub(super) fn embedder_options(&self, spec: &EmbedderSpec) -> embed::Options {
         let (wishes, trial) = (spec.wishes.clone(), self.trial.clone());
         embed::Options { threads: self.threads(), wishes, trial, ..embed::Options::default() }
     }
 
-    /// The embedder; it shares the memory ledger and the compute permit with every model. `Err` says why there is none.
+    /// The embedder; it shares the memory ledger and the compute permit with all models. `Err`
+    /// explains why there is none.
     pub fn embedder(&self, registry: &Registry) -> Result<Embedder, String> {
         let without = |why: String| format!("no embedder: search uses words only: {why}");
         if let Some(endpoint) = registry.endpoint(Role::Embedder).map_err(|why| without(why.to_string()))? {
             if !consent::given(&consent::store(), endpoint.url()) {
                 let url = endpoint.url();
                 return Err(without(format!(
-                    "nothing is sent to {url} before you consent by `monobloc models add {url} --role embedder`"
+                    "nothing is sent to {url} before you consent with `monobloc models add {url} --role embedder`"
                 )));
             }
             let away = remote::Away::open(endpoint, &remote::folder(), &self.cancel);
@@ -60,7 +62,7 @@ impl App {
         Embedder::open(&spec.path, options).map_err(|error| without(error.to_string()))
     }
 
-    /// Embeds new texts if that takes only moments. Returns the number of texts that still have no
+    /// Embeds new texts if that takes only a moment. Returns the number of texts that still have no
     /// vector.
     pub(super) fn refresh_vectors_for_turn(
         &self,
@@ -75,7 +77,7 @@ impl App {
             return Ok(missing);
         }
         match index.refresh_vectors(embedder, progress, &self.cancel) {
-            // Without the server, search uses words only and says so.
+            // Without the server, search uses only words and reports that.
             Err(IndexError::Embed(EmbedError::Away(why))) => {
                 tracing::warn!(%why, "new texts have no vector");
                 Ok(index.vectors_missing(embedder.fingerprint())?)

@@ -19,7 +19,7 @@ use crate::measure::{complete, fit};
 use crate::models::manifest::Candidate;
 use crate::models::{EmbedderSpec, ModelSpec, Registry, Role, registry};
 
-/// The input of `monobloc fit`.
+/// The input for `monobloc fit`.
 #[derive(Clone, Debug, Default)]
 pub struct FitRequest {
     /// Model files to load together; empty for the registry's roles.
@@ -36,7 +36,7 @@ pub struct FitRequest {
     pub activations: Option<Bytes>,
 }
 
-/// The machine named by `device`, within the budget of `config`; `None` means this one.
+/// The machine that `device` names, within the budget of `config`; `None` means this one.
 pub fn machine_of(config: &Config, device: Option<&str>) -> Result<Machine> {
     let device = device.map(str::parse::<DeviceName>).transpose()?;
     let here = |accelerator| {
@@ -47,7 +47,7 @@ pub fn machine_of(config: &Config, device: Option<&str>) -> Result<Machine> {
         })
     };
     let machine = match (&device, config.budget, devices::accelerator()) {
-        // A budget without a named size means a machine with exactly that much memory.
+        // A budget without a given size means a machine with exactly that much memory.
         (None, Some(budget), None) => Some(Machine::of(budget)),
         (Some(device), Some(budget), _) if device.is_this_cpu() => Some(Machine::of(budget)),
         (Some(device), ..) => device.machine(),
@@ -61,7 +61,7 @@ pub fn machine_of(config: &Config, device: Option<&str>) -> Result<Machine> {
 /// The embedder's name in the list of omitted models.
 const EMBEDDER: &str = "embedder";
 
-/// The models next to the embedder, or without it if they do not fit then: search needs no
+/// The models together with the embedder, or without it if they would not fit: search needs no
 /// embedder, but a request needs a planner.
 fn with_or_without_embedder(asked: &[Asked], given: &fit::Given, machine: &Machine) -> (fit::Report, Option<Refused>) {
     let beside = fit::report(asked, given, machine);
@@ -73,20 +73,20 @@ fn with_or_without_embedder(asked: &[Asked], given: &fit::Given, machine: &Machi
     (report, refused)
 }
 
-/// How the work of an omitted model is done instead.
+/// How an omitted model's work is done instead.
 pub fn instead(left_out: &str) -> &'static str {
     if left_out == EMBEDDER { "search uses words only" } else { "the planner plays it" }
 }
 
 impl App {
-    /// Calculates the memory of `registry`'s roles on this machine.
+    /// Calculates the memory of the roles in `registry` on this machine.
     pub(super) fn fit_roles(&self, registry: &Registry) -> Result<(fit::Report, Option<Refused>)> {
         let machine = machine_of(&self.config, None)?;
         let given = fit::Given { embedder: self.embedder_bytes(registry), ..fit::Given::default() };
         Ok(with_or_without_embedder(&self.roles_asked(registry)?, &given, &machine))
     }
 
-    /// Whether the planner fits only if the embedder is left out.
+    /// Whether the planner fits only without the embedder.
     pub(super) fn leaves_out_embedder(&self, registry: &Registry) -> bool {
         self.fit_roles(registry).is_ok_and(|(report, _)| report.left_out.iter().any(|name| name == EMBEDDER))
     }
@@ -101,7 +101,7 @@ impl App {
         registry.embedder().and_then(needed).unwrap_or(Bytes::ZERO)
     }
 
-    /// Calculates the memory for `request`. If it does not fit, the report comes with the refusal.
+    /// Calculates the memory for `request`. If it does not fit, the refusal accompanies the report.
     pub fn fit(&self, request: &FitRequest) -> Result<(fit::Report, Option<Refused>)> {
         let machine = machine_of(&self.config, request.device.as_deref())?;
         let mut given =
@@ -123,14 +123,15 @@ impl App {
         Ok((report, refused))
     }
 
-    /// Planners to get for a machine with that much memory, best first; without a figure, for this
-    /// machine, whose memory is returned.
+    /// Planners to download for a machine with this much memory, best first; without a figure, for
+    /// this machine, whose memory is returned.
     pub fn suggest(&self, memory: Option<Bytes>) -> Result<(Bytes, Vec<Candidate>)> {
         let memory = memory.map_or_else(|| machine_of(&self.config, None).map(|machine| machine.main_memory()), Ok)?;
         Ok((memory, Registry::open(&self.config)?.suggest(memory)))
     }
 
-    /// KV cache type for the model of `file`: `asked`, else the type it would get in a request.
+    /// KV cache type for the model in `file`: `asked`, else the type that it would get in a
+    /// request.
     pub fn kv_type(&self, asked: Option<&str>, file: &Path) -> Result<String> {
         match asked {
             Some(asked) => Ok(asked.to_owned()),
@@ -143,7 +144,8 @@ impl App {
         crate::base::ACCELERATED && self.ledger.machine().accelerator.is_none()
     }
 
-    /// For each role, what its model would give up to fit if loaded now, or that it does not fit.
+    /// For each role, what its model would have to give up to fit if loaded now, or that it does
+    /// not fit.
     pub fn rungs(&self) -> Result<BTreeMap<String, String>> {
         let (report, _) = self.fit(&FitRequest::default())?;
         let left_out = report.left_out.into_iter().map(|name| {
@@ -153,8 +155,8 @@ impl App {
         Ok(report.models.into_iter().map(|model| (model.role, model.rung)).chain(left_out).collect())
     }
 
-    /// The planner with the models that could replace it, and the router unless it is the same
-    /// file. A role on a server takes no memory here.
+    /// The planner with its possible replacements, and the router unless it is the same file. A
+    /// role on a server needs no memory here.
     fn roles_asked(&self, registry: &Registry) -> Result<Vec<Asked>> {
         let is_here = |role| matches!(registry.endpoint(role), Ok(None));
         let router = registry.get(Role::Router).ok().filter(|_| is_here(Role::Router)).cloned();
@@ -163,7 +165,7 @@ impl App {
         }
         let planner = registry.get(Role::Planner)?.clone();
         let router = router.filter(|spec| spec.path != planner.path);
-        // A planner named by the user is not replaced.
+        // A planner that the user named is not replaced.
         let others =
             if registry.is_named(Role::Planner) { Vec::new() } else { fit::alternatives(registry, Role::Planner) };
         let pool = Pool::alone(self.ledger.clone(), self.permit.clone(), self.pool_options(true));

@@ -1,4 +1,4 @@
-//! The project's past, for all front ends: its turns, its checkpoints, and going back to one of them.
+//! The project's past, for all front ends: its turns, its checkpoints, and going back to one.
 
 use anyhow::Result;
 use serde::Serialize;
@@ -8,26 +8,26 @@ use crate::checkpoint::{Foreign, Store, Summary};
 use crate::protocol::Rewound;
 use crate::session::{History, Journal};
 
-/// The checkpoint to go back to, and how to treat files that were changed outside monobloc.
+/// The checkpoint to go back to, and the treatment of files that were changed outside monobloc.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Back {
     /// A checkpoint; `None` undoes the last request that changed files.
     pub to: Option<String>,
-    /// `None`: do not go back if a file was changed by a request and later by somebody else.
+    /// `None`: do not go back if a file was changed by a request and later by someone else.
     pub foreign: Option<Foreign>,
 }
 
 /// The outcome of going back.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Went {
-    /// Done; the notes list what is not restored.
+    /// Done; the notes list what was not restored.
     Back { rewound: Rewound, notes: Vec<String> },
     /// Nothing was changed: these files were changed outside monobloc, and [`Back::foreign`] is
     /// `None`.
     Undecided(Vec<String>),
 }
 
-/// A checkpoint in a list, with the numbers of files changed after it.
+/// A checkpoint in a list, with the numbers of files changed since.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CheckpointRow {
     pub checkpoint: String,
@@ -42,7 +42,7 @@ pub struct CheckpointRow {
 }
 
 impl App {
-    /// Every turn in the journal; `None` if nothing was ever recorded.
+    /// Every turn in the journal; `None` if nothing has ever been recorded.
     pub fn history(&self) -> Result<Option<History>> {
         let Some(journal) = Journal::existing(&journal(&self.project()?))? else { return Ok(None) };
         Ok(Some(History::of(&journal.entries()?)))

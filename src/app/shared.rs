@@ -19,7 +19,7 @@ use crate::tools::mcp::{Servers, Setup};
 use crate::tools::policy::Rules;
 use crate::tools::sandbox;
 
-/// The models of a process. Clones share what is in memory.
+/// The models of a process. Clones share the models in memory.
 #[derive(Clone)]
 pub struct SharedModels {
     pub(crate) pool: Pool,
@@ -29,7 +29,7 @@ pub struct SharedModels {
 }
 
 impl App {
-    /// Finds the models of the roles; loads only the embedder. Fails if there is no planner.
+    /// Finds the models for the roles; loads only the embedder. Fails if there is no planner.
     pub fn shared_models(&self) -> Result<SharedModels> {
         let registry = self.registry()?;
         let mut notes: Vec<String> = registry.replaced.clone().into_iter().collect();
@@ -46,8 +46,8 @@ impl App {
         Ok(SharedModels { pool: self.pool(registry), embedder, notes })
     }
 
-    /// The app of another project, with its own settings, rules and servers. Memory, processor and
-    /// shutdown are shared with this one.
+    /// The app for another project, with its own settings, rules and servers. Memory, processor and
+    /// shutdown are shared with this app.
     pub fn beside(&self, mut config: Config) -> Result<App> {
         let rules = Rules::compile(&config.rules)?;
         config.commands.hidden = rules.hidden(&config.project);
@@ -63,8 +63,8 @@ impl App {
         lock(&self.others).retain(|other| !other.is(&self.servers));
     }
 
-    /// Finishes work left by a killed process, refreshes the index, and opens a session. Returns it
-    /// with notices for the user. Blocks; fails if `cancel` is set.
+    /// Finishes work left by a killed process, refreshes the index, and opens a session. Returns
+    /// the session and notices for the user. Blocks; fails if `cancel` is set.
     pub fn session_refreshed(
         &self,
         models: &SharedModels,
@@ -72,12 +72,11 @@ impl App {
         cancel: &Cancel,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(Session, Vec<String>)> {
-        // A restore that cannot be finished does not prevent questions; the next change fails with
+        // A restore that cannot be finished does not prevent questions; the next change fails for
         // the same reason.
         let mut notes = self.recover().unwrap_or_else(|why| vec![why.to_string()]);
         notes.extend(
-            self.read_only()
-                .map(|why| format!("nothing can be changed here: {why}; it can be searched and asked about")),
+            self.read_only().map(|why| format!("nothing can be changed here: {why}; you can still search and ask")),
         );
         notes.extend(self.less_confined());
         notes.extend(models.notes.iter().chain(&self.catalog().1).cloned());
@@ -114,7 +113,7 @@ impl App {
             });
             match refreshed.await {
                 Ok(Ok(Some((catalog, prefilter)))) => session.offer(catalog, prefilter),
-                Ok(Err(error)) => tracing::warn!(%error, "index and tools are as they were before"),
+                Ok(Err(error)) => tracing::warn!(%error, "index and tools stay as they were"),
                 _ => {}
             }
             let mut turn = session.submit_with(Op::Ask(ask), cancel);
@@ -128,12 +127,12 @@ impl App {
     }
 }
 
-/// The note for the user if `missing` texts have no vector.
+/// The note for the user that `missing` texts have no vector, if any.
 pub fn without_vectors(missing: usize) -> Option<String> {
     (missing > 0).then(|| format!("{missing} places are found by words only; `monobloc index` adds their meaning"))
 }
 
-/// The servers of a configuration; starts none.
+/// The servers in a configuration; starts none.
 pub(super) fn servers_of(config: &Config) -> Servers {
     let setup = Setup {
         limits: config.commands.clone(),

@@ -1,4 +1,4 @@
-//! Assembles the toolkit of turns: tools, models, index, lessons.
+//! Assembles the toolkit for turns: tools, models, index, lessons.
 
 use std::sync::Arc;
 
@@ -35,7 +35,8 @@ impl App {
         self.toolkit_for(catalog, pool, embedder, index, Some(context))
     }
 
-    /// The built-in tools for this project, with its index if there is one; no servers, no lessons.
+    /// The built-in tools for this project, with its index if there is one; no servers and no
+    /// lessons.
     pub fn toolkit_of_project(&self, pool: Pool, embedder: Option<Embedder>) -> Result<Toolkit> {
         let root = Root::open(&self.config.project)?.hiding(self.config.commands.hidden.clone());
         let is_indexed = state::folder(&self.config.project).is_dir();
@@ -54,8 +55,7 @@ impl App {
         Ok(Lessons::open(&database(&self.project()?))?.masking(self.mask(pool)?))
     }
 
-    /// The mask for stored texts. Everything that masks shares one name finder, because it caches
-    /// its results.
+    /// The mask for stored texts. All masks share one name finder, because it caches its results.
     pub(super) fn mask(&self, pool: impl FnOnce() -> Result<Pool>) -> Result<Mask> {
         match (self.config.mask_names, self.config.mask_private, self.names.get()) {
             (true, _, Some(names)) => Ok(Mask::Names(names.clone())),
@@ -68,7 +68,7 @@ impl App {
         }
     }
 
-    /// A toolkit with the tools of `catalog`; without a `context` there is no project.
+    /// A toolkit with the tools in `catalog`; without a `context` there is no project.
     pub fn toolkit_for(
         &self,
         catalog: Catalog,

@@ -29,8 +29,8 @@ pub fn files(folder: &Path, most: usize, left_out: &dyn Fn(&str) -> bool) -> Res
     Ok(found)
 }
 
-/// Copies the files listed by [`files`] to the folder `to`, creating it; links stay links. Fails
-/// above `most_bytes` bytes.
+/// Copies the files listed by [`files`] to the folder `to`, creating it; links stay links. Fails if
+/// they exceed `most_bytes` bytes.
 pub fn copy(from: &Path, to: &Path, most: usize, most_bytes: u64, left_out: &dyn Fn(&str) -> bool) -> Result<()> {
     fs::create_dir_all(to)?;
     let mut bytes = 0;

@@ -1,4 +1,4 @@
-//! Masks private data before text is stored: patterns find keys and numbers, a [`Judge`] finds names and addresses.
+//! Masks private data before text is stored: patterns find keys and numbers, and a [`Judge`] finds names and addresses.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -20,15 +20,15 @@ pub enum Mask {
     Nothing,
     /// Only matches of the patterns of [`private`].
     Forms,
-    /// As `Forms`, plus anything that the judge takes for a name or an address.
+    /// As `Forms`, plus anything that the judge considers a name or an address.
     Names(Arc<dyn Judge>),
 }
 
 /// Minimum log odds for masking a candidate: the lowest value that cost no precision on one half of
 /// `tests/data/personal.txt`.
 pub const ODDS_LEAST: f64 = 1.0;
-/// Maximum number of candidates judged per text, which already takes a model seconds; any further
-/// ones are masked without judging.
+/// Maximum number of candidates judged per text, which already takes a model several seconds; any
+/// others are masked without being judged.
 const JUDGED_MAX: usize = 64;
 
 impl Mask {
@@ -89,7 +89,7 @@ fn without_names(text: &str, judge: &dyn Judge) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// A judge that takes texts beginning with `Ada` or `14` for private data.
+    /// A judge that considers texts beginning with `Ada` or `14` private.
     struct Knows;
 
     impl Judge for Knows {

@@ -1,4 +1,4 @@
-//! Finds text that may be a person's name or a home address by its form; [`super::mask::Judge`] decides whether it is.
+//! Finds text whose form may be that of a person's name or a home address; [`super::mask::Judge`] decides whether it is one.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ pub struct Candidate {
     pub readings: Vec<Range<usize>>,
 }
 
-/// Maximum number of words of one name.
+/// Maximum number of words in one name.
 const WORDS_MAX: usize = 3;
 /// Titles before a name, which are not masked.
 const TITLES: [&str; 8] = ["Mr", "Mrs", "Ms", "Dr", "Prof", "Dear", "Aunt", "Uncle"];

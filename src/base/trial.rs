@@ -1,5 +1,4 @@
-//! Restores files that were changed on trial, unless the change is accepted, however the program
-//! ends.
+//! Restores tentatively changed files, unless the change is accepted, however the program ends.
 //!
 //! A note in the project's `.monobloc` folder lets the next process restore them after a kill.
 
@@ -12,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::file::{read_json, replace_json};
 use super::{lock, overwrite, state};
 
-/// A change on trial. Dropping it restores the files unless it was accepted.
+/// A tentative change. Dropping it restores the files unless it was accepted.
 #[derive(Debug)]
 pub struct Trial {
     id: u64,
@@ -59,7 +58,7 @@ impl Trial {
         note(project, &tried);
     }
 
-    /// Keeps the files in their present state.
+    /// Keeps the files in their current state.
     pub fn accept(&self) {
         forget(&mut lock(&TRIED), |one| one.trial == self.id);
     }
@@ -71,7 +70,7 @@ impl Drop for Trial {
     }
 }
 
-/// Restores the files of all trials; for a signal that ends the program.
+/// Restores the files of all trials; called on a signal that ends the program.
 pub fn put_back_all() {
     put_back(|_| true);
 }

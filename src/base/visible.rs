@@ -3,9 +3,9 @@
 /// Replaces a character that is not shown.
 const SUBSTITUTE: char = '\u{fffd}';
 
-/// The text with `�` for characters that would move the cursor, change the terminal, be invisible
-/// or reverse the order of text, so that the text shown is the real text. Tabs and line ends stay;
-/// a two-character line end becomes one.
+/// The text with `�` in place of characters that move the cursor, change the terminal, are
+/// invisible or reverse the order of text, so that the text shown is the real text. Tabs and line
+/// ends stay; a two-character line end becomes one.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();

@@ -1,4 +1,4 @@
-//! The URL of an MCP server and the headers sent to it; no message contains a header's value.
+//! The URL of an MCP server and the headers sent to it; header values never appear in messages.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,9 +6,9 @@ use std::fmt;
 use serde::Deserialize;
 use url::{Host, Url};
 
-/// Maximum number of headers of a server.
+/// Maximum number of headers for a server.
 const HEADERS_MAX: usize = 16;
-/// Headers that the client sets itself.
+/// Headers that the client itself sets.
 const OWN_HEADERS: [&str; 11] = [
     "accept",
     "connection",
@@ -23,13 +23,14 @@ const OWN_HEADERS: [&str; 11] = [
     "user-agent",
 ];
 
-/// The URL of a server that speaks MCP over streamable HTTP, as `https://mcp.example.org/mcp`.
+/// The URL of a server that provides MCP over streamable HTTP, such as
+/// `https://mcp.example.org/mcp`.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Address(Url);
 
 impl Address {
-    /// Parses a URL. The error describes the expected form and contains no secret.
+    /// Parses a URL. The error describes the expected form and contains no secrets.
     pub fn new(text: &str) -> Result<Address, String> {
         const WAY: &str = "write it as https://HOST/PATH";
         let url = Url::parse(text.trim()).map_err(|error| format!("it is not a URL ({error}); {WAY}"))?;
@@ -46,7 +47,7 @@ impl Address {
             "https" => Ok(Address(url)),
             "http" if is_here(&url) => Ok(Address(url)),
             "http" => {
-                Err("plain http can be read on the way; use https://, or a tunnel and http://localhost".to_owned())
+                Err("plain http can be read in transit; use https://, or a tunnel and http://localhost".to_owned())
             }
             other => Err(format!("it begins with `{other}:`; {WAY}")),
         }
@@ -56,7 +57,7 @@ impl Address {
         &self.0
     }
 
-    /// The target of a redirection by this server, without parts that may be secret.
+    /// The target of this server's redirection, without parts that may be secret.
     pub fn redirected(&self, location: &str) -> String {
         let url = self.0.join(location);
         url.map_or("another place".to_owned(), |url| format!("{}{}", url.origin().ascii_serialization(), url.path()))
@@ -81,7 +82,7 @@ impl TryFrom<String> for Address {
     }
 }
 
-/// Leaves out the query, where users put keys.
+/// Omits the query, where users put keys.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut url = self.0.clone();
@@ -101,8 +102,8 @@ impl fmt::Debug for Address {
 #[serde(try_from = "BTreeMap<String, String>")]
 pub struct Headers {
     values: BTreeMap<String, String>,
-    /// Whether `$` has no special meaning in the values, because they come from another program and
-    /// not from a file of the user.
+    /// Whether `$` has no special meaning in the values, because they come from another program
+    /// instead of a user's file.
     is_literal: bool,
 }
 
@@ -148,7 +149,7 @@ impl TryFrom<BTreeMap<String, String>> for Headers {
         }
         for (name, value) in &all {
             if name.is_empty() || !name.chars().all(is_token) {
-                return Err(format!("`{name}` is not the name of a header; a name consists of letters, digits and -"));
+                return Err(format!("`{name}` is not a header name; a name consists of letters, digits and -"));
             }
             if OWN_HEADERS.iter().any(|own| own.eq_ignore_ascii_case(name)) {
                 return Err(format!("monobloc sets the header {name} itself; leave it out"));

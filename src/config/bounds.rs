@@ -4,12 +4,12 @@
 /// The limits; `None` means that a limit is derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Maximum tokens of project code in the prompt of one step.
+    /// Maximum amount of project code in the prompt for one step, in tokens.
     pub pack: Option<usize>,
-    /// Maximum number of attempts at one change of code.
+    /// Maximum number of attempts at one code change.
     pub rounds: usize,
-    /// Transitions of a turn beyond the steps of its plan: nodes, and rounds of a model that calls
-    /// tools.
+    /// Maximum number of transitions in a turn beyond the steps of its plan: nodes, and rounds of a
+    /// model that calls tools.
     pub transitions: Option<usize>,
 }
 

@@ -12,12 +12,12 @@ use crate::base::file;
 /// Maximum number of projects recorded; the oldest consent is dropped first.
 const PROJECTS_MAX: usize = 1_000;
 
-/// Whether the user has consented to exactly this text in exactly this project.
+/// Whether the user has consented to exactly this text for exactly this project.
 pub fn given(store: &Path, project: &Path, text: &str) -> bool {
     lines(store).contains(&line(project, text))
 }
 
-/// Records the consent, replacing an earlier one for the same project.
+/// Records the consent, replacing any earlier consent for the same project.
 pub fn give(store: &Path, project: &Path, text: &str) -> io::Result<()> {
     let mut kept = without(store, project);
     kept.push(line(project, text));
@@ -39,7 +39,7 @@ fn line(project: &Path, text: &str) -> String {
     format!("{hash} {}", named(project))
 }
 
-/// The project's folder with links resolved, escaped so that it fits on one line.
+/// The project's folder with links resolved, escaped to fit on one line.
 fn named(project: &Path) -> String {
     let real = project.canonicalize().unwrap_or_else(|_| project.to_owned());
     format!("{:?}", real.as_os_str())

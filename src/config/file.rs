@@ -1,4 +1,4 @@
-//! Reads one configuration file; errors name the file, the line and the key.
+//! Reads a configuration file; errors name the file, line and key.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -20,7 +20,7 @@ use crate::base::near::nearest;
 /// Maximum size of a configuration file.
 const FILE_MAX_BYTES: u64 = 256 << 10;
 
-/// A line of a file, for messages.
+/// A line in a file, for messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     pub file: PathBuf,
@@ -34,7 +34,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a configuration cannot be used.
+/// The reason a configuration cannot be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConfigError {
     #[error("the configuration `{file}` cannot be read: {why}")]
@@ -111,18 +111,18 @@ fn below_of(setting: &Setting, table: &str) -> bool {
     setting.key.split_once('.').is_some_and(|(above, _)| above == table)
 }
 
-/// A file being read: its path for messages, its text for computing line numbers.
+/// A file being read: its path for messages, and its text for computing line numbers.
 pub(super) struct Source<'a> {
     path: &'a Path,
     text: &'a str,
 }
 
-/// A TOML value with its byte range in the file.
+/// A TOML value and its byte range in the file.
 pub(super) type Value<'a> = Spanned<DeValue<'a>>;
 
 /// One text, or a list of texts.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "it must be a text or a list of texts")]
+#[serde(untagged, expecting = "it must be a string or a list of strings")]
 pub(super) enum Texts {
     One(String),
     Many(Vec<String>),
@@ -150,7 +150,7 @@ impl Source<'_> {
     /// The value deserialised to a type.
     pub fn typed<T: DeserializeOwned>(&self, value: &Value<'_>) -> Result<T, ConfigError> {
         let read = T::deserialize(value.clone().into_deserializer());
-        // The second line of the error, if any, names the key inside the value.
+        // The second line of the error, if any, names the key within the value.
         let why = |error: &toml::de::Error| error.to_string().trim_end().replace('\n', ", ");
         read.map_err(|error| self.wrong(error.span().unwrap_or(value.span()), why(&error)))
     }
@@ -166,7 +166,7 @@ impl Source<'_> {
             return Err(self.wrong(at, format!("`{key}` is not a setting; {near}")));
         };
         if setting.project == Trust::NotInFiles {
-            let way = format!("`{key}` cannot be set in a file; give --{} or {}", setting.flag, setting.variable);
+            let way = format!("`{key}` cannot be set in a file; use --{} or {}", setting.flag, setting.variable);
             return Err(self.wrong(at, way));
         }
         if setting.kind == Kind::Paths {
@@ -177,7 +177,7 @@ impl Source<'_> {
             let joined = std::env::join_paths(&all).map_err(|_| {
                 let split = all.iter().find(|one| one.as_os_str().as_encoded_bytes().contains(&b':'));
                 let split = split.map(|one| one.display().to_string()).unwrap_or_default();
-                self.wrong(value.span(), format!("`{split}` has a `:`, which separates paths; name a folder above it"))
+                self.wrong(value.span(), format!("`{split}` contains `:`, which separates paths; name a parent folder"))
             })?;
             said.settings.insert(setting.key, (joined, self.place(at).line));
             return Ok(());
@@ -208,14 +208,14 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// `text` relative to the file's folder; `~/` is the user's home.
+    /// `text` relative to the file's folder; `~/` means the user's home.
     pub fn path_of(&self, text: &str) -> PathBuf {
         let home = text.strip_prefix("~/").and_then(|rest| Some(std::env::home_dir()?.join(rest)));
         home.unwrap_or_else(|| self.path.parent().unwrap_or(Path::new(".")).join(text))
     }
 }
 
-/// The value as it would be written in an environment variable; `None` for dates, lists and tables.
+/// The value as written in an environment variable; `None` for dates, lists and tables.
 fn plain(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.to_string()),

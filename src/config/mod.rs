@@ -1,4 +1,4 @@
-//! The configuration of a run: every setting once, with its default.
+//! The configuration of a run: every setting, with its default.
 
 mod address;
 mod bounds;
@@ -32,18 +32,18 @@ pub use monobloc_guarded::sandbox::Commands;
 /// Settings of one run, resolved from flags, variables, files and defaults ([`resolve()`]).
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Folder that the agent works on; tools cannot leave it.
+    /// Folder in which the agent works; tools cannot leave it.
     pub project: PathBuf,
-    /// Folder with the models; `None` means the user's data directory.
+    /// Folder for models; `None` means the user's data directory.
     pub model_dir: Option<PathBuf>,
     /// The `models.toml` to use; `None` means the one in `model_dir`, else the one built into the program.
     pub models_file: Option<PathBuf>,
-    /// The server whose model is planner or router; `None` leaves it to models.toml.
+    /// The server whose model is the planner or router; `None` leaves the choice to models.toml.
     pub planner_url: Option<String>,
     pub router_url: Option<String>,
     /// Open no connection.
     pub offline: bool,
-    /// Maximum memory that may be used; `None` uses whatever is free.
+    /// Maximum amount of memory to use; `None` uses whatever is free.
     pub budget: Option<Bytes>,
     /// Inference slots per model, at most 4.
     pub slots: usize,
@@ -52,51 +52,53 @@ pub struct Config {
     /// Type of the KV cache (`f16`, `q8_0`, `q4_0`), unless models.toml sets it; `None` chooses by model and device.
     pub kv_type: Option<String>,
     pub flash_attention: FlashAttention,
-    /// Seconds that an unused model stays in memory, unless models.toml sets it.
+    /// Time that an unused model stays in memory, in seconds, unless models.toml sets it.
     pub keep_alive_s: u64,
     /// Maximum number of model files in memory at once; `None` means as many as fit.
     pub max_loaded: Option<usize>,
-    /// Copy weight matrices into the layout that is fastest on the CPU; if false they stay mapped
-    /// from the file, so the system can reclaim their memory.
+    /// Copy weight matrices into the layout that is fastest on the CPU; if false, they stay mapped
+    /// from the file and the system can reclaim their memory.
     pub repack: bool,
     pub exact: Exact,
-    /// Maximum number of tokens of one picture.
+    /// Maximum number of tokens for one picture.
     pub image_tokens: u32,
     /// Maximum number of threads for inference; 0 means one per core.
     pub threads: usize,
-    /// Tools offered to the router for one step.
+    /// Number of tools offered to the router for one step.
     pub tools_offered: usize,
-    /// `orchestrator.enabled`: false runs the plain single-model loop instead of plan, execute, answer.
+    /// `orchestrator.enabled`: if false, the plain single-model loop replaces plan, execute,
+    /// answer.
     pub orchestrate: bool,
-    /// A leading model ends with a report of six sections.
+    /// A leading model ends with a six-section report.
     pub report: bool,
-    /// Maximum number of rounds of the single-model loop; `None` derives it from the model's capability.
+    /// Maximum number of rounds in the single-model loop; `None` derives it from the model's
+    /// capability.
     pub iterations_max: Option<usize>,
-    /// How much time a turn may take.
+    /// Maximum time for a turn.
     pub turn_time: TurnTime,
     /// The limits of a turn besides its time.
     pub bounds: Bounds,
     /// Use lessons from earlier turns and record new ones.
     pub learn: bool,
     pub cognitive: Cognitive,
-    /// How far models think; `None` leaves it to models.toml.
+    /// How much models think; `None` leaves it to models.toml.
     pub think: Option<Think>,
-    /// Sampling values that the user sets instead of the model maker's.
+    /// Sampling values set by the user, overriding the model maker's.
     pub sampling: SamplingWish,
     pub approve: ApproveMode,
     pub commands: Commands,
     /// Mask private data in journal and lessons; a masked turn cannot be replayed exactly.
     pub mask_private: bool,
-    /// Send placeholders for private data to the roles' servers.
+    /// Send placeholders for private data to the servers that fill roles.
     pub mask_prompts: bool,
-    /// Also mask personal names and home addresses, as judged by the router.
+    /// Also mask personal names and home addresses, as recognised by the router.
     pub mask_names: bool,
-    /// How models write tool calls; `None` follows the model's chat template.
+    /// The form in which models write tool calls; `None` follows the model's chat template.
     pub tool_call_format: Option<String>,
     pub alternate_screen: AlternateScreen,
-    /// Rules over tools, arguments and paths, from every file in effect.
+    /// Rules about tools, arguments and paths, from every file in effect.
     pub rules: Vec<Rule>,
-    /// MCP servers the user configured.
+    /// MCP servers configured by the user.
     pub servers: Vec<Server>,
 }
 
@@ -112,13 +114,13 @@ pub struct Cognitive {
     pub model: Voice,
     /// Whether models with a thinking mode (`<think>`) think before they answer.
     pub cot: bool,
-    /// Whether thinking is shown while it is generated.
+    /// Whether thinking is shown during generation.
     pub cot_streaming: bool,
-    /// Accept tool calls in notations other than the model's own, and inside prose.
+    /// Accept tool calls in notations other than the model's own, and calls inside prose.
     pub fallback_parsing: bool,
 }
 
-/// The model that writes answers and judges them.
+/// The model that writes and judges answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Voice {
@@ -127,18 +129,18 @@ pub enum Voice {
     Router,
 }
 
-/// How a draft is verified, if the model can reason.
+/// The way a draft is verified, if the model can reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Technique {
-    /// By a judge only.
+    /// By a judge alone.
     #[default]
     Plain,
     /// The model first answers questions about the draft without seeing it.
     ChainOfVerification,
     /// A sceptic and an advocate argue before the judge.
     Debate,
-    /// By a judge only; each new draft first considers three methods.
+    /// By a judge alone; each new draft first considers three methods.
     ThreeMethods,
 }
 
@@ -176,7 +178,7 @@ pub enum ApproveMode {
     Never,
 }
 
-// The defaults are those in the table `SETTINGS`.
+// The defaults are those in the `SETTINGS` table.
 
 impl Default for Config {
     fn default() -> Config {

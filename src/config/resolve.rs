@@ -17,13 +17,13 @@ use crate::base::{Bytes, Hidden};
 /// The inputs of a run, before any file is read.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
-    /// Flags as typed, by the key of their setting.
+    /// Flags as typed, by the setting's key.
     pub flags: BTreeMap<&'static str, OsString>,
-    /// Variables of the process that begin with `MONOBLOC_`.
+    /// Environment variables that begin with `MONOBLOC_`.
     pub variables: BTreeMap<String, OsString>,
-    /// The user's configuration file, unless a flag or variable names another.
+    /// The user's configuration file, unless a flag or variable names a different one.
     pub user_file: PathBuf,
-    /// The file that stores consents to projects' files.
+    /// The file that stores consent to projects' files.
     pub consents: PathBuf,
 }
 
@@ -37,11 +37,11 @@ pub enum Origin {
     Flag,
 }
 
-/// One setting with its value.
+/// A setting and its value.
 #[derive(Clone, Debug)]
 pub struct Resolved {
     pub setting: &'static Setting,
-    /// `None` if the machine or a model decides. Only a path can contain bytes that are not UTF-8.
+    /// `None` if the machine or a model decides. Only a path can contain non-UTF-8 bytes.
     pub value: Option<OsString>,
     pub origin: Origin,
 }
@@ -62,9 +62,9 @@ pub struct Settings {
     pub project_file: PathBuf,
     /// Whether the project has a file and the user has consented to it.
     pub consented: bool,
-    /// Entries of the project's file that are ignored without consent, for messages.
+    /// Entries in the project's file that are ignored without consent, for messages.
     pub left_out: Vec<String>,
-    /// Messages about variables that look like settings but are not.
+    /// Messages about variables that resemble settings but are not.
     pub unknown_variables: Vec<String>,
 }
 
@@ -94,7 +94,7 @@ pub fn resolve(given: &Given) -> Result<Settings, ConfigError> {
 }
 
 impl Given {
-    /// A setting's value from a flag, else from a variable.
+    /// A setting's value from a flag, else from an environment variable.
     fn value(&self, setting: &'static Setting) -> Result<Option<Resolved>, ConfigError> {
         if let Some(text) = self.flags.get(setting.key) {
             let read = setting.read_flag(text);
@@ -115,7 +115,7 @@ impl Given {
         Ok(Some(Resolved { setting, value: Some(value), origin: Origin::Variable }))
     }
 
-    /// A setting's path from a flag or variable, else `default`.
+    /// A setting's path from a flag or environment variable, else `default`.
     fn path(&self, key: &str, default: &Path) -> Result<PathBuf, ConfigError> {
         let resolved = of_key(key).map(|setting| self.value(setting)).transpose()?.flatten();
         Ok(resolved.and_then(|one| one.value).map_or(default.to_owned(), PathBuf::from))
@@ -144,15 +144,15 @@ impl Files {
             }
             None => Said::default(),
         };
-        // A project folder that cannot be opened is reported later, when it is opened.
+        // If a project folder cannot be opened, that is reported when it is used.
         let text = if project.read_dir().is_ok() { file::text(&project_file)? } else { None };
         let consented = text.as_deref().is_some_and(|text| consent::given(&given.consents, &project, text));
         let own = text.map(|text| file::read(&project_file, &text)).transpose()?.unwrap_or_default();
         Ok(Files { user, own, user_file, project_file, consented })
     }
 
-    /// A setting's value from the files, else its default. An entry that is ignored without consent
-    /// is added to `left_out`.
+    /// A setting's value from the files, else its default. Adds an entry that is ignored without
+    /// consent to `left_out`.
     fn value(&self, setting: &'static Setting, left_out: &mut Vec<String>) -> Resolved {
         let mut held = Resolved::by_default(setting);
         if let Some((value, line)) = self.user.settings.get(setting.key) {
@@ -174,8 +174,8 @@ impl Files {
     }
 }
 
-/// The user's rules, then those of the project; without consent only rules that allow nothing
-/// further.
+/// The user's rules, then the project's; without consent, only project rules that allow nothing
+/// more.
 fn rules(user: Vec<Rule>, own: Vec<Rule>, consented: bool, left_out: &mut Vec<String>) -> Vec<Rule> {
     let mut rules = user;
     for rule in own {
@@ -188,7 +188,7 @@ fn rules(user: Vec<Rule>, own: Vec<Rule>, consented: bool, left_out: &mut Vec<St
     rules
 }
 
-/// The user's servers, then with consent those of the project; fails if two have the same name.
+/// The user's servers, then with consent the project's; fails if two have the same name.
 fn servers(
     user: Vec<Server>,
     own: Vec<Server>,
@@ -210,7 +210,7 @@ fn servers(
     Ok(servers)
 }
 
-/// Why a value in a project's file is ignored, as the end of a message.
+/// The reason a value in a project's file is ignored, as the end of a message.
 fn why_left_out(setting: &Setting) -> &'static str {
     match setting.project {
         Trust::Lower => " (it would not lower it)",
@@ -230,7 +230,7 @@ fn unknown(name: &str) -> String {
     }
 }
 
-/// Every setting at its default, without rules and servers.
+/// Every setting at its default, with no rules or servers.
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
@@ -260,7 +260,7 @@ impl Settings {
         self.value(key)?.parse().ok()
     }
 
-    /// The number of a setting that has a default.
+    /// The value of a numeric setting that has a default.
     fn count<N: FromStr>(&self, key: &str) -> N {
         self.number(key).unwrap_or_else(|| panic!("{key} has no number; this is a bug in SETTINGS"))
     }
@@ -300,7 +300,7 @@ impl Settings {
         }
     }
 
-    /// Without `enable_cot`, models answer at once.
+    /// Without `enable_cot`, models answer immediately.
     fn think(&self) -> Option<Think> {
         if self.value("enable_cot") == Some("false") { Some(Think::Off) } else { self.number("think") }
     }

@@ -1,4 +1,4 @@
-//! Reads a rule over tools, arguments and paths from a configuration file; `tools::policy` applies it.
+//! Reads a rule about tools, arguments and paths from a configuration file; `tools::policy` applies it.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use super::file::{ConfigError, Place, Source, Texts, Value};
 pub struct Rule {
     pub place: Place,
     pub tools: Vec<String>,
-    /// Names of arguments, each with patterns of which its value must match one.
+    /// Argument names, each with patterns of which at least one must match its value.
     pub arguments: Vec<(String, Vec<String>)>,
     pub paths: Vec<String>,
     pub decision: Consent,
@@ -36,7 +36,7 @@ pub struct Rule {
     pub not: Vec<Example>,
 }
 
-/// The decision of a rule, ordered by strictness.
+/// A rule's decision, ordered by strictness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Consent {
@@ -46,7 +46,7 @@ pub enum Consent {
     Deny,
 }
 
-/// An example call: its arguments, and `tool` if the rule itself names several.
+/// An example call: its arguments, and `tool` if the rule names several tools.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Example {
     pub line: usize,
@@ -54,7 +54,7 @@ pub struct Example {
     pub arguments: Map<String, Json>,
 }
 
-/// Limits on patterns, because they are matched at every call.
+/// Limits for patterns, which are matched on every call.
 const PATTERNS_MAX: usize = 256;
 const PATTERN_MAX_BYTES: usize = 1_024;
 
@@ -89,7 +89,7 @@ pub(super) fn read(source: &Source<'_>, value: &Value<'_>) -> Result<Rule, Confi
     let table: Table = source.typed(value)?;
     let wrong = |why: String| source.wrong(value.span(), why);
     if table.matches.is_empty() {
-        let way = "write a call that it is for: matches = [{ path = \"src/main.rs\" }], say";
+        let way = "add a call that it matches, such as matches = [{ path = \"src/main.rs\" }]";
         return Err(wrong(format!("this rule has no example; {way}")));
     }
     let patterns = |key: &str, texts: Texts| {

@@ -1,4 +1,4 @@
-//! Reads an MCP server from a configuration file: a program that is started here, or a URL.
+//! Reads an MCP server from a configuration file: a program to start here, or a URL.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ use super::file::{ConfigError, Place, Source, Texts, Value};
 pub struct Server {
     #[serde(skip)]
     pub place: Place,
-    /// Prefix of its tools' names: `files.read_text_file`.
+    /// Prefix of its tool names: `files.read_text_file`.
     #[serde(skip)]
     pub name: String,
     #[serde(rename = "type")]
@@ -55,7 +55,7 @@ pub struct Server {
     pub inherit: Vec<String>,
     /// Its working folder; `None` means the project's folder.
     pub dir: Option<PathBuf>,
-    /// Patterns for the tools on offer; empty means all.
+    /// Patterns for the offered tools; empty means all.
     #[serde(deserialize_with = "texts")]
     pub tools: Vec<String>,
     #[serde(rename = "timeout_s", deserialize_with = "seconds")]
@@ -74,7 +74,8 @@ pub struct Server {
     pub about: String,
 }
 
-/// The values that other clients write as `type`. The older two-connection transport, `sse`, is not supported.
+/// The values of `type` in other clients' configurations. The older two-connection transport,
+/// `sse`, is not supported.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -85,23 +86,23 @@ pub enum Kind {
 
 const TIMEOUT_DEFAULT_S: u64 = 60;
 const START_TIMEOUT_DEFAULT_S: u64 = 20;
-/// Maximum timeout that a file may set.
+/// Maximum timeout that can be set in a file.
 const TIMEOUT_MAX_S: u64 = 600;
-/// Maximum length of a server's name, in bytes. It is part of its tools' names, which small models
+/// Maximum length of a server's name, in bytes. It is part of its tool names, which small models
 /// must read.
 const NAME_MAX_BYTES: usize = 32;
 
 impl Server {
-    /// A server named by a client of this program, such as an editor, still without a command or
-    /// URL. It has the defaults of a table with only these keys; `place` is where the user can
-    /// configure one with more rights. Invalid characters of the name become `-`.
+    /// A server named by a client of this program, such as an editor, without a command or URL yet.
+    /// It has the defaults of a table with only these keys; `place` is where the user can configure
+    /// it with more rights. Invalid characters in the name become `-`.
     pub fn passed(place: Place, name: &str) -> Server {
         let plain = |c: char| if is_plain(c) { c } else { '-' };
         let name = name.chars().map(plain).take(NAME_MAX_BYTES).collect();
         Server { place, name, ..Server::default() }
     }
 
-    /// The command line that starts it, or its URL.
+    /// The command line that starts the server, or its URL.
     pub fn line(&self) -> String {
         match &self.url {
             Some(url) => url.to_string(),
@@ -109,24 +110,24 @@ impl Server {
         }
     }
 
-    /// The reason why these keys contradict each other.
+    /// The contradiction between these keys, if any.
     fn contradiction(&self) -> Option<String> {
         let name = &self.name;
         let is_started = !self.command.trim().is_empty();
         let Some(_) = self.url else {
             return match (is_started, self.kind) {
-                (_, Some(Kind::Http)) => Some(format!("[mcp.{name}] has no `url`; say where the server is")),
+                (_, Some(Kind::Http)) => Some(format!("[mcp.{name}] has no `url`; give the server's URL")),
                 (false, _) => Some(format!(
-                    "[mcp.{name}] has no `command` and no `url`; name the program to start, or say where the server is"
+                    "[mcp.{name}] has no `command` and no `url`; give the program to start, or the server's URL"
                 )),
                 (true, _) if !self.headers.is_empty() => {
-                    Some(format!("[mcp.{name}] has `headers` without a `url`; a program takes `env`"))
+                    Some(format!("[mcp.{name}] has `headers` without a `url`; use `env` for a program"))
                 }
                 (true, _) => None,
             };
         };
         if is_started || self.kind == Some(Kind::Stdio) {
-            return Some(format!("[mcp.{name}] has a `url` and says that it is started; leave out one of them"));
+            return Some(format!("[mcp.{name}] has a `url` but is also set to be started; leave out one of them"));
         }
         let of_programs = [
             ("args", !self.args.is_empty()),
@@ -139,11 +140,11 @@ impl Server {
             ("confined", !self.confined),
         ];
         let (key, _) = of_programs.into_iter().find(|(_, is_set)| *is_set)?;
-        Some(format!("[mcp.{name}] has `{key}`, which only a program that is started here can have; leave it out"))
+        Some(format!("[mcp.{name}] has `{key}`, which only applies to a program started here; leave it out"))
     }
 }
 
-/// A server without a command or URL, every other key at its default.
+/// A server without a command or URL, and with all other keys at their defaults.
 impl Default for Server {
     fn default() -> Server {
         Server {
@@ -184,7 +185,7 @@ pub(super) fn read(
     if called.is_empty() || called.len() > NAME_MAX_BYTES || !called.chars().all(is_plain) {
         return Err(source.wrong(
             name.span(),
-            format!("a server's name has 1 to {NAME_MAX_BYTES} letters, digits, _ or -; `{called}` does not"),
+            format!("a server name must have 1 to {NAME_MAX_BYTES} letters, digits, _ or -; `{called}` does not"),
         ));
     }
     let mut server: Server = source.typed(value)?;

@@ -1,4 +1,4 @@
-//! Defines a setting: its names in a file, as a variable and as a flag, its values and who may set it.
+//! Defines a setting: its name in a file, as a variable and as a flag, its values, and who may set it.
 
 use std::ffi::{OsStr, OsString};
 
@@ -10,7 +10,7 @@ pub use super::table::SETTINGS;
 /// One setting.
 #[derive(Debug)]
 pub struct Setting {
-    /// Name in a file; `table.name` inside a table.
+    /// Name in a file; `table.name` if inside a table.
     pub key: &'static str,
     pub variable: &'static str,
     /// Without the leading dashes.
@@ -26,7 +26,7 @@ pub struct Setting {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     Path,
-    /// Several paths, separated by `:`; in a file a list.
+    /// Several paths, separated by `:`; a list in a file.
     Paths,
     /// The URL of a server.
     Url,
@@ -41,23 +41,23 @@ pub enum Kind {
     Number(f32, f32),
     /// A share from 0 to 1; a number above 1 is read as a percentage.
     Share,
-    /// One of these; for [`Trust::Stricter`] ordered from loosest to strictest.
+    /// One of these values; for [`Trust::Stricter`] ordered from loosest to strictest.
     Choice(&'static [&'static str]),
 }
 
-/// How far a project's own file, which may come from anybody, may change a setting without the
+/// How much a project's own file, which may come from anyone, may change a setting without the
 /// user's consent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// It may set it: the setting is neither a limit nor a right.
+    /// May set it: the setting is neither a limit nor a right.
     Free,
-    /// It may lower the number that would apply otherwise.
+    /// May lower the number that would otherwise apply.
     Lower,
-    /// It may choose a stricter value.
+    /// May choose a stricter value.
     Stricter,
-    /// It may not change it.
+    /// May not change it.
     Never,
-    /// No file may set it, because it decides where files are looked for.
+    /// No file may set it, because it determines where files are looked for.
     NotInFiles,
 }
 
@@ -75,7 +75,7 @@ impl Kind {
             Kind::Path | Kind::Paths => Ok(text.to_owned()),
             Kind::Url => match crate::base::server_url(text) {
                 Ok(url) => Ok(url.as_str().trim_end_matches('/').to_owned()),
-                Err(why) => Err(format!("a URL of a server, but it {why}")),
+                Err(why) => Err(format!("a server URL, but it {why}")),
             },
             Kind::Size => {
                 text.parse::<Bytes>().map(|bytes| bytes.0.to_string()).map_err(|_| "a size like 8GiB or 512MiB".into())
@@ -99,7 +99,7 @@ impl Kind {
                 let per_cent = |number: f64| if number > 1.0 || text.contains('%') { number / 100.0 } else { number };
                 match number.map(per_cent) {
                     Some(share) if (0.0..=1.0).contains(&share) => Ok(share.to_string()),
-                    _ => Err("a share from 0 to 1, or per cent up to 100".to_owned()),
+                    _ => Err("a fraction from 0 to 1, or a percentage up to 100".to_owned()),
                 }
             }
             Kind::Choice(choices) if choices.contains(&text) => Ok(text.to_owned()),
@@ -107,22 +107,22 @@ impl Kind {
         }
     }
 
-    /// [`Kind::read`] for a value from the operating system: a path may contain any bytes,
-    /// everything else is text.
+    /// [`Kind::read`] for a value from the operating system: a path may contain any bytes; all
+    /// other values are text.
     fn read_os(self, text: &OsStr) -> Result<OsString, String> {
         match self {
             Kind::Path | Kind::Paths if text.to_str().is_none() => Ok(text.to_owned()),
-            // No valid value contains the replacement character for bytes that are not UTF-8.
+            // No valid value contains the replacement character for non-UTF-8 bytes.
             _ => self.read(&text.to_string_lossy()).map(OsString::from),
         }
     }
 
-    /// The value as a user would write it; bytes of a path that are not UTF-8 are shown as `�`.
+    /// The value as a user would write it; non-UTF-8 bytes of a path are shown as `�`.
     pub fn show(self, value: impl AsRef<OsStr>) -> String {
         let value = value.as_ref().to_string_lossy();
         match (self, value.parse()) {
             (Kind::Size, Ok(bytes)) => Bytes(bytes).to_string(),
-            // A URL with a user name or password is refused, and not repeated.
+            // A URL with a user name or password is refused and not repeated.
             (Kind::Url, _) if value.contains('@') => "a URL with `@`".to_owned(),
             _ => value.into_owned(),
         }
@@ -147,7 +147,7 @@ impl Setting {
         }
     }
 
-    /// Whether the variable means the opposite of the key: `MONOBLOC_NO_REPACK=true` is
+    /// Whether the variable is the opposite of the key: `MONOBLOC_NO_REPACK=true` is
     /// `repack = false`.
     pub fn is_negated(&self) -> bool {
         self.variable.starts_with("MONOBLOC_NO_") || self.variable.ends_with("_UNCONFINED")
@@ -158,7 +158,7 @@ impl Setting {
         self.read_outside(text, self.is_negated())
     }
 
-    /// The value set by a flag, in terms of the key: the flag of a switch that is on by default
+    /// The value set by a flag, in terms of the key: the flag for a switch that is on by default
     /// turns it off.
     pub(super) fn read_flag(&self, text: &OsStr) -> Result<OsString, String> {
         self.read_outside(text, self.kind == Kind::Switch && self.default == Some("true"))

@@ -30,12 +30,12 @@ macro_rules! settings {
     };
 }
 
-/// Every setting, with its default, in the order of the help and the documentation.
+/// Every setting and its default, in the order of the help and documentation.
 pub const SETTINGS: [Setting; 58] = settings! {
     "project", "MONOBLOC_PROJECT", "project", Path, Some("."), NotInFiles,
         "Folder to work on; tools cannot leave it";
     "config", "MONOBLOC_CONFIG", "config", Path, None, NotInFiles,
-        "Configuration file of the user [default: the one `monobloc config path` names]";
+        "User configuration file [default: the one that `monobloc config path` prints]";
     "model_dir", "MONOBLOC_MODEL_DIR", "model-dir", Path, None, Never,
         "Folder with GGUF files and an embedding model [default: the user's data directory]";
     "models_file", "MONOBLOC_MODELS_FILE", "models-file", Path, None, Never,
@@ -50,13 +50,13 @@ pub const SETTINGS: [Setting; 58] = settings! {
     "budget", "MONOBLOC_BUDGET", "budget", Size, None, Lower,
         "Maximum memory to use, for example 8GiB [default: what is free]";
     "profile", "MONOBLOC_PROFILE", "profile", Choice(&["standard", "lite"]), Some("standard"), Stricter,
-        "lite: one conversation per model and at most 4 GB in total, for a small machine with other programs";
+        "lite: one conversation per model and at most 4 GB in total, for a small machine that runs other programs too";
     "parallel", "MONOBLOC_NUM_PARALLEL", "parallel", Count(1, 16), Some("2"), Lower,
         "Conversations a model holds at once, 1 to 16";
     "context_tokens", "MONOBLOC_CONTEXT_TOKENS", "context-tokens", Count(512, 1_048_576), Some("8192"), Lower,
-        "Tokens a conversation of a model holds, unless models.toml says otherwise";
+        "Tokens in one conversation of a model, unless models.toml says otherwise";
     "kv_cache_type", "MONOBLOC_KV_CACHE_TYPE", "kv-cache-type", Choice(&KV_TYPES), None, Never,
-        "How keys and values are kept, unless models.toml says otherwise [default: f16, q8_0 for LFM2 and on a GPU]";
+        "Type of cached keys and values, unless models.toml says otherwise [default: f16, q8_0 for LFM2 and on a GPU]";
     "flash_attention", "MONOBLOC_FLASH_ATTENTION", "flash-attention", Choice(&FLASH_ATTENTION), Some("auto"), Never,
         "Whether attention is computed by flash kernels: auto does so except for f16 keys and values on a processor, \
          where two products are faster; off rules out q8_0 and q4_0, which need them";
@@ -64,16 +64,16 @@ pub const SETTINGS: [Setting; 58] = settings! {
         "Seconds that an unused model stays in memory, unless models.toml says otherwise; 0: until another needs the \
          memory";
     "max_loaded", "MONOBLOC_MAX_LOADED_MODELS", "max-loaded", Count(1, 255), None, Lower,
-        "Models in memory at once; the least recently used one goes first [default: as many as fit]";
+        "Models in memory at once; the least recently used one is unloaded first [default: as many as fit]";
     "repack", "MONOBLOC_NO_REPACK", "no-repack", Switch, Some("true"), Free,
-        "Use matrices as they lie in the file: slower on a CPU, but the system can take their memory back";
+        "Use matrices as stored in the file: slower on a CPU, but the system can reclaim their memory";
     "exact", "MONOBLOC_EXACT", "exact", Choice(&EXACT), Some("auto"), Never,
         "Whether every bit of an answer is independent of other answers, at the same time or earlier: auto means on for a \
          processor, and off for a GPU, where answers computed together come several times as fast";
     "image_tokens", "MONOBLOC_IMAGE_TOKENS", "image-tokens", Count(16, 16_384), Some("1024"), Lower,
-        "Maximum number of tokens that a picture may take; a larger one is made smaller first. Decides the memory that a projector takes";
+        "Maximum number of tokens for a picture; a larger one is scaled down first. Determines the memory of a projector";
     "threads", "MONOBLOC_THREADS", "threads", Count(0, 1_024), Some("0"), Never,
-        "Maximum number of threads for inference; 0 means every core. Calls use fewer while other programs have the cores";
+        "Maximum number of threads for inference; 0 means every core. Calls use fewer while other programs use the cores";
     "tools_offered", "MONOBLOC_TOOLS_OFFERED", "tools-offered", Count(1, 1_000), Some("15"), Free,
         "Server tools offered to the model for one step";
     "orchestrator.enabled", "MONOBLOC_NO_ORCHESTRATOR", "no-orchestrator", Switch, Some("true"), Free,
@@ -88,7 +88,7 @@ pub const SETTINGS: [Setting; 58] = settings! {
         "Tokens of the project's code that a model is shown for one step, as far as its slot has room \
          [default: as many as the model reads in time]";
     "change_rounds", "MONOBLOC_CHANGE_ROUNDS", "change-rounds", Count(1, 20), Some("4"), Lower,
-        "Attempts at one change of code; each is shown the fault of the one before";
+        "Attempts at one code change; each is shown the fault of the previous one";
     "max_transitions", "MONOBLOC_MAX_TRANSITIONS", "max-transitions", Count(4, 1_000), None, Lower,
         "Transitions of a turn: stages, and rounds of a model that calls tools; a plan's steps come on top; after that it answers from what it has \
          [default: 64 for a capable model, 8 for a small one]";
@@ -104,15 +104,15 @@ pub const SETTINGS: [Setting; 58] = settings! {
     "cognitive_model", "MONOBLOC_COGNITIVE_MODEL", "cognitive-model", Choice(&VOICES), Some("planner"), Free,
         "The model that writes answers and judges them";
     "enable_cot", "MONOBLOC_ENABLE_COT", "no-cot", Switch, Some("true"), Free,
-        "Let models that think before they answer (<think>) answer at once";
+        "Make models that think before they answer (<think>) answer at once";
     "enable_cot_streaming", "MONOBLOC_ENABLE_COT_STREAMING", "no-cot-streaming", Switch, Some("true"), Free,
-        "Do not show what models think while they think it";
+        "Do not show what models think as they generate it";
     "fallback_parsing", "MONOBLOC_FALLBACK_PARSING", "no-fallback-parsing", Switch, Some("true"), Free,
-        "Read calls only as the model's template writes them, not in other notations";
+        "Accept calls only in the notation of the model's template";
     "max_cognitive_iterations", "MONOBLOC_MAX_COGNITIVE_ITERATIONS", "max-cognitive-iterations", Count(1, 20), Some("5"), Lower,
         "Maximum number of drafts of one answer";
     "verification_threshold", "MONOBLOC_VERIFICATION_THRESHOLD", "verification-threshold", Share, Some("0.85"), Free,
-        "Certainty at which a draft becomes the answer: a share like 0.85, or per cent like 85";
+        "Certainty at which a draft becomes the answer: a fraction like 0.85, or a percentage like 85";
     "think", "MONOBLOC_THINK", "think", Thinking, None, Free,
         "Tokens that a model may think before an answer, then it has to answer; off: it answers at once, auto: as time \
          and context allow [default: as models.toml says, else auto]";
@@ -138,23 +138,23 @@ pub const SETTINGS: [Setting; 58] = settings! {
     "approve", "MONOBLOC_APPROVE", "approve", Choice(&APPROVE), Some("on-mutation"), Stricter,
         "When to ask before a tool runs";
     "command_confined", "MONOBLOC_COMMANDS_UNCONFINED", "commands-unconfined", Switch, Some("true"), Never,
-        "Do not confine commands; you are then asked about each of them, whatever rules say";
+        "Do not confine commands; you are then asked about each of them, regardless of rules";
     "command_network", "MONOBLOC_COMMAND_NETWORK", "command-network", Switch, Some("false"), Never,
         "Let every command use the network and sockets of other programs; a rule can allow it for some";
     "command_reads", "MONOBLOC_COMMAND_READS", "command-reads", Paths, None, Never,
         "More files and folders that commands may read, with `:` between them [default: the project, programs and \
          tool chains]";
     "command_writes", "MONOBLOC_COMMAND_WRITES", "command-writes", Paths, None, Never,
-        "More files and folders that commands may change [default: the project]; no undo covers them";
+        "More files and folders that commands may change [default: the project]; undo does not cover them";
     "command_memory", "MONOBLOC_COMMAND_MEMORY", "command-memory", Size, Some("8589934592"), Lower,
-        "Maximum memory that one process of a command, or of a confined MCP server, may fill";
+        "Maximum memory for each process of a command or of a confined MCP server";
     "command_file_size", "MONOBLOC_COMMAND_FILE_SIZE", "command-file-size", Size, Some("4294967296"), Lower,
         "Largest file that a command, or a confined MCP server, may write";
     "command_processes", "MONOBLOC_COMMAND_PROCESSES", "command-processes", Count(8, 100_000), Some("1024"), Lower,
         "Processes and threads that a confined command or MCP server may have at once; of the administrator, \
          processes, counted 20 times a second";
     "command_timeout_s", "MONOBLOC_COMMAND_TIMEOUT_S", "command-timeout", Count(1, 600), Some("60"), Lower,
-        "Seconds that a command may run unless its call says otherwise";
+        "Seconds that a command may run, unless its call sets another limit";
     "mask_private", "MONOBLOC_MASK_PRIVATE", "mask-private", Switch, Some("false"), Never,
         "Write addresses, phone, card and account numbers and keys into journal and lessons as [email], [phone], …";
     "mask_prompts", "MONOBLOC_MASK_PROMPTS", "mask-prompts", Switch, Some("false"), Never,

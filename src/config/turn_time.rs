@@ -1,9 +1,8 @@
-//! How much time a turn may take: the user's limit, else a default that shows a waiting user a
-//! change soon.
+//! The time limit of a turn: the user's, else a default that soon shows a waiting user a change.
 
 use std::time::Duration;
 
-/// Time within which a change must begin on a slow machine if a user waits for it.
+/// Time within which a change must begin on a slow machine if a user is waiting for it.
 const FIRST: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,7 +17,7 @@ pub enum TurnTime {
 }
 
 impl TurnTime {
-    /// From the setting in seconds; 0 means no limit.
+    /// Converts the setting in seconds; 0 means no limit.
     pub fn of(seconds: Option<u64>) -> TurnTime {
         match seconds {
             None => TurnTime::Waited,

@@ -16,13 +16,13 @@ use super::{Open, Stretch, WHOLE_LINES_MAX, hit_of, is_declaration, is_local, te
 const VALUES_MAX: usize = 6;
 const VALUE_LINES_MAX: usize = 16;
 
-/// Length in lines up to which a function is shown with functions it calls, and maximum number of
-/// those.
+/// Maximum length, in lines, of a function that is shown with functions that it calls, and maximum
+/// number of those.
 const SHORT_LINES_MAX: usize = 8;
 const CALLEES_MAX: usize = 2;
 
-/// Maximum number of names whose users are listed, and of users of one; a name with more is left
-/// out.
+/// Maximum number of names whose users are listed, and of users of one name; a name with more is
+/// left out.
 const USED_MAX: usize = 2;
 const USERS_MAX: usize = 12;
 
@@ -67,8 +67,8 @@ fn named_in<'o>(
     found.map(|one| Stretch { path: stretch.path.clone(), lines: (one.doc_start, one.end), name: String::new() })
 }
 
-/// One line per symbol, for the first symbols: the functions that use it. Test files count only if
-/// the text mentions tests, type declarations never.
+/// One line for each of the first symbols: the functions that use it. Test files count only if the
+/// text mentions tests, type declarations never.
 pub fn users_of(context: &Context, index: &Index, mentions: &Mentions) -> String {
     let names = mentions.symbols.iter().take(USED_MAX).map(|symbol| symbol.name.as_str());
     names.filter_map(|name| line(context, index, name, mentions.speaks_of_tests)).collect()
@@ -93,7 +93,7 @@ fn line(context: &Context, index: &Index, name: &str, with_tests: bool) -> Optio
     (1..=USERS_MAX).contains(&count).then(|| format!("`{name}` is used by {}.\n\n", by_file.join("; ")))
 }
 
-/// The functions that use the first symbols, those in tests last: a change of the symbols must suit
+/// The functions that use the first symbols, those in tests last: a change to the symbols must suit
 /// them.
 pub fn users_as_hits(context: &Context, index: &Index, mentions: &Mentions) -> Vec<retrieve::Hit> {
     let mut paths = index.paths().unwrap_or_default();

@@ -17,7 +17,7 @@ const HITS: usize = 12;
 const HITS_FIRST: usize = 3;
 /// Maximum number of symbols, and of paths, shown for a text.
 const NAMES_MAX: usize = 8;
-/// Maximum number of members of a long class that are shown because retrieval finds them.
+/// Maximum number of members of a long class shown because retrieval finds them.
 const MEMBERS_MAX: usize = 4;
 
 /// The candidates for a pack, best first.
@@ -50,7 +50,7 @@ pub(super) fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<Stretc
     found
 }
 
-/// The stretches that earlier steps changed.
+/// The stretches changed by earlier steps.
 fn of_touched(touched: &[Stretch], files: &mut Files<'_>) -> Vec<Stretch> {
     let stretch = |one: &Stretch| Stretch {
         path: one.path.clone(),
@@ -94,14 +94,14 @@ fn of_hit(hit: retrieve::Hit, asked: &HashSet<String>, files: &mut Files<'_>) ->
     Stretch { path: hit.path, lines, name: hit.symbol.unwrap_or_default() }
 }
 
-/// Retrieval's hits for the query.
+/// The hits of retrieval for the query.
 fn hits(wanted: Wanted<'_>) -> Vec<retrieve::Hit> {
     let Wanted { index, query, vector, .. } = wanted;
     retrieve::known(index, query, vector, HITS).map(|found| found.hits).unwrap_or_default()
 }
 
-/// The hits, those in files that the text names first. For a change, only hits in files that may be
-/// meant.
+/// The hits, those in files that the text names first. For a change, only hits in files that the
+/// text may mean.
 fn hits_in_order(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<retrieve::Hit> {
     let Wanted { mentions, purpose, .. } = wanted;
     let mut hits = hits(wanted);

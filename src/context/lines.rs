@@ -1,5 +1,5 @@
-//! Chooses the lines of a file to show: whole definitions; of a long one, the head and the parts
-//! that match the request.
+//! Chooses the lines of a file to show: complete definitions; for a long one, the head and the
+//! parts that match the request.
 
 use std::collections::HashSet;
 
@@ -9,19 +9,19 @@ use crate::retrieve;
 
 use super::{HEAD_LINES, Open, Shown, Stretch, WHOLE_LINES_MAX, Wanted};
 
-/// A file that was named or found is shown in full up to this share of the tokens.
+/// Maximum share of the tokens for a file that was named or found to be shown in full.
 const SMALL_SHARE: f64 = 0.4;
 /// Names of constructors.
 const CONSTRUCTORS: &[&str] = &["__init__", "constructor", "new"];
 /// For a long definition: maximum number of windows, lines before and after the middle of each, and
-/// surrounding lines that count for its score.
+/// surrounding lines that count towards its score.
 const WINDOWS_MAX: usize = 2;
 const WINDOW_LINES: usize = 14;
 const WINDOW_REACH: usize = 4;
 
-/// The lines of the definition in a hit that shares the most words with `query`; on a tie, the one
-/// around the first line, then the longest. The hit itself if it contains no definition, or only
-/// long ones.
+/// The lines of the definition in a hit that shares the most words with `query`; on a tie, the
+/// definition around the first line, then the longest. The hit itself if it contains no definition,
+/// or only long ones.
 pub(super) fn around(open: &Open, start: usize, end: usize, query: &HashSet<String>) -> (usize, usize) {
     let lines: Vec<&str> = open.text.lines().collect();
     let reaches = |one: &&Definition| one.doc_start <= end && start <= one.end;
@@ -35,8 +35,8 @@ pub(super) fn around(open: &Open, start: usize, end: usize, query: &HashSet<Stri
     best.map_or((start, end), |definition| (definition.doc_start, definition.end))
 }
 
-/// How much each text, given as its words, overlaps `query`; words that occur in few of the texts
-/// weigh more.
+/// How much each text, given as its words, overlaps with `query`; words that occur in few of the
+/// texts weigh more.
 pub fn shared(texts: &[HashSet<String>], query: &HashSet<String>) -> Vec<f64> {
     let holders = |word: &String| texts.iter().filter(|text| text.contains(word)).count();
     let weight = |word: &String| (texts.len() as f64 / holders(word) as f64).ln();
@@ -61,7 +61,7 @@ fn windows(lines: &[&str], (start, end): (usize, usize), query: &HashSet<String>
     found
 }
 
-/// `known` extended by one stretch with its doc comment; of a long definition, the head, the
+/// `known` extended by one stretch with its doc comment; for a long definition, the head, the
 /// constructor and the matching windows. A small file is shown in full.
 pub(super) fn widened(open: &Open, known: Option<&Shown>, stretch: &Stretch, wanted: Wanted<'_>) -> Shown {
     let count = open.text.lines().count().max(1);
@@ -92,7 +92,7 @@ pub(super) fn widened(open: &Open, known: Option<&Shown>, stretch: &Stretch, wan
         if let Some(long) = long {
             shown.lines.extend(windows(&lines, (long.start, long.end), &words::content(wanted.query)));
         }
-        // A member is shown with the first line of its container.
+        // A member is shown along with the first line of its container.
         let inside = |d: &&Definition| d.start < start && end <= d.end && d.kind.has_members();
         shown.lines.extend(open.definitions.iter().filter(inside).map(|d| (d.start, d.start)));
         shown.lines = joined(std::mem::take(&mut shown.lines), count);
@@ -118,8 +118,8 @@ fn constructor(open: &Open, container: &Definition) -> Option<(usize, usize)> {
     Some((made.start, made.end.min(made.start + HEAD_LINES)))
 }
 
-/// Sorts stretches and joins those with at most one line between them; `count` is the file's number
-/// of lines.
+/// Sorts stretches and joins those with at most one line between them; `count` is the number of
+/// lines in the file.
 fn joined(mut lines: Vec<(usize, usize)>, count: usize) -> Vec<(usize, usize)> {
     lines.sort_unstable();
     let mut all: Vec<(usize, usize)> = Vec::new();

@@ -35,15 +35,15 @@ impl Stretch {
 
 /// Maximum size of a file that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
-/// Maximum length, in lines, of a definition that is shown in full; of a longer one, only the head
+/// Maximum length, in lines, of a definition that is shown in full; for a longer one, only the head
 /// and the parts that match the request are shown.
 pub const WHOLE_LINES_MAX: usize = 120;
-/// Lines shown at the head of a file (imports, constants), of a long container, and of a
+/// Number of lines shown at the head of a file (imports, constants), of a long container, and of a
 /// constructor.
 const HEAD_LINES: usize = 14;
-/// Maximum number of a file's other definitions listed next to its shown parts.
+/// Maximum number of a file's other definitions listed next to the parts shown.
 const OTHERS_MAX: usize = 30;
-/// Maximum length of a signature in the list of definitions that are not shown.
+/// Maximum length of a signature in the list of definitions not shown.
 const SIGNATURE_CHARS: usize = 70;
 /// Maximum number of files shown for a change; more files distract a small model.
 const FILES_CHANGED_MAX: usize = 3;
@@ -51,20 +51,20 @@ const FILES_CHANGED_MAX: usize = 3;
 /// The purpose of a pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// The model answers a question from it.
+    /// The model answers a question from the pack.
     Answer,
-    /// The model changes it.
+    /// The model changes the code in the pack.
     Change,
 }
 
 /// A definition as (first line, last line, name).
 pub type Found = (usize, usize, String);
 
-/// A file and the lines of it that are shown.
+/// A file and its lines that are shown.
 #[derive(Clone, Debug)]
 pub struct Shown {
     pub path: String,
-    /// The whole text of the file.
+    /// The complete text of the file.
     pub text: String,
     /// First and last line of each shown stretch, from 1, in order.
     pub lines: Vec<(usize, usize)>,
@@ -85,8 +85,8 @@ pub struct Pack {
     pub files: Vec<Shown>,
     /// The text for the prompt: the files, then the code shown after them.
     pub text: String,
-    /// Locations of the code shown after the files, as the remaining tokens allow: in full, by
-    /// signature or by name.
+    /// Locations of the code shown after the files, in full, by signature or by name, as the
+    /// remaining tokens allow.
     pub(crate) also: Vec<String>,
 }
 
@@ -99,7 +99,7 @@ impl Pack {
         self.files.iter().flat_map(of).chain(self.also.iter().cloned()).collect()
     }
 
-    /// Adds definitions in the most detailed form that fits the rest of `tokens`. They are only
+    /// Adds definitions in the most detailed form that fits the remaining `tokens`. They are only
     /// text for the model, which is not asked to change them.
     pub fn add(&mut self, heading: &str, hits: &[retrieve::Hit], tokens: usize) {
         let spent = retrieve::tokens(&format!("{}{heading}\n\n", self.text));
@@ -123,13 +123,13 @@ pub struct Wanted<'a> {
     pub index: &'a Index,
     /// The embedding of `query`.
     pub vector: Option<&'a [f32]>,
-    /// The text of the step, or the whole request if the step is a question that names nothing.
+    /// The text of the step, or the complete request if the step is a question that names nothing.
     pub query: &'a str,
     pub mentions: &'a Mentions,
     /// Stretches that earlier steps of the turn changed; shown only for a change.
     pub touched: &'a [Stretch],
     pub purpose: Purpose,
-    /// Maximum number of tokens of the pack.
+    /// Maximum number of tokens in the pack.
     pub tokens: usize,
 }
 
@@ -165,9 +165,9 @@ pub fn readable(context: &Context, path: &str) -> Result<String, String> {
     })
 }
 
-/// Packs code within the token budget: named symbols and files first, then retrieval's hits; each
-/// with the constants it uses and, for an answer, the functions that a short function calls.
-/// Definitions that do not fit are shown by signature or name.
+/// Packs code within the token budget: named symbols and files first, then the hits of retrieval;
+/// each with the constants that it uses and, for an answer, the functions that a short function
+/// calls. Definitions that do not fit are shown by signature or name.
 pub fn pack(wanted: Wanted<'_>) -> Pack {
     let mut files = Files { context: wanted.context, read: BTreeMap::new() };
     let mut packing = Packing { wanted, chosen: Vec::new(), left: wanted.tokens };
@@ -177,7 +177,7 @@ pub fn pack(wanted: Wanted<'_>) -> Pack {
         let is_added = packing.add(open, &stretch);
         let is_known = |hit: &retrieve::Hit| rest.iter().any(|one| one.path == hit.path && one.start == hit.start);
         if !is_added && let Some(hit) = open.hit(&stretch).filter(|hit| packing.may_name(hit) && !is_known(hit)) {
-            // The signature or name of this definition has priority over the bodies of less
+            // The signature or name of this definition takes priority over the bodies of less
             // valuable ones.
             let heading = if rest.is_empty() { retrieve::tokens(ALSO) } else { 0 };
             packing.left = packing.left.saturating_sub(heading);
@@ -193,7 +193,7 @@ pub fn pack(wanted: Wanted<'_>) -> Pack {
             }
         }
     }
-    // A later stretch of the same file may have included it.
+    // A later stretch of the same file may have included this hit.
     rest.retain(|hit| !packing.shows(hit));
     let text = packing.chosen.iter().filter_map(|shown| Some(render(shown, &files.get(&shown.path)?.definitions)));
     let mut pack = Pack { text: text.collect(), files: packing.chosen, also: Vec::new() };
@@ -218,7 +218,7 @@ impl Packing<'_> {
         self.wanted.purpose == Purpose::Answer || self.chosen.len() < FILES_CHANGED_MAX || is_known()
     }
 
-    /// Whether a definition is shown whole.
+    /// Whether the first line of a definition is shown.
     fn shows(&self, hit: &retrieve::Hit) -> bool {
         self.chosen.iter().any(|shown| shown.path == hit.path && shown.has(hit.start))
     }
@@ -283,7 +283,7 @@ fn hit_of(path: &str, text: &str, one: &Definition) -> retrieve::Hit {
     }
 }
 
-/// The files read so far; each is read only once.
+/// The files read so far, each read only once.
 struct Files<'a> {
     context: &'a Context,
     read: BTreeMap<String, Option<Open>>,
@@ -301,8 +301,8 @@ impl Files<'_> {
     }
 }
 
-/// Whether a file only declares types of code that is elsewhere; such files are changed only if
-/// they are named.
+/// Whether a file only declares types for code that is elsewhere; such files are changed only if
+/// named.
 pub fn is_declaration(path: &str) -> bool {
     path.ends_with(".pyi") || paths::sorts(path).contains(&paths::Sort::Declarations)
 }
@@ -313,7 +313,7 @@ fn is_local(definition: &Definition, all: &[Definition]) -> bool {
 }
 
 /// A file as it appears in the prompt: its path and, unless it is complete, the numbers of the
-/// shown lines; the lines in a fence; and after the fence its other definitions with their lines,
+/// lines shown; the lines in a fence; and its other definitions with their lines after the fence,
 /// where the model does not copy them into code.
 fn render(shown: &Shown, definitions: &[Definition]) -> String {
     let lines: Vec<&str> = shown.text.lines().collect();

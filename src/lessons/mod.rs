@@ -28,7 +28,7 @@ pub struct Stored {
     pub lesson: Lesson,
     /// Failures since its last success.
     pub failures: u32,
-    /// When it was last learned or last helped, in Unix seconds.
+    /// When it was last learned or useful, in Unix seconds.
     pub created: i64,
 }
 
@@ -45,7 +45,7 @@ pub struct Solution {
     pub tool: String,
     #[serde(default)]
     pub arguments: Map<String, Value>,
-    /// The text of the step for which the call was made.
+    /// The text of the step that the call was made for.
     #[serde(default)]
     pub wording: String,
 }
@@ -71,7 +71,7 @@ pub struct Found {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// Cosine of the vectors of query and problem.
+    /// Cosine similarity of the query's and problem's vectors.
     Vector,
     /// Shared words of query and problem; used if either has no vector.
     Words,

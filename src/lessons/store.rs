@@ -19,14 +19,14 @@ use crate::base::storage::Trouble;
 /// MB.
 const LESSONS_MAX: usize = 5_000;
 
-/// Maximum bytes of all texts and vectors together; every checkpoint stores a copy of them.
+/// Maximum total size of all texts and vectors, in bytes; every checkpoint stores a copy of them.
 const BYTES_MAX: i64 = 16 << 20;
 
-/// A lesson that failed this often in a row is no longer offered.
+/// A lesson that failed this many times in a row is no longer offered.
 const FAILURES_MAX: u32 = 2;
 
-/// Maximum lengths of the texts of a lesson, in bytes: they must fit into models with a context of
-/// a few thousand tokens.
+/// Maximum lengths of a lesson's texts, in bytes: they must fit into models with a context of a few
+/// thousand tokens.
 const PROBLEM_MAX: usize = 2_000;
 const SOLUTION_MAX: usize = 8_000;
 const WHY_MAX: usize = 2_000;
@@ -40,7 +40,7 @@ pub enum LessonsError {
     Folder { file: PathBuf, source: std::io::Error },
     #[error("{}", trouble(source, file).told("the store of lessons", file, source))]
     Database { file: PathBuf, source: rusqlite::Error },
-    #[error("a vector of {0} numbers is too long for a lesson; the most is {VECTOR_MAX}")]
+    #[error("a vector of {0} numbers is too long for a lesson; the maximum is {VECTOR_MAX}")]
     Vector(usize),
 }
 
@@ -52,12 +52,12 @@ pub struct Lessons {
     file: PathBuf,
     connection: Mutex<Connection>,
     max: usize,
-    /// Private data that is masked before storing.
+    /// Private data to mask before storing.
     mask: Mask,
 }
 
 impl Lessons {
-    /// Opens the table in the database `file`, creating both if they are missing.
+    /// Opens the table in the database `file`; creates both if missing.
     pub fn open(file: &Path) -> Result<Lessons, LessonsError> {
         Lessons::open_with(file, LESSONS_MAX)
     }
@@ -75,15 +75,15 @@ impl Lessons {
         Lessons { mask, ..self }
     }
 
-    /// Stores a lesson and returns its number. A lesson with the same problem and solution is
-    /// updated: a success clears its failures, a failure adds one. If the limits are exceeded, the
-    /// least useful lessons are deleted: failed ones first, then the oldest.
+    /// Stores a lesson and returns its number. If a lesson with the same problem and solution
+    /// exists, it is updated: a success clears its failures, a failure adds one. If a limit is
+    /// exceeded, the least useful lessons are deleted: failed ones first, then the oldest.
     pub fn add(&self, lesson: &Lesson) -> Result<i64, LessonsError> {
         let vector = lesson.vector.as_deref().filter(|vector| !vector.is_empty());
         if let Some(vector) = vector.filter(|vector| vector.len() > VECTOR_MAX) {
             return Err(LessonsError::Vector(vector.len()));
         }
-        // Masked before the connection is locked, because judging names may take seconds.
+        // Masked before the connection is locked, because recognising names may take seconds.
         let [problem, solution, why] =
             [&lesson.problem, &lesson.solution, &lesson.why_worked].map(|text| self.mask.apply(text));
         let id = self.query(|connection| {
@@ -107,7 +107,7 @@ impl Lessons {
             )
         })?;
         self.query(|connection| {
-            // Deletes all lessons beyond those that, in order of usefulness, fit both limits.
+            // Deletes all lessons except the most useful ones that fit within both limits.
             connection.execute(
                 "DELETE FROM lessons WHERE id IN (
                      SELECT id FROM (
@@ -160,12 +160,13 @@ impl Lessons {
         self.run("DELETE FROM lessons WHERE id = ?1", id)
     }
 
-    /// Records that a lesson was used and helped, which clears its failures. Returns whether it exists.
+    /// Records that a lesson was used and helped, which clears its failures. Returns whether the
+    /// lesson exists.
     pub fn record_success(&self, id: i64) -> Result<bool, LessonsError> {
         self.run("UPDATE lessons SET failures = 0, created = unixepoch() WHERE id = ?1", id)
     }
 
-    /// Records that a lesson was used and did not help. Returns whether it exists.
+    /// Records that a lesson was used and did not help. Returns whether the lesson exists.
     pub fn record_failure(&self, id: i64) -> Result<bool, LessonsError> {
         self.run("UPDATE lessons SET failures = failures + 1 WHERE id = ?1", id)
     }
@@ -174,7 +175,7 @@ impl Lessons {
         Ok(self.query(|connection| connection.execute(sql, [id]))? > 0)
     }
 
-    /// Every lesson as a row of JSON; equal lessons yield equal bytes.
+    /// Every lesson as a JSON row; equal lessons yield equal bytes.
     pub fn rows(&self) -> Result<Vec<Vec<u8>>, LessonsError> {
         let sql =
             "SELECT json_array(id, problem, solution, why_worked, tokens_used, success, failures, hex(vector), created)
@@ -219,7 +220,7 @@ const SELECT: &str =
 
 fn prepare(file: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open(file)?;
-    // Other stores write to the same file, but only briefly.
+    // Other stores write to the same file, but only for a short time.
     connection.busy_timeout(Duration::from_secs(10))?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.execute_batch(
@@ -260,8 +261,8 @@ fn score(text: &str, vector: Option<&[f32]>, lesson: &Lesson) -> (f32, Signal) {
     }
 }
 
-/// Dice coefficient of the two sets of words: 0 if no word is shared, 1 if all are. Ignores case,
-/// and words of fewer than three letters unless a text has no others.
+/// Dice coefficient of the two sets of words: 0 if they share no words, 1 if they share all.
+/// Ignores case, and words of fewer than three letters unless a text has no others.
 fn overlap(a: &str, b: &str) -> f32 {
     let (a, b) = (words(a), words(b));
     let shared = a.intersection(&b).count();
@@ -280,14 +281,14 @@ fn to_blob(vector: &[f32]) -> Vec<u8> {
     vector.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-/// The vector of a blob; `None` if it is damaged (not a whole number of f32), so that the lesson is
-/// found by words.
+/// The vector in a blob; `None` if it is damaged (not a whole number of f32), in which case the
+/// lesson is found by words.
 fn from_blob(blob: &[u8]) -> Option<Vec<f32>> {
     let (numbers, rest) = blob.as_chunks::<4>();
     (rest.is_empty() && !numbers.is_empty()).then(|| numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
 }
 
-/// The first `bytes` bytes of a text, or up to three fewer so as to end between characters.
+/// The first `bytes` bytes of a text, or up to three fewer to end between characters.
 fn head(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }

@@ -33,7 +33,7 @@ pub struct Report {
     pub overhead_bytes: Bytes,
     pub embedder_bytes: Bytes,
     pub models: Vec<Model>,
-    /// Roles that servers take, which need no memory here.
+    /// Roles filled by servers, which need no memory here.
     pub servers: Vec<String>,
     /// The rest of the budget with all models loaded.
     pub free_bytes: Bytes,
@@ -73,7 +73,7 @@ pub struct Model {
     /// Predicted upper bound of the decode rate with one slot.
     pub tokens_per_second: f64,
     pub bytes_per_token: Bytes,
-    /// From speeds measured in earlier turns on this machine; `None` before the first.
+    /// Based on speeds measured in earlier turns on this machine; `None` before the first.
     pub forecast: Option<Forecast>,
 }
 
@@ -260,7 +260,7 @@ fn longest_context(
     (good * step).min(trained)
 }
 
-/// Recommends the largest number of slots that still have a good context each; less context is
+/// Recommends the largest number of slots that still leaves each a good context; less context is
 /// risky.
 fn advice(longest: &BTreeMap<u8, u32>) -> BTreeMap<u8, &'static str> {
     let most = longest.iter().filter(|(_, context)| **context >= CONTEXT_GOOD).map(|(slots, _)| *slots).max();

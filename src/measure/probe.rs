@@ -17,7 +17,7 @@ pub struct Probed {
 /// Measures the model of `role`; stored results are used unless `again` is set.
 pub async fn run(toolkit: &Toolkit, role: Role, again: bool) -> Result<Probed> {
     if Role::EXTRA.contains(&role) && !toolkit.pool.plays(role) {
-        bail!("models.toml gives no model to {role}, so the planner does its work: monobloc models probe planner");
+        bail!("models.toml assigns no model to {role}, so the planner does its work: monobloc models probe planner");
     }
     let host = RejectingHost::default();
     let measured = probe::whole(toolkit, role, again, &host).await?;

@@ -10,10 +10,10 @@ pub struct Memory {
     pub models: Vec<ModelRow>,
     /// Memory of other holders, such as the embedder.
     pub others: Vec<(String, Bytes)>,
-    /// The servers that take roles; they need no memory here.
+    /// The servers that fill roles; they need no memory here.
     #[serde(default)]
     pub servers: Vec<ServerRow>,
-    /// The load that is in progress.
+    /// The load in progress.
     pub loading: Option<LoadingRow>,
     pub budget_bytes: Bytes,
     pub free_bytes: Bytes,
@@ -31,7 +31,7 @@ pub struct ModelRow {
     pub bytes: Bytes,
     /// `bytes` by purpose, such as `weights`.
     pub parts: Vec<(String, Bytes)>,
-    /// Whether its weights are counted with another context of the same file.
+    /// Whether its weights are already counted with another context of the same file.
     pub shares_weights: bool,
     /// LoRA adapters.
     pub lora: Vec<String>,
@@ -39,23 +39,23 @@ pub struct ModelRow {
     pub idle_s: Option<u64>,
     /// Whether it is never evicted.
     pub pinned: bool,
-    /// The settings that were reduced to make it fit; `None` if none were.
+    /// The settings that were reduced to make it fit; `None` if none were reduced.
     pub rung: Option<String>,
 }
 
-/// A model on a server that takes roles.
+/// A model on a server that fills roles.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct ServerRow {
     pub roles: Vec<String>,
-    /// Its name there; `None` if unknown before the first request.
+    /// Its name on the server; `None` if unknown before the first request.
     pub model: Option<String>,
     /// Host and port.
     pub host: String,
     /// `answers`, `away`, `refused` (by the user) or `not asked yet`.
     pub state: String,
-    /// Maximum tokens of a request and its answer together.
+    /// Maximum number of tokens in a request and its answer together.
     pub context: Option<usize>,
-    /// Number of this process's requests that were answered, and their tokens.
+    /// Number of this process's answered requests, and of their tokens.
     pub calls: usize,
     pub prompt_tokens: usize,
     pub generated_tokens: usize,
@@ -64,7 +64,7 @@ pub struct ServerRow {
 }
 
 impl ServerRow {
-    /// A line about it: its name, its place, and its cost so far.
+    /// A line with its name, its location, and its cost so far.
     pub fn told(&self) -> String {
         let model = self.model.as_deref().map(|model| format!("{model} at ")).unwrap_or_default();
         let context = self.context.map(|context| format!(", context {context}")).unwrap_or_default();
@@ -91,12 +91,11 @@ pub struct LoadingRow {
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 pub struct ModelFile {
     pub file: String,
-    /// Roles assigned to it by models.toml or a swap.
+    /// Roles assigned by models.toml or a swap.
     pub roles: Vec<String>,
     pub loaded: bool,
-    /// Memory that a load would need in addition to the memory in use; `None` if it cannot be
-    /// loaded.
+    /// Memory required for a load in addition to the memory in use; `None` if it cannot be loaded.
     pub needs_bytes: Option<Bytes>,
-    /// The components of `needs_bytes`, or why it cannot be loaded.
+    /// The components of `needs_bytes`, or the reason it cannot be loaded.
     pub detail: String,
 }

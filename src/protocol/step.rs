@@ -11,15 +11,15 @@ use crate::base::{CallId, StepId};
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct PlanView {
     pub steps: Vec<PlanStep>,
-    /// Tokens that models read and write for its steps.
+    /// Number of tokens that models read and write for its steps.
     pub total_estimated_tokens: usize,
-    /// Based on the planner's speed as measured here; null if it was not measured.
+    /// Based on the planner's speed measured on this machine; null if not measured.
     #[serde(default)]
     pub estimated_seconds: Option<u64>,
     pub status: PlanStatus,
 }
 
-/// The state of a plan or a step of it.
+/// The state of a plan or of one of its steps.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStatus {
@@ -27,7 +27,7 @@ pub enum PlanStatus {
     Pending,
     InProgress,
     Completed,
-    /// Not done, or not all of it.
+    /// Not done, or only partly done.
     Failed,
 }
 
@@ -44,7 +44,7 @@ pub struct PlanStep {
     pub dependencies: Vec<StepId>,
     /// From 1 (one call) to 5.
     pub estimated_complexity: u8,
-    /// Tokens that a model reads and writes for it; 0 if code carries it out.
+    /// Number of tokens that a model reads and writes for it; 0 if code carries it out.
     #[serde(default)]
     pub estimated_tokens: usize,
     pub status: PlanStatus,
@@ -58,13 +58,13 @@ pub enum StepState {
     Pending,
     /// Its tool and arguments are being chosen.
     Thinking,
-    /// Its call is complete; the rules decide about it.
+    /// Its call is complete and awaits the verdict of the rules.
     Deciding,
     AwaitingApproval,
     Executing,
     Complete,
     FailedToThink,
-    /// The call failed; the step may be tried another way.
+    /// The call failed; the step may be attempted another way.
     FailedToExecute,
 }
 
@@ -72,29 +72,29 @@ pub enum StepState {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct ToolChoice {
     pub step: StepId,
-    /// The role that chose.
+    /// The role that made the choice.
     pub role: String,
-    /// Number of tools on offer.
+    /// Number of tools offered.
     pub offered: usize,
     /// Null if its reply contains no call that fits a tool.
     pub tool: Option<String>,
-    /// Null for a model on a server, which does not report it.
+    /// Null for a model on a server, which does not report its certainty.
     pub sure: Option<Sure>,
-    /// Whether there was no call, or the role was less certain than of every right choice in its
-    /// measurement: the planner then chooses among the same tools.
+    /// Whether there was no call, or the role was less certain than of any right choice in its
+    /// measurement; the planner then chooses among the same tools.
     pub handed_on: bool,
 }
 
-/// How certain a model was, judged by the least certain token of the name that it wrote.
+/// How certain a model was, measured by the least certain token of the name it wrote.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct Sure {
     /// The probability of the token minus that of the most likely alternative: from 0 to 1.
     pub margin: f32,
-    /// The entropy over all possible tokens, in nats: 0 if it was certain.
+    /// The entropy over all possible tokens, in nats; 0 if the model was certain.
     pub entropy: f32,
 }
 
-/// The outcome of one tool call of a step.
+/// The outcome of one tool call in a step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct StepReport {
     pub step: StepId,
@@ -110,7 +110,7 @@ pub struct StepReport {
     /// SHA-256 of the result, without the parts that differ between runs.
     #[serde(default)]
     pub result_hash: String,
-    /// The checkpoint before the turn's first change, if the call could change something.
+    /// The checkpoint before the turn's first change, if the call was able to change something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
     /// A unified diff, if the call changed a file.
@@ -120,7 +120,7 @@ pub struct StepReport {
     /// that is not text.
     #[serde(skip)]
     pub changes: Vec<FileChange>,
-    /// The result as a model reads it; a long one is shortened in the middle.
+    /// The result in the form that a model reads; the middle of a long one is omitted.
     #[serde(skip)]
     pub output: String,
     pub wall_ms: u64,
@@ -159,11 +159,11 @@ pub enum Asks {
     /// Whether the call may run.
     #[default]
     Consent,
-    /// Values of these arguments of the call, which are given nowhere. Giving them does not approve
-    /// the call.
+    /// Values for these arguments of the call, which are given nowhere. Giving them does not
+    /// approve the call.
     Values(Vec<String>),
-    /// Whether the turn goes on after a stage that the user inspects; a no leaves out what `skips`
-    /// describes, or stops the turn without it.
+    /// Whether the turn continues after a stage that the user inspects; a no omits the work that
+    /// `skips` describes, or stops the turn if there is none.
     Stage { skips: Option<String> },
 }
 
@@ -173,14 +173,15 @@ impl Asks {
     }
 }
 
-/// A tool call that waits for the user: for consent, with a preview of what it would do, or for values of its arguments.
+/// A tool call that waits for the user: for consent, with a preview of its effect, or for argument
+/// values.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct Proposal {
     pub tool: String,
     pub arguments: Map<String, Value>,
     #[serde(default, skip_serializing_if = "Asks::is_consent")]
     pub asks: Asks,
-    /// Why the user is asked.
+    /// The reason for asking the user.
     pub reason: String,
     /// A unified diff or the command line.
     pub preview: String,
@@ -195,7 +196,7 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    /// The names of the arguments that the user is asked for; empty if consent is requested.
+    /// The names of the arguments requested from the user; empty if consent is requested.
     pub fn wanted(&self) -> &[String] {
         match &self.asks {
             Asks::Consent | Asks::Stage { .. } => &[],
@@ -208,7 +209,7 @@ impl Proposal {
         matches!(self.asks, Asks::Stage { .. })
     }
 
-    /// The decision given by the values of all wanted arguments, in order; a no if one is left
+    /// The decision that results from the values for all wanted arguments, in order; a no if any is
     /// empty.
     pub fn filled(&self, values: impl IntoIterator<Item = String>) -> Decision {
         let mut arguments = self.arguments.clone();
@@ -218,7 +219,7 @@ impl Proposal {
         if is_whole { Decision::Modify(arguments) } else { Decision::Reject }
     }
 
-    /// The answer that is needed, in words: `consent`, or the names of the values.
+    /// The required answer, in words: `consent`, or the names of the values.
     pub fn need(&self) -> String {
         match self.wanted() {
             [] if self.is_stage() => "a look".to_owned(),
@@ -232,19 +233,19 @@ impl Proposal {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
     Approve,
-    /// Approve it, and everything described by [`Proposal::always`] until the session ends.
+    /// Approve it, and everything that [`Proposal::always`] describes until the session ends.
     Always,
     Reject,
     /// The question was withdrawn without an answer.
     Cancel,
-    /// Nobody could be asked; the text says why, and how to allow it beforehand.
+    /// Nobody could be asked; the text explains why, and how to allow it beforehand.
     NotAsked(String),
     /// Run it with these arguments instead, after the same checks.
     Modify(Map<String, Value>),
 }
 
-/// The text of a file before and after a change. It stays within the process: neither the journal
-/// nor `--json` contains it, because both have the unified diff.
+/// A file's text before and after a change. It stays within the process: the journal and `--json`
+/// do not contain it, because both have the unified diff.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChange {
     /// Relative to the project, with `/`.

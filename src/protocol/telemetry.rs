@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How often replies of the single-model loop call a tool.
+/// How often replies in the single-model loop call a tool.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolMiss {
@@ -20,9 +20,9 @@ pub struct ToolMiss {
 #[serde(rename_all = "camelCase")]
 pub struct Repeat {
     pub total_tool_calls: usize,
-    /// Calls answered with an earlier result instead of being run again.
+    /// Calls answered with an earlier result instead of running again.
     pub deduplicated_tool_calls: usize,
-    /// Replies whose calls are the same as in an earlier reply.
+    /// Replies with the same calls as an earlier reply.
     pub repeated_batches: usize,
     /// Replies that repeat an earlier text, or repeat themselves.
     pub repeated_content: usize,
@@ -30,11 +30,11 @@ pub struct Repeat {
     pub repeat_rate: f64,
 }
 
-/// Why the single-model loop makes no progress.
+/// The reason the single-model loop makes no progress.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq, Hash)]
 #[serde(rename_all = "snake_case")]
 pub enum Stall {
-    /// The model only reads, over several iterations.
+    /// The model only reads, for several iterations.
     ReadOnlyLoop,
     /// It repeats calls whose results it already has.
     SameBatch,
@@ -42,13 +42,13 @@ pub enum Stall {
     SameText,
     /// It answers without having called any tool.
     Deflection,
-    /// It answers as if it were done, but no changing tool has run.
+    /// It answers as if it were done, although no changing tool has run.
     NothingExecuted,
-    /// Its reply has something that looks like a tool call but cannot be parsed.
+    /// Its reply contains something that resembles a tool call but cannot be parsed.
     UnreadableCall,
-    /// It calls tools that do not exist, or with arguments that do not fit.
+    /// It calls tools that do not exist, or calls tools with unsuitable arguments.
     NoUsableCall,
-    /// It uses only the tools of one server while steps for other servers are open.
+    /// It uses only one server's tools while steps for other servers are open.
     CategoryLockIn,
     /// It ends before every part of the request is done.
     OpenSteps,
@@ -60,13 +60,13 @@ pub enum Stall {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Remedy {
-    /// The model gets a message to continue.
+    /// The model gets a message asking it to continue.
     Nudge,
     /// Only tools that can change something are offered.
     ExecutingToolsOnly,
     /// Only the tools of other servers are offered.
     OtherToolsOnly,
-    /// The model is told the problem and asked again.
+    /// The model is told about the problem and asked again.
     AskedAgain,
     /// Code carries out the open steps.
     CodeOwnedSteps,
@@ -90,13 +90,13 @@ pub struct Detection {
     pub remedy: Remedy,
 }
 
-/// Whether the single-model loop made progress again after a [`Detection`].
+/// Whether the single-model loop made progress after a [`Detection`].
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
 pub struct Recovery {
     /// From 1.
     pub iteration: usize,
     pub stall: Stall,
-    /// Whether the model then continued by itself.
+    /// Whether the model then continued on its own.
     pub recovered: bool,
 }
 
@@ -117,17 +117,17 @@ pub struct CognitiveState {
     pub conversation_id: String,
     /// The steps of the plan, one per line.
     pub plan: Option<String>,
-    /// The tool calls so far, each as tool and summary.
+    /// The tool calls so far, each with its tool and summary.
     pub steps: Vec<String>,
     pub draft_answer: String,
     /// The faults of the draft, in the verifier's words.
     pub critique: String,
-    /// The verifier's score of the draft, from 0 to 1.
+    /// The verifier's score for the draft, from 0 to 1.
     pub score: f64,
     pub iterations: usize,
     /// Critiques of earlier drafts.
     pub past_failures: Vec<String>,
-    /// The model's thinking (`<think>`) over all drafts.
+    /// The model's thinking (`<think>`) in all drafts.
     pub thinking_tokens: Vec<String>,
 }
 
@@ -139,6 +139,6 @@ pub struct Verification {
     /// The score, from 0 to 1.
     pub confidence: f64,
     pub verdict: VerificationResult,
-    /// The faults and gaps of the draft.
+    /// The faults and gaps in the draft.
     pub critique: String,
 }

@@ -1,36 +1,36 @@
-//! The abilities of the model behind a URL, as found by a probe.
+//! The abilities of the model behind a URL, as determined by a probe.
 
 use serde::{Deserialize, Serialize};
 
-/// Probed once per URL and model; later requests leave out whatever failed.
+/// Probed once per URL and model; later requests omit anything that failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Abilities {
     /// The model's name on the server.
     pub model: String,
     pub kind: Kind,
-    /// Context of one request, in tokens.
+    /// Maximum context of one request, in tokens.
     pub context: usize,
-    /// Where `context` comes from, for people: `models.toml`, a path on the server, or a cautious
+    /// The source of `context`, for people: `models.toml`, a path on the server, or a cautious
     /// guess.
     pub context_from: String,
     pub tools: Tools,
     /// Accepts `tool_choice`, so that a call can be required.
     pub must_call: bool,
-    /// Can answer by a JSON schema.
+    /// Can follow a JSON schema in an answer.
     pub schema: bool,
-    /// Can answer inside a GBNF grammar.
+    /// Can follow a GBNF grammar in an answer.
     pub grammar: bool,
     pub logprobs: bool,
     pub thinking: Switch,
-    /// Reports how far it has read a prompt.
+    /// Reports its progress in reading a prompt.
     pub progress: bool,
-    /// Continues an answer that was begun.
+    /// Continues an answer that has been started.
     pub goes_on: bool,
-    /// Counts tokens at the end of a stream.
+    /// Reports token counts at the end of a stream.
     pub counts: bool,
 }
 
-/// The server's software, as far as it can be recognised.
+/// The server's software, if it can be recognised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -58,17 +58,17 @@ pub enum Tools {
     AsText,
 }
 
-/// How thinking is switched off.
+/// How to turn off thinking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Switch {
-    /// No thought was seen, so there is nothing to switch.
+    /// No thought has been seen, so there is nothing to turn off.
     NeverThinks,
     /// `chat_template_kwargs: {"enable_thinking": false}`
     Template,
     /// `reasoning_effort: "none"`
     Effort,
-    /// It thinks, and no switch stops it.
+    /// It thinks, and no switch turns that off.
     #[default]
     Unknown,
 }
@@ -127,9 +127,9 @@ impl Abilities {
                 all.push(what);
             }
         };
-        say(self.tools != Tools::Structured, "structured calls (calls are read out of its text)");
-        say(self.tools != Tools::AsText && !self.must_call, "a demand for a call (it is asked for in words)");
-        say(!self.schema, "answers by a JSON schema (it is asked for in words, and checked)");
+        say(self.tools != Tools::Structured, "structured calls (calls are read from its text)");
+        say(self.tools != Tools::AsText && !self.must_call, "a way to require a call (it is asked for in words)");
+        say(!self.schema, "answers by a JSON schema (they are asked for in words, and checked)");
         say(!self.logprobs, "log-probabilities");
         say(self.thinking == Switch::Unknown, "a switch for thinking");
         say(!self.progress, "progress while it reads a prompt");
@@ -138,5 +138,5 @@ impl Abilities {
     }
 }
 
-/// Context that is assumed if neither `models.toml` nor the server gives one.
+/// Context assumed if neither `models.toml` nor the server gives one.
 pub const CONTEXT_GUESSED: usize = 8_192;

@@ -1,4 +1,4 @@
-//! One request to a model behind a URL: the conversation, its tools, and the requested form of the answer.
+//! A request to a model at a URL: the conversation, its tools and the requested form of the answer.
 
 use serde_json::Value;
 
@@ -11,19 +11,18 @@ pub struct Ask {
     pub messages: Vec<Message>,
     /// The tools that the reply may call.
     pub tools: Vec<ToolText>,
-    /// The beginning of the answer, which the reply continues; empty for none. For a server that
-    /// does not accept one, the prompt says how to begin and the beginning is cut off the reply, so
-    /// the text of the pieces is always the continuation.
+    /// The beginning of the answer, which the reply continues; may be empty. If the server does not
+    /// accept one, the prompt asks for it and it is removed from the reply, so the text of the
+    /// pieces is always the continuation.
     pub begun: String,
     pub form: Form,
-    /// Maximum tokens of the answer, including thoughts.
+    /// Maximum number of tokens in the answer, including thoughts.
     pub max_tokens: usize,
-    /// How tokens are sampled. Without a temperature 0 is sent, because servers have different
-    /// defaults.
+    /// How tokens are sampled. Without a temperature, 0 is sent, because server defaults differ.
     pub sampling: SamplingWish,
     /// Whether the model may think first; `None` leaves it to the server.
     pub thinks: Option<bool>,
-    /// Maximum tokens of a thought, if the server can limit it.
+    /// Maximum number of tokens in a thought, if the server can limit it.
     pub thought_tokens: Option<usize>,
 }
 
@@ -43,7 +42,8 @@ impl Ask {
     }
 }
 
-/// The requested form of an answer. Enforced as far as the server can; the caller checks the reply.
+/// The requested form of an answer. The server enforces it as far as it can; the caller checks the
+/// reply.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Form {
     /// Text, and calls if there are tools.
@@ -54,10 +54,9 @@ pub enum Form {
     /// Lines of `kind: words`, each with one of these kinds. Only for servers that accept a schema
     /// ([`Abilities::schema`](super::Abilities::schema)).
     Lines(Vec<String>),
-    /// One of these texts: the text of the reply is exactly one of them, or else the model's own
-    /// text.
+    /// One of these texts; if the model names none of them, the reply has the model's own text.
     Choice(Vec<String>),
-    /// A call of one of the tools.
+    /// A call to one of the tools.
     Call,
     /// Text in this GBNF grammar. Only for servers that accept one
     /// ([`Abilities::grammar`](super::Abilities::grammar)).

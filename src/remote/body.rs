@@ -1,5 +1,4 @@
-//! Writes a request as the body for a server; features that the server lacks are requested in
-//! words.
+//! Writes the body of a request to a server; features that the server lacks are requested in words.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +7,7 @@ use super::ask::{Ask, Form};
 use crate::config::SamplingWish;
 use crate::models::dialect::{Message, Speaker, ToolText, for_api};
 
-/// The field of the object that contains a choice: servers accept only schemas of objects.
+/// The object field that contains a choice: servers accept only object schemas.
 pub const CHOICE: &str = "choice";
 /// The fields that contain lines.
 pub const LINES: &str = "lines";
@@ -63,8 +62,8 @@ pub fn body(ask: &Ask, can: &Abilities) -> Value {
     Value::Object(body)
 }
 
-/// Whether the beginning of the answer is passed to the server as such. No server accepts one
-/// inside a schema or before calls.
+/// Whether the server itself continues the beginning of the answer. No server does so inside a
+/// schema or before calls.
 pub fn goes_on(ask: &Ask, can: &Abilities) -> bool {
     let is_plain = ask.form == Form::Free && ask.tools.is_empty() || matches!(ask.form, Form::Grammar(_));
     can.goes_on && !ask.begun.is_empty() && is_plain
@@ -91,7 +90,7 @@ fn schema(ask: &Ask, can: &Abilities) -> Option<Value> {
     }
 }
 
-/// Lines as a list of objects: servers accept only schemas of objects.
+/// Lines as a list of objects: servers accept only object schemas.
 fn lines_schema(kinds: &[String]) -> Value {
     let line = json!({
         "type": "object",
@@ -118,7 +117,7 @@ fn call_schema(tool: &ToolText) -> Value {
     })
 }
 
-/// The requirements that are put into the text, because no field of the request accepts them.
+/// The requirements stated in the text because the request has no field for them.
 fn in_words(ask: &Ask, can: &Abilities) -> Vec<String> {
     let mut all = Vec::new();
     match &ask.form {
@@ -148,7 +147,7 @@ fn in_words(ask: &Ask, can: &Abilities) -> Vec<String> {
     all
 }
 
-/// Adds a sentence to the last message if it is the user's, else as a separate message.
+/// Appends a sentence to the last message if it is the user's; otherwise adds a separate message.
 fn say(messages: &mut Vec<Message>, words: &str) {
     match messages.last_mut() {
         Some(last) if last.speaker == Speaker::User => last.content = format!("{}\n\n{words}", last.content),
@@ -174,7 +173,7 @@ fn think(body: &mut Map<String, Value>, ask: &Ask, can: &Abilities) {
     }
 }
 
-/// Sampling parameters beyond OpenAI's are sent only to servers that are known to read them.
+/// Sampling parameters beyond OpenAI's are sent only to servers that are known to support them.
 fn sample(body: &mut Map<String, Value>, wish: SamplingWish, kind: Kind) {
     let mut put = |name: &str, value: Option<Value>| {
         if let Some(value) = value {

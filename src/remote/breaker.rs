@@ -1,5 +1,5 @@
-//! Circuit breaker: after some failures a server is not asked for a while, so that not every
-//! request costs its timeouts.
+//! Circuit breaker: after repeated failures a server is skipped for a while, so that not every
+//! request waits for its timeouts.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -9,9 +9,9 @@ use crate::base::lock;
 
 /// Number of consecutive failures after which a server rests.
 const FAILURES_MAX: u32 = 3;
-/// The same for an embedder: without it, search continues at once.
+/// The same for an embedder; search continues at once without it.
 const EMBEDDER_FAILURES_MAX: u32 = 1;
-/// The first rest; each further failure doubles it, up to [`REST_MAX`].
+/// Duration of the first rest; each further failure doubles it, up to [`REST_MAX`].
 const REST: Duration = Duration::from_secs(15);
 const REST_MAX: Duration = Duration::from_secs(300);
 

@@ -18,30 +18,31 @@ use crate::models::dialect::notation::Notation;
 
 /// The pauses after consecutive failures. Nothing is retried once a piece of the reply has arrived.
 const PAUSES: [Duration; 3] = [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2)];
-/// Maximum pause that a server may request by `Retry-After`.
+/// Maximum pause that a server may request with `Retry-After`.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
-/// Maximum time that a server may load a model or be busy.
+/// Maximum time for which a server may load a model or be busy.
 const BUSY_MAX: Duration = Duration::from_secs(600);
-/// How many times the silence limit a server may send only signs of life.
+/// A server may send only signs of life for this many times the silence limit.
 const SIGNS_MAX: u32 = 6;
-/// Time within which a stream must end after the model has.
+/// Maximum time between the end of the model's output and the end of the stream.
 const END_MAX: Duration = Duration::from_secs(5);
 /// A reply may not exceed this many bytes per token plus a constant.
 const TOKEN_BYTES: usize = 64;
 const REPLY_BYTES: usize = 64 << 10;
-/// Chunks without content, besides four for each token.
+/// Maximum number of consecutive chunks without content.
 const EMPTY_MAX: usize = 100_000;
 
 /// Why one attempt failed.
 enum Failed {
     /// The server was unreachable or disconnected before the first piece.
     Away(String),
-    /// The server is loading or overloaded; it says how long to wait.
+    /// The server is loading or overloaded, with the wait that it requests, if any.
     Busy(String, Option<Duration>),
     Final(Why),
 }
 
-/// Sends the pieces of the reply to `ask`, which is veiled by `veil`; ends with an error, if any.
+/// Sends the pieces of the reply to `ask`, whose private data `veil` hides; returns the final
+/// error, if any.
 pub async fn run(remote: &Remote, (ask, veil): (&Ask, &Veil), pieces: &Pieces) -> Result<(), Why> {
     let start = Instant::now();
     let (mut away, mut busy) = (0, 0);
@@ -52,7 +53,7 @@ pub async fn run(remote: &Remote, (ask, veil): (&Ask, &Veil), pieces: &Pieces) -
             Err(Failed::Final(Why::Status { status: 400 | 422, said }))
                 if !begins_in_words && body::goes_on(ask, &remote.can()) =>
             {
-                tracing::debug!(said, "an answer that is begun is refused; it is asked for in words");
+                tracing::debug!(said, "continuing an answer was refused; it is asked for in words");
                 begins_in_words = true;
                 continue;
             }
@@ -161,7 +162,7 @@ impl Stream<'_> {
         while !done {
             let next = match ended {
                 None => answer.next().await?,
-                // The model has ended; counts may follow, but need not.
+                // The model has finished; token counts may still follow.
                 Some(at) => match tokio::time::timeout_at((at + END_MAX).into(), answer.next()).await {
                     Ok(Ok(Some(bytes))) => Some(bytes),
                     _ => None,
@@ -183,7 +184,7 @@ impl Stream<'_> {
                     Ok(value) => value,
                     // A partial event at the end of a closed stream.
                     Err(_) if next.is_none() => break,
-                    Err(_) => return Err(Why::Unreadable(format!("`{}` is no JSON", self.remote.shown(&data)))),
+                    Err(_) => return Err(Why::Unreadable(format!("`{}` is not JSON", self.remote.shown(&data)))),
                 };
                 let before = chunks.bytes;
                 let got = chunks.take(&value).map_err(|why| self.cleaned(why))?;
@@ -200,7 +201,7 @@ impl Stream<'_> {
             }
             if next.is_none() && !done {
                 if chunks.finish.is_none() {
-                    return Err(Why::Cut("the connection was closed in the middle".to_owned()));
+                    return Err(Why::Cut("the connection closed mid-answer".to_owned()));
                 }
                 done = true;
             }
@@ -297,7 +298,7 @@ impl Stream<'_> {
         if matches!(&piece, Piece::Text(text) | Piece::Thinking(text) if text.is_empty()) {
             return;
         }
-        // If nobody receives pieces any longer, the task ends with the reply.
+        // If the receiver is gone, the task ends with the reply.
         let _ = self.pieces.send(Ok(piece)).await;
     }
 

@@ -1,4 +1,4 @@
-//! Remembers to which servers the user has consented to send something: once for each URL.
+//! Remembers the servers to which the user has consented to send data, one entry per URL.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,19 +14,20 @@ pub fn store() -> PathBuf {
     places::config_dir().join("servers")
 }
 
-/// The server and the data to which a person consents.
+/// The text for consent: the server and the data sent to it.
 pub fn question(endpoint: &Endpoint) -> String {
     let url = endpoint.url();
-    let way = if endpoint.is_readable_on_the_way() { " Plain http can be read on the way." } else { "" };
+    let way = if endpoint.is_readable_on_the_way() { " Plain http can be read in transit." } else { "" };
     let mask = if endpoint.mask {
-        " Addresses, numbers and keys in texts are replaced by placeholders first, but not those that a picture shows."
+        " Addresses, numbers and keys in texts are replaced by placeholders first, but those in pictures are not."
     } else {
         ""
     };
     format!("Requests, code, paths and pictures of the project, and results of tools will be sent to {url}.{way}{mask}")
 }
 
-/// Whether the user has consented to sending to `server`: the URL of a role's server, or what names another kind of server.
+/// Whether the user has consented to sending data to `server`: the URL of a role's server, or the
+/// name of another kind of server.
 pub fn given(store: &Path, server: &str) -> bool {
     lines(store).iter().any(|line| line == server)
 }
@@ -58,6 +59,6 @@ mod tests {
         give(&store, one.url()).unwrap();
         assert!(given(&store, one.url()) && !given(&store, other.url()));
         assert_eq!(std::fs::read_to_string(&store).unwrap(), "http://box:1/v1\n");
-        assert!(question(&one).contains("http://box:1/v1") && question(&one).contains("read on the way"));
+        assert!(question(&one).contains("http://box:1/v1") && question(&one).contains("read in transit"));
     }
 }

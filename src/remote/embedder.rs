@@ -10,13 +10,12 @@ use crate::base::Cancel;
 use crate::embed::{Distant, EmbedError, TOKENS_MAX, mean};
 use crate::models::{Endpoint, digest};
 
-/// Maximum bytes of a text per pass: servers refuse texts longer than their model's context, which
-/// is often 512 tokens.
+/// Maximum bytes of text per pass: servers refuse texts longer than their model's context, which is
+/// often 512 tokens.
 const PIECE_BYTES: usize = 1_280;
 /// Bytes per token, as a cautious estimate.
 const TOKEN_BYTES: usize = 3;
-/// Minimum cosine of two vectors of the same text by the same model, however a server computes
-/// them.
+/// Minimum cosine of two vectors of one text from the same model, however a server computes them.
 const SAME: f32 = 0.99;
 
 /// Handle to the embedder on a server. Clones share it.
@@ -28,7 +27,7 @@ struct Shared {
     remote: Remote,
     sample: Sample,
     fingerprint: String,
-    /// Whether the server was found to have the same model as when it was added.
+    /// Whether the server is confirmed to have the same model as when it was added.
     checked: AtomicBool,
 }
 
@@ -46,7 +45,7 @@ impl Away {
         Sample::kept(endpoint, folder).map(|sample| fingerprint(endpoint, &sample))
     }
 
-    /// The model and its server, for people.
+    /// The model and its server, for display.
     pub fn name(&self) -> String {
         self.0.remote.name()
     }
@@ -54,8 +53,8 @@ impl Away {
     /// The unit vectors of texts, each read in one pass.
     fn vectors(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
         let Shared { remote, sample, checked, .. } = &*self.0;
-        // The server may have another model under the same name by now, which the first request of
-        // a run reveals.
+        // The server may now have another model under the same name; the first request of a run
+        // reveals it.
         let is_first = !checked.load(Ordering::Relaxed);
         let probe = is_first.then(|| PROBE.to_owned());
         let all: Vec<String> = probe.into_iter().chain(texts.iter().cloned()).collect();
@@ -124,7 +123,7 @@ fn fingerprint(endpoint: &Endpoint, sample: &Sample) -> String {
     digest::of_text(&format!("{}\n{}\n{:?}", endpoint.url(), sample.model, sample.vector))
 }
 
-/// A text in pieces that are read in one pass. Servers refuse an empty text.
+/// A text split into pieces for one pass each. Servers refuse an empty text.
 fn pieces(text: &str) -> Vec<String> {
     let mut rest = &text[..text.floor_char_boundary(TOKENS_MAX * TOKEN_BYTES)];
     let mut all = Vec::new();
@@ -146,8 +145,8 @@ fn to_unit(vector: &mut [f32]) {
     }
 }
 
-/// Waits for `work` on a thread with its own runtime: the caller may be on a thread of a runtime,
-/// which cannot wait for itself.
+/// Waits for `work` on a thread with its own runtime: the caller may be on a runtime thread, which
+/// cannot block on its own runtime.
 fn waited<T: Send>(work: impl Future<Output = T> + Send) -> Result<T, EmbedError> {
     let failed = |why: String| EmbedError::Failed(format!("the server could not be asked: {why}"));
     let ask = move || {

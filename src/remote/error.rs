@@ -21,7 +21,7 @@ pub enum Why {
     )]
     Unreachable { tries: u32, last: String },
     #[error(
-        "its certificate is not accepted ({0}); install its authority among the system's, or use a tunnel and http://localhost"
+        "its certificate is not accepted ({0}); add its authority to the system's, or use a tunnel and http://localhost"
     )]
     Certificate(String),
     #[error(
@@ -31,9 +31,9 @@ pub enum Why {
     Silent(Duration),
     #[error("it is still busy or loading after {tries} tries ({last}); ask again later")]
     Busy { tries: u32, last: String },
-    #[error("it refuses the key (status {0}); name the right one by key_file or key_env in models.toml")]
+    #[error("it refuses the key (status {0}); give the right one with key_file or key_env in models.toml")]
     Refused(u16),
-    #[error("it answers with a redirection to {0}, which is not followed; write the right address as url")]
+    #[error("it redirects to {0}, which is not followed; write the right address as url")]
     Redirected(String),
     #[error(
         "{path} does not exist there (status {status}); the url must be the base of an OpenAI-compatible API, usually ending in /v1"
@@ -41,17 +41,17 @@ pub enum Why {
     NoSuchPath { path: String, status: u16 },
     #[error("it has no model called {name}; it has {}. Correct `model` in models.toml", list(there))]
     NoSuchModel { name: String, there: Vec<String> },
-    #[error("it has {}; say which by `model` in models.toml", list(.0))]
+    #[error("it has {}; specify one with `model` in models.toml", list(.0))]
     SeveralModels(Vec<String>),
     #[error("it has no model; load one there")]
     NoModel,
     #[error(
-        "the prompt is too long for it ({said}); ask for less, or raise the context of the server, and `context` in models.toml if it is there"
+        "the prompt is too long for it ({said}); ask for less, or raise the server's context, and `context` in models.toml if set there"
     )]
     TooLong { said: String },
-    #[error("it answers with status {status}: {said}; its own log says more")]
+    #[error("it answers with status {status}: {said}; its own log has details")]
     Status { status: u16, said: String },
-    #[error("it reports an error in its answer: {0}; its own log says more")]
+    #[error("it reports an error in its answer: {0}; its own log has details")]
     InAnswer(String),
     #[error(
         "the arguments of its call of {0} are not a JSON object, so the call is not carried out; ask again, or probe it again with `monobloc models add`"
@@ -63,10 +63,10 @@ pub enum Why {
     Unreadable(String),
     #[error("its answer broke off ({0}); none of it was carried out. Ask again")]
     Cut(String),
-    #[error("it failed {failures} times, the last time: {last}. It is tried again in {} s", again.as_secs())]
+    #[error("it failed {failures} times, the last time: {last}. The next attempt is in {} s", again.as_secs())]
     Resting { failures: u32, last: String, again: Duration },
     #[error(
-        "its vectors are not those of the model that was added ({got} numbers, {expected} before); add it again with `monobloc models add URL --role embedder`"
+        "its vectors are not those of the model that was added ({got} numbers, previously {expected}); add it again with `monobloc models add URL --role embedder`"
     )]
     OtherVectors { got: usize, expected: usize },
     #[error("the request was cancelled")]

@@ -7,7 +7,7 @@ use super::body::{CHOICE, KIND, LINES, WORDS};
 
 /// The text of one reply.
 pub struct Words<'a> {
-    /// The beginning that may still arrive and is then cut off.
+    /// The beginning of the answer, which is cut off if the reply repeats it.
     begun: &'a str,
     form: &'a Form,
     held: String,
@@ -70,7 +70,7 @@ fn chosen(text: &str, choices: &[String]) -> String {
     choices.iter().find(is).cloned().unwrap_or_else(|| text.to_owned())
 }
 
-/// The lines in the requested object; the text itself if it is not one.
+/// The lines in the requested object; the text itself if it is not such an object.
 fn lines(text: &str) -> String {
     let value = serde_json::from_str::<Value>(bare(text)).unwrap_or_default();
     let line = |one: &Value| Some(format!("{}: {}", one[KIND].as_str()?, one[WORDS].as_str()?.replace('\n', " ")));

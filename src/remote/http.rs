@@ -1,9 +1,9 @@
 //! Sends one HTTP request and receives its answer in pieces, on a connection that closes when the answer is dropped.
 //!
-//! hyper, because `serve` already uses it, with rustls and the certificates that the system trusts.
-//! hf-hub's ureq is not used here: it blocks a thread, and its requests cannot be dropped. No
-//! connection is kept for the next request, because closing one is what stops the server's work; no
-//! redirection is followed and no proxy is used, whatever the environment says.
+//! Uses hyper, because `serve` already does, with rustls and the certificates that the system
+//! trusts. hf-hub's ureq is not used here: it blocks a thread, and its requests cannot be dropped.
+//! Connections are not reused, because closing one is what stops the server's work; redirects are
+//! not followed and no proxy is used, whatever the environment variables.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -30,20 +30,20 @@ use super::error::Why;
 pub const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// Maximum size of an answer that is read as a whole: lists of models, errors, vectors.
 pub const WHOLE_MAX: usize = 64 << 20;
-/// Number of bytes of an error that are read.
+/// Maximum number of bytes read from an error's body.
 const ERROR_MAX: usize = 64 << 10;
 
 /// A request to a server.
 pub struct Sent<'a> {
     pub url: &'a Url,
     pub way: Way,
-    /// The headers besides those that every request has.
+    /// Headers in addition to those of every request.
     pub headers: HeaderMap,
-    /// After this long without a byte, a connection is given up.
+    /// Time without a byte after which a connection is abandoned.
     pub silence: Duration,
 }
 
-/// The HTTP method of a request, with the text that it posts.
+/// The HTTP method of a request, and the text to post.
 pub enum Way {
     Get,
     /// Posts a JSON text.
@@ -95,7 +95,7 @@ pub async fn send(sent: Sent<'_>) -> Result<Answer, Failure> {
     }));
     let response = match timeout(silence, sender.send_request(request)).await {
         Ok(Ok(response)) => response,
-        Ok(Err(error)) if error.is_parse() => return Err(Failure::Final(Why::Unreadable("it is no HTTP".to_owned()))),
+        Ok(Err(error)) if error.is_parse() => return Err(Failure::Final(Why::Unreadable("it is not HTTP".to_owned()))),
         Ok(Err(error)) => return Err(Failure::Passing(words(&error))),
         Err(_) => return Err(Failure::Final(Why::Silent(silence))),
     };
@@ -129,7 +129,7 @@ impl Answer {
         }
     }
 
-    /// The whole body as text, at most `most` bytes.
+    /// The complete body as text, at most `most` bytes.
     pub async fn text(mut self, most: usize) -> Result<String, Why> {
         let mut all = Vec::new();
         while let Some(bytes) = self.next().await? {
@@ -141,7 +141,7 @@ impl Answer {
         Ok(String::from_utf8_lossy(&all).into_owned())
     }
 
-    /// The beginning of an error's body, as far as it arrives soon.
+    /// The part of an error's body that arrives within a few seconds.
     pub async fn error_text(mut self) -> String {
         const SOON: Duration = Duration::from_secs(5);
         let mut all = Vec::new();
@@ -184,7 +184,7 @@ fn request(sent: Sent<'_>) -> Result<Request<Full<Bytes>>, String> {
     request.body(body).map_err(|error| format!("no request can be made: {error}"))
 }
 
-/// Adds a header whose value no message shows.
+/// Adds a header whose value is kept out of messages.
 pub fn add_header(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), String> {
     let wrong = |what: &str| format!("the header {name} has no usable {what}");
     let key = HeaderName::try_from(name).map_err(|_| wrong("name"))?;
@@ -204,7 +204,7 @@ async fn connect(url: &Url) -> Result<Box<dyn Stream>, Failure> {
     let port = url.port_or_known_default().unwrap_or(80);
     let stream =
         TcpStream::connect((host.as_str(), port)).await.map_err(|error| Failure::Passing(error.to_string()))?;
-    // Requests are written whole, and small answers must not wait for each other.
+    // Requests are written in one piece; small ones must not be delayed.
     let _ = stream.set_nodelay(true);
     if url.scheme() != "https" {
         return Ok(Box::new(stream));
@@ -218,7 +218,7 @@ async fn connect(url: &Url) -> Result<Box<dyn Stream>, Failure> {
     }
 }
 
-/// Classifies an error: a failure of encryption is final, a closed connection is not.
+/// Classifies an error: an encryption failure is final, a closed connection is not.
 fn judged(error: &io::Error) -> Failure {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented) => {
@@ -229,7 +229,7 @@ fn judged(error: &io::Error) -> Failure {
     }
 }
 
-/// The certificates that the system trusts, read on first use of https.
+/// The certificates that the system trusts, read on the first use of https.
 fn trusted() -> Result<Arc<ClientConfig>, String> {
     static TRUSTED: OnceLock<Result<Arc<ClientConfig>, String>> = OnceLock::new();
     let read = || {

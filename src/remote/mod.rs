@@ -1,5 +1,5 @@
-//! A model behind a URL: queries an OpenAI-compatible server, and reads the replies of every known
-//! kind of server.
+//! A model at a URL: queries an OpenAI-compatible server and reads replies from every known kind of
+//! server.
 //!
 //! [`Remote::open`] determines once what the server can do, and stores it. [`Remote::chat`] asks
 //! for a reply, which always arrives as a stream. Together with `models pull`, this is the only
@@ -80,8 +80,8 @@ impl Remote {
         Remote::asked(endpoint, cancel, async |remote| probe::anew(remote, folder).await).await
     }
 
-    /// A server that computes vectors, with a sample of them; it is asked for one unless one is
-    /// stored below `folder`.
+    /// A server that computes vectors, with a sample vector: the one stored below `folder`, else a
+    /// new one from the server.
     pub async fn open_embedder(
         endpoint: &Endpoint,
         folder: &Path,
@@ -145,7 +145,7 @@ impl Remote {
         self.endpoint.url()
     }
 
-    /// The model and its place, for people.
+    /// The model and its host, for display.
     pub fn name(&self) -> String {
         // llama-server names a model by the path of its file.
         let model = self.can.model.rsplit_once('/').filter(|(folder, _)| folder.starts_with('/'));
@@ -156,13 +156,13 @@ impl Remote {
         &self.can
     }
 
-    /// Whether its model may think before an answer.
+    /// Whether its model may think before answering.
     pub fn thinks(&self) -> bool {
         self.can.thinking != Switch::NeverThinks
     }
 
-    /// An upper estimate of the number of tokens in a text, from its characters and corrected by
-    /// the server's counts.
+    /// An upper estimate of the tokens in a text, computed from its characters and corrected by the
+    /// server's counts.
     pub fn tokens(&self, text: &str) -> usize {
         self.tokens.of(tokens::plain(text))
     }
@@ -232,7 +232,7 @@ impl Remote {
         self.key.as_deref()
     }
 
-    /// Text from the server for a message.
+    /// Text from the server, cleaned for a message.
     fn shown(&self, text: &str) -> String {
         said::shown(text, self.key())
     }
@@ -262,7 +262,7 @@ impl Remote {
         http::send(Sent { url, way, headers, silence: self.endpoint.silence }).await
     }
 
-    /// The headers of models.toml, and the key.
+    /// The headers from models.toml, and the key.
     fn headers(&self) -> Result<HeaderMap, String> {
         let mut headers = HeaderMap::new();
         for (name, value) in &self.endpoint.headers {
@@ -285,11 +285,11 @@ fn vectors(value: &Value, wanted: usize) -> Result<Vec<Vec<f32>>, Why> {
         let place = one["index"].as_u64().map_or(at, |index| index as usize);
         let vector = one["embedding"].as_array().into_iter().flatten();
         let vector: Vec<f32> = vector.filter_map(|number| Some(number.as_f64()? as f32)).collect();
-        *all.get_mut(place).ok_or_else(|| wrong(format!("it has a vector {place} of {wanted}")))? = vector;
+        *all.get_mut(place).ok_or_else(|| wrong(format!("it has a vector {place} of only {wanted}")))? = vector;
     }
     let length = all.first().map_or(0, Vec::len);
     if length == 0 || all.iter().any(|vector| vector.len() != length || vector.iter().any(|one| !one.is_finite())) {
-        return Err(wrong(format!("it does not have {wanted} vectors of one length")));
+        return Err(wrong(format!("it does not have {wanted} vectors of equal length")));
     }
     Ok(all)
 }

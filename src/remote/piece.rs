@@ -7,7 +7,7 @@ use crate::models::dialect::RawCall;
 /// One item in the stream of a [`Reply`](super::Reply).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Piece {
-    /// The server is asked again after a pause; sent before any text.
+    /// The request is retried after a pause; sent before any text.
     Waiting {
         why: String,
         pause: Duration,
@@ -16,16 +16,16 @@ pub enum Piece {
     Pulse {
         waited_ms: u64,
     },
-    /// The server reads the prompt: total tokens, and tokens read so far.
+    /// The server is reading the prompt: total tokens, and tokens read so far.
     Progress {
         total: usize,
         done: usize,
     },
     Thinking(String),
     Text(String),
-    /// A whole call. It comes at the end of a complete reply; a truncated reply has none.
-    /// `is_certain`: structured, or written and closed in a known notation; any other call was
-    /// guessed from text and may only read.
+    /// A complete call. It comes at the end of a complete reply; a truncated reply has none.
+    /// `is_certain`: the call was structured, or written and closed in a known notation; any other
+    /// call was guessed from text and may only read.
     Call {
         call: RawCall,
         is_certain: bool,
@@ -44,12 +44,12 @@ pub enum Piece {
     },
 }
 
-/// Why a reply ended. One that ended otherwise is an error.
+/// Why a reply ended. Any other end is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
     /// The model ended it, with or without calls.
     Stop,
-    /// The limit of tokens was reached.
+    /// The token limit was reached.
     Length,
     /// The server filtered the rest.
     Filtered,
@@ -68,12 +68,12 @@ impl Finish {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     pub prompt_tokens: usize,
-    /// The part of `prompt_tokens` that the server did not read again.
+    /// The part of `prompt_tokens` that the server had cached.
     pub cached_tokens: usize,
     /// Including thoughts.
     pub generated_tokens: usize,
     pub thought_tokens: usize,
-    /// Whether the server counted no tokens, so that these are estimates from the texts.
+    /// Whether the token counts are estimates from the texts because the server sent none.
     pub is_estimate: bool,
     /// Time from the request to the first piece of text, thought or call.
     pub first_ms: u64,
@@ -104,7 +104,7 @@ impl Spent {
 pub struct Whole {
     pub thinking: String,
     pub text: String,
-    /// Each with whether it is certain, see [`Piece::Call`].
+    /// The calls, each with `is_certain` of [`Piece::Call`].
     pub calls: Vec<(RawCall, bool)>,
     /// Whether the calls arrived in fields rather than in the text.
     pub in_fields: bool,

@@ -1,4 +1,4 @@
-//! Determines once what a server's model can do, by small test requests, and stores the result by URL and model.
+//! Determines the abilities of a server's model once, with small test requests, and stores the result by URL and model.
 
 use std::path::{Path, PathBuf};
 
@@ -14,9 +14,9 @@ use super::{Remote, body};
 use crate::base::{file, hex};
 use crate::models::dialect::{Message, ToolText};
 
-/// Changes when the probe changes, so that older results are probed again.
+/// Changes when the probe changes, which invalidates older results.
 const EDITION: u32 = 1;
-/// Tokens for an answer that only has to begin, and for one that may think before a call.
+/// Token limits for an answer that only has to begin, and for one that may think before a call.
 const FEW: usize = 16;
 const ENOUGH: usize = 256;
 
@@ -26,7 +26,7 @@ pub async fn known(remote: &mut Remote, folder: &Path) -> Result<Abilities, Why>
     let Some(kept) = file::read_json::<Abilities>(&place(remote, folder, &model.name)) else {
         return find(remote, folder, model).await;
     };
-    // The list may give a different context than last time, because the server was restarted.
+    // The list may give a different context than last time if the server was restarted.
     let said = remote.endpoint().context.map(|context| (context, "models.toml".to_owned()));
     let listed = model.context.map(|context| (context, "its list of models".to_owned()));
     let (context, context_from) = said.or(listed).unwrap_or((kept.context, kept.context_from.clone()));
@@ -64,12 +64,12 @@ async fn find(remote: &mut Remote, folder: &Path, model: Listed) -> Result<Abili
     Ok(can)
 }
 
-/// A plain answer. If a server refuses one of the harmless fields, it is asked without it.
+/// A plain answer; if the server refuses an optional field, asks again without these fields.
 async fn talks(remote: &mut Remote, can: &mut Abilities) -> Result<Whole, Why> {
     let ask = || Ask::new(vec![Message::user("Say hello.")], FEW);
     match asked(remote, can, ask()).await {
         Err(Why::Status { status: 400 | 422, said }) => {
-            tracing::debug!(said, "asked again without the fields that not every server takes");
+            tracing::debug!(said, "asked again without the fields that not every server accepts");
             (can.counts, can.progress) = (false, false);
             asked(remote, can, ask()).await
         }
@@ -109,7 +109,7 @@ async fn tools(remote: &mut Remote, can: &Abilities) -> Result<Tools, Why> {
     Ok(match whole.calls.first() {
         Some(_) if whole.in_fields => Tools::Structured,
         Some(_) => Tools::Offered,
-        // A model that calls nothing gives no information about the server.
+        // A model that makes no call reveals nothing about the server.
         None => Tools::Structured,
     })
 }
@@ -138,7 +138,7 @@ async fn grammar(remote: &mut Remote, can: &Abilities) -> Result<bool, Why> {
     Ok(tried(remote, can, ask).await?.is_some_and(|whole| whole.text.trim_start().starts_with("zq")))
 }
 
-/// Asked without a stream, because llama-server refuses them in some streams.
+/// Requested without a stream, because llama-server refuses log probabilities in some streams.
 async fn logprobs(remote: &Remote, can: &Abilities) -> Result<bool, Why> {
     let mut body = body::body(&Ask::new(vec![Message::user("Say hello.")], 1), can);
     for (field, value) in [("stream", json!(false)), ("logprobs", json!(true)), ("top_logprobs", json!(2))] {
@@ -154,7 +154,8 @@ async fn logprobs(remote: &Remote, can: &Abilities) -> Result<bool, Why> {
     }
 }
 
-/// The whole reply of a model with the abilities `can`; `None` if the server refuses it.
+/// The complete reply of a model with the abilities `can`; `None` if the server refuses the
+/// request.
 async fn tried(remote: &mut Remote, can: &Abilities, ask: Ask) -> Result<Option<Whole>, Why> {
     match asked(remote, can, ask).await {
         Ok(whole) => Ok(Some(whole)),

@@ -27,9 +27,9 @@ pub struct Chunks<'n> {
     /// Calls in the text.
     noted: Vec<(RawCall, bool)>,
     pub usage: Usage,
-    /// Why the model ended, once it has said so.
+    /// Why the model ended, once known.
     pub finish: Option<Finish>,
-    /// The server's own reason, if it is not a known one.
+    /// The server's reason for the end, if it is not a known one.
     reason: String,
     /// Bytes of thoughts, text and calls so far.
     pub bytes: usize,
@@ -58,7 +58,7 @@ impl<'n> Chunks<'n> {
         }
     }
 
-    /// Reads the data of an event, or the whole answer of a server that does not stream.
+    /// Reads the data of an event, or the complete answer of a server that does not stream.
     pub fn take(&mut self, value: &Value) -> Result<Vec<Piece>, Why> {
         if let Some(error) = said::error_in(value) {
             return Err(if said::is_too_long(value, &error) {
@@ -187,7 +187,7 @@ impl<'n> Chunks<'n> {
         let finish = finish.unwrap_or(Finish::Unsaid);
         if finish.is_whole() {
             let given = fields.into_iter().map(|field| field.whole(tools)).collect::<Result<Vec<RawCall>, Why>>()?;
-            // A server that writes fields may leave the same calls in the text.
+            // A server that sends calls in fields may leave the same calls in the text.
             let in_fields = !given.is_empty();
             let calls = if in_fields { given.into_iter().map(|call| (call, true)).collect() } else { noted };
             let calls = calls.into_iter().take(CALLS_MAX);
@@ -226,8 +226,8 @@ fn cut(finish: Finish, reason: &str) -> String {
     match finish {
         Finish::Length => "the answer was cut at its limit of tokens".to_owned(),
         Finish::Filtered => "the server filtered the rest of the answer".to_owned(),
-        _ if reason.is_empty() => "the server does not say why the answer ended, so it may be cut".to_owned(),
-        _ => format!("the answer ended by `{reason}`, which is not known, so it may be cut"),
+        _ if reason.is_empty() => "the server does not report why the answer ended, so it may be cut".to_owned(),
+        _ => format!("the answer ended with `{reason}`, which is unknown, so it may be cut"),
     }
 }
 
@@ -237,7 +237,7 @@ fn finish(reason: &str) -> Result<Finish, Why> {
         | "stop_sequence" => Finish::Stop,
         "length" | "max_tokens" | "max_completion_tokens" | "max_output_tokens" => Finish::Length,
         "content_filter" | "safety" => Finish::Filtered,
-        // With these, vLLM and SGLang end a request that they gave up.
+        // vLLM and SGLang end an aborted request with one of these.
         "abort" | "error" | "cancelled" | "canceled" => return Err(Why::Cut(format!("finish_reason is {reason}"))),
         _ => Finish::Unsaid,
     })

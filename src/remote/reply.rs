@@ -9,9 +9,9 @@ use tokio::time::timeout;
 use super::error::{RemoteError, Why};
 use super::piece::{Piece, Whole};
 
-/// Maximum number of waiting pieces; a slow reader then slows down the server.
+/// Maximum number of waiting pieces; at this limit, a slow reader slows down the server.
 const PIECES_MAX: usize = 256;
-/// Time without a piece after which a pulse is sent, repeatedly.
+/// Interval at which pulses are sent while no piece arrives.
 const BEAT: Duration = Duration::from_secs(1);
 
 /// A running reply.
@@ -38,7 +38,7 @@ impl Reply {
     }
 
     /// The next piece; `None` after [`Piece::Finished`] or an error. Returns a [`Piece::Pulse`] if
-    /// nothing else arrives for a second. It may be dropped while waiting without losing a piece.
+    /// nothing else arrives for a second. The future may be dropped without losing a piece.
     pub async fn next(&mut self) -> Result<Option<Piece>, RemoteError> {
         if self.over {
             return Ok(None);

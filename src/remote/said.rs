@@ -5,11 +5,11 @@ use serde_json::Value;
 use super::error::Why;
 use super::piece::Usage;
 
-/// Maximum length of a server message that is repeated, in characters.
+/// Maximum number of characters repeated from a server's message.
 const SAID_MAX: usize = 300;
 
-/// The error in a JSON answer, if it is one. `{"error": {"message": …}}`, `{"error": "…"}`,
-/// `{"object": "error", "message": …}`, and FastAPI's `{"detail": …}`.
+/// The error in a JSON answer, if any: `{"error": {"message": …}}`, `{"error": "…"}`,
+/// `{"object": "error", "message": …}`, or FastAPI's `{"detail": …}`.
 pub fn error_in(value: &Value) -> Option<String> {
     let error = &value["error"];
     let said = match error {
@@ -51,8 +51,8 @@ pub fn judged(status: u16, path: &str, text: &str, key: Option<&str>) -> Why {
     }
 }
 
-/// Whether an error says that the prompt does not fit: by llama-server's type, by OpenAI's code, or
-/// in the words of vLLM and SGLang.
+/// Whether an error means that the prompt does not fit, by llama-server's type, OpenAI's code, or
+/// the words of vLLM and SGLang.
 pub fn is_too_long(value: &Value, said: &str) -> bool {
     let marks = ["exceed_context_size_error", "context_length_exceeded"];
     let has = |field: &Value| field.as_str().is_some_and(|text| marks.contains(&text));
@@ -68,7 +68,7 @@ pub fn is_loading(status: u16, text: &str) -> bool {
     status == 503 || (matches!(status, 400 | 500) && says && text.contains("model"))
 }
 
-/// Adds the counts in a chunk, replacing those of an earlier one.
+/// Stores the counts in a chunk, replacing those of an earlier one.
 pub fn count(value: &Value, usage: &mut Usage) {
     let number = |value: &Value| value.as_u64().and_then(|count| usize::try_from(count).ok());
     let counts = &value["usage"];

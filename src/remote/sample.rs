@@ -1,4 +1,4 @@
-//! A stored vector of a server's embedder, so that a run knows the vector length and notices another model.
+//! Stores a vector from a server's embedder, which gives a run the vector length and reveals another model.
 
 use std::path::{Path, PathBuf};
 
@@ -21,14 +21,14 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// The sample for the server stored below `folder`.
+    /// The sample stored below `folder` for the server.
     pub fn kept(endpoint: &Endpoint, folder: &Path) -> Option<Sample> {
         file::read_json::<Sample>(&place(endpoint, folder)).filter(|sample| !sample.vector.is_empty())
     }
 
     pub(super) fn keep(&self, endpoint: &Endpoint, folder: &Path) {
         if let Err(error) = file::replace_json(&place(endpoint, folder), self) {
-            tracing::warn!(%error, "the length of a server's vectors cannot be kept, and is asked for the next time");
+            tracing::warn!(%error, "the length of a server's vectors cannot be stored, and is asked for again next time");
         }
     }
 }

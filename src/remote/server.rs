@@ -20,7 +20,8 @@ pub struct Listed {
 /// Pauses after a failed connection or a busy server.
 const PAUSES_MS: [u64; 2] = [500, 1_000];
 
-/// The model named in `models.toml`, else the only one; `embeds`: among those that compute vectors.
+/// The model named in `models.toml`, else the only one; with `embeds`, only models that compute
+/// vectors count.
 pub async fn choose(remote: &Remote, embeds: bool) -> Result<Listed, Why> {
     let named = remote.endpoint().model.as_deref();
     let (all, kind) = match list(remote).await {
@@ -74,7 +75,7 @@ async fn list(remote: &Remote) -> Result<(Vec<Listed>, Kind), Why> {
     Ok((listed, kind))
 }
 
-/// Maximum number of names in a list of models, and maximum characters of each.
+/// Maximum length of a model's name in bytes; models with longer names are left out.
 const NAME_MAX: usize = 400;
 
 fn listed(one: &Value, by_header: Kind) -> Option<Listed> {
@@ -94,8 +95,8 @@ fn listed(one: &Value, by_header: Kind) -> Option<Listed> {
     Some(Listed { name: name.to_owned(), kind, context })
 }
 
-/// The context of a model and its source. Ollama reports its own only once the model is loaded, so
-/// this is asked after the probe.
+/// The context of a model and its source. Ollama reports its context only once the model is loaded,
+/// so this runs after the probe.
 pub async fn context(remote: &Remote, model: &Listed) -> (usize, String) {
     if let Some(context) = remote.endpoint().context {
         return (context, "models.toml".to_owned());
@@ -121,10 +122,7 @@ pub async fn context(remote: &Remote, model: &Listed) -> (usize, String) {
         && let Ok(value) = beside(remote, "api/show", Some(json!({ "model": model.name }))).await
         && let Some(trained) = trained(&value)
     {
-        return (
-            trained.min(CONTEXT_GUESSED),
-            "a guess, because /api/show only says what the model was trained for".to_owned(),
-        );
+        return (trained.min(CONTEXT_GUESSED), "a guess, because /api/show only gives the training context".to_owned());
     }
     (CONTEXT_GUESSED, "a guess, because the server does not report it; set `context` in models.toml".to_owned())
 }
@@ -154,7 +152,7 @@ fn trained(value: &Value) -> Option<usize> {
     length.as_u64().and_then(|count| usize::try_from(count).ok())
 }
 
-/// Posts JSON to a path of the common API and reads the JSON of the answer.
+/// Posts JSON to a path of the common API and parses the JSON answer.
 pub async fn post(remote: &Remote, path: &str, body: &Value) -> Result<Value, Why> {
     json_of(tried(remote, path, Some(body.to_string()), true).await?).await
 }
@@ -166,10 +164,10 @@ async fn beside(remote: &Remote, path: &str, body: Option<Value>) -> Result<Valu
 
 async fn json_of(answer: Answer) -> Result<Value, Why> {
     let text = answer.text(WHOLE_MAX).await?;
-    serde_json::from_str(&text).map_err(|_| Why::Unreadable("it is no JSON".to_owned()))
+    serde_json::from_str(&text).map_err(|_| Why::Unreadable("it is not JSON".to_owned()))
 }
 
-/// The answer with status 200; an unreachable or busy server is asked again twice.
+/// The answer with status 200; an unreachable or busy server is retried twice.
 async fn tried(remote: &Remote, path: &str, body: Option<String>, common: bool) -> Result<Answer, Why> {
     let mut pauses = PAUSES_MS.iter();
     loop {
@@ -214,7 +212,7 @@ mod tests {
         check(&["a:latest", "b"], Some("a"), false, Ok("a:latest"));
         check(&["a", "nomic-embed"], None, false, Ok("a"));
         check(&["a", "nomic-embed"], None, true, Ok("nomic-embed"));
-        check(&["a", "b"], None, false, Err("it has a, b; say which by `model`"));
+        check(&["a", "b"], None, false, Err("it has a, b; specify one with `model`"));
         check(&["a", "b"], Some("c"), false, Err("no model called c; it has a, b"));
         check(&[], None, false, Err("load one there"));
         check(&[], Some("a"), false, Ok("a"));

@@ -1,4 +1,4 @@
-//! Reads server-sent events out of bytes as they come, each line at most 1 MiB.
+//! Reads server-sent events from bytes as they arrive, with lines of at most 1 MiB.
 //!
 //! ```text
 //! : a comment, which servers send while they are silent
@@ -59,7 +59,7 @@ impl Events {
         Ok(heard)
     }
 
-    /// The event without its empty line at the end of the stream, if any.
+    /// The last event of the stream if its closing empty line is missing.
     pub fn finish(mut self) -> Result<Option<String>, TooLong> {
         if !self.line.is_empty() {
             self.end_line()?;

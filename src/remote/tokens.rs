@@ -1,4 +1,4 @@
-//! Estimates the tokens of a text for a model without a local tokenizer, corrected by the server's counts.
+//! Estimates the tokens of a text for a model without a local tokenizer, and corrects estimates by the server's counts.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use crate::base::lock;
 const CHARS: f64 = 3.2;
 /// Factor for every estimate, so that a prompt is rarely longer than expected.
 const MARGIN: f64 = 1.1;
-/// Tokens around each message.
+/// Overhead of each message in tokens.
 const AROUND: usize = 8;
 /// Bounds of the learned factor: a server with wrong counts must not make prompts endless or empty.
 const FACTOR: std::ops::RangeInclusive<f64> = 0.5..=2.5;
@@ -17,7 +17,7 @@ const FACTOR: std::ops::RangeInclusive<f64> = 0.5..=2.5;
 /// them.
 const LEARN_MIN: f64 = 200.0;
 
-/// The measured length of one model's tokens; clones share it.
+/// The correction factor for one model's estimates; clones share it.
 #[derive(Clone, Debug)]
 pub struct Tokens(Arc<Mutex<f64>>);
 
@@ -33,7 +33,7 @@ impl Tokens {
         (plain * *lock(&self.0) * MARGIN).ceil() as usize
     }
 
-    /// Corrects later estimates: a prompt of this many [`plain`] tokens had `counted` ones.
+    /// Corrects later estimates: a prompt estimated at this many [`plain`] tokens had `counted`.
     pub fn learn(&self, plain: f64, counted: usize) {
         if plain >= LEARN_MIN && counted > 0 {
             let seen = (counted as f64 / plain).clamp(*FACTOR.start(), *FACTOR.end());

@@ -1,4 +1,4 @@
-//! Replaces private data in requests to a server by placeholders, and restores it in the server's answers.
+//! Replaces private data in requests to a server with placeholders, and restores it in the server's answers.
 //!
 //! `Write to ada@example.org` is sent as `Write to [email-1]`, and `[email-1]` in the answer
 //! becomes `ada@example.org` again, so that masking does not alter code.
@@ -39,7 +39,7 @@ impl Veil {
         hidden + &text[at..]
     }
 
-    /// A placeholder for a text, one that does not occur in the request.
+    /// A placeholder for a text; it does not occur elsewhere in the request.
     fn placeholder(&mut self, mask: &str, original: &str, written: &str) -> String {
         if let Some((placeholder, _)) = self.0.iter().find(|(_, known)| known == original) {
             return placeholder.clone();
@@ -71,7 +71,7 @@ fn each_text(value: &mut Value, change: &mut impl FnMut(&mut String)) {
     }
 }
 
-/// Lifts the veil from text that arrives in pieces: holds back a partial placeholder.
+/// Lifts the veil from text that arrives in pieces, holding back a partial placeholder.
 #[derive(Debug, Default)]
 pub struct Lifting(String);
 
@@ -86,7 +86,7 @@ impl Lifting {
         told.to_owned()
     }
 
-    /// The text held back, at the end.
+    /// The text still held back at the end.
     pub fn finish(&mut self) -> String {
         std::mem::take(&mut self.0)
     }

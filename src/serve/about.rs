@@ -23,12 +23,12 @@ pub struct Counts {
     inner: Arc<[AtomicU64; 4]>,
 }
 
-/// The names and meanings of the numbers in [`Counts`].
+/// The names and meanings of the counts in [`Counts`].
 const COUNTED: [(&str, &str); 4] = [
-    ("monobloc_answers_total", "Answers of planner and router that came to an end."),
+    ("monobloc_answers_total", "Completed answers of planner and router."),
     ("monobloc_prompt_tokens_total", "Tokens of their prompts."),
-    ("monobloc_cached_tokens_total", "Those of the prompt tokens that were in the cache."),
-    ("monobloc_generated_tokens_total", "Tokens that were generated."),
+    ("monobloc_cached_tokens_total", "Prompt tokens found in the cache."),
+    ("monobloc_generated_tokens_total", "Generated tokens."),
 ];
 
 impl Counts {
@@ -45,7 +45,7 @@ pub async fn health() -> Json<Value> {
 }
 
 pub async fn unknown(uri: Uri) -> Problem {
-    Problem::new(Kind::NotFound, format!("there is nothing at {}; docs/serve.md lists what there is", uri.path()))
+    Problem::new(Kind::NotFound, format!("there is nothing at {}; docs/serve.md lists all paths", uri.path()))
 }
 
 pub async fn models(State(server): State<Server>) -> Json<Value> {
@@ -58,7 +58,7 @@ pub async fn model(State(server): State<Server>, Path(name): Path<String>) -> Re
     described(&server, &name).map(Json).ok_or_else(|| unknown_model(&name))
 }
 
-/// A model as listed by `/v1/models`; `None` if it does not exist.
+/// A model as listed by `/v1/models`; `None` if there is no such model.
 fn described(server: &Server, name: &str) -> Option<Value> {
     let of = |spec: &ModelSpec| json!({ "n_ctx": spec.context, "n_slots": spec.slots, "file": spec.path.file_name().map(|name| name.to_string_lossy()) });
     let of_role = |role: Role| match server.inner.pool.endpoint(role).ok()? {
@@ -89,14 +89,14 @@ fn listed(server: &Server, name: &str, meta: Value) -> Value {
     })
 }
 
-/// A model on another server: its context is known once it has been asked.
+/// A model on another server, whose context is known after the server was first asked.
 fn of_server(server: &Server, role: Role, endpoint: &Endpoint) -> Value {
     let rows = server.inner.app.remotes().rows(&server.inner.pool);
     let row = rows.into_iter().find(|row| row.roles.contains(&role.to_string())).unwrap_or_default();
     json!({ "n_ctx": row.context.or(endpoint.context), "server": endpoint.url(), "model": row.model, "state": row.state })
 }
 
-/// The properties that clients of llama-server read: the planner's context, and that it accepts
+/// The properties that clients of llama-server read: the planner's context, and its support for
 /// tools.
 pub async fn props(State(server): State<Server>) -> Result<Json<Value>, Problem> {
     let (context, slots, path) = match server.away(Role::Planner).await? {
@@ -144,6 +144,6 @@ pub async fn metrics(State(server): State<Server>) -> Response {
         (format!("{{file=\"{file}\"}}"), one.bytes().0)
     });
     gauge("monobloc_model_bytes", "Memory of each model.", held.collect());
-    gauge("monobloc_free_bytes", "Memory that is left within the budget.", vec![(String::new(), ledger.main_free().0)]);
+    gauge("monobloc_free_bytes", "Memory left within the budget.", vec![(String::new(), ledger.main_free().0)]);
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
 }

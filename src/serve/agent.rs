@@ -1,4 +1,4 @@
-//! The model `agent`: a request is a whole turn on the project; its steps are the reasoning of the answer.
+//! The model `agent`: a request is a complete turn in the project; its steps are the reasoning of the answer.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use crate::index::Index;
 use crate::protocol::{self, Decision, Event, Exchange, REQUEST_BYTES_MAX, StepReport, StepStatus};
 use crate::session::{Message, Session};
 
-/// Maximum number of turns that run at once; more wait. Those that change the project take its lock
-/// in turn anyway.
+/// Maximum number of turns running at once; others wait. Those that change the project take its
+/// lock in turn anyway.
 const TURNS_MAX: usize = 4;
-/// Maximum number of turns that wait for a running one to end.
+/// Maximum number of turns waiting for a running one to end.
 const WAITING_MAX: usize = 16;
 
-/// The parts shared by all turns; models and index are opened at the first turn.
+/// The parts that all turns share; models and index are opened at the first turn.
 pub struct Agent {
     app: App,
     pool: Pool,
@@ -39,12 +39,13 @@ impl Agent {
         Agent { app, pool, embedder, shared: OnceCell::new(), running, waiting }
     }
 
-    /// Starts the turn requested by the user's last message; the messages before it are its
+    /// Starts the turn that the user's last message requests; the preceding messages are its
     /// conversation.
     pub async fn reply(&self, ask: &Ask) -> Result<TurnReply, Problem> {
         takes(ask)?;
         let (text, earlier) = conversation(&ask.turns)?;
-        let busy = || Problem::new(Kind::Busy, format!("{TURNS_MAX} turns run and {WAITING_MAX} wait; try later"));
+        let busy =
+            || Problem::new(Kind::Busy, format!("{TURNS_MAX} turns are running, {WAITING_MAX} waiting; try later"));
         let waits = self.waiting.clone().try_acquire_owned().map_err(|_| busy())?;
         let turn = self.running.clone().acquire_owned().await.map_err(Problem::failed)?;
         drop(waits);
@@ -69,7 +70,7 @@ impl Agent {
         self.shared.get().map(|(_, index)| index.clone())
     }
 
-    /// Models and index; without an embedder the agent searches by words.
+    /// The models and index; without an embedder the agent searches by words.
     pub async fn shared(&self) -> Result<&(SharedModels, Arc<Index>), Problem> {
         let make = || async {
             let embedder = super::loaded(&self.embedder, &self.app).await.ok();
@@ -82,15 +83,15 @@ impl Agent {
     }
 }
 
-/// Refuses fields that a turn on the project cannot honour: its answer comes from code and tools as
-/// much as from a model.
+/// Refuses fields that a turn in the project cannot honour: its answer comes as much from code and
+/// tools as from a model.
 fn takes(ask: &Ask) -> Result<(), Problem> {
     for (is_asked, field, what) in [
-        (!ask.tools.is_empty(), "tools", "has its own tools and takes none"),
+        (!ask.tools.is_empty(), "tools", "has its own tools and accepts no others"),
         (ask.forces_a_call(), "tool_choice", "has its own tools and chooses among them itself"),
         (ask.format != Format::Text, "response_format", "answers in words"),
-        (!ask.stop.is_empty(), "stop", "ends where its work ends"),
-        (!ask.pictures.is_empty(), "messages", "reads no pictures here"),
+        (!ask.stop.is_empty(), "stop", "stops when its work is done"),
+        (!ask.pictures.is_empty(), "messages", "does not read pictures here"),
         (ask.logprobs.is_some(), "logprobs", "gives no log-probabilities"),
     ] {
         if is_asked {
@@ -105,7 +106,7 @@ fn conversation(turns: &[Turn]) -> Result<(String, Vec<Exchange>), Problem> {
     let (mut request, mut earlier): (Option<String>, Vec<Exchange>) = (None, Vec::new());
     for turn in turns {
         match turn {
-            // Clients may split a message into several.
+            // Clients may split one message into several.
             Turn::User(text) => request = Some(request.map_or(text.clone(), |before| format!("{before}\n{text}"))),
             Turn::Assistant { text, .. } => {
                 earlier.extend(request.take().map(|request| Exchange { request, answer: text.clone() }));
@@ -117,7 +118,7 @@ fn conversation(turns: &[Turn]) -> Result<(String, Vec<Exchange>), Problem> {
     let request = request.ok_or_else(|| Problem::invalid("messages", "the last message is not from the user"))?;
     if request.len() > REQUEST_BYTES_MAX {
         let text =
-            format!("the request has {} bytes, {REQUEST_BYTES_MAX} are taken; name a file instead", request.len());
+            format!("the request has {} bytes; the limit is {REQUEST_BYTES_MAX}; name a file instead", request.len());
         return Err(Problem::invalid("messages", text));
     }
     Ok((request, earlier))
@@ -138,7 +139,7 @@ impl TurnReply {
         match self.messages.recv().await {
             Some(Message::Record(record)) => Ok(Some(self.delta(record.event))),
             Some(Message::Approve { proposal, reply }) => {
-                // This fails if the turn has ended meanwhile; it needs no decision then.
+                // This fails if the turn has ended in the meantime and so needs no decision.
                 let _ = reply.send(Decision::NotAsked("this API has nobody to ask; rules can allow it".to_owned()));
                 let (tool, need, reason) = (&proposal.tool, proposal.need(), &proposal.reason);
                 let why = format!("{tool} needs {need} ({reason}), which nobody can give here: not done.\n");
@@ -171,7 +172,7 @@ impl TurnReply {
     }
 }
 
-/// The result of a tool call, in one line.
+/// The result of a tool call on one line.
 fn line(report: &StepReport) -> String {
     let how = match report.status {
         StepStatus::Succeeded => "",

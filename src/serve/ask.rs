@@ -1,4 +1,4 @@
-//! A client's request to a model, in one form for all protocols.
+//! A client's request to a model, in the same form for all protocols.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ use crate::tools::ToolSpec;
 pub enum Model {
     Planner,
     Router,
-    /// A whole turn on the project: plan, tools, answer.
+    /// A complete turn in the project: plan, tools, answer.
     Agent,
 }
 
@@ -24,14 +24,14 @@ pub enum Turn {
     Assistant {
         text: String,
         calls: Vec<Call>,
-        /// The thoughts before it, if the client sends them back.
+        /// The thoughts that precede it, if the client sends them back.
         thinking: String,
     },
     /// The result of a tool.
     Tool(String),
 }
 
-/// A tool call, as made by the model or as sent back by the client.
+/// A tool call, made by the model or sent back by the client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
     pub id: String,
@@ -62,7 +62,7 @@ pub enum Format {
     Schema(Value),
 }
 
-/// How far the model thinks before it answers.
+/// How much the model thinks before answering.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Thoughts {
     /// According to its settings.
@@ -85,33 +85,33 @@ impl Thoughts {
     }
 }
 
-/// The common form into which every protocol's requests are read.
+/// The common form of requests in every protocol.
 #[derive(Clone, Debug)]
 pub struct Ask {
     pub model: Model,
     /// Oldest first.
     pub turns: Vec<Turn>,
-    /// The pictures that stand for the `SHOWN` characters in the user's turns, in order.
+    /// The pictures that the `SHOWN` characters in the user's turns stand for, in order.
     pub pictures: Vec<Picture>,
     pub tools: Vec<ToolSpec>,
     pub choice: Choice,
-    /// Whether an answer makes at most one call.
+    /// Whether an answer contains at most one call.
     pub one_call: bool,
     pub format: Format,
-    /// Maximum number of tokens in the answer; `None` for all that the context allows.
+    /// Maximum number of tokens in the answer; `None` for as many as the context allows.
     pub max_tokens: Option<usize>,
-    /// The answer ends before the first of these.
+    /// The answer ends before the first of these texts.
     pub stop: Vec<String>,
     /// The client's sampling values; the rest are the model maker's.
     pub sampling: SamplingWish,
-    /// How much a model thinks before it answers, if it can.
+    /// How much the model thinks before answering, if it can.
     pub thoughts: Thoughts,
-    /// With each token of the text, return its log-probability and those of this many alternatives.
+    /// With each token of text, return its log-probability and those of this many alternatives.
     pub logprobs: Option<usize>,
 }
 
 impl Ask {
-    /// A request with the defaults: text of any length, sampled as the model's maker says.
+    /// A request with the defaults: text of any length, sampled as the model's maker recommends.
     pub fn new(model: Model, turns: Vec<Turn>) -> Ask {
         Ask {
             model,
@@ -162,8 +162,8 @@ impl Ask {
         matches!(self.choice, Choice::Required | Choice::Named(_))
     }
 
-    /// The assistant's text at the end of the conversation, which the answer continues. An answer
-    /// in a fixed form starts over.
+    /// The assistant's text at the end of the conversation, to be continued by the answer. An
+    /// answer in a fixed form starts over.
     pub fn begun(&self) -> Option<&str> {
         match self.turns.last() {
             Some(Turn::Assistant { text, calls, .. }) if calls.is_empty() && !text.is_empty() => {
@@ -178,7 +178,7 @@ const STOPS_MAX: usize = 16;
 /// Maximum number of tools in a request.
 pub const TOOLS_MAX: usize = 512;
 
-/// A fresh identifier: `call_` or another prefix and 24 letters and digits.
+/// A fresh identifier: `call_` or another prefix, followed by 24 letters and digits.
 pub fn fresh_id(prefix: &str) -> String {
     std::iter::repeat_with(fastrand::alphanumeric)
         .take(24)

@@ -1,4 +1,4 @@
-//! Streams a model's answer: cuts its text at stop texts, and holds back its calls until they are complete.
+//! Streams a model's answer: ends its text at stop texts, and holds back its calls until they are complete.
 
 use std::collections::VecDeque;
 
@@ -20,7 +20,7 @@ use crate::tools::call::{self, Tier, ToolCall, check};
 /// An answer from a model. Dropping it frees the slot.
 pub struct ModelReply {
     generation: Option<Generation>,
-    /// It keeps the model in memory.
+    /// Keeps the model in memory.
     model: Leased,
     stops: Stops,
     /// The log-probabilities of tokens whose text is held back.
@@ -35,12 +35,12 @@ pub struct ModelReply {
     prompt: usize,
     ready: VecDeque<Delta>,
     counts: Counts,
-    /// The reason why the answer fails, sent after the deltas that are ready.
+    /// The reason the answer fails, sent after the deltas that are ready.
     failed: Option<Problem>,
 }
 
 impl ModelReply {
-    /// Starts `request`; fails at once if the prompt does not fit.
+    /// Starts `request`; fails immediately if the prompt does not fit.
     pub fn start(ask: &Ask, model: Leased, request: Request, counts: Counts) -> Result<ModelReply, Problem> {
         let prompt = request.prompt.len();
         let generation = Some(model.engine.generate(request)?);
@@ -103,7 +103,7 @@ impl ModelReply {
         }
     }
 
-    /// Passes text on with its tokens, except text that may become a call.
+    /// Passes on text and its tokens, except text that may become a call.
     fn pass(&mut self, text: &str, tokens: Vec<TokenLogprobs>) {
         self.tokens.extend(tokens);
         if !self.tools.is_empty() {
@@ -127,7 +127,7 @@ impl ModelReply {
         self.end(reason, tally);
     }
 
-    /// Reads the calls in the held-back text, else in the whole text, and ends the answer.
+    /// Reads the calls in the held-back text, else in the full text, and ends the answer.
     fn end(&mut self, reason: Reason, tally: &Tally) {
         self.generation = None;
         self.counts.add(tally);
@@ -137,19 +137,20 @@ impl ModelReply {
             let is_cut = matches!(reason, Reason::Length | Reason::StopText(_));
             let text = if held.is_empty() { self.text.as_str() } else { held.as_str() };
             calls = match reason {
-                // The client would run these calls although the missing rest may belong to them.
+                // The client would run these calls although they may lack their ends.
                 Reason::Length => Vec::new(),
-                // A call that the family's own mark closes before a stop text is complete.
+                // A call that the family's mark closes before a stop text is complete.
                 Reason::StopText(_) => {
                     self.read(closed(text, &self.model.dialect.notation().calls.around().1), Tier::Strict)
                 }
-                // Text that the client already has counts as a call only in the family's own marks.
+                // Text that the client already received counts as a call only in the family's own
+                // marks.
                 _ => self.read(text, if held.is_empty() { Tier::Strict } else { Tier::Lenient }),
             };
             if self.one_call {
                 calls.truncate(1);
             }
-            // A client must not see half a call as text.
+            // A client must not receive half a call as text.
             let mark = self.held.mark().filter(|mark| !calls.is_empty() || mark.len() > 1 && is_cut);
             words = match mark.and_then(|mark| held.find(mark)) {
                 Some(at) if !self.forced => &held[..at],
@@ -177,8 +178,8 @@ impl ModelReply {
     }
 }
 
-/// A model's calls as a client receives them, repaired where they can mean only one thing. The
-/// client must refuse whatever does not fit a schema.
+/// A model's calls as sent to a client, repaired where they can mean only one thing. The client
+/// must refuse anything that does not fit a schema.
 pub fn given(calls: Vec<RawCall>, tools: &[ToolSpec]) -> Vec<Call> {
     let named = |name: &str| tools.iter().any(|tool| tool.name == name);
     let calls = calls.into_iter().filter_map(|raw| match check::check(&raw, tools) {
@@ -191,7 +192,7 @@ pub fn given(calls: Vec<RawCall>, tools: &[ToolSpec]) -> Vec<Call> {
     calls.map(|(name, arguments)| Call { id: fresh_id("call_"), name, arguments }).collect()
 }
 
-/// The checked call plus the arguments that its schema does not name, unless it forbids others.
+/// The checked call, plus the arguments that its schema does not list, unless it forbids others.
 fn with_others(raw: &RawCall, checked: Checked, tools: &[ToolSpec]) -> (String, Map<String, Value>) {
     let Checked { call: ToolCall { tool, mut arguments }, repairs } = checked;
     let spec = tools.iter().find(|spec| spec.name == tool);
@@ -206,23 +207,23 @@ fn with_others(raw: &RawCall, checked: Checked, tools: &[ToolSpec]) -> (String, 
     (tool, arguments)
 }
 
-/// `text` up to the last mark `close` that ends a call; empty if the family's mark may also be part
+/// `text` up to the last `close` mark that ends a call; empty if the family's mark may also be part
 /// of JSON.
 fn closed<'t>(text: &'t str, close: &str) -> &'t str {
     let close = close.lines().last().unwrap_or_default().trim_matches(['}', ']', ')', '"', '`', ' ']);
     if close.is_empty() { "" } else { text.rfind(close).map_or("", |at| &text[..at + close.len()]) }
 }
 
-/// The problem with an answer that had to be a call and has none.
+/// The problem with an answer that had to contain a call but does not.
 pub fn no_call(reason: Reason) -> Problem {
     match reason {
         Reason::StopText(_) => {
-            let text = "a stop text came inside the call that `tool_choice` demands; leave it out or choose another";
+            let text = "a stop text appeared in the call that `tool_choice` demands; leave it out or choose another";
             Problem::invalid("stop", text)
         }
-        _ => {
-            Problem::failed("the model ended without the call that `tool_choice` demands; ask again, or a larger model")
-        }
+        _ => Problem::failed(
+            "the model ended without the call that `tool_choice` demands; ask again, or use a larger model",
+        ),
     }
 }
 

@@ -3,8 +3,8 @@
 //! A page from another site in the user's browser can reach local ports, directly or under a name
 //! that it rebinds to this machine (CVE-2026-22812, CVE-2026-42559), so a loopback address alone
 //! protects nothing. There are two secrets. The token for the APIs is in a file and in the
-//! configuration of other programs, so it gives no access to approving tool calls; the page key is
-//! generated at each start, and only the user's browser gets it.
+//! configuration of other programs, so it does not allow approving tool calls; the page key is
+//! generated on each start, and only the user's browser gets it.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -25,20 +25,20 @@ use super::problem::{Kind, Problem};
 use super::token::Token;
 use super::wire;
 
-/// Maximum size of a request's body: other agents' prompts have up to 60,000 tokens, escaping in
-/// JSON makes them longer, and pictures go along.
+/// Maximum size of a request body: other agents' prompts have up to 60,000 tokens, JSON escapes
+/// make them longer, and pictures are included.
 const BODY_MAX: usize = 32 << 20;
-/// Maximum size of the body with which a client enters the page; it has not proved a secret yet.
+/// Maximum size of the body with which a client enters the page, before it has proved any secret.
 const ENTER_BODY_MAX: usize = 64 << 10;
-/// Maximum time for receiving the body of a request.
+/// Time limit for receiving the body of a request.
 const BODY_TIME: Duration = Duration::from_secs(60);
-/// The same for a client that enters, which must not hold a connection for long.
+/// The same for a client that is entering, which must not hold a connection for long.
 const ENTER_BODY_TIME: Duration = Duration::from_secs(10);
 
-/// A header that only the page's own script sets: it contains the proof. Another site needs this
-/// server's permission to send it, and never gets that.
+/// A header set only by the page's own script: it contains the proof. Another site would need this
+/// server's permission to send it, which it never gets.
 const OWN: &str = "x-monobloc";
-/// The header in which a browser says where a request comes from.
+/// The header in which a browser states the origin of a request.
 const FETCH_SITE: &str = "sec-fetch-site";
 
 /// Headers of the page: it runs only its own files, and cannot be shown in a frame.
@@ -50,16 +50,16 @@ const SEALS: [(&str, &str); 5] = [
     ("cross-origin-opener-policy", "same-origin"),
 ];
 
-/// The part of the server that a path belongs to; it decides which secret is required.
+/// The part of the server to which a path belongs; it determines the required secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Area {
-    /// The files of the page; they need no secret, because they contain no project data.
+    /// The files of the page, which need no secret because they contain no project data.
     Files,
     /// `/api/enter`, which takes the page key in its body and returns the cookie.
     Enter,
-    /// Everything else below `/api/`: the cookie, and never the token.
+    /// Everything else under `/api/`: requires the cookie, and never accepts the token.
     Page,
-    /// The APIs for other programs: the token, and never the cookie.
+    /// The APIs for other programs: require the token, and never accept the cookie.
     Apis,
 }
 
@@ -75,21 +75,21 @@ impl Area {
     }
 }
 
-/// The secrets and host names that requests are checked against.
+/// The secrets and host names against which requests are checked.
 #[derive(Clone)]
 pub struct Guard {
     token: Token,
     key: Token,
-    /// The value of the cookie. Browsers send it to every port of this host, so a program on
+    /// The value of the cookie. Browsers send it to every port on this host, so a program on
     /// another port can read it.
     session: Token,
     /// The token that the page's script receives on entry and stores for its origin, including the
-    /// port; a cookie without it gives no access.
+    /// port; the cookie alone gives no access.
     proof: Token,
-    /// The names of this server, each with its port.
+    /// This server's names, each with the port.
     hosts: [String; 3],
-    /// The name of the cookie. It contains the port, because browsers share cookies among the ports
-    /// of a host.
+    /// The name of the cookie. It contains the port, because a host's ports share cookies in
+    /// browsers.
     cookie: String,
 }
 
@@ -125,8 +125,8 @@ impl Guard {
         }
     }
 
-    /// Host and origin must be this server, under the same name: another user's program may listen
-    /// on another of its names.
+    /// Host and origin must be this server, under the same name: another user's program may be
+    /// listening on another of its names.
     fn is_from_here(&self, headers: &HeaderMap) -> Result<(), Problem> {
         // The scheme's default port may be omitted (RFC 9110, 4.2.3).
         let same = |own: &str, host: &str| {
@@ -143,13 +143,13 @@ impl Guard {
             })
         };
         if headers.contains_key(ORIGIN) && !only(headers, ORIGIN).is_some_and(is_here) {
-            return Err(Problem::new(Kind::Forbidden, "pages of other sites may not ask this server"));
+            return Err(Problem::new(Kind::Forbidden, "pages from other sites may not use this server"));
         }
         Ok(())
     }
 
     fn has_token(&self, headers: &HeaderMap) -> Result<(), Problem> {
-        // RFC 9110, 11.1 and 11.4: a case-insensitive scheme, blanks, and the credentials.
+        // RFC 9110, 11.1 and 11.4: a case-insensitive scheme, spaces, and the credentials.
         let scheme = only(headers, AUTHORIZATION).and_then(|value| value.trim().split_once(' '));
         let bearer = scheme.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, given)| given);
         // Anthropic's clients send the other header.
@@ -163,15 +163,15 @@ impl Guard {
     fn has_cookie(&self, headers: &HeaderMap) -> Result<(), Problem> {
         let pairs = only(headers, COOKIE).unwrap_or_default().split(';').filter_map(|pair| pair.trim().split_once('='));
         let mut own = pairs.filter(|(name, _)| *name == self.cookie);
-        // A cookie that appears twice is not trusted: one of them comes from somebody else.
+        // A cookie that appears twice is not trusted: one of the two comes from someone else.
         if own.next().is_some_and(|(_, given)| self.session.is(given)) && own.next().is_none() {
             return Ok(());
         }
         Err(not_entered())
     }
 
-    /// In the header, or in the URL where browsers do not let a script set headers: for a stream of
-    /// events.
+    /// The proof is in the header, or where browsers do not let a script set headers, as for an
+    /// event stream, in the URL.
     fn has_proof(&self, query: &str, headers: &HeaderMap) -> Result<(), Problem> {
         let in_query = query.split('&').find_map(|pair| pair.strip_prefix("proof="));
         if only(headers, OWN).or(in_query).is_some_and(|given| self.proof.is(given)) {
@@ -182,18 +182,18 @@ impl Guard {
 }
 
 fn not_entered() -> Problem {
-    let text = "this browser has not entered; open the address that `monobloc serve --open` prints";
+    let text = "this browser is not signed in; open the address that `monobloc serve --open` prints";
     Problem::new(Kind::Unauthorized, text)
 }
 
-/// The value of a header. A header that is missing, duplicated or not text is treated as one
-/// without the expected value.
+/// The value of a header. A missing, duplicate or non-text header is treated as lacking the
+/// expected value.
 fn only(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
     let mut all = headers.get_all(name).iter();
     all.next().filter(|_| all.next().is_none()).and_then(|value| value.to_str().ok())
 }
 
-/// A form on another site cannot send this type without asking first.
+/// A form on another site cannot send this type without asking permission first.
 fn is_json(headers: &HeaderMap) -> Result<(), Problem> {
     let is =
         |kind: &str| kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"));
@@ -210,13 +210,13 @@ fn is_by_script(headers: &HeaderMap) -> Result<(), Problem> {
     Err(Problem::invalid("X-Monobloc", "this request needs the header `X-Monobloc`, with any value"))
 }
 
-/// To a browser, all ports of a host are one site, and pages from any of them send the cookie too:
-/// only pages from this origin are allowed.
+/// To a browser, all ports of a host are one site, and pages on any port also send the cookie: only
+/// pages from this origin are allowed.
 fn is_of_the_page(headers: &HeaderMap) -> Result<(), Problem> {
     if !headers.contains_key(FETCH_SITE) || only(headers, FETCH_SITE) == Some("same-origin") {
         return Ok(());
     }
-    Err(Problem::new(Kind::Forbidden, "only this server's own page may ask here"))
+    Err(Problem::new(Kind::Forbidden, "only this server's own page may send this"))
 }
 
 /// Refuses requests that the guard does not admit, reads the body within its limits, and adds the
@@ -228,7 +228,7 @@ pub async fn check(State(guard): State<Guard>, request: Request, next: Next) -> 
     let response = match admitted(&guard, area, request).await {
         Ok(request) => {
             let mut response = next.run(request).await;
-            // For such a request, the header `Allow` is the answer (RFC 9110, 9.3.7).
+            // The answer to such a request is the header `Allow` (RFC 9110, 9.3.7).
             if asks_what_there_is && response.status() == StatusCode::METHOD_NOT_ALLOWED {
                 *response.status_mut() = StatusCode::NO_CONTENT;
             }
@@ -264,8 +264,7 @@ fn sealed(area: Area, mut response: Response) -> Response {
     for (name, value) in SEALS {
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
-    // The files change with the program, so a browser must ask again; answers of the API are stored
-    // nowhere.
+    // The files change with the program, so a browser must ask again; API answers are never stored.
     let kept = if area == Area::Files { "no-cache" } else { "no-store" };
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(kept));
     response
@@ -276,8 +275,8 @@ struct Entry {
     key: String,
 }
 
-/// `POST /api/enter`: returns cookie and proof for the page key. Scripts cannot read the cookie,
-/// and no other site's request carries it.
+/// `POST /api/enter`: returns a cookie and a proof for the page key. Scripts cannot read the
+/// cookie, and requests from other sites do not carry it.
 pub async fn enter(State(guard): State<Guard>, body: Bytes) -> Result<Response, Problem> {
     let entry: Entry = wire::read(&body)?;
     if !guard.key.is(&entry.key) {

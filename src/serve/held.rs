@@ -3,27 +3,27 @@
 use crate::base::half_of;
 use crate::models::dialect::Dialect;
 
-/// Beginnings of calls in every family: small models often write calls as JSON.
+/// Beginnings of calls in every family: small models often write calls in JSON.
 const BEGINNINGS: [&str; 5] = ["{", "<tool_call>", "```json", "```tool", "<function"];
 
-/// The beginnings of calls in the notation of `dialect`: first its own mark, which counts anywhere
-/// in a reply.
+/// The beginnings of calls in the notation of `dialect`, starting with its own mark, which counts
+/// anywhere in a reply.
 pub fn openers(dialect: &Dialect) -> Vec<String> {
     let mark = dialect.notation().calls.mark();
     let mark = if mark.is_empty() { "[" } else { mark };
-    // Only the first line of `<tool_call>\n{"name": "`, because models differ in the blanks.
+    // Only the first line of `<tool_call>\n{"name": "`, because models vary the spaces.
     let own = mark.lines().next().unwrap_or(mark).trim_end_matches(['{', '"', ' ']);
     [if own.is_empty() { mark } else { own }].into_iter().chain(BEGINNINGS).map(str::to_owned).collect()
 }
 
 enum State {
-    /// Only blanks so far, or a partial opener.
+    /// Only spaces so far, or a partial opener.
     Start,
     Words,
     Call,
 }
 
-/// The part of a reply that is not passed on yet.
+/// The part of a reply that has not been passed on yet.
 pub struct Held {
     openers: Vec<String>,
     state: State,
@@ -61,7 +61,7 @@ impl Held {
 
     /// The text before the family's mark.
     fn words(&mut self) -> String {
-        // A bracket is too common as a mark to hold text back.
+        // A bracket is too common a mark to hold text back.
         let Some(mark) = self.openers.first().filter(|mark| mark.len() > 1) else {
             return std::mem::take(&mut self.text);
         };

@@ -1,4 +1,4 @@
-//! Accepts connections on a loopback address, a limited number at a time, and closes those that are too slow.
+//! Accepts a limited number of connections on a loopback address, and closes those that are too slow.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,20 +14,21 @@ use tokio_io_timeout::TimeoutStream;
 
 use crate::base::Cancel;
 
-/// Maximum number of simultaneous connections; more wait to be accepted.
+/// Maximum number of simultaneous connections; others wait to be accepted.
 const CONNECTIONS_MAX: usize = 64;
-/// Maximum time for receiving a request's head.
+/// Time limit for receiving the head of a request.
 const HEAD_TIME: Duration = Duration::from_secs(10);
-/// Maximum time that a client may go without reading any of an answer.
+/// Maximum time for which a client may read nothing of an answer.
 const WRITE_TIME: Duration = Duration::from_secs(60);
-/// Pause after a connection could not be accepted, for example because file descriptors ran out.
+/// Pause after a connection could not be accepted, for example because file descriptors have run
+/// out.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Listens on `address`, which must be reachable from this machine only.
+/// Listens on `address`, which must be reachable only from this machine.
 pub async fn listen(address: SocketAddr) -> Result<TcpListener> {
     if !address.ip().is_loopback() {
         bail!(
-            "{address} can be reached from other machines; listen on 127.0.0.1 or [::1], and let ssh -L or a tunnel lead there"
+            "{address} can be reached from other machines; listen on 127.0.0.1 or [::1], and reach it through ssh -L or a tunnel"
         );
     }
     TcpListener::bind(address)
@@ -35,7 +36,7 @@ pub async fn listen(address: SocketAddr) -> Result<TcpListener> {
         .with_context(|| format!("cannot listen on {address}; choose another port with --listen"))
 }
 
-/// Serves `router` until `cancel`.
+/// Serves `router` until `cancel` is set.
 pub async fn serve(listener: TcpListener, router: Router, cancel: &Cancel) {
     let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {

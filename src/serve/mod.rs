@@ -1,8 +1,8 @@
-//! `monobloc serve`: the models and the agent behind APIs that other programs use, for this machine only.
+//! `monobloc serve`: provides the models and the agent to other programs through APIs, on this machine only.
 //!
 //! Every protocol (`wire/`) is read into an [`ask::Ask`] and written from the [`reply::Delta`]s of
-//! a [`reply::Reply`]; the engine does the rest. `guard` decides who may ask, `http` how many at a
-//! time. `page` is the web page, with its own API.
+//! a [`reply::Reply`]; the engine does the rest. `guard` decides which clients are served, `http`
+//! how many at a time. `page` is the web page, with its own API.
 
 mod about;
 mod agent;
@@ -52,7 +52,7 @@ use crate::engine::pool::{Leased, Pool, PoolError};
 use crate::models::dialect::Prompt;
 use crate::models::{ModelSpec, Picture, Registry, Role};
 
-/// The address to listen on, and the file with the secret.
+/// The address to listen on, and the file that holds the secret.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// A loopback address; port 0 selects a free one.
@@ -63,7 +63,7 @@ pub struct Options {
 /// A server that answers requests.
 pub struct Ready {
     pub address: SocketAddr,
-    /// The address of the page with its key, which is a secret: whoever has it can approve tool
+    /// The address of the page with its key, which is a secret: anyone who has it can approve tool
     /// calls.
     pub page: String,
 }
@@ -98,13 +98,13 @@ fn router(server: Server, guard: Guard) -> Router {
         .route("/api/enter", post(guard::enter).with_state(guard.clone()))
         .merge(page::router())
         .fallback(about::unknown)
-        // The guard has read the body within its own limit.
+        // The guard has already read the body within its own limit.
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(guard, guard::check))
         .with_state(server)
 }
 
-/// The state shared by all requests; clones share it.
+/// The state shared by all requests and by clones.
 #[derive(Clone)]
 pub struct Server {
     inner: Arc<Inner>,
@@ -129,7 +129,7 @@ impl Server {
         Ok(Server::with(app, registry, pool))
     }
 
-    /// The same with these models, for tests of behaviour.
+    /// The same with the given models, for behaviour tests.
     pub fn with(app: App, registry: Registry, pool: Pool) -> Server {
         let embedder = Arc::new(OnceCell::new());
         let agent = Agent::new(app.clone(), pool.clone(), embedder.clone());
@@ -138,7 +138,7 @@ impl Server {
         Server { inner: Arc::new(Inner { app, registry, pool, agent, page, embedder, counts, started }) }
     }
 
-    /// The model that a client names: a role, `agent`, or the file of a role with or without its
+    /// The model that a client names: by role, as `agent`, or by the role's file with or without
     /// extension.
     pub fn model(&self, name: &str) -> Result<Model, Problem> {
         match name {
@@ -168,11 +168,11 @@ impl Server {
         }
     }
 
-    /// Starts the continuation of the raw text `prompt`, in which names of control tokens count.
+    /// Starts continuing the raw text `prompt`, in which names of control tokens count.
     pub async fn complete(&self, ask: Ask, text: String) -> Result<Reply, Problem> {
         let ask = ask.checked()?;
         let Some(role) = role(ask.model) else {
-            return Err(Problem::invalid("model", "the agent only holds conversations; use /v1/chat/completions"));
+            return Err(Problem::invalid("model", "the agent only supports conversations; use /v1/chat/completions"));
         };
         if self.away(role).await?.is_some() {
             let text = format!(
@@ -184,8 +184,8 @@ impl Server {
         self.start(&ask, role, |model| prompt::plain(&ask, model, raw(model))).await
     }
 
-    /// The server that currently fills a role. The user's consent must exist already, because
-    /// nobody can be asked here.
+    /// The server that currently fills a role. The user must already have consented, because nobody
+    /// can be asked here.
     async fn away(&self, role: Role) -> Result<Option<Arc<Away>>, TurnError> {
         let Inner { app, pool, .. } = &*self.inner;
         match app.remotes().unasked(role, pool, &app.cancel).await {
@@ -197,8 +197,8 @@ impl Server {
         }
     }
 
-    /// The answer of the server that fills a role; `None` if a model in this process fills it, or
-    /// has to take over.
+    /// The answer of the server that fills a role; `None` if a model in this process fills it or
+    /// must take over.
     async fn passed(&self, ask: &Ask, role: Role) -> Result<Option<Reply>, Problem> {
         let Some(away) = self.away(role).await? else { return Ok(None) };
         let Inner { app, pool, counts, .. } = &*self.inner;
@@ -220,13 +220,13 @@ impl Server {
     async fn start(&self, ask: &Ask, role: Role, request: impl FnOnce(&Leased) -> Request) -> Result<Reply, Problem> {
         let model = self.lease(role).await?;
         self.open_eyes(ask, &model).await?;
-        // Tokenising a body of many MiB takes a while; other requests continue during that time.
+        // Tokenising a body of many MiB takes a while; other requests continue meanwhile.
         let request = tokio::task::block_in_place(|| request(&model));
         Ok(Reply::Model(Box::new(ModelReply::start(ask, model, request, self.inner.counts.clone())?)))
     }
 
-    /// Whether clients may use this name for the embedder: `embedder`, that of its folder or file, or
-    /// one of the names that clients use by default.
+    /// Whether clients may use this name for the embedder: `embedder`, the name of its folder or
+    /// file, or a common default name in clients.
     pub fn is_embedder(&self, name: &str) -> bool {
         let is_own = |own: &str| own == name || own.strip_suffix(".gguf").is_some_and(|stem| stem == name);
         let embedder = self.inner.registry.embedder();
@@ -254,7 +254,7 @@ impl Server {
         Ok(load.await.map_err(Problem::failed)??)
     }
 
-    /// Loads the projector of the model, if the request shows pictures.
+    /// Loads the model's projector if the request contains pictures.
     async fn open_eyes(&self, ask: &Ask, model: &Leased) -> Result<(), Problem> {
         if ask.pictures.is_empty() {
             return Ok(());
@@ -279,7 +279,7 @@ impl Server {
     }
 }
 
-/// The embedder, loaded at the first call.
+/// The embedder, loaded on the first call.
 async fn loaded(cell: &OnceCell<Embedder>, app: &App) -> Result<Embedder, Problem> {
     let load = || async {
         let app = app.clone();
@@ -289,7 +289,7 @@ async fn loaded(cell: &OnceCell<Embedder>, app: &App) -> Result<Embedder, Proble
     cell.get_or_try_init(load).await.cloned()
 }
 
-/// The problem if pictures cannot be seen; a request that can be mended is the client's fault.
+/// The problem if pictures cannot be read; a request that can be corrected is the client's fault.
 fn unseen(error: PoolError) -> Problem {
     match &error {
         PoolError::Blind { .. } | PoolError::Picture(_) => Problem::invalid("messages", error.to_string()),

@@ -16,14 +16,14 @@ use crate::models::dialect::{Message, RawCall};
 use crate::remote::{self, Finish, Form, Piece, RemoteError, Usage};
 use crate::tools::ToolSpec;
 
-/// Minimum number of tokens reserved for an answer: the length of the prompt on the server is only
-/// an estimate here.
+/// Minimum number of tokens reserved for an answer: the prompt's length on the server is only
+/// estimated here.
 const ROOM_MIN: usize = 256;
 
 /// An answer in progress. Dropping it closes the connection, which stops the server's work.
 pub struct Passed {
     reply: Option<remote::Reply>,
-    /// The first piece, for which the start of the answer waited.
+    /// The first piece, which had to arrive before the answer could start.
     first: Option<Piece>,
     stops: Stops,
     tools: Vec<ToolSpec>,
@@ -31,24 +31,24 @@ pub struct Passed {
     /// Whether the answer must be a call.
     forced: bool,
     one_call: bool,
-    /// Estimated tokens of the prompt, and bytes of text so far, for an answer that a stop text
+    /// Estimated number of prompt tokens, and bytes of text so far, for an answer that a stop text
     /// ends before the server counts.
     prompt: usize,
     bytes: usize,
     ready: VecDeque<Delta>,
     counts: Counts,
-    /// The reason why the answer fails, sent after the deltas that are ready.
+    /// The reason the answer fails, sent after the deltas that are ready.
     failed: Option<Problem>,
 }
 
-/// Why no answer begins.
+/// The reason no answer begins.
 pub enum Failed {
-    /// The request asks for something that cannot be passed on.
+    /// The request contains something that cannot be passed on.
     Problem(Problem),
     Remote(RemoteError),
 }
 
-/// An estimate of the number of tokens in a conversation.
+/// Estimates the number of tokens in a conversation.
 pub fn count(ask: &Ask, away: &Away) -> usize {
     let tools = prompt::offered(ask);
     away.count(&messages(ask), tools.iter().map(|tool| tool.json().to_string()))
@@ -81,7 +81,7 @@ fn request(ask: &Ask, away: &Away) -> (remote::Ask, usize) {
         Form::Free => away.manner.silent,
         _ => Sampling::greedy(),
     };
-    // A repeated request gets another answer, unless a seed is set.
+    // A repeated request gets a different answer, unless a seed is set.
     let seed = ask.sampling.seed.or(away.manner.seed).unwrap_or_else(|| u64::from(fastrand::u32(..)));
     let request = remote::Ask {
         tools: prompt::offered(ask),
@@ -96,12 +96,11 @@ fn request(ask: &Ask, away: &Away) -> (remote::Ask, usize) {
 }
 
 impl Passed {
-    /// Sends the request and waits for the first piece of the answer, so that another model can
-    /// still take over.
+    /// Sends the request and waits for the first piece of the answer; until then, another model can
+    /// take over.
     pub async fn start(ask: &Ask, away: &Away, counts: Counts) -> Result<Passed, Failed> {
         if ask.logprobs.is_some() {
-            let text =
-                format!("{} is a model of a server, the log-probabilities of which are not passed on", away.name);
+            let text = format!("{} runs on another server, whose log-probabilities are not passed on", away.name);
             return Err(Failed::Problem(Problem::invalid("logprobs", text)));
         }
         let (request, prompt) = request(ask, away);
@@ -182,7 +181,7 @@ impl Passed {
     }
 
     fn end(&mut self, reason: Reason, usage: Usage) {
-        // Close the connection to the server as soon as no more is needed.
+        // Closes the connection to the server as soon as no more is needed.
         self.reply = None;
         let (prompt, cached, generated) = (usage.prompt_tokens, usage.cached_tokens, usage.generated_tokens);
         let tally =

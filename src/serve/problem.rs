@@ -1,4 +1,4 @@
-//! Why a request is refused or fails, with the HTTP status; every protocol writes it in its own form.
+//! The reason a request is refused or fails, with its HTTP status; every protocol writes it in its own form.
 
 use axum::http::StatusCode;
 
@@ -9,14 +9,14 @@ use crate::engine::decoder::DecodeError;
 use crate::engine::pool::PoolError;
 use crate::remote::{RemoteError, Why};
 
-/// The kinds of problems that clients distinguish.
+/// The kinds of problems that clients can distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The request is wrong.
     Invalid,
     /// The token is missing or wrong.
     Unauthorized,
-    /// The request comes from a place that is not allowed.
+    /// The request comes from a disallowed origin.
     Forbidden,
     NotFound,
     /// The prompt is longer than a slot.
@@ -26,7 +26,7 @@ pub enum Kind {
     },
     /// Too many requests at once.
     Busy,
-    /// There is no memory or no model.
+    /// Memory or a model is missing.
     Unavailable,
     Failed,
 }
@@ -36,7 +36,7 @@ pub enum Kind {
 pub struct Problem {
     pub kind: Kind,
     pub message: String,
-    /// The field of the request that is wrong.
+    /// The faulty field of the request.
     pub field: Option<&'static str>,
 }
 

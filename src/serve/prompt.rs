@@ -12,11 +12,11 @@ use crate::engine::{Grammar, Request, Sampling, Thinking};
 use crate::models::Picture;
 use crate::models::dialect::{Chat, Dialect, Message, Prompt, RawCall, SHOWN, ToolText};
 
-/// Maximum time for one answer: a long prompt takes minutes on a small machine.
+/// Time limit for one answer: a long prompt takes minutes on a small machine.
 const DEADLINE: Duration = Duration::from_secs(3600);
 
-/// The conversation in the marks of the model's template; `silent`: the model must answer without a
-/// thought.
+/// The conversation in the marks of the model's template; if `silent`, the model must answer
+/// without a thought.
 pub fn prompt(ask: &Ask, dialect: &Dialect, silent: bool) -> Prompt {
     let begun = ask.begun();
     let whole = &ask.turns[..ask.turns.len() - usize::from(begun.is_some())];
@@ -24,7 +24,7 @@ pub fn prompt(ask: &Ask, dialect: &Dialect, silent: bool) -> Prompt {
     dialect.render(Chat { messages: &messages, tools: &offered(ask), thinks: silent.then_some(false), begun })
 }
 
-/// The messages of `turns`, the first ones of a request, with its pictures.
+/// The messages for `turns`, the first turns of a request, with its pictures.
 pub fn messages(ask: &Ask, turns: &[Turn]) -> Vec<Message> {
     let mut pictures = ask.pictures.iter().cloned();
     turns.iter().map(|turn| message(turn, &mut pictures)).collect()
@@ -46,7 +46,7 @@ fn message(turn: &Turn, pictures: &mut impl Iterator<Item = Picture>) -> Message
     }
 }
 
-/// The tools that the model may call, as shown to it.
+/// The tools that the model may call, in the form shown to it.
 pub fn offered(ask: &Ask) -> Vec<ToolText> {
     let wanted = |name: &str| match &ask.choice {
         Choice::None => false,
@@ -87,7 +87,7 @@ pub fn plain(ask: &Ask, model: &Leased, request: Request) -> Request {
         None if thinks(ask, model) => model.manner.thinking,
         None => model.manner.silent,
     };
-    // A repeated request gets another answer, unless a seed is set.
+    // A repeated request gets a different answer, unless a seed is set.
     let seed = ask.sampling.seed.or(model.manner.seed).unwrap_or_else(|| fastrand::u64(..));
     let request = Request {
         sampling: Sampling { seed, ..own.wished(ask.sampling) },

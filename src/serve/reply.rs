@@ -9,7 +9,7 @@ use super::problem::Problem;
 /// A piece of an answer. [`Delta::Finished`] is the last.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delta {
-    /// With the log-probabilities of its tokens, if requested.
+    /// Includes the log-probabilities of its tokens, if requested.
     Text(String, Vec<TokenLogprobs>),
     Thinking(String),
     Call(Call),
@@ -26,12 +26,12 @@ pub struct TokenLogprobs {
     pub top: Vec<(Vec<u8>, f32)>,
 }
 
-/// How an answer ended, and its cost in tokens.
+/// How an answer ended, and its token cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct End {
     pub reason: Reason,
     pub prompt: usize,
-    /// The part of `prompt` that was in the cache.
+    /// The part of `prompt` that was cached.
     pub cached: usize,
     pub generated: usize,
 }
@@ -41,11 +41,11 @@ pub enum Reason {
     /// The model finished.
     #[default]
     Stop,
-    /// The stop text with this number would have come next.
+    /// The stop text with this index would have come next.
     StopText(usize),
     /// Tokens or context are used up, or the model repeated itself.
     Length,
-    /// The answer is tool calls.
+    /// The answer consists of tool calls.
     Calls,
 }
 
@@ -67,7 +67,7 @@ impl Reply {
         }
     }
 
-    /// Waits for the whole answer.
+    /// Waits for the complete answer.
     pub async fn whole(mut self) -> Result<Whole, Problem> {
         let mut whole = Whole::default();
         while let Some(delta) = self.next().await? {

@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 use super::reply::TokenLogprobs;
 use crate::base::half_of;
 
-/// The stop texts of one answer, and the part of the answer that is not passed on yet.
+/// The stop texts of an answer, and the part of the answer that has not been passed on yet.
 pub struct Stops {
     texts: Vec<String>,
-    /// The end of the text, held back because it may be the beginning of a stop text.
+    /// The end of the text, held back because a stop text may begin there.
     held: String,
-    /// Tokens, each with the byte of the text at which it begins.
+    /// Tokens, each with the byte offset in the text where it begins.
     tokens: VecDeque<(usize, TokenLogprobs)>,
-    /// Bytes of text that were added, and bytes that were passed on.
+    /// Number of bytes of text added, and number passed on.
     added: usize,
     passed: usize,
 }
@@ -23,12 +23,12 @@ impl Stops {
     }
 
     /// The text that can no longer be part of a stop text, the tokens that begin in it, and the
-    /// number of the stop text if one has arrived.
+    /// index of the stop text if one has arrived.
     pub fn push(&mut self, text: &str, tokens: Vec<TokenLogprobs>) -> (String, Vec<TokenLogprobs>, Option<usize>) {
         let mut at = self.added;
         self.added += text.len();
         for token in tokens {
-            // Marks of thoughts are left out of the text, so tokens may have more bytes than it.
+            // The text omits marks of thoughts, so the tokens may have more bytes.
             let from = at.min(self.added);
             at += token.bytes.len();
             self.tokens.push_back((from, token));
@@ -51,7 +51,7 @@ impl Stops {
         (text, tokens, found.map(|(_, number)| number))
     }
 
-    /// The text held back, at the end of an answer that no stop text has cut.
+    /// The held-back text, at the end of an answer that no stop text has cut.
     pub fn flush(&mut self) -> (String, Vec<TokenLogprobs>) {
         (std::mem::take(&mut self.held), self.tokens.drain(..).map(|(_, token)| token).collect())
     }
@@ -61,8 +61,8 @@ impl Stops {
 mod tests {
     use super::*;
 
-    /// The text passed on and its tokens, when each of these pieces arrives as one token, and the
-    /// number of the stop text.
+    /// The text and tokens passed on when each piece arrives as one token, and the index of the
+    /// stop text.
     fn cut(stops: &[&str], pieces: &[&str]) -> (String, String, Option<usize>) {
         let mut state = Stops::new(stops.iter().map(|&stop| stop.to_owned()).collect());
         let (mut all, mut tokens, mut found) = (String::new(), Vec::new(), None);

@@ -1,4 +1,4 @@
-//! A secret that requests must carry: for the APIs in a file readable only by its owner, for the page only in memory.
+//! A secret that requests must carry: for the APIs in a file that only its owner can read, for the page only in memory.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
@@ -8,9 +8,9 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use subtle::ConstantTimeEq;
 
-/// Shortest token accepted from a file, in characters.
+/// Minimum length of a token from a file, in characters.
 const LENGTH_MIN: usize = 16;
-/// Maximum length of a token, so that a large file named by mistake is not read.
+/// Maximum length of a token, so that a large file specified by mistake is not read.
 const LENGTH_MAX: usize = 4096;
 const BYTES: usize = 32;
 
@@ -18,7 +18,7 @@ const BYTES: usize = 32;
 pub struct Token(String);
 
 impl Token {
-    /// The token in `file`; creates the file with a new one if it does not exist.
+    /// The token in `file`; creates the file with a new token if it does not exist.
     pub fn of(file: &Path) -> Result<Token> {
         let name = file.display();
         // Open only a plain file: opening a pipe without a writer would block.
@@ -29,11 +29,11 @@ impl Token {
         }
         let unread = || format!("the token file {name} cannot be read");
         let opened = File::open(file).with_context(unread)?;
-        // Query the opened file, because the name may lead elsewhere by now.
+        // Query the opened file, because the name may now lead elsewhere.
         let about = opened.metadata().with_context(unread)?;
         if about.mode() & 0o077 != 0 {
             bail!(
-                "others can read the token file {name} (its mode is {:o}); `chmod 600 {name}` closes it",
+                "others can read the token file {name} (its mode is {:o}); `chmod 600 {name}` fixes this",
                 about.permissions().mode() & 0o777
             );
         }
@@ -42,7 +42,7 @@ impl Token {
         let token = text.trim();
         if !(LENGTH_MIN..=LENGTH_MAX).contains(&token.len()) || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             bail!(
-                "the token in {name} must be {LENGTH_MIN} or more letters, digits and signs without blanks, at most {LENGTH_MAX}; remove the file, and one is made"
+                "the token in {name} must be {LENGTH_MIN} to {LENGTH_MAX} letters, digits and signs without spaces; remove the file to have one made"
             );
         }
         Ok(Token(token.to_owned()))
@@ -51,7 +51,7 @@ impl Token {
     /// A new token that is not stored.
     pub fn fresh() -> Result<Token> {
         let mut bytes = [0; BYTES];
-        getrandom::fill(&mut bytes).context("the system gives no random bytes")?;
+        getrandom::fill(&mut bytes).context("the system provides no random bytes")?;
         Ok(Token(crate::base::hex(&bytes)))
     }
 
@@ -60,21 +60,21 @@ impl Token {
         let token = Token::fresh()?;
         if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             fs::create_dir_all(folder)
-                .with_context(|| format!("the folder of the token file {name} cannot be made"))?;
+                .with_context(|| format!("the folder of the token file {name} cannot be created"))?;
         }
-        // `create_new` never writes through a link or to a file that has appeared meanwhile.
+        // `create_new` never writes through a link or to a file that has appeared in the meantime.
         let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
-        let mut made = made.with_context(|| format!("the token file {name} cannot be made"))?;
+        let mut made = made.with_context(|| format!("the token file {name} cannot be created"))?;
         writeln!(made, "{}", token.0).with_context(|| format!("the token file {name} is not writable"))?;
         Ok(token)
     }
 
-    /// The secret itself, to hand it over.
+    /// The secret itself, for passing it on.
     pub fn text(&self) -> &str {
         &self.0
     }
 
-    /// Whether `given` is the token; takes the same time whichever of its characters are wrong.
+    /// Whether `given` is the token; takes the same time no matter which characters are wrong.
     pub fn is(&self, given: &str) -> bool {
         self.0.as_bytes().ct_eq(given.as_bytes()).into()
     }
@@ -107,8 +107,8 @@ mod tests {
         };
         check("0123456789abcdef\n", 0o644, Some("chmod 600"));
         check("0123456789abcdef\n", 0o600, None);
-        check("short", 0o600, Some("16 or more"));
-        check(&"x".repeat(LENGTH_MAX + 1), 0o600, Some("at most 4096"));
+        check("short", 0o600, Some("16 to 4096"));
+        check(&"x".repeat(LENGTH_MAX + 1), 0o600, Some("16 to 4096"));
         check(&("x".repeat(LENGTH_MAX - 1) + "\n"), 0o600, None);
         assert!(Token::of(folder.path()).err().unwrap().to_string().contains("is not a file"));
     }

@@ -1,4 +1,4 @@
-//! Checks the hash chain of a journal, and compares it with the hashes that checkpoints have stored.
+//! Checks the hash chain of a journal, and compares it with the hashes stored in checkpoints.
 
 use std::io::{self, BufRead, Write};
 use std::path::Path;
@@ -14,8 +14,8 @@ pub enum AuditError {
     Checkpoint(#[from] CheckpointError),
 }
 
-/// Checks the chain. With a project, also checks that every record that its checkpoints refer to
-/// exists with the same hash; this detects a journal that was truncated or entirely rewritten.
+/// Checks the chain. With a project, also checks that every record to which its checkpoints refer
+/// exists with the same hash; this detects a journal that was truncated or completely rewritten.
 /// Returns the last link.
 pub fn verify(journal: impl BufRead, project: Option<&Path>) -> Result<Result<Link, Damage>, AuditError> {
     let mut anchors = match project.map(Store::existing).transpose()?.flatten() {
@@ -43,7 +43,7 @@ pub fn verify(journal: impl BufRead, project: Option<&Path>) -> Result<Result<Li
     Ok(end.and_then(|end| wrong.or(missing).map_or(Ok(end), Err)))
 }
 
-/// Checks the chain and copies every record up to the first damaged one to `out`.
+/// Checks the chain and copies every record before the first damaged one to `out`.
 pub fn export(journal: impl BufRead, out: &mut dyn Write) -> Result<Result<Link, Damage>, AuditError> {
     let mut written = Ok(());
     let end = chain::follow(journal, |_, _, line| {

@@ -1,4 +1,4 @@
-//! A hash chain of lines: each line's hash covers itself and the previous hash, so that every change is detected.
+//! A hash chain of lines: each line's hash covers the line and the previous hash, so that every change is detected.
 //!
 //! ```text
 //! {"seq":7,"record":{…},"hash":"<64 hexadecimal digits>"}
@@ -16,7 +16,7 @@ const DIGITS: usize = 64;
 /// Maximum length of a line, in bytes; the largest records contain a turn's answer and its diffs.
 pub const LINE_MAX: usize = 64 << 20;
 
-/// Number and hash of a line, from which the next line is made.
+/// Number and hash of a line, used to make the next line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     /// 0 before the first line.
@@ -29,7 +29,7 @@ impl Link {
         Link { seq: 0, hash: "0".repeat(DIGITS) }
     }
 
-    /// The line for `record`, a JSON value, including its newline; and the new end of the chain.
+    /// The line for `record`, a JSON value, including its newline, and the new end of the chain.
     pub fn next(&self, record: &str) -> (String, Link) {
         let seq = self.seq + 1;
         let mut line = format!("{{\"seq\":{seq},\"record\":{record}");
@@ -44,21 +44,21 @@ fn hash(before: &str, line: &[u8]) -> String {
     hex(&digest)
 }
 
-/// The record and link of `line`, which has no newline and must follow `before`; or a message about
-/// the fault.
+/// The record and link of `line`, which has no newline and must follow `before`, or a message about
+/// its fault.
 pub fn read<'a>(line: &'a [u8], before: &Link) -> Result<(&'a str, Link), String> {
-    let (record, link) = parse(line).ok_or("it is not a record of a journal")?;
+    let (record, link) = parse(line).ok_or("it is not a journal record")?;
     if link.seq != before.seq + 1 {
-        return Err(format!("it says it is record {}", link.seq));
+        return Err(format!("its number is {}", link.seq));
     }
     let body = &line[..line.len() - BEFORE.len() - DIGITS - AFTER.len()];
     if hash(&before.hash, body) != link.hash {
-        return Err("its hash does not fit its text and the records before it".to_owned());
+        return Err("its hash does not match its text and the records before it".to_owned());
     }
     Ok((record, link))
 }
 
-/// The record and link in a line, without checking the hash; `None` if the line has another format.
+/// The record and link of a line, without checking its hash; `None` if the line has another format.
 pub fn parse(line: &[u8]) -> Option<(&str, Link)> {
     let text = std::str::from_utf8(line).ok()?;
     let (body, hash) = text.strip_suffix(AFTER)?.split_at_checked(text.len().checked_sub(AFTER.len() + DIGITS)?)?;
@@ -79,8 +79,8 @@ pub struct Damage {
     pub why: String,
 }
 
-/// Reads and checks a chain from its beginning; calls `take` with link, record and whole line. Returns the last link,
-/// or the first damage.
+/// Reads and checks a chain from its beginning; calls `take` with each link, record and full line.
+/// Returns the last link, or the first damage.
 pub fn follow(mut lines: impl BufRead, mut take: impl FnMut(&Link, &str, &[u8])) -> io::Result<Result<Link, Damage>> {
     let mut link = Link::start();
     let mut line = Vec::new();
@@ -93,7 +93,7 @@ pub fn follow(mut lines: impl BufRead, mut take: impl FnMut(&Link, &str, &[u8]))
         let damage = |why: String| Ok(Err(Damage { record: link.seq + 1, why }));
         let Some(body) = line.strip_suffix(b"\n") else {
             return damage(
-                "its line does not end; the program was killed while it wrote, or somebody cut it".to_owned(),
+                "its line does not end; the program was killed while writing it, or somebody cut it".to_owned(),
             );
         };
         match read(body, &link) {

@@ -1,4 +1,4 @@
-//! Builds the list of a project's turns from its journal, with undone turns marked.
+//! Builds the list of a project's turns from its journal, and marks undone turns.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::protocol::{Event, Exchange, StepReport};
 /// One request, its calls and its answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TurnRecord {
-    /// Number of the journal record that begins it.
+    /// Number of the journal record that begins the turn.
     pub seq: u64,
     pub time: String,
     pub conversation: String,
@@ -20,15 +20,14 @@ pub struct TurnRecord {
     pub calls: Vec<CallRecord>,
     /// `None` if the turn did not finish.
     pub answer: Option<String>,
-    /// The checkpoint before its first change; `None` if it ran nothing that could change
-    /// something.
+    /// The checkpoint before its first change; `None` if nothing that could change something ran.
     pub checkpoint: Option<String>,
     /// Numbers of files created, changed and deleted.
     pub files: (usize, usize, usize),
     pub undone: bool,
 }
 
-/// One tool call of a turn, without its diff.
+/// A tool call in a turn, without its diff.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CallRecord {
     #[serde(flatten)]
@@ -57,8 +56,8 @@ pub struct History {
 impl History {
     pub fn of(entries: &[Entry]) -> History {
         let mut turns: Vec<TurnRecord> = Vec::new();
-        // Tool and decision of the user's last answer, which belongs to the next completed call of
-        // that tool.
+        // Tool and decision of the user's last answer, which belongs to that tool's next completed
+        // call.
         let mut decided: Option<(String, String)> = None;
         for Entry { seq, record } in entries {
             let conversation = &record.conversation.0;
@@ -99,7 +98,7 @@ impl History {
         History { turns }
     }
 
-    /// The conversations with at least one answer that was not undone, newest first.
+    /// The conversations that have an answer that was not undone, newest first.
     pub fn talks(&self) -> Vec<Conversation> {
         let mut talks: Vec<Conversation> = Vec::new();
         for turn in self.turns.iter().filter(|turn| turn.answer.is_some() && !turn.undone) {
@@ -114,7 +113,7 @@ impl History {
         talks
     }
 
-    /// The requests and answers of a conversation, oldest first, without undone ones.
+    /// The requests and answers of a conversation, oldest first, except undone ones.
     pub fn exchanges(&self, conversation: &str) -> Vec<Exchange> {
         let turns = self.turns.iter().filter(|turn| turn.conversation == conversation && !turn.undone);
         turns
@@ -124,10 +123,10 @@ impl History {
 }
 
 /// The turns that have not been undone, by the number of their first record. A rewind restores the
-/// set of its target, so it can also bring back turns.
+/// set of its target, so it can also restore turns.
 fn live(entries: &[Entry]) -> BTreeSet<u64> {
     let mut live = BTreeSet::new();
-    // For each rewind: its record, and the set before it.
+    // For each rewind: its record, and the previous set.
     let mut past: Vec<(u64, BTreeSet<u64>)> = Vec::new();
     for Entry { seq, record } in entries {
         match &record.event {
@@ -151,7 +150,7 @@ mod tests {
     use crate::protocol::{Record, Rewound};
 
     /// In `story`, `t` is a turn and a number is a rewind to the state after that record.
-    /// `expected`: turns that are not undone.
+    /// `expected` lists the turns that are not undone.
     fn check(story: &str, expected: &[u64]) {
         let entries: Vec<Entry> = story
             .split_whitespace()

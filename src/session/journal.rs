@@ -17,8 +17,8 @@ pub enum JournalError {
     Damaged { path: PathBuf, damage: Damage },
 }
 
-/// `.monobloc/journal.ndjson`, one record per line (see [`chain`]). Several processes may append to
-/// one file.
+/// `.monobloc/journal.ndjson`, with one record per line (see [`chain`]). Several processes may
+/// append to the same file.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
@@ -29,7 +29,7 @@ pub struct Journal {
     length: u64,
 }
 
-/// A record with its number in the journal, counted from 1.
+/// A record and its number in the journal, counted from 1.
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub seq: u64,
@@ -48,7 +48,7 @@ impl Journal {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(failed)?;
         }
-        // It contains requests and answers, so only its owner may read it.
+        // Readable only by its owner, because it contains requests and answers.
         let mut options = OpenOptions::new();
         let file = options.read(true).append(true).create(true).mode(0o600).open(path).map_err(failed)?;
         let mut journal = Journal { path: path.to_owned(), file, end: Link::start(), length: 0 };
@@ -68,7 +68,7 @@ impl Journal {
         !event.is_sign_of_life() && !is_told_later
     }
 
-    /// Adds one event, unless it is of a kind that is not stored.
+    /// Adds an event, unless events of this kind are not stored.
     pub fn append(&mut self, record: &Record) -> Result<(), JournalError> {
         if !Journal::keeps(&record.event) {
             return Ok(());
@@ -94,7 +94,7 @@ impl Journal {
     pub fn entries(&self) -> Result<Vec<Entry>, JournalError> {
         let mut entries = Vec::new();
         let ended = self.follow(|link, record, _| {
-            // A newer version may have written kinds of records that this one cannot read.
+            // A newer version may have written kinds of records that this version cannot read.
             if let Ok(record) = serde_json::from_str(record) {
                 entries.push(Entry { seq: link.seq, record });
             }
@@ -111,9 +111,9 @@ impl Journal {
         chain::follow(BufReader::new(file), take).map_err(|error| self.error(error))
     }
 
-    /// Runs `work` while this process holds the file's lock.
+    /// Runs `work` while holding the file's lock.
     fn exclusively<T>(&mut self, work: impl FnOnce(&mut Journal) -> io::Result<T>) -> Result<T, JournalError> {
-        // Held only while one line is written; the system releases the lock of a process that dies.
+        // Held only while one line is written; the system releases the lock if the process dies.
         let done = self.file.lock().and_then(|()| {
             let done = work(self);
             self.file.unlock().and(done)
@@ -164,7 +164,8 @@ impl Journal {
     }
 }
 
-/// The last line of a file without its newline, and whether it has a newline (true for an empty file).
+/// The last line of a file, without its newline, and whether it has a newline (true for an empty
+/// file).
 fn last_line(file: &mut File, length: u64) -> io::Result<(Vec<u8>, bool)> {
     const BLOCK: u64 = 16 << 10;
     let mut tail: Vec<u8> = Vec::new();
@@ -209,7 +210,7 @@ mod tests {
         Record::now(&ConversationId::fresh(), event)
     }
 
-    /// A journal of finished turns with these requests, and its path.
+    /// A journal of finished turns with these requests, and the journal's path.
     fn journal(requests: &[&str]) -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sub/journal.ndjson");

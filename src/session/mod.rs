@@ -1,4 +1,4 @@
-//! A conversation with a user: takes requests, runs turns, records every event and sends it to the user interface.
+//! A conversation with a user: accepts requests, runs turns, records every event and sends it to the user interface.
 
 mod audit;
 mod chain;
@@ -42,7 +42,7 @@ pub use telemetry::{TimedCall, TurnStats, telemetry};
 #[derive(Debug)]
 pub enum Message {
     Record(Record),
-    /// The turn waits for a decision through `reply`; dropping `reply` rejects the call.
+    /// The turn is waiting for a decision through `reply`; dropping `reply` rejects the call.
     Approve {
         proposal: Proposal,
         reply: oneshot::Sender<Decision>,
@@ -57,19 +57,19 @@ pub struct Session {
     journal: Option<Arc<Mutex<Journal>>>,
     policy: Policy,
     mask: Mask,
-    /// The command that runs it, shown to other processes that wait for the project's lock.
+    /// The command that runs it, shown to other processes waiting for the project's lock.
     command: &'static str,
     /// Requests and answers of the last turns, oldest first.
     earlier: Arc<Mutex<VecDeque<Exchange>>>,
-    /// The last request, or why it is not kept.
+    /// The last request, or the reason it is not kept.
     last: Mutex<Result<Ask, &'static str>>,
 }
 
-/// Maximum number of earlier turns that a later turn can refer to.
+/// Maximum number of earlier turns to which a later turn can refer.
 const EARLIER_MAX: usize = 64;
 /// Maximum number of characters kept of each request and answer.
 const EARLIER_CHARS: usize = 8_000;
-/// Maximum size of the pictures that are kept with the last request.
+/// Maximum total size of the pictures kept with the last request.
 const LAST_PICTURES_MAX: Bytes = Bytes::mib(20);
 
 impl Session {
@@ -93,7 +93,7 @@ impl Session {
         Session { command, ..self }
     }
 
-    /// Replaces the tools, from the next turn on.
+    /// Replaces the tools, starting with the next turn.
     pub fn offer(&self, catalog: Catalog, prefilter: Prefilter) {
         let mut toolkit = lock(&self.toolkit);
         (toolkit.catalog, toolkit.prefilter) = (Arc::new(catalog), Arc::new(prefilter));
@@ -103,7 +103,7 @@ impl Session {
         lock(&self.toolkit).clone()
     }
 
-    /// Sets how far models think in this conversation, whatever the settings say.
+    /// Sets how much models think in this conversation, regardless of the settings.
     pub fn think(&self, think: Think) {
         lock(&self.toolkit).think = Some(think);
     }
@@ -119,7 +119,7 @@ impl Session {
         self.submit_with(op, self.toolkit().cancel)
     }
 
-    /// As `submit`, with a separate cancel flag: one turn can be cancelled while the conversation
+    /// Like `submit`, with a separate cancel flag: one turn can be cancelled while the conversation
     /// continues.
     pub fn submit_with(&self, op: Op, cancel: Cancel) -> mpsc::UnboundedReceiver<Message> {
         let (sender, receiver) = mpsc::unbounded_channel();
@@ -182,7 +182,7 @@ impl Session {
         receiver
     }
 
-    /// The last request, whether or not it was finished; or why there is none.
+    /// The last request, finished or not, or the reason there is none.
     pub fn last(&self) -> Result<Ask, &'static str> {
         lock(&self.last).clone()
     }
@@ -235,7 +235,7 @@ impl Session {
         models::files(&self.toolkit().pool)
     }
 
-    /// The project's index, for refreshing it between turns.
+    /// The project's index, to be refreshed between turns.
     pub fn index(&self) -> Option<Arc<Index>> {
         self.toolkit().index
     }
@@ -259,17 +259,18 @@ async fn carried_out(op: Op, mut toolkit: Toolkit, host: &SessionHost) -> Result
     }
 }
 
-/// The request to carry out, after reading its pictures and fetching what it names on servers.
+/// The request to carry out, after reading its pictures and fetching the content it names from
+/// servers.
 async fn requested(ask: Ask, toolkit: &mut Toolkit, host: &SessionHost) -> Result<String, TurnError> {
     agent::read_pictures(toolkit, ask.pictures, &ask.text, host).await?;
     if ask.of_program { Ok(ask.text) } else { agent::fetched(toolkit, ask.text, host).await }
 }
 
-/// The request as it is kept to be asked again.
+/// The request in the form kept for asking it again.
 fn kept(ask: &Ask) -> Result<Ask, &'static str> {
     let pictures: Bytes = ask.pictures.iter().map(Picture::bytes).sum();
     if pictures > LAST_PICTURES_MAX {
-        return Err("the pictures of the last request are too large to be kept; ask it again with them");
+        return Err("the pictures of the last request are too large to keep; ask it again with them");
     }
     Ok(ask.clone())
 }
@@ -308,15 +309,15 @@ struct SessionHost {
 
 impl SessionHost {
     fn send(&self, message: Message) {
-        // This fails if the user interface is gone; it needs no messages then, and the turn ends by
-        // itself.
+        // This fails if the user interface is gone and needs no messages; the turn then ends on its
+        // own.
         let _ = self.messages.send(message);
     }
 
     /// Stores an event in the journal without sending it; returns its record.
     fn note(&self, event: Event) -> Record {
         let record = Record::now(&self.conversation, event);
-        // Most events are tokens and signs of life: skip locking, copying and masking for them.
+        // Most events are tokens and signs of life; these need no locking, copying or masking.
         if let Some(journal) = self.journal.as_ref().filter(|_| Journal::keeps(&record.event)) {
             let kept = match &self.mask {
                 Mask::Nothing => Cow::Borrowed(&record),
@@ -358,7 +359,7 @@ impl SessionHost {
             }
             Ok(Ok(None)) => {}
             Ok(Err(error)) => {
-                let text = format!("what this turn changed was not all noted: {error}");
+                let text = format!("not all changes of this turn were recorded: {error}");
                 self.emit(Event::Notice { text });
             }
             Err(panic) => tracing::error!(%panic, "a checkpoint was not finished"),
@@ -409,7 +410,7 @@ impl Host for SessionHost {
 mod tests {
     use super::*;
 
-    /// A picture of one pixel, with `more` bytes after its end.
+    /// A one-pixel picture, with `more` bytes after its end.
     fn picture(more: usize) -> Picture {
         let mut file = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\x01\0\x01\0\0\x02\x01D\0;".to_vec();
         file.resize(file.len() + more, 0);
@@ -421,6 +422,6 @@ mod tests {
         let ask = |pictures| Ask { text: "What is it?".to_owned(), pictures, ..Ask::default() };
         assert_eq!(kept(&ask(vec![picture(9), picture(1 << 20)])).unwrap().pictures.len(), 2);
         let why = kept(&ask(vec![picture(12 << 20), picture(12 << 20)])).unwrap_err();
-        assert!(why.contains("too large to be kept; ask it again with them"), "{why}");
+        assert!(why.contains("too large to keep; ask it again with them"), "{why}");
     }
 }

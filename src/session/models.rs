@@ -7,7 +7,7 @@ use crate::engine::pool::{Active, Forecast, Pool, PoolError, Progress};
 use crate::models::Role;
 use crate::protocol::{Event, LoadingRow, Memory, ModelFile, ModelRow, ModelsOp};
 
-/// The progress of a load is reported in steps of this share.
+/// Share of a load after which progress is reported again.
 const SHARE_STEP: f32 = 0.05;
 
 /// Carries out `op` on a blocking thread; emits `model-loading` for progress and `models-changed`
@@ -24,7 +24,7 @@ pub async fn carry_out(toolkit: &Toolkit, op: ModelsOp, host: &dyn Host) -> Resu
     let progress: Progress = Box::new(move |file, share| {
         if share - last >= SHARE_STEP || share >= 1.0 {
             last = share;
-            // This fails if the receiver is gone; it needs no progress then.
+            // This fails if the receiver is gone and needs no progress.
             let _ = shares.send((file.to_owned(), share));
         }
         !cancel.is_cancelled()
@@ -96,7 +96,7 @@ fn row(active: &Active) -> ModelRow {
     }
 }
 
-/// Every model file in the model folder and every file with a role, with the memory it would take.
+/// Every model file in the model folder and every file with a role, with the memory it would need.
 pub fn files(pool: &Pool) -> Vec<ModelFile> {
     // A role on a server has no file.
     let here = |role: &Role| matches!(pool.endpoint(*role), Ok(None));

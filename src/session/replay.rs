@@ -1,4 +1,4 @@
-//! Repeats the tool calls of a turn on a copy of the project as it was then, and compares the results.
+//! Repeats the tool calls of a turn on a copy of the project as it was at the time, and compares the results.
 
 use std::path::Path;
 
@@ -13,8 +13,8 @@ use crate::protocol::{StepReport, StepStatus};
 use crate::tools::confine::Root;
 use crate::tools::{Catalog, Context, ToolCall, execute, policy::Policy};
 
-/// Tools whose result depends only on the project's files, so that the same files must give the
-/// same result.
+/// Tools whose result depends only on the project's files, so the same files must yield the same
+/// result.
 const REPLAYABLE: [&str; 12] = [
     "read_file",
     "list_dir",
@@ -30,12 +30,12 @@ const REPLAYABLE: [&str; 12] = [
     "index_dependents",
 ];
 
-/// How the second result of a call compares with the first.
+/// A comparison of a call's second result with its first.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Comparison {
     Same,
-    /// With the first line of the new result.
+    /// Contains the first line of the new result.
     Different(String),
     NotRun(String),
 }
@@ -49,11 +49,11 @@ pub struct Compared {
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Replayed {
     pub calls: Vec<Compared>,
-    /// Files that differ from the state left by the turn, as (path, content now, content then).
+    /// Files that differ from the turn's final state, as (path, content now, content then).
     pub files: Vec<(String, String, String)>,
     /// Files missing from the copy because their content was never stored.
     pub missing: Vec<String>,
-    /// Whether `files` was computed; it is not if a changing call was not run.
+    /// Whether `files` was computed; false if a changing call was not run.
     pub files_compared: bool,
 }
 
@@ -61,15 +61,13 @@ pub struct Replayed {
 pub enum ReplayError {
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
-    #[error(
-        "the turn has no checkpoint: it ran nothing that could change something, so there is no state to run it on"
-    )]
+    #[error("the turn has no checkpoint: it ran nothing that could change anything, so there is no state to run it on")]
     NoCheckpoint,
     #[error("the copy cannot be used: {0}")]
     Copy(String),
 }
 
-/// Replays `turn` in `scratch`, an empty folder. With `commands`, shell commands run too; they may
+/// Replays `turn` in `scratch`, an empty folder. If `commands`, shell commands run too; they may
 /// act outside that folder.
 pub async fn replay(
     project: &Path,
@@ -114,7 +112,7 @@ pub async fn replay(
 async fn replay_call(call: &StepReport, catalog: &Catalog, context: &Context, commands: bool) -> Comparison {
     let not_run = |why: &str| Comparison::NotRun(why.to_owned());
     if !matches!(call.status, StepStatus::Succeeded | StepStatus::Failed) {
-        return not_run("it was not run then either");
+        return not_run("it was not run originally either");
     }
     if call.summary.starts_with("the same as ") {
         return not_run("it was answered by an earlier call");
@@ -129,8 +127,8 @@ async fn replay_call(call: &StepReport, catalog: &Catalog, context: &Context, co
     let Some(spec) = catalog.get(&call.tool) else { return not_run("this program has no such tool") };
     let arguments: Map<String, Value> = call.arguments.as_object().cloned().unwrap_or_default();
     let wanted = ToolCall { tool: call.tool.clone(), arguments };
-    // The user consented at the time of the turn, for the project itself; calls that are always
-    // denied are denied here too.
+    // The user consented during the turn, for the project itself; calls that are always denied are
+    // denied here too.
     let approved = match Policy::of(ApproveMode::Never).approved(wanted, spec) {
         Ok(approved) => approved,
         Err(refusal) => return Comparison::NotRun(refusal.to_string()),

@@ -24,32 +24,32 @@ pub enum RewindError {
     Nothing,
 }
 
-/// A locked project, with everything that a rewind changes.
+/// A locked project, and everything that a rewind changes.
 pub struct Rewinder {
     project: PathBuf,
     store: Store,
     journal: Journal,
     lessons: Lessons,
     _lock: Lock,
-    /// Messages about work of a killed process that was finished on opening.
+    /// Messages about a killed process's work that was finished on opening.
     pub notes: Vec<String>,
 }
 
-/// A rewind that is planned but not carried out.
+/// A planned rewind that has not been carried out.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     pub target: Checkpoint,
     pub plan: Plan,
-    /// Whether a command ran in the turns to be undone: its effects outside the project stay.
+    /// Whether a command ran in the turns to undo; its effects outside the project stay.
     pub commands: bool,
-    /// Paths of the plan that cannot be restored, each with the reason.
+    /// Paths in the plan that cannot be restored, each with a reason.
     pub lost: BTreeMap<PathBuf, String>,
     /// Other paths that the turns changed and that checkpoints do not cover, each with the reason.
     pub uncovered: BTreeMap<String, String>,
 }
 
 impl Prepared {
-    /// Lines about changes that going back cannot restore.
+    /// Lines about changes that going back cannot undo.
     pub fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> =
             self.uncovered.iter().map(|(path, why)| format!("{path} was changed and stays as it is ({why})")).collect();
@@ -59,9 +59,9 @@ impl Prepared {
         notes
     }
 
-    /// Splits the plan into the steps to carry out and the paths that are left, each with the
-    /// reason. Only `Foreign::Overwrite` touches files that others have changed meanwhile, and
-    /// removes files that could not be brought back.
+    /// Splits the plan into the steps to carry out and the paths to leave, each with a reason. Only
+    /// `Foreign::Overwrite` touches files that others have since changed, and removes files that
+    /// could not be brought back.
     fn divided(mut self, foreign: Foreign) -> (Plan, Vec<(PathBuf, String)>) {
         let id = self.target.id;
         let is_left = |step: &Step| foreign == Foreign::Keep && (step.foreign || step.is_final());
@@ -80,7 +80,7 @@ impl Prepared {
 
 impl Rewinder {
     /// Waits for the project's lock and finishes work left by a killed process. `command` names the
-    /// lock's holder.
+    /// new holder.
     pub fn open(
         command: &str,
         project: &Path,
@@ -108,18 +108,18 @@ impl Rewinder {
     fn clean_up(&mut self) -> Result<(), RewindError> {
         for checkpoint in checkpoint::recover(&mut self.store, &self.project)? {
             self.notes.push(format!(
-                "a turn was interrupted; `monobloc rewind c{checkpoint}` takes back what it had changed by then"
+                "a turn was interrupted; `monobloc rewind c{checkpoint}` takes back what it had changed"
             ));
         }
         if let Some(pending) = self.store.pending()? {
             let rewound = self.carry_on(&pending)?;
             self.store.look(&self.project)?;
-            self.notes.push(format!("going back to {}, which was interrupted, is finished now", rewound.checkpoint));
+            self.notes.push(format!("the interrupted return to {} is now finished", rewound.checkpoint));
         }
         Ok(())
     }
 
-    /// The checkpoint of the last turn that changed a file and is not undone.
+    /// The checkpoint of the last turn that changed a file and has not been undone.
     pub fn latest(&self) -> Result<Checkpoint, RewindError> {
         let history = History::of(&self.journal.entries()?);
         let is_live = |seq: u64| history.turns.iter().any(|turn| turn.seq == seq && !turn.undone);
@@ -132,20 +132,20 @@ impl Rewinder {
         Err(RewindError::Nothing)
     }
 
-    /// The newest checkpoint: made before the last turn with changes or before the last rewind.
+    /// The newest checkpoint, made before the last turn with changes or the last rewind.
     pub fn newest(&self) -> Result<Checkpoint, RewindError> {
         self.store.checkpoints()?.pop().ok_or(RewindError::Nothing)
     }
 
-    /// The checkpoint called `name`, for example `c3` or `3`.
+    /// The checkpoint with the name `name`, for example `c3` or `3`.
     pub fn find(&self, name: &str) -> Result<Checkpoint, RewindError> {
         let number = name.strip_prefix('c').unwrap_or(name).parse().ok();
         let found = number.map(|number| self.store.find(number)).transpose()?.flatten();
         Ok(found.ok_or_else(|| CheckpointError::Unknown(name.to_owned()))?)
     }
 
-    /// Determines what going back to `target` would change. First scans the project for changes by
-    /// others.
+    /// Determines the changes that going back to `target` would make. First scans the project for
+    /// changes by others.
     pub fn plan(&mut self, target: Checkpoint) -> Result<Prepared, RewindError> {
         self.store.look(&self.project)?;
         let plan = self.store.plan_to(&target)?;
@@ -161,8 +161,8 @@ impl Rewinder {
         Ok(Prepared { target, plan, commands, lost, uncovered })
     }
 
-    /// The paths changed since a checkpoint that no checkpoint covers, according to the journal,
-    /// each with the reason.
+    /// The paths changed since a checkpoint and not covered by any, according to the journal, each
+    /// with a reason.
     fn uncovered_since(&self, checkpoint: i64) -> Result<BTreeMap<String, String>, RewindError> {
         let events = self.journal.entries()?.into_iter().map(|entry| entry.record.event);
         let left = events.filter_map(|event| match event {
@@ -175,7 +175,8 @@ impl Rewinder {
         Ok(left.flatten().collect())
     }
 
-    /// Goes back, path by path. If the process is killed after the first change, the next start finishes it.
+    /// Goes back, path by path. If the process is killed after the first change, the next start
+    /// completes the rest.
     pub fn go(&mut self, prepared: Prepared, foreign: Foreign) -> Result<Rewound, RewindError> {
         let target = prepared.target.clone();
         let (plan, left) = prepared.divided(foreign);
@@ -194,7 +195,7 @@ impl Rewinder {
     }
 
     /// Restores lessons, then files, then writes the journal. May be called again after a kill:
-    /// finished parts are skipped and the others can be repeated.
+    /// finished parts are skipped, the others can be repeated.
     fn carry_on(&mut self, pending: &Pending) -> Result<Rewound, RewindError> {
         let unknown = || CheckpointError::Unknown(format!("c{}", pending.target));
         let target = self.store.find(pending.target)?.ok_or_else(unknown)?;

@@ -46,17 +46,17 @@ impl TurnStats {
         }
     }
 
-    /// The largest number of consecutive read-only calls.
+    /// The maximum number of consecutive read-only calls.
     pub fn reading_max(&self) -> usize {
         self.timeline.split(|call| call.report.executing).map(<[TimedCall]>::len).max().unwrap_or(0)
     }
 }
 
-/// The last `count` finished turns, oldest first. If the journal is damaged, the turns before the
-/// damage.
+/// The last `count` finished turns, oldest first; if the journal is damaged, the last ones before
+/// the damage.
 pub fn telemetry(journal: &Journal, count: usize) -> Result<Vec<TurnStats>, JournalError> {
     let mut turns = VecDeque::new();
-    // Each conversation has one turn at a time, but records of several conversations may be
+    // Each conversation runs one turn at a time, but records from several conversations may be
     // interleaved.
     let mut running: HashMap<String, TurnStats> = HashMap::new();
     journal

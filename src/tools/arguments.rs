@@ -25,7 +25,7 @@ impl<'a> Arguments<'a> {
             None | Some(Value::Null) => Ok(None),
             Some(value) => match value.as_u64().and_then(|n| usize::try_from(n).ok()) {
                 Some(count) => Ok(Some(count)),
-                None => Err(format!("argument `{name}` is {value}, not a whole number from 0")),
+                None => Err(format!("argument `{name}` is {value}, not a non-negative whole number")),
             },
         }
     }

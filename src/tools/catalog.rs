@@ -21,7 +21,7 @@ pub struct Catalog {
 
 /// The reason why a tool is refused.
 #[derive(Debug, thiserror::Error)]
-#[error("tool `{name}` cannot be taken: {why}")]
+#[error("tool `{name}` cannot be added: {why}")]
 pub struct CatalogError {
     name: String,
     why: String,
@@ -54,7 +54,7 @@ impl Catalog {
             return refused("another tool has that name".to_owned());
         }
         if self.specs.len() >= TOOLS_MAX {
-            return refused(format!("the catalogue has {TOOLS_MAX} tools already"));
+            return refused(format!("the catalogue already has {TOOLS_MAX} tools"));
         }
         self.specs.push(spec);
         Ok(())

@@ -20,12 +20,12 @@ pub const TIMEOUT_MAX_S: usize = 600;
 const KEPT_HALF_BYTES: usize = 16 << 10;
 /// Bytes reserved for the notes around the output.
 const NOTES_BYTES: usize = 200;
-/// Maximum length, in characters, of the command as repeated above its output.
+/// Maximum length in characters of the command when it is repeated above its output.
 const LINE_CHARS_MAX: usize = 200;
 /// Maximum wait for output after the command has ended: a process that left the group may keep the
 /// pipe open.
 const DRAIN_MAX: Duration = Duration::from_secs(2);
-/// Environment variables that a command inherits besides those of every sandboxed program.
+/// Environment variables that a command inherits in addition to those of every sandboxed program.
 const INHERITED: [&str; 4] = ["LC_CTYPE", "CARGO_HOME", "RUSTUP_HOME", "JAVA_HOME"];
 
 /// Shell script that runs `$1` next to a watcher in the same process group. The watcher's standard input is a pipe that
@@ -35,8 +35,8 @@ const WATCHED: &str = "exec 3<&0 </dev/null
 exec 3<&-
 exec sh -c \"$1\"";
 
-/// Runs the command. Dropping the future kills it and everything it started. `network` says whether
-/// a rule grants it the network.
+/// Runs the command. Dropping the future kills it and everything it started. `network`: whether a
+/// rule grants it network access.
 pub(in crate::tools) async fn run(
     arguments: Arguments<'_>,
     network: bool,
@@ -74,7 +74,7 @@ pub(in crate::tools) async fn run(
             Err(error) => return Err(format!("waiting for the command failed: {error}")),
         },
         () = tokio::time::sleep(Duration::from_secs(seconds as u64)) => {
-            (false, format!("stopped at its deadline of {seconds} s; give timeout_s (at most {TIMEOUT_MAX_S})"))
+            (false, format!("stopped at its deadline of {seconds} s; set timeout_s (at most {TIMEOUT_MAX_S})"))
         }
         () = context.cancel.cancelled() => (false, format!("cancelled after {:.1} s", seconds_so_far())),
         () = group.crowded(settings.processes) => (false, format!(
@@ -90,7 +90,7 @@ pub(in crate::tools) async fn run(
     Ok(if moved.is_empty() { outcome } else { Outcome::error(moved + &outcome.text) })
 }
 
-/// Whether the failed command `line` ran nothing, judging by its result: it is a single command,
+/// Whether the failed command `line` did not start, judging by its result: it is a single command,
 /// and its program, or the module or script that it names, does not exist.
 pub fn did_not_start(line: &str, outcome: &Outcome) -> bool {
     static_regex!(NO_PROGRAM = r"(?m)(?:^|: )([^\s:]+): (?:command )?not found$");
@@ -124,10 +124,10 @@ fn described(Aside { path, now }: &Aside, project: &Path) -> String {
     let shown = |path: &Path| path.strip_prefix(project).unwrap_or(path).display().to_string();
     let path = shown(path);
     match now {
-        Ok(now) => format!("{path} would have git read other settings: moved to {}; ", shown(now)),
+        Ok(now) => format!("{path} would make git read other settings: moved to {}; ", shown(now)),
         Err(error) => {
             format!(
-                "{path} HAS GIT READ OTHER SETTINGS and cannot be moved away ({error}): delete it before git is used here; "
+                "{path} MAKES GIT READ OTHER SETTINGS and cannot be moved away ({error}): delete it before git is used here; "
             )
         }
     }
@@ -202,8 +202,8 @@ impl Kept {
         }
     }
 
-    /// The whole stream if it fits into `bytes_max`, else whole lines of its beginning and end,
-    /// with the number of lines omitted between them.
+    /// The complete stream if it fits into `bytes_max`, else whole lines from its beginning and
+    /// end, with the number of lines omitted between them.
     fn shown(&self, title: &str, bytes_max: usize) -> String {
         if self.total == 0 {
             return String::new();

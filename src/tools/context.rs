@@ -19,7 +19,7 @@ pub struct Context {
     pub root: Root,
     /// Cancels long work.
     pub cancel: Cancel,
-    /// The settings and limits of commands.
+    /// The settings and limits for commands.
     pub commands: Arc<Commands>,
     /// Used by the `index_…` tools; without an index they return an error.
     pub index: Option<Arc<Index>>,
@@ -28,10 +28,10 @@ pub struct Context {
     pub lessons: Option<Arc<Lessons>>,
     /// MCP servers; without them their tools cannot be run.
     pub servers: Option<Servers>,
-    /// Makes checkpoints before calls that change something; without one nothing can be undone.
+    /// Makes checkpoints before calls that change something; without it, nothing can be undone.
     pub turn: Option<Arc<Turn>>,
-    /// Maximum size of one result in bytes. Tools shorten their results by whole lines and say how
-    /// to get the rest.
+    /// Maximum size of one result in bytes. Tools shorten their results by whole lines and explain
+    /// how to get the rest.
     pub text_max_bytes: usize,
 }
 

@@ -21,7 +21,7 @@ const SAID_MAX: usize = 12;
 const PLACES_MAX: usize = 6;
 const CODE_CHARS: usize = 80;
 
-/// The possible damage by `changes`, which have already been made: one line each, most certain
+/// The possible damage from `changes`, which have already been made: one line each, most certain
 /// first. A definition that was removed or has other parameters is followed by the places that use
 /// it according to the index, except for places that no longer contain its name.
 pub fn diagnose(context: &Context, changes: &[FileChange]) -> Vec<String> {
@@ -31,7 +31,7 @@ pub fn diagnose(context: &Context, changes: &[FileChange]) -> Vec<String> {
     let more = said.len().saturating_sub(SAID_MAX);
     said.truncate(SAID_MAX);
     if more > 0 {
-        said.push(format!("{more} more of the kind"));
+        said.push(format!("{more} more of this kind"));
     }
     said
 }
@@ -80,7 +80,11 @@ impl Look<'_> {
         let places = found.into_iter().filter(|near| !gone(&near.node.path)).map(|near| (near.node.path, near.line));
         let stem = path.rsplit('/').next().and_then(|name| name.split('.').next()).unwrap_or(path);
         let still = self.still(places.collect(), stem);
-        if still.is_empty() { Vec::new() } else { vec![format!("{path} is gone but imported: {}", listed(&still))] }
+        if still.is_empty() {
+            Vec::new()
+        } else {
+            vec![format!("{path} is gone but still imported: {}", listed(&still))]
+        }
     }
 
     /// Definitions that are missing from the new text.
@@ -98,7 +102,7 @@ impl Look<'_> {
             let name = shown(span);
             match uses.is_empty() {
                 true => unused.push(format!("`{name}`")),
-                false => said.push(format!("`{name}` is gone from {path} but used: {}", listed(&uses))),
+                false => said.push(format!("`{name}` is gone from {path} but still used: {}", listed(&uses))),
             }
         }
         unused.dedup();
@@ -107,7 +111,7 @@ impl Look<'_> {
         if !unused.is_empty() {
             let more = if unused.len() > SAID_MAX { ", …" } else { "" };
             unused.truncate(SAID_MAX);
-            said.push(format!("no longer in {path}: {}{more}; no use of it is known", unused.join(", ")));
+            said.push(format!("no longer in {path}: {}{more}; no uses are known", unused.join(", ")));
         }
         said
     }
@@ -133,7 +137,7 @@ impl Look<'_> {
             let uses: Vec<Use> = self.uses(path, now, new).into_iter().filter(|one| one.is_call(&now.name)).collect();
             if !uses.is_empty() {
                 let (name, uses) = (shown(now), listed(&uses));
-                said.push(format!("`{name}` took {was_head} and takes {now_head} now; its calls: {uses}"));
+                said.push(format!("`{name}` took {was_head} and now takes {now_head}; its calls: {uses}"));
             }
         }
         said
@@ -220,7 +224,7 @@ fn listed(uses: &[Use]) -> String {
     format!("{}{more}", shown.collect::<Vec<_>>().join(", "))
 }
 
-/// Prefixes `why` with the file that it is about.
+/// Prefixes `why` with the file that it concerns.
 fn within(path: &str, why: &str) -> String {
     if why.contains(path) { why.to_owned() } else { format!("{path}: {why}") }
 }
@@ -289,7 +293,7 @@ impl Head {
         Head { parameters: parameters.collect(), result }
     }
 
-    /// Whether calls that fit this head may not fit `now`.
+    /// Whether calls that fit this head may no longer fit `now`.
     fn breaks(&self, now: &Head, language: &str) -> bool {
         let required = |head: &Head| head.parameters.iter().filter(|one| !one.2).count();
         let place = |name: &str| now.parameters.iter().position(|one| one.0 == name);
@@ -319,8 +323,8 @@ mod tests {
         "def total(prices):\n    return sum(prices)\n\n\ndef tax(price, rate):\n    return price * rate\n";
     const SHOP: &str = "from till import tax, total\n\n\ndef sell(prices):\n    return tax(total(prices), 0.2)\n";
 
-    /// Checks the warnings about a change of `path` in a small shop. `is_known` says whether the
-    /// index was refreshed after the change.
+    /// Checks the warnings about a change of `path` in a small shop. `is_known`: the index was
+    /// refreshed after the change.
     fn check_in(is_known: bool, path: &str, new: Option<&str>, expected: &[&str]) {
         let mut project = Project::with(&[("till.py", TILL), ("shop.py", SHOP)]);
         let index = Index::open(project.dir.path()).unwrap();
@@ -369,28 +373,33 @@ mod tests {
     #[test]
     fn a_definition_that_is_gone_is_named_with_its_uses() {
         let without_tax = &TILL[..TILL.find("\n\n\ndef tax").unwrap() + 1];
-        check_in(false, "till.py", Some(without_tax), &["`tax` is gone from till.py but used: shop.py:"]);
-        check_in(true, "till.py", Some(without_tax), &["`tax` is gone from till.py but used: shop.py:"]);
-        check("shop.py", Some("from till import tax\n"), &["no longer in shop.py: `sell`; no use of it is known"]);
+        check_in(false, "till.py", Some(without_tax), &["`tax` is gone from till.py but still used: shop.py:"]);
+        check_in(true, "till.py", Some(without_tax), &["`tax` is gone from till.py but still used: shop.py:"]);
+        check("shop.py", Some("from till import tax\n"), &["no longer in shop.py: `sell`; no uses are known"]);
         let renamed = TILL.replace("def total", "def sum_of");
-        check("till.py", Some(&renamed), &["`total` is gone from till.py but used: shop.py:"]);
+        check("till.py", Some(&renamed), &["`total` is gone from till.py but still used: shop.py:"]);
     }
 
     #[test]
     fn callers_of_a_changed_signature_are_named() {
         let tax =
-            "`tax` took (price, rate) and takes (price) now; its calls: shop.py:5 `return tax(total(prices), 0.2)`";
+            "`tax` took (price, rate) and now takes (price); its calls: shop.py:5 `return tax(total(prices), 0.2)`";
         check(
             "till.py",
             Some(&TILL.replace("(price, rate):\n    return price * rate", "(price):\n    return price")),
             &[tax],
         );
-        let other = "`tax` took (price, rate) and takes (rate, price) now";
+        let other = "`tax` took (price, rate) and now takes (rate, price)";
         check("till.py", Some(&TILL.replace("(price, rate)", "(rate, price)")), &[other]);
     }
 
     #[test]
     fn files_that_import_one_that_is_gone_are_named() {
-        check_in(false, "till.py", None, &["till.py is gone but imported: shop.py:1 `from till import tax, total`"]);
+        check_in(
+            false,
+            "till.py",
+            None,
+            &["till.py is gone but still imported: shop.py:1 `from till import tax, total`"],
+        );
     }
 }

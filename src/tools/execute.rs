@@ -124,7 +124,7 @@ fn lessons(context: &Context) -> Result<Vec<Vec<u8>>, String> {
 }
 
 fn not_run(call: &ToolCall, error: &CheckpointError) -> String {
-    format!("`{}` was not run, because what it changes could not be undone: {error}", call.tool)
+    format!("`{}` was not run, because its changes could not be undone: {error}", call.tool)
 }
 
 fn reading(builtin: Builtin, arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
@@ -146,8 +146,8 @@ fn reading(builtin: Builtin, arguments: Arguments<'_>, context: &Context) -> Res
         Builtin::DescribeImage => Err("only a turn can look at a picture; ask for it with `monobloc ask`".to_owned()),
         Builtin::Outline => search::files::outline(arguments, context),
         Builtin::Graph => search::graph::related(arguments, context),
-        Builtin::Plan => Err("only a turn that is led by a model has a plan; nothing was set".to_owned()),
-        other => Err(format!("`{}` does not only read; this is a bug in tools", other.name())),
+        Builtin::Plan => Err("only a turn led by a model has a plan; nothing was set".to_owned()),
+        other => Err(format!("`{}` is not read-only; this is a bug in tools", other.name())),
     }
 }
 

@@ -22,10 +22,10 @@ const OPENING_TERMS: usize = 8;
 pub const COUNT: usize = 9;
 /// Name, weight in [`score`] and weight in [`fits`] of each feature.
 ///
-/// The weights of `score` were set by hand, then adjusted in small steps as long as the suites of
-/// six catalogues gained together. Those of `fits` are rounded from a logistic regression on
-/// requests with one to four tools, half of which included the right one; they classify 88 of 100
-/// correctly (`scripts/train-head presence` prints such weights).
+/// The weights of `score` were set by hand, then adjusted in small steps as long as the combined
+/// result for the suites of six catalogues improved. Those of `fits` are rounded from a logistic
+/// regression on requests with one to four tools, half of which included the right one; they
+/// classify 88 of 100 correctly (`scripts/train-head presence` prints such weights).
 pub const FEATURES: [(&str, f32, f32); COUNT] = [
     ("bm25_z", 0.5, 0.0),
     ("dense_z", 1.0, 0.0),
@@ -146,8 +146,8 @@ impl Tool {
         };
         add(&spec.name, NAME_WEIGHT);
         add(&spec.description, DESCRIPTION_WEIGHT);
-        // Each word of the server's name counts once, because it says little about the individual
-        // tool.
+        // Each word of the server's name counts once, because it reveals little about the
+        // individual tool.
         let server: HashSet<String> = words::parts(&spec.server).into_iter().collect();
         server.iter().for_each(|word| add(word, SERVER_WEIGHT));
         let parameters = spec.parameters();
@@ -176,7 +176,7 @@ fn opening(description: &str) -> &str {
     }
 }
 
-/// The weighted share of `terms` that occur in the step; synonyms count in part.
+/// The weighted share of `terms` that occur in the step; synonyms count partly.
 fn share_found(terms: &[String], query: &HashMap<String, f32>, weight: impl Fn(&str) -> f32) -> f32 {
     let total: f32 = terms.iter().map(|term| weight(term)).sum();
     let found: f32 = terms.iter().map(|term| query.get(term).copied().unwrap_or(0.0) * weight(term)).sum();

@@ -12,10 +12,10 @@ use sha2::{Digest, Sha256};
 use crate::models::Picture;
 use crate::protocol::FileChange;
 
-/// Maximum size of the text of one outcome: the most that `read_file` may return, and the limit of
-/// every other tool.
+/// Maximum size of the text of one outcome: the maximum that `read_file` may return, and the limit
+/// for every other tool.
 pub const TEXT_MAX_BYTES: usize = 256 << 10;
-/// Maximum number of findings of one outcome; all findings of a turn are kept in memory.
+/// Maximum number of findings per outcome; all findings of a turn are kept in memory.
 pub const FINDINGS_MAX: usize = 5_000;
 /// Maximum size of a diff; a longer one is cut in the middle.
 pub const DIFF_MAX_BYTES: usize = 64 << 10;
@@ -59,7 +59,7 @@ pub struct Outcome {
     /// The changed files that are text, with their full texts.
     #[serde(skip)]
     pub changes: Vec<FileChange>,
-    /// Pictures of the result that no model has looked at yet.
+    /// Pictures in the result that no model has looked at yet.
     #[serde(skip)]
     pub pictures: Vec<Picture>,
     /// Written files, relative to the project.
@@ -116,7 +116,8 @@ pub enum Keep {
 }
 
 /// Returns `text` if it fits into `bytes_max`, else whole lines of it and a note with the number of
-/// omitted lines. A line is cut only if it is longer than the space on its side; the note says so.
+/// omitted lines. A line is cut only if it is longer than the space on its side, and the note
+/// mentions it.
 pub fn fitted(text: &str, bytes_max: usize, keep: Keep) -> String {
     if text.len() <= bytes_max {
         return text.to_owned();

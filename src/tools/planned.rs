@@ -93,7 +93,7 @@ impl Planned {
     }
 }
 
-/// Adjusts `change` to the changes `before` it: a moved file has its text at its new path.
+/// Adjusts `change` for the changes `before` it: a moved file has its text at its new path.
 fn after_move(before: &[Change], change: Change) -> Result<Change, String> {
     let Change::Text { file, before: None, after, notes, .. } = &change else { return Ok(change) };
     let moved = before.iter().find_map(|earlier| match earlier {
@@ -106,7 +106,7 @@ fn after_move(before: &[Change], change: Change) -> Result<Change, String> {
     Ok(Change::Text { file: file.clone(), before: Some(text), after: applied.text, notes: notes.clone(), names })
 }
 
-/// Reverts changes, last one first, and says whether that succeeded.
+/// Reverts changes, last one first, and reports whether that succeeded.
 fn taken_back(made: Vec<Back>) -> String {
     let mut left = Vec::new();
     for back in made.into_iter().rev() {
@@ -116,11 +116,11 @@ fn taken_back(made: Vec<Back>) -> String {
     }
     match left.as_slice() {
         [] => "nothing was changed".to_owned(),
-        left => format!("what was changed before it could not all be taken back: {}", left.join("; ")),
+        left => format!("not everything that was changed before it could be taken back: {}", left.join("; ")),
     }
 }
 
-/// Reverts a change that was made; the error says which part of it remains.
+/// Reverts a change that was made; the error names the part of it that remains.
 pub(super) type Back = Box<dyn FnOnce() -> Result<(), String> + Send>;
 
 #[cfg(test)]
@@ -160,7 +160,7 @@ mod tests {
             write("c.txt", "C\n"),
         ];
         let plan = planned(&project, &calls);
-        // Another program writes the last file after the planning.
+        // Another program writes the last file after planning.
         fs::write(root.join("c.txt"), "theirs\n").unwrap();
         let why = plan.make().unwrap_err();
         assert_eq!(why, "c.txt was changed meanwhile; nothing was changed");

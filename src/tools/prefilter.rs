@@ -9,9 +9,9 @@ use crate::tools::adapter;
 use crate::tools::features::{self, Features, Lexicon};
 use crate::tools::spec::ToolSpec;
 
-/// One in this many places of a selection is filled by cosine alone.
+/// One in this many places in a selection is filled by cosine alone.
 const BY_MEANING: usize = 5;
-/// Maximum number of bytes of a step that are read; the rest is ignored.
+/// Maximum number of bytes read from a step; the rest is ignored.
 const STEP_MAX_BYTES: usize = 8 << 10;
 
 /// The retriever: the terms and embeddings of a catalogue, computed once.
@@ -22,7 +22,7 @@ pub struct Prefilter {
     names: HashSet<String>,
     /// One vector per tool, concatenated.
     vectors: Option<Vec<f32>>,
-    /// Whether the adapter was applied to `vectors`, so that it must be applied to steps too.
+    /// Whether the adapter was applied to `vectors` and must therefore be applied to steps too.
     adapted: bool,
 }
 

@@ -24,8 +24,8 @@ impl From<String> for Preview {
     }
 }
 
-/// The preview of `call`. If the call would fail, the error is the same, so that the user need not
-/// be asked.
+/// The preview of `call`. If the call would fail, this fails with the same error, so that the user
+/// need not be asked.
 pub fn of(call: &ToolCall, context: &Context) -> Result<Preview, String> {
     let arguments = Arguments(&call.arguments);
     if let Some(planned) = Planned::of(std::slice::from_ref(call), context)? {
@@ -61,8 +61,8 @@ mod tests {
         let diff = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n";
         check("write_file", r#"{"path":"a.txt","content":"two\n"}"#, Ok(diff));
         check("replace_in_file", r#"{"path":"a.txt","old":"one","new":"two"}"#, Ok(diff));
-        check("write_file", r#"{"path":"a.txt","content":"one\n"}"#, Ok("a.txt would stay as it is\n"));
-        check("write_file", r#"{"path":"b.txt","content":""}"#, Ok("b.txt would be made, empty\n"));
+        check("write_file", r#"{"path":"a.txt","content":"one\n"}"#, Ok("a.txt would be unchanged\n"));
+        check("write_file", r#"{"path":"b.txt","content":""}"#, Ok("b.txt would be created, empty\n"));
         check("delete_file", r#"{"path":"a.txt"}"#, Ok("--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n"));
         check("move_file", r#"{"source":"a.txt","destination":"c/"}"#, Ok("a.txt becomes c/a.txt\n"));
         check("run_command", r#"{"command":"rm -rf target"}"#, Ok("$ rm -rf target"));

@@ -221,7 +221,7 @@ fn merged(schema: Map<String, Value>) -> Value {
     if all.len() > 1 && all.iter().any(is_closed) { Value::Object(schema) } else { Value::Object(whole) }
 }
 
-/// Adds `value` of another part to the existing value of the key; false if both may conflict.
+/// Adds `value` of another part to the existing value of the key; false if they may conflict.
 fn joins(key: &str, there: &mut Value, value: &Value) -> bool {
     if *there == *value || TELLING.contains(&key) {
         return true;

@@ -39,8 +39,8 @@ pub struct ToolSpec {
     /// Whether it may change something; other tools only read.
     #[serde(default)]
     pub mutates: bool,
-    /// Whether it may destroy something according to its server, or because the server does not
-    /// deny it. `false` never spares the user a question.
+    /// Whether it may destroy something: its server states that, or does not deny it. `false` never
+    /// spares the user a question.
     #[serde(default)]
     pub destructive: bool,
     pub parameters: Value,
@@ -99,7 +99,8 @@ impl<'a> Parameter<'a> {
     }
 }
 
-/// Replaces type names of programming languages by those of JSON Schema: `"type": "dict"` becomes `"type": "object"`.
+/// Replaces type names of programming languages with those of JSON Schema: `"type": "dict"` becomes
+/// `"type": "object"`.
 pub fn standardize(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
@@ -130,7 +131,7 @@ fn standardize_type(kind: &mut Value) {
     }
 }
 
-/// Checks a description. The error says what is wrong, in words that follow the tool's name.
+/// Checks a description. The error describes the fault in words that can follow the tool's name.
 pub fn check(spec: &ToolSpec) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:".contains(c);
     if spec.name.is_empty() || spec.name.len() > NAME_MAX_BYTES || !spec.name.chars().all(plain) {

@@ -1,4 +1,4 @@
-//! A small English thesaurus for work with computers: adds to a request the synonyms that a tool
+//! A small English thesaurus for work with computers: expands requests with synonyms that a tool
 //! may use instead.
 
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use crate::base::is_listed;
 use crate::index::words;
 
-/// Polite and filler words, which say nothing about a tool.
+/// Polite and filler words, which reveal nothing about a tool.
 const POLITE: &str = "please want need like let also here not no";
 /// Weight of a synonym; the word itself has weight 1.
 const SYNONYM_WEIGHT: f32 = 0.5;

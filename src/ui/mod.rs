@@ -1,6 +1,6 @@
 //! The user interfaces: the command line, the full-screen terminal, and protocols over standard input and output.
 
-// Its macros come before the modules that use them.
+// Its macros must precede the modules that use them.
 #[macro_use]
 mod out;
 

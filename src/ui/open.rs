@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::index::Progress;
 use crate::session::Session;
 
-/// A message while a session is being opened.
+/// A message sent while a session is being opened.
 #[derive(Debug)]
 pub enum Told {
     /// Something is missing or was repaired; the session works without it.
@@ -16,9 +16,9 @@ pub enum Told {
     Indexing(Progress),
 }
 
-/// A session on the project with models, tools and a refreshed index; blocks while files are read.
+/// A session on the project with models, tools and a refreshed index; blocks while reading files.
 pub fn session(app: &App, command: &'static str, tell: &mut dyn FnMut(Told)) -> Result<Session> {
-    // Without a planner this fails now, not after minutes of indexing.
+    // Without a planner, this fails now instead of after minutes of indexing.
     let models = app.shared_models()?;
     let progress = &mut |progress| tell(Told::Indexing(progress));
     let (session, notes) = app.session_refreshed(&models, Arc::new(app.index()?), &app.cancel, progress)?;

@@ -1,32 +1,31 @@
-//! Writes to standard output and standard error. If standard output fails, the program ends with one line, not a
-//! panic.
+//! Writes to standard output and standard error. If standard output fails, the program ends with
+//! one line instead of a panic.
 
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
 
 use crate::app;
 
-/// Exit code when the reader of the output is gone: 128 plus the number of SIGPIPE, as shells
-/// report it.
+/// Exit code if the reader of the output is gone: 128 plus the number of SIGPIPE, as in shells.
 const BROKEN_PIPE: i32 = 141;
 
-/// Text on standard output, unchanged and immediately.
+/// Prints text to standard output, unchanged and immediately.
 macro_rules! put {
     ($($part:tt)*) => { $crate::ui::out::put(format_args!($($part)*)) };
 }
 
-/// A line on standard output, unchanged.
+/// Prints a line to standard output, unchanged.
 macro_rules! putln {
     () => { $crate::ui::out::putln(format_args!("")) };
     ($($part:tt)*) => { $crate::ui::out::putln(format_args!($($part)*)) };
 }
 
-/// A line on standard output that contains text from files, models or tools.
+/// Prints a line with text from files, models or tools to standard output.
 macro_rules! say {
     ($($part:tt)*) => { $crate::ui::out::putln(format_args!("{}", $crate::base::visible(&format!($($part)*)))) };
 }
 
-/// A line on standard error.
+/// Prints a line to standard error.
 macro_rules! tell {
     () => { $crate::ui::out::tell(format_args!("")) };
     ($($part:tt)*) => { $crate::ui::out::tell(format_args!($($part)*)) };
@@ -41,12 +40,12 @@ pub fn putln(text: Arguments) {
     or_end(writeln!(io::stdout().lock(), "{text}"));
 }
 
-/// Ignores errors: a failure to write to standard error cannot be reported.
+/// Ignores errors: there is nowhere to report a failure to write to standard error.
 pub fn tell(text: Arguments) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Like [`tell()`], without the end of the line.
+/// Like [`tell()`], without the line ending.
 pub fn whisper(text: Arguments) {
     let _ = io::stderr().lock().write_fmt(text);
 }

@@ -1,4 +1,4 @@
-//! Describes the events of a turn in words, in the same way for every user interface.
+//! Describes the events of a turn in words, for every user interface alike.
 
 use serde_json::Value;
 
@@ -6,14 +6,14 @@ use crate::base::{Bytes, StepId};
 use crate::index::Progress;
 use crate::protocol::{Detection, Event, PlanView, Remedy, Rewound, Stall, StepStatus, Usage};
 
-/// Maximum length of an argument value that is shown, in characters.
+/// Maximum length of a displayed argument value, in characters.
 const VALUE_CHARS: usize = 60;
-/// Maximum number of files named that were not restored.
+/// Maximum number of unrestored files named.
 const LEFT_SHOWN: usize = 20;
-/// Maximum number of changed paths without a checkpoint that the line about a checkpoint names.
+/// Maximum number of changed paths without a checkpoint named in the line about a checkpoint.
 const UNCOVERED_SHOWN: usize = 5;
 
-/// The work in progress according to an event, for a line that the next one replaces.
+/// The work in progress according to an event, for a line that is later replaced.
 pub fn doing(event: &Event) -> Option<String> {
     Some(match event {
         Event::ModelLoading { role, file, share } => format!("loading {role} {file}: {:.0} %", share * 100.0),
@@ -50,7 +50,7 @@ pub fn remark(event: &Event) -> Option<String> {
     })
 }
 
-/// The lines of the project shown to the model.
+/// The project lines shown to the model.
 pub fn context(places: &[String], tokens: usize) -> String {
     if places.is_empty() {
         return "the model is shown no code".to_owned();
@@ -58,7 +58,7 @@ pub fn context(places: &[String], tokens: usize) -> String {
     format!("the model is shown {} ({tokens} tokens)", places.join(", "))
 }
 
-/// The changed paths that no checkpoint covers, in words; `None` if there are none.
+/// The changed paths that are not covered by any checkpoint, in words; `None` if there are none.
 fn not_covered(left: &[(String, String)]) -> Option<String> {
     let shown: Vec<String> = left.iter().take(UNCOVERED_SHOWN).map(|(path, why)| format!("{path} ({why})")).collect();
     let more = left.len().saturating_sub(UNCOVERED_SHOWN);
@@ -77,7 +77,7 @@ pub fn stall(detection: &Detection) -> String {
         Stall::UnreadableCall => "a call that cannot be read",
         Stall::NoUsableCall => "no call that can be run",
         Stall::CategoryLockIn => "staying with the tools of one kind",
-        Stall::OpenSteps => "parts of the request are open",
+        Stall::OpenSteps => "parts of the request are still open",
         Stall::OutOfIterations => "the last iteration is over",
     };
     let remedy = match detection.remedy {
@@ -103,7 +103,7 @@ pub fn status(status: StepStatus) -> &'static str {
     }
 }
 
-/// For example ` (after s1, s2)`; empty for a step that needs no other.
+/// For example ` (after s1, s2)`; empty if the step needs no others.
 pub fn after(needs: &[StepId]) -> String {
     if needs.is_empty() {
         return String::new();
@@ -151,7 +151,7 @@ pub fn cost(usage: &Usage) -> String {
     )
 }
 
-/// How far a refresh of the index has come.
+/// The progress of an index refresh.
 pub fn progress(progress: Progress) -> String {
     format!("index: {} {}/{}", progress.stage.name(), progress.done, progress.total)
 }
@@ -175,7 +175,7 @@ pub fn rewound(rewound: &Rewound) -> String {
     text
 }
 
-/// The expected tokens and time of a plan; `None` if code carries it out.
+/// The expected tokens and time for a plan; `None` if code carries it out.
 pub fn estimate(plan: &PlanView) -> Option<String> {
     let time = plan.estimated_seconds.map(|seconds| format!(", {seconds} s")).unwrap_or_default();
     (plan.total_estimated_tokens > 0).then(|| format!("about {} tokens{time}", plan.total_estimated_tokens))

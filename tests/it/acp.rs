@@ -250,10 +250,10 @@ fn a_prompt_is_cancelled_and_the_session_goes_on() {
     editor.tell("session/cancel", json!({ "sessionId": session }));
     let id = editor.send("session/prompt", prompt(&session, STORY));
     let (code, why) = editor.refused("session/prompt", prompt(&session, QUESTION));
-    assert!(code == -32600 && why.contains("runs a prompt"), "{code} {why}");
+    assert!(code == -32600 && why.contains("is running a prompt"), "{code} {why}");
     let picture = json!([{ "type": "image", "data": "?", "mimeType": "image/png" }]);
     let (_, why) = editor.refused("session/prompt", json!({ "sessionId": session, "prompt": picture }));
-    assert!(why.contains("runs a prompt"), "its picture is not looked at: {why}");
+    assert!(why.contains("is running a prompt"), "its picture is not looked at: {why}");
     while editor.updates("agent_message_chunk").is_empty() {
         let message = editor.next();
         editor.hear(message);
@@ -357,8 +357,8 @@ fn servers_of_the_editor_are_started_for_the_session() {
     assert!(!trace.exists() && near.log().is_empty(), "nothing is started before the first prompt");
     assert_eq!(editor.prompt(&session, QUESTION), "end_turn");
     let notes = editor.said("agent_thought_chunk");
-    assert!(notes.contains("`missing` is not there"), "{notes}");
-    assert!(notes.contains("`monobloc mcp allow https://example.org/mcp` says what"), "{notes}");
+    assert!(notes.contains("`missing` is not available"), "{notes}");
+    assert!(notes.contains("`monobloc mcp allow https://example.org/mcp` shows what"), "{notes}");
     assert!(fs::read_to_string(&trace).expect("a trace").contains("start"));
     assert!(!notes.contains("`notes`") && !notes.contains("`near`"), "{notes}");
     let first = json!(editor.heard).to_string();

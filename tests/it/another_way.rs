@@ -1,5 +1,5 @@
-//! A command or call that failed before it did anything is tried once in another way; one that ran,
-//! or that the user wrote, is not.
+//! A command or call that failed before it did anything is retried once in a different way; one
+//! that ran, or that the user wrote, is not.
 
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ async fn tests_that_a_guess_does_not_start_are_run_as_the_project_runs_them() {
     assert!(guess.ends_with("no_such_runner") && (own.contains("unittest") || own.contains("pytest")), "{ran:?}");
 }
 
-/// The calls of the tool `weather.tell`, which no server offers, so that each call fails.
+/// The calls to the tool `weather.tell`, which no server offers, so that each call fails.
 async fn told(mutates: bool, second: &str) -> Vec<serde_json::Value> {
     let script = Script::saying("")
         .on("Call it with other arguments", second)

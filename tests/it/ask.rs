@@ -1,4 +1,4 @@
-//! Whole turns with the small models: questions are answered from evidence, changes need consent.
+//! Whole turns with the small models: questions are answered from evidence, and changes need consent.
 
 use std::collections::BTreeSet;
 use std::fs;

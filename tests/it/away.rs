@@ -1,5 +1,5 @@
-//! Turns whose planner is a model on a server: consent, sent data, who answered, and what happens
-//! if the server becomes unavailable.
+//! Turns whose planner is a model on a server: consent, sent data, which model answered, and what
+//! happens if the server becomes unavailable.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::boxed::{self, Server};
 use crate::cli::{Ended, Project, Run};
 
-/// A server of one model that answers by rules: the first rule whose text occurs in the last
+/// A server with one model that answers by rules: the first rule whose text occurs in the last
 /// message gives the reply. After `lives` chats it closes every connection without an answer.
 pub fn saying(rules: &'static [(&'static str, &'static str)]) -> (Server, Arc<AtomicUsize>) {
     let lives = Arc::new(AtomicUsize::new(usize::MAX));
@@ -31,14 +31,14 @@ pub fn saying(rules: &'static [(&'static str, &'static str)]) -> (Server, Arc<At
     (server, lives)
 }
 
-/// Runs `ask` with a planner on this server; `consents` says whether the user has consented to it.
+/// Runs `ask` with a planner on this server; `consents`: whether the user has consented to it.
 fn ask(project: &Project, server: &Server, consents: bool, arguments: &[&str]) -> Ended {
     let models = boxed::roles(project, "planner", &server.url(), WRITES, consents);
     let all: Vec<&str> = [&["ask", "--json", "--models-file", &models], arguments].concat();
     Run::new(project, &all).end()
 }
 
-/// Settings for a model on a server that counts as able to write without being measured.
+/// Settings for a server model that counts as able to write without being measured.
 pub const WRITES: &str = "tier = \"writes\"\ncapability = \"capable\"";
 
 /// A request that is easy enough for the local planner, which is SmolLM2 here.
@@ -120,7 +120,7 @@ fn a_leading_model_that_goes_away_leaves_the_turn_to_the_way_of_the_model_here()
     let here = |call: &&Value| call["server"].is_null();
     assert_eq!(calls.iter().filter(leads).count(), 1, "the model here leads nothing: {calls:?}");
     assert!(!calls.iter().filter(leads).any(|call| here(&call)), "{calls:?}");
-    // A server that is unavailable from the beginning leads no turn either.
+    // A server that is unavailable from the beginning does not lead a turn either.
     let ended = Run::new(&project, &["ask", "--json", "--models-file", &models, request]).end().succeeded();
     assert!(ended.out.contains("plays the planner instead"), "{ended:#?}");
     let last = ended.lines().pop().expect("a line");

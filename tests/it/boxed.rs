@@ -1,4 +1,4 @@
-//! A server of one model, played by a test: the requests that it received, and its answers.
+//! A server with one model, simulated by a test: the requests that it received, and its answers.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -30,7 +30,7 @@ pub struct Server {
     pub connections: Arc<AtomicUsize>,
 }
 
-/// A server of one model that answers chats with `plays`.
+/// A server with one model that answers chats with `plays`.
 pub fn server(
     owner: &'static str,
     plays: impl Fn(&Got, &mut TcpStream) -> std::io::Result<()> + Send + Sync + 'static,
@@ -101,7 +101,7 @@ pub fn end(reason: &str) -> Value {
     json!({ "choices": [{ "delta": {}, "finish_reason": reason }] })
 }
 
-/// Writes these events to the stream, and the mark of its end.
+/// Writes these events to the stream, followed by its end marker.
 pub fn told(stream: &mut TcpStream, events: &[Value]) -> std::io::Result<()> {
     begin(stream)?;
     events.iter().try_for_each(|one| event(stream, one))?;
@@ -125,8 +125,8 @@ impl Server {
     }
 }
 
-/// A models.toml next to the project in which a server plays `role`; `consents` says whether the
-/// user has consented to it.
+/// A models.toml next to the project in which a server plays `role`; `consents`: whether the user
+/// has consented to it.
 pub fn roles(project: &Project, role: &str, url: &str, more: &str, consents: bool) -> String {
     let models = project.beside("roles.toml");
     std::fs::write(&models, format!("[{role}]\nurl = \"{url}\"\n{more}\n")).expect("a file");

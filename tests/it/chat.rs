@@ -42,8 +42,8 @@ impl Talk {
         self.next(kinds)["data"].take()
     }
 
-    /// Writes a command that changes the models in memory; afterwards returns `file roles` of each
-    /// model in memory.
+    /// Writes a command that changes the models in memory, then returns `file roles` for each model
+    /// in memory.
     fn change(&mut self, line: &str) -> Vec<String> {
         models(&self.ask(line, &["models-changed", "turn-failed"])["memory"])
     }
@@ -104,7 +104,7 @@ fn models_are_loaded_used_swapped_and_unloaded_in_one_conversation() {
     assert!(talk.refused("/load nothing").contains(SMOLLM), "the error names what there is");
     assert!(talk.refused("/unload nothing").contains("nothing is not loaded"));
     assert!(talk.refused("/swap planner").contains("/swap OLD NEW"));
-    assert!(talk.refused("/remove planner").contains("there are /models, /load"));
+    assert!(talk.refused("/remove planner").contains("the commands are /models, /load"));
     let ended = talk.end().succeeded();
     let conversations: Vec<Value> =
         ended.lines().iter().filter_map(|event| event.get("conversationId").cloned()).collect();

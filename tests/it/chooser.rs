@@ -32,19 +32,19 @@ fn with_lamps(plain: Toolkit, names: &[&str]) -> Toolkit {
 }
 
 /// The calls of server tools in a turn in which the planner writes `planner` and the router
-/// `router`; the numbers say how often each is right, with or without a grammar.
+/// `router`; the numbers are how often each is right, with or without a grammar.
 async fn called(planner: (&str, usize), router: (&str, usize)) -> Vec<String> {
     let even = |(reply, right)| (reply, (right, right));
     called_by(even(planner), even(router)).await
 }
 
-/// Like `called`, with separate numbers of right choices without and inside a grammar.
+/// Like `called`, with separate numbers of right choices without and with a grammar.
 async fn called_by(planner: (&str, (usize, usize)), router: (&str, (usize, usize))) -> Vec<String> {
     let calls = called_with(planner, router, |_: &Proposal| Decision::Approve).await;
     calls.into_iter().map(|(tool, _)| tool).collect()
 }
 
-/// Like `called_by`, with the arguments of the calls, and a user who decides as given.
+/// Like `called_by`, with the arguments of the calls, and a user who makes the given decision.
 async fn called_with(
     planner: (&str, (usize, usize)),
     router: (&str, (usize, usize)),
@@ -172,8 +172,8 @@ async fn the_planner_chooses_among_the_same_tools_where_the_router_is_less_sure_
     assert_eq!((told(&choices), calls), (vec![none(), planner()], vec![one.to_owned()]));
 }
 
-/// The number of tools offered to a planner that was measured to choose right `right` times out of
-/// eight.
+/// The number of tools offered to a planner that chose the right one `right` times out of eight
+/// when measured.
 async fn offered(right: usize, speed: f64) -> usize {
     let project = Project::todo();
     let script = Script::saying("").on("Call the one tool", r#"[home.lamp_0(room="kitchen")]"#).writing();
@@ -239,7 +239,7 @@ async fn a_value_that_the_request_does_not_say_comes_from_the_user_and_has_to_fi
         let Asks::Values(names) = &proposal.asks else { return Decision::Approve };
         let mut asked = asked.lock().expect("nobody panics");
         asked.push(proposal.reason.clone());
-        // The first answer gives no room at all.
+        // The first answer gives no valid room.
         let room = if asked.len() == 1 { json!({ "room": ["hall", "attic"] }) } else { json!({ "room": "hall" }) };
         assert_eq!(names, &["room"]);
         Decision::Modify(room.as_object().cloned().unwrap_or_default())

@@ -1,5 +1,5 @@
-//! An answer is true about a change: it claims only results of runs, the change loses nothing, and
-//! no part of the request is dropped.
+//! Answers are truthful about changes: they claim only results of runs, the change loses nothing,
+//! and no part of the request is dropped.
 
 use monobloc::agent::{Deciding, Host, TurnError, run_turn};
 use monobloc::base::Cancel;
@@ -50,7 +50,7 @@ async fn a_change_that_nothing_runs_is_not_called_tested() {
     let script = Script::saying("").on("Write the new `count`", &code("def count(items):\n    return len(items)"));
     let said = answer(&project, script, "Add a function count(items) to shop.py").await;
     assert!(project.text("shop.py").contains("def count"), "{said}");
-    assert!(said.contains("not tested: no example of the request and no new test runs `count`"), "{said}");
+    assert!(said.contains("not tested: no example in the request and no new test runs `count`"), "{said}");
     assert!(!said.contains("passed"), "{said}");
 }
 
@@ -131,7 +131,7 @@ async fn examples_of_the_request_show_that_a_change_is_right() {
     let project = shop(&[]);
     let script = Script::saying("").on("Write the new `last`", &code("def last(text):\n    return text[-1]"));
     let said = answer(&project, script, "Add a function last(text) to shop.py: last('ab') is 'b'").await;
-    assert!(said.contains("the examples of the request passed") && !said.contains("not tested"), "{said}");
+    assert!(said.contains("the examples in the request passed") && !said.contains("not tested"), "{said}");
 }
 
 #[tokio::test]
@@ -270,11 +270,11 @@ async fn the_tests_of_a_named_place_are_run_and_what_depends_on_them_is_not_made
     std::fs::create_dir(&lib).expect("a folder");
     std::fs::write(lib.join("shelf.py"), SHOP).expect("a file");
     let said = answer(&project, script(), request).await;
-    assert!(said.contains("not done: no test that can be run was found in `lib/`"), "{said}");
+    assert!(said.contains("not done: no runnable test was found in `lib/`"), "{said}");
     assert!(said.contains("s1 was not done, and this builds on it"), "{said}");
     assert!(!said.contains("passed\n") && !said.contains("Seven"), "{said}");
     let said = answer(&project, script_for("lib"), &request.replace("lib/", "lib")).await;
-    assert!(said.contains("not done: no test that can be run was found in `lib`"), "{said}");
+    assert!(said.contains("not done: no runnable test was found in `lib`"), "{said}");
     let test =
         "import unittest\n\n\nclass LibTest(unittest.TestCase):\n    def test_one(self):\n        self.assertTrue(1)\n";
     std::fs::write(lib.join("test_shelf.py"), test).expect("a file");

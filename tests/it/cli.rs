@@ -225,7 +225,7 @@ impl Running {
     /// Sends a signal.
     pub fn signal(&self, number: i32) {
         let id = i32::try_from(self.child.id()).expect("a process id");
-        // SAFETY: sends a signal to a child that was not waited for yet, so its id is still valid.
+        // SAFETY: sends a signal to a child that has not been waited for, so its id is still valid.
         assert_eq!(unsafe { libc::kill(id, number) }, 0);
     }
 

@@ -10,14 +10,14 @@ const NAP: Duration = Duration::from_millis(20);
 /// Maximum time that [`eventually`] waits.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// A thread that sleeps repeatedly and measures by how much it wakes up late. It ends when this
-/// value is dropped.
+/// A thread that sleeps repeatedly and measures how late it wakes up. It ends when this value is
+/// dropped.
 pub struct Sleeper {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<Overslept>>,
 }
 
-/// By how much the thread woke up late: at most, and in total.
+/// How late the thread woke up: at most, and in total.
 #[derive(Clone, Copy, Default)]
 pub struct Overslept {
     pub most: Duration,

@@ -79,7 +79,7 @@ fn without_namespaces_commands_are_confined_too_and_the_user_is_told() {
     let show = |call: i64| run_without(&project, &["config", "show"], call, libc::EPERM).end().succeeded().out;
     assert!(show(libc::SYS_unshare).contains("commands are confined without namespaces: a command can read"));
     assert!(
-        show(libc::SYS_landlock_create_ruleset).contains("commands are not confined, so each command is asked about")
+        show(libc::SYS_landlock_create_ruleset).contains("commands are not confined, so every command needs consent")
     );
     let here = match monobloc::tools::sandbox::reduced() {
         None => "commands are fully confined",

@@ -22,7 +22,7 @@ const CLIENTS: [&str; 11] = [
     "continue",
 ];
 
-/// The command for a user with an empty home folder who has set no variable of a client.
+/// The command for a user with an empty home folder who has not set any client's variables.
 fn connect(project: &Project, arguments: &[&str]) -> Run {
     let arguments = [&["connect"][..], arguments].concat();
     let mut run = Run::new(project, &arguments).env("HOME", project.folder("home"));
@@ -211,7 +211,7 @@ fn yaml_that_is_there_is_not_touched() {
     let project = Project::todo();
     let file = file(&project, ".aider.conf.yml", "model: mine\n");
     let why = refused(&project, &["aider", "--write"]);
-    assert!(why.contains(".aider.conf.yml is there") && why.contains("`monobloc connect aider` prints"), "{why}");
+    assert!(why.contains(".aider.conf.yml already exists") && why.contains("`monobloc connect aider` prints"), "{why}");
     assert!(out(&project, &["aider", "--undo"]).contains("nothing to remove"));
     assert_eq!(text(&file), "model: mine\n");
 }

@@ -1,4 +1,4 @@
-//! Conversations with scripted models: which information of earlier turns a later turn gets.
+//! Conversations with scripted models: which information from earlier turns a later turn gets.
 
 use monobloc::agent::Toolkit;
 use monobloc::config::{ApproveMode, Cognitive, Think};

@@ -1,5 +1,5 @@
 //! After a check refuses a draft of a change, several drafts are written in parallel, and the first
-//! that passes is taken.
+//! that passes is used.
 
 use std::time::{Duration, Instant};
 
@@ -75,8 +75,8 @@ async fn after_a_refused_draft_several_are_written_at_once_and_the_first_that_pa
     let seen = turned(script, 4, ADD).await;
     let answer = &seen.finished.answer;
     assert!(seen.project.text("a.py").contains(RIGHT), "{answer}");
-    assert_eq!(seen.rounds, ["4 drafts are written at once; the first that passes the checks is taken"], "{answer}");
-    assert!(answer.contains("of 4 of round 2") && !answer.contains("taken: draft 1 "), "{answer}");
+    assert_eq!(seen.rounds, ["4 drafts are written at once; the first that passes the checks is used"], "{answer}");
+    assert!(answer.contains("of 4 of round 2") && !answer.contains("accepted: draft 1 "), "{answer}");
     assert_eq!(seen.failed, 1, "drafts that are the same are checked once: {answer}");
 }
 
@@ -153,6 +153,6 @@ async fn what_a_refused_draft_wrote_to_another_file_is_not_left() {
     let finished = run_turn(&toolkit, request, &host).await.expect("a turn");
     let told = format!("{}\n{:?}", finished.answer, host.notices());
     assert!(project.text("label.py").contains(right), "{told}");
-    assert!(!told.contains("taken: draft 1 "), "{told}");
+    assert!(!told.contains("accepted: draft 1 "), "{told}");
     assert_eq!(project.text("width.py"), format!("{width}\n"), "{told}");
 }

@@ -438,7 +438,8 @@ async fn a_user_does_not_wait_for_a_background_job() {
     a_parked_job_continues_with_the_same_tokens(synthetic(ModelShape::TinyGemma4)).await;
 }
 
-/// The second turn of a conversation reuses the first after the model was unloaded and loaded again.
+/// The second turn of a conversation reuses the first after the model has been unloaded and
+/// reloaded.
 async fn sequences_survive_a_reload(file: &Path) {
     let shape = Shape {
         slots: 2,

@@ -16,7 +16,7 @@ use crate::cli::{Project, Run};
 use crate::scripted::{Witness, indexed, toolkit};
 use crate::turn::Turn;
 
-/// One call of each kind of tool: write, read, query the index.
+/// One call to each kind of tool: write, read, query the index.
 const STORY: [&str; 3] = [
     r#"[write_file(path="new.txt", content="x")]"#,
     r#"[read_file(path="src/retry.ts")]"#,
@@ -93,7 +93,7 @@ async fn weak_and_agent_becomes_chat_with_the_index_alone() {
     let done = cell(false, Mode::Agent, QUESTION, tries_everything()).await;
     assert!(!done.written && done.replies <= 3, "{} replies", done.replies);
     assert!(done.tools().iter().all(|tool| tool.starts_with("index_")), "{:?}", done.finished);
-    // A requested change is not made, and the answer says that.
+    // A requested change is not made, and the answer says so.
     let change = cell(false, Mode::Agent, "Write the text \"x\" to new.txt", tries_everything()).await;
     assert!(!change.written && change.finished.answer.contains("not done"), "{:?}", change.finished);
 }
@@ -162,14 +162,14 @@ async fn the_probe_measures_what_a_model_does() {
         assert!(share.right == share.of && share.of > 0, "{whole:?}");
     }
     let gate = measured(obedient(), Depth::Gate).await;
-    // Ten calls, two times small talk and one plan: no remaining answer can change the verdict.
+    // Ten calls, two pieces of small talk and one plan: no remaining answer can change the verdict.
     assert_eq!((gate.prompts, gate.capable()), (13, Some(true)), "{gate:?}");
-    // Prompts of the gate are not asked again.
+    // Prompts of the gate are not sent again.
     let script = obedient();
     let asked = toolkit(&Project::todo(), script, Script::saying(""));
     assert_eq!(go_on(&asked, Depth::Whole, gate).await.prompts, 30);
     assert_eq!(asked.meter.usage().calls.len(), 17);
-    // Three replies without a call are enough to judge the model as weak.
+    // Three replies without a call are enough to classify the model as weak.
     let babble = Script::saying("I would say that it depends.").judged(None);
     let gate = measured(babble, Depth::Gate).await;
     assert_eq!((gate.prompts, gate.capable()), (3, Some(false)), "{gate:?}");
@@ -181,7 +181,7 @@ async fn a_slow_machine_comes_to_the_verdict_of_a_fast_one() {
     slow.row_time = Duration::from_micros(20);
     let plain = toolkit(&Project::todo(), slow, Script::saying(""));
     let fast = measured(obedient(), Depth::Gate).await;
-    // A turn with almost no time asks one prompt, and the next turn continues after it.
+    // A turn with almost no time sends one prompt, and the next turn continues after it.
     let mut found = Measured::default();
     for turn in 1..=fast.prompts {
         assert_eq!(found.capable(), None, "{turn}");

@@ -1,4 +1,4 @@
-//! Damaged headers of model files: whatever a header contains, the program ends cleanly and soon.
+//! Damaged headers of model files: whatever a header contains, the program ends cleanly and quickly.
 //!
 //! Each file is a small model with one field of its header changed. `MONOBLOC_TEST_HEADERS=500`
 //! sets the number of files.

@@ -132,7 +132,8 @@ async fn a_rewind_that_is_killed_is_finished_by_the_next_start() {
         let child = run.command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
         match round % 2 {
             0 => kill(child, whole),
-            // Starting takes most of the time, so half of the kills wait for the first change of a file.
+            // Starting takes most of the time, so half of the kills wait for the first change to a
+            // file.
             _ => {
                 let there = || project.path().join("f10").exists();
                 let (was, from) = (there(), Instant::now());

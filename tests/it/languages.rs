@@ -1,4 +1,4 @@
-//! Changes by the name of a definition in languages that a query describes, by a model that writes code and by one that leads.
+//! Changes to a named definition in languages that a query describes: by a model that writes code and by one that leads.
 
 use monobloc::agent::run_turn;
 use monobloc::engine::scripted::Script;

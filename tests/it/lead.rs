@@ -122,7 +122,7 @@ async fn a_long_file_is_read_in_parts_and_each_part_says_how_the_next_is_got() {
     let mut planner = Script::saying(r#"[read_file(path="long.txt")]"#).on("number 200", "I have read all of it.");
     for next in (2..200).rev() {
         let call = format!(r#"[read_file(path="long.txt", start_line={next})]"#);
-        planner = planner.on(&format!("start_line = {next} goes on"), &call);
+        planner = planner.on(&format!("start_line = {next} continues"), &call);
     }
     planner.context = 30_000;
     let seen = run(&project, planner, "Read long.txt from its beginning to its end").await;
@@ -371,7 +371,7 @@ async fn a_conversation_that_outgrows_its_share_is_read_as_the_notes_of_the_mode
     let toolkit = Toolkit { earlier: (0..9).map(long).collect(), ..plain };
     let first = seen(&toolkit, "What was the code word in all this?", |_| Decision::Approve).await;
     assert!(first.answer.starts_with("It was OKAPI."), "{}", first.answer);
-    assert!(first.notices.iter().any(|notice| notice.contains("its own notes")), "{:?}", first.notices);
+    assert!(first.notices.iter().any(|notice| notice.contains("the model's own notes")), "{:?}", first.notices);
     // The next turn reads the same notes and requests no others.
     let turn = Exchange { request: "What was the code word in all this?".to_owned(), answer: first.answer };
     let toolkit = Toolkit { earlier: toolkit.earlier.iter().cloned().chain([turn]).collect(), ..toolkit };
@@ -388,7 +388,7 @@ async fn a_turn_ends_when_its_time_is_over_and_says_so() {
     let toolkit = indexed(&project, toolkit(&project, planner.acting(), Script::saying("")));
     let toolkit = Toolkit { time: TurnTime::of(Some(1)), ..toolkit };
     let seen = seen(&toolkit, "Look around", |_| Decision::Approve).await;
-    assert!(seen.answer.contains("its time of 1 s is over (turn_time_s)"), "{}", seen.answer);
+    assert!(seen.answer.contains("its time limit of 1 s is reached (turn_time_s)"), "{}", seen.answer);
     assert!(seen.calls <= 3, "{}", seen.calls);
 }
 
@@ -397,7 +397,7 @@ async fn replies_that_are_of_no_use_end_with_a_clear_answer() {
     let many: Vec<String> = (0..30).map(|n| format!(r#"read_file(path="{n}")"#)).collect();
     let many = format!("[{}]", many.join(", "));
     for (reply, expected) in [
-        ("", "the model answered nothing, 2 times in a row"),
+        ("", "the model gave no answer, 2 times in a row"),
         ("[make_coffee(cups=2)]", "only tools that are not listed"),
         ("[read_file(cups=2)]", "with wrong arguments, 4 times in a row"),
         (many.as_str(), "the same call of `read_file`"),
@@ -414,7 +414,7 @@ async fn a_model_that_only_thinks_has_answered_nothing() {
     let mut planner = Script::saying("<think>Hm. This is hard.</think>\n");
     planner.thoughtful = true;
     let seen = run(&Project::todo(), planner, "Why are requests tried again?").await;
-    assert!(seen.answer.contains("the model answered nothing, 2 times in a row"), "{}", seen.answer);
+    assert!(seen.answer.contains("the model gave no answer, 2 times in a row"), "{}", seen.answer);
 }
 
 #[tokio::test]
@@ -426,7 +426,11 @@ async fn of_two_hundred_calls_at_once_the_first_are_run_and_the_rest_is_told() {
     let toolkit = Toolkit { time: TurnTime::Unlimited, ..toolkit };
     let seen = seen(&toolkit, "Write notes", |_| Decision::Approve).await;
     assert!(project.path().join("n23.md").exists() && !project.path().join("n24.md").exists());
-    assert!(seen.notices.iter().any(|notice| notice.contains("the first 24 calls are run")), "{:?}", seen.notices);
+    assert!(
+        seen.notices.iter().any(|notice| notice.contains("the first 24 calls of a reply are run")),
+        "{:?}",
+        seen.notices
+    );
     assert!(seen.answer.starts_with("That is all."), "{}", seen.answer);
 }
 
@@ -451,7 +455,7 @@ async fn a_claimed_run_that_never_was_is_marked() {
     let planner = Script::saying(EDIT).on("changed src/retry.ts", words);
     let seen = run(&Project::todo(), planner, "Requests should be tried more often").await;
     assert!(seen.answer.starts_with(words), "{}", seen.answer);
-    assert!(seen.answer.contains(&format!("so nothing shows this: {words}")), "{}", seen.answer);
+    assert!(seen.answer.contains(&format!("so nothing supports this: {words}")), "{}", seen.answer);
 }
 
 #[tokio::test]

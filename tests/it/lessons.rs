@@ -74,8 +74,8 @@ fn going_back_to_lessons_of_another_version_says_that_they_stay() {
 async fn the_single_model_loop_writes_and_uses_lessons() {
     let project = Project::todo();
     let lessons = Arc::new(Lessons::open(&project.path().join(".monobloc/monobloc.db")).expect("lessons"));
-    // Without a lesson the model reads a wrong file first; with it, it makes only the call that
-    // succeeded.
+    // Without a lesson the model reads a wrong file first; with it, the model makes only the call
+    // that succeeded.
     let wandering = Script::saying("[read_file(path=\"src/missing.ts\")]")
         .on("TITLE_LENGTH_MAX = 120", "A title has 120 letters.")
         .on("src/missing.ts", "[read_file(path=\"src/todo.ts\")]");

@@ -18,7 +18,7 @@ const CHANGE: &str = "In src/retry.ts change the maximum number of attempts from
 const RECOVERY: &str = "Do NOT call more read-only tools. Proceed with execution now.";
 const NUDGE: &str = "Context gathering complete. Now proceed with execution using write_file or replace_in_file.";
 
-/// A turn of the single-model loop, and the events of it.
+/// A turn of the single-model loop, and its events.
 struct Seen {
     finished: TurnFinished,
     reports: Vec<StepReport>,
@@ -67,7 +67,7 @@ impl Seen {
 
 const NEW_FILE: &str = "Create src/TodoList.tsx with the text \"export const TodoList = 1;\"";
 
-/// A model that reads something else every time and writes only after the recovery text.
+/// A model that reads something different every time and writes only after the recovery text.
 fn explorer() -> Script {
     Script::saying(r#"[list_dir(path="src")]"#)
         .on("created src/TodoList.tsx", "The list stands in src/TodoList.tsx.")
@@ -227,7 +227,7 @@ async fn unknown_tools_are_refused_with_the_nearest_name_and_the_work_is_done() 
     assert_eq!(seen.miss.total_responses, 2);
     assert!(project.text("src/retry.ts").contains("MAX_ATTEMPTS = 3;"));
 
-    // A model that misspells a tool is told the right name and continues.
+    // A model that misspells a tool gets the right name and continues.
     let planner = Script::saying(r#"[reed_fille(path="src/todo.ts")]"#)
         .on("TITLE_LENGTH_MAX = 120", "A title has 120 letters.")
         .on("the nearest is `read_file`", r#"[read_file(path="src/todo.ts")]"#);
@@ -244,7 +244,7 @@ async fn a_call_written_as_text_is_carried_out_and_counted() {
     assert_eq!(seen.tools(), ["read_file"]);
     assert_eq!(seen.miss.textual_tool_call_patterns, 1);
 
-    // A call that cannot be parsed is asked for again, with an example.
+    // A call that cannot be parsed is requested again, with an example.
     let planner = Script::saying("<tool_call>read todo, please</tool_call>")
         .on("TITLE_LENGTH_MAX = 120", "A title has 120 letters.")
         .on("could not be read as a tool call", r#"[read_file(path="src/todo.ts")]"#);

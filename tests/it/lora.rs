@@ -102,7 +102,7 @@ fn a_missing_or_incompatible_adapter_is_named_with_a_way_out() {
     let missing = refused("{ file = \"z.gguf\" }", &|_| ());
     assert!(missing.starts_with("router: models.toml names the LoRA adapter z.gguf, which is not there"), "{missing}");
     let foreign = refused("{ file = \"z.gguf\" }", &|world| adapter(world, "z.gguf", "llama", 3));
-    assert!(foreign.contains("was made for `llama`") && foreign.contains("take it out of [router]"), "{foreign}");
+    assert!(foreign.contains("was made for `llama`") && foreign.contains("remove it from [router]"), "{foreign}");
 }
 
 #[test]

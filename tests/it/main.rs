@@ -1,4 +1,4 @@
-//! One binary for everything that needs more than one module, or the program itself.
+//! Integration tests in one binary: everything that needs more than one module, or the program itself.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

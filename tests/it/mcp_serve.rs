@@ -1,4 +1,4 @@
-//! `monobloc mcp serve`, from the view of a client program.
+//! `monobloc mcp serve`, as seen by a client program.
 
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
@@ -51,7 +51,7 @@ impl ClientHandler for Client {
     }
 }
 
-/// A running server and a client of it.
+/// A running server and its client.
 struct World {
     client: RunningService<RoleClient, Client>,
     child: Child,
@@ -115,7 +115,7 @@ async fn code_is_looked_up_by_tools_that_only_read() {
     let code = world.told("context", json!({ "question": "how often is a request tried", "tokens": 300 })).await;
     assert!(code.contains("src/retry.ts") && code.contains("places in about"), "{code}");
     let status = world.told("index_status", json!({})).await;
-    assert!(status.contains("state      as the files are"), "{status}");
+    assert!(status.contains("state      up to date"), "{status}");
 
     let command = |arguments: &[&str]| Run::new(&project, arguments).end().succeeded().out;
     for (tool, verb, symbol) in [
@@ -130,7 +130,7 @@ async fn code_is_looked_up_by_tools_that_only_read() {
         assert_eq!(told, command(&["graph", verb, symbol]), "{tool} says what the command says");
     }
     let unknown = world.refused("graph_callers", json!({ "symbol": "retrys" })).await;
-    assert!(unknown.contains("is one of these meant: retry"), "{unknown}");
+    assert!(unknown.contains("did you mean one of these: retry"), "{unknown}");
     let wrong = world.refused("search", json!({ "text": "x" })).await;
     assert!(wrong.contains("search: unknown field `text`"), "{wrong}");
     world.end().await;

@@ -16,8 +16,8 @@ use monobloc::tools::policy::{Policy, Rules};
 use crate::cli::{Project, Run};
 use crate::scripted::{Witness, indexed, silent, toolkit};
 
-/// A host that consents after somebody has changed the project: `meddle` gets its folder and the
-/// number of the question.
+/// A host that consents after somebody has changed the project: `meddle` gets the project's folder
+/// and the number of the question.
 struct Open<M> {
     witness: Witness<fn(&Proposal) -> Decision>,
     policy: Policy,

@@ -42,8 +42,7 @@ fn unmarked(marked: &str) -> (String, Vec<Range<usize>>) {
     (plain, wanted)
 }
 
-/// The ranges of a text that a mask has replaced, computed as the gaps between the unchanged
-/// pieces.
+/// The ranges of a text that masking replaced, computed as the gaps between the unchanged pieces.
 fn masked(plain: &str, mask: &Mask) -> Vec<Range<usize>> {
     let text = mask.apply(plain).into_owned();
     let (mut found, mut at) = (Vec::new(), 0);

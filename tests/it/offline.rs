@@ -1,5 +1,4 @@
-//! The program opens no internet socket unless a role names a URL to which the user has consented.
-//! A seccomp filter kills it if it tries.
+//! The program does not open internet sockets unless a role names a URL to which the user has consented. A seccomp filter kills it if it tries.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
@@ -85,8 +84,8 @@ fn a_server_of_mcp_behind_a_url_opens_no_socket_before_it_is_allowed() {
     assert_eq!(opens.signal, Some(libc::SIGSYS), "{opens:#?}");
 }
 
-/// Besides `models pull`, only a URL to which the user has consented opens a socket, and not with
-/// `--offline`.
+/// Except for `models pull`, a socket is opened only for a URL to which the user has consented, and
+/// not with `--offline`.
 #[test]
 fn only_a_url_with_consent_opens_a_socket() {
     let (server, _) = away::saying(&[]);

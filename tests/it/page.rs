@@ -12,7 +12,7 @@ const KEY_DIGITS: usize = 64;
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 const OWN: (&str, &str) = ("X-Monobloc", "1");
 
-/// A server with a page on which nobody has entered the key yet; it ends with the test.
+/// A server whose page has not received the key yet; it ends with the test.
 pub struct Served {
     _running: Running,
     client: Client,

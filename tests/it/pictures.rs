@@ -1,4 +1,4 @@
-//! Pictures through whole models with random weights: attention, recurrent layers, windows, and rows and columns as positions.
+//! Runs pictures through complete models with random weights: attention, recurrent layers, windows, and rows and columns as positions.
 
 use std::path::Path;
 
@@ -101,7 +101,7 @@ fn a_picture_is_read_reused_and_told_from_others_by_models_of_every_kind() {
             let (other, _) = asked(&model, [30, 30, 200], QUESTION);
             assert!(other.tally.cached_tokens <= at, "{shape}: {:?}, the picture is at {at}", other.tally);
             assert_ne!(other.entropy, first.entropy, "{shape}: the picture reaches the model");
-            // Its slot was overwritten meanwhile; the copy of its sequence is restored.
+            // Its slot has been overwritten in the meantime; the copy of its sequence is restored.
             for tone in 0..3 {
                 asked(&model, [tone, 200, 0], QUESTION);
             }
@@ -177,7 +177,7 @@ fn the_apis_hand_pictures_to_a_model_that_sees_and_tell_what_another_lacks() {
     let blind = crate::serve::served(&project, &of_folder);
     for (path, request) in shown(&uri, &data) {
         let answer = blind.client.post(path, &request).json(400).to_string();
-        assert!(answer.contains("sees no pictures: no projector lies beside it"), "{path}: {answer}");
+        assert!(answer.contains("cannot see pictures: there is no projector beside it"), "{path}: {answer}");
     }
 }
 
@@ -228,7 +228,7 @@ fn ask_reads_a_picture_with_a_model_that_sees_and_says_what_another_lacks() {
     let blind = Run::new(&project, &["ask", "--image", &picture, "What does the picture show?"]).end();
     assert!(
         (blind.out.clone() + &blind.err)
-            .contains("sees no pictures: no projector lies beside it; put its mmproj-*.gguf"),
+            .contains("cannot see pictures: there is no projector beside it; put its mmproj-*.gguf"),
         "{}",
         blind.err
     );
@@ -246,7 +246,7 @@ fn ask_reads_a_picture_with_a_model_that_sees_and_says_what_another_lacks() {
     assert!(seen.out.contains("square.png, as read by "), "{}\n{}", seen.out, seen.err);
 }
 
-/// A project with a picture in it, and a folder with a model that sees.
+/// A project with a picture in it, and a folder with a vision model.
 fn project_with_a_picture() -> (crate::cli::Project, tempfile::TempDir) {
     let (project, folder) = (crate::cli::Project::todo(), tempfile::tempdir().expect("a folder"));
     std::fs::write(project.path().join("square.png"), png(64, [9, 9, 200])).expect("written");
@@ -254,7 +254,7 @@ fn project_with_a_picture() -> (crate::cli::Project, tempfile::TempDir) {
     (project, folder)
 }
 
-/// The roles whose models were asked, by the events of a turn.
+/// The roles whose models were asked, according to the events of a turn.
 fn asked_roles(out: &str) -> Vec<String> {
     let events = out.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     let calls = events.filter_map(|event| event["data"]["usage"]["calls"].as_array().cloned()).flatten();
@@ -280,7 +280,7 @@ fn a_picture_that_a_request_names_is_looked_at_by_the_model_of_the_role_vision()
     std::fs::remove_file(folder.path().join("models.toml")).expect("removed");
     std::fs::remove_file(folder.path().join("mmproj-tiny-mistral3.gguf")).expect("removed");
     let blind = ask("What does square.png show?");
-    assert!(blind.out.contains("tiny-mistral3.gguf sees no pictures"), "{}", blind.out);
+    assert!(blind.out.contains("tiny-mistral3.gguf cannot see pictures"), "{}", blind.out);
     let blind = ask("Read square.png");
     assert!(blind.out.contains("square.png is a picture, and tiny-mistral3"), "{}\n{}", blind.out, blind.err);
     assert!(blind.out.contains("put its mmproj-*.gguf into the same folder"), "{}", blind.out);
@@ -323,5 +323,5 @@ fn the_page_takes_pictures_and_says_what_a_blind_model_lacks() {
         browser.events(turn, 0).rest().iter().map(|(_, event)| event.to_string()).collect::<String>()
     };
     assert!(told(&["--model-dir", &models]).contains("from-the-page.png, as read by tiny-mistral3"));
-    assert!(told(&[]).contains("sees no pictures: no projector lies beside it"));
+    assert!(told(&[]).contains("cannot see pictures: there is no projector beside it"));
 }

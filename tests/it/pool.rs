@@ -24,7 +24,8 @@ use monobloc::synth::{self, Quant, Recipe, Shape};
 use crate::clock::eventually;
 use crate::models::smollm;
 
-/// A model folder with two small models of random weights, `a.gguf` and `b.gguf`, and a models.toml.
+/// A model folder with two small models with random weights, `a.gguf` and `b.gguf`, and a
+/// models.toml.
 pub struct World {
     pub dir: tempfile::TempDir,
 }

@@ -1,11 +1,11 @@
-//! Two requests with the real small model: a React todo list, then its move to server side rendering.
+//! Two requests to the real small model: a React todo list, then its move to server-side rendering.
 
 use crate::cli::{Project, Run};
 use crate::turn::{kind, text};
 
 const TODO: &str = "Create src/TodoList.tsx with the text \"export const TodoList = () => null;\" and change \"Nothing here yet\" to \"Your list\" in src/App.tsx";
 const SSR: &str = "Refactor the app to server side rendering: create src/entry-server.tsx with the text \"export const render = () => null;\", then replace createRoot with hydrateRoot in src/main.tsx";
-/// Maximum number of calls before something is executed, and of consecutive reads.
+/// Maximum number of calls before anything is executed, and of consecutive reads.
 const CALLS_TO_EXECUTION: usize = 5;
 const READING_MAX: usize = 3;
 

@@ -1,5 +1,5 @@
-//! Turns in which a model fails: another way continues with plan and results, or the answer says
-//! what is not done.
+//! Turns in which a model fails: another method continues with the plan and results, or the answer
+//! states what is not done.
 
 use monobloc::agent::run_turn;
 use monobloc::engine::scripted::Script;
@@ -9,10 +9,10 @@ use crate::cli::Project;
 use crate::scripted::{Witness, indexed, toolkit};
 
 const FILE: &str = "LIMIT = 128\n\n\ndef first(n=128):\n    return [n]\n";
-/// Words of the prompts for reading a request and for writing a definition.
+/// Words from the prompts for reading a request and for writing a definition.
 const READING: &str = "You split a developer's request";
 const WRITING: &str = "Write the new `second`";
-/// A request of two steps, the first of which code carries out.
+/// A request with two steps, the first of which code carries out.
 const TWO: &str = "In a.py set LIMIT to 256. Then add a function second() to a.py that returns 2";
 const STEPS: &str = "edit: In a.py set LIMIT to 256.\nedit: add a function second() to a.py that returns 2";
 
@@ -78,7 +78,7 @@ async fn the_model_of_the_router_goes_on_where_the_planner_fails_twice() {
         run_turn(&toolkit, "Read src/todo.ts and tell me how long a title may be", &host).await.expect("a turn");
     let notices = host.notices();
     assert!(notices.iter().any(|text| text.contains("half of its context")), "{notices:?}");
-    assert!(notices.iter().any(|text| text.contains("the model of the router goes on")), "{notices:?}");
+    assert!(notices.iter().any(|text| text.contains("the router's model continues")), "{notices:?}");
     assert!(finished.answer.contains("120"), "{}", finished.answer);
 }
 
@@ -92,8 +92,7 @@ async fn where_no_model_goes_on_the_answer_says_what_is_done_what_not_and_the_wa
     assert_eq!(host.seen(fallbacks).len(), 2, "{:?}", host.seen(fallbacks));
     assert_eq!(project.text("a.py"), FILE.replace("LIMIT = 128", "LIMIT = 256"));
     let answer = finished.answer;
-    for said in
-        ["- changed a.py", "- not done: Add a function second() to a.py", "the turn is not complete", "`/retry`"]
+    for said in ["- changed a.py", "- not done: Add a function second() to a.py", "the turn is incomplete", "`/retry`"]
     {
         assert!(answer.contains(said), "{said}: {answer}");
     }

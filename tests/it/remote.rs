@@ -87,7 +87,7 @@ async fn every_fault_ends_with_the_url_and_a_way_out() {
         ),
         check("html", "neither a stream of events nor JSON", status("200 OK", "<html>hello</html>")),
         check("json without choices", "no `choices`", status("200 OK", "{}")),
-        check("redirect", "redirection to http://elsewhere:1", |stream| {
+        check("redirect", "redirects to http://elsewhere:1", |stream| {
             write!(stream, "HTTP/1.1 302 Found\r\nLocation: http://elsewhere:1/v1?key=a\r\nContent-Length: 0\r\n\r\n")
         }),
         check("closed at once", "no connection within 4 tries", |_| Ok(())),
@@ -102,7 +102,7 @@ async fn every_fault_ends_with_the_url_and_a_way_out() {
             thread::sleep(Duration::from_secs(20));
             Ok(())
         }),
-        check("closed in the middle", "broke off", |stream| {
+        check("closed mid-answer", "broke off", |stream| {
             begin(stream)?;
             event(stream, &words("I"))?;
             event(stream, &a_call())
@@ -117,7 +117,7 @@ async fn every_fault_ends_with_the_url_and_a_way_out() {
             let text = format!("data: {}\n\n", words("I"));
             write!(stream, "{:x}\r\n{text}\r\nffff\r\ndata:", text.len())
         }),
-        check("garbage", "is no JSON", |stream| {
+        check("garbage", "is not JSON", |stream| {
             begin(stream)?;
             stream.write_all(b"data: \xff\xfe{{{\n\n")
         }),
@@ -225,7 +225,7 @@ async fn a_server_that_is_away_is_left_alone_after_three_failures() {
     }
     let start = Instant::now();
     let said = remote.chat(ask()).collect().await.expect_err("it rests").to_string();
-    assert!(said.contains("tried again in") && start.elapsed() < Duration::from_millis(100), "{said}");
+    assert!(said.contains("next attempt is in") && start.elapsed() < Duration::from_millis(100), "{said}");
 }
 
 #[tokio::test]

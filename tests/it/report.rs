@@ -1,4 +1,4 @@
-//! Reports of six sections, for users who want them: missing sections are reported at once and
+//! Reports with six sections, for users who want them: missing sections are reported at once and
 //! supplied with the next request, without additional model calls.
 
 use monobloc::agent::{Toolkit, run_turn};

@@ -1,4 +1,4 @@
-//! Changes of a value: they are made in the named file, whatever its name, or not at all, with the
+//! Changes to a value: they are made in the named file, whatever its name, or not at all, with the
 //! reason.
 
 use std::fs;
@@ -41,7 +41,7 @@ async fn changes(name: &str, before: &str, request: &str, after: &str) {
     }
 }
 
-/// Asserts that the file stays as it is and that the output gives the reason, with either model.
+/// Asserts that the file stays unchanged and that the output gives the reason, with either model.
 async fn refuses(name: &str, before: &[u8], request: &str, reason: &str) {
     for (file, said) in runs(name, before, request).await {
         assert_eq!(file, before, "{request}");

@@ -62,7 +62,7 @@ async fn the_verifier_judges_answers_where_there_is_one() {
     assert_eq!(roles(&finished), ["planner", "planner"], "{}", finished.answer);
 }
 
-/// The models that carry out requests in place of the planner are measured like it.
+/// The models that carry out requests in place of the planner are measured in the same way.
 #[tokio::test]
 async fn the_probe_measures_the_further_roles() {
     let project = Project::todo();

@@ -41,7 +41,8 @@ struct Window {
 }
 
 impl Window {
-    /// Starts `monobloc` without arguments in a window of this size, below a shell's line.
+    /// Starts `monobloc` without arguments in a window of this size, below one line of shell
+    /// output.
     fn open(project: &Project, columns: u16, rows: u16) -> Window {
         Window::open_with(project, columns, rows, &[])
     }
@@ -61,7 +62,7 @@ impl Window {
             File::options().read(true).write(true).custom_flags(libc::O_NOCTTY).open(name).expect("a terminal");
 
         let run = Run::new::<&str>(project, &[]);
-        // The process of the shell finally becomes the program.
+        // The shell finally replaces itself with the program.
         let mut command = Command::new("sh");
         command.args(["-c", "echo said before; exec \"$0\""]).arg(run.command.get_program());
         command.current_dir(project.path());
@@ -133,7 +134,7 @@ impl Window {
         tcsetwinsize(&self.terminal, size(columns, rows)).expect("the terminal is open");
     }
 
-    /// Closes the terminal under the program.
+    /// Closes the program's terminal.
     fn close(&mut self) {
         self.terminal = File::open("/dev/null").expect("a file");
     }
@@ -244,7 +245,7 @@ fn without_the_alternate_buffer_the_scrollback_stays_in_reach() {
     assert!(window.shown().contains("said before"), "{}", window.shown());
     window.write("/help");
     window.write(ENTER);
-    window.until("search earlier requests; the arrow up");
+    window.until("search earlier requests; the up arrow");
     window.write(CTRL_D);
     assert_eq!(window.ended(), Some(0));
     let left = window.shown();

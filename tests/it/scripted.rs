@@ -141,7 +141,7 @@ pub fn silent(project: &Project) -> Toolkit {
     toolkit(project, Script::saying("It is as it is."), Script::saying(""))
 }
 
-/// The same model, which needs `row_ms` for every token that it reads or writes.
+/// The same model, which takes `row_ms` for every token that it reads or writes.
 fn slow(mut script: Script, row_ms: u64) -> Script {
     script.row_time = Duration::from_millis(row_ms);
     script
@@ -162,7 +162,7 @@ async fn decided(project: &Project, decision: Decision) -> (StepReport, TurnFini
     (reports[0].clone(), finished)
 }
 
-/// Code reads the thing to remove only from its clause, and removes it only if it is unambiguous.
+/// Code reads what to remove only from its clause, and removes it only if it is unambiguous.
 #[tokio::test]
 async fn a_removal_is_carried_out_or_refused_by_code() {
     let file = "// TODO: one\nimport foo from './foo.js';\nimport bar from './bar.js';\n";
@@ -172,8 +172,8 @@ async fn a_removal_is_carried_out_or_refused_by_code() {
         ("Remove from src/b.ts line 3", &file[..41], ""),
         ("Remove \"foo\" from src/b.ts", file, "`foo` occurs 2 times"),
         ("Remove the import of foo.js from src/b.ts", &[&file[..13], &file[41..]].concat(), ""),
-        ("Remove the line about bananas from src/b.ts", file, "0 lines answer to that"),
-        ("Remove the last import from src/b.ts", file, "name the numbers of its lines"),
+        ("Remove the line about bananas from src/b.ts", file, "0 lines match"),
+        ("Remove the last import from src/b.ts", file, "give its line numbers"),
     ] {
         let project = Project::todo();
         std::fs::write(project.path().join("src/b.ts"), file).expect("a file");
@@ -217,8 +217,8 @@ async fn a_rename_that_is_spelled_out_is_made_by_code() {
     assert!(text.contains("ATTEMPTS_MAX = 5") && !text.contains("MAX_ATTEMPTS"), "{text} {:?}", host.notices());
 }
 
-/// Likewise, one definition is moved by code; if it cannot be moved, the step is refused and
-/// nothing is changed.
+/// Likewise, code moves one definition; if it cannot be moved, the step is refused and nothing is
+/// changed.
 #[tokio::test]
 async fn a_definition_moves_with_its_imports_by_code() {
     let project = Project::todo();
@@ -236,7 +236,7 @@ async fn a_definition_moves_with_its_imports_by_code() {
     let request = "Move the constant once from src/wait.ts to src/use.ts";
     let finished = run_turn(&indexed(&project, silent(&project)), request, &host).await.expect("a turn");
     let told = format!("{} {:?}", finished.answer, host.notices());
-    assert!(told.contains("`once` has a meaning already in src/use.ts, line 4"), "{told}");
+    assert!(told.contains("`once` already has a meaning in src/use.ts, line 4"), "{told}");
     assert_eq!(project.text("src/wait.ts"), "export const once = () => 1;\n");
 }
 
@@ -419,7 +419,7 @@ async fn a_short_request_does_not_wait_for_a_long_one() {
     assert_eq!(long_one.await.expect("no panic").expect("a text").text, long);
 }
 
-/// The time by which one of two requests is sent earlier, so that it is served first.
+/// How much earlier one of two requests is sent, so that it is served first.
 const HEAD_START: Duration = Duration::from_millis(100);
 
 #[tokio::test]

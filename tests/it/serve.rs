@@ -1,5 +1,5 @@
-//! `monobloc serve`: requests and answers of clients of OpenAI's and Anthropic's APIs, refused
-//! clients, and resources that are freed when a client leaves.
+//! `monobloc serve`: requests and answers for clients of OpenAI's and Anthropic's APIs, refused
+//! clients, and resources freed when a client leaves.
 
 mod answers;
 pub mod client;

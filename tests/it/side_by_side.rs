@@ -90,7 +90,7 @@ async fn results_without_a_sentence_are_listed_in_the_answer() {
     let answer = &seen.finished.answer;
     assert!(answer.contains("MAX_ATTEMPTS = 5;` [e1]") && !answer.contains("lines 1-"), "{answer}");
     assert!(answer.contains("5 entries [e2]") && answer.contains("src/clock.rs"), "{answer}");
-    // A file that was read but does not answer the question is only named.
+    // A file that was read but does not answer the question is only mentioned by name.
     let request = "Read src/retry.ts, read src/todo.ts and tell me how many times a request is tried";
     let planner = Script::saying("A request is tried 5 times.");
     let answer = turn(&toolkit(&Project::todo(), planner, Script::saying("")), request).await.finished.answer;

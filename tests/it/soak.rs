@@ -1,4 +1,4 @@
-//! Loads and unloads models at random under random budgets while others generate: the budget holds, nothing crashes.
+//! Loads and unloads models at random under random budgets while others generate: the budget holds, and nothing crashes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

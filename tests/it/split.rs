@@ -1,4 +1,4 @@
-//! A model in two parts runs like the whole one, and all parts are counted.
+//! A model split in two runs like the unsplit one, and all parts are counted.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -219,7 +219,7 @@ async fn a_model_that_leads_says_how_long_it_will_take_where_that_is_long() {
     assert_eq!((told(2_000.0).await.0, meant), (Vec::new(), 3), "an answer without a call");
 }
 
-/// A toolkit whose planner may send mails with a server's tool.
+/// A toolkit whose planner may send email with a server's tool.
 fn mailing(project: &Project, script: Script) -> Toolkit {
     let mail = ToolSpec {
         name: "send_mail".to_owned(),
@@ -253,7 +253,7 @@ async fn an_argument_that_nothing_says_is_asked_for_and_not_sent() {
             assert_eq!(sent.is_some(), is_sent, "{acts}: {:?}", host.reports());
             // Optional arguments that the request does not give are left out.
             assert!(sent.is_none_or(|sent| sent.arguments == json!({"to": "ada@lovelace.org"})));
-            let asks = host.notices().iter().any(|text| text.contains("which `to`? Nothing says it"));
+            let asks = host.notices().iter().any(|text| text.contains("no value was given for `to`"));
             assert_eq!(asks, !is_sent, "{:?}", host.notices());
         }
     }
@@ -279,7 +279,7 @@ async fn a_turn_waits_for_a_missing_argument_and_goes_on_with_the_answer() {
         });
         let [value, consent, ..] = proposals.as_slice() else { panic!("{acts}: {proposals:?}") };
         assert_eq!(value.asks, Asks::Values(vec!["to".to_owned()]), "{value:?}");
-        assert!(value.reason.contains("needs `to`, and nothing says it"), "{value:?}");
+        assert!(value.reason.contains("needs `to`, but no value was given"), "{value:?}");
         assert_eq!((&consent.asks, &consent.arguments["to"]), (&Asks::Consent, &json!("grace@hopper.org")));
         let tried = host.reports().into_iter().find(|report| report.tool == "send_mail").expect("a call");
         assert_eq!((tried.arguments, tried.status), (json!({"to": "grace@hopper.org"}), StepStatus::Rejected));

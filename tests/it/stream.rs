@@ -162,7 +162,7 @@ async fn two_at_once(sharing: Sharing) -> ([String; 2], usize) {
     ([one.expect("finishes").text, two.expect("finishes").text], most.load(Ordering::Relaxed))
 }
 
-/// If a shared call gives other logits, slots share it only if the user wants that.
+/// If a shared call gives different logits, slots share calls only if the user wants that.
 #[tokio::test]
 async fn slots_share_a_call_that_changes_their_tokens_only_if_that_is_wanted() {
     let (texts, _) = two_at_once(Sharing::IfProved).await;
@@ -186,8 +186,8 @@ async fn held_back_text_is_sent_before_an_error() {
 async fn cancelling_returns_held_back_text() {
     let engine = faltering("x", b"sum <thi");
     let (first, second) = (start(&engine, "x"), start(&engine, "x"));
-    // There is only one slot, so when the second stream has ended, the whole first one has been
-    // sent.
+    // There is only one slot, so when the second stream has ended, the first one has been sent
+    // completely.
     heard(second).await;
     let pieces: Vec<Piece> = first.cancel();
     let text: String = pieces.iter().map(|piece| if let Piece::Answer(part) = piece { part } else { "" }).collect();

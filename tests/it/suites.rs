@@ -1,4 +1,4 @@
-//! Checks that the source contains no five consecutive words of a suite's request, so that the
+//! Checks that the source contains no five consecutive words from a suite's request, so that the
 //! suites measure code that was not written for them.
 
 use std::collections::HashMap;

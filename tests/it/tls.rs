@@ -21,7 +21,7 @@ fn authority() -> CertifiedIssuer<'static, KeyPair> {
     CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("an authority")
 }
 
-/// A server of one embedding model at `https://localhost:PORT`, certified by `authority`, and the
+/// A server with one embedding model at `https://localhost:PORT`, certified by `authority`, and the
 /// number of requests that it could read.
 fn server(authority: &CertifiedIssuer<'static, KeyPair>) -> (String, Arc<AtomicUsize>) {
     let key = KeyPair::generate().expect("a key");
@@ -71,7 +71,7 @@ fn a_server_of_a_trusted_authority_is_asked_and_one_of_an_unknown_authority_is_n
     let refused = add(&project, &url, &other);
     assert_ne!(refused.code, Some(0), "{refused:#?}");
     assert!(refused.err.contains(&url) && refused.err.contains("certificate is not accepted"), "{refused:#?}");
-    assert!(refused.err.contains("install its authority"), "{refused:#?}");
+    assert!(refused.err.contains("add its authority"), "{refused:#?}");
     assert_eq!(read.load(Ordering::SeqCst), 0, "nothing was sent");
     let added = add(&project, &url, &own).succeeded();
     assert!(added.out.contains("vectors of 2 numbers"), "{added:#?}");

@@ -1,4 +1,4 @@
-//! A small model's change is tried with calls that the model writes; a change without a visible
+//! A small model's change is tested with calls that the model writes; a change without a visible
 //! effect is not kept.
 
 use monobloc::agent::run_turn;
@@ -50,7 +50,7 @@ async fn a_change_that_contradicts_the_models_own_example_is_written_again() {
     let script = trying(program).on("A first attempt was wrong", &code(POPPED)).on("Write the new", &code(SHIFT));
     let (text, said) = after(script.on("First name", "add Shelf.shift"), ADD).await;
     assert!(text.contains("self.rows.pop(row)"), "{text}\n{said}");
-    // A different order of keys contradicts nothing.
+    // A different key order is not a contradiction.
     assert!(said.contains("gives {'b': 'y', 'c': 'x'}"), "{said}");
 }
 
@@ -101,7 +101,7 @@ async fn a_change_that_the_model_drops_after_its_own_example_contradicts_it_is_t
         .on("Write `Shelf.label`", &code(written));
     let (text, said) = after(script.on("First name", "change Shelf.label"), SHOUT).await;
     assert_eq!(text, SHELF, "{said}");
-    assert!(said.contains("gives A: X, but the model's own example expects 'A-X'; say for a call"), "{said}");
+    assert!(said.contains("gives A: X, but the model's own example expects 'A-X'; give a call"), "{said}");
     assert!(said.contains("not done, the files are as they were: a change was tried"), "{said}");
 }
 
@@ -160,5 +160,5 @@ async fn what_is_so_already_is_not_changed() {
     let request = "half(3) in half.py returns 1, but odd numbers have no half: it should raise ValueError.";
     let said = run_turn(&toolkit, request, &host).await.expect("a turn").answer;
     assert_eq!(project.text("half.py"), text, "{said}");
-    assert!(said.contains("not changed: `half(3)` gives ValueError as it is; say which call"), "{said}");
+    assert!(said.contains("not changed: `half(3)` currently gives ValueError; name a call"), "{said}");
 }

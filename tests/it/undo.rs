@@ -157,7 +157,7 @@ fn a_file_is_deleted_and_renamed_on_request_and_comes_back() {
     let asked = Asked::of(&project, "Delete the file src/retry.ts", &[]);
     assert_eq!(asked.calls(), ["delete_file not_asked"]);
     let reason = &asked.data("approval-requested")[0]["proposal"]["reason"];
-    assert!(text(reason).contains("its name says `delete`"), "{reason}");
+    assert!(text(reason).contains("its name contains `delete`"), "{reason}");
     same(&state(&project.path()), &before, "nobody consented");
     let deleted = Asked::of(&project, "Delete the file src/retry.ts", &["--yes"]);
     assert_eq!(deleted.calls(), ["delete_file succeeded"]);

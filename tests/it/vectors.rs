@@ -12,7 +12,7 @@ use crate::boxed::{self, Got, Server};
 use crate::cli::{Ended, Project, Run};
 use crate::models;
 
-/// Vectors computed from the letters of a text, as many as wanted; with 0 the server closes
+/// Vectors computed from the letters of a text, of the requested length; with 0 the server closes
 /// every connection without an answer.
 fn server() -> (Server, Arc<AtomicUsize>) {
     let length = Arc::new(AtomicUsize::new(26));

@@ -1,4 +1,4 @@
-//! A reply that was cut changes and runs nothing, on every path from a reply to the project.
+//! A truncated reply neither changes nor runs anything, on every path from a reply to the project.
 
 use std::sync::Arc;
 
@@ -23,8 +23,7 @@ fn lines(bytes: usize, line: impl Fn(usize) -> String) -> String {
     text
 }
 
-/// The answer and the notices of a turn on a copy of the project in which nobody is asked about a
-/// command.
+/// The answer and the notices of a turn on the project in which no command may run.
 async fn told(project: &Project, toolkit: &Toolkit, request: &str) -> String {
     let host = Witness::new(
         |proposal: &Proposal| {
@@ -97,7 +96,7 @@ async fn code_and_text_that_were_cut_are_not_written() {
         let toolkit = indexed(&project, toolkit(&project, script, Script::saying("")));
         let said = told(&project, &toolkit, request).await;
         assert_eq!(project.files(), before, "{path}: {said}");
-        assert!(said.contains("has no end"), "{path}: {said}");
+        assert!(said.contains("is incomplete"), "{path}: {said}");
     }
 }
 

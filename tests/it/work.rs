@@ -1,4 +1,4 @@
-//! Changes with a model that can write code: it names and writes definitions; code inserts, checks or refuses them.
+//! Changes by a model that can write code: it names and writes definitions; code inserts, checks or refuses them.
 
 use std::sync::Arc;
 

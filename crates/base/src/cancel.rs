@@ -29,7 +29,7 @@ impl Cancel {
         self.0.set.load(Ordering::SeqCst)
     }
 
-    /// Ends once the flag is set.
+    /// Returns once the flag is set.
     pub async fn cancelled(&self) {
         // Subscribe before reading the flag, so that a change in between is not missed.
         let changed = self.0.changed.notified();

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 type Decides = dyn Fn(&str) -> bool + Send + Sync;
 
-/// Decides by rules whether a path, relative to the project and with `/`, must not be read. Clones
-/// share the rules.
+/// Decides by rules whether a path, relative to the project and with `/` separators, must not be
+/// read. Clones share the rules.
 #[derive(Clone, Default)]
 pub struct Hidden(Option<Arc<Decides>>);
 

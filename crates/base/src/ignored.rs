@@ -1,9 +1,9 @@
 //! Decides which paths of a project are ignored, by the rules of git and by `.ignore` files for search programs.
 //!
-//! As in git, rules apply from the top of the repository that holds a folder, and a nested
-//! repository has its own. In a project outside any repository they apply from its own folder. A
-//! path that the user names is never ignored: if the rules above exclude the project or the folder
-//! to search, only the rules inside it apply.
+//! As in git, rules apply from the top of the repository that contains a folder, and a nested
+//! repository has its own. In a project outside any repository, they apply from the project folder.
+//! A path that the user names is never ignored: if the rules above exclude the project or the
+//! folder to search, only the rules inside it apply.
 
 use std::collections::HashMap;
 use std::fs;
@@ -173,7 +173,7 @@ fn git_folder(folder: &Path) -> Option<PathBuf> {
     named_in(&git, "gitdir:").map(|named| folder.join(named))
 }
 
-/// The file with the rules of this clone only; its worktrees share it.
+/// The file with rules for this clone only, shared by its worktrees.
 fn excludes_file(folder: &Path) -> Option<PathBuf> {
     let git = git_folder(folder)?;
     let common = named_in(&git.join("commondir"), "").map_or_else(|| git.clone(), |named| git.join(named));

@@ -32,7 +32,7 @@ pub use lock::{lock, read_lock, write_lock};
 pub use server_url::server_url;
 pub use units::Bytes;
 
-/// Serializes a path, with bytes that are not UTF-8 replaced by `�`, because JSON cannot hold them.
+/// Serialises a path, replacing bytes that are not UTF-8 with `�`, because JSON cannot hold them.
 pub fn lossy<S: serde::Serializer>(path: impl AsRef<std::path::Path>, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&path.as_ref().to_string_lossy())
 }

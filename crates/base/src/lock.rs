@@ -1,4 +1,4 @@
-//! Locks that ignore poisoning: what they guard is valid between any two statements of their
+//! Locks that ignore poisoning: the data they guard is valid between any two statements of their
 //! holders.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};

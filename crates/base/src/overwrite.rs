@@ -45,7 +45,7 @@ impl About {
         Ok(About { mode: about.permissions().mode() & 0o7777, owner, attributes: Some(attributes) })
     }
 
-    /// Takes unknown parts from `other`.
+    /// Fills in unknown parts from `other`.
     fn or(&self, other: &About) -> About {
         let attributes = self.attributes.as_ref().or(other.attributes.as_ref()).cloned();
         About { mode: self.mode, owner: self.owner.or(other.owner), attributes }
@@ -89,7 +89,7 @@ pub struct Names {
     pub elsewhere: bool,
 }
 
-/// Finds the other names of the file at a path of the project.
+/// Finds the other names of the file at a path in the project.
 pub fn other_names(at: &Path, project: &Path) -> io::Result<Names> {
     let about = fs::symlink_metadata(at)?;
     let others = about.nlink().saturating_sub(1);
@@ -160,7 +160,7 @@ pub fn write(at: &Path, content: &[u8], about: Option<&About>, project: &Path) -
     }
     match beside(at, content, Some(&about)) {
         Err(error) if !names.elsewhere && error.kind() != io::ErrorKind::StorageFull => {
-            // Return the first error: it names what could not be kept.
+            // Return the first error, which names the part that could not be kept.
             in_place(at, content, &about, &existing).map_err(|_| error)
         }
         done => done,
@@ -250,7 +250,7 @@ mod tests {
         let file = folder.path().join("tool");
         fs::write(&file, "old").unwrap();
         has_attributes(&file);
-        // Only root may give files away; for other users the owner stays the same.
+        // Only root may give files away; other users' files keep their owner.
         let _ = std::os::unix::fs::chown(&file, Some(1234), Some(2345));
         for mode in [0o640, 0o4755, 0o2711, 0o600] {
             fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();

@@ -1,14 +1,16 @@
-//! Default folders of models, settings and caches.
+//! Default folders for models, settings and caches.
 
 use std::env;
 use std::path::PathBuf;
 
-/// Models of this user: `~/.local/share/monobloc/models`, on macOS `~/Library/Application Support/monobloc/models`.
+/// This user's models: `~/.local/share/monobloc/models`, on macOS
+/// `~/Library/Application Support/monobloc/models`.
 pub fn model_dir() -> PathBuf {
     of_this_program("Library/Application Support", "XDG_DATA_HOME", ".local/share").join("models")
 }
 
-/// Configuration of this user: `~/.config/monobloc`, on macOS `~/Library/Application Support/monobloc`.
+/// This user's configuration: `~/.config/monobloc`, on macOS
+/// `~/Library/Application Support/monobloc`.
 pub fn config_dir() -> PathBuf {
     of_this_program("Library/Application Support", "XDG_CONFIG_HOME", ".config")
 }
@@ -18,8 +20,9 @@ pub fn cache_dir() -> PathBuf {
     of_this_program("Library/Caches", "XDG_CACHE_HOME", ".cache")
 }
 
-/// monobloc's folder: `~/{macos}` on macOS, elsewhere `${variable}`, or `~/{usual}` without it. A
-/// relative path in the variable is ignored, as the XDG Base Directory Specification requires.
+/// monobloc's folder: `~/{macos}` on macOS; elsewhere `${variable}`, or `~/{usual}` if that is not
+/// set. A relative path in the variable is ignored, as the XDG Base Directory Specification
+/// requires.
 fn of_this_program(macos: &str, variable: &str, usual: &str) -> PathBuf {
     let said = || env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = if cfg!(target_os = "macos") { None } else { said() };

@@ -39,7 +39,7 @@ impl Stamp {
         Stamp { ctime_ns: if fresh { 0 } else { self.ctime_ns }, ..self }
     }
 
-    /// Whether the content is the one read when `stored` was made. False if unknown.
+    /// Whether the content is the same as when `stored` was made. False if unknown.
     pub fn is_still(&self, stored: &Stamp) -> bool {
         stored.ctime_ns != 0 && self == stored
     }

@@ -27,8 +27,8 @@ pub fn folder(project: &Path) -> PathBuf {
     elsewhere(project).unwrap_or(own)
 }
 
-/// The reason why nothing in a project can be changed, with the remedy: its folder or monobloc's
-/// data in it is not writable, or the disk has no space for the data that an undo needs. `None` if
+/// The reason nothing in a project can be changed, with the remedy: its folder or monobloc's data
+/// in it is not writable, or the disk has no space for the data that an undo needs. `None` if
 /// changes are possible.
 pub fn read_only(project: &Path) -> Option<String> {
     let own = project.join(OWN);
@@ -63,7 +63,7 @@ fn is_full(folder: &Path) -> bool {
     disk.f_blocks > 0 && blocks.saturating_mul(disk.f_frsize) < ROOM
 }
 
-/// A folder of this user for the project: in the cache, else among temporary files, else in memory.
+/// This user's folder for the project: in the cache, else among temporary files, else in memory.
 /// `None` if none can be created.
 fn elsewhere(project: &Path) -> Option<PathBuf> {
     let real = project.canonicalize().unwrap_or_else(|_| project.to_owned());
@@ -114,7 +114,7 @@ mod tests {
         let file = project.path().join(OWN).join("journal.ndjson");
         fs::write(&file, "").unwrap();
         fs::set_permissions(&file, Permissions::from_mode(0o444)).unwrap();
-        // Root may write everything.
+        // Root can write to any file.
         let kept_out = fs::OpenOptions::new().append(true).open(&file).is_err();
         let told = read_only(project.path());
         assert_eq!(told.is_some_and(|why| why.contains("journal.ndjson") && why.contains("denied")), kept_out);

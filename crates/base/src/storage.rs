@@ -1,5 +1,5 @@
-//! Explains why stored data could not be read or written; the advice for each cause never loses
-//! data.
+//! Explains why stored data could not be read or written; following the advice for each cause never
+//! loses data.
 
 use std::fmt::Display;
 use std::fs::{self, File};
@@ -65,7 +65,7 @@ impl Trouble {
         let file = file.display();
         match self {
             Trouble::Full => format!(
-                "no space is left in {folder} for {what} ({source}); free some and try again, what is stored there stays"
+                "no space is left in {folder} for {what} ({source}); free some and try again; existing data is kept"
             ),
             Trouble::ReadOnly => {
                 format!("{what} cannot be written: {file}: {source}; make the file and its folder writable")
@@ -81,7 +81,7 @@ impl Trouble {
     }
 }
 
-/// Writes a file next to `file` and removes it again, to find out whether that is possible.
+/// Writes a file next to `file` and removes it again, to test whether that is possible.
 fn tried(file: &Path) -> io::Result<()> {
     let probe = file.with_file_name(temporary_name());
     let written = File::create_new(&probe).and_then(|mut file| file.write_all(&[0; PROBE_BYTES]));
@@ -106,7 +106,7 @@ mod tests {
         check(SQLITE_READONLY | (4 << 8), Trouble::ReadOnly);
         check(SQLITE_CORRUPT | (1 << 8), Trouble::Damaged);
         check(SQLITE_NOTADB, Trouble::Damaged);
-        // The disk has room, so this error is a real one.
+        // The disk has room, so this is a genuine error.
         check(SQLITE_IOERR | (19 << 8), Trouble::Other);
         check(19, Trouble::Other);
         assert_eq!(Trouble::of_database(None, Path::new("a")), Trouble::Other);

@@ -1,4 +1,4 @@
-//! An amount of memory that parses and prints as people write it.
+//! An amount of memory, parsed and printed as people write it.
 
 use std::fmt;
 use std::iter::Sum;

@@ -1,4 +1,4 @@
-//! Walks a project without ignored entries. Every list of a project's files comes from here, so that all agree.
+//! Walks a project, skipping ignored entries. Every list of a project's files comes from here, so that all agree.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Changes the text of a file: [`apply`] makes the new text from an [`Edit`] and the old text, or
-//! returns a [`Mismatch`] that says how to correct the edit.
+//! Changes the text of a file: [`apply`] applies an [`Edit`] to the old text, or returns a
+//! [`Mismatch`] that explains how to correct the edit.
 
 mod indents;
 mod nearest;
@@ -15,13 +15,13 @@ use crate::{called, export, keyed, line_ends, remove};
 pub use nearest::Nearest;
 pub use passage::Several;
 
-/// Maximum size, in bytes, of a file whose text may be changed.
+/// Maximum size, in bytes, of a file that can be edited.
 pub const WRITE_MAX_BYTES: usize = 1 << 20;
-/// Maximum number of names that a message lists.
+/// Maximum number of names listed in a message.
 const NAMED_MAX: usize = 12;
 
-/// A change to the text of one file. Text that the edit does not name keeps its trailing white
-/// space, line ends and byte order mark.
+/// A change to the text of one file. Text outside the edit keeps its trailing white space, line
+/// endings and byte order mark.
 #[derive(Clone, Debug)]
 pub enum Edit<'a> {
     /// Gives the file this text, whether or not it exists yet.
@@ -29,7 +29,7 @@ pub enum Edit<'a> {
     /// Replaces passages, given as pairs of old and new text. All are looked up in the unchanged
     /// text and then replaced together.
     Replace { passages: Vec<(&'a str, &'a str)>, several: Several },
-    /// Replaces one statement: the only match on lines of its own, or else the only match.
+    /// Replaces one statement: the only match on its own lines, else the only match anywhere.
     Statement { old: &'a str, new: &'a str },
     /// Replaces the definitions, imports and statements that have the same names as those in
     /// `code`, and adds new ones next to their siblings. If `name` is given (`f`, `Class.f`),
@@ -39,7 +39,7 @@ pub enum Edit<'a> {
     Remove(&'a str),
     /// Changes entries of a JSON, TOML or YAML file by their keys, in this order.
     Entries(&'a [keyed::Change]),
-    /// Exports a definition of the file `from`, in the form that the file already uses.
+    /// Exports a definition from the file `from`, in the style that this file already uses.
     Export { name: &'a str, from: &'a str },
 }
 
@@ -67,13 +67,13 @@ impl From<String> for Applied {
     }
 }
 
-/// The reason why an edit does not fit a text, which then stays unchanged. The message is for the
-/// model that made the edit.
+/// The reason an edit does not fit the text, which stays unchanged. The message is for the model
+/// that made the edit.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Mismatch {
     #[error("`old` is blank; give the passage that is to be replaced, as it stands in the file")]
     Blank,
-    /// The old passage was not found. `nearest` are the lines that share the most words with it.
+    /// The old passage was not found. `nearest` holds the lines that share the most words with it.
     #[error("{}", nearest::said(path, nearest.as_ref()))]
     Missing { path: String, nearest: Option<Nearest> },
     /// The old passage occurs several times, starting on these lines.
@@ -89,7 +89,7 @@ pub enum Mismatch {
     Overlap { path: String, first: usize, second: usize, line: usize },
     #[error("no edit was made, because of edit {edit} of {of}: {why}")]
     OneOf { edit: usize, of: usize, why: Box<Mismatch> },
-    #[error("{path} would have {bytes} bytes, at most {WRITE_MAX_BYTES} are written")]
+    #[error("{path} would have {bytes} bytes; at most {WRITE_MAX_BYTES} can be written")]
     TooLarge { path: String, bytes: usize },
     #[error("`code` does not define `{name}`, but {}; nothing was changed", listed(written))]
     OtherName { name: String, written: Vec<String> },
@@ -97,7 +97,7 @@ pub enum Mismatch {
     NoExport { path: String, name: String },
     #[error(transparent)]
     Merge(#[from] MergeError),
-    /// An entry or definition does not exist, or is not of the kind that the edit needs.
+    /// An entry or definition does not exist, or is of the wrong kind for the edit.
     #[error("{0}")]
     Unclear(String),
 }
@@ -160,7 +160,7 @@ fn replaced(path: &str, old: &str, passages: &[(&str, &str)], several: Several) 
     Ok(Applied { text, notes, ..Applied::default() })
 }
 
-/// Puts the new passages, each with the number of its edit, into the text.
+/// Inserts the new passages, each with the number of its edit, into the text.
 fn joined(path: &str, source: &Source<'_>, mut places: Vec<(usize, Piece)>) -> Result<String, Mismatch> {
     places.sort_by_key(|(_, place)| (place.range.start, place.range.end));
     places.dedup_by(|(_, a), (_, b)| a == b);

@@ -1,12 +1,12 @@
-//! Finds the definitions that a name means: `f`, `A.f`, or the head of one, `int f(int x)`.
+//! Finds the definitions that a name refers to: `f`, `A.f`, or a head such as `int f(int x)`.
 
 use super::heads::squeezed;
 use super::text::{is_comment, line_of};
 use crate::index::parts::{self, Sort, Span};
 use crate::index::{is_queried, language_of};
 
-/// The definitions that `name` means: by their name, else by their container too, else, where
-/// several in one place may share a name, by their head.
+/// The definitions that `name` refers to: matched by name, else by name and container, else, if
+/// several in one place may share a name, by head.
 pub(super) fn named<'s>(spans: &'s [Span], (path, text): (&str, &str), name: &str) -> Vec<&'s Span> {
     let by_name: Vec<&Span> = spans.iter().filter(|span| span.name == name).collect();
     if !by_name.is_empty() {
@@ -23,7 +23,7 @@ pub(super) fn named<'s>(spans: &'s [Span], (path, text): (&str, &str), name: &st
     by_container
 }
 
-/// A name after its container. Lua's `M:f` and Ruby's `A#f` occur in languages that a query
+/// Splits a name from its container. Lua's `M:f` and Ruby's `A#f` occur in languages that a query
 /// describes; elsewhere a single colon may be part of a test's name.
 fn split(name: &str, queried: bool) -> (Option<&str>, &str) {
     let parted = match queried {
@@ -33,8 +33,8 @@ fn split(name: &str, queried: bool) -> (Option<&str>, &str) {
     parted.map_or((None, name), |(around, last)| (Some(around.trim_end_matches(':')), last))
 }
 
-/// The definitions with that head, to the end of its parameters or to its body. A head that ends in
-/// a semicolon belongs to a declaration without a body.
+/// The definitions with that head, compared up to the end of the parameters or the start of the
+/// body. A head that ends in a semicolon belongs to a declaration without a body.
 fn by_head<'s>(spans: &'s [Span], text: &str, name: &str) -> Vec<&'s Span> {
     let (is_declaration, head) = (name.trim_end().ends_with(';'), name.trim_end_matches([';', '{', '=', ' ']));
     let has = |head: &str, span: &&Span| {
@@ -86,18 +86,18 @@ fn is_head(words: &[&str], head: &str) -> bool {
         })
 }
 
-/// The meaning of a name that was given for written code.
+/// The definition that a name given with new code refers to.
 #[derive(Debug, Default)]
 pub(super) struct Meant {
     pub name: String,
     pub container: Option<String>,
     /// The line of the definition in the file, if its head was given.
     pub line: Option<usize>,
-    /// Only the written code has this head, so it is a new one.
+    /// Only the new code has this head, so the definition is new.
     pub is_overload: bool,
 }
 
-/// The meaning of `name` for a file and the code that is to be put into it.
+/// Resolves `name` for a file and the code to be put into it.
 ///
 /// # Errors
 /// Several definitions have that head.

@@ -1,4 +1,4 @@
-//! Finds problems of a changed file: syntax errors, lost or duplicate definitions, unfinished code,
+//! Finds problems in a changed file: syntax errors, lost or duplicate definitions, unfinished code,
 //! undefined names.
 //!
 //! Each message is written for the model that made the change. A false alarm costs more than a
@@ -29,8 +29,8 @@ struct Pair<'a> {
     after_parts: Vec<Part>,
 }
 
-/// The problems of `after` that `before` did not have, at most `PROBLEMS_MAX`. The request allows
-/// the names in `asked` to vanish; `known` says whether the project defines a name.
+/// The problems in `after` that `before` did not have, at most `PROBLEMS_MAX`. The request allows
+/// the names in `asked` to vanish; `known` returns whether the project defines a name.
 pub fn problems(path: &str, before: &str, after: &str, asked: &[String], known: &dyn Fn(&str) -> bool) -> Vec<String> {
     let (before, after) = (Source::new(before).text, Source::new(after).text);
     if let Some(found) = unreadable(path, &before, &after) {
@@ -81,15 +81,15 @@ fn unreadable(path: &str, before: &str, after: &str) -> Option<String> {
     Some(format!("{path} can no longer be read, line {line}: {said}"))
 }
 
-/// The problem for the first line that does not parse and was not there before.
+/// The message for the first line that does not parse and was not there before.
 fn fault(pair: &Pair, old_faults: &[usize], faults: &[usize]) -> String {
     let new = new_fault((pair.before, old_faults), (pair.after, faults)).unwrap_or(faults[0]);
     let shown: String = nth_line(pair.after, new).trim().chars().take(160).collect();
     format!("{} does not parse at line {new}: `{shown}`; balance its braces, quotes and indentation", pair.path)
 }
 
-/// The first line of `after` that does not parse, unless the same line does not parse in `before` either. Each text
-/// comes with the numbers of its lines that do not parse.
+/// The first line of `after` that does not parse, unless the same line does not parse in `before`
+/// either. Each text comes with the numbers of its unparsable lines.
 pub(super) fn new_fault((before, old_faults): (&str, &[usize]), (after, faults): (&str, &[usize])) -> Option<usize> {
     let known: Vec<&str> = old_faults.iter().map(|number| nth_line(before, *number).trim()).collect();
     faults.iter().copied().find(|number| !known.contains(&nth_line(after, *number).trim()))

@@ -5,23 +5,23 @@ pub fn has_in_code(code: &str, value: &str) -> bool {
     code_lines(code).any(|line| line.contains(value))
 }
 
-/// Whether code contains the name `name` outside comments and docstrings.
+/// Whether code contains `name` as a word outside comments and docstrings.
 pub(crate) fn has_word_in_code(code: &str, name: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     code_lines(code).any(|line| line.split(|c| !is_word(c)).any(|word| word == name))
 }
 
-/// The words of the code, without those of comments and docstrings.
+/// The words of the code, without comments and docstrings.
 pub fn without_words(code: &str) -> Vec<&str> {
     code_lines(code).flat_map(str::split_whitespace).collect()
 }
 
-/// The lines of code that are not comments or docstrings.
+/// The lines of the code, without comments and docstrings.
 pub fn code_lines(code: &str) -> impl Iterator<Item = &str> {
     code.lines().zip(are_code(code)).filter(|(_, is_code)| *is_code).map(|(line, _)| line)
 }
 
-/// Whether each line is code, and neither a comment nor part of a docstring.
+/// Whether each line is code, not a comment or part of a docstring.
 pub(crate) fn are_code(code: &str) -> Vec<bool> {
     let mut in_docs = false;
     let is_code = |line: &str| {

@@ -1,4 +1,4 @@
-//! Runs examples against the code: builds the command and reads what it printed.
+//! Runs examples against the code: builds the command and reads its output.
 
 use regex::Captures;
 
@@ -11,15 +11,14 @@ use crate::testing::quoted;
 pub struct Example {
     /// The called function.
     pub name: String,
-    /// The call as the request writes it.
+    /// The call as written in the request.
     pub call: String,
-    /// The result as the request writes it: a literal, a bare word, or the name of an error.
+    /// The result as written in the request: a literal, a bare word, or the name of an error.
     pub expected: String,
     /// Whether `expected` is the wrong result that the call returns now; then any other result is
     /// right.
     pub is_wrong: bool,
-    /// The result that the call returns now according to the request, if a different one is
-    /// expected.
+    /// The current result of the call according to the request, if a different one is expected.
     pub now: Option<String>,
 }
 
@@ -28,7 +27,7 @@ const WRONG: &str = " gives ";
 
 /// A shell command that runs `examples` of a function in the file `path`; `None` for other
 /// languages. It prints one line for each example with a wrong result, and then fails. If the
-/// request states the present result, that result counts as wrong even if it prints like the
+/// request states the current result, that result counts as wrong even if it prints like the
 /// expected one, as `'1'` and `1` do.
 pub fn command(path: &str, examples: &[Example]) -> Option<String> {
     match ending(path) {
@@ -39,7 +38,7 @@ pub fn command(path: &str, examples: &[Example]) -> Option<String> {
     }
 }
 
-/// The lines about wrong results in the output of a failed run of [`command`]; `None` if there are
+/// The lines for wrong results in the output of a failed run of [`command`]; `None` if there are
 /// none.
 pub fn wrong(output: &str, examples: &[Example]) -> Option<String> {
     let is_result = |line: &&str| {
@@ -49,8 +48,8 @@ pub fn wrong(output: &str, examples: &[Example]) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// The part of each line of [`wrong`] before the expected result: `f(1) gives 2` of `f(1) gives 2, not 3`. Lines
-/// without an expected result are skipped.
+/// The part of each line of [`wrong`] before the expected result: `f(1) gives 2` from
+/// `f(1) gives 2, not 3`. Lines without an expected result are skipped.
 pub fn given(results: &str) -> Vec<String> {
     results.lines().filter_map(|line| Some(line.rsplit_once(", not ")?.0.to_owned())).collect()
 }
@@ -152,8 +151,8 @@ fn names(examples: &[Example]) -> Vec<String> {
     names
 }
 
-/// A value as source code: a bare word (`13th`) becomes a string. `constants` are the words for
-/// true, false and null in the language.
+/// A value as source code: a bare word (`13th`) becomes a string. `constants` holds the language's
+/// words for true, false and null.
 fn literal(value: &str, [yes, no, nothing]: [&str; 3]) -> String {
     match value {
         "True" | "true" => yes.to_owned(),

@@ -1,5 +1,5 @@
 //! Records which lines a failing check executes, in Python and JavaScript. The mistake is in one of
-//! them, so only these are tried.
+//! them, so only they are tried.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -9,9 +9,10 @@ use serde_json::Value;
 
 use crate::base::path_of;
 
-/// Folder for the records, in the copy of the project.
+/// Folder for the records, inside the copy of the project.
 const FOLDER: &str = ".monobloc-executed";
-/// Python loads this before any program. It records each executed line of the files below the working directory.
+/// Loaded by Python before any program. It records each executed line of the files in the working
+/// directory.
 const TRACER: &str = "\
 import atexit, os, sys, threading
 root, here, seen = os.getcwd() + os.sep, os.path.dirname(__file__), set()
@@ -41,13 +42,12 @@ impl Executed {
         self.0.get(path).is_none_or(|lines| lines.contains(&line) || line > 1 && lines.contains(&(line - 1)))
     }
 
-    /// Whether a line below the first line of a definition was executed, or the file was not
-    /// recorded.
+    /// Whether any line after a definition's first line was executed, or the file was not recorded.
     pub fn has_run(&self, path: &str, (first, last): (usize, usize)) -> bool {
         self.0.get(path).is_none_or(|lines| (first.min(last - 1) + 1..=last).any(|line| lines.contains(&line)))
     }
 
-    /// The files with recorded lines, sorted.
+    /// The files that have recorded lines, sorted.
     pub fn paths(&self) -> Vec<&str> {
         let mut paths: Vec<&str> = self.0.keys().map(String::as_str).collect();
         paths.sort_unstable();
@@ -77,8 +77,8 @@ impl Executed {
         }
     }
 
-    /// Adds a coverage report of V8: for each function, nested ranges of the text in UTF-16 units
-    /// with the number of executions.
+    /// Adds a V8 coverage report: for each function, nested ranges of the text, in UTF-16 units,
+    /// with execution counts.
     fn add_script(&mut self, root: &Path, text: &str) {
         let report: Value = serde_json::from_str(text).unwrap_or_default();
         for script in report["result"].as_array().into_iter().flatten() {
@@ -94,8 +94,8 @@ impl Executed {
             let ranges: Vec<[u64; 3]> = ranges
                 .map(|range| ["startOffset", "endOffset", "count"].map(|key| range[key].as_u64().unwrap_or_default()))
                 .collect();
-            // The ranges do not cover the file: the code was compiled before the run, so offsets do
-            // not fit.
+            // The ranges do not cover the file: the code was compiled before the run, so the
+            // offsets do not match.
             if !ranges.iter().any(|[from, to, _]| *from == 0 && *to == length) {
                 continue;
             }

@@ -1,10 +1,10 @@
-//! Exports a definition in the form that its module already uses: `module.exports`, `export`, `__all__`, `pub use`.
+//! Exports a definition in the style that its module already uses: `module.exports`, `export`, `__all__`, `pub use`.
 
 use crate::base::pattern::{pattern, static_regex};
 use crate::index::language_of;
 
 /// Returns `text`, the file at `path`, with `name` exported. The file at `from` defines `name`; if
-/// that is a different file, the name is imported too. `None` if it is exported already, or if the
+/// that is a different file, the name is also imported. `None` if it is already exported, or if the
 /// file exports nothing in a known form.
 pub(super) fn exported(path: &str, text: &str, name: &str, from: &str) -> Option<String> {
     let brought_in = brought_in(path, text, name, from);
@@ -39,8 +39,8 @@ pub(super) fn add(path: &str, text: &str, name: &str, from: &str) -> Option<Stri
     }
 }
 
-/// If `path` is the `__init__.py` of a package with the file `from`, adds an import of `name` from
-/// that file; otherwise returns `text` unchanged.
+/// If `path` is the `__init__.py` of a package that contains the file `from`, adds an import of
+/// `name` from that file; otherwise returns `text` unchanged.
 fn brought_in(path: &str, text: &str, name: &str, from: &str) -> String {
     let folder = path.strip_suffix("__init__.py").filter(|folder| from != path && from.starts_with(folder));
     let is_there = || crate::language::grounding::is_backed(text, name);
@@ -94,8 +94,8 @@ fn rust(text: &str, name: &str, from: &str) -> Option<String> {
     Some(format!("{}\n{}{name};{}", &text[..end], &text[line..begin], &text[end..]))
 }
 
-/// Adds `entry` to the list that opens at `open`, in the list's own layout. `None` if the list
-/// already has the entry or is not closed.
+/// Adds `entry` to the list that opens at `open`, in the list's layout. `None` if the list already
+/// has the entry or is not closed.
 fn in_list(text: &str, open: usize, entry: &str) -> Option<String> {
     let close = closing(text, open)?;
     let inside = &text[open + 1..close];
@@ -119,8 +119,8 @@ fn in_list(text: &str, open: usize, entry: &str) -> Option<String> {
     Some(format!("{}{body}{comma}{gap}{entry}{end}{tail}{}", &text[..open + 1], &text[close..]))
 }
 
-/// The offset of the bracket that closes the one at `open`. Brackets in strings and comments are
-/// counted too, on the assumption that they come in pairs.
+/// The offset of the bracket that closes the one at `open`. Brackets in strings and comments count
+/// too; they are assumed to come in pairs.
 fn closing(text: &str, open: usize) -> Option<usize> {
     let mut depth = 0usize;
     for (at, letter) in text[open..].char_indices() {

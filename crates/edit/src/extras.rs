@@ -1,5 +1,5 @@
-//! Removes unrequested and unneeded parts of a change: annotations, rewording in docstrings,
-//! examples in new docstrings, unused imports.
+//! Removes unrequested and unneeded parts of a change: annotations, reworded docstrings, examples
+//! in new docstrings, unused imports.
 
 use std::ops::Range;
 
@@ -126,7 +126,7 @@ pub fn without_unused_imports(path: &str, before: &str, after: &str, asked: &Ask
         one.source.starts_with('.') || path.split('/').any(|folder| folder == first)
     };
     let is_wanted = |one: &Imported| {
-        // These work without being named: JSX elements need React.
+        // These work without being named: JSX needs React in scope.
         asked.is_about_import_of(&one.local)
             || one.source == "__future__"
             || one.source == "react" && one.local == "React"
@@ -147,7 +147,7 @@ pub fn without_unused_imports(path: &str, before: &str, after: &str, asked: &Ask
             continue;
         }
         if unused.len() == part.imports.len() {
-            // An existing comment may be about the next line.
+            // An existing comment may describe the next line.
             let is_new = !part.comments.iter().any(|one| before.contains(&text[one.clone()]));
             let start = if is_new { whole.start } else { part.core.start };
             if let Some(own) = text::own_lines(&text, &(start..part.core.end)) {

@@ -1,4 +1,4 @@
-//! Reads the head of a function: the types of its parameters, by which overloads differ.
+//! Reads the head of a function: its parameter types, by which overloads differ.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::base::is_listed;
 /// Words before a parameter that do not belong to its type.
 const BESIDE_TYPE: &str = "final var val params crossinline noinline using implicit inout this";
 
-/// A text without its white space.
+/// A text without white space.
 pub fn squeezed(text: &str) -> String {
     text.split_whitespace().collect()
 }
@@ -43,8 +43,7 @@ pub fn parameters(language: &str, name: &str, head: &str) -> Vec<String> {
     found
 }
 
-/// The place of the name in a head: the first whole word before a list of parameters, else the
-/// last.
+/// The place of the name in a head: the first whole word before a parameter list, else the last.
 fn place_of(name: &str, head: &str) -> Option<Range<usize>> {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
     let is_whole = |at: usize| !head[..at].ends_with(is_part) && !head[at + name.len()..].starts_with(is_part);
@@ -58,7 +57,7 @@ fn place_of(name: &str, head: &str) -> Option<Range<usize>> {
     Some(at..at + name.len())
 }
 
-/// How many brackets are open after `letter`, which follows `before`.
+/// The number of open brackets after `letter`, which follows `before`.
 fn depth_after(depth: usize, before: char, letter: char) -> usize {
     match letter {
         '(' | '[' | '{' | '<' => depth + 1,
@@ -103,7 +102,7 @@ fn type_of(language: &str, parameter: &str) -> String {
     let is_default = |at: &usize| !parameter[*at..].starts_with("=>") && !parameter[*at..].starts_with("==");
     let default = parameter.match_indices('=').map(|(at, _)| at).find(is_default);
     let mut words = parameter[..default.unwrap_or(parameter.len())].trim();
-    // Annotations are written before the type.
+    // Annotations precede the type.
     while words.starts_with('@') {
         let end = words.find([' ', '(', '\n']).unwrap_or(words.len());
         let list = if words[end..].starts_with('(') { group(&words[end..]).unwrap_or_default() } else { 0 };
@@ -117,7 +116,7 @@ fn type_of(language: &str, parameter: &str) -> String {
     }
     if is_listed("kotlin scala swift", language) {
         let Some((label, ty)) = words.split_once(':') else { return squeezed(words) };
-        // The outer name of a Swift parameter is part of the function's name.
+        // The outer name of a Swift parameter belongs to the function's name.
         let label = label.split_whitespace().next().filter(|_| language == "swift").unwrap_or_default();
         return squeezed(label) + ":" + &squeezed(ty);
     }

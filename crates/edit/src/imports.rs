@@ -7,7 +7,7 @@ use crate::index::uses::unbound;
 use super::paths::{ending, folder, relative};
 use super::{Hints, merge};
 
-/// Modules of Python's standard library that models use without importing them.
+/// Modules of Python's standard library that models use without an import.
 const MODULES: &str = "\
     re os sys json math time random itertools functools collections string copy logging shutil subprocess \
     tempfile unittest inspect operator statistics textwrap warnings threading types typing csv hashlib heapq \
@@ -41,15 +41,16 @@ fn python(from: &str, name: &str) -> Option<String> {
     Some(format!("from {} import {name}", module_of(from)?))
 }
 
-/// The dotted name under which a Python file is imported: without `src/`, and for an `__init__.py`
-/// the name of its folder.
+/// The dotted name under which a Python file is imported: without `src/`; an `__init__.py` has the
+/// name of its folder.
 pub(crate) fn module_of(path: &str) -> Option<String> {
     let module = path.strip_prefix("src/").unwrap_or(path).strip_suffix(".py")?;
     Some(module.strip_suffix("/__init__").unwrap_or(module).replace('/', "."))
 }
 
-/// An import statement in the style of a JavaScript or TypeScript file: `import` or `require`, with its quotation marks,
-/// with or without the file ending. `None` if the file has no imports, exports or local `require`.
+/// An import statement in the style of a JavaScript or TypeScript file: `import` or `require`, its
+/// quotation marks, with or without the file extension. `None` if the file has no imports, exports
+/// or local `require`.
 pub(crate) fn script(path: &str, text: &str, from: &str, name: &str) -> Option<String> {
     let is_import = |line: &&str| line.starts_with("import ") || line.contains(" from ") || line.contains("require(");
     let mark = text.lines().filter(is_import).find_map(|line| line.chars().find(|letter| matches!(letter, '"' | '\'')));

@@ -1,4 +1,4 @@
-//! Re-indents a piece of code to match the file it goes into.
+//! Re-indents a piece of code to match its target file.
 
 use std::collections::HashMap;
 
@@ -56,12 +56,12 @@ pub fn unit_of(text: &str) -> Option<Unit> {
         }
         last = Some(line);
     }
-    // Among equal counts, the smaller step wins, so that the order of the map does not matter.
+    // Ties go to the smaller step, so that the order of the map does not matter.
     counts.into_iter().max_by_key(|(unit, count)| (*count, std::cmp::Reverse(unit.width()))).map(|(unit, _)| unit)
 }
 
 /// Whether a line opens a block that `end`, `fi` or `done` closes. A line that continues, as in a
-/// list of parameters, does not.
+/// parameter list, does not.
 fn opens_by_word(line: &str) -> bool {
     let line = line.trim();
     let count = |brackets: [char; 3]| line.matches(brackets).count();
@@ -87,11 +87,10 @@ fn columns(line: &str, unit: Unit) -> usize {
 pub struct Move<'a> {
     pub from: Unit,
     pub to: Unit,
-    /// White space before the piece's first line, in its old and in its new place.
+    /// White space before the piece's first line, in its old and its new place.
     pub from_base: &'a str,
     pub to_base: &'a str,
-    /// Lines of the piece that begin inside a string, numbered from 0, with the text that they
-    /// keep.
+    /// Lines of the piece that begin inside a string, numbered from 0, with the text to keep.
     pub frozen: HashMap<usize, String>,
 }
 
@@ -135,8 +134,8 @@ pub fn is_same_code(a: &str, b: &str, language: &str) -> bool {
     lines(a, is_python).eq(lines(b, is_python))
 }
 
-/// Removes the white space that all lines begin with. If only the first line lost its white space,
-/// it is restored before. `unit` is the indentation step of the file that the text goes into.
+/// Removes the white space that all lines begin with. If only the first line has lost its white
+/// space, it is restored first. `unit` is the indentation step of the target file.
 pub fn dedented(text: &str, unit: Unit) -> String {
     let filled = |line: &&str| !line.trim().is_empty();
     let first = text.lines().position(|line| filled(&line)).unwrap_or(0);
@@ -145,13 +144,13 @@ pub fn dedented(text: &str, unit: Unit) -> String {
     let first_line = text.lines().nth(first).unwrap_or_default();
     let step = unit.text().len();
     if !indent(first_line).is_empty() || margin == 0 {
-        // Lines with less white space, such as those inside strings, lose only what they have.
+        // Lines with less white space, such as those inside strings, lose only that.
         return without_margin(text, indent(first_line).len());
     }
     let lost = if lost_its_own(text, first, margin) {
         margin
     } else if opens_block(first_line) && margin > step && margin % step == 0 {
-        // The body is indented two steps or more below its `def`, so the `def` may have lost all
+        // The body is indented two or more steps from its `def`, so the `def` may have lost all
         // steps but one.
         match unit_of(&rest.join("\n")) {
             Some(own) if own != unit => 0,
@@ -188,12 +187,12 @@ fn lost_its_own(text: &str, first: usize, margin: usize) -> bool {
         return beside.iter().any(is_opener);
     }
     let is_closed = opens.trim_end().ends_with('(') && beside.iter().any(|line| line.starts_with(')'));
-    // If there is a statement among them, they are the body of the block and not next to it.
+    // If any is a statement, they are the body of the block, not its neighbours.
     is_closed || beside.iter().all(is_opener) && !beside.iter().all(is_comment)
 }
 
-/// Removes up to `margin` bytes of white space from the beginning of each line; a character of
-/// several bytes stays if the margin ends inside it.
+/// Removes up to `margin` bytes of white space from the start of each line; a multi-byte character
+/// stays if the margin ends inside it.
 fn without_margin(text: &str, margin: usize) -> String {
     if margin == 0 {
         return text.to_owned();

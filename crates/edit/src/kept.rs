@@ -1,5 +1,5 @@
 //! Keeps the parts of a rewritten function that the request does not mention: comments, decorators,
-//! parameters with their defaults, return and error types, lines.
+//! parameters and their defaults, return and error types, lines.
 
 use similar::{DiffTag, TextDiff};
 
@@ -9,8 +9,8 @@ use crate::index;
 use crate::index::parts::{self, Sort, Span};
 use crate::language::{Asked, words};
 
-/// Returns `after` with the comments restored that rewritten functions have lost. `before` is the
-/// file before the change, `asked` the request. Lines of code may be lost if `may_shorten`.
+/// Returns `after` with the comments that rewritten functions have lost. `before` is the file
+/// before the change, `asked` the request. Lines of code may be lost if `may_shorten`.
 ///
 /// # Errors
 /// A function has lost something else that the request does not mention. The error names it, for
@@ -30,7 +30,7 @@ pub fn kept(path: &str, before: &str, after: &str, asked: &Asked, may_shorten: b
         if let Some(lost) = lost.or_else(|| other_error(was_code, now_code, asked)) {
             return Err(format!("`{}` of {path} {lost}, which nobody asked for", now.name));
         }
-        // `None` if the file does not parse: then the form of a line alone decides.
+        // `None` if the file does not parse: only the form of a line then decides.
         let known = parts::faults(path, before).is_empty().then(|| index::comments(path, before));
         let is_comment_at = |at: usize| {
             known.as_ref().is_none_or(|all| all.iter().any(|range| range.contains(&(old_span.bytes.start + at))))
@@ -50,7 +50,7 @@ pub fn kept(path: &str, before: &str, after: &str, asked: &Asked, may_shorten: b
     Ok(text)
 }
 
-/// The first line of a text that `now` lacks, if no similar line has replaced it.
+/// The first line of a text that `now` lacks and that no similar line has replaced.
 pub fn lost_text(was: &str, now: &str) -> Option<String> {
     let new: Vec<&str> = now.lines().map(str::trim).collect();
     let is_gone = |line: &&str| line.chars().any(char::is_alphanumeric) && !new.contains(line);
@@ -67,7 +67,7 @@ pub fn lost_text(was: &str, now: &str) -> Option<String> {
 pub(super) fn functions(path: &str, text: &str) -> Vec<Span> {
     let mut all = parts::definitions(path, text);
     all.retain(|one| one.sort == Sort::Function);
-    // Inner functions follow the one around them, so the next one shows whether there are any.
+    // Inner functions follow the enclosing one, so the next one shows whether there are any.
     let holds = |one: &Span, next: &Span| next.bytes.start > one.bytes.start && next.bytes.end <= one.bytes.end;
     let is_leaf: Vec<bool> =
         (0..all.len()).map(|at| all.get(at + 1).is_none_or(|next| !holds(&all[at], next))).collect();
@@ -78,7 +78,7 @@ pub(super) fn functions(path: &str, text: &str) -> Vec<Span> {
 pub(super) enum Earlier<'a> {
     New,
     Changed(&'a Span),
-    /// It has not changed, or several functions have its name, so that its old version is unclear.
+    /// It is unchanged, or several functions share its name, so its old version is unclear.
     Same,
 }
 
@@ -94,7 +94,7 @@ pub(super) fn earlier<'a>((old, before): (&'a [Span], &str), (new, after): (&[Sp
         |was: &Span| new.iter().any(|one| is_same(one) && before[was.bytes.clone()] == after[one.bytes.clone()]);
     match same.as_slice() {
         [] => Earlier::New,
-        // The old function still exists unchanged, so this is another one of the same name.
+        // The old function still exists unchanged, so this is another one with the same name.
         [was] if is_there(was) => Earlier::New,
         [was] => Earlier::Changed(was),
         _ => Earlier::Same,
@@ -125,8 +125,8 @@ impl Head {
         }
     }
 
-    /// Describes what `now` has lost compared with this head, unless the request mentions it. If
-    /// the body is the same, a different default is the change that was asked for.
+    /// Describes the part of this head that `now` has lost, unless the request mentions it. If the
+    /// body is the same, a different default is the requested change.
     fn lost(&self, now: &Head, asked: &Asked, same_body: bool) -> Option<String> {
         if let Some(gone) = self.decorators.iter().find(|one| !now.decorators.contains(one)) {
             let name = gone.trim_start_matches(['@', '#', '[']).split(['(', ']']).next().unwrap_or_default();
@@ -137,7 +137,7 @@ impl Head {
         }
         for (name, default) in &self.parameters {
             let Some((_, new)) = now.parameters.iter().find(|(other, _)| other == name) else {
-                // A parameter that is destructured or renamed counts as a different one.
+                // A destructured or renamed parameter counts as a different one.
                 return (!asked.has_all_of(name)).then(|| format!("has lost the parameter `{name}`"));
             };
             let is_asked = || same_body && new.is_some() || asked.has_all_of(name) || asked.is_about_defaults();
@@ -169,15 +169,15 @@ fn other_error(was: &str, now: &str, asked: &Asked) -> Option<String> {
     (!asked.contains(come)).then(|| format!("raises `{come}` instead of `{gone}`"))
 }
 
-/// Unlike [`super::is_comment`], which is used to rank places, this does not take code like
+/// Unlike [`super::is_comment`], which is used to rank places, this does not mistake code like
 /// `*count += 1` for a comment.
 fn is_comment(line: &str) -> bool {
     let bare = line.trim_start();
     ["#", "//", "/*", "*/", "* "].iter().any(|mark| bare.starts_with(mark)) && !bare.starts_with("#[")
 }
 
-/// Puts comment lines of `was` that `now` has lost back in their places. `is_comment_at` says
-/// whether a byte of `was` is in a comment, and not in a string or in code that looks like one.
+/// Restores the comment lines of `was` that `now` has lost. `is_comment_at` returns whether a byte
+/// of `was` is in a comment, not in a string or in code that looks like a comment.
 fn with_comments(was: &str, now: &str, asked: &Asked, is_comment_at: &dyn Fn(usize) -> bool) -> String {
     if asked.is_about_comments() {
         return now.to_owned();
@@ -206,8 +206,8 @@ fn with_comments(was: &str, now: &str, asked: &Asked, is_comment_at: &dyn Fn(usi
     format!("{}{}", lines.join(end), if now.ends_with('\n') { end } else { "" })
 }
 
-/// The first line of code that `now` has lost: fewer lines replaced the old ones, and none of them
-/// is similar to it.
+/// The first line of code that `now` has lost: fewer lines replaced the old ones, and none is
+/// similar to it.
 fn lost_line(was: &str, now: &str) -> Option<String> {
     let (old, new): (Vec<&str>, Vec<&str>) =
         (was.lines().map(str::trim).collect(), now.lines().map(str::trim).collect());
@@ -231,7 +231,7 @@ fn lost_line(was: &str, now: &str) -> Option<String> {
     None
 }
 
-/// Whether two lines share at least half of the words of each.
+/// Whether two lines each share at least half of their words.
 fn is_like(one: &str, other: &str) -> bool {
     let (one, other) = (words::split(one), words::split(other));
     let shared = one.iter().filter(|word| other.contains(word)).count();

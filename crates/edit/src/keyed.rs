@@ -1,4 +1,4 @@
-//! Lists and changes entries of JSON, TOML and YAML files by their keys; everything else stays as it is written.
+//! Lists and changes entries of JSON, TOML and YAML files by their keys; everything else stays as written.
 
 mod json;
 mod toml;
@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::paths;
 
-/// The path of an entry: its keys, outermost first. An element of a YAML list has its index, counted from 0.
+/// The path of an entry: its keys, outermost first. The key of a YAML list element is its index,
+/// counted from 0.
 pub type Keys = Vec<String>;
 
 /// A change of one entry, named by its keys.
@@ -51,8 +52,8 @@ impl Form {
     }
 }
 
-/// All entries of a file, each after the one that contains it. `None` if it has none of the three forms, cannot be read, or
-/// is not an object.
+/// All entries of a file, parents first. `None` if it has none of the three formats, cannot be
+/// read, or is not an object.
 pub fn entries(path: &str, text: &str) -> Option<Vec<(Keys, Sort)>> {
     let form = Form::of(path)?;
     let all = read(path, text).filter(Value::is_object)?;
@@ -68,7 +69,7 @@ pub fn entries(path: &str, text: &str) -> Option<Vec<(Keys, Sort)>> {
     Some(found)
 }
 
-/// The values of a file in one of the three forms.
+/// The values of a file in one of the three formats.
 pub(super) fn read(path: &str, text: &str) -> Option<Value> {
     match Form::of(path)? {
         Form::Json => json::read(text),
@@ -77,7 +78,8 @@ pub(super) fn read(path: &str, text: &str) -> Option<Value> {
     }
 }
 
-/// Calls `look` with every entry at any depth and its keys; with `into_lists` also with those of objects in lists.
+/// Calls `look` with every entry at any depth and its keys; if `into_lists`, also with those of
+/// objects in lists.
 fn walk(value: &Value, into_lists: bool, keys: &mut Keys, look: &mut dyn FnMut(&Keys, &Value)) {
     for (key, value) in value.as_object().into_iter().flatten() {
         keys.push(key.clone());

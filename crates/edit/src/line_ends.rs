@@ -1,16 +1,16 @@
-//! Keeps a file's line ends, last line end and byte order mark when its text is replaced.
+//! Keeps a file's line endings, last line ending and byte order mark when its text is replaced.
 
 use std::time::{Duration, Instant};
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 
 const BOM: &str = "\u{feff}";
-/// Maximum time to search for unchanged lines; after it, the remaining lines count as changed.
+/// Time limit for finding unchanged lines; afterwards, the remaining lines count as changed.
 const DIFF_TIME_MAX: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// The last line may lack a line end.
+    /// The last line may lack a line ending.
     Nothing,
     LineFeed,
     Both,
@@ -26,7 +26,7 @@ impl End {
     }
 }
 
-/// The lines of a text without their ends, and the ends.
+/// The lines of a text without their endings, and the endings.
 struct Lines<'t> {
     bodies: Vec<&'t str>,
     ends: Vec<End>,
@@ -46,7 +46,7 @@ impl<'t> Lines<'t> {
         self.ends.last().copied().unwrap_or(End::Nothing)
     }
 
-    /// The kind of the line ends; `None` if the text mixes several kinds or has no line end.
+    /// The kind of the line endings; `None` if the text mixes several kinds or has no line ending.
     fn kind(&self) -> Option<End> {
         let mut ends = self.ends.iter().filter(|end| **end != End::Nothing);
         let first = ends.next()?;
@@ -62,27 +62,28 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// `text` with only line feeds as line ends and without a byte order mark, for searches.
+/// `text` without a byte order mark and with line feeds as its only line endings, for searches.
 pub fn plain(text: &str) -> String {
     text.strip_prefix(BOM).unwrap_or(text).replace("\r\n", "\n")
 }
 
-/// Returns `after`, a replacement for the whole text `before`, with adjusted line ends: an
+/// Returns `after`, a replacement for the whole text `before`, with adjusted line endings: an
 /// unchanged line keeps its own, a changed line gets that of the line it replaces, and a new line
-/// that of the line above. If the texts differ only in line ends, they were changed on purpose,
+/// that of the line above. If the texts differ only in line endings, these were changed on purpose,
 /// and `after` is returned unchanged.
 pub fn kept(before: &str, after: &str) -> String {
     let [old, new] = [before, after].map(|text| Lines::of(text.strip_prefix(BOM).unwrap_or(text)));
     if before.is_empty() || old.bodies == new.bodies { after.to_owned() } else { aligned(before, after) }
 }
 
-/// Like [`kept`], for an `after` made from [`plain`] text: of its line ends, only the presence of
-/// the last one counts.
+/// Like [`kept`], for an `after` made from [`plain`] text: of its line endings, only the presence
+/// of the last one counts.
 pub fn aligned(before: &str, after: &str) -> String {
     let mark = if before.starts_with(BOM) { BOM } else { "" };
     let [old, new] = [before, after].map(|text| Lines::of(text.strip_prefix(BOM).unwrap_or(text)));
     let Some(&usual) = old.ends.first().filter(|end| **end != End::Nothing) else {
-        // A single line without a line end stays without one, unless only the line end was changed.
+        // A single line without a line ending stays without one, unless only the line ending was
+        // changed.
         let is_last_alone = new.last() != End::Nothing && !old.bodies.is_empty() && new.bodies != old.bodies;
         let body = after.strip_prefix(BOM).unwrap_or(after);
         let cut = if is_last_alone { body.trim_end_matches('\n').trim_end_matches('\r') } else { body };
@@ -105,7 +106,7 @@ pub fn aligned(before: &str, after: &str) -> String {
     format!("{mark}{}", new.joined(&ends(&old, &new, &ops, usual)))
 }
 
-/// The line ends of `new`. `usual` is the first line end of `old`.
+/// The line endings of `new`. `usual` is the first line ending of `old`.
 fn ends(old: &Lines<'_>, new: &Lines<'_>, ops: &[DiffOp], usual: End) -> Vec<End> {
     let mut ends = new.ends.clone();
     for op in ops {
@@ -127,7 +128,7 @@ fn ends(old: &Lines<'_>, new: &Lines<'_>, ops: &[DiffOp], usual: End) -> Vec<End
     if old.bodies == new.bodies
         && let Some(last) = ends.last_mut()
     {
-        // Only the last line end can be a requested change.
+        // Only the last line ending can be a requested change.
         *last = match (new.last(), *last) {
             (End::Nothing, _) => End::Nothing,
             (_, End::Nothing) => old.ends[..old.ends.len() - 1].last().copied().unwrap_or(usual),
@@ -145,8 +146,8 @@ mod tests {
     #[test]
     fn what_is_not_changed_keeps_its_line_ends_and_its_byte_order_mark() {
         for (before, after, expected) in [
-            // A changed line gets the end of the line that it replaces, a new one that of the line
-            // above.
+            // A changed line gets the ending of the line that it replaces, a new one that of the
+            // line above.
             ("a\nb\r\nc\n", "a\nx\nc\n", "a\nx\r\nc\n"),
             ("a\r\nb\nc\r\n", "a\nx\nc\n", "a\r\nx\nc\r\n"),
             ("a\r\nb\nc\r\n", "a\r\nx\r\nc\r\n", "a\r\nx\nc\r\n"),
@@ -155,7 +156,7 @@ mod tests {
             ("a\r\nb\nc\n", "a\nb\nnew\nc\n", "a\r\nb\nnew\nc\n"),
             ("a\r\nb\nc\r\nd\n", "b\nc\n", "b\nc\r\n"),
             ("a\nb\r\nc\n", "A\nB\nC\nD\n", "A\nB\r\nC\nD\n"),
-            // The end of the last line, or its absence.
+            // The ending of the last line, or its absence.
             ("a\nb\n", "a\nc", "a\nc\n"),
             ("a\nb", "a\nc\n", "a\nc"),
             ("a\nb", "a\nb\nc\n", "a\nb\nc"),
@@ -167,12 +168,12 @@ mod tests {
             // The byte order mark.
             ("\u{feff}a\r\nb\r\n", "a\nc\n", "\u{feff}a\r\nc\r\n"),
             ("\u{feff}a\nb\n", "\u{feff}a\nc\n", "\u{feff}a\nc\n"),
-            // If only line ends or the mark differ, that is the requested change.
+            // If only line endings or the mark differ, that is the requested change.
             ("a\r\nb\r\n", "a\nb\n", "a\nb\n"),
             ("a\nb\n", "a\nb", "a\nb"),
             ("\u{feff}a\n", "a\n", "a\n"),
             ("", "a\r\nb", "a\r\nb"),
-            // A text that contains both kinds of line ends does so on purpose.
+            // A text that contains both kinds of line endings does so on purpose.
             ("a\r\nb\nc\r\n", "a\r\nx\r\ny\nc\r\n", "a\r\nx\r\ny\nc\r\n"),
         ] {
             assert_eq!(kept(before, after), expected, "{before:?} becomes {after:?}");

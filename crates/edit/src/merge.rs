@@ -1,6 +1,6 @@
 //! Merges new and changed definitions into a file by their names.
 //!
-//! A model is shown whole definitions and writes only those that are new or change:
+//! A model is shown complete definitions and writes only new or changed ones:
 //! ```text
 //! class Store:                      written members replace those of the same name,
 //!     def get(self, key):           the others stay;
@@ -40,9 +40,9 @@ pub struct Hints {
     pub container: Option<String>,
     /// A line of the file, counted from 1, that the request names or that a search found.
     pub line: Option<usize>,
-    /// The definition next to which new ones go.
+    /// The definition to put new ones next to.
     pub after: Option<String>,
-    /// Whether functions are overloads of those with other parameters, and replace none of them.
+    /// Whether functions overload those with other parameters instead of replacing them.
     pub is_overload: bool,
 }
 
@@ -64,7 +64,7 @@ pub struct Change {
     pub line: usize,
 }
 
-/// Why a merge failed. Messages are for the model that wrote the code.
+/// The reason a merge failed. Messages are for the model that wrote the code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
     #[error("{path} is in a language without grammar; its passages are rewritten instead")]
@@ -168,12 +168,12 @@ pub fn merge(path: &str, before: &str, written: &str, hints: &Hints) -> Result<M
     Ok(merged)
 }
 
-/// Whether definitions of a file can be merged by name, which needs a grammar for its language.
+/// Whether definitions in a file can be merged by name, which needs a grammar for its language.
 pub fn has_grammar(path: &str) -> bool {
     crate::index::has_grammar(language_of(path))
 }
 
-/// A line as messages show it.
+/// A line as shown in messages.
 fn shown(text: &str, line: usize) -> String {
     nth_line(text, line).trim().chars().take(200).collect()
 }
@@ -194,45 +194,45 @@ struct Job<'a> {
     old: &'a str,
     old_items: &'a [Part],
     new: &'a str,
-    /// Multi-line strings in `new`; their lines keep their white space.
+    /// Multi-line strings in `new`; their lines keep their indentation.
     frozen: &'a [std::ops::Range<usize>],
     /// The lines of `new` as written, before common white space was removed.
     own: &'a [String],
-    /// The types of methods that were written outside their type: `Kiln` in `int Kiln::heat()`.
+    /// The types of methods written outside their type: `Kiln` in `int Kiln::heat()`.
     owners: HashSet<&'a str>,
-    /// The functions that were written without a body, in C and C++.
+    /// In C and C++, the functions written without a body.
     declared: HashSet<&'a str>,
     hints: &'a Hints,
     /// One step of indentation in `old`; `new_unit` is that of `new`.
     unit: Unit,
     new_unit: Unit,
     edits: Vec<Piece>,
-    /// Edits that follow all others at the same place: they put the end of a one-line body on a
-    /// line of its own.
+    /// Edits applied after all others at the same place: they put the end of a one-line body on its
+    /// own line.
     closers: Vec<Piece>,
-    /// Definitions that differ only in modifiers that were not written, with these.
+    /// Definitions that differ only in modifiers that were not written, with these modifiers.
     bare: Vec<(String, String)>,
     /// Each change, with the index of its edit.
     changed: Vec<(usize, Change)>,
     notes: Vec<String>,
-    /// Offsets of written parts that are deliberately not put into the file.
+    /// Offsets of written parts that are deliberately kept out of the file.
     left_out: HashSet<usize>,
     /// Whether an import statement was added.
     has_new_import: bool,
-    /// How many parts were added after an old part, by the offset of that old part.
+    /// The number of parts added after each old part, by the old part's offset.
     after: HashMap<usize, usize>,
-    /// Offsets of bodies whose end was put on a line of its own. An offset plus 1 stands for a body
-    /// to which a part was added at the top.
+    /// Offsets of bodies whose end was put on its own line. An offset plus 1 stands for a body with
+    /// a part added at the top.
     closed: HashSet<usize>,
-    /// Lines like `private` that were added, with the offset of the class.
+    /// Added lines like `private`, with the offset of the class.
     sections: HashSet<(usize, &'static str)>,
 }
 
-/// The old part that surrounds the place of a change; `None` at the top of the file.
+/// The old part around the place of a change; `None` at the top level of the file.
 type Scope<'p> = Option<&'p Part>;
 
 impl<'a> Job<'a> {
-    /// Replaces `range` of the old text by `new`; returns false if the code is already the same.
+    /// Replaces `range` of the old text with `new`; returns false if the code is already the same.
     fn edit(&mut self, range: std::ops::Range<usize>, new: String) -> bool {
         if is_same_code(&self.old[range.clone()], &new, self.language) {
             return false;
@@ -283,7 +283,7 @@ impl<'a> Job<'a> {
         crate::omissions::is_mark(line, self.old)
     }
 
-    /// Adds a sentence to the notes, once.
+    /// Adds a sentence to the notes, unless it is already there.
     fn remark(&mut self, note: String) {
         if !self.notes.contains(&note) {
             self.notes.push(note);
@@ -296,7 +296,7 @@ impl<'a> Job<'a> {
             return Err(self.bare.pop().map_or(MergeError::NothingChanged, only));
         }
         for (name, modifiers) in std::mem::take(&mut self.bare) {
-            self.remark(format!("`{name}` keeps `{modifiers}`, which was not written"));
+            self.remark(format!("`{name}` keeps `{modifiers}`, which the new text lacks"));
         }
         self.edits.append(&mut self.closers);
         let (text, lines) = source.apply(&self.edits);

@@ -1,5 +1,5 @@
-//! Recognizes the marks with which a model leaves code out (`# ... existing code`) and replaces
-//! them by the old lines.
+//! Recognises the marks with which a model omits code (`# ... existing code`) and replaces them
+//! with the old lines.
 
 use crate::language::clauses::words::entries;
 
@@ -7,10 +7,10 @@ use crate::language::clauses::words::entries;
 const MARK_BYTES_MAX: usize = 120;
 /// Maximum number of words of a mark.
 const WORDS_MAX: usize = 14;
-/// Maximum number of spaces between the comment sign and a mark; text that is further to the right
-/// is an example in a comment.
+/// Maximum number of spaces between the comment sign and a mark; text further right is an example
+/// in a comment.
 const SPACES_MAX: usize = 2;
-/// Minimum share of common words, from 0 to 1, for two lines to count as versions of the same line.
+/// Minimum share of common words, from 0 to 1, for two lines to be versions of the same line.
 const ALIKE_MIN: f32 = 0.6;
 
 /// Words that make a comment a mark if it begins with dots: `... existing code`.
@@ -19,7 +19,7 @@ const HINTS: &str = "\
     method, function, implementation, import, field, test, as is, propert, entries";
 /// Words that make a comment a mark if it ends with dots: `the rest of it ...`.
 const HINTS_BEFORE: &str = "existing, rest of, previous, remaining, unchanged, omitted, other methods, same as";
-/// Beginnings that make a comment a mark without dots.
+/// Beginnings that make a comment without dots a mark.
 const BEGINNINGS: &str = "\
     existing code, existing method, existing import, existing implementation, existing logic, existing field, \
     existing test, rest of code, rest of the code, rest of the class, rest of the function, rest of the method, \
@@ -30,7 +30,7 @@ const BEGINNINGS: &str = "\
     no change here, code omitted, omitted for brevity, your existing, keep existing, keep the existing, \
     keep the rest";
 
-/// Whether a line is only a mark for omitted code. A line that `before` contains too is the file's
+/// Whether a line is only a mark for omitted code. A line that is also in `before` is the file's
 /// own comment.
 pub fn is_mark(line: &str, before: &str) -> bool {
     let line = line.trim();
@@ -51,8 +51,8 @@ pub fn is_mark(line: &str, before: &str) -> bool {
     says && spaces <= SPACES_MAX && words <= WORDS_MAX && !before.lines().any(|old| old.trim() == line)
 }
 
-/// The text of a comment after its sign, for a comment on its own line or after code that does
-/// nothing (`pass # …`). `None` for other lines.
+/// The text of a comment after its sign, for a comment on its own line or after a no-op
+/// (`pass # …`). `None` for other lines.
 pub fn comment_of(line: &str) -> Option<&str> {
     let idle = ["pass", "..."].iter().find_map(|idle| line.strip_prefix(idle));
     let line = idle.map(str::trim_start).filter(|rest| rest.starts_with('#')).unwrap_or(line);
@@ -73,14 +73,14 @@ pub fn has_marks(text: &str, before: &str) -> bool {
     text.lines().any(|line| is_mark(line, before))
 }
 
-/// The lines of a definition, and how many of them are its head.
+/// The lines of a definition, and the number of lines in its head.
 pub struct Body<'a> {
     pub lines: Vec<&'a str>,
     pub head: usize,
 }
 
-/// The lines of `new` with each mark replaced by old lines. Lines that are next to a mark and also
-/// in `old` show where the omitted lines begin and end. `None` if that is ambiguous.
+/// The lines of `new`, with each mark replaced by old lines. Lines next to a mark that are also in
+/// `old` show where the omitted lines begin and end. `None` if that is ambiguous.
 pub fn splice(old: &Body, new: &Body, before: &str) -> Option<Vec<String>> {
     let mut segments: Vec<Vec<&str>> = vec![Vec::new()];
     for (at, line) in new.lines.iter().enumerate() {
@@ -133,7 +133,7 @@ pub fn splice(old: &Body, new: &Body, before: &str) -> Option<Vec<String>> {
     Some(out)
 }
 
-/// Whether, after the last line that both have, more of the old text follows than of the new one.
+/// Whether more of the old text than of the new text follows the last line that both have.
 fn drops_an_end(old: &[&str], segment: &[&str]) -> bool {
     let Found::At(new_line, old_line) = last_anchor(old, segment) else { return false };
     let strong = |lines: &[&str]| lines.iter().filter(|line| !is_weak(line)).count();
@@ -142,7 +142,7 @@ fn drops_an_end(old: &[&str], segment: &[&str]) -> bool {
 
 /// Where a line of the new text occurs in the old one.
 enum Found {
-    /// Index of the line in the segment, and of the equal line in the old text.
+    /// Index of the line in the segment, and of the same line in the old text.
     At(usize, usize),
     Nothing,
     Unsure,
@@ -158,7 +158,7 @@ fn is_weak(line: &str) -> bool {
         )
 }
 
-/// The last line of `segment` that occurs in `old`, moved down over equal lines below it.
+/// The last line of `segment` that occurs in `old`, moved down past equal lines below it.
 fn last_anchor(old: &[&str], segment: &[&str]) -> Found {
     for at in (0..segment.len()).rev().filter(|at| !is_weak(segment[*at])) {
         match place(old, segment, at) {
@@ -178,7 +178,7 @@ fn last_anchor(old: &[&str], segment: &[&str]) -> Found {
     Found::Nothing
 }
 
-/// The first line of `segment` that occurs in `old`, moved up over equal lines above it.
+/// The first line of `segment` that occurs in `old`, moved up past equal lines above it.
 fn first_anchor(old: &[&str], segment: &[&str]) -> Found {
     for at in (0..segment.len()).filter(|at| !is_weak(segment[*at])) {
         match place(old, segment, at) {
@@ -195,8 +195,8 @@ fn first_anchor(old: &[&str], segment: &[&str]) -> Found {
     Found::Nothing
 }
 
-/// Where line `at` of `segment` occurs in `old`; of several places, the one with an equal line next
-/// to it.
+/// The place of line `at` of `segment` in `old`; if there are several, the one next to another
+/// equal line.
 fn place(old: &[&str], segment: &[&str], at: usize) -> Found {
     let same = |a: Option<&&str>, b: Option<&&str>| matches!((a, b), (Some(a), Some(b)) if a.trim() == b.trim());
     let places: Vec<usize> = (0..old.len()).filter(|line| old[*line].trim() == segment[at].trim()).collect();
@@ -223,7 +223,7 @@ fn replaces<'a>(new: &[&str], kept: impl Iterator<Item = &'a str>) -> bool {
 }
 
 /// Whether two lines look like versions of the same line: both leave the function, both set the
-/// same variable, or they share most of their words.
+/// same variable, or most of their words are the same.
 fn is_version(new: &str, old: &str) -> bool {
     let target = |line: &str| {
         let (left, _) = line.split_once('=')?;

@@ -1,8 +1,8 @@
-//! Splits and joins paths of a project, as strings.
+//! Splits and joins project paths, as strings.
 
 pub use crate::index::paths::{folder_of as folder, join};
 
-/// Extensions of code files. An extension that ends with another one is listed before it.
+/// Extensions of code files. An extension that ends with another one precedes it.
 const ENDINGS: &[&str] = &[
     ".d.mts", ".d.cts", ".d.ts", ".tsx", ".mts", ".cts", ".jsx", ".mjs", ".cjs", ".pyi", ".pyw", ".ts", ".js", ".py",
     ".rs",
@@ -23,7 +23,7 @@ pub fn ending(path: &str) -> &str {
     name(path).rsplit_once('.').map_or("", |(_, ending)| ending)
 }
 
-/// The whole extension of a code file with its dot: `.d.ts`. Empty for other files.
+/// The full extension of a code file, with its dot: `.d.ts`. Empty for other files.
 pub fn extension(path: &str) -> &str {
     ENDINGS.iter().find(|ending| path.ends_with(**ending)).copied().unwrap_or("")
 }
@@ -32,7 +32,7 @@ pub fn without_extension(path: &str) -> &str {
     path.strip_suffix(extension(path)).unwrap_or(path)
 }
 
-/// The path that `./b` or `../c/d` leads to from a folder; `None` if it is outside the project.
+/// The path that `./b` or `../c/d` leads to from a folder; `None` if outside the project.
 pub fn resolve(folder: &str, relative: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in relative.split('/') {

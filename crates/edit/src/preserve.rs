@@ -1,5 +1,5 @@
 //! Keeps code that a model's rewrite must not lose (exports, tests, most lines of a definition),
-//! and removes a wrong `self`.
+//! and removes an incorrect `self`.
 
 use super::comments::code_lines;
 use crate::base::pattern::static_regex;
@@ -10,7 +10,7 @@ use crate::language::Asked;
 /// Minimum length, in lines, of a definition that is checked for lost lines.
 const KEPT_LINES_MIN: usize = 10;
 
-/// Returns `new` with all names of the export or import list `old`, such as
+/// Returns `new` with all the names in the export or import list `old`, such as
 /// `export { a, b } from './c'`, unless names may be removed.
 pub fn with_names(old: &str, new: &str, may_remove: bool) -> String {
     static_regex!(LIST = r"^((?:export|import)\s+(?:type\s+)?)\{([^}]*)\}(.*)$");
@@ -26,8 +26,8 @@ pub fn with_names(old: &str, new: &str, may_remove: bool) -> String {
     format!("{}{{ {} }}{}", &is[1], all.join(", "), &is[3])
 }
 
-/// Returns `code` with each test renamed (`test_a` to `test_a_2`) that would replace a test in
-/// `text` and lose lines of it.
+/// Returns `code` with each test that would replace a test in `text` and lose lines of it renamed
+/// (`test_a` to `test_a_2`).
 pub fn beside(path: &str, text: &str, code: &str) -> String {
     let functions = |text: &str| parts::definitions(path, text).into_iter().filter(|one| one.sort == Sort::Function);
     let olds: Vec<Span> = functions(text).collect();
@@ -54,13 +54,13 @@ fn is_less(old: &str, new: &str) -> bool {
 }
 
 /// Whether more than two thirds of a long definition are gone although the request does not ask for
-/// less code.
+/// shorter code.
 pub fn is_gutted(old: &str, new: &str, asked: &Asked) -> bool {
     let lines = |text: &str| code_lines(text).filter(|line| line.chars().any(char::is_alphanumeric)).count();
     lines(old) >= KEPT_LINES_MIN && 3 * lines(new) < lines(old) && !asked.may_ask_for_less()
 }
 
-/// Removes the parameter `self` that a model gave a Python function outside of a class.
+/// Removes the parameter `self` that a model added to a Python function outside a class.
 pub fn without_receiver(path: &str, code: &str) -> String {
     static_regex!(HEAD = r"^((?:async )?def \w+\()self(?:,\s*|(\)))");
     if language_of(path) == "python" && !code.contains("self.") {
@@ -70,7 +70,7 @@ pub fn without_receiver(path: &str, code: &str) -> String {
     }
 }
 
-/// Whether a text already contains some code, ignoring white space and the imports before the code.
+/// Whether a text already contains some code, ignoring white space and imports before the code.
 pub fn has_code(text: &str, code: &str) -> bool {
     // A semicolon at the end of a line is only a matter of style.
     let plain = |text: &str| {

@@ -1,5 +1,5 @@
 //! Builds the command that runs a short program against a module of the project, and reads the
-//! output of the program.
+//! program's output.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ const PRINTED: &str = "gives: ";
 const INSIDE: &str = "fails inside: ";
 const OUTSIDE: &str = "fails: ";
 const UNLOADED: &str = "does not load: ";
-/// Maximum number of characters of an output in a message.
+/// Maximum number of characters of output in a message.
 const SAID_CHARS: usize = 400;
 
 /// The output of a program.
@@ -24,7 +24,7 @@ pub enum Gave {
     Printed(Vec<String>),
     Failed {
         said: String,
-        /// Whether the error arose inside the function that the program is about.
+        /// Whether the error arose inside the function under test.
         is_inside: bool,
     },
     /// The module does not load, so the program did not run: the error.
@@ -48,7 +48,7 @@ impl Gave {
         (!printed.is_empty()).then(|| Gave::Printed(printed.into_iter().map(str::to_owned).collect()))
     }
 
-    /// The printed lines, or the error, in one line of limited length.
+    /// The printed lines, or the error, on one line of limited length.
     pub fn said(&self) -> String {
         let whole = match self {
             Gave::Printed(lines) => lines.join("; "),
@@ -59,7 +59,7 @@ impl Gave {
 }
 
 /// A shell command that runs `code` with the names of the module `path` in scope; `name` is the
-/// function that the program is about. `None` for languages other than Python and JavaScript.
+/// function under test. `None` for languages other than Python and JavaScript.
 pub fn command(path: &str, name: &str, code: &str) -> Option<String> {
     let text = |value: &str| Value::String(value.to_owned()).to_string();
     match ending(path) {
@@ -115,7 +115,7 @@ pub fn command(path: &str, name: &str, code: &str) -> Option<String> {
     }
 }
 
-/// Removes import statements, which are allowed only at the top of a module; the names of the
+/// Removes import statements, which are only allowed at the top of a module; the names of the
 /// module are in scope anyway.
 fn without_imports(code: &str) -> String {
     static_regex!(IMPORT = r"^\s*(?:import\b|(?:const|let|var)\s[^=]*=\s*(?:await import|require)\()");

@@ -1,5 +1,5 @@
-//! Plans the move of a file or of one definition, with all imports that lead to it, or returns the
-//! reason why it cannot be moved.
+//! Plans the move of a file or definition, with all imports that lead to it, or returns the reason
+//! it cannot be moved.
 
 mod definition;
 mod python;
@@ -17,43 +17,43 @@ use crate::index::{Definition, Export, Import, Index, IndexError, Kind, Names, S
 
 pub use definition::definition;
 
-/// Languages without imports. Scripts may import files of these languages.
+/// Languages without imports. Scripts may import files in these languages.
 const PROSE: &[&str] = &["markdown", "json", "toml", "yaml"];
 
-/// Why a file or a definition cannot be moved.
+/// The reason a file or definition cannot be moved.
 #[derive(Debug, thiserror::Error)]
 pub enum MoveError {
-    #[error("`{path}` is not a path inside the project; give it from the project's folder, without `..`")]
+    #[error("`{path}` is not a path inside the project; give it relative to the project, without `..`")]
     Outside { path: String },
     #[error("{path} is not in the project")]
     NoFile { path: String },
     #[error("{path} already exists; choose another path")]
     Exists { path: String },
-    #[error("{path} has a `{name}` of its own, which the module of that name would hide; choose another name")]
+    #[error("{path} has its own `{name}`, which the module of that name would hide; choose another name")]
     Taken { path: String, name: String },
-    #[error("{from} is {from_language} and {to} is {to_language}; a move keeps the language")]
+    #[error("{from} is {from_language} and {to} is {to_language}; a move cannot change the language")]
     OtherLanguage { from: String, to: String, from_language: &'static str, to_language: &'static str },
-    #[error("moving {what} is not done: {way_out}")]
+    #[error("cannot move {what}: {way_out}")]
     NotDone { what: String, way_out: &'static str },
-    #[error("{path} has its own modules, {child} among them; move those first")]
+    #[error("{path} has submodules, such as {child}; move those first")]
     HasChildren { path: String, child: String },
-    #[error("no file of the module that {to} would belong to is there; make {wanted} first")]
+    #[error("the parent module of {to} has no file; make {wanted} first")]
     NoParent { to: String, wanted: String },
     #[error("{path}, line {line}: `{text}` cannot be redirected; change it by hand first")]
     Stuck { path: String, line: usize, text: String },
-    #[error("{path}, line {line}: `{text}` may not be seen from the new place; make it public first")]
+    #[error("{path}, line {line}: `{text}` may not be visible from the new place; make it public first")]
     Hidden { path: String, line: usize, text: String },
-    #[error("the imports of {path} would not all lead where they led; nothing was moved")]
+    #[error("not all imports of {path} would still lead to the same target; nothing was moved")]
     Astray { path: String },
     #[error(
-        "{path} defines no `{name}` at its top level in a statement of its own; check the name, or move the definition around it"
+        "{path} has no `{name}` as a separate top-level statement; check the name, or move the enclosing definition"
     )]
     NoDefinition { name: String, path: String },
-    #[error("`{name}` has a meaning already in {path}, line {line}; rename one of them first")]
+    #[error("`{name}` already has a meaning in {path}, line {line}; rename one of them first")]
     NameTaken { path: String, name: String, line: usize },
-    #[error("`{name}` uses `{helper}`, which {path} keeps to itself; move `{helper}` first, or export it")]
+    #[error("`{name}` uses `{helper}`, which is private to {path}; move `{helper}` first, or export it")]
     Private { name: String, helper: String, path: String },
-    #[error("{to} would import {path}, which leads back to {to}; move what both use to a third file first")]
+    #[error("{to} would import {path}, which in turn depends on {to}; move what both use to a third file first")]
     Circle { to: String, path: String },
     #[error("{path} cannot be read: {source}; nothing was moved")]
     Unreadable { path: String, source: io::Error },
@@ -67,7 +67,7 @@ pub enum MoveError {
 struct View<'a> {
     snapshot: &'a Snapshot,
     names: &'a Names<'a>,
-    /// Path and text of the files that may have to change.
+    /// Path and text of the files that may need changes.
     texts: &'a [(String, String)],
     from: &'a str,
     to: &'a str,
@@ -87,8 +87,8 @@ impl View<'_> {
     }
 }
 
-/// Plans the move of one file: changes its own relative imports, and the imports of all files that
-/// lead to it. If the text of the moved file changes, the plan lists it under `to`.
+/// Plans the move of one file: changes its own relative imports, and every file's imports that lead
+/// to it. If the text of the moved file changes, the plan lists it under `to`.
 pub fn file(index: &Index, read: &Read, from: &str, to: &str) -> Result<Plan, MoveError> {
     let (from, to) = (inside(from)?, inside(to)?);
     let language = same_family(from, to)?;
@@ -114,7 +114,7 @@ pub fn file(index: &Index, read: &Read, from: &str, to: &str) -> Result<Plan, Mo
             doubt_folder(&view, &["](", "./"], &mut edits);
         }
         _ => {
-            let way_out = "only imports of TypeScript, JavaScript, Python and Rust are followed; use `mv` and change them by hand";
+            let way_out = "only imports in TypeScript, JavaScript, Python and Rust are followed; use `mv` and fix the imports by hand";
             return Err(MoveError::NotDone { what: from.to_owned(), way_out });
         }
     }
@@ -128,7 +128,7 @@ pub fn file(index: &Index, read: &Read, from: &str, to: &str) -> Result<Plan, Mo
     Ok(mention(&view, &others, plan))
 }
 
-/// The path in the form that the index uses; fails if it is not inside the project.
+/// The path in the form that the index uses; fails if it is outside the project.
 fn inside(path: &str) -> Result<&str, MoveError> {
     let clean = path.trim().trim_start_matches("./");
     let parts_fit = clean.split('/').all(|part| !matches!(part, "" | "." | ".."));
@@ -138,7 +138,7 @@ fn inside(path: &str) -> Result<&str, MoveError> {
     Err(MoveError::Outside { path: path.to_owned() })
 }
 
-/// The language of a file, with one common name for languages whose files can import each other.
+/// The language of a file; languages whose files can import each other have one common name.
 fn family(path: &str) -> &'static str {
     match language_of(path) {
         "typescript" | "tsx" | "javascript" | "jsx" => "script",
@@ -156,7 +156,7 @@ fn same_family(from: &str, to: &str) -> Result<&'static str, MoveError> {
     Err(MoveError::OtherLanguage { from: from.to_owned(), to: to.to_owned(), from_language, to_language })
 }
 
-/// Whether a file exists, including files that are not text.
+/// Whether a file exists, even if it is not text.
 fn is_there(read: &Read, path: &str) -> Result<bool, MoveError> {
     match read(path) {
         Ok(_) => Ok(true),
@@ -166,7 +166,7 @@ fn is_there(read: &Read, path: &str) -> Result<bool, MoveError> {
     }
 }
 
-/// Paths and texts of the indexed files. Fails if `from` is not among them, or if a file of its
+/// Paths and texts of the indexed files. Fails if `from` is not among them, or if a file in its
 /// language cannot be read.
 fn texts(index: &Index, read: &Read, language: &str, from: &str) -> Result<Vec<(String, String)>, MoveError> {
     let mut found = Vec::new();
@@ -184,7 +184,7 @@ fn texts(index: &Index, read: &Read, language: &str, from: &str) -> Result<Vec<(
     }
 }
 
-/// Fails unless every import of every file leads to the same file as before, including the moved
+/// Fails unless every import in every file leads to the same file as before, including the moved
 /// one.
 fn leads_where_it_led(view: &View, plan: &Plan) -> Result<(), MoveError> {
     let mut after = view.snapshot.clone();
@@ -196,8 +196,8 @@ fn leads_where_it_led(view: &View, plan: &Plan) -> Result<(), MoveError> {
         let (Some(old), Some(new)) = (view.names.file(path), names.file(&place(path))) else { continue };
         let before: BTreeSet<String> = imported(view.names, old).into_iter().map(place).collect();
         let later: BTreeSet<String> = imported(&names, new).into_iter().map(str::to_owned).collect();
-        // An `__init__.py` may drop out, because an import can now name the module itself; no other
-        // file may.
+        // An `__init__.py` may disappear from the list, because an import can now name the module
+        // itself; no other file may.
         if before.difference(&later).any(|one| !one.ends_with("__init__.py")) {
             return Err(MoveError::Astray { path: path.clone() });
         }
@@ -205,8 +205,8 @@ fn leads_where_it_led(view: &View, plan: &Plan) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// The files that a file imports or re-exports. Imports through `super` in an inline module are
-/// left out, since their path starts in the same file.
+/// The files that a file imports or re-exports, except imports through `super` in an inline module,
+/// whose path starts in the same file.
 fn imported<'n>(names: &Names<'n>, file: usize) -> BTreeSet<&'n str> {
     let outline = names.outline(file);
     let in_inline_module = |line: usize| {
@@ -224,8 +224,8 @@ fn imported<'n>(names: &Names<'n>, file: usize) -> BTreeSet<&'n str> {
     imports.chain(exports).map(|module| names.path(module)).collect()
 }
 
-/// Adds to a plan the lines that still contain the old path, with or without its extension, or the
-/// old name of a Python module.
+/// Adds as mentions the lines that still contain the old path, with or without its extension, or
+/// the old name of a Python module.
 fn mention(view: &View, others: &[(String, String)], plan: Plan) -> Plan {
     let mut edits = Edits::of(plan);
     let stem = paths::without_extension(view.from);
@@ -251,19 +251,19 @@ fn mention(view: &View, others: &[(String, String)], plan: Plan) -> Plan {
     plan
 }
 
-/// Whether `needle` is in the line as a whole word.
+/// Whether the line contains `needle` as a whole word.
 fn has_whole(line: &str, needle: &str) -> bool {
     let goes_on = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
     let mut found = line.match_indices(needle);
     found.any(|(at, _)| !goes_on(line[..at].chars().next_back()) && !goes_on(line[at + needle.len()..].chars().next()))
 }
 
-/// If the moved file changes its folder, lists its lines with one of `words` as doubtful, because
+/// If the moved file changes folders, lists its lines with one of `words` as doubtful, because
 /// their meaning may depend on the folder.
 fn doubt_folder(view: &View, words: &[&str], edits: &mut Edits) {
     for (number, line) in view.text(view.from).lines().enumerate().filter(|_| view.changes_folder()) {
         if words.iter().any(|word| line.contains(word)) {
-            let why = "it depends on the folder of the file".to_owned();
+            let why = "it depends on the file's folder".to_owned();
             let text = line.trim().to_owned();
             edits.plan.doubtful.push(Doubt { path: view.from.to_owned(), line: number + 1, text, why });
         }

@@ -10,7 +10,7 @@ use crate::index::{is_queried, language_of};
 /// Maximum number of definitions of one name that a message lists.
 const LISTED_MAX: usize = 8;
 
-/// `text` without the one definition of that name (`f`, `A.f`) or with that head; the blank lines
+/// `text` without the only definition that has that name (`f`, `A.f`) or head; the blank lines
 /// after it are removed too.
 ///
 /// # Errors
@@ -30,14 +30,14 @@ fn without_span(path: &str, text: &str, name: &str, spans: &[Span]) -> Result<St
             ))
         }
         [one] => parsed(path, text, name, without(path, text, name, &one.bytes)?),
-        [] => Err(format!("{path}: it is not clear which `{name}` goes.")),
+        [] => Err(format!("{path}: it is not clear which `{name}` to remove.")),
         several => {
             let lines = several.iter().take(LISTED_MAX).map(|one| line_of(text, one.bytes.start).to_string());
             let lines = lines.collect::<Vec<_>>().join(", ");
             let has_body = |with: bool| several.iter().any(|one| one.body.is_some() == with);
-            let mark = if has_body(true) && has_body(false) { ", with `;` behind it for a declaration" } else { "" };
+            let mark = if has_body(true) && has_body(false) { ", followed by `;` for a declaration" } else { "" };
             Err(format!(
-                "{path}: it is not clear which `{name}` goes: it is defined {} times, from lines {lines} on; give the head of one{mark}",
+                "{path}: it is not clear which `{name}` to remove: it is defined {} times, from lines {lines} on; give the head of one{mark}",
                 several.len()
             ))
         }
@@ -52,7 +52,7 @@ pub(super) fn definition_or_statement(path: &str, text: &str, what: &str) -> Res
     let spans = parts::definitions(path, text);
     let is_defined = !named(&spans, (path, text), what).is_empty();
     let places: Vec<Range<usize>> = text.match_indices(what).map(|(at, _)| at..at + what.len()).collect();
-    // `f()` may also be a part of other statements.
+    // `f()` may also be part of other statements.
     let whole = places.iter().find(|bytes| own_lines(text, bytes).is_some());
     match whole.or(places.first()).filter(|_| !is_defined) {
         Some(bytes) => parsed(path, text, what, without(path, text, what, bytes)?),
@@ -60,13 +60,12 @@ pub(super) fn definition_or_statement(path: &str, text: &str, what: &str) -> Res
     }
 }
 
-/// `left`, the text without `what`, if it still parses in a language that a query describes.
+/// `left`, the text without `what`, if it parses as well as before; a language that no query
+/// describes is not checked.
 fn parsed(path: &str, text: &str, what: &str, left: String) -> Result<String, String> {
     let faults = |text: &str| parts::faults(path, text).len();
     if is_queried(language_of(path)) && faults(&left) > faults(text) {
-        return Err(format!(
-            "{path}: without `{what}` it no longer parses; change the lines around it by a replacement"
-        ));
+        return Err(format!("{path}: it no longer parses without `{what}`; replace the lines around it instead"));
     }
     Ok(left)
 }
@@ -77,8 +76,8 @@ fn without(path: &str, text: &str, what: &str, bytes: &Range<usize>) -> Result<S
     Ok(format!("{}{}", &text[..gone.start], &text[gone.end..]))
 }
 
-/// The lines of a definition, with the blank lines after it if a blank line is also before it;
-/// `None` if its lines contain other code.
+/// The lines of a definition, with the blank lines after it if one precedes it; `None` if its lines
+/// contain other code.
 pub(super) fn with_blank_lines(text: &str, bytes: &Range<usize>) -> Option<Range<usize>> {
     let lines = own_lines(text, bytes)?;
     let (before, mut behind) = (&text[..lines.start], &text[lines.end..]);

@@ -1,5 +1,4 @@
-//! Plans the renaming of a definition and all its uses, or returns the reason why it cannot be
-//! renamed.
+//! Plans the renaming of a definition and all its uses, or returns the reason it cannot be renamed.
 
 mod clash;
 mod local;
@@ -26,35 +25,33 @@ use target::Wanted;
 pub struct Target {
     /// The name as it is now.
     pub name: String,
-    /// The file that defines it, or the end of its path.
+    /// The file that defines it, or the end of that file's path.
     pub file: Option<String>,
     /// The class, type or function that contains it.
     pub container: Option<String>,
 }
 
-/// Reads the current text of a file, given by its path in the project.
+/// Reads the current text of a file, given its path in the project.
 pub type Read<'a> = dyn Fn(&str) -> io::Result<String> + 'a;
 
-/// Why a definition cannot be renamed.
+/// The reason a definition cannot be renamed.
 #[derive(Debug, thiserror::Error)]
 pub enum RenameError {
-    #[error("nothing in the project is called `{name}`{}; a local name needs the function that contains it", nearby(.near))]
+    #[error("nothing in the project is called `{name}`{}; for a local name, give the containing function too", nearby(.near))]
     NotFound { name: String, near: Vec<String> },
-    #[error("{} definitions are called `{name}`: {}; say which one by its file or class", .places.len(), .places.join(", "))]
+    #[error("{} definitions are called `{name}`: {}; specify one by its file or class", .places.len(), .places.join(", "))]
     Several { name: String, places: Vec<String> },
-    #[error("`{to}` has a meaning already in {path}, line {line}; choose another name")]
+    #[error("`{to}` already has a meaning in {path}, line {line}; choose another name")]
     Taken { to: String, path: String, line: usize },
     #[error("`{to}` cannot be a name in {language}: {reason}")]
     NotAName { to: String, language: String, reason: &'static str },
-    #[error(
-        "`{name}` is called so because of `{base}`, which is not in the project; rename it together with that by hand"
-    )]
+    #[error("`{name}` gets its name from `{base}`, which is not in the project; rename both by hand")]
     Foreign { name: String, base: String },
     #[error("{path} cannot be read: {source}; nothing was renamed")]
     Unreadable { path: String, source: io::Error },
-    #[error("{path} mentions `{name}` and cannot be understood: {reason}; nothing was renamed")]
+    #[error("{path} mentions `{name}` but cannot be analysed: {reason}; nothing was renamed")]
     NotUnderstood { path: String, name: String, reason: String },
-    #[error("in {path} `{to}` would mean something else than `{name}` does; nothing was renamed")]
+    #[error("in {path}, `{to}` would not mean the same as `{name}` does; nothing was renamed")]
     Changed { path: String, name: String, to: String },
     #[error(transparent)]
     Index(#[from] IndexError),
@@ -64,9 +61,9 @@ fn nearby(names: &[String]) -> String {
     if names.is_empty() { String::new() } else { format!(" (near: {})", names.join(", ")) }
 }
 
-/// Plans the renaming of `from` to `to`. Either all places that certainly mean the definition
-/// change, or none. Strings and comments are listed as mentions, places that may mean it as
-/// doubtful.
+/// Plans the renaming of `from` to `to`. Either all places that certainly refer to the definition
+/// change, or none does. Strings and comments are listed as mentions, places that may refer to it
+/// as doubtful.
 pub fn plan(index: &Index, files: &Read, from: &Target, to: &str) -> Result<Plan, RenameError> {
     let texts = texts_with(index, files, &from.name)?;
     let snapshot = index.snapshot(&texts)?;
@@ -79,7 +76,8 @@ pub fn plan(index: &Index, files: &Read, from: &Target, to: &str) -> Result<Plan
     }
     clash::check(&names, &sheets, &edits, to)?;
     let plan = edits.finish(&texts, &from.name)?;
-    // Only project-wide names are resolved again: a local name has been checked within its scope.
+    // Only project-wide names are resolved again: a local name was already checked within its
+    // scope.
     if let Wanted::Symbols(symbols) = &wanted {
         means_the_same(index, &texts, &plan, symbols, (&from.name, to))?;
     }
@@ -116,7 +114,7 @@ fn symbol(
     }
 }
 
-/// Fails unless the new name means the definition at as many places of each file as the old one
+/// Fails unless the new name refers to the definition at as many places in each file as the old one
 /// did. Uses after a dot are not counted, since their meaning depends on how many methods have the
 /// name.
 fn means_the_same(

@@ -1,19 +1,19 @@
-//! Restores code that a model left out of definitions that it repeated in addition to the requested
-//! change.
+//! Restores code that a model omitted from definitions that it repeated in addition to the
+//! requested change.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::index::parts::{self, Sort, Span};
 
-/// Restores in `after` each definition of `before` that only lost lines, and the entries of lists
-/// that were repeated only in part. `may_lose` says whether the request asks to remove something
-/// from a definition.
+/// Restores in `after` each definition of `before` that only lost lines, and the entries of partly
+/// repeated lists. `may_lose` returns whether the request asks to remove something from a
+/// definition.
 ///
 /// # Errors
 /// Nothing would change after the restoration.
 pub fn taken_back(path: &str, before: &str, after: &str, may_lose: &dyn Fn(&str) -> bool) -> Result<String, String> {
     let (old, new) = (parts::definitions(path, before), parts::definitions(path, after));
-    // If several share a name, as overloads do, only an equal one is known to be the same.
+    // If several share a name, as overloads do, only an identical one is known to be the same.
     let mut by_key: HashMap<_, Vec<&Span>> = HashMap::new();
     old.iter().for_each(|one| by_key.entry(key(one)).or_default().push(one));
     let same = |one: &Span| match by_key.get(&key(one)).map(Vec::as_slice) {
@@ -63,8 +63,8 @@ pub fn taken_back(path: &str, before: &str, after: &str, may_lose: &dyn Fn(&str)
 /// Number of lines that a list may lose without being restored.
 const ENTRIES_LOST_MAX: usize = 2;
 
-/// A list that was repeated only in part: the old entries, with the new ones at the places where
-/// they were written. `None` if it did not get much shorter.
+/// A list that was only partly repeated: the old entries, with the new ones where they were
+/// written. `None` if it did not get much shorter.
 fn with_entries(was: &str, now: &str) -> Option<String> {
     let (old, new): (Vec<&str>, Vec<&str>) = (was.lines().collect(), now.lines().collect());
     if new.len() + ENTRIES_LOST_MAX >= old.len() {

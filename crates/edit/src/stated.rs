@@ -1,12 +1,12 @@
 //! Reads the results that a short program states in comments after its prints, and finds the first
-//! one that a run contradicts.
+//! one that differs in a run.
 
 use crate::base::pattern::static_regex;
 
 /// A print whose stated result differs from the printed one.
 #[derive(Debug, PartialEq)]
 pub struct Contradiction {
-    /// The code up to this print, without comments and without earlier prints.
+    /// The code up to this print, without comments and earlier prints.
     pub code: String,
     /// The result that is stated next to it.
     pub stated: String,
@@ -14,7 +14,7 @@ pub struct Contradiction {
     pub printed: String,
 }
 
-/// The first print of `code` whose stated result differs from the line in `printed`. `None` if the
+/// The first print in `code` whose stated result differs from the line in `printed`. `None` if the
 /// lines cannot be matched to the prints one by one.
 pub fn contradicted(code: &str, printed: &[String]) -> Option<Contradiction> {
     let is_print = |line: &str| line.starts_with("print(") || line.starts_with("console.log(");
@@ -49,8 +49,8 @@ fn commented(line: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// The value that a comment states, without the words around it; `None` for prose and for shortened
-/// values.
+/// The value that a comment states, without the surrounding words; `None` for prose and for
+/// shortened values.
 fn value(comment: &str) -> Option<&str> {
     static_regex!(
         LEAD = r"(?i)^(?:(?:this\s+|it\s+)?(?:(?:should|must|will|expected|expect)\s+)*(?:be|give|gives|print|prints|output|outputs|returns?|result|expected)\b(?:\s+(?:output|result))?\s*:?|[-=]+>|→)\s*"
@@ -72,8 +72,8 @@ fn value(comment: &str) -> Option<&str> {
     (BEHIND.is_match(rest) && is_whole).then_some(stated)
 }
 
-/// Whether two texts show the same value. White space, quotation marks and brackets are ignored
-/// because notations differ, and so is the order of mappings and sets.
+/// Whether two texts show the same value. White space, quotation marks, brackets and the order of
+/// mappings and sets are ignored, because notations differ.
 fn is_same(stated: &str, printed: &str) -> bool {
     let (stated, printed) = (core(stated), core(printed));
     if let Some(text) = unquoted(stated) {
@@ -87,7 +87,7 @@ fn is_same(stated: &str, printed: &str) -> bool {
     left.len() == right.len() && left.iter().zip(&right).all(|(left, right)| is_same_word(left, right))
 }
 
-/// The first value inside a named type, `{'a': 1}` in `Box({'a': 1}, size=2)`, else the text
+/// The first value inside a named type (`{'a': 1}` in `Box({'a': 1}, size=2)`), else the text
 /// itself.
 fn core(text: &str) -> &str {
     static_regex!(OF_TYPE = r"^[A-Za-z_]\w*(?:\(\d+\))?\s*\(?\s*([\[{(])");
@@ -97,14 +97,14 @@ fn core(text: &str) -> &str {
     inner.unwrap_or(text)
 }
 
-/// The text between quotation marks, if they enclose all of it.
+/// The text between quotation marks, if they enclose it completely.
 fn unquoted(text: &str) -> Option<&str> {
     ['\'', '"']
         .iter()
         .find_map(|mark| text.strip_prefix(*mark)?.strip_suffix(*mark).filter(|text| !text.contains(*mark)))
 }
 
-/// The words and numbers of a value.
+/// The words and numbers in a value.
 fn words(text: &str) -> Vec<&str> {
     static_regex!(WORD = r"-?[\w.]*\w");
     WORD.find_iter(text).map(|word| word.as_str()).collect()
@@ -130,7 +130,7 @@ mod tests {
         };
         let moved = "box.move('a', 'd')\nprint(box)  # Box({'d': 1, 'b': 2})";
         check(moved, "Box({'a': 1, 'b': 2, 'd': 1})", true);
-        // Keys have no order, a type may show additional values, and JavaScript writes values with
+        // Keys are unordered, a type may show additional values, and JavaScript writes values with
         // more white space.
         check(moved, "Box({'b': 2, 'd': 1}, size=4)", false);
         check("print(box)  # {'a': 1}", "Box({'a': 1})", false);

@@ -1,10 +1,11 @@
-//! Applies edits to a text, keeping its line ends and byte order mark, and finds its lines.
+//! Applies edits to a text, keeping its line endings and byte order mark, and finds its lines.
 
 use std::ops::Range;
 
 use super::line_ends;
 
-/// A text with line feeds only, and the original, whose line ends and byte order mark edits keep.
+/// A text with line feeds only, and the original, whose line endings and byte order mark edits
+/// keep.
 #[derive(Clone, Debug)]
 pub(crate) struct Source<'a> {
     original: &'a str,
@@ -52,7 +53,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Puts the pieces, which must be sorted by position, into `text`; `None` if two overlap.
+/// Applies the pieces, which must be sorted by position, to `text`; `None` if two overlap.
 pub fn spliced<'p>(text: &str, pieces: impl IntoIterator<Item = &'p Piece>) -> Option<String> {
     let (mut after, mut done) = (String::with_capacity(text.len()), 0);
     for Piece { range, new } in pieces {

@@ -19,18 +19,18 @@ pub struct Basis {
     /// Whether the request must mention every change to existing lines; false if a failing check
     /// decides.
     pub by_words: bool,
-    /// Whether code without a name was to be added or rewritten, so that it may be outside
+    /// Whether code without a name was to be added or rewritten and may therefore be outside
     /// definitions.
     pub may_state: bool,
 }
 
-/// Stems of keywords, which do not say what a line is for.
+/// Stems of keywords, which give no hint of a line's purpose.
 const KEYWORDS: &str = "\
     return rais throw els elif whil def self thi function const let var try catch except class import new await async yield pass break continu \
     lambda not fn pub mut impl match func nil then";
 
 /// Describes an effect of the change from `before` to `after` that the request `asked` does not
-/// mention, as a message for the model that made it.
+/// mention, as a message for the model that made the change.
 pub fn found(path: &str, before: &str, after: &str, asked: &Asked, basis: Basis) -> Option<String> {
     if testing::is_test(path) || before.trim().is_empty() {
         return None;
@@ -42,7 +42,7 @@ pub fn found(path: &str, before: &str, after: &str, asked: &Asked, basis: Basis)
         .or_else(|| line((before, &old), (after, &new), asked).filter(|_| basis.by_words))
 }
 
-/// Whether the request contains a word of these tokens of code.
+/// Whether the request contains a word from these code tokens.
 fn speaks_of<'t>(asked: &Asked, tokens: impl IntoIterator<Item = &'t str>) -> bool {
     tokens.into_iter().any(|token| {
         let escape = match token {
@@ -78,7 +78,7 @@ fn parameter(path: &str, (before, after): (&str, &str), asked: &Asked) -> Option
     None
 }
 
-/// A new definition that the request does not name and nothing uses.
+/// A new definition that is not named in the request and not used.
 fn definition((old, new): (&[Span], &[Span]), after: &str, asked: &Asked) -> Option<String> {
     let is_old = |one: &Span| old.iter().any(|other| (&other.container, &other.name) == (&one.container, &one.name));
     let is_inside = |one: &Span| new.iter().any(|other| !is_old(other) && one.container.contains(&other.name));
@@ -87,7 +87,7 @@ fn definition((old, new): (&[Span], &[Span]), after: &str, asked: &Asked) -> Opt
     let of_function = |one: &&Span| matches!(one.sort, Sort::Function | Sort::Class | Sort::Record);
     let mut added = new.iter().filter(of_function).filter(|one| !is_old(one) && !is_inside(one));
     let extra = added.find(|one| !is_special(one) && !is_used(one) && !speaks_of(asked, [one.name.as_str()]))?;
-    // The only new definition is the requested one, which the request describes in other words.
+    // The only new definition is the requested one; the request describes it in other words.
     let count = new.iter().filter(of_function).filter(|one| !is_old(one) && !is_inside(one)).count();
     (count > 1).then(|| {
         format!("`{}` is new, nobody asked for it and nothing uses it; write only what was asked for", extra.name)
@@ -108,18 +108,18 @@ fn statement(path: &str, before: &str, after: &str) -> Option<String> {
     Some(format!("`{first}` is outside every definition, which nobody asked for; write only definitions"))
 }
 
-/// A run of lines that differ.
+/// A run of differing lines.
 struct Hunk<'a> {
-    /// The tokens that only the old lines have; `come` are those that only the new lines have.
+    /// The tokens found only in the old lines; `come` holds those found only in the new lines.
     gone: Vec<&'a str>,
     come: Vec<&'a str>,
     /// The first of these lines that is code, as shown to the user.
     shown: &'a str,
-    /// Whether the head of a function is among them.
+    /// Whether these lines include the head of a function.
     is_head: bool,
-    /// The innermost definition around it.
+    /// The innermost definition around these lines.
     owner: String,
-    /// A new argument of a call, or a lost index, if no word of it is in the request.
+    /// A new argument of a call, or a lost index, if the request contains no word of it.
     detail: Option<String>,
 }
 
@@ -133,12 +133,12 @@ fn line((before, old): (&str, &[Span]), (after, new): (&str, &[Span]), asked: &A
         hunks.iter().partition(|hunk| speaks_of(asked, hunk.gone.iter().chain(&hunk.come).copied()));
     let mut needed: HashSet<&str> = added.into_iter().filter(is_new).collect();
     if asked.leaves_name_open() {
-        // The request does not give the name of the new parameter.
+        // The request does not name the new parameter.
         let heads = hunks.iter().filter(|hunk| hunk.is_head);
         needed.extend(heads.flat_map(|hunk| &hunk.come).copied().filter(is_new));
     }
     let has_related = !related.is_empty() || !needed.is_empty();
-    // If a line is wanted, the new names that it uses are wanted too.
+    // If a line is wanted, so are the new names that it uses.
     loop {
         needed.extend(related.iter().flat_map(|hunk| &hunk.come).copied().filter(is_new));
         let (more, rest): (Vec<&Hunk>, Vec<&Hunk>) =
@@ -153,7 +153,7 @@ fn line((before, old): (&str, &[Span]), (after, new): (&str, &[Span]), asked: &A
         return Some(detail.clone());
     }
     let [first, ..] = others.as_slice() else { return None };
-    // The request names the code that has to change and describes the change in other words.
+    // The request names the code to change and describes the change in other words.
     let is_named = others.len() == 1 && !has_related && asked.names(last_of(&first.owner));
     if is_named {
         return first.detail.clone();
@@ -166,7 +166,7 @@ fn last_of(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
 
-/// The runs of code that differ outside new definitions, and the tokens of new definitions and
+/// The differing runs of code outside new definitions, and the tokens of new definitions and
 /// imports.
 fn hunks<'a>(
     (before, old): (&'a str, &[Span]),
@@ -203,7 +203,7 @@ fn hunks<'a>(
         let is_head =
             new.iter().any(|one| one.sort == Sort::Function && change.new_range().contains(&(one.lines.0 - 1)));
         let owner = owner(old, &change.old_range()).or_else(|| owner(new, &change.new_range()));
-        // A parameter does not count as an argument.
+        // A parameter is not an argument.
         let detail = detail.filter(|_| !is_head);
         let detail =
             detail.map(|said| format!("{said} in `{shown}`, which nobody asked for; keep the rest of the line"));
@@ -234,8 +234,8 @@ fn all_tokens<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     lines.iter().flat_map(|line| tokens(line)).collect()
 }
 
-/// The tokens that only `old` and that only `new` have, and an argument or index among them that
-/// the request does not mention.
+/// The tokens that only `old` has, those that only `new` has, and an argument or index among them
+/// that the request does not mention.
 fn differing<'a>(old: &[&'a str], new: &[&'a str], asked: &Asked) -> (Vec<&'a str>, Vec<&'a str>, Option<String>) {
     let (mut gone, mut come, mut detail) = (Vec::new(), Vec::new(), None);
     for change in TextDiff::from_slices(old, new).ops() {

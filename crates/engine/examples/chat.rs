@@ -1,5 +1,5 @@
-//! Answers a question with a folder's planner, in the chat format of its file, and prints the text
-//! as it arrives.
+//! Answers a question with the planner in a folder, in the chat format of its file, and prints the
+//! text as it arrives.
 //!
 //! `cargo run --release -p monobloc-engine --example chat -- --model-dir DIR "Name three colours."`
 

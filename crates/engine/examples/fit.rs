@@ -1,4 +1,4 @@
-//! Prints the memory that each model of a folder takes, and what must be given up on a machine of a given size.
+//! Prints the memory that each model in a folder takes, and what must be given up on a machine of a given size.
 //!
 //! `cargo run --release -p monobloc-engine --example fit -- --model-dir DIR 2GiB`
 

@@ -1,4 +1,4 @@
-//! Loads a folder's planner and shows that the ledger holds the predicted memory.
+//! Loads the planner in a folder and shows that the ledger holds the predicted memory.
 //!
 //! `cargo run --release -p monobloc-engine --example load -- --model-dir DIR`
 
@@ -12,7 +12,7 @@ fn main() -> common::Outcome<()> {
     let active = pool.load("planner", Box::new(|_, _| true))?;
     println!("loaded: {active}, {} slots of {} tokens", active.slots, active.context);
     for entry in pool.ledger().entries() {
-        println!("on the account: {} {}", entry.label, entry.bytes.host);
+        println!("reserved: {} {}", entry.label, entry.bytes.host);
     }
     println!("unloaded: {} given back", pool.unload("planner")?);
     Ok(())

@@ -1,4 +1,4 @@
-//! Runs two prompts at once in two slots: each gives the same tokens as alone.
+//! Runs two prompts at once in two slots: each produces the same tokens as on its own.
 //!
 //! `cargo run --release -p monobloc-engine --example slots -- --model-dir DIR`
 

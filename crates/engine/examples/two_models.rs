@@ -1,4 +1,4 @@
-//! Loads two models on one ledger: the planner, and a second file named by part of its name, if both fit.
+//! Loads two models on one ledger if both fit: the planner, and a second file specified by part of its name.
 //!
 //! `cargo run --release -p monobloc-engine --example two_models -- --model-dir DIR [NAME]`; without
 //! a name the smallest file is the second. If the folder has only one file, it is refused, with the
@@ -25,7 +25,8 @@ fn main() -> common::Outcome<()> {
     }
     println!("{} promised, {} free", ledger.promised().host, ledger.free().host);
 
-    // A ledger that is too small refuses before anything is allocated, and says by how much.
+    // A ledger that is too small refuses before anything is allocated, and states how much is
+    // missing.
     let needed = pool.estimate_memory(&second)?;
     pool.unload(&second)?;
     let needed = needed.needed.max(pool.estimate_memory(&second)?.needed);

@@ -1,4 +1,4 @@
-//! Decodes pictures of every format while an allocator counts, and compares the peak with what was predicted.
+//! Decodes pictures of every format with a counting allocator, and compares the peak with the prediction.
 
 #![allow(clippy::expect_used)]
 
@@ -10,7 +10,7 @@ use image::codecs::webp::WebPEncoder;
 use image::{DynamicImage, ImageBuffer, ImageFormat, Rgb, RgbImage, Rgba, RgbaImage};
 use monobloc_engine::models::Picture;
 
-/// Bytes allocated now, and the maximum since the last reset.
+/// Bytes currently allocated, and the maximum since the last reset.
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
@@ -23,11 +23,11 @@ fn taken(bytes: usize) {
     PEAK.fetch_max(NOW.fetch_add(bytes, Relaxed) + bytes, Relaxed);
 }
 
-// SAFETY: every call goes on to the system's allocator unchanged.
+// SAFETY: every call is passed to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         taken(layout.size());
-        // SAFETY: the caller keeps the contract.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.alloc(layout) }
     }
 
@@ -54,7 +54,7 @@ unsafe impl GlobalAlloc for Counting {
 const WIDTH: u32 = 2400;
 const HEIGHT: u32 = 1600;
 
-/// The peak while the file is decoded, in bytes a pixel.
+/// The peak while decoding the file, in bytes per pixel.
 fn check(what: &str, file: Vec<u8>) -> f64 {
     let picture = Picture::read(what, file).expect(what);
     let (width, height) = picture.size_seen();
@@ -79,14 +79,15 @@ fn written(picture: impl Into<DynamicImage>, format: ImageFormat) -> Vec<u8> {
     file.into_inner()
 }
 
-/// A progressive JPEG of `components`, grey: all coefficients are zero. Its first scan is its last.
+/// A grey progressive JPEG of `components`, in which all coefficients are zero. Its first scan is
+/// its last.
 fn progressive(components: u8) -> Vec<u8> {
     let segment =
         |marker: u8, content: &[u8]| [&[0xff, marker][..], &(content.len() as u16 + 2).to_be_bytes(), content].concat();
     let [[a, b], [c, d]] = [HEIGHT, WIDTH].map(|side| (side as u16).to_be_bytes());
     let frame: Vec<u8> = (1..=components).flat_map(|id| [id, 0x11, 0]).collect();
     let scan: Vec<u8> = (1..=components).flat_map(|id| [id, 0]).collect();
-    // One code of one bit, for a difference of zero.
+    // A one-bit code for a difference of zero.
     let mut codes = vec![0, 1];
     codes.extend([0; 16]);
     let blocks = (WIDTH.div_ceil(8) * HEIGHT.div_ceil(8)) as usize * usize::from(components);
@@ -102,7 +103,7 @@ fn progressive(components: u8) -> Vec<u8> {
     .concat()
 }
 
-/// A JPEG that is shown turned by a quarter.
+/// A JPEG that is displayed with a quarter turn.
 fn turned() -> Vec<u8> {
     let plain = written(noise(), ImageFormat::Jpeg);
     let about = b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0";
@@ -126,10 +127,10 @@ fn decoding_takes_at_most_the_memory_that_the_header_tells() {
         picture.write_with_encoder(WebPEncoder::new_lossless(&mut file)).expect("written");
         check(what, file);
     }
-    // More colours than a palette has would take long to choose from.
+    // Choosing from more colours than a palette has would take long.
     let few = RgbImage::from_fn(WIDTH, HEIGHT, |x, y| Rgb([(x % 16) as u8, (y % 16) as u8, 0]));
     let mut gif = written(few, ImageFormat::Gif);
-    // A canvas that is two pixels larger than its first frame.
+    // A canvas two pixels larger than its first frame.
     gif[6..8].copy_from_slice(&(WIDTH as u16 + 2).to_le_bytes());
     assert!(check("a GIF with a smaller frame", gif) >= 8.0);
 }

@@ -1,4 +1,4 @@
-//! Keeps every path that a tool is given inside the project folder.
+//! Confines every path given to a tool to the project folder.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -10,28 +10,28 @@ use crate::base::overwrite::{self, Names};
 
 /// Folders that tools may read but never write, because git and monobloc own them.
 const PROTECTED: [&str; 2] = [".git", ".monobloc"];
-/// Maximum length of a path; the limit of Linux (PATH_MAX).
+/// Maximum path length, as on Linux (PATH_MAX).
 const PATH_MAX_BYTES: usize = 4_096;
 
-/// The project folder, resolved once. Resolving a path against it never leads outside.
+/// The project folder, resolved once. No path resolved against it leads outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root {
-    /// The user's path made absolute, links included: absolute paths in calls may begin with it.
+    /// The user's path made absolute, links unresolved: absolute paths in calls may begin with it.
     given: PathBuf,
     /// With symbolic links resolved.
     real: PathBuf,
-    /// The paths in it that must not be read.
+    /// Paths in the project that must not be read.
     hidden: Hidden,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     Read,
-    /// It need not exist; must lie outside the protected folders.
+    /// Need not exist; must lie outside the protected folders.
     Write,
 }
 
-/// A path inside a [`Root`], free of symbolic links when it was resolved.
+/// A path inside a [`Root`], free of symbolic links at the time it was resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inside {
     root: PathBuf,
@@ -51,7 +51,7 @@ pub enum ConfineError {
     Protected { path: String, folder: String },
     #[error("`{path}` is not read: a rule denies it")]
     Hidden { path: String },
-    #[error("`{path}` does not exist in the project; find_files shows what there is")]
+    #[error("`{path}` does not exist in the project; find_files lists its files")]
     Missing { path: String },
     #[error("`{path}` is a folder, link, pipe or device; only regular files are read and written")]
     NotAFile { path: String },
@@ -86,9 +86,8 @@ impl Root {
         &self.real
     }
 
-    /// Resolves `path`, which is relative to the project, or absolute and inside it. Every existing
-    /// component is resolved and checked in turn, so that the errors reveal nothing about files
-    /// outside.
+    /// Resolves `path`, which is relative to the project, or absolute and inside it. Resolves and
+    /// checks each existing component in turn, so that errors reveal nothing about files outside.
     pub fn resolve(&self, path: &str, access: Access) -> Result<Inside, ConfineError> {
         let shown = || shown(path);
         if path.contains('\0') || path.len() > PATH_MAX_BYTES {
@@ -105,10 +104,7 @@ impl Root {
             match component {
                 Component::CurDir => {}
                 Component::ParentDir if missing => {
-                    return Err(ConfineError::Malformed {
-                        path: shown(),
-                        why: "`..` follows a folder that is missing",
-                    });
+                    return Err(ConfineError::Malformed { path: shown(), why: "`..` follows a missing folder" });
                 }
                 Component::ParentDir => {
                     at.pop();
@@ -137,7 +133,7 @@ impl Root {
         Inside { root: self.real.clone(), absolute: absolute.to_owned(), hidden: self.hidden.clone() }
     }
 
-    /// Replaces `at` by its target if it is a link; false if nothing exists there.
+    /// Replaces `at` with its target if it is a link; false if nothing exists there.
     fn follow(&self, at: &mut PathBuf, path: &str) -> Result<bool, ConfineError> {
         let link = match fs::symlink_metadata(&*at) {
             Ok(meta) => meta.is_symlink(),
@@ -167,17 +163,17 @@ impl Inside {
         &self.root
     }
 
-    /// The path relative to the project, with `/`; `.` for the project itself.
+    /// The path relative to the project, with `/` separators; `.` for the project itself.
     pub fn relative(&self) -> String {
         relative(&self.root, &self.absolute)
     }
 
-    /// As [`Inside::relative`], for another path of the project.
+    /// Like [`Inside::relative`], for another path in the project.
     pub fn relative_of(&self, path: &Path) -> String {
         relative(&self.root, path)
     }
 
-    /// The other names of the file (hard links); those inside are relative to the project.
+    /// The file's other names (hard links); those inside the project are relative to it.
     pub fn other_names(&self) -> io::Result<Names> {
         let names = overwrite::other_names(&self.absolute, &self.root)?;
         let inside = names.inside.iter().map(|path| path.strip_prefix(&self.root).unwrap_or(path).to_owned());
@@ -192,8 +188,8 @@ impl Inside {
         fs::symlink_metadata(&self.absolute).is_ok_and(|meta| meta.is_dir())
     }
 
-    /// Opens the regular file for reading. Never follows a link or waits on a pipe, and checks
-    /// afterwards that the opened file is still the one at the path, without links.
+    /// Opens the regular file for reading. Never follows a link or waits on a pipe, and afterwards
+    /// checks that the path still leads to the opened file without links.
     pub fn open(&self) -> Result<File, ConfineError> {
         self.refuse_hidden(&self.relative())?;
         let path = || self.relative();
@@ -262,7 +258,7 @@ mod tests {
     use proptest::prelude::*;
     use std::os::unix::fs::symlink;
 
-    /// A project with a file, a folder, and links of every kind; next to it a secret.
+    /// A project with a file, a folder, and links of every kind, next to a secret file.
     fn project() -> (tempfile::TempDir, Root) {
         let dir = tempfile::tempdir().unwrap();
         let project = dir.path().join("project");
@@ -318,7 +314,8 @@ mod tests {
         }
         check("src/missing", Access::Read, "Missing");
         check("src/a.rs/below", Access::Read, "Missing");
-        // Absolute paths inside are accepted, but not those of a folder whose name begins the same.
+        // Absolute paths inside are accepted, but not those in a folder whose name only starts the
+        // same.
         let (dir, root) = project();
         let inside = root.resolve(root.path().join("src/a.rs").to_str().unwrap(), Access::Read).unwrap();
         assert_eq!(inside.relative(), "src/a.rs");

@@ -10,5 +10,5 @@ pub mod retrieve;
 
 /// Amounts, cancellation and small helpers.
 pub use monobloc_base as base;
-// The engine counts memory and CPU time of an embedder, and computes those that are GGUF files.
+// The engine accounts for an embedder's memory and CPU time, and runs embedders in GGUF files.
 use monobloc_engine::{budget, engine, models};

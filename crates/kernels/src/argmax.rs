@@ -7,8 +7,8 @@ const BLOCK: usize = 2048;
 /// Sixteen lanes, which the compiler keeps in registers.
 pub(crate) const LANES: usize = 16;
 
-/// Index of the greatest value, the first if several are equal; ignores NaN. 0 if there is nothing
-/// else.
+/// Index of the greatest value, the first if several are equal; ignores NaN. 0 if no other values
+/// exist.
 pub fn argmax(values: &[f32]) -> usize {
     argmax_with(Simd::best(), values)
 }

@@ -34,8 +34,8 @@ fn body<const FMA: bool>(query: &[f32], vectors: &[f32], scores: &mut [f32]) {
     }
 }
 
-/// The `k` best scores as (row, score), best first; equal scores in row order. NaN scores are left
-/// out.
+/// The `k` best scores as (row, score), best first; equal scores in row order. NaN scores are
+/// omitted.
 pub fn top_k(scores: &[f32], k: usize) -> Vec<(usize, f32)> {
     let better = |a: &(usize, f32), b: &(usize, f32)| -> Ordering { b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)) };
     let mut best: Vec<(usize, f32)> = scores.iter().copied().enumerate().filter(|(_, score)| !score.is_nan()).collect();
@@ -92,7 +92,7 @@ fn sums<const FMA: bool>(a: &[f32], b: &[f32]) -> Sums {
     sums
 }
 
-/// The sum of all lanes, halving each time so that few additions wait for one another.
+/// The sum of all lanes, halved each time to shorten the chain of dependent additions.
 #[inline(always)]
 fn total(mut lanes: [f32; LANES]) -> f32 {
     for half in [8, 4, 2, 1] {
@@ -110,7 +110,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// If only the order of summation differs, sums of at most 200 products of numbers below 10
-    /// differ by far less than this.
+    /// differ by much less than this.
     const TOLERANCE: f32 = 1e-5;
 
     fn check(query: &[f32], row: &[f32], expected: f32) {

@@ -14,7 +14,7 @@ pub struct Entropy {
 }
 
 /// Entropy and varentropy of `softmax(logits)`. Ignores minus infinity and NaN; both results are 0
-/// if nothing else is there.
+/// if no other values exist.
 ///
 /// With `d = x - max`, `s = sum e^d`, `a = sum d e^d / s` and `b = sum d² e^d / s` the surprisal of
 /// an entry is `ln s - d`, so entropy is `ln s - a` and varentropy `b - a²`. The maximum is only

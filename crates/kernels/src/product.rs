@@ -124,7 +124,7 @@ fn avx512<const R: usize>(rows: [&[f32]; R], block: &[f32], stride: usize) -> [[
     let mut sums = [[_mm512_setzero_ps(); 2]; R];
     for (i, right) in block.chunks(stride).take(rows[0].len()).enumerate() {
         let Some((right, _)) = right.split_first_chunk::<COLUMNS>() else { break };
-        // SAFETY: `right` is thirty-two floats long, and the loads require no alignment.
+        // SAFETY: `right` has thirty-two floats, and the loads require no alignment.
         let right = unsafe { [_mm512_loadu_ps(right.as_ptr()), _mm512_loadu_ps(right[16..].as_ptr())] };
         for (sums, row) in sums.iter_mut().zip(rows) {
             // SAFETY: all rows are as long as the first one, and `i` is below its length.
@@ -135,7 +135,7 @@ fn avx512<const R: usize>(rows: [&[f32]; R], block: &[f32], stride: usize) -> [[
     }
     let mut product = [[0.0; COLUMNS]; R];
     for (product, sums) in product.iter_mut().zip(sums) {
-        // SAFETY: `product` is thirty-two floats long, and the stores require no alignment.
+        // SAFETY: `product` has thirty-two floats, and the stores require no alignment.
         unsafe {
             _mm512_storeu_ps(product.as_mut_ptr(), sums[0]);
             _mm512_storeu_ps(product[16..].as_mut_ptr(), sums[1]);

@@ -1,4 +1,4 @@
-//! Detects the vector instructions of this machine, and compiles functions for each set of them.
+//! Detects this machine's vector instructions, and compiles functions for each instruction set.
 
 use std::sync::OnceLock;
 
@@ -50,8 +50,9 @@ impl Simd {
     }
 }
 
-/// Compiles one generic function, `body::<FMA>(arguments)`, for every instruction set and calls the version for `simd`.
-/// `FMA` says whether multiply-add is one instruction; if it is not, `f32::mul_add` would be a library call.
+/// Compiles one generic function, `body::<FMA>(arguments)`, for every instruction set and calls the
+/// version for `simd`. `FMA` is true if multiply-add is one instruction; otherwise `f32::mul_add`
+/// would be a library call.
 macro_rules! compile_for_each {
     ($simd:expr, $body:ident($($name:ident: $type:ty),* $(,)?)) => {{
         #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! A request as the checks of a change see it: which names it mentions, and what it is about.
+//! A request as seen by the checks of a change: which names it mentions, and what it is about.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -28,12 +28,12 @@ impl Tokens {
         &self.words
     }
 
-    /// Whether one of its words is in `list`, whose words are separated by spaces.
+    /// Whether any of its words is in `list`, which is separated by spaces.
     pub fn has(&self, list: &str) -> bool {
         self.words.iter().any(|word| is_listed(list, word))
     }
 
-    /// Whether it contains one of these lower-case texts: stems of words, or phrases.
+    /// Whether it contains one of these lower-case texts: word stems or phrases.
     pub fn contains(&self, texts: &[&str]) -> bool {
         texts.iter().any(|text| self.low.contains(text))
     }
@@ -44,8 +44,8 @@ impl Tokens {
     }
 }
 
-/// A request, or a step together with its request. It answers questions about code and does not
-/// give its text away.
+/// A request, or a step together with its request. It answers questions about code without exposing
+/// its text.
 #[derive(Clone, Debug, Default)]
 pub struct Asked(Arc<Tokens>);
 
@@ -82,7 +82,7 @@ impl Asked {
         grounding::is_backed(&self.0.text, name)
     }
 
-    /// Whether it contains these letters, whatever their case.
+    /// Whether it contains these letters, in any case.
     pub fn contains(&self, text: &str) -> bool {
         self.0.contains(&[&text.to_lowercase()])
     }
@@ -93,7 +93,7 @@ const TYPES: &str = "type types typed typing annotate annotated annotation annot
 const DOCS: &str = "\
     doc docs docstring docstrings document documented documentation comment comments describe described explain mention typo typos spelling \
     wording doctest doctests example examples kommentar kommentare dokumentiere";
-/// Words of requests that leave the name of a new parameter open.
+/// Words of requests that do not name a new parameter.
 const OPEN: &str =
     "parameter parameters argument arguments option options flag flags keyword signature setting settings";
 /// Stems of words that may ask for less code.

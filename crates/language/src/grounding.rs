@@ -1,5 +1,5 @@
-//! Checks a model's sentences against the evidence: rejects names, numbers and paths that occur in
-//! no source.
+//! Checks a model's sentences against the evidence: rejects names, numbers and paths that no source
+//! contains.
 
 use super::shape::{is_coined_word, is_path};
 use super::words;
@@ -19,7 +19,7 @@ pub fn is_grounded(sentence: &str, evidence: &[&str], request: &str) -> bool {
     }
 }
 
-/// Whether every mark of `sentence` occurs in `evidence`. A file name must occur as a whole;
+/// Whether every mark of `sentence` occurs in `evidence`. A file name must occur in full;
 /// `Cache.get` occurs if both of its names do, `4th` if `4` does. Only numbers may also come from
 /// `request`, because a name in a question may be wrong.
 pub fn has_known_marks(sentence: &str, evidence: &[&str], request: &str) -> bool {
@@ -52,7 +52,7 @@ fn file(mark: &str) -> Option<(&str, Option<&str>)> {
     (is_path(path) && path.contains(['.', '/'])).then_some((path, line))
 }
 
-/// Whether a text contains the file `path`, or a file of this name in a folder; `a.rs` is not in
+/// Whether a text contains the file `path`, or a file with this name in a folder; `a.rs` is not in
 /// `data.rs`, `b-a.rs` or `a.rs.bak`.
 fn names_file(source: &str, path: &str) -> bool {
     let goes_on = |text: &str| {
@@ -63,8 +63,8 @@ fn names_file(source: &str, path: &str) -> bool {
     places(source, path).any(|at| !source[..at].ends_with(['-', '.']) && !goes_on(&source[at + path.len()..]))
 }
 
-/// The evidence marks (`[e2]`) and the files in a sentence. A model that was shown no evidence must
-/// not cite any.
+/// The evidence marks (`[e2]`) and files in a sentence. A model that saw no evidence must not cite
+/// any.
 pub fn citations(sentence: &str) -> Vec<String> {
     let is_mark = |word: &str| {
         word.strip_prefix('e')
@@ -172,7 +172,7 @@ impl Sentences {
     }
 }
 
-/// Every sentence of a whole text.
+/// All sentences of a complete text.
 pub fn sentences(text: &str) -> Vec<String> {
     let mut cut = Sentences::default();
     let mut all = cut.push(text);
@@ -180,7 +180,8 @@ pub fn sentences(text: &str) -> Vec<String> {
     all
 }
 
-/// Byte offset after the first sentence, which ends with a newline, or with `.`, `!` or `?` and white space. `None` if unfinished.
+/// Byte offset after the first sentence, which ends with a newline, or with `.`, `!` or `?` and
+/// white space. `None` if it is unfinished.
 fn sentence_end(text: &str) -> Option<usize> {
     let mut letters = text.char_indices().peekable();
     while let Some((at, letter)) = letters.next() {

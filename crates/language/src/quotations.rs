@@ -1,4 +1,4 @@
-//! Finds texts in quotation marks; apostrophes are not quotation marks.
+//! Finds text in quotation marks; apostrophes do not count.
 
 use std::ops::Range;
 
@@ -7,9 +7,9 @@ use crate::base::pattern::static_regex;
 /// A text in quotation marks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quotation<'a> {
-    /// Its byte range, including the marks.
+    /// Its byte range, including the quotation marks.
     pub range: Range<usize>,
-    /// The text without the marks.
+    /// The text without the quotation marks.
     pub text: &'a str,
 }
 
@@ -36,14 +36,14 @@ pub fn of(text: &str) -> Vec<Quotation<'_>> {
     found
 }
 
-/// The texts between quotation marks or backticks, each on one line; an apostrophe may begin one.
+/// The texts between quotation marks or backticks, each on one line; an apostrophe may open one.
 pub fn marked(text: &str) -> Vec<String> {
     static_regex!(MARKED = r#""([^"\n]{1,80})"|'([^'\n]{1,80})'|`([^`\n]{1,80})`"#);
     let found = MARKED.captures_iter(text).filter_map(|one| one.iter().skip(1).flatten().next());
     found.map(|one| one.as_str().to_owned()).collect()
 }
 
-/// Number of parentheses open at byte `at`, ignoring those in quotations.
+/// Number of parentheses open at byte `at`, ignoring those inside quotations.
 pub fn depth(text: &str, quotations: &[Quotation<'_>], at: usize) -> usize {
     let is_quoted = |place: usize| quotations.iter().any(|one| one.range.contains(&place));
     let signs = text[..at].char_indices().filter(|(place, _)| !is_quoted(*place));

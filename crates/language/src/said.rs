@@ -11,7 +11,7 @@ const COMMON: &[&str] = &[
     "a", "an", "and", "are", "at", "be", "by", "for", "i", "in", "is", "it", "me", "my", "of", "on", "or", "the", "to",
     "with", "you",
 ];
-/// Number words; each of these also counts alone.
+/// Number words; each also counts alone.
 const NUMBERS: [(&str, f64); 42] = [
     ("zero", 0.0),
     ("one", 1.0),
@@ -64,7 +64,7 @@ pub struct Said {
     numbers: Vec<f64>,
     /// Its words in lower case, and their stems.
     words: HashSet<String>,
-    /// Whether it has letters of a script other than Latin, in which names are written differently.
+    /// Whether it contains letters of a non-Latin script, in which names are written differently.
     is_foreign: bool,
 }
 
@@ -83,7 +83,7 @@ impl Said {
     }
 
     /// Whether the text states the value, or one part of a composite value. Flags and empty values
-    /// need no statement.
+    /// need not be stated.
     pub fn has(&self, value: &Value) -> bool {
         match value {
             Value::Null | Value::Bool(_) => true,
@@ -115,8 +115,8 @@ impl Said {
         if digits > 0 && (digits == word.len() || word.len() - digits <= 2) {
             return word[..digits].parse().is_ok_and(|number| self.has_number(number));
         }
-        // `EUR` matches euros, `schedule` matches scheduled, and case endings of other languages
-        // match too.
+        // `EUR` matches euros, `schedule` matches scheduled; case endings in other languages match
+        // too.
         let is_begun = |said: &String| {
             let (said_letters, letters) = (said.chars().count(), word.chars().count());
             let common = said.chars().zip(word.chars()).take_while(|(a, b)| a == b).count();
@@ -133,7 +133,7 @@ fn is_latin(letter: char) -> bool {
     letter < '\u{250}'
 }
 
-/// The numbers in a text, each in all its possible meanings: `5%` is 5 and 0.05, `8 pm` is 8 and
+/// The numbers in a text, each with all its possible meanings: `5%` is 5 and 0.05, `8 pm` is 8 and
 /// 20, `12,000` and `12k` are 12000.
 fn numbers(text: &str) -> Vec<f64> {
     let mut found: Vec<f64> = Vec::new();
@@ -165,8 +165,8 @@ fn numbers(text: &str) -> Vec<f64> {
     found
 }
 
-/// The number at the beginning of a text, without commas between groups of three digits, and its
-/// length in the text in bytes.
+/// The number at the beginning of a text, without commas between groups of three digits, and the
+/// byte length that it has in the text.
 fn digits(text: &str) -> (String, usize) {
     let bytes = text.as_bytes();
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);

@@ -1,12 +1,12 @@
 //! Decides by its spelling alone whether a word is a name in code or a path.
 //!
 //! There are several functions because a word of a sentence, the name of a definition and an
-//! argument of a command can have the same spelling and different meanings. The test below fixes
+//! argument of a command can be spelled alike but mean different things. The test below pins down
 //! where the functions differ.
 
 use super::clauses::words::listed;
 
-/// Whether a word is written like a name in code: `a_b`, `aB`, `A::b`, `MAX`, `Queue`, `_a`.
+/// Whether a word looks like a name in code: `a_b`, `aB`, `A::b`, `MAX`, `Queue`, `_a`.
 pub fn is_coined(word: &str) -> bool {
     let shouted = word.len() > 2 && word.chars().all(|c| c.is_uppercase() || c == '_' || c.is_ascii_digit());
     is_compound(word)
@@ -15,8 +15,8 @@ pub fn is_coined(word: &str) -> bool {
         || word.chars().next().is_some_and(char::is_uppercase) && word.chars().skip(1).any(char::is_lowercase)
 }
 
-/// As [`is_coined`] for a word in a sentence: ignores surrounding punctuation, and a capital alone
-/// does not count.
+/// Like [`is_coined`], for a word in a sentence: surrounding punctuation is ignored, and a capital
+/// alone does not count.
 pub fn is_coined_word(word: &str) -> bool {
     let word = word.trim_matches(|letter: char| !letter.is_alphanumeric() && letter != '_');
     is_coined(word) && !is_capitalised(word)
@@ -27,7 +27,7 @@ pub fn is_compound(name: &str) -> bool {
     name.trim_matches('_').contains(['_', '.', ':', '$']) || is_camel(name)
 }
 
-/// Whether a word is a capital followed only by small letters, as `Queue` or the first word of a
+/// Whether a word is a capital followed only by small letters, like `Queue` or the first word of a
 /// sentence.
 pub fn is_capitalised(word: &str) -> bool {
     let mut letters = word.chars();
@@ -40,25 +40,25 @@ pub(super) fn is_camel(word: &str) -> bool {
 }
 
 /// Whether a name has an underscore, or a capital after its first letter: `a_b`, `aB`, `MAX`.
-/// Unlike in [`is_compound`], dots and colons do not count, because the name is a single word of a
+/// Unlike in [`is_compound`], dots and colons do not count, because the name is a single word in a
 /// file.
 pub fn is_joined(name: &str) -> bool {
     name.contains('_') || name.chars().skip(1).any(char::is_uppercase)
 }
 
-/// Whether a word is one identifier: letters, digits and underscores, no digit first.
+/// Whether a word is an identifier: letters, digits and underscores, not starting with a digit.
 pub fn is_identifier(word: &str) -> bool {
     word.starts_with(|c: char| c.is_alphabetic() || c == '_') && word.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// Whether a word is one or more identifiers joined by dots, with a lower-case letter.
+/// Whether a word is one or more identifiers joined by dots, including a lower-case letter.
 pub fn is_dotted(word: &str) -> bool {
     word.starts_with(|c: char| c.is_alphabetic() || c == '_')
         && word.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '$'))
         && word.chars().any(char::is_lowercase)
 }
 
-/// The names in a text that are written like code, without paths.
+/// The names in a text that look like code, without paths.
 pub fn names_in(text: &str) -> Vec<&str> {
     let edges = |letter: char| !letter.is_alphanumeric() && letter != '_';
     let all = text.split(|letter: char| letter.is_whitespace() || matches!(letter, '(' | ','));
@@ -75,7 +75,7 @@ pub(crate) fn is_marked(word: &str) -> bool {
 }
 
 /// Whether a name in a rename or move denotes a file: it has a slash, or an extension of at most
-/// four letters. Unlike [`is_path`], any extension counts, because the name cannot mean anything
+/// four letters. Unlike in [`is_path`], any extension counts, because the name cannot mean anything
 /// else.
 pub fn may_be_path(name: &str) -> bool {
     name.contains('/') || name.rsplit_once('.').is_some_and(|(_, end)| end.len() <= 4)
@@ -130,7 +130,8 @@ pub fn is_url(low: &str) -> bool {
         || low.starts_with("www.")
 }
 
-/// Whether a word with a slash is a path: `src/a.rs` and `src/models/` are, `and/or`, `24/7`, `I/O` are not.
+/// Whether a word with a slash is a path: `src/a.rs` and `src/models/` are; `and/or`, `24/7` and
+/// `I/O` are not.
 fn is_relative(text: &str, low: &str) -> bool {
     if low.chars().all(|c| c.is_ascii_digit() || c == '/' || c == '.') {
         return false;
@@ -147,7 +148,8 @@ fn is_relative(text: &str, low: &str) -> bool {
     segments.iter().all(fine) && segments.iter().filter(|s| !s.is_empty()).count() >= 1
 }
 
-/// Whether a word is `name.ext`, with one to five letters or digits after the last dot, the first of them a letter (or `7z`).
+/// Whether a word is `name.ext`, with one to five letters or digits after the last dot, starting
+/// with a letter (or `7z`).
 fn has_extension(low: &str) -> bool {
     let Some((stem, extension)) = low.rsplit_once('.') else { return false };
     let fine = (1..=5).contains(&extension.len()) && extension.chars().all(|c| c.is_ascii_alphanumeric());
@@ -162,8 +164,8 @@ fn has_extension(low: &str) -> bool {
         && !is_method_call(stem, extension)
 }
 
-/// Whether a word with a dot is a field or method (`user.name`, `self.x`) because its name is not a
-/// file extension.
+/// Whether a word with a dot is a field or method (`user.name`, `self.x`), because its last part is
+/// not a file extension.
 fn is_method_call(stem: &str, extension: &str) -> bool {
     const FIELDS: &[&str] = &[
         "name", "len", "id", "get", "set", "map", "push", "parse", "new", "run", "call", "size", "count", "value",

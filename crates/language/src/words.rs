@@ -1,11 +1,11 @@
-//! Extracts from a text what planning and checking compare: content words, and marks (paths,
-//! numbers, identifiers).
+//! Extracts the parts of a text that planning and checking compare: content words, and marks
+//! (paths, numbers, identifiers).
 
 use std::collections::HashSet;
 
 use super::shape::is_camel;
 
-/// Words that are too common to show what a sentence is about.
+/// Words too common to show what a sentence is about.
 const COMMON: &[&str] = &[
     "a", "about", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can",
     "could", "did", "do", "does", "each", "file", "files", "for", "from", "get", "gets", "has", "have", "how", "i",
@@ -20,7 +20,8 @@ pub fn content(text: &str) -> HashSet<String> {
     split(text).into_iter().filter(|word| !COMMON.contains(&word.as_str())).map(|word| stem(&word)).collect()
 }
 
-/// Every word and number of a text in lower case, identifiers split at case changes and underscores.
+/// Every word and number of a text in lower case; identifiers are split at case changes and
+/// underscores.
 pub fn split(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
@@ -53,7 +54,8 @@ pub fn runs(text: &str) -> impl Iterator<Item = String> {
     runs.filter(|word| word.len() > 1).map(|word| word.to_lowercase())
 }
 
-/// A light stemmer: removes plurals and a few verb endings, so that `downloads` matches `download` and `retries` matches `retry`.
+/// A light stemmer: removes plurals and some verb endings, so that `downloads` matches `download`
+/// and `retries` matches `retry`.
 pub(crate) fn stem(word: &str) -> String {
     let cut = |ending: &str| word.strip_suffix(ending).filter(|rest| rest.len() >= 3);
     if let Some(rest) = cut("ies") {
@@ -68,12 +70,12 @@ pub(crate) fn stem(word: &str) -> String {
     word.trim_end_matches('e').to_owned()
 }
 
-/// The paths, file names, numbers and identifiers of a text, which a rewording must neither lose
+/// The paths, file names, numbers and identifiers in a text, which a rewording must neither lose
 /// nor invent.
 pub fn marks(text: &str) -> Vec<String> {
     let mut marks = Vec::new();
     for raw in text.split_whitespace() {
-        // The sentence may end after a closing quotation mark: `name`.
+        // The sentence may end after a closing quotation mark, as in `name`.
         let raw = raw.trim_end_matches(['.', '?', '!', ',', ';', ':']);
         let word =
             raw.trim_matches(|letter: char| !letter.is_alphanumeric() && !matches!(letter, '/' | '_' | '~' | '.'));
@@ -100,8 +102,8 @@ fn is_mark(word: &str) -> bool {
             || (word.len() > 3 && word.chars().all(|c| c.is_ascii_uppercase() || c == '_')))
 }
 
-/// `text`; if it exceeds `bytes_max`, its beginning and end with `[…]` in between. The limit is in
-/// bytes because a token has three to four bytes in any script.
+/// `text`, or if it exceeds `bytes_max`, its beginning and end with `[…]` in between. The limit is
+/// in bytes because a token has three to four bytes in any script.
 pub fn shorten(text: &str, bytes_max: usize) -> String {
     if text.len() <= bytes_max {
         return text.to_owned();

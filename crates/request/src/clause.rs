@@ -3,8 +3,8 @@
 use crate::language::clauses::{Part, PartKind};
 use crate::language::{shape, words};
 
-/// The words of an order to read files, besides their paths; any other word asks for more than the
-/// files' text.
+/// Words allowed in an order to read files, besides paths; any other word asks for more than the
+/// text of the files.
 const READING: &[&str] = &[
     "read", "open", "show", "view", "print", "cat", "display", "me", "us", "the", "file", "files", "whole", "content",
     "contents", "of", "line", "lines", "first", "to", "and", "please",
@@ -14,7 +14,7 @@ const LIST_WORDS_MAX: usize = 16;
 /// Number of words of a title.
 const TITLE_WORDS: usize = 6;
 
-/// Whether a clause is an order that can be understood by itself.
+/// Whether a clause is an order that can be understood on its own.
 pub fn is_order(part: &Part) -> bool {
     part.kind == PartKind::Act && part.context.is_empty() && !part.text.contains('?')
 }
@@ -28,8 +28,8 @@ pub fn only_reads(part: &Part) -> bool {
         .all(|word| READING.contains(&word.as_str()) || word.chars().all(|letter| letter.is_ascii_digit()))
 }
 
-/// Whether a clause asks for a list alone, and not also what happens, how or why; `if` may begin a
-/// question for the impact of a change.
+/// Whether a clause asks only for a list, and not for what happens, how or why; `if` may introduce
+/// a question about the impact of a change.
 pub fn asks_for_list_alone(part: &Part, is_of_impact: bool) -> bool {
     const MORE: &[&str] = &["happens", "happen", "how", "why", "when", "explain", "if"];
     let clause = words::split(&part.text);

@@ -21,13 +21,13 @@ use super::steps::Step;
 /// Share of a clause's words that the steps must contain for the clause to be covered.
 const COVERED: f64 = 0.4;
 
-/// Minimum number of content words in a part of the request that is kept although no step contains
+/// Minimum number of content words for a part of the request to be kept although no step contains
 /// it.
 const GAP_WORDS: usize = 3;
 
 impl Text {
-    /// The steps that the model read in it, in order, with the omitted parts added and related
-    /// steps joined.
+    /// The steps that the model read in the text, in order, with the omitted parts added and
+    /// related steps joined.
     pub fn steps(&self, read: Vec<(Kind, String)>) -> Vec<Step> {
         covered(read, self.raw())
     }
@@ -61,7 +61,7 @@ fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
     if let [(kind, text)] = steps.as_mut_slice()
         && !matches!(kind, Kind::Rename | Kind::Move)
     {
-        // A single step gets all words of the request.
+        // A single step gets the complete request.
         *text = request.to_owned();
         if *kind == Kind::Edit && kind::is_red(text) && kind::quoted_command(text).is_some() {
             *kind = Kind::Fix;
@@ -70,7 +70,7 @@ fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
     numbered(tests_apart(steps))
 }
 
-/// The effect of a step: it answers, runs or changes something.
+/// The effect of a step: answering, running or changing something.
 #[derive(Clone, Copy, PartialEq)]
 enum Effect {
     Tells,
@@ -86,7 +86,7 @@ fn effect(kind: Kind) -> Effect {
     }
 }
 
-/// The effect that a part of a request clearly asks for; `None` if its words leave it open.
+/// The effect that a part of a request clearly asks for; `None` if its words are ambiguous.
 fn asked_effect(part: &clauses::Part, request: &str) -> Option<Effect> {
     let is_short = part.text.split_whitespace().nth(1).is_none();
     // A wish in the form of a question is an order.
@@ -117,12 +117,12 @@ fn place_of(text: &str, request: &str) -> Option<std::ops::Range<usize>> {
     let exact = request.find(text).map(|at| at..at + text.len());
     exact.or_else(|| {
         let (low, text) = (request.to_lowercase(), text.to_lowercase());
-        // Lower case may have a different length in bytes.
+        // Lower-casing may change the length in bytes.
         low.find(&text).filter(|_| low.len() == request.len()).map(|at| at..at + text.len())
     })
 }
 
-/// Turns the steps of a sentence into questions if the sentence only asks.
+/// Turns the steps of a sentence into questions if the sentence gives no orders.
 fn as_their_sentences_say(steps: &mut [(Kind, String)], request: &str) {
     let sentences = grounding::sentences(request);
     for (kind, text) in steps.iter_mut() {
@@ -137,9 +137,9 @@ fn as_their_sentences_say(steps: &mut [(Kind, String)], request: &str) {
     }
 }
 
-/// Extends a step to a whole clause if it is the only step with words of that clause and has the
-/// clause's effect. Small models leave out verbs; without `run the tests in`, `test/` has no
-/// meaning.
+/// Extends a step to a complete clause if it is the only step with words of that clause and has the
+/// clause's effect. Small models leave out verbs; without `run the tests in`, `test/` is
+/// meaningless.
 fn in_whole_clauses(steps: &mut [(Kind, String)], request: &str) {
     for part in clauses::parts(request) {
         let Some(range) = place_of(&part.text, request) else { continue };
@@ -154,8 +154,8 @@ fn in_whole_clauses(steps: &mut [(Kind, String)], request: &str) {
     }
 }
 
-/// Moves parts of the request into separate steps if they ask for something else than the step that
-/// contains their words: a question in an edit, an order in a question, a command in an edit.
+/// Moves parts of the request into separate steps if they ask for something other than the step
+/// that contains them: a question in an edit, an order in a question, a command in an edit.
 fn cut_out_other_kinds(steps: &mut Vec<(Kind, String)>, request: &str) {
     for part in clauses::parts(request) {
         let Some(wanted) = asked_effect(&part, request) else { continue };
@@ -188,8 +188,9 @@ fn without_joint(text: &str) -> &str {
     text
 }
 
-/// Inserts the parts of the request that the steps cover too little, in the order of the request. A
-/// part that clearly answers, runs or changes something must be in a step of that effect.
+/// Inserts the parts of the request that the steps do not cover well enough, in the order of the
+/// request. A part that clearly answers, runs or changes something must be in a step with that
+/// effect.
 fn add_left_out(steps: &mut Vec<(Kind, String)>, request: &str) {
     let held: Vec<(Effect, _)> = steps.iter().map(|(kind, text)| (effect(*kind), words::content(text))).collect();
     let place = |text: &str| place_of(text, request).map(|range| range.start);
@@ -227,7 +228,7 @@ fn drop_parts_of_others(steps: &mut Vec<(Kind, String)>) {
 }
 
 /// The steps of a request that numbers them itself: `1) add f 2) use it in g`. `None` if it does
-/// not, or asks for something before the list.
+/// not number them, or asks for something before the list.
 pub(super) fn listed(request: &str) -> Option<Vec<(Kind, String)>> {
     static_regex!(NUMBER = r"(?:^|[\s:])\(?([1-9]\d?)[.)]\s");
     let marks: Vec<_> = NUMBER
@@ -293,8 +294,8 @@ pub(super) fn tests_apart(steps: Vec<(Kind, String)>) -> Vec<(Kind, String)> {
     found
 }
 
-/// Adds words of the request that are in no step to the following step; words at the end of the
-/// request go to the last step.
+/// Adds words of the request that are in no step to the next step; words at the end of the request
+/// go to the last step.
 fn with_gaps(steps: &mut [(Kind, String)], request: &str) {
     let says_something = |gap: &str| words::content(gap).len() >= GAP_WORDS;
     let mut end = 0;

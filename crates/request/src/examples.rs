@@ -22,21 +22,21 @@ const EXAMPLES_MAX: usize = 8;
 const CALL_BYTES_MAX: usize = 160;
 
 impl Text {
-    /// The examples that it gives. `new` lists functions that it names and that do not exist yet;
-    /// `is_new` says whether a function is one of them. For an existing function a stated result may
-    /// be the bug, so only the result that it should return counts.
+    /// The examples that the text gives. `new` lists the functions that it names and that do not
+    /// exist yet; `is_new` tests whether a function is one of them. For an existing function, a
+    /// stated result may be the bug, so only the result that it should return counts.
     pub fn examples(&self, new: &[String], is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
         of(self.raw(), new, is_new)
     }
 
-    /// Its calls of existing functions, as examples with an impossible expected result: running them
-    /// prints their present results, which have to change. Empty if it asks to keep something or to
-    /// raise an error.
+    /// The text's calls of existing functions, as examples with an impossible expected result:
+    /// running them prints their current results, which must change. Empty if the text asks to keep
+    /// something or to raise an error.
     pub fn calls(&self, is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
         called(self.raw(), is_new)
     }
 
-    /// Whether it says that something is right as it is or has to stay the same.
+    /// Whether the text states that something is right as it is or must stay the same.
     pub fn speaks_of_what_is_right(&self) -> bool {
         wants_to_keep(self.raw()) || claim::FINE.iter().any(|word| has_word(self.raw(), word))
     }
@@ -51,7 +51,7 @@ fn of(text: &str, new: &[String], is_new: &dyn Fn(&str) -> bool) -> Vec<Example>
     for (at, call) in calls.iter().enumerate() {
         let end = calls.get(at + 1).map_or(text.len(), |next| next.0.start);
         let claim = Claim::of(&text[call.0.end..end], first_text(&text[call.0.clone()]));
-        // `so f(1) is 2` states the wanted result, not the present one.
+        // `so f(1) is 2` states the wanted result, not the current one.
         let before = text[..call.0.start].trim_end_matches(['`', ' ']).to_lowercase();
         let is_goal =
             [" so", ",so", "so that", "such that", "sodass", "damit"].iter().any(|words| before.ends_with(words));
@@ -106,14 +106,14 @@ fn has_word(text: &str, list: &str) -> bool {
     text.split(|c: char| !c.is_alphanumeric()).any(|word| is_listed(list, &word.to_lowercase()))
 }
 
-/// The string that is the first argument of a call: `goose` in `plural('goose')`. Empty if there is
-/// none.
+/// The first argument of a call if it is a string: `goose` in `plural('goose')`; else empty.
 fn first_text(call: &str) -> &str {
     let inside = call.split_once('(').map_or("", |(_, inside)| inside);
     inside.strip_prefix(['\'', '"']).and_then(|rest| rest.split(['\'', '"']).next()).unwrap_or_default()
 }
 
-/// Examples of the one new function `name`, given as pairs of values: `'A b' becomes 'a-b'`, `3661 -> "1h 1m 1s"`.
+/// Examples of the single new function `name`, given as pairs of values: `'A b' becomes 'a-b'`,
+/// `3661 -> "1h 1m 1s"`.
 fn pairs(text: &str, name: &str) -> Vec<Example> {
     static PAIR: LazyLock<Regex> = LazyLock::new(|| {
         let quoted = r#""[^"]*"|'[^']*'"#;
@@ -134,7 +134,7 @@ fn example(text: &str, call: &(Range<usize>, String), expected: String) -> Examp
     Example { name: call.1.clone(), call: text[call.0.clone()].to_owned(), expected, is_wrong: false, now: None }
 }
 
-/// Calls of plain functions with literals as arguments: their bytes and the name of the function.
+/// Calls of plain functions with literal arguments: their byte ranges and function names.
 fn calls(text: &str) -> Vec<(Range<usize>, String)> {
     let mut found: Vec<(Range<usize>, String)> = Vec::new();
     for (open, _) in text.match_indices('(') {
@@ -157,7 +157,7 @@ fn calls(text: &str) -> Vec<(Range<usize>, String)> {
     found
 }
 
-/// Whether a text ends with a phrase such as `the label of`: the result stated behind the call then
+/// Whether a text ends with a phrase such as `the label of`: a result stated after the call then
 /// belongs to the label and not to the call.
 fn is_of_something(before: &str) -> bool {
     const ITSELF: &str = "result value output outcome return call example case instead";
@@ -166,7 +166,7 @@ fn is_of_something(before: &str) -> bool {
         && words.next().is_none_or(|what| !is_listed(ITSELF, what.to_lowercase().trim_end_matches('s')))
 }
 
-/// Names of values in the languages that examples can be run in.
+/// Named constants in the languages that examples can be run in.
 const CONSTANTS: &[&str] = &["True", "False", "None", "true", "false", "null", "undefined"];
 
 /// Whether all arguments are literals; false if there are no arguments.
@@ -252,7 +252,7 @@ mod tests {
         let found = of(text, &[], &|_| false);
         assert!(found.len() == 1 && found[0].is_wrong && found[0].expected == "'hel...'", "{found:?}");
         check("call run(x) first", true, &[]);
-        // A result that is called wrong is never the expected one, not even for a new function.
+        // A result described as wrong is never the expected one, not even for a new function.
         check("ready(0) returns false, but nothing is left to do then", true, &[]);
         check("ready(0) returns false, however it is ready", true, &[]);
         check("size('x') must never be 0", true, &[]);

@@ -7,12 +7,12 @@ use crate::language::clauses::scan::{Kind, Token, scan};
 use crate::language::clauses::words::{is_connective, is_determiner, listed};
 use crate::language::shape::is_path;
 
-/// First words of clauses that list or search a location. In other clauses, the word means
-/// something else just as often.
+/// First words of clauses that list or search a location. In other clauses, a folder name often
+/// means something else.
 const LOOKS: &str = "list, ls, look, search, find, grep, show, count, what, which, how";
-/// Words before the name of a folder.
+/// Words that may precede the name of a folder.
 const LEADS: &str = "in, inside, within, under, below, list, ls, across, throughout, folder, directory, dir";
-/// `of` precedes a folder only after these nouns: `the number of tests` names no folder.
+/// `of` precedes a folder only after these nouns: `the number of tests` does not name a folder.
 const CONTENTS: &str = "files, contents, content, folders, entries";
 const FOLDER_NOUNS: &str = "folder, directory, dir";
 

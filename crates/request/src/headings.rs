@@ -5,14 +5,14 @@ use crate::language::words;
 use super::Text;
 
 impl Text {
-    /// The index of the heading that it names.
+    /// The index of the heading that the text names.
     pub fn heading_among(&self, titles: &[&str]) -> Option<usize> {
         let all: Vec<Vec<String>> = titles.iter().map(|title| words::split(title)).collect();
         let called = all.iter().position(|title| !title.is_empty() && self.is_heading(title));
         called.or_else(|| titles.iter().position(|title| is_pointed_at(title, self.raw())))
     }
 
-    /// Whether it calls these words a heading: `the section on limits`, `under "Usage"`.
+    /// Whether the text calls these words a heading: `the section on limits`, `under "Usage"`.
     fn is_heading(&self, title: &[String]) -> bool {
         const BEFORE: &[&str] = &["section", "under", "heading", "abschnitt", "unter", "sección", "rubrique"];
         const BETWEEN: &[&str] =

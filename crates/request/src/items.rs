@@ -1,6 +1,6 @@
 //! Splits a request into the items of a checklist: list items and sentences as written, or clauses
-//! if each is an order for its own place. Facts before the first order are left out; later ones are
-//! mostly conditions of an order.
+//! if each is an order for a different place. Facts before the first order are left out; later ones
+//! are mostly conditions of an order.
 
 use crate::base::OrBug;
 use crate::language::clauses::{self, Part, PartKind};
@@ -9,7 +9,7 @@ use crate::language::grounding;
 use super::{Step, Text};
 
 impl Text {
-    /// Its items, in order; empty if it only asks a question.
+    /// The items of the text, in order; empty if it only asks a question.
     pub fn items(&self) -> Vec<Step> {
         of(self.raw())
     }
@@ -31,7 +31,7 @@ fn of(request: &str) -> Vec<Step> {
     parts.into_iter().enumerate().map(|(at, part)| Step::of_part(at + 1, part, Vec::new())).collect()
 }
 
-/// Whether each clause is an order for its own place.
+/// Whether each clause is an order for a different place.
 fn is_list(parts: &[Part]) -> bool {
     let is_own = |at: usize| {
         let others = || parts.iter().enumerate().filter(move |(other, _)| *other != at).map(|(_, part)| part);
@@ -81,7 +81,7 @@ fn units(request: &str) -> Vec<Unit> {
             units.push(Unit { text: item.to_owned(), is_item: true });
             in_item = true;
         } else if in_item && !text.is_empty() && line.starts_with(char::is_whitespace) {
-            // A list item continues in an indented line.
+            // A list item continues on an indented line.
             let last = units.last_mut().or_bug("an item came before");
             last.text = format!("{} {text}", last.text);
         } else {
@@ -109,7 +109,7 @@ fn without_mark(line: &str) -> Option<&str> {
 }
 
 /// The sentences of a paragraph. A sentence that begins in lower case or inside brackets belongs to
-/// the one before: `(e.g. "this")`.
+/// the previous one: `(e.g. "this")`.
 fn sentences(prose: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for sentence in grounding::sentences(prose.trim()) {

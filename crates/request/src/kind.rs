@@ -1,4 +1,4 @@
-//! Decides by lists of words what kind of step a text asks for.
+//! Decides from word lists what kind of step a text asks for.
 
 pub(super) mod lists;
 mod words_added;
@@ -23,7 +23,7 @@ pub(super) use words_added::adds_words;
 /// The kind of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Tells the user something.
+    /// Answers the user.
     Ask,
     /// Changes files.
     Edit,
@@ -57,7 +57,7 @@ impl Kind {
         NAMES.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
     }
 
-    /// The kind of step that one clause asks for by its own words.
+    /// The kind of step that the words of a single clause ask for.
     pub fn of_clause(part: &Part) -> Kind {
         match Kind::of(std::slice::from_ref(part)) {
             Kind::Ask if is_order(&part.text) => ordered(&part.text),
@@ -85,12 +85,12 @@ impl Kind {
     }
 }
 
-/// A question word counts only among this many first words (`in which case`, `from how many on`);
-/// also the minimum number of words in a sentence.
+/// A question word counts only among the first words, up to this number (`in which case`,
+/// `from how many on`); also the minimum number of words in a sentence.
 const OPENING_WORDS: usize = 3;
 const SENTENCE_WORDS: usize = 4;
 
-/// Whether one of the words of `text` is in a list, whose words are separated by spaces.
+/// Whether any word of `text` is in a space-separated list.
 pub(super) fn has_word(text: &str, list: &str) -> bool {
     words::split(text).iter().any(|word| is_listed(list, word))
 }
@@ -108,9 +108,9 @@ fn is_polite(text: &str) -> bool {
     POLITE.split('|').any(|words| low.contains(words))
 }
 
-/// Whether a text that a model read as a question asks for a change: it asks nothing and gives an
-/// order, reports a problem or states something about code; or it expresses a wish, even as a
-/// question.
+/// Whether a text that a model read as a question asks for a change: it contains no question and
+/// gives an order, reports a problem or states something about code; or it expresses a wish, even
+/// as a question.
 pub(super) fn is_order(text: &str) -> bool {
     if asks_politely(text) && !orders_later(text) {
         return false;
@@ -124,7 +124,7 @@ pub(super) fn is_order(text: &str) -> bool {
     hands || is_wish(text) || orders && (polite || !asks) || polite && text.contains('(') || !asks && !looks && tells()
 }
 
-/// Whether an order follows after `and`, `then` or the like: `where is x and remove it?`.
+/// Whether an order follows `and`, `then` or the like: `where is x and remove it?`.
 fn orders_later(text: &str) -> bool {
     let joins = |word: &str| is_listed("and then und et y и please bitte", word);
     let all = words::split(text);
@@ -139,8 +139,8 @@ fn begins_with_order(text: &str) -> bool {
         && !matches!(all.next(), Some("for" | "of" | "me" | "us"))
 }
 
-/// Whether a text has a question outside quotation marks, or says that somebody wants to know
-/// something.
+/// Whether a text contains a question outside quotation marks, or mentions that somebody wants to
+/// know something.
 fn has_question(text: &str) -> bool {
     let sentences = text.split_inclusive([';', '!', '\n']).flat_map(|part| part.split(". "));
     let begins = |(at, sentence): (usize, &str)| {
@@ -151,20 +151,20 @@ fn has_question(text: &str) -> bool {
     has_mark || has_word(text, KNOW) || sentences.enumerate().any(begins)
 }
 
-/// Whether a whole request asks something, and neither orders nor reports anything.
+/// Whether a complete request asks a question, and neither gives orders nor reports anything.
 pub(super) fn is_question(request: &str) -> bool {
     let orders = is_order(request) || orders_later(request);
     has_question(request) && first_word(request) != "when" && !orders && !has_word(request, REPORTS)
 }
 
-/// Whether a text begins with a question word and orders nothing: `which error comes then`.
+/// Whether a text begins with a question word and gives no order: `which error comes then`.
 pub(super) fn begins_with_question(text: &str) -> bool {
     let first = first_word(text);
     let asks = is_listed(QUESTIONS, &first) && !is_listed("when show tell explain describe", &first);
     asks && !has_order(text)
 }
 
-/// Whether a request is one sentence that begins and ends as a question and orders nothing in
+/// Whether a request is one sentence that begins and ends as a question and gives no order in
 /// between: `how do I set X, and where?`.
 pub(super) fn only_asks(request: &str) -> bool {
     let text = request.trim();
@@ -185,7 +185,7 @@ pub(super) fn says_how(text: &str) -> bool {
     is_listed(LOOKS, &first_word(text))
 }
 
-/// Whether a text begins with a word that asks to look at or report something, and orders nothing:
+/// Whether a text begins with a word that asks to look at or report something, and gives no order:
 /// `read a.ts`, `show me the callers`.
 pub(super) fn asks_to_tell(text: &str) -> bool {
     let first = first_word(text);
@@ -194,7 +194,8 @@ pub(super) fn asks_to_tell(text: &str) -> bool {
     tells && !gives_to_something(text) && !has_order(text) && !has_word(text, CHANGING)
 }
 
-/// Whether a text asks anything: it has a question, or asks to look at or report something.
+/// Whether a text asks for information: it contains a question, or asks to look at or report
+/// something.
 pub(super) fn asks_something(text: &str) -> bool {
     has_question(text) || says_how(text) && !gives_to_something(text)
 }
@@ -209,7 +210,7 @@ pub(super) fn only_forbids(text: &str) -> bool {
     FORBIDS.is_match(&low) && !low.contains(" but ")
 }
 
-/// Whether a text orders only a repair: `make them green again`, `find the cause and fix it`.
+/// Whether a text only asks for a repair: `make them green again`, `find the cause and fix it`.
 pub(super) fn only_mends(text: &str) -> bool {
     let orders =
         |word: &String| is_listed(ORDERS, word) || is_listed(CHANGING, word) || is_listed(OPENING_ORDERS, word);
@@ -222,8 +223,8 @@ pub(super) fn ordered(text: &str) -> Kind {
     if is_red(text) && (text.contains('`') || speaks_of_tests(text)) { Kind::Fix } else { Kind::Edit }
 }
 
-/// Whether a request only asks for failing tests to pass. False if it asks for something new: a new
-/// test may be meant to fail.
+/// Whether a request only asks to make failing tests pass. False if it asks for something new: a
+/// new test may be meant to fail.
 pub(super) fn is_about_red_tests(text: &str) -> bool {
     let passes = has_word(text, "pass green fix repair mend work");
     is_red(text) && passes && has_word(text, "test tests") && !has_word(text, "add write create new")
@@ -245,7 +246,7 @@ pub(super) fn speaks_of_docs(text: &str) -> bool {
     )
 }
 
-/// Whether a text says that something fails.
+/// Whether a text reports a failure.
 pub(super) fn is_red(text: &str) -> bool {
     words::split(text).iter().any(|word| word.starts_with("fail") || is_listed("red rot schlägt", word))
 }

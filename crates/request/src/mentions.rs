@@ -27,11 +27,11 @@ pub struct Symbol {
 /// The files and symbols that a text names.
 #[derive(Clone, Debug, Default)]
 pub struct Mentions {
-    /// Files of the project, in the order of the text.
+    /// Files of the project, in order of mention.
     pub paths: Vec<String>,
     /// Words that look like file names but match no file of the project.
     pub new_paths: Vec<String>,
-    /// Symbols that are clearly meant: written as code, quoted, called, or after a word like
+    /// Symbols that the text clearly means: written as code, quoted, called, or after a word like
     /// `function`.
     pub symbols: Vec<Symbol>,
     /// Ordinary words that are also the name of a function or class of the project.
@@ -46,17 +46,18 @@ pub struct Mentions {
     pub asked_for: Vec<String>,
     /// Whether the text mentions a function, class or the like.
     pub speaks_of_definitions: bool,
-    /// Whether it asks for something new.
+    /// Whether the text asks for something new.
     pub adds: bool,
-    /// Whether it asks for new tests.
+    /// Whether the text asks for new tests.
     pub adds_tests: bool,
 }
 
-/// Shortest ordinary word that counts as a likely symbol; shorter words rarely mean code.
+/// Minimum length of an ordinary word that counts as a likely symbol; shorter words rarely mean
+/// code.
 const LIKELY_LETTERS: usize = 5;
 
 impl Text {
-    /// The names in it that are in `index`; fails if the index cannot be read.
+    /// The names in the text that are in `index`; fails if the index cannot be read.
     pub fn mentions(&self, index: &Index) -> Result<Mentions, IndexError> {
         of(self, index)
     }
@@ -71,7 +72,7 @@ fn of(text: &Text, index: &Index) -> Result<Mentions, IndexError> {
     let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '$' | ':' | '@');
     let words: Vec<(usize, &str)> = split(text, is_inside);
     // New names that the text calls or describes as definitions. If there are any, other unknown
-    // names are ignored: they may be types of the language or names of values.
+    // names are ignored: they may be types of the language or value names.
     let mut declared: Vec<&str> = Vec::new();
     for place in 0..words.len() {
         let word = Word::of(text, &words, place);
@@ -109,7 +110,7 @@ impl Project {
 
 /// The meaning of a word in the project.
 struct Meaning<'t> {
-    /// The word, or the member of an object that it names.
+    /// The word, or the object member that it names.
     name: &'t str,
     nodes: Vec<Node>,
     /// Whether the word names a member of an object that the project does not define.
@@ -117,11 +118,11 @@ struct Meaning<'t> {
 }
 
 impl<'t> Meaning<'t> {
-    /// `nodes` are the definitions that have the whole word as their name.
+    /// `nodes` are the definitions whose name is the complete word.
     fn of(word: &Word<'t>, nodes: Vec<Node>, project: &Project) -> Meaning<'t> {
         let mut meaning = Meaning { name: word.word, nodes, is_of_object: false };
         if let Some((object, member)) = word.word.rsplit_once('.').filter(|_| meaning.nodes.is_empty()) {
-            // `db.search(q)`: the variable `db` is invented in the request, so only the member
+            // `db.search(q)`: the variable `db` is made up by the request, so only the member
             // counts.
             meaning.is_of_object = project.named(object.rsplit('.').next().unwrap_or(object)).is_empty();
             if meaning.is_of_object && word.is_called && !OF_EVERY_OBJECT.contains(&member) {
@@ -180,7 +181,7 @@ impl Mentions {
         }
     }
 
-    /// Adds a symbol; `is_clear` says whether it is clearly meant.
+    /// Adds a symbol; `is_clear` states whether the text clearly means it.
     fn take_symbol(&mut self, Meaning { name, nodes, .. }: Meaning<'_>, is_clear: bool) {
         let known = |symbols: &[Symbol]| symbols.iter().any(|symbol| symbol.name == name);
         if known(&self.symbols) || known(&self.likely) {
@@ -226,9 +227,9 @@ impl Mentions {
     }
 }
 
-/// Whether the search sorts a file as a test or test helper. This is wider than the files that a
-/// runner takes ([`testing::is_test_file`](crate::edit::testing::is_test_file)): helpers and data
-/// of tests are not shown either.
+/// Whether search ranks a file as a test or test helper. This is broader than the files that a
+/// runner accepts ([`testing::is_test_file`](crate::edit::testing::is_test_file)): test helpers and
+/// test data are not shown either.
 pub fn is_test(path: &str) -> bool {
     paths::sorts(path).contains(&paths::Sort::Test)
 }

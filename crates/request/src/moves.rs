@@ -5,7 +5,7 @@ use crate::language::shape;
 
 use super::Text;
 
-/// A move: the file or definition that goes, and the place to which it goes.
+/// A move: the file or definition to move, and its destination.
 pub struct Move {
     /// The file or definition as the request names it.
     pub what: Text,
@@ -17,8 +17,8 @@ impl Text {
         self.raw().split_once(" -> ")
     }
 
-    /// The old and the new name of a rename; `is_known` says whether the project has a name, as it
-    /// must have the old one.
+    /// The old and the new name of a rename; `is_known` tests whether the project contains a name,
+    /// as it must contain the old one.
     pub fn renamed(&self, is_known: impl Fn(&str) -> bool) -> Option<(String, String)> {
         let (left, right) = self.sides()?;
         let known = candidates(left).into_iter().filter(|name| is_known(name));
@@ -35,7 +35,7 @@ impl Text {
 }
 
 impl Move {
-    /// The name of a definition that goes out of a file: `NAME from PATH`.
+    /// The name of a definition to move out of a file: `NAME from PATH`.
     pub fn out_of_file(&self) -> Option<&str> {
         let (name, _) = self.what.raw().split_once(" from ").filter(|(name, _)| !name.trim().contains(' '))?;
         Some(name.trim_matches(['`', ' ']))
@@ -46,13 +46,13 @@ impl Move {
         self.what.raw().trim_matches(['`', ' '])
     }
 
-    /// Fails if the file that goes may also be another one than `from`.
+    /// Fails if the file to move could be one other than `from`.
     pub fn only_one(&self, from: &str, known: &[String]) -> Result<(), String> {
         only_one(self.what.raw(), from, known)
     }
 
-    /// The new path of a file, or of a definition in the file `from`. The error says why there is
-    /// none.
+    /// The new path of a file, or of a definition in the file `from`. The error gives the reason
+    /// why there is none.
     pub fn destination(&self, from: Option<&str>, known: &[String]) -> Result<String, String> {
         destination(&self.place, from.unwrap_or(&self.place), known)
     }
@@ -66,7 +66,7 @@ fn candidates(text: &str) -> Vec<String> {
 }
 
 /// The word of `text` that is most likely the new name of `from`: written as code and in the style
-/// of `from`; of equals, the last one. Words of requests to rename do not count.
+/// of `from`; the last of equal candidates. Words of rename requests do not count.
 fn new_name(text: &str, from: &str) -> Option<String> {
     const WORDS: &str = "rename to it the into as call everywhere in um nach zu en a por all of";
     let style = |name: &str| {
@@ -79,7 +79,7 @@ fn new_name(text: &str, from: &str) -> Option<String> {
     words.filter(|word| word != from && !is_listed(WORDS, &word.to_lowercase())).max_by_key(likeness)
 }
 
-/// Fails if `what` may also mean another file.
+/// Fails if `what` could also mean another file.
 fn only_one(what: &str, from: &str, known: &[String]) -> Result<(), String> {
     let name = from.rsplit('/').next().unwrap_or(from);
     let same: Vec<&str> =
@@ -87,12 +87,12 @@ fn only_one(what: &str, from: &str, known: &[String]) -> Result<(), String> {
     if what.contains(from) || same.len() < 2 {
         Ok(())
     } else {
-        Err(format!("`{name}` may be {}; give the whole path", same.join(" or ")))
+        Err(format!("`{name}` may be {}; give the full path", same.join(" or ")))
     }
 }
 
 /// The new path of `from`: a word of `text` with the extension of the file, else a folder, in which
-/// the file keeps its name. The error says why there is none.
+/// the file keeps its name. The error gives the reason why there is none.
 fn destination(text: &str, from: &str, known: &[String]) -> Result<String, String> {
     let name = from.rsplit('/').next().unwrap_or(from);
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
@@ -107,13 +107,13 @@ fn destination(text: &str, from: &str, known: &[String]) -> Result<String, Strin
     let folder = words.iter().find(|word| word.contains('/')).or_else(|| words.iter().find(|word| is_folder(word)));
     match (file, folder) {
         (Some(file), _) if !file.contains('/') && from.contains('/') => {
-            Err(format!("`{file}` has no folder; write `./{file}` for the project's own folder"))
+            Err(format!("`{file}` has no folder; write `./{file}` for the project's root folder"))
         }
         (Some(file), _) => Ok(file.trim_start_matches("./").to_owned()),
         (None, Some(folder)) => Ok(format!("{}/{name}", folder.trim_start_matches("./").trim_end_matches('/'))
             .trim_start_matches('/')
             .to_owned()),
-        (None, None) => Err(format!("`{text}` does not say to which path {from} goes")),
+        (None, None) => Err(format!("`{text}` does not give a new path for {from}")),
     }
 }
 
@@ -149,7 +149,7 @@ mod tests {
         check("./b.ts", Ok("b.ts"));
         check("./", Ok("a.ts"));
         check("b.ts", Err("write `./b.ts`"));
-        check("somewhere else", Err("does not say"));
+        check("somewhere else", Err("does not give"));
     }
 
     #[test]

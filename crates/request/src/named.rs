@@ -25,19 +25,18 @@ use super::{Step, Text, steps};
 /// Stands for a file name in a text that is parsed for other things: a single word that looks like
 /// a path.
 pub const MARK: &str = "./file";
-/// Maximum number of words in an unquoted name, and of words in a text that is searched for such
-/// names.
+/// Maximum number of words in an unquoted name, and in a text that is searched for such names.
 const NAME_WORDS_MAX: usize = 8;
 const WORDS_MAX: usize = 600;
 /// Maximum number of suggestions for a name that does not exist.
 const PROPOSED_MAX: usize = 3;
-/// Prepositions before the file in which something is changed, in several languages.
+/// Prepositions before the file to change, in several languages.
 const WITHIN: &str = "in, inside, within, dans, im, en, в";
 /// Words between such a preposition and the name.
 const NOUNS: &str =
     "file, files, script, module, document, config, configuration, named, called, datei, fichier, archivo, файле";
 const ADJECTIVES: &str = "existing, local, new, ignored, own, project's, whole";
-/// Prepositions that precede a file and other things equally often.
+/// Prepositions that precede files and other things equally often.
 const BESIDE: &str = "from, of, on, at, aus, von, de, из";
 /// Words between an old and a new value.
 const JOINS: &str = "to, with, by, into, ->, →, =>, на, auf, à, par, por";
@@ -45,12 +44,12 @@ const JOINS: &str = "to, with, by, into, ->, →, =>, на, auf, à, par, por";
 const BEHIND: &[char] = &[',', ';', ':', '!', '?', '.', ')', ']', '}', '…', '\'', '’', '"', '”', '»', '`'];
 const BEFORE: &[char] = &['(', '[', '{', '@', '"', '“', '«', '\'', '‘', '`'];
 
-/// A file named in a text.
+/// A file mentioned in a text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Named {
-    /// Its bytes in the text, including quotation marks around the name.
+    /// Its byte range in the text, including quotation marks around the name.
     pub range: Range<usize>,
-    /// The name as written, without them.
+    /// The name as written, without the quotation marks.
     pub said: String,
     /// The file, or why none was found.
     pub found: Found,
@@ -58,7 +57,7 @@ pub struct Named {
     pub role: Role,
 }
 
-/// The result of looking a name up.
+/// The result of looking up a name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
     /// A file, relative to the project and without links.
@@ -66,9 +65,9 @@ pub enum Found {
     Folder(String),
     /// Several files match the name.
     Several(Vec<String>),
-    /// No file matches; the nearest existing ones.
+    /// No file matches; lists the nearest existing ones.
     Missing(Vec<String>),
-    /// Why the path cannot be used: it leads out of the project.
+    /// The reason why the path cannot be used: it leads out of the project.
     Barred(String),
 }
 
@@ -106,7 +105,8 @@ impl Named {
         })
     }
 
-    /// Whether its position in the sentence shows that it is a file: `in F`, `from F`, `F: …`.
+    /// Whether the name's position in the sentence shows that it is a file: `in F`, `from F`,
+    /// `F: …`.
     pub fn is_clear(&self, text: &Text) -> bool {
         self.role == Role::Place
             || self.role == Role::Object && listed(BESIDE, &lead(text.raw(), self.range.start))
@@ -114,12 +114,13 @@ impl Named {
     }
 }
 
-/// Why a path to a folder cannot be changed.
+/// The reason why a path to a folder cannot be changed.
 pub fn why_folder(path: &str) -> String {
     format!("`{path}` is a folder; name the file in it")
 }
 
-/// Why a name without a matching file cannot be changed; `near` are the nearest existing paths.
+/// The reason why a name without a matching file cannot be changed; `near` are the nearest existing
+/// paths.
 pub fn why_missing(said: &str, near: &[String]) -> String {
     let may_be = if near.is_empty() { String::new() } else { format!("; {} may be meant", listed_as_code(near)) };
     format!("`{said}` does not exist in the project{may_be}")
@@ -143,7 +144,7 @@ impl<'t> Names<'t> {
     }
 
     /// The locations of the change that the text asks for: the files after a preposition like `in`,
-    /// else all that are not values.
+    /// else all files that are not values.
     pub fn places(&self) -> Vec<&Named> {
         let of = |role: Role| self.all.iter().filter(move |named| named.role == role);
         let places: Vec<&Named> = of(Role::Place).collect();
@@ -164,7 +165,7 @@ impl<'t> Names<'t> {
         done.into()
     }
 
-    /// The text with private-use characters in place of the blanks and punctuation in file names,
+    /// The text with private-use characters in place of the spaces and punctuation in file names,
     /// so that no rule splits them: `salt and pepper.txt`.
     pub(super) fn shielded(&self) -> String {
         let text = self.text.raw();
@@ -183,20 +184,20 @@ impl<'t> Names<'t> {
         done
     }
 
-    /// The clauses of the text, none of which ends inside a file name, each with the files that it
-    /// names.
+    /// The clauses of the text, each with the files that it names; no clause ends inside a file
+    /// name.
     pub fn parts(&self) -> Vec<Part> {
         let mut parts = clauses::parts(&self.shielded());
         self.restore(&mut parts);
         parts
     }
 
-    /// The steps of a text that rules can read; `None` for any other.
+    /// The steps of a text that rules can read; `None` for other texts.
     pub fn steps_by_rules(&self) -> Option<Vec<Step>> {
         steps::by_rules(&self.shielded())
     }
 
-    /// Undoes [`Names::shielded`] in steps, and adds to each the files that it names.
+    /// Undoes [`Names::shielded`] in steps, and adds the files that each step names.
     pub fn restore_steps(&self, steps: &mut [Step]) {
         for step in steps {
             step.text = unshielded(step.text.raw()).into();
@@ -204,8 +205,8 @@ impl<'t> Names<'t> {
         }
     }
 
-    /// Undoes [`Names::shielded`] in the parts of a request, and adds to each part the files that
-    /// it names.
+    /// Undoes [`Names::shielded`] in the parts of a request, and adds the files that each part
+    /// names.
     fn restore(&self, parts: &mut [Part]) {
         for part in parts {
             for text in [&mut part.text, &mut part.context].into_iter().chain(&mut part.paths).chain(&mut part.quoted) {
@@ -262,14 +263,14 @@ fn all(text: &str, root: Option<&Root>, known: &[String]) -> Vec<Named> {
 /// First of the private-use characters that replace ASCII in a shielded name.
 const SHIELDS: u32 = 0xe000;
 
-/// A text, or part of it, before [`Names::shielded`].
+/// Restores a text, or part of it, as it was before [`Names::shielded`].
 fn unshielded(text: &str) -> String {
     let bare =
         |c: char| (c as u32).checked_sub(SHIELDS).filter(|code| *code < 128).and_then(char::from_u32).unwrap_or(c);
     text.chars().map(bare).collect()
 }
 
-/// Existing paths with the names most similar to `said`.
+/// Existing paths whose names are most similar to `said`.
 pub fn nearest(said: &str, known: &[String]) -> Vec<String> {
     let name = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or_default().to_lowercase();
     let wanted = name(said);
@@ -280,7 +281,7 @@ pub fn nearest(said: &str, known: &[String]) -> Vec<String> {
     all.into_iter().take(PROPOSED_MAX).map(|(_, path)| path.clone()).collect()
 }
 
-/// The words between white space.
+/// The words separated by white space.
 fn words(text: &str) -> Vec<Range<usize>> {
     let start = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
     text.split_whitespace().map(|word| start(word)..start(word) + word.len()).collect()
@@ -327,7 +328,7 @@ fn longest(text: &str, words: &[Range<usize>], at: usize, disk: &Disk<'_>) -> Op
     named(said, found, at + 1)
 }
 
-/// One or more words as written, then with less and less surrounding punctuation, without a
+/// One or more words as written, then with progressively less surrounding punctuation, without a
 /// possessive or a line number.
 fn forms(whole: &str) -> Vec<&str> {
     let opened = |rest: &str, close: char| match close {
@@ -358,7 +359,8 @@ fn forms(whole: &str) -> Vec<&str> {
     forms
 }
 
-/// The last words before an offset, in lower case and without articles and nouns for a file.
+/// The last word before an offset, in lower case, ignoring articles, adjectives and nouns for a
+/// file.
 fn lead(text: &str, start: usize) -> String {
     let before = text[..start].trim_end_matches(BEFORE).trim_end();
     let words = before.split_whitespace().rev().map(|word| word.to_lowercase());

@@ -1,4 +1,4 @@
-//! Reads what a text permits: what may be removed, what may become shorter, and whether tests may
+//! Reads what a text permits: what may be removed, what may be shortened, and whether tests may
 //! change.
 
 use std::sync::LazyLock;
@@ -11,22 +11,22 @@ use super::Text;
 use super::kind::lists::{GIVES_WAY, REMOVALS, REMOVE, SHORTENS};
 
 impl Text {
-    /// Whether it asks in any way to remove something.
+    /// Whether the text asks in any way to remove something.
     pub fn may_remove(&self) -> bool {
         self.has(REMOVE) || self.has(REMOVALS) || self.has("take") && self.has("out")
     }
 
-    /// Whether it asks for something to be removed or replaced.
+    /// Whether the text asks to remove or replace something.
     pub fn may_replace(&self) -> bool {
         self.has(REMOVE) || self.has(GIVES_WAY)
     }
 
-    /// Whether text or code may become shorter.
+    /// Whether text or code may be shortened.
     pub fn may_shorten(&self) -> bool {
         self.has(REMOVE) || self.has(SHORTENS)
     }
 
-    /// Whether it says that the tests are wrong.
+    /// Whether the text states that the tests are wrong.
     pub fn doubts_tests(&self) -> bool {
         static DOUBTS: LazyLock<Regex> = LazyLock::new(|| {
             let wrong =
@@ -37,7 +37,7 @@ impl Text {
         DOUBTS.is_match(self.raw()) && !self.keeps_tests()
     }
 
-    /// Whether it says that the tests must stay unchanged.
+    /// Whether the text states that the tests must stay unchanged.
     pub fn keeps_tests(&self) -> bool {
         static KEEPS: LazyLock<Regex> = LazyLock::new(|| {
             let change = r"(?:touch|chang|edit|modif|alter|adjust|adapt|updat|rewrit|delet|remov|weaken)\w*";

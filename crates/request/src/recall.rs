@@ -1,4 +1,4 @@
-//! Recognises requests that only ask what was said before.
+//! Recognises requests that only ask about earlier messages.
 
 use crate::language::clauses::words::{entries, listed};
 
@@ -18,7 +18,7 @@ const OF_ASSISTANT: &str = "\
     what was your last answer, what was your reply, what was the last thing you said, repeat your answer, \
     repeat your last answer, say that, repeat that, что ты сказал, что ты ответил, повтори ответ, повтори свой ответ";
 const FILLERS: &str = "just, please, now, exactly, again, really, so, then, earlier, before, только, сейчас, ещё, раз";
-/// Words that may follow such a question without giving it another topic.
+/// Words that may follow such a question without changing its topic.
 const TAIL: &str =
     "to, you, me, do, in, this, our, chat, conversation, here, a, moment, minute, ago, мне, тебе, вам, в, чате";
 /// The earlier text that a request asks for.
@@ -31,12 +31,12 @@ pub enum Recalled {
 }
 
 impl Text {
-    /// The earlier text that it asks for; `None` if it asks for anything else.
+    /// The earlier text that the request asks for; `None` if it asks for anything else.
     pub fn recalls(&self) -> Option<Recalled> {
         whose(self.raw())
     }
 
-    /// Whether it has letters of the Russian alphabet.
+    /// Whether the text contains letters of the Russian alphabet.
     pub fn is_in_russian(&self) -> bool {
         self.raw().chars().any(|letter| matches!(letter, 'а'..='я' | 'А'..='Я'))
     }

@@ -28,7 +28,7 @@ pub fn all(request: &str) -> Option<Vec<(Kind, String)>> {
             |group: &str| format!(r#"[`"']?\b(?<{group}>[A-Za-z_$]*(?:_[A-Za-z0-9]|[a-z][A-Z])[\w$]*)(?:\(\))?[`"']?"#);
         pattern(format!(r"^\s*(?:please\s+)?{}\s*(?:->|=>|→)\s*{}", name("from"), name("to")))
     });
-    // Every rename and move updates the uses, so asking for that adds no step.
+    // Every rename and move updates all uses, so a request for that adds no step.
     static UPDATES: LazyLock<Regex> = LazyLock::new(|| {
         let what = r"(?:imports?|callers?|references?|usages?|uses|call sites?|places|tests?)";
         pattern(format!(r"(?i)\b(?:adjust|update|fix|change|adapt|correct)\s+(?:(?:all|the|its|every)\s+)*{what}\b"))

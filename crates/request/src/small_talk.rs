@@ -3,7 +3,7 @@
 use crate::language::clauses::Part;
 use crate::language::clauses::words::{entries, listed};
 
-/// Whether all parts of a request are small talk; also true if it has no parts.
+/// Whether all parts of a request are small talk; also true if there are no parts.
 pub fn is_all(parts: &[Part]) -> bool {
     parts.iter().all(is_chat)
 }
@@ -19,7 +19,7 @@ const GREETINGS: &str = "\
     help, i love you, do you like music, are you a robot, привет, здравствуй, здравствуйте, спасибо, пока, \
     как дела, кто ты, доброе утро, добрый день, добрый вечер, ок";
 
-/// Words that may follow a greeting without making it a request.
+/// Words that may follow a greeting without turning it into a request.
 const FILLERS: &str = "\
     there, again, so, much, a, lot, very, for, the, your, help, today, everyone, all, friend, assistant, you, \
     that, it, was, is, works, great, really, just, and, to, now, my, buddy, doing, this, morning, man, later, \

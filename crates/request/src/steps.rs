@@ -1,4 +1,4 @@
-//! The steps of a request: by rules if the request is plain, else parsed from the model's output.
+//! The steps of a request: found by rules if the request is plain, else parsed from the model's output.
 
 use serde_json::json;
 
@@ -20,7 +20,7 @@ pub struct Step {
     pub id: StepId,
     /// What it does.
     pub kind: Kind,
-    /// Everything that the request says about the step; for a rename or a move `FROM -> TO`.
+    /// Everything that the request says about the step; `FROM -> TO` for a rename or move.
     pub text: Text,
     /// The clause from which `forms` reads a tool and its arguments.
     pub part: Part,
@@ -42,14 +42,14 @@ impl Step {
         Step { id: StepId(number), kind, text: part.full_text().into(), part, needs }
     }
 
-    /// The text of its clause alone, without the sentences around it.
+    /// The text of the step's clause alone, without the surrounding sentences.
     pub fn clause(&self) -> Text {
         Text::of(&self.part.text)
     }
 
     /// Whether this step continues, tests, describes or uses the change of `earlier`: it refers
     /// back, shares a name in code with it, or asks for tests or documentation without naming
-    /// anything else; or it asks how the run of `earlier` ended.
+    /// anything else; or it asks for the outcome of the run of `earlier`.
     pub fn builds_on(&self, earlier: &Step) -> bool {
         let (own, others) = (shape::names_in(self.text.raw()), shape::names_in(earlier.text.raw()));
         let refers = || self.text.parts().first().is_some_and(|part| part.refers_back);
@@ -73,8 +73,8 @@ const PLAIN_WORDS: usize = 24;
 /// Verbs that begin a step that is not an edit, or that may hide one.
 const NOT_PLAIN: &str = "rename move call fix make run test extract split read look find show check see";
 
-/// The step of a request that clearly has only one: a question, or one clause that says what to
-/// add, change or remove. `None` for any other.
+/// The step of a request that clearly has only one: a question, or one clause that states what to
+/// add, change or remove. `None` for other requests.
 pub(super) fn plain(request: &str) -> Option<Step> {
     if kind::only_asks(request) && !kind::has_word(request, kind::COMMANDS) {
         return Some(Step::of(1, Kind::Ask, request.trim().to_owned()));
@@ -98,7 +98,7 @@ pub(super) fn plain(request: &str) -> Option<Step> {
 }
 
 /// The steps of a request that rules can read: one plain step, a numbered list, or renames and
-/// moves. `None` for any other.
+/// moves. `None` for other requests.
 pub(super) fn by_rules(request: &str) -> Option<Vec<Step>> {
     if let Some(step) = plain(request) {
         return Some(complete::numbered(complete::tests_apart(vec![(step.kind, step.text.to_string())])));

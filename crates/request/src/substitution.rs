@@ -25,8 +25,8 @@ pub struct Substitution {
 }
 
 impl Substitution {
-    /// The edit of `file` that replaces the value at the location described by the rest of the
-    /// request.
+    /// The edit of `file` that makes this replacement at the location that the rest of the request
+    /// describes.
     ///
     /// # Errors
     /// If no line matches it, or several do.
@@ -35,16 +35,16 @@ impl Substitution {
     }
 }
 
-/// A value in a request: a quoted text, a number or a name.
+/// A value in a request: quoted text, a number or a name.
 struct Literal<'a> {
-    /// With its quotation marks.
+    /// The value with its quotation marks.
     range: Range<usize>,
     text: &'a str,
     is_quoted: bool,
 }
 
 /// The substitution spelled out in `task`; `None` if it does not name exactly two values, or does
-/// not say which replaces which.
+/// not state which replaces which.
 pub(super) fn of(task: &str) -> Option<Substitution> {
     let quoted: Vec<Literal<'_>> = quotations::of(task)
         .into_iter()
@@ -54,7 +54,7 @@ pub(super) fn of(task: &str) -> Option<Substitution> {
     substitution(task, &literals)
 }
 
-/// As [`of`], for names of code: `measure with time.monotonic, not time.time`.
+/// Like [`of`], for names of code: `measure with time.monotonic, not time.time`.
 pub(super) fn of_names(task: &str) -> Option<Substitution> {
     static_regex!(NAME = r"`[^`\s]+`|\b[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)+|\b[A-Za-z]+_\w+");
     let names = NAME.find_iter(task).map(|found| Literal {
@@ -65,7 +65,7 @@ pub(super) fn of_names(task: &str) -> Option<Substitution> {
     substitution(task, &names.collect::<Vec<_>>())
 }
 
-/// As [`of`], for types such as errors:
+/// Like [`of`], for types such as errors:
 /// `it should raise a LookupError instead of a plain Exception`.
 pub(super) fn of_types(task: &str) -> Option<Substitution> {
     static_regex!(TYPE = r"`?\b(?:[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|[A-Z]*(?:Error|Exception))\b`?");
@@ -75,7 +75,7 @@ pub(super) fn of_types(task: &str) -> Option<Substitution> {
         is_quoted: false,
     });
     let names: Vec<Literal<'_>> = names.collect();
-    // The request may name other types in addition to the two.
+    // The request may name further types besides the two.
     let mut pairs = names.windows(2).filter_map(|pair| substitution(task, pair));
     pairs.next().filter(|_| pairs.next().is_none())
 }
@@ -89,13 +89,13 @@ fn substitution(task: &str, literals: &[Literal<'_>]) -> Option<Substitution> {
     (old != new).then(|| Substitution { old, new, is_quoted, about: about.join(" ") })
 }
 
-/// Determines from the words around two values, `①` and `②`, which of them is the old one. The
-/// first matching rule decides.
+/// Decides from the words around two values, `①` and `②`, which of them is the old one. The first
+/// matching rule applies.
 struct Rule {
     pattern: Regex,
-    /// Whether it applies only to texts in quotation marks.
+    /// Whether the rule applies only to texts in quotation marks.
     is_quoted: bool,
-    /// `None` if nothing is to be changed.
+    /// `None` if nothing should change.
     first_is_old: Option<bool>,
 }
 
@@ -132,7 +132,7 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     ]
 });
 
-/// Whether the first of two values is the old one; `None` if the words around them leave it open.
+/// Whether the first of two values is the old one; `None` if the words around them are ambiguous.
 fn first_is_old(task: &str, first: &Literal<'_>, second: &Literal<'_>) -> Option<bool> {
     let [before, between, behind] =
         [&task[..first.range.start], &task[first.range.end..second.range.start], &task[second.range.end..]]
@@ -142,8 +142,8 @@ fn first_is_old(task: &str, first: &Literal<'_>, second: &Literal<'_>) -> Option
     rule.first_is_old
 }
 
-/// `bump the version for 4.10.0`, reworded so that the rules for explicit edits match. `None` if
-/// the step does not ask for such a change, or if step and request name no version or several.
+/// `bump the version for 4.10.0`, reworded to match the rules for explicit edits. `None` if the
+/// step does not ask for such a change, or if step and request name no version or several.
 pub(super) fn version_bump(step: &str, request: &str) -> Option<String> {
     static_regex!(VERSION = r"\d+(?:\.\d+){2}(?:[-.+]?[a-z]+\.?\d*)?");
     static_regex!(
@@ -201,7 +201,7 @@ fn numbers<'a>(task: &'a str, quoted: &[Literal<'_>]) -> Vec<Literal<'a>> {
         .collect()
 }
 
-/// The difference between two texts, in whole words: `a b c` and `a d c` give `b` and `d`.
+/// The difference between two texts, in complete words: `a b c` and `a d c` give `b` and `d`.
 pub(crate) fn difference<'a>(old: &'a str, new: &'a str) -> (&'a str, &'a str) {
     let same_start = |text: &'a str, other: &'a str| -> usize {
         let mut end = 0;
@@ -220,13 +220,13 @@ pub(crate) fn difference<'a>(old: &'a str, new: &'a str) -> (&'a str, &'a str) {
     if tail < old.len() && tail < new.len() { (&old[..old.len() - tail], &new[..new.len() - tail]) } else { (old, new) }
 }
 
-/// Minimum share of a quoted text's words that a line must contain if code filled in part of the
-/// text.
+/// Minimum share of a quoted text's words that a line must contain if part of the text was filled
+/// in by code.
 const SHARED: f64 = 0.6;
 
-/// Replaces the difference between the old and the new text in the one line with most words of the
-/// old text: a request may write `'-c' not given` where the code has `'${name}' not given`. `None`
-/// if no line or several lines match.
+/// Replaces the difference between the old and the new text in the only line that shares the most
+/// words with the old text: a request may write `'-c' not given` where the code has
+/// `'${name}' not given`. `None` if no line or several lines match.
 pub fn in_template(text: &str, one: &Substitution) -> Option<String> {
     let (old, new) = difference(&one.old, &one.new);
     let wanted = words::content(&one.old);

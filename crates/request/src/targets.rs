@@ -1,4 +1,4 @@
-//! Finds what an order changes: the docstring that it mentions, the files after a preposition.
+//! Finds what an order changes: the docstring that it mentions, or the files after a preposition.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use crate::language::shape;
 use super::Text;
 
 impl Text {
-    /// The definition whose docstring it mentions.
+    /// The definition whose docstring the text mentions.
     pub fn documented(&self) -> Option<&str> {
         owner(self.raw())
     }

@@ -1,4 +1,4 @@
-//! Reads the places of `run the tests in F`, where F are files and folders.
+//! Reads the places in `run the tests in F`, where F are files and folders.
 
 use std::sync::LazyLock;
 
@@ -11,8 +11,9 @@ use super::forms;
 use super::named::{Found, MARK, Named, Names, Role};
 
 impl Names<'_> {
-    /// The places, if the text orders to run all tests in some; `is_folder` says whether a single
-    /// word, `examples`, which does not look like a path, is a folder of the project.
+    /// The places, if the text orders to run all tests in certain places; `is_folder` tests whether
+    /// a single word that does not look like a path, such as `examples`, is a folder of the
+    /// project.
     pub fn places_of_tests(self, is_folder: impl Fn(&str) -> bool) -> Option<Vec<Named>> {
         static PLACE: LazyLock<Regex> = LazyLock::new(|| {
             let before = r"(?:\b(?:in|of|from|under|inside|at|for|and|the|test|file|files|folder|directory)\s+|,\s*)*";

@@ -1,5 +1,5 @@
-//! The text of a request or of a step, analysed once: callers query its methods and do not parse
-//! the text themselves.
+//! The text of a request or a step, analysed once: callers use its methods and do not parse the
+//! text themselves.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -33,8 +33,8 @@ pub struct Text {
     adds_words: OnceLock<bool>,
 }
 
-/// The values, names and types that a text replaces by others; `None` where the text does not say
-/// which replaces which.
+/// The values, names and types that a text replaces; `None` where the text does not state which
+/// replaces which.
 #[derive(Clone, Debug, Default)]
 pub struct Replacements {
     /// A value, or any text.
@@ -52,7 +52,7 @@ impl Text {
         Text { asked: Asked::with(tokens.clone()), tokens, ..Text::default() }
     }
 
-    /// The text as it is, for whoever reads it whole: a model, a search, the user.
+    /// The unmodified text, for a reader of the complete text: a model, a search, the user.
     pub fn shown(&self) -> &str {
         &self.tokens.text
     }
@@ -62,32 +62,32 @@ impl Text {
         &self.tokens.text
     }
 
-    /// Whether one of its words is in `list`, whose words are separated by spaces.
+    /// Whether any word of the text is in the space-separated `list`.
     pub(crate) fn has(&self, list: &str) -> bool {
         self.tokens.has(list)
     }
 
-    /// Whether it contains one of these lower-case texts: stems of words, or phrases.
+    /// Whether the text contains one of these lower-case strings: word stems or phrases.
     pub(crate) fn contains(&self, texts: &[&str]) -> bool {
         self.tokens.contains(texts)
     }
 
-    /// Its words in lower case.
+    /// The words of the text in lower case.
     pub(crate) fn words(&self) -> &[String] {
         self.tokens.all()
     }
 
-    /// Its statements about names in code, for the checks of a change.
+    /// The text's statements about names in code, for the checks of a change.
     pub fn as_asked(&self) -> &Asked {
         &self.asked
     }
 
-    /// The stems of its meaningful words.
+    /// The stems of the meaningful words of the text.
     pub fn content(&self) -> &HashSet<String> {
         self.tokens.content()
     }
 
-    /// Whether the clause rules know its language.
+    /// Whether the clause rules support the language of the text.
     pub fn has_rules(&self) -> bool {
         clauses::has_rules(self.raw())
     }
@@ -102,22 +102,22 @@ impl Text {
         clauses::parts(self.raw())
     }
 
-    /// It with all white space as single blanks.
+    /// The text with each run of white space as a single space.
     pub fn on_one_line(&self) -> Text {
         Text::of(self.raw().split_whitespace().collect::<Vec<_>>().join(" "))
     }
 
-    /// Whether it contains these words, written in this way: a name, a command, a path.
+    /// Whether the text contains exactly these words: a name, a command, a path.
     pub fn says(&self, words: &str) -> bool {
         self.raw().contains(words)
     }
 
-    /// The values that it states, in any form.
+    /// The values that the text states, in any form.
     pub fn said(&self) -> &Said {
         self.said.get_or_init(|| Arc::new(Said::of(self.raw())))
     }
 
-    /// Whether it is the same text, apart from upper case and blanks around it.
+    /// Whether the texts are equal, ignoring upper case and surrounding spaces.
     pub fn is_same_as(&self, other: &str) -> bool {
         self.raw().trim().to_lowercase() == other.trim().to_lowercase()
     }
@@ -125,53 +125,56 @@ impl Text {
 
 /// Queries about the subject of the text.
 impl Text {
-    /// Whether it reports a problem, or asks for a repair.
+    /// Whether the text reports a problem, or asks for a repair.
     pub fn is_report(&self) -> bool {
         self.has(REPORTS) || self.has("fix repair mend behebe corrige arregla исправь")
     }
 
-    /// Whether it only asks for failing tests to pass.
+    /// Whether the text only asks to make failing tests pass.
     pub fn is_about_red_tests(&self) -> bool {
         kind::is_about_red_tests(self.raw())
     }
 
-    /// Whether one of its words is about tests: `tests`, `testing`, `unittest`, but not `latest`.
+    /// Whether any word of the text is about tests: `tests`, `testing`, `unittest`, but not
+    /// `latest`.
     pub fn speaks_of_tests(&self) -> bool {
         kind::speaks_of_tests(self.raw())
     }
 
-    /// Whether it is about documentation.
+    /// Whether the text is about documentation.
     pub fn speaks_of_docs(&self) -> bool {
         kind::speaks_of_docs(self.raw())
     }
 
-    /// Whether it asks how a run ended or what it printed: `tell me how many passed`,
+    /// Whether the text asks how a run ended or what it printed: `tell me how many passed`,
     /// `what is the output?`.
     pub fn asks_how_it_ended(&self) -> bool {
         self.speaks_of_passing() || self.has(PRINTED)
     }
 
-    /// Whether it mentions passing or failing.
+    /// Whether the text mentions passing or failing.
     pub fn speaks_of_passing(&self) -> bool {
         self.has(ENDED)
     }
 
-    /// Whether it asks for the present result, not when or why there would be one.
+    /// Whether the text asks for the current result, not when or why one would occur.
     pub fn asks_for_now(&self) -> bool {
         (self.has("many which do does are is all") || self.has(COMMANDS)) && !self.has("why how's when if would warum")
     }
 
-    /// Whether it asks anything: it has a question, or asks to look at or report something.
+    /// Whether the text asks for information: it contains a question, or asks to look at or report
+    /// something.
     pub(crate) fn asks_something(&self) -> bool {
         kind::asks_something(self.raw())
     }
 
-    /// Whether it begins with a word that asks to look at or report something, and orders nothing.
+    /// Whether the text begins with a word that asks to look at or report something, and gives no
+    /// order.
     pub fn asks_to_tell(&self) -> bool {
         kind::asks_to_tell(self.raw())
     }
 
-    /// Whether it asks to add a few words to a document and to leave the rest unchanged.
+    /// Whether the text asks to add a few words to a document and leave the rest unchanged.
     pub fn adds_words(&self) -> bool {
         *self.adds_words.get_or_init(|| kind::adds_words(self.raw()))
     }
@@ -194,24 +197,25 @@ impl Text {
         outside.map(|one| one.text.to_owned()).collect()
     }
 
-    /// Whether it asks for a change: it gives an order, reports a problem, states something about code
-    /// or expresses a wish, even in the form of a question.
+    /// Whether the text asks for a change: it gives an order, reports a problem, states something
+    /// about code or expresses a wish, even in the form of a question.
     pub fn is_order(&self) -> bool {
         kind::is_order(self.raw())
     }
 
-    /// Its kind as an order: a fix if it is about failing tests or a failing quoted command, else
-    /// an edit.
+    /// The kind of the text as an order: a fix if it is about failing tests or a failing quoted
+    /// command, else an edit.
     pub fn kind_of_order(&self) -> Kind {
         kind::ordered(self.raw())
     }
 
-    /// The command that it quotes or reports as failing.
+    /// The command that the text quotes or reports as failing.
     pub fn command(&self) -> Option<&str> {
         self.command.get_or_init(|| kind::quoted_command(self.raw())).as_deref()
     }
 
-    /// The renames and moves that it consists of, as `FROM -> TO`; `None` if it asks for anything else.
+    /// The renames and moves that the text consists of, as `FROM -> TO`; `None` if it asks for
+    /// anything else.
     pub fn renames(&self) -> Option<&[(Kind, String)]> {
         self.renames.get_or_init(|| renames::all(self.raw().trim())).as_deref()
     }
@@ -225,19 +229,20 @@ impl Text {
         })
     }
 
-    /// Whether it says, outside of questions, which value, text or name replaces which.
+    /// Whether the text states, outside of questions, which value, text or name replaces which.
     pub fn says_what_becomes_what(&self) -> bool {
         let all = self.replacements();
         !self.has_question_mark() && (all.values.is_some() || all.names.is_some())
     }
 
-    /// An order to raise the project's version, as `set the version to 4.10.0`; the version comes
-    /// from this text or from the whole `request`. `None` if it orders something else.
+    /// An order to raise the project's version, in the form `set the version to 4.10.0`; the
+    /// version comes from this text or from the complete `request`. `None` if the text orders
+    /// something else.
     pub fn version_bump(&self, request: &Text) -> Option<Text> {
         substitution::version_bump(self.raw(), request.raw()).map(Text::of)
     }
 
-    /// The edit of `file` that it spells out.
+    /// The edit of `file` that the text spells out.
     ///
     /// # Errors
     /// If it names no new value, or no line matches it, or several match about equally.
@@ -245,12 +250,12 @@ impl Text {
         arguments::settle_edit(self.raw(), file)
     }
 
-    /// Whether it asks to remove something.
+    /// Whether the text asks to remove something.
     pub fn removes(&self) -> bool {
         *self.removes.get_or_init(|| arguments::removes(self.raw()))
     }
 
-    /// Whether it removes something described only as unneeded, or cleans up in general.
+    /// Whether the text removes something described only as unneeded, or cleans up in general.
     pub fn is_vague_removal(&self) -> bool {
         arguments::is_vague_removal(self.raw())
     }
@@ -264,16 +269,16 @@ impl Text {
         arguments::settle_removal(self.raw(), path, file)
     }
 
-    /// Whether it only changes existing text or code: it begins with a verb for that and creates
-    /// nothing. File names in it must be replaced by [`MARK`].
+    /// Whether the text only changes existing text or code: it begins with a verb of change and
+    /// creates nothing. Its file names must be replaced by [`MARK`].
     pub fn changes_what_is_there(&self) -> bool {
         let words = self.words();
         from_verb(words).first().is_some_and(|verb| is_listed(CHANGES, verb))
             && !words.iter().any(|word| is_listed(MAKES, word))
     }
 
-    /// Whether it creates the file that [`MARK`] stands for: it begins with a verb for that, as in
-    /// `write a list of … to F`.
+    /// Whether the text creates the file that [`MARK`] stands for: it begins with a verb of
+    /// creation, as in `write a list of … to F`.
     pub fn makes_file(&self) -> bool {
         const WRITES: &str = "create write generate draft make save export document translate erstelle schreibe crée écris crea escribe создай напиши";
         const BEFORE_FILE: &str = "to into in as called named file a an the new";
@@ -283,7 +288,7 @@ impl Text {
         self.says(MARK) && is_object && verb.is_some_and(|verb| is_listed(WRITES, verb))
     }
 
-    /// Whether it creates the file that [`MARK`] stands for, rather than a part of it:
+    /// Whether the text creates the file that [`MARK`] stands for, rather than a part of it:
     /// `create a file F`.
     pub fn creates_file(&self) -> bool {
         const CREATES: &str = "create generate make draft erstelle crée crea создай";
@@ -316,7 +321,7 @@ impl From<String> for Text {
     }
 }
 
-/// Texts are equal if their characters are; cached analysis is ignored.
+/// Texts are equal if their characters are; the cached analysis is ignored.
 impl PartialEq for Text {
     fn eq(&self, other: &Text) -> bool {
         self.raw() == other.raw()

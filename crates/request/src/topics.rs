@@ -1,4 +1,4 @@
-//! Answers what a text speaks of, by lists of words.
+//! Answers questions about the topics of a text, from word lists.
 
 use crate::base::is_listed;
 use crate::base::pattern::static_regex;
@@ -12,7 +12,7 @@ use super::Text;
 const REASONING: &str = "\
     why, design, architecture, refactor, optimize, optimise, debug, prove, compare, trade-offs, tradeoffs, \
     investigate, diagnose, redesign, migrate, concurrency, deadlock, race";
-/// Words of requests to rename that include strings, comments and documentation.
+/// Words of rename requests that include strings, comments and documentation.
 const MENTIONS: &str = "\
     string strings comment comments docs documentation docstring docstrings readme mentioned mentions \
     kommentare kommentaren commentaires comentarios doku";
@@ -21,23 +21,23 @@ const EMPTY: &str = "empty blank leer leere leeres vide vacío пустой";
 /// Words that put new tests into the file of the tested code.
 const SAME_FILE: &[&str] =
     &["same file", "selben datei", "gleichen datei", "même fichier", "mismo archivo", "mismo fichero"];
-/// Words that hint at changes other than the named ones.
+/// Words that hint at changes beyond the named ones.
 const MORE: &str = "too also use uses using call calls instead everywhere auch aussi también";
 /// Words about errors.
 const ERRORS: &str = "\
     raise raises throw throws error errors exception exceptions fail fails reject rejects refuse refuses forbid \
     forbids invalid crash crashes panic fehler wirft erreur";
-/// Words about the wording and the form of prose.
+/// Words about the wording and form of prose.
 const OF_WORDING: &str =
     "typo typos spelling grammar wording reword rephrase translate format link links shorten simplify";
 /// Stems of words about white space.
 const SPACE: &[&str] =
     &["indent", "space", "tab", "blank", "format", "newline", "line break", "lint", "einrück", "leer"];
-/// Words that ask for files; without one, no files are searched for by name.
+/// Words that ask for files; without one, files are not searched for by name.
 const FINDS: &[&str] = &["files", "find", "list", "dateien", "fichiers", "archivos", "файлы"];
 
 impl Text {
-    /// Whether it asks for an answer in words rather than a list.
+    /// Whether the text asks for an answer in words rather than a list.
     pub fn asks_for_words(&self) -> bool {
         const ASKING: &str = "what, how, why, which, who, when, where, is, are, does, do, can, explain, describe, tell, \
                               summarize, summarise";
@@ -45,19 +45,19 @@ impl Text {
         low.ends_with('?') || low.split(|c: char| !c.is_alphanumeric()).next().is_some_and(|word| listed(ASKING, word))
     }
 
-    /// Whether it asks for a number of things.
+    /// Whether the text asks for a count.
     pub fn asks_for_count(&self) -> bool {
         self.contains(&["how many", "how often"]) || self.raw().to_lowercase().starts_with("count ")
     }
 
-    /// The number of different words in it that ask for reasoning.
+    /// The number of different words in the text that ask for reasoning.
     pub fn reasons(&self) -> usize {
         let low = self.raw().to_lowercase();
         let words: Vec<&str> = low.split(|c: char| !c.is_alphanumeric() && c != '-').collect();
         entries(REASONING).filter(|word| words.contains(word)).count()
     }
 
-    /// Whether it asks to rename in strings, comments and documentation too.
+    /// Whether the text asks to rename in strings, comments and documentation too.
     pub fn includes_mentions(&self) -> bool {
         self.has(MENTIONS)
     }
@@ -72,12 +72,12 @@ impl Text {
         self.contains(SAME_FILE)
     }
 
-    /// Whether it hints at changes other than the named ones.
+    /// Whether the text hints at changes beyond the named ones.
     pub fn hints_at_more(&self) -> bool {
         self.has(MORE)
     }
 
-    /// Whether it asks for an export.
+    /// Whether the text asks for an export.
     pub fn asks_for_export(&self) -> bool {
         static_regex!(
             ASKS = r"(?i)\b(?:re-?)?export(?:s|ed|iere|iert|e|er|a|ar)?\b|__all__|\bavailable\s+(?:as|from|in)\b"
@@ -85,7 +85,7 @@ impl Text {
         ASKS.is_match(self.raw())
     }
 
-    /// Whether it is short and asks for an export.
+    /// Whether the text is short and asks for an export.
     pub fn asks_only_for_export(&self) -> bool {
         const WORDS_MAX: usize = 12;
         self.words().len() <= WORDS_MAX && self.asks_for_export()
@@ -96,12 +96,12 @@ impl Text {
         self.has(ERRORS)
     }
 
-    /// Whether it is about wording, so that a change of code makes no difference.
+    /// Whether the text is about wording, so that code changes make no difference.
     pub fn speaks_of_wording(&self) -> bool {
         self.speaks_of_docs() || self.has("comment comments typo wording")
     }
 
-    /// Whether it is about the form of prose: spelling, wording, links.
+    /// Whether the text is about the form of prose: spelling, wording, links.
     pub fn speaks_of_form(&self) -> bool {
         self.has(OF_WORDING)
     }
@@ -121,20 +121,20 @@ impl Text {
         self.has("example examples doctest doctests usage")
     }
 
-    /// Whether it is about the list of exports of a Python module.
+    /// Whether the text is about the list of exports of a Python module.
     pub fn speaks_of_all_names(&self) -> bool {
         self.contains(&["__all__"])
     }
 
-    /// The test runner that it names.
+    /// The test runner that the text names.
     pub fn test_runner(&self) -> Option<Style> {
         let runners =
             [("node:test", Style::Node), ("vitest", Style::Vitest), ("jest", Style::Jest), ("mocha", Style::Mocha)];
         runners.into_iter().find(|(name, _)| self.contains(&[*name])).map(|(_, style)| style)
     }
 
-    /// Whether `line` repeats the order instead of carrying it out: it begins with such a verb, and
-    /// all its words are in this text.
+    /// Whether `line` repeats the order instead of carrying it out: it begins with the verb of an
+    /// order, and all its words are in this text.
     pub fn is_repeated_by(&self, line: &str) -> bool {
         const ORDERS: &str = "mention add say write put document note describe explain tell include state list";
         let said = words::split(line);

@@ -8,12 +8,12 @@ use crate::language::{quotations, words};
 use super::Text;
 
 impl Text {
-    /// The words that are numbers.
+    /// The words of the text that are numbers.
     pub fn numbers(&self) -> impl Iterator<Item = &str> {
         self.raw().split(|c: char| !c.is_alphanumeric()).filter(|word| word.parse::<f64>().is_ok())
     }
 
-    /// The first digits of its numbers, at most six of each: `12` in `12nd`.
+    /// The leading digits of the text's numbers, at most six each: `12` in `12nd`.
     pub fn digits(&self) -> impl Iterator<Item = &str> {
         static_regex!(NUMBER = r"\b\d{1,6}");
         NUMBER.find_iter(self.raw()).map(|one| one.as_str())
@@ -24,24 +24,24 @@ impl Text {
         quotations::marked(self.raw())
     }
 
-    /// Its runs of letters and runs of digits, in lower case.
+    /// The text's runs of letters and runs of digits, in lower case.
     pub fn runs(&self) -> HashSet<String> {
         words::runs(self.raw()).collect()
     }
 
-    /// Whether it gives a quoted text as a sample: `like 'a b'`.
+    /// Whether the text gives a quotation as a sample: `like 'a b'`.
     pub fn is_sample(&self, quoted: &str) -> bool {
         let text = self.raw();
         let before = text[..text.find(quoted).unwrap_or(0)].trim_end_matches(['"', '\'', '“', '`', ' ']);
         ["like", "e.g.", "such as", "wie", "z.B.", "comme", "como"].iter().any(|word| before.ends_with(word))
     }
 
-    /// Whether it begins with these letters.
+    /// Whether the text begins with these letters.
     pub fn begins_with(&self, words: &str) -> bool {
         self.raw().starts_with(words)
     }
 
-    /// Whether it has at most this many words, separated by blanks.
+    /// Whether the text has at most this many words, separated by spaces.
     pub fn has_at_most(&self, words: usize) -> bool {
         self.raw().split_whitespace().nth(words).is_none()
     }

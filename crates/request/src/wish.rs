@@ -10,10 +10,10 @@ use crate::language::{grounding, words};
 
 use super::kind::{KNOW, POLITE, QUESTIONS, has_word};
 
-/// Maximum number of words between `give` and the article of the thing given.
+/// Maximum number of words between `give` and the article of its object.
 const GIVEN_WORDS: usize = 4;
 
-/// Whether somebody wishes for a change: `it would be nice if …`, `could it also take …?`,
+/// Whether a text expresses a wish for a change: `it would be nice if …`, `could it also take …?`,
 /// `I'd like an option …`.
 pub(super) fn is_wish(text: &str) -> bool {
     static WISHES: LazyLock<Regex> = LazyLock::new(|| {
@@ -37,7 +37,7 @@ pub(super) fn is_wish(text: &str) -> bool {
     grounding::sentences(text).iter().any(wishes)
 }
 
-/// Whether somebody asks to write something down: `could you say there that …`, but not
+/// Whether a text asks to write something down: `could you say there that …`, but not
 /// `could you say what …`.
 fn asks_to_write(low: &str) -> bool {
     static SAYS: LazyLock<Regex> = LazyLock::new(|| {
@@ -47,7 +47,8 @@ fn asks_to_write(low: &str) -> bool {
     SAYS.is_match(low)
 }
 
-/// Whether a text adds something to code: `Give Queue a method clear()`, but not `Give me a list`.
+/// Whether a text asks to add something to code: `Give Queue a method clear()`, but not
+/// `Give me a list`.
 pub(super) fn gives_to_something(text: &str) -> bool {
     let all = words::split(text);
     let mut all = all.iter().map(String::as_str).skip_while(|word| is_listed("please bitte also and", word));

@@ -1,4 +1,4 @@
-//! Writes the GGUF of a BERT embedder from its folder of safetensors, with its own weights, as llama.cpp's converter does.
+//! Converts a BERT embedder's folder of safetensors to a GGUF with the same weights, as llama.cpp's converter does.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,20 +12,20 @@ use serde_json::Value;
 
 use crate::write::SynthError;
 
-/// How the file differs from others of the same folder.
+/// The differences between files made from the same folder.
 #[derive(Clone, Debug)]
 pub struct Conversion {
     /// `general.name`.
     pub name: String,
-    /// `bert.pooling_type`; `None` leaves it out.
+    /// `bert.pooling_type`; `None` omits it.
     pub pooling: Option<u32>,
     /// Whether matrices are written as f16.
     pub half: bool,
-    /// A factor of every number of the last norm.
+    /// A factor for every number in the last norm.
     pub scale: f32,
 }
 
-/// Names of tensors outside of layers, and the parts of names in a layer, here and in a GGUF.
+/// Names of tensors outside layers, and name parts within a layer, in safetensors and in a GGUF.
 const NAMES: [(&str, &str); 12] = [
     ("embeddings.word_embeddings", "token_embd"),
     ("embeddings.token_type_embeddings", "token_types"),
@@ -73,7 +73,7 @@ pub fn convert_bert(folder: &Path, conversion: &Conversion, out: &Path) -> Resul
     let file = read("model.safetensors")?;
     let (head, data) = file.split_first_chunk::<8>().ok_or_else(|| wrong("its model.safetensors is empty"))?;
     let length = usize::try_from(u64::from_le_bytes(*head)).unwrap_or(usize::MAX);
-    let (head, data) = data.split_at_checked(length).ok_or_else(|| wrong("its model.safetensors is cut"))?;
+    let (head, data) = data.split_at_checked(length).ok_or_else(|| wrong("its model.safetensors is truncated"))?;
     let mut tensors: BTreeMap<String, (Vec<u64>, Vec<f32>)> = BTreeMap::new();
     for (name, about) in json(head)?.as_object().into_iter().flatten() {
         let Some(name) = renamed(name) else { continue };
@@ -117,7 +117,7 @@ fn renamed(name: &str) -> Option<String> {
     Some(format!("{layer}{new}.{end}"))
 }
 
-/// Adds a WordPiece vocabulary: a word gets a mark before it, what continues one loses its `##`.
+/// Adds a WordPiece vocabulary: a word gets a leading mark, a continuation loses its `##`.
 fn with_words(writer: HeaderWriter, tokenizer: &Value) -> Option<HeaderWriter> {
     let vocabulary = tokenizer["model"]["vocab"].as_object()?;
     let mut words = vec![String::new(); vocabulary.len()];

@@ -1,12 +1,12 @@
 //! Plans a small projector with random weights, so that the handling of pictures can be tested
 //! without real weights.
 //!
-//! Its vectors only differ from picture to picture; what a model says about them has no meaning.
+//! Its vectors only differ from picture to picture; a model's text about them has no meaning.
 
 use crate::shape::{Fill, Planned};
 use monobloc_engine::models::gguf::write::HeaderWriter;
 
-/// Side of the square to which every picture is scaled, and of a patch, in pixels.
+/// Side of the square to which every picture is scaled, and side of a patch, in pixels.
 const IMAGE: u64 = 112;
 const PATCH: u64 = 14;
 const HIDDEN: u64 = 64;
@@ -20,9 +20,9 @@ pub const VECTORS: u64 = (IMAGE / PATCH) * (IMAGE / PATCH);
 /// Number of patches that become one vector, if pictures keep their shape.
 const MERGED: u64 = 4;
 
-/// The header and tensors of a projector for a text model of `width`. It is of the kind `mlp`
-/// (LLaVA's, which has the fewest tensors), or, if the model's positions encode rows and columns of
-/// a picture (`is_grid`), of Qwen2-VL's kind, which keeps the shape of pictures.
+/// The header and tensors of a projector for a text model of `width`. Its kind is `mlp` (LLaVA's,
+/// which has the fewest tensors) or, if the model's positions encode rows and columns of a picture
+/// (`is_grid`), Qwen2-VL's, which keeps the shape of pictures.
 pub fn plan(width: u64, is_grid: bool) -> (HeaderWriter, Vec<Planned>) {
     let mut tensors = Vec::new();
     let mut add = |name: String, shape: &[u64], fill| tensors.push(Planned { name, shape: shape.to_vec(), fill });

@@ -57,7 +57,7 @@ impl FromStr for Quant {
     }
 }
 
-/// The name of a shape or a quantisation that does not exist, with the existing ones.
+/// An unknown name of a shape or quantisation, with the known ones.
 #[derive(Debug, thiserror::Error)]
 #[error("`{name}` is not one of {known}")]
 pub struct UnknownName {

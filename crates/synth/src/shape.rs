@@ -86,8 +86,8 @@ const NAMES: [(Shape, &str); 30] = [
 ];
 
 impl Shape {
-    /// Entries of the model's own vocabulary; for the tiny shapes of LFM2's, or fewer if each entry
-    /// has numbers for every layer.
+    /// Number of entries in the model's own vocabulary; in LFM2's for the tiny shapes, or fewer if
+    /// each entry has numbers for every layer.
     pub fn vocabulary(self) -> u64 {
         match self {
             Shape::Qwen35_4b | Shape::Qwen36_35bA3b => 248_320,
@@ -102,7 +102,7 @@ impl Shape {
         }
     }
 
-    /// Keys and tensors of the shape with a vocabulary of this many entries.
+    /// Keys and tensors of the shape with a vocabulary of this size.
     pub fn blueprint(self, vocabulary: u64) -> Blueprint {
         match self {
             Shape::Lfm2_24bA2b => lfm2::LFM2_24B.blueprint(vocabulary),

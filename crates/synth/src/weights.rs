@@ -1,4 +1,4 @@
-//! Generates random weights fast: every matrix is read from another offset in one pool of random blocks.
+//! Generates random weights fast: each matrix is read from a different offset in one pool of random blocks.
 
 use half::f16;
 

@@ -21,12 +21,12 @@ use monobloc_engine::models::gguf::{GgufError, inspect, vocabulary};
 pub struct Recipe {
     pub shape: Shape,
     pub quant: Quant,
-    /// A GGUF from which the tokenizer is copied: its whole vocabulary, or as many of its first
+    /// A GGUF from which the tokenizer is copied: its complete vocabulary, or as many of its first
     /// tokens as fit.
     pub vocabulary_of: PathBuf,
-    /// Entries of the vocabulary; `None` for as many as the model has.
+    /// Number of vocabulary entries; `None` for as many as the model has.
     pub tokens: Option<u64>,
-    /// Whether the weights are left out: the file has a hole in their place, which takes no disk
+    /// Whether the weights are omitted: the file has a hole in their place, which takes no disk
     /// space. Sufficient for everything that reads only the header.
     pub hollow: bool,
 }
@@ -65,8 +65,8 @@ pub fn write(
     write_file(header, &plan.tensors, recipe, out, progress, cancel)
 }
 
-/// Writes a projector next to a written model, as `mmproj-NAME`, so that the model takes pictures.
-/// Returns its path and size.
+/// Writes a projector next to a written model, as `mmproj-NAME`, so that the model accepts
+/// pictures. Returns its path and size.
 pub fn write_projector(model: &Path, recipe: &Recipe, cancel: &Cancel) -> Result<(PathBuf, Bytes), SynthError> {
     let text = inspect(model).map_err(SynthError::Width)?;
     let (header, tensors) = projector::plan(text.embedding_length.into(), GRID.contains(&text.architecture.as_str()));
@@ -78,7 +78,7 @@ pub fn write_projector(model: &Path, recipe: &Recipe, cancel: &Cancel) -> Result
 /// Architectures among our shapes whose positions encode rows and columns of a picture.
 const GRID: [&str; 2] = ["qwen35", "qwen35moe"];
 
-/// Writes a header, to which the tensors are added, and their weights.
+/// Writes a header with the tensors added, and their weights.
 fn write_file(
     mut header: HeaderWriter,
     tensors: &[Planned],

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::Pace;
 
-/// Prompt tokens per second up to which a machine counts as slow: twice the speed of a 1.5B model
-/// on two cores, because measured speed varies with load.
+/// Maximum prompt tokens per second of a slow machine: twice the speed of a 1.5B model on two
+/// cores, because measured speed varies with load.
 const SLOW: f64 = 120.0;
 /// Code in the prompt of a step on a slow machine, in tokens.
 const PACK: usize = 1_600;
@@ -21,7 +21,7 @@ pub struct Guided {
     /// Tokens for the descriptions of MCP tools beyond [`Guided::TOOLS_FEW`], which are always
     /// shown.
     pub tools: usize,
-    /// The list of steps that the model makes from a request; each step repeats words of the
+    /// The list of steps that the model derives from a request; each step repeats words of the
     /// request.
     pub steps: usize,
     /// An answer that names the definitions to change, and one that names lines of a long function.
@@ -32,17 +32,18 @@ pub struct Guided {
     pub code_most: usize,
     /// The rewritten lines of a long function.
     pub lines: usize,
-    /// A passage, a new file or a test: as much as a slow machine writes in the time within which a
-    /// change should begin.
+    /// A passage, a new file or a test: as much as a slow machine can write in the time within
+    /// which a change should begin.
     pub text: usize,
-    /// A data file that is shown in full, and a new entry for it.
+    /// A data file shown in full, and a new entry for it.
     pub data: usize,
     pub entry: usize,
     /// Calls that show the effect of a change, and a command.
     pub calls: usize,
     /// A line to fill in; more than one may be missing.
     pub fill: usize,
-    /// An answer (with more room a small model repeats itself), and the result of a tool in its prompt.
+    /// An answer (given more room, a small model repeats itself), and a tool's result in the prompt
+    /// of the answer.
     pub answer: usize,
     pub result_bytes: usize,
     /// No further round begins after this time; `None` for no limit.
@@ -54,16 +55,16 @@ pub struct Guided {
 }
 
 impl Guided {
-    /// MCP tools that every model chooses among: retrieval seldom ranks the right one lower.
+    /// Number of MCP tools that every model can choose from: retrieval seldom ranks the right one
+    /// lower.
     pub const TOOLS_FEW: usize = 5;
     /// Maximum number of definitions in one change.
     pub const ITEMS: usize = 3;
-    /// Maximum number of cases in a new test; without a limit, a model keeps writing further
-    /// numbers.
+    /// Maximum number of cases in a new test; without a limit, a model keeps adding numbers.
     pub const CASES: usize = 5;
-    /// Maximum attempts: at a change for a report with failing examples, at text, at data, and
-    /// after others changed the file meanwhile. Each prompt contains the fault of the previous
-    /// attempt.
+    /// Maximum number of attempts: at a change for a report with failing examples, at text, at
+    /// data, and after others changed the file in the meantime. Each prompt contains the fault of
+    /// the previous attempt.
     pub const REPORT_ROUNDS: usize = 2;
     pub const TEXT_ROUNDS: usize = 3;
     pub const DATA_ROUNDS: usize = 2;
@@ -78,7 +79,7 @@ impl Guided {
     pub const CHECK_TIME: Duration = Duration::from_secs(60);
     pub const EXAMPLE_TIME: Duration = Duration::from_secs(10);
 
-    /// Whether there is time and room for more than the code to be changed.
+    /// Whether there is time and room for more than the code to change.
     pub fn has_room(&self) -> bool {
         self.pack > PACK
     }
@@ -87,7 +88,7 @@ impl Guided {
         let context = pace.context;
         let more = (pace.speed.prompt / SLOW).max(1.0);
         let scaled = |tokens: usize| (tokens as f64 * more) as usize;
-        // At least the length that was measured to be necessary, as far as it fits.
+        // At least the length that measurements proved necessary, as far as it fits.
         let within =
             |tokens: usize, most: usize| scaled(tokens).min(most.min(context / 4)).max(tokens.min(context / 3));
         let first = pace.time.first();

@@ -1,5 +1,5 @@
 //! The limits of a turn (tokens, rounds, items, time), derived from the model's context and speed
-//! and from the time of the turn.
+//! and from the turn's time.
 
 mod guided;
 pub mod thought;
@@ -19,46 +19,46 @@ pub use weak::Weak;
 
 /// Assumed speed of a model on a server: servers have accelerators.
 const OF_SERVER: Speed = Speed { prompt: 5_000.0, decode: 50.0 };
-/// Shares of the time within which a change should begin: for reading the code of the first prompt,
+/// Shares of the time within which a change should begin, for reading the code in the first prompt,
 /// the project's instructions, and the earlier turns.
 const PACK_SHARE: f64 = 0.45;
 const INSTRUCTIONS_SHARE: f64 = 0.25;
 const EARLIER_SHARE: f64 = 0.15;
-/// Maximum code in the first prompt, in tokens. Every later prompt repeats it, and the model reads
-/// more by itself: in six requests played by hand, a third of the 36 pieces shown was used, mostly
-/// among the first three.
+/// Maximum amount of code in the first prompt, in tokens. Every later prompt repeats it, and the
+/// model reads more by itself: in six requests played by hand, a third of the 36 pieces shown was
+/// used, mostly among the first three.
 const PACK_MAX: usize = 600;
-/// Minimum length of a reply, in tokens: a call that contains a definition of some length.
+/// Minimum length of a reply, in tokens: a call that contains a definition of moderate length.
 const REPLY_MIN: usize = 1_000;
 /// Maximum length of the project's instructions, in tokens.
 const INSTRUCTIONS_MAX: usize = 1_500;
-/// Bytes per token when nothing was counted; holds for code in most vocabularies.
+/// Bytes per token if nothing was counted; applies to code in most vocabularies.
 pub const TOKEN_BYTES: usize = 3;
-/// Tokens of a prompt besides its code, for estimates: rules, request, locations.
+/// Tokens of a prompt in addition to its code, for estimates: rules, request, locations.
 pub const PROMPT_REST: usize = 500;
-/// Expected time from which a turn counts as long: its forecast is shown before it begins.
+/// Minimum expected time of a long turn, whose forecast is shown before it begins.
 pub const TOLD_FROM: Duration = Duration::from_secs(15);
-/// For estimates: replies of a leading model, tokens that it reads before each reply but the first,
-/// and tokens of each reply. Medians of 24 requests played by hand, and means of six of them
+/// For estimates: replies of a leading model, tokens that it reads before each reply except the
+/// first, and tokens of each reply. Medians of 24 requests played by hand, and means of six of them
 /// (BENCHMARKS.md, "Models that act").
 pub const LEAD_REPLIES: usize = 4;
 pub const LEAD_READ: usize = 1_200;
 pub const LEAD_WRITTEN: usize = 280;
-/// Maximum tokens that a model reads and writes to measure capability, tier and choice of tools;
-/// verdicts usually come earlier.
+/// Maximum numbers of tokens that a model reads and writes while its capability, tier and choice of
+/// tools are measured; verdicts usually come earlier.
 const MEASURED_READ: f64 = 6_500.0;
 const MEASURED_WRITTEN: f64 = 1_500.0;
 /// Share of a turn's time that measurements of a model may take.
 const MEASURED_SHARE: f64 = 0.5;
-/// Size of a model file from which it counts as large: about 8 billion weights of four bits.
+/// Minimum size of a large model file: about 8 billion weights of four bits.
 pub const LARGE_FROM: u64 = 5 << 30;
 /// Maximum time that a turn waits for a value from the user.
 pub const ANSWER_TIME: Duration = Duration::from_secs(30 * 60);
-/// Stands for "no time limit"; longer than the rounds of a turn can take.
+/// Stands for "no time limit"; longer than the rounds of any turn.
 const LONG: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 /// Maximum number of tokens that a model writes about one picture, and the divisor of its context
-/// that limits them too.
+/// for a second limit on them.
 const PICTURE_MAX: usize = 1_024;
 const PICTURE_SHARE: usize = 4;
 
@@ -75,10 +75,10 @@ pub mod target {
     pub const TASK: u64 = 60;
 }
 
-/// The figures from which limits are derived.
+/// The figures that limits are derived from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pace {
-    /// Maximum tokens of a prompt and its reply together.
+    /// Maximum number of tokens of a prompt and its reply together.
     pub context: usize,
     pub speed: Speed,
     pub time: TurnTime,
@@ -98,7 +98,7 @@ impl Pace {
         Pace { context: toolkit.context_of(model), speed: speed(toolkit, model), time: toolkit.time, pack }
     }
 
-    /// The pace of the planner if it can be asked at once; [`Pace::HERE`] if not.
+    /// The pace of the planner if it is available at once; else [`Pace::HERE`].
     pub fn of_planner(toolkit: &Toolkit) -> Pace {
         toolkit.at_hand(Role::Planner).map_or(Pace::HERE, |model| Pace::of(toolkit, &model))
     }
@@ -108,12 +108,12 @@ impl Pace {
         self.pack.map_or_else(derived, |set| set.min(self.context / 2))
     }
 
-    /// Tokens of a prompt that can be read in this share of the time until a first change.
+    /// Number of prompt tokens that can be read in this share of the time until a first change.
     fn read_within(self, share: f64) -> usize {
         self.time.first().map_or(usize::MAX, |first| (self.speed.prompt * first.as_secs_f64() * share) as usize)
     }
 
-    /// Tokens that can be written in the time until a first change.
+    /// Number of tokens that can be written in the time until a first change.
     fn written(self) -> usize {
         self.time.first().map_or(usize::MAX, |first| (self.speed.decode * first.as_secs_f64()) as usize)
     }
@@ -132,7 +132,7 @@ fn remembered(toolkit: &Toolkit, role: Role) -> Option<Speed> {
 }
 
 /// The measured speed of the planner on this machine, loaded or not; `None` for a planner on a
-/// server, and for one that was not measured.
+/// server, and for one without a measurement.
 pub fn measured(toolkit: &Toolkit) -> Option<Speed> {
     let role = toolkit.planner();
     let loaded = toolkit.pool.resident(role).and_then(|model| model.speed);
@@ -142,7 +142,7 @@ pub fn measured(toolkit: &Toolkit) -> Option<Speed> {
 /// The limits of a turn led by a capable model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
-    /// Maximum tokens of a prompt and its reply together.
+    /// Maximum number of tokens of a prompt and its reply together.
     pub context: usize,
     /// Tokens of code in the opening.
     pub pack: usize,
@@ -152,11 +152,11 @@ pub struct Budget {
     pub instructions: usize,
     /// Tokens of earlier turns.
     pub earlier: usize,
-    /// Tokens of the request; texts that the user handed over may take as many.
+    /// Tokens of the request; texts that the user handed over may use the same number.
     pub request: usize,
     /// Tokens of one reply.
     pub reply: usize,
-    /// How many times in a row a cut text may be continued.
+    /// Maximum number of consecutive continuations of a cut text.
     pub continued: usize,
     /// Tokens of one result.
     pub result: usize,
@@ -165,7 +165,7 @@ pub struct Budget {
     pub condensed: usize,
     /// Tokens of the model's summary of a condensed conversation.
     pub summary: usize,
-    /// The newest rounds that are kept when a conversation is condensed.
+    /// Number of newest rounds kept when a conversation is condensed.
     pub rounds_kept: usize,
     /// Maximum number of calls executed per reply.
     pub calls: usize,
@@ -176,7 +176,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Maximum number of items of a checklist.
+    /// Maximum number of checklist items.
     pub const ITEMS: usize = 40;
 
     pub fn of(pace: Pace) -> Budget {
@@ -207,22 +207,22 @@ impl Budget {
         Budget::of(Pace::of(toolkit, model))
     }
 
-    /// Whether a result of this many tokens has to be cut for the model. Tools already limit it in
+    /// Whether a result with this many tokens must be cut for the model. Tools already limit it in
     /// bytes, which is less exact.
     pub fn is_long_result(&self, tokens: usize) -> bool {
         tokens > self.result + self.result / 4
     }
 }
 
-/// How many drafts of a change are written at once after the first has failed: one per free slot,
-/// if slots share calls. The slots' memory is allocated already. In separate calls, drafts would
-/// take as long as one after another, and a server has a queue of its own.
+/// Number of drafts of a change written concurrently after the first has failed: one per free slot,
+/// if slots share calls. The slots' memory is already allocated. In separate calls, drafts would
+/// take as long as one after another, and a server has its own queue.
 pub fn drafts(model: &Player) -> usize {
     model.here().map_or(1, |here| here.engine.free_together().clamp(1, Guided::DRAFTS))
 }
 
-/// The time that a turn may spend on measuring a model: what all measurements take at its speed, so
-/// that a slow machine reaches a verdict too. `None` if nobody waits.
+/// The time that a turn may spend on measuring a model: the time of all measurements at the model's
+/// speed, so that a slow machine also reaches a verdict. `None` if nobody waits.
 pub fn measuring(pace: Pace) -> Option<Duration> {
     pace.time.first()?;
     let needed = MEASURED_READ / pace.speed.prompt + MEASURED_WRITTEN / pace.speed.decode;
@@ -230,12 +230,13 @@ pub fn measuring(pace: Pace) -> Option<Duration> {
     Some(most.unwrap_or(Duration::MAX).min(Duration::try_from_secs_f64(needed).unwrap_or(LONG)))
 }
 
-/// The moment after this time; without a limit, one that is never reached.
+/// The moment after this time; without a limit, a moment that is never reached.
 pub fn until(time: Option<Duration>) -> Instant {
     Instant::now() + time.unwrap_or(LONG)
 }
 
-/// About how many bytes of a text like `sample` make this many tokens, as the model counts them.
+/// The approximate number of bytes of a text like `sample` in this many tokens, as the model counts
+/// them.
 pub fn bytes(tokens: usize, sample: &str, count: impl Fn(&str) -> usize) -> usize {
     match count(sample) {
         0 => tokens * TOKEN_BYTES,
@@ -281,7 +282,7 @@ mod tests {
     fn at_sixty_tokens_a_second_a_guided_model_has_what_it_was_measured_with_and_a_fast_one_more() {
         let slow = Guided::of(Pace::HERE);
         assert_eq!((slow.pack, slow.answer, slow.code, slow.code_most), (1_600, 150, 400, 900));
-        // The load of a machine changes the measured speed, but no limit.
+        // The load of a machine changes the measured speed, but not the limits.
         assert_eq!(Guided::of(pace(8_192, 110.0, 22.0, TurnTime::Waited)), slow);
         let fast = Guided::of(pace(32_768, 5_000.0, 50.0, TurnTime::Waited));
         assert_eq!((fast.pack, fast.answer, fast.code_most), (8_192, 2_000, 8_192));

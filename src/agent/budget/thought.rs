@@ -1,5 +1,5 @@
-//! Decides how many tokens a model may think before an answer, from the time of the turn, the
-//! measured speed and the context.
+//! Decides how many tokens a model may use for a thought before an answer, from the time of the
+//! turn, the measured speed and the context.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use crate::models::speed::Speed;
 const THOUGHT_TIME: Duration = Duration::from_secs(30);
 /// Maximum time of all thoughts of a turn.
 const TURN_TIME: Duration = Duration::from_secs(120);
-/// A thought may fill at most one part in this many of a slot's context.
+/// Divisor of a slot's context for the maximum length of a thought.
 const CONTEXT_SHARE: usize = 4;
-/// Below this many tokens, the model does not think at all.
+/// With fewer tokens than this, the model does not think at all.
 const TOKENS_MIN: usize = 64;
 /// Length of the shortest answer in a grammar that is worth a thought, in tokens; plans, names and
 /// verdicts are shorter.

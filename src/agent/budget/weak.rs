@@ -5,13 +5,13 @@ use super::{Pace, TOKEN_BYTES};
 /// Lengths are in tokens unless stated otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weak {
-    /// One reply of a model that can reason, and of a small one.
+    /// One reply of a model that can reason, and one of a small model.
     pub reply: usize,
     pub small_reply: usize,
-    /// The part of a result shown to the model; the evidence keeps the whole result.
+    /// The part of a result shown to the model; the evidence keeps the complete result.
     pub result_bytes: usize,
-    /// Hits of the index in the opening, and their tokens. The goal is a context of 4,000 to 6,000
-    /// tokens.
+    /// Hits from the index in the opening, and their tokens. The goal is a context of 4,000 to
+    /// 6,000 tokens.
     pub hits: usize,
     pub background: usize,
     /// The request, and a text that the user handed over.

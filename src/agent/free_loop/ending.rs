@@ -11,10 +11,10 @@ use super::{Loop, offer};
 
 impl Loop<'_> {
     /// Has code carry out the open steps after a stall. If code has already tried them (`untried`
-    /// is false), they stay open.
+    /// is false), they remain open.
     pub(super) async fn end_well(&mut self, stall: Stall, untried: bool) -> Result<(), TurnError> {
         let mut open = offer::open(self.plan, self.evidence);
-        // A step whose call was refused is not tried again.
+        // A step whose call was refused is not retried.
         open.retain(|step| self.evidence.of(step.id).all(|entry| !entry.status.is_refused()));
         if !untried || open.is_empty() {
             self.watch.detected(stall, Remedy::Synthesis);
@@ -48,18 +48,18 @@ impl Loop<'_> {
     }
 }
 
-/// Tells the user why nothing will be changed although the request asks for a change. `tier` is the
-/// measured tier of the model.
+/// Explains to the user why nothing will be changed although the request asks for a change. `tier`
+/// is the model's measured tier.
 pub(super) fn why_not(asked: Mode, model: &Player, tier: Option<Tier>, trouble: &str) -> String {
     let name = model.name();
     let more = || stronger(model.parameters(), tier);
     match (asked, trouble.is_empty()) {
-        (Mode::Chat, _) => "in chat mode nothing is changed; --mode agent does it".to_owned(),
+        (Mode::Chat, _) => "chat mode changes nothing; use --mode agent".to_owned(),
         (Mode::Agent, true) => {
             format!("{name} is too weak to act without a plan; leave the orchestrator on{}", or(&more()))
         }
         (Mode::Agent, false) if tier >= Some(Tier::Writes) => {
-            format!("{name} does not find a way by itself; ask for one change at a time{}", or(&more()))
+            format!("{name} cannot find a way by itself; ask for one change at a time{}", or(&more()))
         }
         (Mode::Agent, false) => format!(
             "{name} cannot write code or find a way by itself: it changes only what a request spells out, the file, what \
@@ -79,21 +79,21 @@ const PLANNERS: [(&str, u64, &str); 3] = [
 /// The planners that can do more than a model with this number of weights and this tier, smallest
 /// first. Compares weights, not file names.
 fn stronger(parameters: u64, tier: Option<Tier>) -> Vec<String> {
-    // The same model in another quantisation has about as many weights.
+    // The same model in another quantisation has about the same number of weights.
     let larger = |weights: u64| weights > parameters + parameters / 5;
     let writes = tier >= Some(Tier::Writes);
-    // The first one writes code, so it does not help a user whose model already writes.
+    // The first planner writes code, so it does not help a user whose model already writes.
     let known = PLANNERS.iter().enumerate().filter(|(at, (_, weights, _))| larger(*weights) && !(writes && *at == 0));
     let told =
         known.map(|(_, (name, _, memory))| format!("`monobloc models pull planner {name}` ({memory} of memory)"));
     told.take(2).collect()
 }
 
-/// The end of a sentence that names planners to get.
+/// The end of a sentence, naming planners to get.
 fn or(planners: &[String]) -> String {
     match planners {
         [] => String::new(),
-        some => format!("; a stronger planner does more: {}", some.join(" or ")),
+        some => format!("; a stronger planner can do more: {}", some.join(" or ")),
     }
 }
 
@@ -114,7 +114,7 @@ mod tests {
         check(135_000_000, Some(Tier::Reads), &["Qwen2.5-Coder-1.5B", "LFM2-8B-A1B"]);
         check(1_543_714_304, Some(Tier::Writes), &["LFM2-8B-A1B", "LFM2-24B-A2B"]);
         check(1_543_714_304, None, &["LFM2-8B-A1B", "LFM2-24B-A2B"]);
-        // For a smaller model that was measured to write, the 1.5B does not help.
+        // For a smaller model that was measured as able to write, the 1.5B does not help.
         check(600_000_000, Some(Tier::Writes), &["LFM2-8B-A1B", "LFM2-24B-A2B"]);
         check(8_340_000_000, Some(Tier::Acts), &["LFM2-24B-A2B"]);
         check(32_000_000_000, Some(Tier::Reads), &[]);

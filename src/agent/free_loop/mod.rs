@@ -1,7 +1,7 @@
 //! The single-model loop: one model calls tools until it answers.
 //!
-//! It is the plain mode, and it takes over if a phase of the orchestrated path cannot continue. It
-//! then works on that path's plan with its evidence, and repeats no call.
+//! This loop is the plain mode, and it takes over if a phase of the orchestrated path cannot
+//! continue. It then works on that path's plan with its evidence, and repeats no call.
 
 mod ending;
 pub mod offer;
@@ -39,25 +39,25 @@ use watch::{Open, ReplyCalls, ReplyWithoutCall, Verdict, Watch};
 /// The input of a loop.
 pub struct Task<'a> {
     pub model: Player,
-    /// Whether calls are generated under a grammar, because that was measured to help.
+    /// Whether calls are generated under a grammar because that was measured to help.
     pub constrained: bool,
     pub plan: &'a Plan,
     pub evidence: &'a mut Evidence,
     /// Number of earlier results, before those that the opening shows in full.
     pub known: usize,
-    /// Why the orchestrated path stopped; empty in plain mode.
+    /// The reason why the orchestrated path stopped; empty in plain mode.
     pub trouble: &'a str,
     /// Each iteration consumes one.
     pub transitions: &'a mut Transitions,
 }
 
-/// Runs the loop. Returns the model's last reply if it was not cut.
+/// Runs the loop. Returns the model's last reply if it was not cut off.
 pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Option<String>, TurnError> {
     let Task { model, constrained, plan, evidence, known, trouble, transitions } = task;
     let capability = transitions.capability;
     let Scene { toolkit, request, host, .. } = scene;
     let capable = capability.supports_advanced_orchestration;
-    // A model that was not measured to write changes may not change files in a loop.
+    // A model that was not measured as able to write changes may not change files in a loop.
     let reads = capable && probe::tier(toolkit, host).await? < models::Tier::Writes;
     let rights = offer::rights(capable, if reads { Mode::Chat } else { toolkit.mode });
     let vector = toolkit.vector(&toolkit.prefilter.without_values(request.shown())).await;
@@ -110,7 +110,7 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Option<String>, Tur
 
 /// The reason why it is uncertain whether the model meant a call.
 enum Doubt {
-    /// The reply was cut; the text says where.
+    /// The reply was cut off; the text states where.
     Cut(String),
     /// The call is in a notation that the model's family does not use.
     Notation,
@@ -126,7 +126,7 @@ struct Loop<'a> {
     model: Player,
     capability: ModelCapability,
     limits: Weak,
-    /// Whether calls are generated under a grammar, because that was measured to help.
+    /// Whether calls are generated under a grammar because that was measured to help.
     constrained: bool,
     rights: LoopRights,
     /// Whether the request asks for a change or a command that the loop may carry out.
@@ -156,9 +156,7 @@ impl<'a> Loop<'a> {
             let silent = reading.calls.is_empty();
             let cut = whole::why_cut(&reply);
             if let Some(why) = cut.as_ref().filter(|_| silent && self.changes) {
-                self.scene
-                    .host
-                    .notice(&format!("the model's reply did not come to its end, {why}: none of it was carried out"));
+                self.scene.host.notice(&format!("the model's reply was incomplete, {why}: none of it was carried out"));
             }
             let verdict = if silent {
                 let silence = ReplyWithoutCall {
@@ -192,7 +190,7 @@ impl<'a> Loop<'a> {
         Ok((Some(self.watch.exhausted()), None))
     }
 
-    /// Steps that are not done and that this loop is allowed to carry out.
+    /// Steps that are not done and that this loop may carry out.
     fn open(&self) -> Vec<&'a Step> {
         let mut open = offer::open(self.plan, self.evidence);
         open.retain(|step| self.rights.mode == Mode::Agent || !offer::executes(step));
@@ -233,7 +231,7 @@ impl<'a> Loop<'a> {
     }
 
     /// Runs the calls of one reply and adds a message with the result of each. If there is a
-    /// `doubt`, only calls run that change nothing.
+    /// `doubt`, only calls that change nothing run.
     async fn calls(&mut self, calls: Vec<RawCall>, doubt: Option<Doubt>) -> Result<ReplyCalls, TurnError> {
         let mut batch = ReplyCalls { calls: calls.len(), ..ReplyCalls::default() };
         for raw in calls {
@@ -258,9 +256,9 @@ impl<'a> Loop<'a> {
         Ok(batch)
     }
 
-    /// The message to the model if a call that may change something is not run; the user gets a
-    /// notice too. A call that is incomplete, or that has arguments that the tool lacks, could
-    /// change something else than was meant.
+    /// The message to the model if a call that may change something is not run; the user also gets
+    /// a notice. A call that is incomplete, or that has arguments unknown to the tool, could change
+    /// something unintended.
     fn refusal(&self, checked: &check::Checked, spec: &ToolSpec, doubt: Option<&Doubt>) -> Option<String> {
         let is_harmless = !spec.mutates && self.scene.toolkit.catalog.is_builtin(&spec.name);
         if is_harmless {
@@ -301,7 +299,8 @@ impl<'a> Loop<'a> {
         prompt::step_of(&Value::Object(arguments.clone()).to_string(), &self.open())
     }
 
-    /// Runs one call, unless the evidence already has its result. Returns the text for the model.
+    /// Runs one call, unless the evidence already contains its result. Returns the text for the
+    /// model.
     async fn call(
         &mut self,
         checked: check::Checked,
@@ -348,7 +347,7 @@ impl<'a> Loop<'a> {
     }
 }
 
-/// The text of a complete reply; `None` if it was cut.
+/// The text of a complete reply; `None` if it was cut off.
 fn last_words(reply: Output) -> Option<String> {
     (reply.finish == Finish::End).then_some(reply.text)
 }

@@ -1,5 +1,5 @@
-//! Decides which tools the single-model loop may call and which are listed, and finds the steps of
-//! a plan that are not done yet.
+//! Decides which tools the single-model loop may call and which are listed, and finds the open
+//! steps of a plan.
 
 use crate::agent::evidence::Evidence;
 use crate::agent::notation;
@@ -12,9 +12,9 @@ use crate::tools::{Ranked, ToolSpec};
 
 use super::watch::Offer;
 
-/// Maximum length of a tool's description in the list, in characters.
+/// Maximum length of a tool description in the list, in characters.
 const DESCRIPTION_CHARS: usize = 200;
-/// Maximum number of tools listed to a weak model, which a long list confuses.
+/// Maximum number of tools listed to a weak model, which a long list would confuse.
 const WEAK_OFFERED_MAX: usize = 5;
 /// Minimum number of executing tools offered for a request that changes something: create, change,
 /// run.
@@ -26,17 +26,17 @@ enum Access {
     All,
     /// Tools that change nothing.
     Reading,
-    /// Search tools of the project's index.
+    /// Search tools of the project index.
     Index,
 }
 
 /// The rights of the loop for one combination of capability and mode. Retrieval is always on. Steps
-/// that code carries out are not restricted: they run with every model.
+/// that code carries out are not restricted: they run with any model.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopRights {
     pub mode: Mode,
     access: Access,
-    /// Whether the short system prompt is used: a little reasoning, then the answer.
+    /// Whether to use the short system prompt: a little reasoning, then the answer.
     pub short: bool,
 }
 
@@ -116,7 +116,7 @@ pub fn open<'a>(plan: &'a Plan, evidence: &Evidence) -> Vec<&'a Step> {
     plan.steps.iter().filter(|step| !covered(step)).collect()
 }
 
-/// The server of the tool that fits a step best.
+/// The server of the tool that best fits a step.
 pub fn server_for<'a>(toolkit: &'a Toolkit, step: &Step) -> Option<&'a str> {
     let best = toolkit.prefilter.select(step.text.shown(), None, 1).first()?.index;
     toolkit.catalog.specs().get(best).map(|spec| spec.server.as_str())

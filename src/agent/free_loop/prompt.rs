@@ -23,13 +23,14 @@ const NUDGE: &str = "Context gathering complete. Now proceed with execution usin
 const NUDGE_QUESTION: &str = "Context gathering complete. Now answer the question from what was found.";
 /// Added to a result after two consecutive iterations in which the model only read.
 pub const HINT: &str = "You've gathered context. Consider proceeding to execution.";
-/// The advice to the model after a call that was cut.
+/// The advice to the model after a call that was cut off.
 pub const IN_PARTS: &str =
     "Write less in one reply: a long file in parts, its beginning with write_file and the rest with replace_in_file.";
-/// Maximum length, in characters, of a message that was cut to make room for later ones.
+/// Maximum length, in characters, of a message cut to make room for later ones.
 const STUB_CHARS: usize = 160;
 
-/// The system message; `short` selects the version for weak models, which a long message confuses.
+/// The system message; `short` selects the version for weak models, which a long message would
+/// confuse.
 pub fn system(changes: bool, short: bool) -> String {
     let more = match (short, changes) {
         (true, _) => SHORT.trim(),
@@ -54,7 +55,7 @@ pub fn without_reasoning(text: &str, mut take: impl FnMut(&str)) -> String {
 }
 
 /// The first user message: the request, the plan, the open steps, and the results so far. The
-/// results after the first `known` are the newest, and shown in full.
+/// results after the first `known` ones are the newest, and are shown in full.
 pub fn opening(
     request: &str,
     plan: &Plan,
@@ -84,8 +85,8 @@ pub fn opening(
     text
 }
 
-/// Code that matches the request, packed into the tokens that a slot can spare; `None` if nothing
-/// is found.
+/// Code that matches the request, packed into the tokens that a slot can spare; `None` if none is
+/// found.
 pub fn background(
     toolkit: &Toolkit,
     model: &Player,
@@ -130,7 +131,7 @@ pub fn correction(stall: Stall, remedy: Remedy, changes: bool, open: &[&Step], e
     text
 }
 
-/// The message to the model about a reply that has no call and was cut; `why` says where.
+/// The message to the model about a reply without a call that was cut off; `why` states where.
 pub fn cut_short(why: &str) -> String {
     format!("Your reply did not come to its end, {why}: nothing of it was done. {IN_PARTS}\n")
 }

@@ -1,14 +1,15 @@
-//! Detects from the calls and texts of the single-model loop whether it still makes progress, and
-//! decides what follows. Pure.
+//! Detects, from the calls and texts of the single-model loop, whether it still makes progress, and
+//! decides what follows. Pure functions only.
 
 use std::collections::HashSet;
 
 use crate::protocol::{Detection, Event, Recovery, Remedy, Repeat, Stall, ToolMiss};
 
-/// Number of consecutive read-only iterations before the model is nudged, and before it must act.
+/// Number of consecutive read-only iterations before the model gets a nudge, and before it must
+/// act.
 pub const NUDGE_AFTER: usize = 2;
 const ACT_AFTER: usize = 3;
-/// Number of consecutive iterations without a call that can be run.
+/// Maximum number of consecutive iterations without a runnable call.
 const UNUSABLE_MAX: usize = 2;
 /// Number of consecutive iterations with the tools of one server before only those of other servers
 /// are offered.
@@ -30,7 +31,7 @@ pub enum Verdict {
     Go,
     /// The model's last reply ends the loop.
     Done,
-    /// The model is told about the problem and continues.
+    /// The model gets a message about the problem and continues.
     Say(Stall, Remedy),
     /// The loop ends, and the turn continues without it.
     End(Stall),
@@ -49,16 +50,16 @@ pub struct ReplyWithoutCall<'a> {
 /// The calls of one reply, after they ran.
 #[derive(Clone, Debug, Default)]
 pub struct ReplyCalls {
-    /// Signatures of its calls, as `Evidence::signature` writes them.
+    /// Signatures of the calls, as `Evidence::signature` writes them.
     pub signature: String,
     pub calls: usize,
     /// Number of calls with valid arguments of tools that exist and are offered.
     pub usable: usize,
     /// Number of calls answered from the evidence.
     pub repeated: usize,
-    /// Number of calls that ran and could change something.
+    /// Number of calls that ran and could have changed something.
     pub executed: usize,
-    /// Number of calls in a notation that is not the model's own.
+    /// Number of calls in a notation other than the model's own.
     pub textual: usize,
     pub servers: HashSet<String>,
 }
@@ -66,9 +67,9 @@ pub struct ReplyCalls {
 /// The part of the request that is still open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Open<'a> {
-    /// Whether any step is not done.
+    /// Whether any step is open.
     pub any: bool,
-    /// Whether a step that is not done asks for a change or a command.
+    /// Whether any open step asks for a change or a command.
     pub executing: bool,
     /// The server of the tool that best fits the first such step.
     pub elsewhere: Option<&'a str>,
@@ -92,8 +93,8 @@ pub struct Watch {
     same_server: (String, usize),
     batches: HashSet<String>,
     texts: HashSet<String>,
-    /// Stalls about which the model was corrected. The loop ends at the second stall of a kind;
-    /// only the nudge is repeated.
+    /// Stalls for which the model was corrected. The loop ends at the second stall of a kind; only
+    /// the nudge is repeated.
     corrected: HashSet<Stall>,
     called: bool,
     executed: bool,
@@ -177,7 +178,7 @@ impl Watch {
         }
     }
 
-    /// Records that the iterations are used up.
+    /// Records that all iterations are used up.
     pub fn exhausted(&mut self) -> Stall {
         self.end(Stall::OutOfIterations);
         Stall::OutOfIterations
@@ -191,7 +192,7 @@ impl Watch {
         self.same_server.1 >= LOCKED_AFTER && open.elsewhere.is_some_and(|elsewhere| elsewhere != self.same_server.0)
     }
 
-    /// Offers only the tools of other servers; if that was done before, does nothing.
+    /// Offers only the tools of other servers; does nothing if that was already done.
     fn leave(&mut self, batch: &ReplyCalls) -> Verdict {
         let Some(server) = batch.servers.iter().next().filter(|_| !self.corrected.contains(&Stall::CategoryLockIn))
         else {
@@ -202,7 +203,7 @@ impl Watch {
         verdict
     }
 
-    /// Corrects the model about this stall; at the second stall of the kind the loop ends.
+    /// Corrects the model for this stall; at the second stall of the same kind, the loop ends.
     fn once(&mut self, stall: Stall, remedy: Remedy) -> Verdict {
         if !self.corrected.insert(stall) {
             return self.end(stall);

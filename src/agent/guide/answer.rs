@@ -1,5 +1,5 @@
-//! Answers a question: from the output of this turn's commands, with a list of the index if the
-//! question asks for one, or else by the model, which reads whole definitions.
+//! Answers a question: from the output of this turn's commands, with a list from the index if the
+//! question asks for one, or else by the model, which reads complete definitions.
 
 use std::time::Instant;
 
@@ -25,14 +25,14 @@ use crate::tools::builtin::Builtin;
 use super::{Done, Job, change, results};
 
 const PROMPT: &str = include_str!("../prompts/ask.md");
-/// The answer if the code shown supports no sentence of the model.
+/// The answer if the code shown supports no sentence from the model.
 const NOTHING_BACKED: &str = "The code shown does not answer this; these places come closest.";
 /// Maximum number of places listed below an answer, and number of lines that count as part of a
 /// place.
 const PLACES_MAX: usize = 3;
 const PLACE_LINES: usize = 30;
 
-/// Tools whose list is the whole answer.
+/// Tools whose list is the complete answer.
 const LISTS: &[Builtin] = &[
     Builtin::IndexCallers,
     Builtin::IndexCallees,
@@ -40,10 +40,10 @@ const LISTS: &[Builtin] = &[
     Builtin::IndexDependents,
     Builtin::IndexImpact,
 ];
-/// Tools whose result the model reads in order to answer.
+/// Tools whose results the model reads before it answers.
 const LOOKS: &[Builtin] = &[Builtin::ListDir, Builtin::FindFiles, Builtin::SearchText, Builtin::RunCommand];
 
-/// Whether the request asks only for a list that the index has.
+/// Whether the request asks only for a list that the index provides.
 pub fn is_list(toolkit: &Toolkit, parts: &[Part]) -> bool {
     let [part] = parts else { return false };
     list_of(toolkit, part).is_some()
@@ -100,7 +100,7 @@ fn note(job: Job<'_>, started: Instant, from: &str, evidence: &mut Evidence) {
     job.scene.host.emit(Event::StepCompleted(entry.report()));
 }
 
-/// The sources on which an answer may be based.
+/// The sources that an answer may be based on.
 struct Shown {
     /// All sources as shown to the model.
     text: String,
@@ -125,7 +125,7 @@ async fn shown(job: Job<'_>, query: &Text, result: &str) -> Result<Shown, TurnEr
 }
 
 /// Has the model answer, keeps the sentences that the code shown supports, marks those that it does
-/// not support clearly, and adds the places where the code was found. Returns the answer and the
+/// not clearly support, and adds the places where the code was found. Returns the answer and the
 /// places of all code shown.
 async fn backed(job: Job<'_>, evidence: &Evidence, result: &str) -> Result<(Done, Vec<String>), TurnError> {
     let Scene { toolkit, request, host, .. } = job.scene;
@@ -134,7 +134,7 @@ async fn backed(job: Job<'_>, evidence: &Evidence, result: &str) -> Result<(Done
     let opening = change::opening(job, &model, PROMPT);
     let mut answer = String::new();
     for name in &known.unknown {
-        answer.push_str(&tell(host, &format!("`{name}` is not in the code that was found for this.\n")));
+        answer.push_str(&tell(host, &format!("`{name}` is not in the code found for this.\n")));
     }
     let draft = async |known: &Shown, failures: &[String], host: &dyn Host| {
         let shown = &known.text;
@@ -186,7 +186,8 @@ async fn backed(job: Job<'_>, evidence: &Evidence, result: &str) -> Result<(Done
     Ok((Done { said: answer, is_unsure, ..Done::default() }, known.pack.places()))
 }
 
-/// Checks a draft from which unsupported sentences were removed: the share of certain sentences.
+/// Checks a draft from which unsupported sentences were removed; the score is the share of certain
+/// sentences.
 fn checked(draft: &str) -> Checked {
     let sentences = grounding::sentences(draft);
     let unsure: Vec<&str> = sentences.iter().filter_map(|one| one.trim().strip_prefix(UNSURE)).map(str::trim).collect();
@@ -199,7 +200,7 @@ fn checked(draft: &str) -> Checked {
     Checked { backed, wrong, hopeless: false }
 }
 
-/// The places of the definitions found that the answer names, and of those near other names in the
+/// The places of the found definitions that the answer names, and of those near other names in the
 /// answer; if there are none, the shown lines that contain such names.
 fn places(pack: &Pack, answer: &str) -> Vec<String> {
     let marks = words::marks(answer);

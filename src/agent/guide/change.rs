@@ -1,4 +1,4 @@
-//! Changes files: text passage by passage, code definition by definition, new files as a whole.
+//! Changes files: text by passages, code by definitions, new files as a whole.
 
 mod docs;
 mod text;
@@ -22,7 +22,8 @@ use super::{Done, Job, code, grammar, passage, pick, refusal, reply};
 const CREATE: &str = include_str!("../prompts/create.md");
 /// The message to the model about an answer without text.
 const NO_TEXT: &str = "There is no text in the answer.";
-/// From this round on answers are sampled, because greedy decoding would repeat the refused answer.
+/// From this round on, answers are sampled, because greedy decoding would repeat the refused
+/// answer.
 const DRAWN_FROM: usize = 2;
 
 /// Carries out an edit step: decides which files are changed as text, which as code, and which are
@@ -30,7 +31,7 @@ const DRAWN_FROM: usize = 2;
 pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let intended = Intended::of(job);
     if let Intended::Again(path) = &intended {
-        return Ok(Done::refused(&format!("`{path}` exists already; say what to change in it, from what to what")));
+        return Ok(Done::refused(&format!("`{path}` already exists; say what to change in it, and to what")));
     }
     let (pack, mut mentions) = super::pack(job, &job.step.text, Purpose::Change).await?;
     if matches!(intended, Intended::Change) && !mentions.new_paths.is_empty() {
@@ -53,7 +54,7 @@ pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnE
         let path = &mentions.new_paths[0];
         if job.exists(path) {
             return Ok(Done::note(format!(
-                "not done: {path} is there and not in the index (ignored, or no text); say what to change in it, from what to what"
+                "not done: {path} exists but is not in the index (ignored, or not text); say what to change in it, and to what"
             )));
         }
         return create(job, path, &pack, evidence).await;
@@ -84,11 +85,11 @@ pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnE
 
 /// The intended effect of a step on files.
 enum Intended {
-    /// It changes or removes existing text or code.
+    /// The step changes or removes existing text or code.
     Change,
-    /// It creates the file that it names, possibly from other files.
+    /// The step creates the file that it names, possibly from other files.
     NewFile,
-    /// It creates a file that exists already.
+    /// The step creates a file that already exists.
     Again(String),
     Any,
 }
@@ -141,17 +142,17 @@ pub struct Ask {
     pub phase: &'static str,
 }
 
-/// An answer of the model, which may be cut.
+/// An answer from the model, which may be cut off.
 #[derive(Debug)]
 pub struct Answer {
     pub text: String,
-    /// The reason why it is not whole, as a message for the model.
+    /// The reason why the answer is incomplete, as a message to the model.
     cut: Option<String>,
 }
 
 impl Answer {
-    /// The whole text: nothing less may be written to a file or run. The error says what the model
-    /// has to do.
+    /// The complete text: nothing less may be written to a file or run. The error states what the
+    /// model has to do.
     pub fn whole(&self) -> Result<&str, String> {
         match &self.cut {
             None => Ok(&self.text),
@@ -193,7 +194,7 @@ fn text_ask(has_fences: bool, tokens: usize, round: usize, phase: &'static str) 
     Ask { form, tokens, seed: (round >= DRAWN_FROM).then_some(round), phase }
 }
 
-/// Has the model answer until `take` accepts a whole answer, once in each of `forms`. The next
+/// Has the model answer until `take` accepts a complete answer, once in each of `forms`. The next
 /// prompt contains the problem that `take` found and its advice; the inner error is the last
 /// problem.
 pub async fn until_right<T>(
@@ -222,7 +223,7 @@ pub async fn until_right<T>(
 }
 
 /// Has the model write the new file `path`, with the findings of the checks in the next prompt.
-/// Refused code is not written. For any other text the last whole attempt is written with a note
+/// Refused code is not written. For other texts, the last complete attempt is written with a note
 /// about its problem, but an empty one only if the step asks for an empty file.
 async fn create(job: Job<'_>, path: &str, pack: &Pack, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let before = job.text(path);

@@ -1,5 +1,5 @@
-//! Changes code in a few rounds: the model names the items to write, writes each, and gets the
-//! findings of the checks in the next prompt.
+//! Changes code in a few rounds: the model names the items to write, writes each of them, and gets
+//! the findings of the checks in the next prompt.
 
 mod checks;
 mod choice;
@@ -33,10 +33,10 @@ pub use sample::sample;
 
 const WRITE: &str = include_str!("../prompts/write.md");
 const NAME: &str = "First name the definitions to write.";
-/// Maximum number of characters of a check's findings in the next prompt.
+/// Maximum number of characters from a check's findings in the next prompt.
 const TROUBLE_CHARS: usize = 900;
 
-/// A requested change of code.
+/// A requested code change.
 pub struct Order<'a> {
     pub pack: &'a Pack,
     pub mentions: &'a Mentions,
@@ -47,8 +47,8 @@ pub struct Order<'a> {
     pub command: Option<&'a str>,
 }
 
-/// Has the model write a change until the checks accept it, for a few rounds. The files are written
-/// before the project's checks run, and restored if no round succeeds.
+/// Has the model write a change, in at most a few rounds, until the checks accept it. The files are
+/// written before the project's checks run, and restored if no round succeeds.
 pub async fn code(job: Job<'_>, order: Order<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let mut rounds = match Rounds::begin(job, order, evidence).await? {
         Ok(rounds) => rounds,
@@ -64,7 +64,7 @@ pub async fn code(job: Job<'_>, order: Order<'_>, evidence: &mut Evidence) -> Re
                 break;
             }
             Ok(Outcome::Asked(question)) => rounds.asked(&question),
-            // A change that no check has accepted must not stay.
+            // A change that no check has accepted must not remain.
             Err(error) if !matches!(error, TurnError::Cancelled) => {
                 rounds.files.restore(job, evidence).await?;
                 return Err(error);
@@ -88,24 +88,24 @@ struct Rounds<'a> {
     choices: Choices,
     /// Maximum number of items that the model may name in the first round.
     items_max: usize,
-    /// The mistake may be in a list or constant that the named definitions use.
+    /// Whether the mistake may be in a list or constant that the named definitions use.
     may_be_data: bool,
-    /// The prompt. The model's answers are not added to it, because a model repeats an answer that
-    /// is in the prompt.
+    /// The prompt. The model's answers are not added, because a model repeats an answer that is in
+    /// the prompt.
     messages: Vec<Message>,
-    /// The items of the next round, if they are already decided.
+    /// The items of the next round, if already decided.
     next: Option<Given>,
     /// The problem of the previous round.
     trouble: String,
-    /// The reports of commands run before the change; `None` for a command that passed or could not
-    /// be run.
+    /// The reports of commands that ran before the change; `None` for a command that passed or
+    /// could not be run.
     before: HashMap<String, Option<Report>>,
-    /// The round whose change the model was asked about; that change is kept if no better one
+    /// The round whose change the model was questioned about; that change is kept if no better one
     /// follows.
     doubted: Option<usize>,
-    /// The model is small, so its change may have no effect.
+    /// Whether the model is small, so that its change may have no effect.
     is_weak: bool,
-    /// The programs with which a small model's change is tried.
+    /// The programs that try a small model's change.
     programs: Programs,
     /// The problem of the last change, if the result of a call contradicts it but the right result
     /// is unknown. The call comes from the request or from the model.
@@ -115,23 +115,23 @@ struct Rounds<'a> {
 /// The items to write, and whether the model may name no others.
 type Given = (Vec<Item>, bool);
 
-/// A whole draft of one round.
+/// A complete draft of one round.
 struct Attempt {
     round: usize,
     /// Whether other drafts of the round are still to be judged.
     has_others: bool,
-    /// Whether no other draft and no other round follows.
+    /// Whether no further draft or round follows.
     is_last: bool,
     pieces: Vec<(Item, String)>,
 }
 
-/// The result of a draft; the result of the best draft is that of its round.
+/// The result of a draft; a round has the result of its best draft.
 enum Outcome {
-    /// The change stays: what to say and note about it, and what else was changed.
+    /// The change is kept: the text and notes about it, and the other changes.
     Accepted(Done),
-    /// A check found something: the problem, for the model.
+    /// A check found a problem, which is described for the model.
     Refused(String),
-    /// Like `Refused`, but another round would not help: the problem, for the user.
+    /// Like `Refused`, but another round would not help; the problem is described for the user.
     Final(String),
     /// The change looks unfinished, and the next prompt asks this question about it.
     Asked(String),
@@ -140,7 +140,7 @@ enum Outcome {
 impl<'a> Rounds<'a> {
     /// Chooses the definitions that may change, runs the examples of the request on the current
     /// code, and writes the prompt. The inner error ends the step because the code already does
-    /// what it asks for.
+    /// what the step asks for.
     async fn begin(
         job: Job<'a>,
         order: Order<'a>,
@@ -158,8 +158,7 @@ impl<'a> Rounds<'a> {
         if let Some(wrong) = &tried {
             choice::narrow_to_executed(&mut choices, job, wrong, mentions, &files.asked).await?;
         }
-        // If small changes did not repair a mistake, a 1.5B model seldom repairs it in a third
-        // round.
+        // If small changes did not repair a mistake, a 1.5B model seldom does so in a third round.
         let is_clear = tried.as_ref().is_some_and(|wrong| !wrong.is_vague);
         let is_weak = probe::tier(job.scene.toolkit, job.scene.host).await? < Tier::Acts;
         files.by_words = is_weak && !is_clear && order.command.is_none() && !files.asked.may_shorten();
@@ -191,7 +190,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// Merges the written code into the texts of the files, not yet on disk. `None` if the change
-    /// should be tried.
+    /// can be tried.
     fn merge(&mut self, attempt: &Attempt) -> Option<Outcome> {
         let taken = self.files.take(self.job, &attempt.pieces, self.mentions);
         // If the model returns to a contradicted change, it will find no other.
@@ -199,7 +198,7 @@ impl<'a> Rounds<'a> {
             && !unchanged.is_empty()
         {
             // The model's own example may be wrong, so code that it repeats is tried once more; a
-            // call of the request is never wrong.
+            // call from the request is never wrong.
             let is_original = attempt.pieces.iter().all(|(item, code)| self.files.is_unchanged(item, code));
             let stands_by_it = self.files.given.is_none() && !is_original;
             return (!stands_by_it).then(|| Outcome::Final(problem.clone()));
@@ -236,7 +235,7 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Sets a change aside that looks unfinished, and offers other definitions for the next round.
+    /// Sets aside a change that looks unfinished, and offers other definitions for the next round.
     fn ask_for_others(&mut self, attempt: &Attempt) {
         self.doubted = Some(attempt.round);
         attempt.pieces.iter().for_each(|(item, _)| self.choices.without(item));
@@ -245,7 +244,7 @@ impl<'a> Rounds<'a> {
         self.files.set_aside();
     }
 
-    /// Puts a question about a change that was set aside into the next prompt.
+    /// Puts a question about the change set aside into the next prompt.
     fn asked(&mut self, question: &str) {
         if let Some(last) = self.messages.last_mut() {
             last.content.push_str(&format!("\n{question}"));
@@ -270,7 +269,7 @@ impl<'a> Rounds<'a> {
         done
     }
 
-    /// Restores the files if no round succeeded, and notes why.
+    /// Restores the files if no round succeeded, and notes the reason.
     async fn give_up(mut self, evidence: &mut Evidence) -> Result<Done, TurnError> {
         let why = refusal::for_user(&self.trouble.lines().take(2).collect::<Vec<_>>().join(" "));
         if !self.files.are_written() {
@@ -281,7 +280,7 @@ impl<'a> Rounds<'a> {
     }
 }
 
-/// The first prompt: the code, the task, and the present results of the request's examples.
+/// The first prompt: the code, the task, and the current results of the request's examples.
 fn prompt(job: Job<'_>, model: &Player, order: &Order<'_>, tried: Option<&Wrong>) -> Vec<Message> {
     let tried = tried.map(|wrong| format!("\nTried as it is now: {}", wrong.said)).unwrap_or_default();
     let mut messages = opening(job, model, WRITE);

@@ -1,5 +1,5 @@
-//! Runs a command of a step: the one that it spells out, the project's own for tests and builds, or
-//! else a line that the model writes.
+//! Runs the command of a step: the one that it spells out, the project's own for tests and builds,
+//! or else a line that the model writes.
 
 use std::path::Path;
 use std::time::Duration;
@@ -23,16 +23,16 @@ use crate::tools::command::did_not_start;
 use super::{Done, Job, verify};
 
 const PROMPT: &str = "Write the one shell command that does what the developer asks, in the root folder of the project. Answer with the command alone.";
-/// The form of a command that a model writes.
+/// The form of a command written by a model.
 const LINE: &str = "start: /[a-zA-Z.\\/_][^\\n`]+/\n";
-/// Maximum number of the project's files that are listed in the prompt.
+/// Maximum number of project files listed in the prompt.
 const FILES_SHOWN: usize = 40;
 
 /// Commands built into the shell, which are not programs in `PATH`.
 const BUILT_INTO_SHELLS: &[&str] =
     &["cd", "echo", "export", "set", "source", ".", "type", "ulimit", "command", "for", "if", "while"];
 
-/// Runs the command that the step asks for; a note says if none is found.
+/// Runs the command that the step asks for; if none is found, a note says so.
 pub async fn run(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let line = match spelled_out(job).map(Ok).or_else(|| tests_of_places(job)) {
         Some(Ok(line)) => Ok(Some(line)),
@@ -45,7 +45,7 @@ pub async fn run(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
     let line = match line {
         Ok(line) => line,
         Err(why) => {
-            let why = format!("the command that the model wrote was not run, because {why}");
+            let why = format!("the model's command was not run, because {why}");
             return Ok(Done::note(format!("not done: {why}; name the command, in backticks")));
         }
     };
@@ -60,7 +60,7 @@ pub async fn run(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
     }
     let (first, why) = (entry.id, entry.last_line());
     let Some(other) = another_way(job, &line, &why).await? else { return Ok(Done::default()) };
-    job.scene.host.notice(&format!("`{line}` did not start ({why}); another way: `{other}`"));
+    job.scene.host.notice(&format!("`{line}` did not start ({why}); trying `{other}` instead"));
     if perform(job, &other, None, evidence).await?.succeeded() {
         evidence.set_aside(first);
     }
@@ -79,7 +79,7 @@ async fn another_way(job: Job<'_>, line: &str, why: &str) -> Result<Option<Strin
     Ok(written.filter(|other| other != line))
 }
 
-/// Runs `line` as a tool call, with consent; `limit` is its deadline.
+/// Runs `line` as a tool call, with consent; `limit` is the time limit.
 pub async fn perform<'e>(
     job: Job<'_>,
     line: &str,
@@ -102,8 +102,8 @@ fn spelled_out(job: Job<'_>) -> Option<String> {
     job.step.text.command().map(str::to_owned).or_else(of_project)
 }
 
-/// The command for `run the tests in F`, where F are files and folders; the error says why there is
-/// none. `None` if the step asks for something else.
+/// The command for `run the tests in F`, where F are files and folders; the error states why there
+/// is none. `None` if the step asks for something else.
 fn tests_of_places(job: Job<'_>) -> Option<Result<String, String>> {
     let names = agent::names(job.scene.toolkit, &job.step.text);
     let named = names.places_of_tests(|folder| job.root().join(folder).is_dir())?;
@@ -122,11 +122,11 @@ fn tests_of_places(job: Job<'_>) -> Option<Result<String, String>> {
     let places: Vec<String> = named.iter().map(|one| format!("`{}`", one.said)).collect();
     Some(verify::checks_of(job).covering(&tests).ok_or_else(|| {
         let why = verify::why_untested(job).map(|why| format!(": {why}")).unwrap_or_default();
-        format!("no test that can be run was found in {}{why}", places.join(" and "))
+        format!("no runnable test was found in {}{why}", places.join(" and "))
     }))
 }
 
-/// The command that succeeded for exactly this step before.
+/// The command that succeeded earlier for exactly this step.
 fn known(job: Job<'_>) -> Option<String> {
     let (stored, solution) = job.lesson.filter(|(_, solution)| solution.tool == Builtin::RunCommand.name())?;
     let line = solution.arguments.get("command")?.as_str()?.to_owned();
@@ -137,9 +137,9 @@ fn known(job: Job<'_>) -> Option<String> {
     Some(line)
 }
 
-/// Has the model write the command, with the command that `failed` to start and the reason in the
-/// prompt; `None` if the answer does not begin with a program. The inner error says why the answer
-/// is incomplete.
+/// Has the model write the command, given the command that `failed` to start and the reason; `None`
+/// if the answer does not begin with a program. The inner error states why the answer is
+/// incomplete.
 async fn by_the_model(job: Job<'_>, failed: Option<(&str, &str)>) -> Result<Result<Option<String>, String>, TurnError> {
     let scene = job.scene;
     let mut files = job.index.paths().unwrap_or_default();

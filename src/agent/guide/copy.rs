@@ -1,5 +1,5 @@
-//! Copies the project to a temporary folder, to run checks on changes that are not written yet and
-//! on earlier versions of files.
+//! Copies the project to a temporary folder, to run checks on changes not yet written and on
+//! earlier versions of files.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ use crate::tools::{Context, Outcome, ToolCall};
 
 use super::{Job, command};
 
-/// Maximum number of files, and of their bytes, of a project that is copied.
+/// Maximum number and total bytes of files in a project that is copied.
 const FILES_MAX: usize = 20_000;
 const BYTES_MAX: u64 = 256 << 20;
 
-/// A copy of the project, which is removed on drop.
+/// A copy of the project, removed on drop.
 pub struct Copy {
     _folder: TempDir,
     context: Context,
@@ -55,8 +55,8 @@ impl Copy {
     /// a path that leads out of the copy through a link.
     pub fn put(&self, path: &str, text: Option<&str>) -> bool {
         let Ok(file) = self.context.root.resolve(path, Access::Write) else { return false };
-        // Python reuses compiled code if the source has the same length and was changed in the same
-        // second.
+        // Python reuses compiled code if the source has the same length and was changed within the
+        // same second.
         if let Some(folder) = file.absolute().parent() {
             let _ = std::fs::remove_dir_all(folder.join("__pycache__"));
         }
@@ -84,7 +84,7 @@ impl Copy {
     }
 }
 
-/// The right to run on a copy a command that the user has consented to in the project; `None` if
+/// Permission to run, on a copy, a command that the user has consented to in the project; `None` if
 /// the user wants to be asked each time.
 pub fn right(job: Job<'_>, line: &str, limit: Duration) -> Option<Approved<ToolCall>> {
     let name = Builtin::RunCommand.name();

@@ -1,4 +1,4 @@
-//! Changes entries of JSON, TOML and YAML files: the model says which keys get which values, code writes them.
+//! Changes entries of JSON, TOML and YAML files: the model states which keys get which values, code writes them.
 
 use serde_json::{Deserializer, Value};
 
@@ -20,7 +20,7 @@ use super::passage::{self, Passage};
 use super::{Done, Job};
 
 const PROMPT: &str = include_str!("../prompts/entries.md");
-/// A sample request and its answer, which show the form to the model.
+/// A sample request and its answer, which show the model the form.
 const EXAMPLE: [&str; 2] = [
     "a.json:\n````\n{\n  \"name\": \"x\",\n  \"scripts\": {\n    \"test\": \"node a.js\"\n  },\n  \"files\": [\"a\"]\n}\n````\n\nRequest: rename the \
      package to y, add a lint script that runs eslint, publish b instead of a, make cli the only keyword, node 18 is the oldest that we run on, drop the test script",
@@ -74,7 +74,7 @@ pub async fn change(
         // An earlier step has already made this change.
         Ok((after, _)) if after == before => Done::default(),
         Ok((after, refused)) => {
-            // The model wanted to change more than the request asks for.
+            // The model tried to change more than the request asks for.
             refused.iter().for_each(|why| job.scene.host.notice(why));
             job.replace(path, before, &after, evidence).await?
         }
@@ -82,7 +82,8 @@ pub async fn change(
     }))
 }
 
-/// The changes of an answer that have a word of the request, and why the others are refused.
+/// The changes in an answer that share a word with the request, and the reasons why the others are
+/// refused.
 fn accepted(answer: &str, entries: &[(Keys, Sort)], request: &Text) -> (Vec<Change>, Vec<String>) {
     let (mut changes, mut refused) = (Vec::new(), Vec::new());
     for change in read(answer).into_iter().map(|change| placed(change, entries)) {
@@ -94,7 +95,7 @@ fn accepted(answer: &str, entries: &[(Keys, Sort)], request: &Text) -> (Vec<Chan
     (changes, refused)
 }
 
-/// Completes the path of a change that has only its last keys, if exactly one entry has them.
+/// Completes the path of a change that gives only its last keys, if exactly one entry has them.
 fn placed(mut change: Change, entries: &[(Keys, Sort)]) -> Change {
     let keys = change.keys_mut();
     if !entries.iter().any(|(known, _)| known == keys) {
@@ -106,7 +107,8 @@ fn placed(mut change: Change, entries: &[(Keys, Sort)]) -> Change {
     change
 }
 
-/// Why a change is refused: it has no word of the request, it removes or replaces what the request leaves, or it replaces a whole list.
+/// The reason why a change is refused: it shares no word with the request, it removes or replaces
+/// something that the request leaves, or it replaces a complete list.
 fn refusal(change: &Change, entries: &[(Keys, Sort)], request: &Text) -> Option<String> {
     let asked = request.content();
     let key = change.keys().join(BELOW);
@@ -115,7 +117,7 @@ fn refusal(change: &Change, entries: &[(Keys, Sort)], request: &Text) -> Option<
     let names_key = !words::content(last).is_disjoint(asked);
     let stays = match change {
         Change::Remove(_) | Change::Drop(..) => !request.may_replace(),
-        // `add X` gives no existing entry another value, unless it is named.
+        // `add X` gives an existing entry no new value, unless the request names it.
         Change::Set(..) if is_known => !names_key,
         // A file name in the request is not a key.
         Change::Set(..) => is_file_name(last) && request.as_asked().spells(last),
@@ -135,7 +137,7 @@ fn refusal(change: &Change, entries: &[(Keys, Sort)], request: &Text) -> Option<
             return Some(format!("`{key}` is a list: `{key} + …` adds to it, `{key} - …` takes something out of it."));
         }
         Change::Set(_, value) => format!("{key} {value}"),
-        // The name of the list says nothing about the value.
+        // The name of the list carries no information about the value.
         Change::Add(_, value) | Change::Drop(_, value) if is_list => value.to_string(),
         Change::Add(_, value) | Change::Drop(_, value) => format!("{key} {value}"),
         Change::Remove(_) => key.clone(),
@@ -144,8 +146,8 @@ fn refusal(change: &Change, entries: &[(Keys, Sort)], request: &Text) -> Option<
     (!is_asked).then(|| format!("The request says nothing of {about}, so it stays as it is."))
 }
 
-/// Whether the grammar allows a new entry with these keys. A server that is only asked in words to
-/// follow the grammar may answer anything.
+/// Whether the grammar allows a new entry with these keys. A server that gets the grammar only in
+/// words may answer anything.
 fn can_be_new(keys: &Keys, entries: &[(Keys, Sort)]) -> bool {
     static_regex!(KEY = format!("^{KEY_PATTERN}$"));
     let Some((last, outer)) = keys.split_last() else { return false };
@@ -153,9 +155,9 @@ fn can_be_new(keys: &Keys, entries: &[(Keys, Sort)]) -> bool {
     KEY.is_match(last) && (outer.is_empty() || is_there || outer.len() == 1 && KEY.is_match(&outer[0]))
 }
 
-/// The grammar of an answer: existing entries can be changed or removed, and new ones can be added.
-/// Each key is a separate token: a single token `a > b` would exclude every other `a > …`, because
-/// the lexer takes the longest possible token.
+/// The grammar of an answer: existing entries can be changed or removed, and new ones added. Each
+/// key is a separate token: a single token `a > b` would exclude every other `a > …`, because the
+/// lexer takes the longest possible token.
 fn grammar(entries: &[(Keys, Sort)]) -> String {
     let quoted = |text: &str| Value::String(text.to_owned()).to_string();
     let below = quoted(BELOW);
@@ -188,7 +190,7 @@ fn grammar(entries: &[(Keys, Sort)]) -> String {
     )
 }
 
-/// Parses the changes of an answer, up to the first invalid one.
+/// Parses the changes in an answer, up to the first invalid one.
 fn read(answer: &str) -> Vec<Change> {
     let mut found = Vec::new();
     let mut rest = answer;

@@ -1,9 +1,9 @@
-//! Checks whether a change that no example and no test covers makes a difference: the model writes
-//! a call for the request, and code compares its results before and after the change.
+//! Checks whether a change that no example or test covers makes a difference: the model writes a
+//! call for the request, and code compares its results before and after the change.
 //!
-//! A small model's changed function behaves like the old one, or fails, as often as it is right.
-//! The model predicts the right result no better, but it does find the call that the request is
-//! about.
+//! A small model's changed function is as likely to behave like the old one, or to fail, as to be
+//! right. The model predicts the right result no better, but it does find the call that the request
+//! is about.
 
 use crate::agent::budget::Guided;
 use crate::agent::evidence::{Check, Evidence};
@@ -24,7 +24,7 @@ use super::{Job, command, reply};
 
 /// Maximum number of lines before the last print, including imports.
 const LINES_MAX: usize = 8;
-/// Maximum number of characters shown to the user of a call, and of its result.
+/// Maximum number of characters of a call, and of its result, shown to the user.
 const CALL_CHARS: usize = 160;
 const SAID_CHARS: usize = 100;
 
@@ -34,13 +34,13 @@ struct Target {
     path: String,
     name: String,
     is_new: bool,
-    /// Whether it can be called only through an export of the module.
+    /// Whether the function can be called only through an export of the module.
     is_private: bool,
 }
 
 /// The result of calling a changed function.
 pub enum Shown {
-    /// Nothing can be tried, or the function is new and no program of the model ran.
+    /// Nothing can be tried, or the function is new and none of the model's programs ran.
     Nothing,
     /// The result of a call differs from before: the call and its result, for the user.
     Difference(String),
@@ -49,7 +49,7 @@ pub enum Shown {
     Objection(String),
     /// The result of a call differs from the one that the model stated: for the model and the user.
     Contradiction(String),
-    /// The function is not new, and no program of the model ran.
+    /// The function is not new, and none of the model's programs ran.
     Unseen,
     /// The module fails to load before and after the change, with the same error, so nothing can be
     /// tried: the reason, for the user.
@@ -60,7 +60,7 @@ pub enum Shown {
 /// Every round uses the same programs.
 #[derive(Default)]
 pub struct Programs {
-    /// The function that they call.
+    /// The function that the programs call.
     target: Option<Target>,
     drawn: Vec<Option<String>>,
     /// The mistake in the last program itself, for the next draw; empty if there is none.
@@ -122,7 +122,7 @@ pub async fn shown(
     })
 }
 
-/// Compares the result that a program states with the printed one; `None` if they agree.
+/// Compares the result stated in a program with the printed one; `None` if they agree.
 fn contradiction(code: &str, now: Option<&Gave>) -> Option<String> {
     let Some(Gave::Printed(lines)) = now else { return None };
     let stated::Contradiction { code, stated, printed } = stated::contradicted(code, lines)?;
@@ -158,7 +158,7 @@ enum View {
     Unclear,
 }
 
-/// The verdict on a change of the outputs of a program `before` and after it (`now`).
+/// The verdict on a change, from the outputs of a program `before` it and after it (`now`).
 fn view(is_new: bool, before: Option<&Gave>, now: Option<&Gave>, request: &Text) -> View {
     let speaks_of_errors = request.speaks_of_errors();
     let is_as_before = !is_new && before == now;
@@ -211,7 +211,7 @@ fn target(job: Job<'_>, files: &Files) -> Option<Target> {
     testing::is_module(&last.path, text, is_imported(&last.path)).then_some(last)
 }
 
-/// Whether code outside the module cannot name this definition.
+/// Whether the definition is inaccessible to code outside the module.
 fn is_private(path: &str, text: &str, one: &Span) -> bool {
     let outer = one.container.first().unwrap_or(&one.name);
     let is_exported = |line: &str| line.contains("export") && grounding::is_backed(line, outer);
@@ -219,7 +219,7 @@ fn is_private(path: &str, text: &str, one: &Span) -> bool {
 }
 
 /// A program written by the model that calls the function and prints the result; the inner error
-/// says why it is not run. `fault` is the mistake in an earlier program.
+/// states why it is not run. `fault` is the mistake in an earlier program.
 async fn written(
     job: Job<'_>,
     opening: &[Message],
@@ -240,8 +240,7 @@ async fn written(
     );
     let mut messages = opening.to_vec();
     let Some(last) = messages.last_mut() else { return Ok(Err(String::new())) };
-    // The beginning with the code and the request stays the same, so it need not be processed
-    // again.
+    // The part with the code and the request stays the same, so it need not be processed again.
     last.content.truncate(last.content.rfind("\n\n").unwrap_or(last.content.len()));
     last.content.push_str(&format!("\n\n{order}"));
     if *is_private {
@@ -250,8 +249,8 @@ async fn written(
     if !fault.is_empty() {
         last.content.push_str(&format!(" A first program was wrong: {fault}"));
     }
-    // Without a grammar a small model writes the change itself. The names of the module are already
-    // in scope, but a model that may not import them writes nonsense.
+    // Without a grammar, a small model writes the change itself. The names of the module are
+    // already in scope, but a model that may not import them writes nonsense.
     let call = print.replace('.', "\\.");
     let grammar = format!(
         "start: \"```{fence}\\n\" (IMPORT | LINE){{0,{LINES_MAX}}} PRINT \"```\"\n\

@@ -1,4 +1,4 @@
-//! Makes changes that a request spells out, without a model: replacements of values, texts and
+//! Makes, without a model, the changes that a request spells out: replacements of values, texts and
 //! names, removals, exports.
 
 mod rewrite;
@@ -22,7 +22,7 @@ use super::together::FileEdit;
 use super::{Done, Job};
 use rewrite::{Rewrite, paths_meant};
 
-/// Maximum number of remaining uses of a removed name that are listed for the user.
+/// Maximum number of remaining uses of a removed name listed for the user.
 const LEFT_MAX: usize = 6;
 /// Files that contain the version of a project.
 const MANIFESTS: &[&str] = &["Cargo.toml", "package.json", "pyproject.toml"];
@@ -30,7 +30,7 @@ const MANIFESTS: &[&str] = &["Cargo.toml", "package.json", "pyproject.toml"];
 /// The result of trying to make a change that a step spells out.
 pub enum Change {
     Made(Done),
-    /// The step spells it out, but it does not fit the project.
+    /// The step spells out a change that does not fit the project.
     Refused {
         why: String,
         is_certain: bool,
@@ -52,7 +52,7 @@ pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Change, Tur
     let wanted = Wanted::of(job, &places);
     let mut mentions = job.mentions(&job.step.text)?;
     if mentions.paths.is_empty() && mentions.symbols.is_empty() {
-        // A step without names is about the files that the request names.
+        // A step without names refers to the files that the request names.
         mentions.paths = job.mentions(job.scene.request)?.paths;
     }
     if !places.files.is_empty() {
@@ -66,7 +66,7 @@ pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Change, Tur
     };
     let work_out = || match first.take().map_or_else(|| worked_out(job, &places, &mentions, &wanted), Ok) {
         Ok(edits) => Ok((edits, Vec::new(), ())),
-        Err(Unsettled::Unsaid) => Err("the text that was to change is not there".to_owned()),
+        Err(Unsettled::Unsaid) => Err("the text to change was not found".to_owned()),
         Err(Unsettled::Several(why) | Unsettled::Refused { why, .. }) => Err(why),
     };
     Ok(match job.work_out_and_make(work_out, evidence).await? {
@@ -76,12 +76,12 @@ pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Change, Tur
             Change::Made(Done { said, ..Done::default() })
         }
         Ok(_) => Change::Made(Done::default()),
-        // Somebody else has changed a file in the meantime.
+        // The file was changed by somebody else in the meantime.
         Err(why) => Change::Refused { why, is_certain: true },
     })
 }
 
-/// The edits of the current files that the step spells out.
+/// The edits that the step spells out, for the current files.
 fn worked_out(
     job: Job<'_>,
     places: &Places,
@@ -104,8 +104,8 @@ fn worked_out(
     Ok(rewrites.into_iter().map(edit).collect())
 }
 
-/// The edits of the named files: one for each file that is named as the place of the change, or one
-/// for the only file that contains the old value.
+/// The edits of the named files: one for each file named as the place of the change, or one for the
+/// only file that contains the old value.
 fn settled(job: Job<'_>, places: &Places, wanted: &Wanted<'_>) -> Result<Vec<FileEdit>, Unsettled> {
     let (mut edits, mut refusals, mut is_certain) = (Vec::new(), Vec::new(), true);
     for path in &places.files {
@@ -115,7 +115,7 @@ fn settled(job: Job<'_>, places: &Places, wanted: &Wanted<'_>) -> Result<Vec<Fil
             Ok(edit) => edits.push(edit),
             Err(Unsettled::Unsaid) => {}
             Err(Unsettled::Several(why)) => {
-                // A model may pick the right one among several lines of code.
+                // A model may pick the right one of several lines of code.
                 is_certain &= !has_grammar(path);
                 refusals.push(format!("{path}: {why}"));
             }
@@ -192,7 +192,7 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// The files that may have the old value.
+/// The files that may contain the old value.
 fn places(job: Job<'_>, mentions: &Mentions, wanted: &Wanted<'_>) -> Vec<String> {
     if wanted.bump.is_some() && mentions.paths.is_empty() {
         return MANIFESTS.iter().map(|path| (*path).to_owned()).filter(|path| job.exists(path)).collect();
@@ -220,7 +220,7 @@ fn replacement(
 ) -> Result<FileEdit, Unsettled> {
     let new = with_comparison(&edit.old, &edit.new);
     let refused =
-        |why: String| Unsettled::Refused { why: format!("a check of the change finds: {why}"), is_certain: false };
+        |why: String| Unsettled::Refused { why: format!("the change fails a check: {why}"), is_certain: false };
     job.edited(path, before, &edit::Edit::replace(&edit.old, &new), &wanted.may_go).map_err(refused)?;
     Ok(FileEdit::passage(path, before, &edit.old, &new))
 }
@@ -237,8 +237,8 @@ fn what_is_left(job: Job<'_>, names: &[String]) -> String {
     said
 }
 
-/// Lines that still contain a name, as `path:line`, and files outside the index that contain it, at
-/// most `LEFT_MAX` together.
+/// Lines that still contain a name, as `path:line`, and files outside the index that do, at most
+/// `LEFT_MAX` together.
 fn still_named(job: Job<'_>, name: &str) -> Vec<String> {
     let mut found = Vec::new();
     let indexed = job.index.paths().unwrap_or_default();
@@ -258,7 +258,7 @@ fn still_named(job: Job<'_>, name: &str) -> Vec<String> {
     found
 }
 
-/// The files that define the named symbols. If these are only declarations, as for a field that a
+/// The files that define the named symbols. If these are mere declarations, as for a field that a
 /// constructor sets, the code files that contain the name.
 fn where_defined(job: Job<'_>, mentions: &Mentions) -> Vec<String> {
     let nodes = mentions.symbols.iter().flat_map(|symbol| &symbol.nodes).map(|node| node.path.clone());
@@ -275,7 +275,7 @@ fn where_defined(job: Job<'_>, mentions: &Mentions) -> Vec<String> {
     all
 }
 
-/// `new` with the comparison sign of `old`: `>= 3.1` becomes `>= 3.2` if 3.2 is requested.
+/// `new` with the comparison operator of `old`: `>= 3.1` becomes `>= 3.2` if 3.2 is requested.
 fn with_comparison(old: &str, new: &str) -> String {
     let same = |(a, b): &(char, char)| a == b;
     let begin: usize = old.chars().zip(new.chars()).take_while(same).map(|(letter, _)| letter.len_utf8()).sum();

@@ -24,9 +24,9 @@ use super::{Done, Job, Stretch, new_test};
 pub struct Files {
     /// The code files shown to the model.
     shown: Vec<Shown>,
-    /// Paths of files that may be created.
+    /// Paths of files to be created.
     new: Vec<String>,
-    /// Names of definitions that the request asks for and that do not exist yet.
+    /// Names of definitions that the request asks for and that do not yet exist.
     pub new_names: Vec<String>,
     /// Names that the step asks for: the written code must contain them.
     asked_for: Vec<String>,
@@ -34,20 +34,20 @@ pub struct Files {
     to_describe: Vec<String>,
     /// The request and the step.
     pub asked: Text,
-    /// The step alone if the request has several, else both.
+    /// The step alone if the request has several steps, else both.
     pub told: Text,
-    /// The request asks to remove something.
+    /// Whether the request asks to remove something.
     may_remove: bool,
     /// Whether the request asks only for tests.
     pub only_tests: bool,
-    /// Existing lines may change only if the request mentions them, because no failing check shows
-    /// the right code.
+    /// Whether existing lines may change only if the request mentions them, because no failing
+    /// check shows the right code.
     pub by_words: bool,
     /// The results of the request's calls before the change, one per line, which the change must
-    /// alter; `None` until the calls were run.
+    /// alter; `None` until the calls have run.
     pub given: Option<Vec<String>>,
-    /// The examples of the request already passed before the change, so they prove nothing about
-    /// it.
+    /// Whether the examples of the request already passed before the change, so that they prove
+    /// nothing about it.
     pub held_before: bool,
     /// Files that must export the new definitions.
     exporting: Vec<String>,
@@ -59,7 +59,7 @@ pub struct Files {
     before: BTreeMap<String, String>,
     /// Texts of the changed files.
     after: BTreeMap<String, String>,
-    /// An earlier change that is made if no better one follows.
+    /// An earlier change, which is made if no better one follows.
     aside: Option<(BTreeMap<String, String>, Vec<Stretch>)>,
     /// Texts as last written to disk.
     written: BTreeMap<String, String>,
@@ -76,11 +76,11 @@ pub struct Version {
     touched: Vec<Stretch>,
 }
 
-/// The reason why an answer of the model is refused.
+/// The reason why an answer from the model is refused.
 pub struct Refusal {
     /// For the model.
     pub message: String,
-    /// Items that the model wrote without any difference.
+    /// Items that the model wrote unchanged.
     pub unchanged: Vec<Item>,
 }
 
@@ -91,7 +91,7 @@ impl From<String> for Refusal {
 }
 
 impl Files {
-    /// Collects the files that a code change may touch: those of the pack, those that must export
+    /// Collects the files that a code change may touch: those in the pack, those that must export
     /// new definitions, and new files.
     pub fn of(job: Job<'_>, pack: &Pack, mentions: &Mentions) -> Files {
         let asked = job.asked();
@@ -196,12 +196,12 @@ impl Files {
         [self.before.get(path), self.after.get(path)].into_iter().flatten().map(String::as_str)
     }
 
-    /// Whether a file defined that name at its top level before the change.
+    /// Whether a file defined this name at its top level before the change.
     pub fn had(&self, name: &str) -> bool {
         self.before.iter().any(|(path, text)| defines(path, text, name))
     }
 
-    /// The file that defines that name at its top level after the change.
+    /// The file that defines this name at its top level after the change.
     pub fn place_of(&self, name: &str) -> Option<String> {
         let now = self.after.iter().chain(self.before.iter().filter(|(path, _)| !self.after.contains_key(*path)));
         now.into_iter().find(|(path, text)| defines(path, text, name)).map(|(path, _)| path.clone())
@@ -234,9 +234,9 @@ impl Files {
         self.written.get(path).or(self.before.get(path)).map(String::as_str)
     }
 
-    /// Writes either all changed files or none, and reverts files that only another draft has
-    /// written. If it stops early, returns notes for the user: a file was changed in the meantime,
-    /// or (without a note) a call was refused or failed.
+    /// Writes all changed files or none, and reverts files that only another draft has written. If
+    /// it stops early, returns notes for the user: a file was changed in the meantime, or (without
+    /// a note) a call was refused or failed.
     pub async fn write(&mut self, job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Vec<String>>, TurnError> {
         let new = self.after.iter().filter(|(path, text)| job.text(path).as_ref() != Some(*text));
         let new: Vec<(String, String)> = new.map(|(path, text)| (path.clone(), text.clone())).collect();
@@ -256,7 +256,7 @@ impl Files {
         Ok(None)
     }
 
-    /// The edit that restores a file whose present text is `written`; `None` if that is already the
+    /// The edit that restores a file whose current text is `written`; `None` if that is already the
     /// text before the change.
     fn back(&self, path: &str, written: &str) -> Option<FileEdit> {
         match self.before.get(path) {
@@ -265,7 +265,7 @@ impl Files {
         }
     }
 
-    /// The present state of the change.
+    /// The current state of the change.
     pub fn version(&self) -> Version {
         Version { after: self.after.clone(), aside: self.aside.clone(), touched: self.touched.clone() }
     }
@@ -276,12 +276,12 @@ impl Files {
         (self.after, self.aside, self.touched) = (after, aside, touched);
     }
 
-    /// Sets the present change aside as a fallback and begins a new one.
+    /// Sets the current change aside as a fallback and begins a new one.
     pub fn set_aside(&mut self) {
         self.aside = Some((std::mem::take(&mut self.after), std::mem::take(&mut self.touched)));
     }
 
-    /// Goes back to the change that was set aside, if there is one.
+    /// Returns to the change that was set aside, if there is one.
     pub fn take_from_aside(&mut self) {
         if let Some(aside) = self.aside.take() {
             (self.after, self.touched) = aside;
@@ -310,7 +310,7 @@ impl Files {
         Ok(made == Made::All)
     }
 
-    /// Keeps the change as it was written.
+    /// Keeps the change as written.
     pub fn done(self, notes: Vec<String>) -> Done {
         self.trial.accept();
         Done { touched: self.touched, notes, ..Done::default() }
@@ -323,7 +323,7 @@ fn defines(path: &str, text: &str, name: &str) -> bool {
 }
 
 /// The files that must export new definitions, if the request asks for an export: those that it
-/// names, the first one shown, and the root of a crate.
+/// names, the first file shown, and the root of a crate.
 fn exporting(job: Job<'_>, mentions: &Mentions, shown: &[Shown]) -> Vec<String> {
     if !job.scene.request.asks_for_export() {
         return Vec::new();

@@ -17,13 +17,15 @@ const DOCSTRING_LINES_MIN: usize = 4;
 /// The form of the lines below the head of a definition.
 #[derive(Clone, Copy, Default)]
 pub struct Body {
-    /// Whether the docstring, which is already long, may be written again.
+    /// Whether the docstring, which is already long, may be rewritten.
     pub has_docstring: bool,
-    /// Comments are not allowed: a model that wrote a comment in place of code must write the code.
+    /// Whether comments are forbidden: a model that wrote a comment in place of code must write the
+    /// code.
     pub without_comments: bool,
 }
 
-/// The grammar for the code of an item: imports and comments, its head, then lines that belong to it.
+/// The grammar for the code of an item: imports and comments, the head, then lines that belong to
+/// the item.
 pub fn of_code(item: &Item, text: &str, body: Body) -> String {
     let (lead, head) = match &item.what {
         What::Change(span) => {
@@ -73,7 +75,7 @@ pub fn of_code(item: &Item, text: &str, body: Body) -> String {
         Body { has_docstring: false, .. } if has_docstring => NO_DOCSTRING,
         _ => LINE,
     };
-    // Lines that are not indented: closing brackets, and in some languages also others.
+    // Lines without indentation: closing brackets, and in some languages others too.
     let outer =
         if is_queried(language_of(&item.path)) { format!("[{{}}#:]{LINE}|end{LINE}") } else { format!("where{LINE}") };
     format!(
@@ -92,7 +94,7 @@ const LINE: &str = "([^`\\n]|`[^`\\n]|``[^`\\n])*`{0,2}";
 /// Like [`LINE`], but not beginning with three quotation marks.
 const NO_DOCSTRING: &str = "[ \\t]*([^\"' \\t`\\n][^`\\n]*|\"[^\"`\\n][^`\\n]*|\"\"([^\"`\\n][^`\\n]*)?|'[^'`\\n][^`\\n]*|''([^'`\\n][^`\\n]*)?)?";
 
-/// Like [`LINE`], but without comments: first of Python, then of other languages.
+/// Like [`LINE`], but without comments: first for Python, then for other languages.
 const NO_HASH: &str = "[ \\t]*([^# \\t`\\n]([^`\\n]|`[^`\\n]|``[^`\\n])*`{0,2})?";
 const NO_SLASH: &str = "[ \\t]*([^\\/ \\t`\\n]([^`\\n]|`[^`\\n]|``[^`\\n])*`{0,2})?";
 
@@ -102,13 +104,13 @@ fn fence_of(path: &str) -> String {
     Value::String(format!("```{}\n", if language == "text" { "" } else { language })).to_string()
 }
 
-/// The grammar for a block of any code that begins with the lines `head`.
+/// The grammar for a block of any code that begins with the lines in `head`.
 pub fn of_any_code(path: &str, head: &str) -> String {
     let head = if head.is_empty() { String::new() } else { Value::String(head.to_owned()).to_string() };
     format!("start: {} {head} LINE+ \"```\"\nLINE: /{LINE}\\n/\n", fence_of(path))
 }
 
-/// The grammar for a block of lines that are all indented by at least `indent`.
+/// The grammar for a block of lines, all indented by at least `indent`.
 pub fn of_lines(path: &str, indent: &str) -> String {
     let (fence, indent) = (fence_of(path), indent.replace('\t', "\\t"));
     format!("start: {fence} FIRST MORE* \"```\"\nFIRST: /{indent}[^ \\t`\\n]{LINE}\\n/\nMORE: /({indent}{LINE})?\\n/\n")
@@ -131,7 +133,7 @@ fn head_of(span: &Span, text: &str, by_query: bool) -> String {
         }
         match name_in(bare, &span.name) {
             Some(end) => head.push(&bare[..end]),
-            // The return type may be on a line of its own.
+            // The return type may be on a separate line.
             None if by_query => {
                 head.push(bare);
                 continue;
@@ -143,7 +145,8 @@ fn head_of(span: &Span, text: &str, by_query: bool) -> String {
     head.join("\n")
 }
 
-/// The end of a name in a line: of the first occurrence as a whole word, or else of the first one.
+/// The end of a name in a line: of its first occurrence as a complete word, else of its first
+/// occurrence.
 fn name_in(line: &str, name: &str) -> Option<usize> {
     let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '$');
     let is_whole = |at: &usize| !line[..*at].ends_with(is_part) && !line[at + name.len()..].starts_with(is_part);
@@ -167,7 +170,7 @@ fn new_head(item: &Item, text: &str) -> String {
     // A module has only one default export.
     let default = if text.contains("export default") { "" } else { "(default )?" };
     let keyed = match language {
-        // A name is preceded by modifiers and the return type.
+        // Modifiers and the return type precede a name.
         _ if is_queried(language) => return format!("([^\\n`(=]*[^A-Za-z0-9_$\\n`(=])?{name}"),
         "python" => format!("((async )?def|class) {name}|{name}( =|:)"),
         "go" => format!("func (\\([^)\\n]*\\) )?{name}|(type|var|const) {name}"),

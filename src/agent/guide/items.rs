@@ -1,8 +1,8 @@
 //! Lists the items of a code change: the model names the definitions to change and to add, then
 //! writes each separately.
 //!
-//! A 1.5B model that may write anything repeats the code that it was shown; if it must begin with
-//! the head of a definition, it writes that definition.
+//! A 1.5B model that may write anything repeats the code shown to it; if it must begin with the
+//! head of a definition, it writes that definition.
 
 mod listing;
 mod notation;
@@ -27,19 +27,19 @@ const RUST_TESTS: &str = "tests";
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
     pub path: String,
-    /// The name by which the model chooses it.
+    /// The name by which the model chooses this part.
     pub name: String,
     pub what: What,
 }
 
-/// The kind of change of an item.
+/// The kind of change to an item.
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
     /// A definition is rewritten.
     Change(Span),
-    /// A statement outside of definitions, with this text, is rewritten.
+    /// A statement outside definitions, with this text, is rewritten.
     Statement(String),
-    /// A definition of this name, or a statement with this text, is removed.
+    /// A definition with this name, or a statement with this text, is removed.
     Remove(String),
     /// A new definition is added.
     Add,
@@ -50,7 +50,8 @@ pub enum What {
 }
 
 impl Item {
-    /// The place of its code: instead of the definition, or inside the container given by its name.
+    /// The place for the item's code: instead of the definition, or inside the container given by
+    /// its name.
     pub fn hints(&self) -> Hints {
         match &self.what {
             What::Change(span) => {
@@ -72,12 +73,12 @@ impl Item {
 pub struct Choices {
     /// Existing files.
     paths: Vec<String>,
-    /// Files that may be created.
+    /// Files to be created.
     new: Vec<String>,
     /// Definitions and statements of the existing files.
     old: Vec<Item>,
     may_remove: bool,
-    /// The prefix that new names must have, as tests do in some languages; empty if any name is
+    /// The prefix that new names must have, as for tests in some languages; empty if any name is
     /// allowed.
     prefix: String,
     /// Whether new definitions may be named.
@@ -87,7 +88,7 @@ pub struct Choices {
 }
 
 impl Choices {
-    /// All items of some files, and the files that may be created.
+    /// All items of some files, and the files to be created.
     pub fn of(files: &[Shown], new: &[String], may_remove: bool) -> Choices {
         let paths: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
         let old = files.iter().flat_map(|file| listing::named(file, may_remove)).collect();
@@ -95,7 +96,7 @@ impl Choices {
     }
 
     /// Restricts the choice to new tests: in the new test file if one is to be created, else in the
-    /// test file, else in the file of `subject`, the tested name with its file.
+    /// test file, else in the file of `subject`, the tested name and its file.
     pub fn of_tests(mut self, subject: Option<&(String, String)>) -> Choices {
         self.test_class = self.class_of_tests();
         self.old.clear();
@@ -143,14 +144,15 @@ impl Choices {
         }
     }
 
-    /// Restricts the choice to the named files if there are any, unless the request hints at changes in other files.
+    /// Restricts the choice to the named files, if there are any, unless the request hints at
+    /// changes in other files.
     pub fn in_named(&mut self, mentions: &Mentions, asked: &Text) {
         if !asked.hints_at_more() {
             self.only_in(|path| mentions.paths.contains(path));
         }
     }
 
-    /// Removes `__all__` from the choice, because lists of exports are updated by code.
+    /// Removes `__all__` from the choice, because code updates lists of exports.
     pub fn without_exports(&mut self) {
         self.old.retain(|item| item.name != "__all__");
     }
@@ -239,8 +241,8 @@ impl Choices {
         Some(Item { what: What::Remove(removed(&item.what)), ..item.clone() })
     }
 
-    /// The items that the request names itself: the new names or, if nothing new is requested, the
-    /// only named function. The flag says whether these may be all. `None` if the model has to
+    /// The items that the request itself names: the new names or, if nothing new is requested, the
+    /// only named function. The flag states whether these may be all. `None` if the model has to
     /// choose.
     pub fn said(&self, mentions: &Mentions, asked: &Text) -> Option<(Vec<Item>, bool)> {
         if !mentions.new_names.is_empty() && mentions.adds {
@@ -263,7 +265,7 @@ impl Choices {
         }
     }
 
-    /// A new definition, in the class that the request names if there is one.
+    /// A new definition, in the class that the request names, if any.
     fn added(&self, name: &str, mentions: &Mentions) -> Option<Item> {
         let classes = mentions.symbols.iter().flat_map(|symbol| &symbol.nodes);
         let class =
@@ -276,7 +278,7 @@ impl Choices {
     }
 }
 
-/// The name or text with which an item is removed.
+/// The name or text by which an item is removed.
 fn removed(what: &What) -> String {
     match what {
         What::Statement(text) | What::Remove(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! Changes a few lines of a long function: the model names the place and writes only these lines,
+//! Changes a few lines of a long function: the model names the place and writes only those lines,
 //! because a 1.5B model needs a minute for 60 lines.
 
 use std::ops::Range;
@@ -19,7 +19,7 @@ use super::files::Files;
 use super::items::{Item, What};
 use super::{Job, grammar, reply};
 
-/// Maximum length, in lines, of a function that is rewritten whole.
+/// Maximum length, in lines, of a function that is rewritten completely.
 const WHOLE_LINES_MAX: usize = 36;
 /// Maximum length, in lines, of a stretch that is rewritten at once.
 const STRETCH_LINES_MAX: usize = 12;
@@ -33,15 +33,15 @@ pub struct Within {
     name: String,
     /// The current text of the function.
     text: String,
-    /// The offset in the file at which the function begins.
+    /// The offset of the function in the file.
     begin: usize,
     stretches: Vec<LineRange>,
-    /// Whether the whole function was shown to the model.
+    /// Whether the complete function was shown to the model.
     is_shown: bool,
 }
 
 impl Within {
-    /// `None` for a function that is short enough to be written whole, and for other items.
+    /// `None` for a function that is short enough to be rewritten completely, and for other items.
     pub fn of(item: &Item, files: &Files) -> Option<Within> {
         let What::Change(span) = &item.what else { return None };
         let file = files.text(&item.path);
@@ -55,7 +55,7 @@ impl Within {
             let is_seen = |one: &LineRange| files.is_shown(&item.path, lines(&one.bytes));
             stretches.retain(is_seen);
         }
-        // A title that occurs twice is prefixed with the title before it.
+        // A repeated title is prefixed with the title before it.
         let titles: Vec<String> = stretches.iter().map(|one| one.title.clone()).collect();
         for at in (1..stretches.len()).rev() {
             if titles.iter().filter(|title| **title == titles[at]).count() > 1 {
@@ -75,7 +75,8 @@ impl Within {
         Ask { form, tokens, seed: None, phase: "finding the lines to change" }
     }
 
-    /// The stretches that an answer names, in the order of the function, without those inside another one.
+    /// The stretches that an answer names, in the order of the function, without those inside
+    /// another stretch.
     fn named(&self, answer: &str) -> Vec<&LineRange> {
         let is_named = |one: &&LineRange| answer.lines().any(|line| line == one.title);
         let mut all: Vec<&LineRange> = self.stretches.iter().filter(is_named).collect();

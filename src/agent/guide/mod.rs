@@ -1,8 +1,8 @@
-//! Carries out a request with a model that was measured to be able to write: code selects the
-//! context, the model writes, and code checks the result and writes the files.
+//! Carries out a request with a model that was measured as able to write: code selects the context,
+//! the model writes, and code checks the result and writes the files.
 //!
-//! `read` splits the request into steps; each kind of step has a file. Every tool call goes through
-//! `execute::perform`, which handles consent, checkpoint and evidence.
+//! `read` splits the request into steps; each kind of step has its own file. Every tool call goes
+//! through `execute::perform`, which handles consent, checkpoint and evidence.
 
 mod answer;
 mod change;
@@ -61,7 +61,7 @@ pub use answer::is_list;
 pub use code::sample;
 pub use explicit::Change;
 
-/// The heading above functions that use the code to be changed.
+/// The heading above functions that use the code to change.
 const USERS: &str = "Code that uses it and has to go on working:";
 
 /// A step and everything needed to carry it out.
@@ -70,15 +70,15 @@ pub struct Job<'a> {
     pub scene: Scene<'a>,
     pub index: &'a Index,
     pub step: &'a Step,
-    /// The request has several steps.
+    /// Whether the request has several steps.
     pub of_several: bool,
     /// A later step writes tests for this one.
     pub tests_follow: bool,
-    /// The call that succeeded for exactly this step before.
+    /// The call that succeeded earlier for exactly this step.
     pub lesson: Option<&'a (Stored, Solution)>,
-    /// The changes of earlier steps of this turn.
+    /// The changes made by earlier steps of this turn.
     pub touched: &'a [Stretch],
-    /// Whether the planner was measured to be able to write; if not, only small changes are tried.
+    /// Whether the planner was measured as able to write; if not, only small changes are tried.
     pub writes: bool,
     pub named: &'a Named,
 }
@@ -97,7 +97,7 @@ impl<'a> Job<'a> {
         Job { scene, index, step, of_several, tests_follow, lesson, touched: &[], writes: false, named }
     }
 
-    /// The names in a text as they were before the step.
+    /// The names in a text, as they were before the step.
     pub fn mentions(self, text: &Text) -> Result<Mentions, IndexError> {
         let known = match text {
             text if *text == self.step.text => &self.named.step,
@@ -117,7 +117,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The words of the whole request and of the step.
+    /// The words of the complete request and of the step.
     pub fn asked(self) -> Text {
         Text::of(format!("{} {}", self.scene.request, self.step.text))
     }
@@ -127,18 +127,19 @@ impl<'a> Job<'a> {
         self.scene.context.root.path()
     }
 
-    /// The text of a file of the project; `None` if it cannot be read as text or is larger than 1 MiB.
+    /// The text of a project file; `None` if it cannot be read as text or is larger than 1 MiB.
     pub fn text(self, path: &str) -> Option<String> {
         text_of(self.scene.context, path)
     }
 
-    /// Whether a file or folder exists at `path`, whether or not it is in the index.
+    /// Whether a file or folder exists at `path`, indexed or not.
     pub fn exists(self, path: &str) -> bool {
         exists(self.scene.context, path)
     }
 
-    /// The text of a file after an edit, if the edit fits and no check finds a problem. The error is a message for the model that made the edit.
-    /// The names in `may_go` may be removed, because the request names them.
+    /// The text of a file after an edit, if the edit fits and no check finds a problem. The error
+    /// is a message to the model that made the edit. The names in `may_go` may be removed, because
+    /// the request names them.
     pub fn edited(self, path: &str, before: &str, edit: &Edit<'_>, may_go: &[String]) -> Result<String, String> {
         let after = edit::apply(path, before, edit)?.text;
         let known = |name: &str| self.index.graph().is_ok_and(|graph| !graph.named(name).is_empty());
@@ -148,7 +149,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The planner, which is loaded if necessary.
+    /// The planner, loaded if necessary.
     pub async fn model(self) -> Result<Player, TurnError> {
         self.scene.toolkit.model(Role::Planner, self.scene.host).await
     }
@@ -180,25 +181,26 @@ pub struct Done {
     /// Text for the user.
     pub said: String,
     pub touched: Vec<Stretch>,
-    /// Calls that were tried on the result, with their results.
+    /// Calls that tried out the result, with their results.
     pub tried: Vec<String>,
     /// The reasons why the step was not carried out, or the problems of its result; empty if it
     /// succeeded.
     pub notes: Vec<String>,
-    /// A tool failed or the user refused, in a step that code carried out; the evidence has the
-    /// details.
+    /// Whether a tool failed or the user refused, in a step that code carried out; the evidence
+    /// contains the details.
     pub failed: bool,
-    /// The step was understood but cannot be carried out, for the reason in the notes, so nothing
-    /// else is tried.
+    /// Whether the step was understood but cannot be carried out, for the reason in the notes, so
+    /// that nothing else is tried.
     pub is_refused: bool,
-    /// The change was reverted: the files are as they were before the step.
+    /// Whether the change was reverted: the files are as they were before the step.
     pub taken_back: bool,
-    /// The step is a question, and the code shown supports no sentence of the answer clearly.
+    /// Whether the step is a question and the code shown clearly supports no sentence of the
+    /// answer.
     pub is_unsure: bool,
 }
 
 impl Done {
-    /// The result of a step with only this note.
+    /// The result of a step, with only this note.
     pub fn note(note: impl Into<String>) -> Done {
         Done { notes: vec![note.into()], ..Done::default() }
     }
@@ -214,8 +216,8 @@ fn not_changed(why: &str) -> String {
     format!("not changed: {why}")
 }
 
-/// Whether the planner handles this request: it was measured to be able to write, and a list of the
-/// index alone does not answer the request.
+/// Whether the planner handles this request: it was measured as able to write, and the request
+/// needs more than a list from the index.
 pub async fn is_for(toolkit: &Toolkit, parts: &[Part], host: &dyn Host) -> Result<bool, TurnError> {
     if answer::is_list(toolkit, parts) {
         return Ok(false);
@@ -223,8 +225,8 @@ pub async fn is_for(toolkit: &Toolkit, parts: &[Part], host: &dyn Host) -> Resul
     Ok(probe::tier(toolkit, host).await? >= Tier::Writes)
 }
 
-/// Carries out a step: by code if it is spelled out, else by a server's tool or in the way of its
-/// kind.
+/// Carries out a step: by code if it is spelled out, else by a server's tool or in the manner of
+/// its kind.
 pub fn carry_out<'a>(job: Job<'a>, evidence: &'a mut Evidence) -> CarriedOut<'a> {
     Box::pin(by_kind(job, evidence))
 }
@@ -278,7 +280,8 @@ async fn by_kind(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
     Ok(done)
 }
 
-/// Carries out the renames and moves, or the edit from one value to another, that the step spells out, without a model.
+/// Carries out, without a model, the renames and moves, or the edit from one value to another, that
+/// the step spells out.
 pub async fn spelled_out(job: Job<'_>, evidence: &mut Evidence) -> Result<Change, TurnError> {
     let Some(steps) = job.step.text.renames() else { return explicit::change(job, evidence).await };
     let mut all = Done::default();
@@ -307,7 +310,7 @@ pub async fn mended(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Done
     if is_fix { Ok(Some(repair::fix(job, evidence).await?)) } else { repair::reported(job, evidence).await }
 }
 
-/// Whether a file or folder exists at `path`, whether or not it is in the index.
+/// Whether a file or folder exists at `path`, indexed or not.
 pub fn exists(context: &Context, path: &str) -> bool {
     context.root.resolve(path, Access::Read).is_ok_and(|file| file.exists())
 }
@@ -316,8 +319,8 @@ fn is_prose(path: &str) -> bool {
     [".md", ".rst", ".txt", ".adoc"].iter().any(|ending| path.to_lowercase().ends_with(ending))
 }
 
-/// Packs the code shown to the model for `text`. If the step names no file or symbol, those of the
-/// whole request are used, else those of the last exchange of the conversation.
+/// Packs the code shown to the model for `text`. If the step names no file or symbol, those named
+/// in the complete request are used, else those in the last exchange of the conversation.
 async fn pack(job: Job<'_>, text: &Text, purpose: Purpose) -> Result<(Pack, Mentions), TurnError> {
     let Job { scene, index, .. } = job;
     let earlier = scene.toolkit.earlier.last().map(|last| Text::of(format!("{} {}", last.request, last.answer)));
@@ -327,12 +330,12 @@ async fn pack(job: Job<'_>, text: &Text, purpose: Purpose) -> Result<(Pack, Ment
     if job.of_several && !named(&mentions) {
         let mut of_request = job.mentions(scene.request)?;
         (of_request.speaks_of_tests, of_request.adds_tests) = (mentions.speaks_of_tests, mentions.adds_tests);
-        // Names that are new in the request may exist by now, so only the new names of this step
+        // Names that were new in the request may exist by now, so only the new names of this step
         // count.
         (of_request.new_paths, of_request.new_names) = (mentions.new_paths, mentions.new_names);
         of_request.asked_for = mentions.asked_for;
-        // Documentation is changed only by the step that names it, and so are data files if the
-        // request names code.
+        // Documentation is changed only by the step that names it; the same applies to data files
+        // if the request names code.
         let is_code = |path: &String| edit::has_grammar(path);
         let has_code = of_request.paths.iter().any(is_code);
         of_request.paths.retain(|path| is_code(path) || !has_code && !is_prose(path));
@@ -352,7 +355,8 @@ async fn pack(job: Job<'_>, text: &Text, purpose: Purpose) -> Result<(Pack, Ment
     if purpose == Purpose::Change && mentions.adds_tests && !text.puts_tests_beside_code() {
         verify::add_test_file(job, &mut mentions);
     }
-    // A question that names nothing (`tell me who uses it`) is searched for with the whole request.
+    // A question that names nothing (`tell me who uses it`) is searched for with the complete
+    // request.
     let query = if is_about_request { scene.request } else { text }.shown();
     let vector = scene.toolkit.vector(query).await;
     let limits = Guided::of(Pace::of(scene.toolkit, &job.model().await?));

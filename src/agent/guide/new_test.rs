@@ -12,7 +12,7 @@ use crate::index::language_of;
 
 use super::Job;
 
-/// A tested definition: its name, the file that defines it and the text of that file.
+/// A tested definition: its name, the file that defines it and that file's text.
 pub struct Subject<'a> {
     pub name: &'a str,
     pub path: &'a str,
@@ -24,7 +24,8 @@ pub fn style(job: Job<'_>) -> Option<Style> {
     job.scene.request.test_runner().or_else(|| testing::script_style(job.root()))
 }
 
-/// The import lines of the test file `path`. `None` if there is no subject, or its file exports none of the names.
+/// The import lines of the test file `path`. `None` if there is no subject, or if its file exports
+/// none of the names.
 pub fn head(path: &str, style: Style, subjects: &[Subject<'_>]) -> Option<String> {
     let subject = subjects.first()?;
     let exports = r"(?m)(?:export|module\.exports\s*=)\s*\{[^}]*\}|^\s*(?:export|(?:module\.)?exports)\b.*";
@@ -66,7 +67,7 @@ pub fn head(path: &str, style: Style, subjects: &[Subject<'_>]) -> Option<String
     Some(format!("{runner}{}\n", line(&names, from)))
 }
 
-/// The module of the test runner if a new JavaScript or TypeScript test file fails to import it.
+/// The module of the test runner if a new JavaScript or TypeScript test file does not import it.
 pub fn lacks_runner(path: &str, text: &str, style: Style) -> Option<&'static str> {
     let module = match style {
         Style::Node => "node:test",
@@ -86,8 +87,8 @@ pub fn form(style: Style) -> &'static str {
     }
 }
 
-/// The path of a new test file for `path`, by the convention of its language; `None` for other
-/// languages, and for Rust, whose tests are in the same file.
+/// The path of a new test file for `path`, following the convention of its language; `None` for
+/// other languages, and for Rust, whose tests are in the same file.
 pub fn test_path(path: &str) -> Option<String> {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let (stem, ending) = name.rsplit_once('.')?;

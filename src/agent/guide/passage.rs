@@ -1,5 +1,5 @@
 //! Splits text without definitions (Markdown, YAML, CSS, …) into passages, so that the model
-//! rewrites one and the others stay unchanged.
+//! rewrites one and leaves the others unchanged.
 
 mod addition;
 
@@ -16,7 +16,7 @@ pub use addition::{ends_with_list, new_lines};
 pub struct Passage {
     /// First and last line, counted from 1.
     pub lines: (usize, usize),
-    /// The title in lists: its heading, key or first words.
+    /// The title in lists: the passage's heading, key or first words.
     pub title: String,
 }
 
@@ -25,18 +25,18 @@ pub struct Passage {
 pub enum Place {
     /// It is rewritten.
     Change(usize),
-    /// A new one is added after it.
+    /// A new passage is added after it.
     After(usize),
-    /// A few words are added to it, after its entries or its last paragraph; its text stays.
+    /// A few words are added to it, after its entries or its last paragraph; its text is kept.
     Into(usize),
 }
 
-/// Maximum length, in lines, of a passage that is rewritten whole; of a longer one, only the part
-/// that fits the request is rewritten.
+/// Maximum length, in lines, of a passage that is rewritten completely; of a longer one, only the
+/// part that fits the request is rewritten.
 const LINES_MAX: usize = 40;
 /// Maximum length of a title, in characters.
 const TITLE_CHARS: usize = 60;
-/// Maximum number of passages of a file; the last one contains the rest of the file.
+/// Maximum number of passages in a file; the last one contains the rest of the file.
 pub const PASSAGES_MAX: usize = 60;
 
 /// The passages of a text, in order; together they contain all of its lines.
@@ -92,7 +92,7 @@ fn is_rule(line: &str, marks: &str) -> bool {
     line.chars().next().is_some_and(|first| marks.contains(first) && line.chars().all(|mark| mark == first))
 }
 
-/// The minimum ratio of the best score to the second best for a text to be clearly meant.
+/// Minimum ratio of the best score to the second-best for a text to be clearly meant.
 const CLEARLY: f64 = 1.3;
 
 /// The index of the text that clearly shares the most words with `wanted`, the stems of a request;
@@ -109,7 +109,7 @@ pub fn clearly_meant(all: &[&str], wanted: &HashSet<String>) -> Option<usize> {
 }
 
 /// The passage of a changelog for a new entry: the first list at or below the unreleased version.
-/// `texts` are the texts of the passages. `None` for any other file.
+/// `texts` are the texts of the passages. `None` for other files.
 pub fn newest(path: &str, all: &[Passage], texts: &[&str]) -> Option<usize> {
     const LOGS: &[&str] = &["changelog", "changes", "history", "news", "releases"];
     let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
@@ -130,7 +130,7 @@ pub fn own(text: &str, passage: &Passage, written: &str) -> String {
     let mut behind = text.lines().skip(passage.lines.1).filter(|line| !line.trim().is_empty());
     let Some(next) = behind.next() else { return written.to_owned() };
     let lines: Vec<&str> = written.lines().collect();
-    // One equal line may be a coincidence, two are not.
+    // One equal line may be a coincidence; two are not.
     let after = behind.next();
     let at = (1..lines.len()).find(|&at| {
         let following = lines[at + 1..].iter().find(|line| !line.trim().is_empty());
@@ -164,7 +164,7 @@ pub fn lines_of(text: &str, passage: &Passage) -> String {
     text.lines().skip(first - 1).take(last + 1 - first).collect::<Vec<_>>().join("\n")
 }
 
-/// `text` with `written` in place of a passage, or after it. Line ends and the last newline are
+/// `text` with `written` in place of a passage, or after it. Line endings and the final newline are
 /// kept.
 pub fn put(text: &str, passage: &Passage, place: Place, written: &str) -> String {
     let end = if text.contains("\r\n") { "\r\n" } else { "\n" };

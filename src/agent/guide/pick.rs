@@ -19,7 +19,7 @@ use super::{Done, Job};
 
 const PROMPT: &str =
     "A request changes a value in a project. Say which of these lines is meant, by its number, and nothing else.";
-/// Maximum number of lines to pick from (among more, the value does not identify the place), and of
+/// Maximum number of lines to pick from (with more, the value does not identify the place), and of
 /// characters shown per line.
 const LINES_MAX: usize = 24;
 const LINE_CHARS: usize = 120;
@@ -30,12 +30,12 @@ struct Line<'a> {
     /// Line number in the file, from 1.
     number: usize,
     text: &'a str,
-    /// The nearest line above with less indentation; empty if there is none.
+    /// The nearest less indented line above; empty if there is none.
     under: &'a str,
 }
 
 impl<'a> Line<'a> {
-    /// The lines of a file for which `is_wanted` is true.
+    /// The lines of a file that `is_wanted` accepts.
     fn of(path: &'a str, text: &'a str, is_wanted: impl Fn(&str) -> bool) -> Vec<Line<'a>> {
         let lines: Vec<&str> = text.lines().collect();
         let indent = |line: &str| line.len() - line.trim_start().len();
@@ -69,7 +69,7 @@ pub async fn change(
         lines.into_iter().map(move |line| (file, line))
     });
     let mut found: Vec<(&Shown, Line<'_>)> = lines.collect();
-    // If the request names a definition, the value in that definition is meant.
+    // If the request names a definition, it means the value in that definition.
     let is_named = |(file, line): &(&Shown, Line<'_>)| {
         let mut nodes = mentions.symbols.iter().flat_map(|symbol| &symbol.nodes);
         nodes.any(|node| node.path == file.path && (node.start..=node.end).contains(&line.number))
@@ -120,7 +120,7 @@ async fn pick(job: Job<'_>, lines: &[Line<'_>]) -> Result<Option<usize>, TurnErr
     Ok(chosen.filter(|at| *at < lines.len()))
 }
 
-/// The first and last line of each string that is a statement of its own, such as a docstring.
+/// The first and last line of each string that is a separate statement, such as a docstring.
 fn documentation(path: &str, text: &str) -> Vec<(usize, usize)> {
     let nodes = syntax_nodes(path, text, &(0..text.len()));
     let is_statement =

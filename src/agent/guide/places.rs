@@ -12,9 +12,9 @@ use super::Job;
 pub struct Places {
     /// The text of the step, with [`MARK`](crate::request::named::MARK) in place of these files.
     pub text: Text,
-    /// The files, each once.
+    /// The files, without duplicates.
     pub files: Vec<String>,
-    /// Whether the step names each of them as a place of the change.
+    /// Whether the step names each file as a place of the change.
     pub are_all_meant: bool,
     /// The reason why a named file cannot be changed.
     unusable: Option<String>,
@@ -29,7 +29,7 @@ impl Places {
             return Ok(places);
         }
         let of_request = Places::in_text(job, job.scene.request);
-        // Problems with files of other steps do not concern this one.
+        // Problems with other steps' files do not concern this one.
         Ok(Places { text: places.text, unusable: None, ..of_request })
     }
 
@@ -48,14 +48,14 @@ impl Places {
             }
         }
         let are_all_meant = places.iter().all(|one| one.role == Role::Place);
-        // A named folder only says where the files are.
+        // A named folder only states where the files are.
         let is_folder = places.iter().any(|one| matches!(one.found, Found::Folder(_)));
         let unusable = unusable.filter(|_| !is_folder || files.is_empty());
         Places { text: names.masked_at(&places), files, are_all_meant, unusable }
     }
 
-    /// The reason why a file that the step wants to change cannot be changed; `None` if all can, or
-    /// if the step changes no existing file.
+    /// The reason why a file that the step would change cannot be changed; `None` if all can, or if
+    /// the step changes no existing file.
     pub fn trouble(&self, job: Job<'_>) -> Option<String> {
         let changes = || self.text.changes_what_is_there() || self.text.says_what_becomes_what();
         let unreadable = || self.files.iter().find_map(|path| readable(job.scene.context, path).err());

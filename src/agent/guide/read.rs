@@ -1,5 +1,5 @@
-//! Has the model split a request into steps if rules cannot: each step has a kind and its words of
-//! the request.
+//! Has the model split a request into steps if rules cannot: each step has a kind and its words
+//! from the request.
 
 use crate::agent::budget::{Guided, Pace};
 use crate::agent::player::{Form, Output};
@@ -13,7 +13,7 @@ use crate::protocol::Exchange;
 use crate::request::{Step, Text, steps};
 
 const PROMPT: &str = include_str!("../prompts/read.md");
-/// The name of this phase in events and in the cost report.
+/// Name of this phase in events and in the cost report.
 pub const PHASE: &str = "reading the request";
 /// Maximum length, in bytes, of a request that the model reads: the grammar contains the words of
 /// the request, and many words make it slow. A longer request is split into its clauses.
@@ -31,18 +31,19 @@ pub async fn steps(toolkit: &Toolkit, request: &Text, host: &dyn Host) -> Result
     Ok(steps)
 }
 
-/// Has the model read the steps; a request that is too long for it is split into its clauses.
+/// Has the model read the steps; a request that is too long for that is split into its clauses.
 async fn by_model(toolkit: &Toolkit, request: &Text, host: &dyn Host) -> Result<Vec<Step>, TurnError> {
     let request = request.on_one_line();
     if request.shown().len() > REQUEST_BYTES_MAX {
-        // This leaves no part of the request out.
+        // This omits no part of the request.
         return Ok(request.steps(Vec::new()));
     }
     let planner = toolkit.model(Role::Planner, host).await?;
     let asked = Question { toolkit, model: &planner, host, phase: PHASE, priority: Priority::Step };
     let limits = Guided::of(Pace::of(toolkit, &planner));
     let output = reading(asked, &request, &toolkit.earlier, limits.steps).await?;
-    // The last line of a cut reading may be part of a step, which could order something else.
+    // The last line of an incomplete reading may be part of a step, which could then order
+    // something else.
     let text = if whole::why_cut(&output).is_none() { &output.text } else { whole::lines(&output.text) };
     Ok(request.steps(steps::read(text)))
 }

@@ -1,4 +1,4 @@
-//! Tells the user why a change was not made, and what to do next.
+//! Explains to the user why a change was not made, and what to do next.
 
 use std::sync::LazyLock;
 
@@ -12,13 +12,13 @@ pub fn not_done(taken_back: bool, why: &str) -> String {
     format!("not done, {state}: {why}")
 }
 
-/// The problem of an answer that names no definition.
+/// The problem with an answer that names no definition.
 pub const NOTHING_NAMED: &str = "No definition was named that has to change.";
-/// Begins the problem of a change that was written to the files; the output of a run follows.
+/// Introduces the problem with a change that was written to the files; the output of a run follows.
 pub const TRIED: &str = "It is written and was tried: ";
-/// The problem of a change that no program of the model calls.
+/// The problem with a change that none of the model's programs calls.
 pub const UNSEEN: &str = "no call that the model wrote shows what it does";
-/// Begins the problem of a cut answer.
+/// Introduces the problem with an answer that was cut off.
 pub const CUT: &str = "The answer did not come to its end";
 
 /// The problem as shown to the user: the model's text, why it was refused, and what the user can
@@ -34,21 +34,20 @@ pub fn of_file(path: &str, problem: &str) -> String {
 
 fn of(what: &str, problem: &str) -> String {
     if problem == NOTHING_NAMED {
-        return "the model found nothing that it would change; say which lines of which function are to change"
-            .to_owned();
+        return "the model found nothing to change; say which lines of which function should change".to_owned();
     }
-    // A program and its output follow, which may look like advice.
+    // The program and output that follow may look like advice.
     if let Some(shown) = problem.strip_prefix(TRIED) {
-        return format!("a change was tried, and {shown}; say for a call what it should give, or ask a larger model");
+        return format!("a change was tried, and {shown}; give a call with its expected result, or ask a larger model");
     }
     let fact = without_advice(problem);
     if let Some(why) = fact.strip_prefix(CUT) {
-        return format!("{what} has no end{why}; ask for less at a time");
+        return format!("{what} is incomplete{why}; ask for less at a time");
     }
-    format!("{what} was refused: {fact}; say which lines are to change and how, or ask a larger model")
+    format!("{what} was refused: {fact}; say which lines should change and how, or ask a larger model")
 }
 
-/// The facts of a problem.
+/// The facts of a problem, without the advice.
 fn without_advice(problem: &str) -> String {
     static ADVICE: LazyLock<Regex> = LazyLock::new(|| {
         let verbs =
@@ -86,7 +85,7 @@ mod tests {
             &format!("{CUT}: it was cut at 90 tokens. Write it shorter."),
             "what the model wrote has no end: it was cut at 90 tokens",
         );
-        check(NOTHING_NAMED, "the model found nothing that it would change");
+        check(NOTHING_NAMED, "the model found nothing to change");
         assert!(of_file("a.md", "The line `x` is gone.").starts_with("what the model wrote for a.md was refused: The"));
     }
 }

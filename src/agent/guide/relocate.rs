@@ -1,5 +1,5 @@
-//! Moves a file or one definition and updates its imports, by code: the whole plan is made before
-//! anything is written.
+//! Moves a file or one definition and updates its imports, by code: the complete plan is made
+//! before anything is written.
 
 use std::io::{self, ErrorKind};
 
@@ -16,8 +16,8 @@ use crate::tools::files::left_out;
 use super::together::FileEdit;
 use super::{Done, Job, rename};
 
-/// Moves the file or definition that the step names; a note gives the reason if it or the new path
-/// is unclear. `None` if the step names neither.
+/// Moves the file or definition that the step names; a note gives the reason if this or the new
+/// path is unclear. `None` if the step names neither.
 pub async fn relocate(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Done>, TurnError> {
     let Some(wanted) = job.step.text.moved() else { return Ok(None) };
     let known = job.index.paths()?;
@@ -43,8 +43,8 @@ pub async fn relocate(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Do
     }))
 }
 
-/// Reads the files of the project; the error kind distinguishes a missing file from one that is not
-/// text.
+/// Reads the files of the project; the error kind distinguishes a missing file from a non-text
+/// file.
 fn reader<'a>(job: Job<'a>) -> impl Fn(&str) -> io::Result<String> + 'a {
     move |path| {
         let kind = if job.exists(path) { ErrorKind::Other } else { ErrorKind::NotFound };
@@ -79,8 +79,8 @@ async fn definition(
     })
 }
 
-/// The definition that `wanted` names (`NAME from PATH` or one name of the project), with its file if
-/// that is given; `None` if it names a file.
+/// The definition that `wanted` names (`NAME from PATH` or one name of the project), with its file
+/// if given; `None` if it names a file.
 fn definition_of(
     wanted: &Move,
     named: &Mentions,
@@ -120,7 +120,7 @@ fn text_of(read: &Read<'_>, path: &str) -> Result<Option<String>, String> {
     }
 }
 
-/// The file to move; `None` if a definition in it is meant.
+/// The file to move; `None` if the step means a definition in it.
 fn file_of(named: &Mentions) -> Option<&str> {
     let from = named.paths.first()?;
     let name = from.rsplit('/').next()?;

@@ -1,4 +1,4 @@
-//! Renames a symbol with all its uses, by code: the whole plan is made before anything is written.
+//! Renames a symbol and all its uses, by code: the complete plan is made before anything is written.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use super::together::FileEdit;
 use super::{Done, Job};
 use crate::tools::files::left_out;
 
-/// Maximum number of mentions, and of doubtful places, that are listed for the user.
+/// Maximum number of mentions, and of doubtful places, listed for the user.
 const LISTED_MAX: usize = 8;
 
 /// Renames the symbol that the step names; a note gives the reason if the names or the symbol are
@@ -25,7 +25,7 @@ pub async fn rename(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnE
     let refused = |why: String| Done::note(format!("not done: {why}"));
     let graph = index.graph()?;
     let Some((from, to)) = job.step.text.renamed(|name| !graph.named(name).is_empty()) else {
-        return Ok(refused(format!("`{}` does not say which name becomes which", job.step.text)));
+        return Ok(refused(format!("`{}` does not give the old and the new name", job.step.text)));
     };
     let named = job.mentions(request)?;
     let (container, name) = match from.rsplit_once(['.', ':']) {
@@ -88,7 +88,7 @@ fn rename_mentions(plan: &mut Plan, read: &rename::Read<'_>, from: &str, to: &st
     }
 }
 
-/// The plan that renames one definition together with its declarations, as in `a.js` and `a.d.ts`.
+/// The plan that renames one definition along with its declarations, as in `a.js` and `a.d.ts`.
 /// `None` if there are several definitions, or if two plans change the same file.
 fn with_declarations(
     index: &Index,
@@ -115,7 +115,7 @@ fn with_declarations(
     Some(Ok(whole))
 }
 
-/// The files outside the index that contain `what` and are not changed, one line each for the user.
+/// Unchanged files outside the index that contain `what`, one line each for the user.
 ///
 /// # Errors
 /// A file that rules forbid to read contains it, and would no longer fit the changed code.
@@ -126,21 +126,19 @@ pub fn outside(job: Job<'_>, pattern: Option<left_out::Pattern>, what: &str) -> 
     let (hidden, open): (Vec<String>, Vec<String>) =
         found.paths.into_iter().partition(|path| job.scene.context.root.hides(path));
     if let Some(path) = hidden.iter().find(|path| has_grammar(path)) {
-        return Err(format!("{path} has `{what}` too, and a rule keeps it from being read, so nothing is changed"));
+        return Err(format!("{path} also has `{what}`, but a rule forbids reading it, so nothing is changed"));
     }
     found.paths = open;
     let shown = found.paths.iter().take(LISTED_MAX);
     let mut lines: Vec<String> =
         shown.map(|path| format!("not changed, because it is not in the index: {path}, which has `{what}`")).collect();
     if found.paths.len() > LISTED_MAX {
-        lines.push(format!(
-            "not changed: {} more files outside the index, which have it",
-            found.paths.len() - LISTED_MAX
-        ));
+        lines
+            .push(format!("not changed: {} more files outside the index that have it", found.paths.len() - LISTED_MAX));
     }
     if !found.all {
         lines.push(format!(
-            "not every file outside the index was looked at for `{what}`: they are too large or too many"
+            "not every file outside the index was searched for `{what}`: they are too large or too many"
         ));
     }
     Ok(lines)

@@ -1,5 +1,5 @@
-//! Repairs failing tests and reported bugs: runs the tests, tries small changes of the code that a
-//! failure points to, and if none helps has the model rewrite it.
+//! Repairs failing tests and reported bugs: runs the tests, tries small changes to the code that a
+//! failure points to, and, if none helps, has the model rewrite it.
 
 mod fill;
 mod mutate;
@@ -26,18 +26,18 @@ use suspects::suspects;
 
 /// Maximum number of failed tests whose code is shown to the model.
 const TESTS_SHOWN: usize = 2;
-/// Maximum number of definitions with the same name, and of files with failures, that are searched
-/// for the mistake.
+/// Maximum number of definitions with the same name, and of files with failures, searched for the
+/// mistake.
 const NODES_MAX: usize = 2;
 const FILES_MAX: usize = 3;
 
 /// Runs the command that the step or the request quotes, else the test suite, and repairs the code
-/// until it passes. Changes that do not help are reverted.
+/// until the run passes. Changes that do not help are reverted.
 pub async fn fix(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let said = job.step.text.command().or_else(|| job.scene.request.command());
     let Some(line) = said.map(str::to_owned).or_else(|| verify::suite(job)) else {
         let missing = verify::why_untested(job);
-        let why = missing.as_deref().unwrap_or("nothing says how this project is tested");
+        let why = missing.as_deref().unwrap_or("it is unknown how this project is tested");
         return Ok(Done::note(format!("not done: {why}; name the command, in backticks")));
     };
     let Some(ran) = verify::run(job, &line, Check::Asked, evidence).await? else {
@@ -82,7 +82,8 @@ pub async fn reported(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Do
     }
 }
 
-/// Tries small changes of the functions that the examples call, until the examples and the command `passed` succeed. `None` if no change helps.
+/// Tries small changes to the functions that the examples call, until the examples and the command
+/// `passed` succeed. `None` if no change helps.
 pub async fn examples(
     job: Job<'_>,
     wrong: &verify::Wrong,
@@ -104,7 +105,7 @@ pub async fn examples(
 }
 
 /// Definitions that may contain the mistake, most likely first: functions that the request names,
-/// suspects of the failure, functions of the files with failures, types that the request names, and
+/// suspects of the failure, functions in the files with failures, types that the request names, and
 /// functions that all of these use.
 fn may_be_wrong(job: Job<'_>, named: &Mentions, suspects: &[Stretch], report: &Report, graph: &Graph) -> Vec<Stretch> {
     let nodes = named.symbols.iter().flat_map(|symbol| symbol.nodes.iter().take(NODES_MAX));
@@ -122,7 +123,7 @@ fn may_be_wrong(job: Job<'_>, named: &Mentions, suspects: &[Stretch], report: &R
     with_what_they_name(job, found, graph)
 }
 
-/// `places`, followed by the functions of the project that their code uses.
+/// `places`, followed by the project functions that their code uses.
 fn with_what_they_name(job: Job<'_>, mut places: Vec<Stretch>, graph: &Graph) -> Vec<Stretch> {
     let mut inner: Vec<Stretch> = Vec::new();
     for place in places.iter().filter(|place| !testing::is_test(&place.path)) {
@@ -144,8 +145,8 @@ fn is_function(node: &Node) -> bool {
     matches!(node.kind.as_str(), "function" | "method")
 }
 
-/// Repairs the code until the failed command `ran` passes, by small changes or else by the model.
-/// If examples are `wrong`, these must pass, and no more tests may fail than now.
+/// Repairs the code until the failed command `ran` passes, by small changes, or else by the model.
+/// If examples are `wrong`, they must pass, and no more tests may fail than now.
 async fn repaired(
     job: Job<'_>,
     ran: verify::Ran,
@@ -187,7 +188,7 @@ async fn repaired(
     }
     if !job.writes {
         return Ok(Done::note(format!(
-            "not done: no small change makes `{}` pass; a model that writes may find another",
+            "not done: no small change makes `{}` pass; a model that can write code may find another",
             ran.line
         )));
     }
@@ -212,7 +213,7 @@ async fn rewritten(
     let is_code = |path: &str| has_grammar(path) && !testing::is_test(path);
     if !job.scene.request.doubts_tests() && !pack.files.iter().any(|file| is_code(&file.path)) {
         return Ok(Done::note(format!(
-            "not done: `{line}` fails, and nothing but tests is in sight of the failure; name the file or function that is wrong"
+            "not done: `{line}` fails, but the failure points only to tests; name the file or function that is wrong"
         )));
     }
     let task = format!(

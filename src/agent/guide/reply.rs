@@ -1,7 +1,7 @@
-//! Extracts fenced code from an answer of a model.
+//! Extracts fenced code from a model's answer.
 
-/// The code of the first closed fenced block of an answer that is not blank. Text without a fence
-/// counts as code if it has more than one line.
+/// The code of the first closed, non-blank fenced block of an answer. Text without a fence counts
+/// as code if it has more than one line.
 pub fn first(text: &str) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
     let (mut at, mut has_fence) = (0, false);

@@ -13,7 +13,7 @@ use crate::tools::builtin::Builtin;
 use super::{Done, Job};
 
 impl Job<'_> {
-    /// Makes changes that belong together: all or none. `notes` tell the user which places are left
+    /// Makes changes that belong together: all or none. `notes` list, for the user, the places left
     /// out.
     pub async fn make_all(
         self,
@@ -35,8 +35,8 @@ impl Job<'_> {
     }
 
     /// Like `make_all`, with edits from `work_out`, which is called again if somebody else has
-    /// changed a file in the meantime. The texts that it returns are notes for the user; the inner
-    /// error says why nothing was done.
+    /// changed a file in the meantime. The returned texts are notes for the user; the inner error
+    /// gives the reason why nothing was done.
     pub async fn work_out_and_make<T>(
         self,
         mut work_out: impl FnMut() -> Result<(Vec<FileEdit>, Vec<String>, T), String>,
@@ -80,7 +80,7 @@ impl Job<'_> {
     }
 
     /// Replaces `before`, the text of a file, by `after`. If somebody else has changed the file in
-    /// the meantime, a note says so, since writing it whole would lose that change.
+    /// the meantime, a note says so, since overwriting it would lose that change.
     pub async fn replace(
         self,
         path: &str,
@@ -95,7 +95,7 @@ impl Job<'_> {
     }
 }
 
-/// A change of one file, with the text for which it was planned.
+/// A change to one file, with the text that it was planned for.
 #[derive(Clone, Debug)]
 pub struct FileEdit {
     path: String,
@@ -131,7 +131,7 @@ impl FileEdit {
         FileEdit { path: path.to_owned(), before: Some(before.to_owned()), what: What::Delete }
     }
 
-    /// The tool that makes it, and the arguments of the call.
+    /// The tool that makes the change, and the arguments of the call.
     fn call(&self) -> (Builtin, Value) {
         let path = &self.path;
         match &self.what {

@@ -1,4 +1,4 @@
-//! Checks a change: its text by syntax and names, then the project by its tests and the examples of
+//! Checks a change: its text by syntax and names, then the project by its tests and the examples in
 //! the request.
 
 use std::cell::LazyCell;
@@ -17,7 +17,7 @@ use crate::request::mentions::Mentions;
 use super::files::Files;
 use super::{Job, command};
 
-/// Maximum number of characters of a summary of failures.
+/// Maximum number of characters in a summary of failures.
 const SUMMARY_CHARS: usize = 700;
 /// Maximum number of test files run for one change.
 const TESTS_MAX: usize = 4;
@@ -28,7 +28,7 @@ const NOT_FOUND: &[&str] = &["ModuleNotFoundError", "ERR_MODULE_NOT_FOUND", "MOD
 pub struct Ran {
     pub line: String,
     pub report: Report,
-    /// Whether it runs new tests.
+    /// Whether the command runs new tests.
     pub of_new: bool,
     pub took: Duration,
 }
@@ -49,8 +49,8 @@ pub fn checks_of(job: Job<'_>) -> Checks {
     testing::of(job.root())
 }
 
-/// Runs the test files that cover the files `changed`, preferring those that mention `names` most
-/// often. `None` if there are none, or if the user does not consent.
+/// Runs the test files that cover the files in `changed`, preferring those that mention `names`
+/// most often. `None` if there are none, or if the user does not consent.
 pub async fn tests_of(
     job: Job<'_>,
     changed: &[String],
@@ -91,7 +91,7 @@ fn tests_in<'t>(path: &str, text: &'t Option<Arc<str>>) -> &'t str {
     }
 }
 
-/// The kind of check that running the test file `path` is, by what this turn changed in it.
+/// The kind of check that the test file `path` provides, depending on this turn's changes to it.
 fn check_by(path: &str, evidence: &Evidence) -> Check {
     let changes = || evidence.entries().iter().flat_map(|entry| &entry.outcome.changes).filter(|one| one.path == path);
     let (Some(first), Some(last)) = (changes().next(), changes().next_back()) else { return Check::OldTests };
@@ -105,7 +105,8 @@ fn check_by(path: &str, evidence: &Evidence) -> Check {
     }
 }
 
-/// Adds the test file that covers the named code to the named paths, if no test file is named.
+/// Adds the test file that covers the named code to the named paths, if the paths contain no test
+/// file.
 pub fn add_test_file(job: Job<'_>, mentions: &mut Mentions) {
     if mentions.paths.iter().chain(&mentions.new_paths).any(|path| testing::is_test(path)) {
         return;
@@ -118,12 +119,12 @@ pub fn add_test_file(job: Job<'_>, mentions: &mut Mentions) {
     mentions.paths.extend(tests);
 }
 
-/// The command that runs the whole test suite.
+/// The command that runs the complete test suite.
 pub fn suite(job: Job<'_>) -> Option<String> {
     checks_of(job).command(Task::Test)
 }
 
-/// Why the project's tests cannot be run, if something they need is missing.
+/// The reason why the project's tests cannot be run, if something that they need is missing.
 pub fn why_untested(job: Job<'_>) -> Option<String> {
     Some(checks_of(job).notes.join("; ")).filter(|why| !why.is_empty())
 }
@@ -150,15 +151,15 @@ pub async fn run(job: Job<'_>, line: &str, check: Check, evidence: &mut Evidence
     Ok(Some(Ran { line: line.to_owned(), report, of_new: check == Check::NewTests, took }))
 }
 
-/// The failures caused by a package that is not installed; they say nothing about the code.
+/// The failures caused by a package that is not installed; they prove nothing about the code.
 pub fn lacking(report: &Report, root: &Path) -> Report {
     let lacks = lacks_package(root);
     let errors: Vec<Failure> = report.errors.iter().filter(|error| lacks(&error.message)).cloned().collect();
     Report { failed: errors.len(), errors, passed: report.passed, kind: report.kind }
 }
 
-/// Returns a function that says whether an output reports a missing package that is not a module of
-/// the project.
+/// Returns a function that tests whether an output reports a missing package that is not a module
+/// of the project.
 fn lacks_package(root: &Path) -> impl Fn(&str) -> bool {
     let files = LazyCell::new(|| crate::index::files_of(root));
     move |text| {
@@ -170,9 +171,9 @@ fn lacks_package(root: &Path) -> impl Fn(&str) -> bool {
     }
 }
 
-/// Examples of a request that fail.
+/// Failing examples of a request.
 pub struct Wrong {
-    /// The command that runs them.
+    /// The command that runs the examples.
     pub line: String,
     /// The failures, one line per example.
     pub said: String,
@@ -180,7 +181,7 @@ pub struct Wrong {
     pub path: String,
     pub names: Vec<String>,
     pub took: Duration,
-    /// Whether the request leaves open what would be right.
+    /// Whether the request does not state the right result.
     pub is_vague: bool,
 }
 
@@ -192,7 +193,7 @@ pub async fn examples(job: Job<'_>, files: &Files, evidence: &mut Evidence) -> R
 }
 
 /// Like `examples`. If the request has calls without expected results, a call counts as wrong as
-/// long as its result is that of the first run.
+/// long as its result is the same as in the first run.
 pub async fn examples_or_calls(
     job: Job<'_>,
     files: &mut Files,
@@ -215,8 +216,8 @@ pub async fn examples_or_calls(
     Ok((!said.is_empty()).then(|| Wrong { said: said.join("\n"), is_vague: true, ..now }))
 }
 
-/// Runs those of `all` that call a function in the file of the first one; `None` if there are none,
-/// if they pass, or if they cannot be run.
+/// Runs the examples in `all` that call a function in the file of the first one; `None` if there
+/// are none, if they pass, or if they cannot be run.
 async fn run_examples(
     job: Job<'_>,
     files: &Files,
@@ -237,8 +238,8 @@ async fn run_examples(
     Ok(said.map(|said| Wrong { line, said, path, names, took, is_vague: false }))
 }
 
-/// The run of the tests that cover `changed`, if it fails. If no test can be run, compiled code
-/// must compile, and other modules must load.
+/// The run of the tests that cover `changed`, if it fails. If no test can run, compiled code must
+/// compile, and other modules must load.
 pub async fn failing(
     job: Job<'_>,
     changed: &[String],
@@ -267,7 +268,8 @@ pub async fn failing(
     if lines.is_empty() {
         return Ok(None);
     }
-    // A missing module may only need another working directory; `problems` finds invented names.
+    // A missing module may only mean that another working directory is needed; `problems` finds
+    // invented names.
     let is_of_place = |ran: &Ran| ran.trouble().is_some_and(|said| NOT_FOUND.iter().any(|words| said.contains(words)));
     Ok(run(job, &lines.join(" && "), Check::Loads, evidence).await?.filter(|ran| fails(ran) && !is_of_place(ran)))
 }

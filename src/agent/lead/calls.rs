@@ -1,5 +1,5 @@
-//! Runs the calls of one reply: reading calls in parallel, the others one after the other. Each
-//! gets its result, within a size limit.
+//! Runs the calls of one reply: reading calls in parallel, the others one by one. Each gets its
+//! result, within a size limit.
 
 use serde_json::Value;
 
@@ -22,13 +22,13 @@ use super::{Lead, checklist};
 /// The results of the calls of a reply.
 #[derive(Default)]
 pub struct Round {
-    /// The text for the model of each call, in the order of the calls.
+    /// The text for the model for each call, in the order of the calls.
     pub results: Vec<String>,
     /// Number of calls that a listed tool accepted.
     pub usable: usize,
     /// The last call that changed a file.
     changed_at: Option<usize>,
-    /// The watch's verdict on the calls; the worst one counts.
+    /// The watch's verdict on the calls; the worst one applies.
     pub verdict: Option<Verdict>,
 }
 
@@ -54,7 +54,7 @@ struct Waiting<'s> {
 }
 
 impl Lead<'_> {
-    /// Runs the calls. If they are not `certain`, only those run that change nothing.
+    /// Runs the calls. If they are not `certain`, only calls that change nothing run.
     pub(super) async fn calls(&mut self, calls: Vec<RawCall>, certain: bool) -> Result<Round, TurnError> {
         let mut round = Round { results: vec![String::new(); calls.len()], ..Round::default() };
         let offer = self.offer.clone();
@@ -74,7 +74,9 @@ impl Lead<'_> {
             if at >= self.budget.calls {
                 let most = self.budget.calls;
                 if at == most {
-                    self.scene.host.notice(&format!("of one reply the first {most} calls are run; the model is told"));
+                    self.scene
+                        .host
+                        .notice(&format!("only the first {most} calls of a reply are run; the model is informed"));
                 }
                 round.results[at] = format!("not run: of one reply the first {most} calls are run; call this again");
                 continue;
@@ -129,7 +131,7 @@ impl Lead<'_> {
         Ok(round)
     }
 
-    /// Adds to the result of the last call that changed files the damage that all changes since
+    /// Adds, to the result of the last call that changed files, the damage that all changes since
     /// entry `known` may have done: a later call of a reply often repairs what an earlier one
     /// broke.
     fn diagnose(&self, known: usize, round: &mut Round) {
@@ -156,7 +158,7 @@ impl Lead<'_> {
         Ok(())
     }
 
-    /// Writes the result of a call for the model, and reports it to the watch.
+    /// Writes a call's result for the model, and reports it to the watch.
     fn answered(&mut self, at: usize, place: usize, is_known: bool, round: &mut Round) {
         let entry = &self.evidence.entries()[place];
         let is_refused = matches!(entry.status, StepStatus::Rejected | StepStatus::NotAsked);
@@ -193,8 +195,8 @@ impl Lead<'_> {
         }
         let is_command = entry.tool == Builtin::RunCommand.name();
         match entry.status {
-            // The result of a command says how it ended, and many commands end with a status other
-            // than 0 by design.
+            // The result of a command states how it ended, and many commands end with a non-zero
+            // status by design.
             StepStatus::Failed if is_command => text,
             StepStatus::Succeeded => text,
             StepStatus::Rejected => "The user said no to this call.".to_owned(),
@@ -203,9 +205,9 @@ impl Lead<'_> {
         }
     }
 
-    /// The message to the model if a call that may change something is not run; the user gets a
-    /// notice too. A call that is a guess, or that has arguments that the tool lacks, could change
-    /// something else than was meant.
+    /// The message to the model if a call that may change something is not run; the user also gets
+    /// a notice. A call that is a guess, or that has arguments unknown to the tool, could change
+    /// something unintended.
     fn refusal(&self, checked: &check::Checked, spec: &ToolSpec, certain: bool) -> Option<String> {
         if !spec.mutates || spec.name == Builtin::Plan.name() {
             return None;
@@ -226,7 +228,7 @@ impl Lead<'_> {
     }
 }
 
-/// Combines the changes of each file into one, from its first text to its last.
+/// Combines the changes of each file into one change, from its first text to its last.
 fn combined<'a>(changes: impl Iterator<Item = &'a FileChange>) -> Vec<FileChange> {
     let mut all: Vec<FileChange> = Vec::new();
     for change in changes {

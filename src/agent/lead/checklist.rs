@@ -19,7 +19,7 @@ use crate::tools::builtin::Builtin;
 /// Maximum length of an item's text, in bytes.
 const TEXT_MAX: usize = 300;
 /// The call with which planners of the LFM2 family add a step to their plan, one per line:
-/// `[plan.add_step(description="Read the file a")]`. It is not listed, but understood.
+/// `[plan.add_step(description="Read the file a")]`. It is not listed, but accepted.
 pub const ADD_STEP: &str = "plan.add_step";
 
 /// The spec of [`ADD_STEP`], which is needed to find its calls in a reply.
@@ -34,7 +34,7 @@ pub fn added(call: &RawCall) -> Option<&str> {
     text.filter(|text| call.name == ADD_STEP && !text.is_empty())
 }
 
-/// The state of an item, as set by the model.
+/// The status of an item, as set by the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mark {
     Open,
@@ -98,7 +98,7 @@ impl Checklist {
         Checklist { items, by_model: false, last }
     }
 
-    /// The items for the model; empty if there are none.
+    /// The list of items for the model; empty if there are none.
     pub fn text(&self) -> String {
         let line = |item: &Item| {
             let indent = if item.stage.is_some() { "  " } else { "" };
@@ -127,7 +127,7 @@ impl Checklist {
         host.emit(Event::PlanCreated { plan: view });
     }
 
-    /// Sets the list as a call of the model asks, and shows the new state. Returns the result for
+    /// Sets the list as a model's call requests, and shows the new state. Returns the result for
     /// the model.
     ///
     /// # Errors
@@ -135,7 +135,7 @@ impl Checklist {
     pub fn set(&mut self, arguments: &Map<String, Value>, host: &dyn Host) -> Result<String, String> {
         let given = arguments.get("items").and_then(Value::as_array).ok_or("`plan` needs the list `items`")?;
         if given.len() > Budget::ITEMS {
-            return Err(format!("{} items are too many; {} are taken", given.len(), Budget::ITEMS));
+            return Err(format!("{} items are too many; the maximum is {}", given.len(), Budget::ITEMS));
         }
         let mut items = Vec::new();
         let mut last = self.last;
@@ -170,7 +170,7 @@ impl Checklist {
         Ok(format!("{} open, {} done, {} dropped", count(Mark::Open), count(Mark::Done), count(Mark::Dropped)))
     }
 
-    /// Adds these steps of the model's plan. The first ones replace the items that code found in
+    /// Adds these steps from the model's plan. The first ones replace the items that code found in
     /// the request. Returns the result for the model; fails if no step is new.
     pub fn add(&mut self, steps: &[&str], host: &dyn Host) -> Result<String, String> {
         let kept = self.items.iter().filter(|_| self.by_model);
@@ -201,7 +201,7 @@ impl Checklist {
         open().find(names).or(open().next()).map_or(StepId(0), |item| item.step.id)
     }
 
-    /// The open items: if the model has set the list, those that it has not marked, else those that
+    /// The open items: if the model has set the list, those that it has not marked; else those that
     /// no call has carried out.
     pub fn open<'a>(&'a self, evidence: &Evidence) -> Vec<&'a str> {
         self.open_items(evidence).into_iter().map(|item| item.step.text.shown()).collect()
@@ -226,8 +226,7 @@ impl Checklist {
     }
 }
 
-/// The items in order, each stage followed by its steps. A stage is open as long as one of its
-/// steps is.
+/// The items in order, each stage followed by its steps. A stage is open while any of its steps is.
 fn in_stages(items: Vec<Item>) -> Result<Vec<Item>, String> {
     let (stages, mut steps): (Vec<Item>, Vec<Item>) = items.into_iter().partition(|item| item.stage.is_none());
     let is_stage = |name: &str| stages.iter().any(|item| item.step.text.shown() == name);
@@ -252,8 +251,8 @@ fn marks(step: &Step) -> impl Iterator<Item = &str> {
     step.part.paths.iter().chain(&step.part.quoted).map(String::as_str).filter(|name| !name.is_empty())
 }
 
-/// Whether a call may have carried a step out: it changed or ran something, and its arguments
-/// contain a name of the step.
+/// Whether a call may have carried out a step: it changed or ran something, and its arguments
+/// contain a name from the step.
 fn is_covered(step: &Step, evidence: &Evidence) -> bool {
     let is_of = |entry: &&Entry| {
         let arguments = Value::Object(entry.arguments.clone()).to_string();
@@ -323,7 +322,7 @@ mod tests {
         assert_eq!(set(&mut list, &host, plan("open")).as_deref(), Ok("3 open, 1 done, 0 dropped"));
         assert_eq!(list.open(&Evidence::default()), ["Split the parser", "Move the lexer to lex.rs", "Release"]);
         assert!(list.text().contains("\n  - [open] Move the lexer to lex.rs\n"), "{}", list.text());
-        // Calls belong to steps, not to their stage.
+        // Calls belong to steps, not to a stage.
         assert_eq!(list.current("anything"), StepId(3));
         assert_eq!(set(&mut list, &host, plan("done")).as_deref(), Ok("1 open, 3 done, 0 dropped"));
         assert_eq!(list.open(&Evidence::default()), ["Release"]);
@@ -340,7 +339,7 @@ mod tests {
             assert!(set(&mut list, &host, items).is_err());
         }
         let many: Vec<Value> = (0..200).map(|n| json!({ "text": n.to_string() })).collect();
-        assert_eq!(set(&mut list, &host, json!(many)), Err("200 items are too many; 40 are taken".to_owned()));
+        assert_eq!(set(&mut list, &host, json!(many)), Err("200 items are too many; the maximum is 40".to_owned()));
         assert!(list.text().is_empty());
     }
 

@@ -1,4 +1,4 @@
-//! Finds in an answer the claim that tests or checks passed, which only a run can prove. Pure.
+//! Finds in an answer the claim that tests or checks passed, which only a run can prove. Pure functions only.
 
 use crate::base::pattern::static_regex;
 use crate::language::grounding;

@@ -1,5 +1,5 @@
 //! Has the model condense its own conversation before it outgrows the context; code adds what was
-//! changed and run and what is open.
+//! changed, what was run and what is open.
 
 use crate::agent::player::{Player, Query};
 use crate::agent::toolkit::TurnError;
@@ -29,9 +29,7 @@ impl Lead<'_> {
             room::leave_rounds(&mut self.messages, &mut self.request_at, &done, &limits);
         }
         room::make(&mut self.messages, &mut self.request_at, &done, &limits);
-        self.scene
-            .host
-            .notice(&format!("the conversation of this turn had outgrown the model's context and was condensed {by}"));
+        self.scene.host.notice(&format!("this turn's conversation outgrew the model's context and was condensed {by}"));
         Ok(())
     }
 
@@ -44,7 +42,7 @@ impl Lead<'_> {
         format!("{done}\n{}{notes}", open.trim_end()).trim_end().to_owned()
     }
 
-    /// The model's notes on the rounds so far; `None` if there are too few rounds, or if its notes
+    /// The model's notes on the rounds so far; `None` if there are too few rounds, or if the notes
     /// are unusable.
     async fn notes(&self) -> Result<Option<String>, TurnError> {
         if room::rounds(&self.messages, self.request_at) <= self.budget.rounds_kept {
@@ -54,7 +52,7 @@ impl Lead<'_> {
         let question = Message::user(PROMPT.replace("{tokens}", &self.budget.summary.to_string()).trim());
         let spare = 2 * self.model.count(&question.content) + self.budget.summary;
         messages.push(question);
-        // The newest results may need more space than there is.
+        // The newest results may need more space than is available.
         let (model, tools) = (&self.model, &self.offer.texts);
         let count = |messages: &[Message]| counted(model, &self.offer, messages);
         let most = self.budget.context.saturating_sub(spare);
@@ -78,7 +76,7 @@ impl Lead<'_> {
     }
 }
 
-/// The number of tokens of a prompt with these messages and the tools of the offer.
+/// The number of tokens in a prompt with these messages and the offered tools.
 fn counted(model: &Player, offer: &Offer, messages: &[Message]) -> usize {
     model.count_chat(Chat { messages, tools: &offer.texts, ..Chat::default() })
 }

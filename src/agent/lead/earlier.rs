@@ -1,5 +1,5 @@
-//! The conversation before a request as messages: the newest turns, and the model's own notes on
-//! older ones that exceed their share of the context.
+//! Turns the conversation before a request into messages: the newest turns, and the model's own
+//! notes on older ones that exceed their share of the context.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex};
@@ -32,7 +32,7 @@ impl Notes {
     /// The notes, and the turns that they do not cover.
     fn of<'a>(&self, earlier: &'a [Exchange]) -> (String, &'a [Exchange]) {
         let Some(noted) = lock(&self.0).clone() else { return (String::new(), earlier) };
-        // If turns were undone, or the notes belong to another conversation, they cover none.
+        // If turns were undone, or the notes belong to another conversation, they cover no turns.
         match earlier.iter().rposition(|turn| mark(turn) == noted.last) {
             Some(at) => (noted.text, &earlier[at + 1..]),
             None => (String::new(), earlier),
@@ -62,7 +62,7 @@ pub async fn messages(scene: Scene<'_>, model: &Player, budget: &Budget) -> Resu
             *lock(&toolkit.notes.0) = Some(Noted { last: mark(last), text: text.clone() });
         }
         scene.host.notice(&format!(
-            "the conversation has outgrown its part of the model's context: of {} turns the model reads its own notes from now on",
+            "the conversation has outgrown its share of the model's context: from now on, the model's own notes replace {} turns",
             old.len()
         ));
         (notes, rest) = (text, new);
@@ -70,7 +70,7 @@ pub async fn messages(scene: Scene<'_>, model: &Player, budget: &Budget) -> Resu
     let mut messages: Vec<Message> =
         rest.iter().flat_map(|turn| [Message::user(&turn.request), Message::assistant(&turn.answer)]).collect();
     if !notes.is_empty() {
-        // Many templates require that a user message comes first and that speakers alternate.
+        // Many templates require a user message first, and alternating speakers.
         let shown = format!("{HEAD}\n{notes}");
         match messages.first_mut() {
             Some(first) => first.content = format!("{shown}\n\n{}", first.content),
@@ -93,8 +93,8 @@ fn newest(turns: &[Exchange], tokens: usize, size: impl Fn(&Exchange) -> usize) 
     turns.iter().rev().take_while(fits).count()
 }
 
-/// The model's notes on the turns `old` and on those that `notes` cover; `None` if its notes are
-/// unusable.
+/// The model's notes on the turns `old` and on those that `notes` cover; `None` if the new notes
+/// are unusable.
 async fn write(
     Scene { toolkit, host, .. }: Scene<'_>,
     model: &Player,

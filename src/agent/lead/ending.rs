@@ -16,7 +16,7 @@ use crate::tools::shell;
 
 use super::{Lead, claimed, report};
 
-/// Maximum number of commands listed, and of names listed that occur in no result.
+/// Maximum number of commands listed, and of listed names that occur in no result.
 const COMMANDS_SHOWN: usize = 8;
 const MARKS_SHOWN: usize = 8;
 
@@ -25,13 +25,13 @@ const MARKS_SHOWN: usize = 8;
 pub enum Need {
     /// Items of the checklist are open.
     Open(Vec<String>),
-    /// Code was changed after the last check. The command checks it; the error says why there is
-    /// none.
+    /// Code was changed after the last check. Contains the command that checks it, or the reason
+    /// why there is none.
     Check(Result<String, String>),
 }
 
 impl Need {
-    /// The message for the model; `None` if it cannot do anything about it.
+    /// The message to the model; `None` if it cannot do anything about the need.
     fn asked(&self) -> Option<String> {
         match self {
             Need::Open(items) => Some(format!(
@@ -49,13 +49,15 @@ impl Need {
     fn told(&self) -> String {
         match self {
             Need::Open(items) => format!("- needs work: still open: {}", items.join("; ")),
-            Need::Check(Ok(command)) => format!("- needs work: not checked after the last change; `{command}` does it"),
+            Need::Check(Ok(command)) => {
+                format!("- needs work: not checked after the last change; `{command}` checks it")
+            }
             Need::Check(Err(why)) => format!("- not checked after the last change: {why}"),
         }
     }
 }
 
-/// The question to the model before its turn ends; `None` if it cannot do anything more.
+/// The question to the model before its turn ends; `None` if it can do nothing more.
 pub fn question(needs: &[Need]) -> Option<String> {
     let asked: Vec<String> = needs.iter().filter_map(Need::asked).collect();
     (!asked.is_empty()).then(|| format!(
@@ -82,8 +84,8 @@ impl Lead<'_> {
         needs
     }
 
-    /// The lines after the model's words: names in them that no result shows, what was changed, run
-    /// and refused, and what needs work.
+    /// The lines after the model's words: names in them that no result contains, what was changed,
+    /// run and refused, and what needs work.
     pub(super) fn facts(&self, said: &str, stopped: Option<&str>) -> Vec<String> {
         let mut facts = Vec::new();
         let unseen = unseen(said, &self.seen());
@@ -94,7 +96,7 @@ impl Lead<'_> {
         if !self.evidence.entries().iter().any(is_check)
             && let Some(claim) = claimed::of_run(said)
         {
-            facts.push(format!("- no command of this turn ran a test or check, so nothing shows this: {claim}"));
+            facts.push(format!("- no command in this turn ran a test or check, so nothing supports this: {claim}"));
         }
         facts.extend(done(self.evidence));
         facts.extend(self.checklist.dropped().map(|item| format!("- dropped: {item}")));
@@ -104,8 +106,8 @@ impl Lead<'_> {
         facts
     }
 
-    /// The check of an answer by code: the share of its sentences without unseen names, times the
-    /// share of the checklist that is done.
+    /// The code check of an answer: the share of its sentences without unseen names, times the
+    /// completed share of the checklist.
     pub(super) fn checked(&self, words: &str) -> Checked {
         let unseen = unseen(words, &self.seen());
         let sentences = grounding::sentences(words);
@@ -122,7 +124,7 @@ impl Lead<'_> {
         Checked { backed, wrong: why.join("; "), hopeless: false }
     }
 
-    /// Everything that the model was shown or has written into calls.
+    /// Everything that the model was shown or wrote into calls.
     pub(super) fn seen(&self) -> String {
         let mut seen: String = self.evidence.entries().iter().map(seen_of).collect();
         for message in &self.messages {
@@ -214,8 +216,8 @@ fn is_check(entry: &Entry) -> bool {
     entry.tool == Builtin::RunCommand.name() && shell::runs_something(line)
 }
 
-/// The numbers, paths and names of an answer that were not shown anywhere. Fenced code is the
-/// model's own and is skipped, as are words of prose such as `JSON`.
+/// The numbers, paths and names in an answer that were not shown anywhere. Fenced code is the
+/// model's own and is skipped, as are prose words such as `JSON`.
 fn unseen(said: &str, seen: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut in_code = false;
@@ -245,16 +247,16 @@ fn without_number(line: &str) -> &str {
     if digits > 0 && rest[digits..].starts_with(['.', ')']) { &rest[digits + 1..] } else { rest }
 }
 
-/// `src/a.rs:14-20` without the line numbers, since an answer may name other lines than those where
-/// a result began.
+/// `src/a.rs:14-20` without the line numbers, since an answer may name other lines than the first
+/// lines of results.
 fn without_lines(mark: &str) -> &str {
     let path = mark.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '-' | '–' | ',' | ':'));
     let lines = &mark[path.len()..];
     if lines.starts_with(':') && path.contains(char::is_alphabetic) { path } else { mark }
 }
 
-/// Whether a mark says something about the project: a path, a number of several digits, a name in
-/// code.
+/// Whether a mark carries information about the project: a path, a number of several digits, a name
+/// in code.
 fn is_telling(mark: &str) -> bool {
     let letters = mark.chars().filter(|c| c.is_alphabetic()).count();
     match letters {

@@ -1,5 +1,5 @@
-//! The turn of a model that was measured to act: it leads, with tools, a checklist and checks; code
-//! watches, limits and reports.
+//! The turn of a model that was measured as able to act: it leads, with tools, a checklist and
+//! checks; code watches, limits and reports.
 
 mod calls;
 mod checklist;
@@ -48,7 +48,7 @@ use watch::{Unusable, Verdict, Watch};
 /// The input of a turn.
 pub struct Task<'a> {
     pub parts: &'a [Part],
-    /// Whether a checklist is made from the request.
+    /// Whether to make a checklist from the request.
     pub with_checklist: bool,
     pub evidence: &'a mut Evidence,
     /// Number of earlier results, before those that the opening shows in full.
@@ -76,7 +76,7 @@ pub struct Left {
     pub said: String,
     /// The changes and runs of its calls, one per line.
     pub done: Vec<String>,
-    /// The items of the checklist that are open.
+    /// The open items of the checklist.
     pub open: Vec<Step>,
 }
 
@@ -95,7 +95,7 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Ended, TurnError> {
     let offer = Arc::new(Offer::of(toolkit, &wishes, budget.server_tools).await);
     let mut open = Plan { steps: checklist.open_steps(evidence), ..Plan::default() };
     if open.steps.is_empty() {
-        // The calls of a turn without a checklist belong to no item.
+        // In a turn without a checklist, calls belong to no item.
         open.steps.push(Step::of(0, request::Kind::of(parts), words::shorten(request.shown(), LESSON_CHARS)));
     }
     let memory = Memory::of(toolkit, &open, evidence).await;
@@ -103,7 +103,7 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Ended, TurnError> {
     let lessons = lessons.unwrap_or_default();
     let files = parts.iter().map(|part| part.paths.len()).sum();
     let items = checklist.texts().count();
-    // A mere question makes no checklist.
+    // A mere question needs no checklist.
     let orders = items > 0 || request::Kind::of(parts) != request::Kind::Ask;
     let is_large = with_checklist
         && toolkit.mode == Mode::Agent
@@ -126,7 +126,7 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Ended, TurnError> {
     let first = messages.iter().map(|message| model.count(&message.content)).sum();
     let expected = forecast::announced_lead(toolkit, first);
     expected.iter().for_each(|(said, _)| host.notice(said));
-    // Tools shorten their own results, because their text says how to get the rest.
+    // Tools shorten their own results, because their text explains how to get the rest.
     let sample = &messages[request_at].content;
     let text_max_bytes =
         budget::bytes(budget.result, sample, |text| model.count(text)).min(scene.context.text_max_bytes);
@@ -172,7 +172,7 @@ struct Lead<'a> {
     request_at: usize,
     /// The results of the round.
     fresh: Vec<String>,
-    /// The words of the whole answer so far, and of the last reply.
+    /// The words of the complete answer so far, and of the last reply.
     said: String,
     words: String,
     /// Whether the last text shown to the user ended a paragraph.
@@ -180,7 +180,8 @@ struct Lead<'a> {
 }
 
 impl Lead<'_> {
-    /// Runs rounds until the model answers, makes no progress, or has used up its rounds or time.
+    /// Runs rounds until the model answers, stops making progress, or has used up its rounds or
+    /// time.
     async fn turn(mut self, transitions: &mut Transitions) -> Result<Ended, TurnError> {
         let started = Instant::now();
         let left = transitions.left();
@@ -191,7 +192,7 @@ impl Lead<'_> {
         let mut judged = cognitive::is_wanted(toolkit).then(|| Rounds::of(toolkit, host, request.shown(), plan));
         for round in (1..=most).take_while(|_| transitions.spend()) {
             if let Some(time) = self.budget.time.filter(|time| started.elapsed() > *time) {
-                stopped = Some(format!("its time of {} s is over (turn_time_s)", time.as_secs()));
+                stopped = Some(format!("its time limit of {} s is reached (turn_time_s)", time.as_secs()));
                 break;
             }
             self.watch.round = round;
@@ -240,7 +241,8 @@ impl Lead<'_> {
         Ok(Ended::Answered(self.answer(stopped.as_deref())))
     }
 
-    /// The message to the model about its answer, if the answer is judged and not good enough yet.
+    /// The message to the model about its answer, if the answer was judged and is not yet good
+    /// enough.
     async fn judged(&mut self, rounds: &mut Option<Rounds<'_>>) -> Result<Option<String>, TurnError> {
         let Some(rounds) = rounds else { return Ok(None) };
         // An answer without calls is based on the code that the opening shows.
@@ -256,8 +258,8 @@ impl Lead<'_> {
         )))
     }
 
-    /// Hands the turn over to a model of this process, if there is one, because the server became
-    /// unavailable.
+    /// If the server became unavailable, hands the turn over to a model of this process, provided
+    /// there is one.
     async fn left(mut self, why: TurnError) -> Result<Left, TurnError> {
         let Scene { toolkit, host, .. } = self.scene;
         if self.model.here().is_some() {
@@ -279,7 +281,7 @@ impl Lead<'_> {
         Ok(said)
     }
 
-    /// Handles a reply and runs its calls. `None` if it has only words.
+    /// Handles a reply and runs its calls. `None` if it contains only words.
     async fn take(&mut self, said: Said) -> Result<Option<Verdict>, TurnError> {
         let Said { output, words, kind } = said;
         let tokens = output.tally.generated_tokens;
@@ -312,7 +314,7 @@ impl Lead<'_> {
                     return Ok(Some(self.watch.unusable(Unusable::Wrong, told)));
                 }
                 // Words written with the last change of the checklist are the answer; another reply
-                // would repeat them.
+                // would only repeat them.
                 if only_plans && !words.trim().is_empty() && self.checklist.open(self.evidence).is_empty() {
                     self.add(&words);
                     return Ok(None);
@@ -345,9 +347,7 @@ impl Lead<'_> {
             Kind::CutCall(why) => {
                 self.messages.push(spoken(Message::assistant(output.text)));
                 self.close(&words);
-                self.scene
-                    .host
-                    .notice(&format!("the model's reply did not come to its end, {why}: none of it was carried out"));
+                self.scene.host.notice(&format!("the model's reply was incomplete, {why}: none of it was carried out"));
                 let told = format!(
                     "Your reply did not come to its end, {why}: nothing of it was done. Write less in one reply: a long file in parts, its beginning first and the rest by further edits."
                 );
@@ -406,7 +406,7 @@ impl Lead<'_> {
     }
 }
 
-/// A message of the model that is never empty, because servers refuse empty ones.
+/// A message from the model, never empty, because servers refuse empty ones.
 fn spoken(message: Message) -> Message {
     if message.content.trim().is_empty() && message.calls.is_empty() {
         return Message { content: "…".to_owned(), ..message };

@@ -11,12 +11,12 @@ use crate::tools::builtin::Builtin;
 
 use super::checklist;
 
-/// The listed tools, which are the only ones that may be called.
+/// The listed tools, the only ones that may be called.
 pub struct Offer {
     pub specs: Vec<ToolSpec>,
     pub texts: Vec<ToolText>,
     /// The listed tools, all others, and the call that adds a step to a plan, so that a call of an
-    /// unlisted tool is not taken for words.
+    /// unlisted tool is not mistaken for words.
     pub known: Vec<ToolSpec>,
     pub known_texts: Vec<ToolText>,
 }

@@ -25,12 +25,12 @@ const CHAT: &str = include_str!("../prompts/lead_chat.md");
 /// The instruction to plan a large task in two levels.
 const STAGES: &str = "\n\nThis task is large. Before you change anything, set its stages with `plan`, an item each. When you begin a stage, add its \
                       steps to the list, each with the text of the stage as its `stage`.";
-/// Files with instructions for agents; in each folder the first existing one counts.
+/// Files with instructions for agents; in each folder, only the first existing one is used.
 const INSTRUCTIONS: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
-/// Maximum number of changed files that are named.
+/// Maximum number of changed files listed.
 const CHANGED_SHOWN: usize = 12;
 
-/// The input of an opening, besides its scene.
+/// The input of an opening, in addition to its scene.
 pub struct Given<'a> {
     pub parts: &'a [Part],
     pub checklist: &'a Checklist,
@@ -39,9 +39,9 @@ pub struct Given<'a> {
     pub evidence: &'a Evidence,
     /// Number of earlier results, before those that are shown in full.
     pub known: usize,
-    /// The parts of the request that code could not do; empty if it has tried nothing.
+    /// The parts of the request that code tried and could not do; empty if nothing was tried.
     pub trouble: &'a str,
-    /// Calls that succeeded for similar requests before; may be empty.
+    /// Calls that succeeded for similar earlier requests; may be empty.
     pub lessons: &'a str,
     pub vector: Option<&'a [f32]>,
 }
@@ -57,13 +57,13 @@ pub async fn messages(
     let fitted = |name: &str, text: &str, tokens: usize| {
         let shown = lines_within(text, tokens, &count);
         if shown.len() < text.trim().len() {
-            scene.host.notice(&format!("{name} is longer than the model is shown at once: its end is left out"));
+            scene.host.notice(&format!("{name} is too long to show to the model at once: its end is left out"));
         }
         shown
     };
     let (root, nested) = instructions(scene.context, given.parts);
     let mut system = about(scene, budget);
-    // The share of the root folder does not depend on the request, so that system messages stay the
+    // The root folder's share does not depend on the request, so that system messages remain the
     // same.
     let mut left = budget.instructions / 3;
     if let Some((path, text)) = root {
@@ -74,7 +74,7 @@ pub async fn messages(
     let mut user = words::shorten(request, bytes(budget.request, request, count));
     if user.len() < request.len() {
         let cut = format!("the request was cut: {} of its {} bytes are read", user.len(), request.len());
-        scene.host.notice(&format!("{cut}; put the rest into a file that it names"));
+        scene.host.notice(&format!("{cut}; put the rest into a file and name it"));
         user.push_str(&format!("\n[{cut}]"));
     }
     for (path, text) in nested {
@@ -153,7 +153,7 @@ fn of_project(path: &str, text: &str) -> String {
 /// A file's path and text.
 type Written = (String, String);
 
-/// The instructions in the root folder, and those in folders of files that the request names,
+/// The instructions in the root folder, and those in the folders of files that the request names,
 /// nearest first.
 fn instructions(context: &Context, parts: &[Part]) -> (Option<Written>, Vec<Written>) {
     let of = |folder: &Path| {
@@ -171,7 +171,7 @@ fn instructions(context: &Context, parts: &[Part]) -> (Option<Written>, Vec<Writ
     (of(Path::new("")), nested)
 }
 
-/// The first lines of a text that fit into `tokens`, with a note about the rest.
+/// The first lines of a text that fit into `tokens`, followed by a note about the rest.
 fn lines_within(text: &str, tokens: usize, count: &dyn Fn(&str) -> usize) -> String {
     let text = text.trim();
     if count(text) <= tokens {

@@ -16,18 +16,18 @@ use crate::tools::call::{self, Reading, Tier};
 
 use super::offer::Offer;
 
-/// Number of bytes at the beginning of a JSON line that are searched for field names.
+/// Number of bytes searched for field names at the beginning of a JSON line.
 const LINE_BYTES: usize = 400;
 /// The beginning of a line that adds a step to the plan.
 const PLAN: &str = "[plan.add_step(";
-/// Maximum offset, in bytes, of a call marker in its line; a marker farther right is only
+/// Maximum offset, in bytes, of a call marker within its line; a marker farther right is only
 /// mentioned.
 const MARK_BYTES: usize = 24;
 
-/// A reply of the model.
+/// A reply from the model.
 pub struct Said {
     pub output: Output,
-    /// Its words, without calls.
+    /// The words of the reply, without calls.
     pub words: String,
     pub kind: Kind,
 }
@@ -41,11 +41,11 @@ pub enum Kind {
     Empty,
     /// A call that cannot be parsed.
     Unreadable,
-    /// A reply that was cut, for this reason, and contains a call or the beginning of one.
+    /// A reply that was cut off, for this reason, and contains a call or the beginning of one.
     CutCall(String),
-    /// Words that were cut, for this reason.
+    /// Words that were cut off, for this reason.
     CutWords(String),
-    /// A reply that was stopped because it repeats itself.
+    /// A reply that was stopped because it repeated itself.
     Circles(String),
 }
 
@@ -134,8 +134,8 @@ fn kind(output: &Output, words: &str, has_call: bool, specs: &[ToolSpec], lenien
     }
 }
 
-/// Whether a reply begins as a call does, or has a line of a plan. A later line that looks like a
-/// call in an answer that explains code does not count.
+/// Whether a reply begins like a call, or contains a line of a plan. In an answer that explains
+/// code, a later line that looks like a call does not count.
 fn begins_as_call(text: &str, specs: &[ToolSpec]) -> bool {
     let text = text.trim_start();
     if text.lines().any(|line| line.trim_start().starts_with(PLAN)) {

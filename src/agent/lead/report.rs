@@ -1,5 +1,5 @@
 //! The six sections of a report, for users who want one: the instruction to the model, and the
-//! sections that an answer lacks.
+//! sections missing from an answer.
 
 use crate::base::pattern::pattern;
 use crate::protocol::Exchange;
@@ -16,8 +16,7 @@ const SECTIONS: [(&str, &str); 6] = [
 /// Number of characters that a session keeps of an answer; what a longer answer lacks is unknown.
 const KEPT_CHARS: usize = 8_000;
 
-/// The instruction about the form of the answer, and about the sections missing from the last
-/// report.
+/// The instruction on the form of the answer, and on the sections missing from the last report.
 pub fn form(earlier: &[Exchange]) -> String {
     let listed: String = SECTIONS.iter().map(|(name, what)| format!("\n## {name}: {what}")).collect();
     let form = format!("\n\nYour last reply is a report with these six headings, each with at least one line:{listed}");
@@ -31,10 +30,10 @@ pub fn form(earlier: &[Exchange]) -> String {
     }
 }
 
-/// The line for the user about missing sections of an answer; `None` if it has all.
+/// The line for the user about sections missing from an answer; `None` if it has all of them.
 pub fn lack(answer: &str) -> Option<String> {
     let lacks = missing(answer).join(", ");
-    (!lacks.is_empty()).then(|| format!("- the report lacks {lacks}; the model is told with the next request"))
+    (!lacks.is_empty()).then(|| format!("- the report lacks {lacks}; the next request will point this out"))
 }
 
 /// The sections without a heading in the answer.

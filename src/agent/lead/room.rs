@@ -1,5 +1,5 @@
-//! Shortens a conversation that outgrows the context: the oldest results and rounds are dropped,
-//! and a summary by code replaces them.
+//! Shortens a conversation that outgrows the context: drops the oldest results and rounds, and
+//! replaces them with a summary made by code.
 
 use serde_json::Value;
 
@@ -11,11 +11,11 @@ use crate::models::dialect::{Message, Speaker};
 const STUB: usize = 200;
 const NOTE: &str = "\n\n[The first rounds of this task were left out to make room; the newest follow. So far:\n";
 
-/// Size limits of a conversation, in tokens as `count` counts them.
+/// Size limits of a conversation, in tokens as counted by `count`.
 pub struct Limits<'a> {
     pub full: usize,
     pub condensed: usize,
-    /// Number of newest rounds that are kept.
+    /// Number of newest rounds to keep.
     pub kept: usize,
     pub count: &'a dyn Fn(&[Message]) -> usize,
 }
@@ -40,8 +40,8 @@ fn starts(messages: &[Message], request_at: usize) -> Vec<usize> {
     (request_at + 1..messages.len()).filter(|at| messages[*at].speaker == Speaker::Assistant).collect()
 }
 
-/// Drops earlier turns, and all rounds but the newest; the message with the request then says what
-/// was done in them.
+/// Drops earlier turns, and all rounds except the newest; the message with the request then states
+/// what was done in them.
 pub fn leave_rounds(messages: &mut Vec<Message>, request_at: &mut usize, done: &str, limits: &Limits<'_>) {
     messages.drain(1..*request_at);
     *request_at = 1;
@@ -59,7 +59,7 @@ fn note(opening: &mut String, done: &str) {
 }
 
 /// Cuts results to their first lines, oldest first, and only as many as necessary; the newest round
-/// stays because the model has not read it yet. Returns whether that is enough.
+/// is kept because the model has not read it yet. Returns whether that is enough.
 fn stub_old(messages: &mut [Message], request_at: usize, limits: &Limits<'_>) -> bool {
     let newest = messages.iter().rposition(|message| message.speaker == Speaker::Assistant).unwrap_or(request_at);
     for at in request_at + 1..newest.max(request_at + 1) {
@@ -81,7 +81,7 @@ pub fn shorten(messages: &mut [Message], request_at: usize, limits: &Limits<'_>)
     }
 }
 
-/// Cuts every message but the first until all fit.
+/// Cuts every message except the first until all fit.
 fn cut(messages: &mut [Message], limits: &Limits<'_>) {
     let mut bytes = 8 * limits.full;
     while !limits.fits(messages, limits.full) && bytes > STUB {
@@ -93,9 +93,9 @@ fn cut(messages: &mut [Message], limits: &Limits<'_>) {
     }
 }
 
-/// Shortens `messages` to `condensed` tokens if they have more than `full`; returns whether it did.
-/// `request_at` is the index of the request, after earlier turns; `done` is the summary of the work
-/// so far.
+/// Shortens `messages` to `condensed` tokens if they have more than `full`; returns whether it did
+/// so. `request_at` is the index of the request, after earlier turns; `done` is the summary of the
+/// work so far.
 pub fn make(messages: &mut Vec<Message>, request_at: &mut usize, done: &str, limits: &Limits<'_>) -> bool {
     if limits.fits(messages, limits.full) {
         return false;

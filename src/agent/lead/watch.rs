@@ -1,12 +1,13 @@
-//! Detects from the calls and replies of a turn that the model leads whether it still makes
-//! progress, and decides what follows. Pure.
+//! Detects, from the calls and replies of a turn that the model leads, whether it still makes
+//! progress, and decides what follows. Pure functions only.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::protocol::{Detection, Event, Remedy, Stall};
 
-/// Number of equal results of the same call before the model gets a hint, and before the turn ends.
+/// Number of equal results for the same call before the model gets a hint, and before the turn
+/// ends.
 const SAME_TOLD: usize = 3;
 const SAME_MAX: usize = 5;
 /// Number of consecutive rounds without a new line in the results before the model gets a hint, and
@@ -19,7 +20,7 @@ const REFUSED_TOLD: usize = 3;
 pub const REFUSED_MAX: usize = 5;
 /// Number of consecutive unusable replies before the turn ends.
 const UNUSABLE_MAX: usize = 4;
-/// Maximum number of result lines that are remembered.
+/// Maximum number of result lines remembered.
 const LINES_MAX: usize = 20_000;
 
 /// The next step of the loop.
@@ -32,7 +33,7 @@ pub enum Verdict {
     End(String),
 }
 
-/// A call with its result.
+/// A call and its result.
 pub struct Answered<'a> {
     /// Tool and arguments.
     pub call: String,
@@ -48,9 +49,9 @@ pub struct Answered<'a> {
 pub enum Unusable {
     /// No words and no call.
     Empty,
-    /// A call that is cut or cannot be parsed.
+    /// A call that was cut off or cannot be parsed.
     Call,
-    /// Its text repeats itself.
+    /// Text that repeats itself.
     Circles,
     /// Calls that no listed tool accepts.
     Wrong,
@@ -60,7 +61,7 @@ pub enum Unusable {
 pub struct Watch {
     /// Counted from 1.
     pub round: usize,
-    /// The last result of each call, and how many times in a row it occurred.
+    /// The last result of each call, and the number of times in a row that it occurred.
     same: HashMap<String, (String, usize)>,
     lines: HashSet<u64>,
     idle: usize,
@@ -76,7 +77,7 @@ impl Watch {
         self.refused
     }
 
-    /// Records a call with its result.
+    /// Records a call and its result.
     pub fn answered(&mut self, answered: &Answered<'_>) -> Verdict {
         self.unusable = 0;
         if answered.is_refused {
@@ -118,7 +119,7 @@ impl Watch {
                 format!("The last {IDLE_TOLD} rounds of calls brought nothing new. Carry out what is open, or answer."),
             ),
             IDLE_MAX.. => {
-                self.end(Stall::ReadOnlyLoop, format!("{} rounds of calls in a row brought nothing new", self.idle))
+                self.end(Stall::ReadOnlyLoop, format!("{} rounds of calls in a row yielded nothing new", self.idle))
             }
             _ => Verdict::Go,
         }
@@ -138,7 +139,7 @@ impl Watch {
             return self.say(stall, told);
         }
         let why = match what {
-            Unusable::Empty => "the model answered nothing",
+            Unusable::Empty => "the model gave no answer",
             Unusable::Circles => "the model's reply repeats itself",
             Unusable::Call => "the model's calls were cut or could not be read",
             Unusable::Wrong => "the model called only tools that are not listed, or with wrong arguments",
@@ -180,7 +181,7 @@ mod tests {
         let mut watch = Watch::default();
         let verdicts: Vec<Verdict> = (0..5).map(|_| call(&mut watch, "a", "x", false)).collect();
         assert!(matches!(&verdicts[..], [Verdict::Go, Verdict::Go, Verdict::Say(_), Verdict::Go, Verdict::End(_)]));
-        // Another result is progress.
+        // A different result is progress.
         let mut watch = Watch::default();
         for n in 0..20 {
             assert_eq!(call(&mut watch, "run", &n.to_string(), false), Verdict::Go);

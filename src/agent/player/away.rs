@@ -1,5 +1,5 @@
 //! Asks a model at a URL: converts a query to the server's form, and the reply to the same output
-//! as that of a local model.
+//! as a local model's.
 
 use std::time::{Duration, Instant};
 
@@ -16,11 +16,11 @@ use crate::models::{Measured, ModelCapability, Role, RoleWishes};
 use crate::protocol::Event;
 use crate::remote::{self, Ask, Piece, Remote, Switch};
 
-/// Maximum number of tokens of a thought, if no setting gives one.
+/// Maximum number of tokens in a thought, if no setting gives a limit.
 const THOUGHT_MAX: usize = 4_096;
-/// Such a thought may fill one part in this many of the context.
+/// Divisor of the context that also limits such a thought.
 const THOUGHT_SHARE: usize = 4;
-/// Number of tokens of the marks around a message.
+/// Number of tokens in the marks around a message.
 const MARKS: usize = 8;
 
 /// A model on a server, with the settings of its role.
@@ -43,7 +43,7 @@ impl Away {
         let capable = wishes.capable.or_else(|| measured.as_ref().and_then(Measured::capable)).unwrap_or(true);
         let capability = if capable { ModelCapability::capable(context) } else { ModelCapability::weak() };
         let silent = Sampling::greedy().wished(wishes.sampling);
-        // Greedily decoded thoughts repeat themselves.
+        // Thoughts decoded greedily repeat themselves.
         let warm = SamplingWish { temperature: Some(0.6), top_p: Some(0.95), ..SamplingWish::default() };
         let thinking = Sampling::greedy().wished(wishes.sampling.or(warm));
         Away {
@@ -67,7 +67,7 @@ impl Away {
         texts.sum::<usize>() + tools.map(|tool| self.remote.tokens(&tool)).sum::<usize>() + MARKS * messages.len()
     }
 
-    /// The query in the server's form; `think` says how much the model may think in this
+    /// The query in the server's form; `think` states how much the model may think in this
     /// conversation.
     fn ask(&self, query: &Query<'_>, think: Think, spent: Duration) -> Ask {
         let can = self.remote.abilities();
@@ -97,7 +97,7 @@ impl Away {
             Think::Auto if thought::is_spent(spent) => 0,
             Think::Auto => room,
         };
-        // A thought that cannot be switched off takes tokens anyway.
+        // A thought that cannot be switched off uses tokens anyway.
         let aside = match can.thinking {
             Switch::NeverThinks => 0,
             Switch::Unknown => thought.max(room),
@@ -154,7 +154,7 @@ pub async fn stream(
         };
         match piece {
             Some(Piece::Waiting { why, pause }) => {
-                host.notice(&format!("{}: {why}; asked again in {} s", away.name, pause.as_secs_f32().ceil()));
+                host.notice(&format!("{}: {why}; retrying in {} s", away.name, pause.as_secs_f32().ceil()));
             }
             Some(Piece::Pulse { .. }) => pulse(phase.to_owned()),
             Some(Piece::Progress { total, done }) => pulse(format!("{phase}: {done} of {total} tokens read")),
@@ -183,7 +183,7 @@ pub async fn stream(
                 };
                 let host = away.remote.endpoint().host();
                 toolkit.meter.note((role, &away.name, Some(host)), phase, &tally, 0);
-                // If the server does not say why the reply ended, it may have been cut.
+                // If the server gives no reason for the end of the reply, it may have been cut off.
                 let finish = if finish.is_whole() { Finish::End } else { Finish::MaxTokens };
                 return Ok(Output { text, thinking, calls, tokens: Vec::new(), dialect: None, finish, tally });
             }

@@ -22,7 +22,7 @@ json-blank ::= [ \n]{0,20}
 pub fn of(lark: &str) -> Option<String> {
     let mut rules: Vec<String> = Vec::new();
     for line in lark.lines().filter(|line| !line.trim().is_empty()) {
-        // A rule continues on lines that begin with a blank.
+        // A rule continues on lines that begin with a space.
         match rules.last_mut().filter(|_| line.starts_with([' ', '|'])) {
             Some(rule) => rule.push_str(line),
             None => rules.push(line.to_owned()),
@@ -73,7 +73,7 @@ fn body_of(mut rest: &str) -> Option<String> {
                 parts.push(first.to_string());
                 1
             }
-            // Applies to the part before it.
+            // Applies to the preceding part.
             '?' | '*' | '+' => {
                 parts.last_mut()?.push(first);
                 1

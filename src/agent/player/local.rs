@@ -1,4 +1,4 @@
-//! Asks a model of this process: writes a query in the model's own notation and follows the generation.
+//! Asks a model in this process: writes a query in the model's own notation and follows the generation.
 
 use super::{Form, Output, Query};
 use crate::agent::sure::{self, Weighed};
@@ -32,8 +32,8 @@ pub fn request(model: &Leased, query: &Query<'_>) -> Request {
     }
 }
 
-/// Runs a generation and passes its text to `take` as it arrives; thinking and waiting are sent to
-/// the host.
+/// Runs a generation and passes its text to `take` as it arrives; thinking and waiting are reported
+/// to the host.
 pub async fn stream(
     toolkit: &Toolkit,
     model: &Leased,

@@ -26,7 +26,8 @@ use crate::engine::{EngineError, Manner, Request, Sampling};
 use crate::models::dialect::Chat;
 use crate::models::{Measured, ModelCapability, Role};
 
-/// A model that plays a role. Hold it for one call only, because a model on loan is never unloaded.
+/// A model that plays a role. Hold it for a single call only, because a model on loan is never
+/// unloaded.
 #[derive(Clone)]
 pub struct Player {
     role: Role,
@@ -54,7 +55,7 @@ impl Player {
         self.role
     }
 
-    /// The name shown to the user, with the address of its server.
+    /// The name shown to the user, including the address of the server, if any.
     pub fn name(&self) -> &str {
         match &self.seat {
             Seat::Here(model) => model.engine.model(),
@@ -86,7 +87,7 @@ impl Player {
         }
     }
 
-    /// Whether the user declared the capability, which then overrides the measured one.
+    /// Whether the user declared the capability, which overrides the measured one.
     pub fn is_declared(&self) -> bool {
         match &self.seat {
             Seat::Here(model) => model.said,
@@ -94,7 +95,7 @@ impl Player {
         }
     }
 
-    /// The results of the probe, if it was run before this session.
+    /// The results of the probe, if it ran before this session.
     pub fn measured(&self) -> Option<&Measured> {
         match &self.seat {
             Seat::Here(model) => model.measured.as_ref(),
@@ -102,7 +103,7 @@ impl Player {
         }
     }
 
-    /// The sampling of free texts and the amount of thinking, according to the settings.
+    /// The sampling for free text and the amount of thinking, according to the settings.
     pub fn manner(&self) -> (Manner, Think) {
         match &self.seat {
             Seat::Here(model) => (model.manner, model.think),
@@ -110,8 +111,8 @@ impl Player {
         }
     }
 
-    /// The number of its weights; for a model on a server it is unknown and counts as the largest
-    /// possible.
+    /// The number of the model's weights; for a model on a server it is unknown and treated as the
+    /// largest possible.
     pub fn parameters(&self) -> u64 {
         match &self.seat {
             Seat::Here(model) => model.parameters,
@@ -119,7 +120,7 @@ impl Player {
         }
     }
 
-    /// The number of tokens of a text; estimated for a model on a server.
+    /// The number of tokens in a text; estimated for a model on a server.
     pub fn count(&self, text: &str) -> usize {
         match &self.seat {
             Seat::Here(model) => model.engine.count(text),
@@ -127,7 +128,7 @@ impl Player {
         }
     }
 
-    /// The number of tokens of a whole conversation.
+    /// The number of tokens in a complete conversation.
     pub fn count_chat(&self, chat: Chat<'_>) -> usize {
         match &self.seat {
             Seat::Here(model) => model.engine.tokenize(&model.dialect.render(chat)).len(),
@@ -145,8 +146,8 @@ impl Player {
 }
 
 impl Toolkit {
-    /// Asks a model and waits for the whole answer; the host gets a pulse if no text arrives for a
-    /// while.
+    /// Asks a model and waits for the complete answer; the host gets a pulse if no text arrives for
+    /// a while.
     pub async fn ask(
         &self,
         player: &Player,
@@ -177,8 +178,8 @@ impl Toolkit {
         }
     }
 
-    /// Asks a model and passes its text to `take` as it arrives; thinking and waiting are sent to
-    /// the host.
+    /// Asks a model and passes its text to `take` as it arrives; thinking and waiting are reported
+    /// to the host.
     #[tracing::instrument(name = "model", skip_all, fields(phase))]
     pub async fn stream(
         &self,
@@ -205,11 +206,11 @@ impl Toolkit {
             output => return output,
         };
         let model = self.stand_in(player.role, why, host).await?;
-        // A free text can continue after the words that the user has read; any other form must
-        // begin again.
+        // Free text can continue after the words that the user has read; any other form must start
+        // over.
         let goes_on = query.form == Form::Free && query.chat.tools.is_empty() && !said.is_empty();
         if !goes_on && !said.trim().is_empty() {
-            host.notice("the answer that broke off is begun anew");
+            host.notice("the interrupted answer is started again");
         }
         let begun = goes_on.then(|| query.chat.begun.unwrap_or_default().to_owned() + &said);
         let chat = Chat { begun: begun.as_deref().or(query.chat.begun), ..query.chat };

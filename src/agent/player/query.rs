@@ -28,9 +28,9 @@ pub struct Query<'a> {
     /// Whether the answer repeats much of the prompt.
     pub repeats: bool,
     /// Whether an unavailable server is an error, so that the caller decides which model continues;
-    /// otherwise a local model answers.
+    /// otherwise, a local model answers.
     pub hands_over: bool,
-    /// Whether the answer comes with its tokens, which show how certain the model was of each.
+    /// Whether the answer includes its tokens, which show how certain the model was of each.
     pub weighed: bool,
 }
 
@@ -44,7 +44,7 @@ pub enum Form {
     Lines(&'static [&'static str], String),
     /// One of these texts.
     Choice(Vec<String>),
-    /// JSON under this schema.
+    /// JSON that conforms to this schema.
     Schema(Value),
     /// A call of a tool of the conversation, or words if `Either`.
     Call(notation::Reply),
@@ -73,19 +73,19 @@ pub struct Output {
     pub text: String,
     /// The thoughts before the text, without their marks.
     pub thinking: String,
-    /// Calls that came separately from the text, and whether each is certain. A local model writes
+    /// Calls received separately from the text, and whether each is certain. A local model writes
     /// its calls into the text.
     pub calls: Vec<(RawCall, bool)>,
     /// The tokens of the text, if the query asks for them and the model is local.
     pub tokens: Vec<Weighed>,
-    /// The model's notation of calls, if the model is local.
+    /// The model's notation for calls, if the model is local.
     pub dialect: Option<Arc<Dialect>>,
     pub finish: Finish,
     pub tally: Tally,
 }
 
 impl Output {
-    /// The calls of the answer, from the first tier that finds any; tiers after `until` are not
+    /// The calls in the answer, from the first tier that finds any; tiers after `until` are not
     /// tried.
     pub fn read(&self, specs: &[ToolSpec], until: Tier) -> Reading {
         if self.calls.is_empty() {
@@ -101,7 +101,7 @@ impl Output {
         }
     }
 
-    /// The message for the conversation that contains the answer with these calls.
+    /// The conversation message that contains the answer with these calls.
     pub fn replied(&self, reading: &Reading) -> Message {
         let said = match &self.dialect {
             Some(dialect) => dialect.replied(&self.text, &reading.calls, reading.is_certain()),
@@ -113,7 +113,8 @@ impl Output {
     }
 }
 
-/// Asks in words for an answer that follows a grammar, for a model on which it cannot be enforced.
+/// Asks in words for an answer that follows a grammar, for a model on which the grammar cannot be
+/// enforced.
 pub fn in_the_form_of(lark: &str, messages: &mut Vec<Message>) {
     let words = format!("Answer in exactly the form of this Lark grammar, and write nothing else:\n{lark}");
     match messages.last_mut().filter(|last| last.speaker == Speaker::User) {

@@ -1,5 +1,5 @@
-//! Opens the servers that play roles, each at its first use and with the user's consent, and pauses
-//! a server that became unavailable.
+//! Opens the servers that play roles, each on first use and with the user's consent, and pauses a
+//! server that became unavailable.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -15,9 +15,9 @@ use crate::models::{Endpoint, Measured, Role, digest};
 use crate::protocol::{Decision, Event, Proposal};
 use crate::remote::{self, Remote, consent};
 
-/// Time for which an unavailable server is not asked, if a local model can play its role.
+/// Time for which an unavailable server is not asked again, if a local model can play its role.
 const REST: Duration = Duration::from_secs(60);
-/// The name under which consent to sending is stored, next to the names of tools.
+/// The name under which consent to sending is stored, next to tool names.
 const SENDING: &str = "send_to_server";
 
 /// The servers of this process. Clones share the open connections.
@@ -32,7 +32,7 @@ pub struct Remotes {
 #[derive(Clone)]
 pub(super) enum State {
     Open(Endpoint, Arc<Away>),
-    /// A local model plays the role until then.
+    /// Until this time, a local model plays the role.
     Resting(Endpoint, Instant),
     /// The user refused.
     Refused(Endpoint),
@@ -41,7 +41,7 @@ pub(super) enum State {
 impl Remotes {
     pub(super) fn state(&self, role: Role, endpoint: &Endpoint) -> Option<State> {
         let state = lock(&self.roles).get(&role).cloned();
-        // Changed settings mean another server.
+        // Changed settings make it a different server.
         state.filter(|state| match state {
             State::Open(of, _) | State::Resting(of, _) | State::Refused(of) => of == endpoint,
         })
@@ -51,7 +51,7 @@ impl Remotes {
         lock(&self.roles).insert(role, state);
     }
 
-    /// The server that plays a role now; `None` if a local model plays it.
+    /// The server that currently plays a role; `None` if a local model plays it.
     fn server(&self, role: Role, pool: &Pool) -> Result<Option<(Endpoint, Option<State>)>, TurnError> {
         let Some(endpoint) = pool.endpoint(role)? else { return Ok(None) };
         let state = self.state(role, &endpoint);
@@ -63,7 +63,7 @@ impl Remotes {
     }
 
     /// The server that plays a role, opened if necessary; `None` if a local model plays it. If
-    /// nobody can be asked, the consent must have been given before.
+    /// nobody can be asked, consent must have been given earlier.
     pub async fn unasked(&self, role: Role, pool: &Pool, cancel: &Cancel) -> Result<Option<Arc<Away>>, TurnError> {
         let _opening = self.opening.lock().await;
         let Some((endpoint, state)) = self.server(role, pool)? else { return Ok(None) };
@@ -95,8 +95,8 @@ impl Remotes {
         Ok(away)
     }
 
-    /// Whether a local model takes over the role of a server that could not be asked. An
-    /// unavailable server is paused from now on.
+    /// Whether a local model takes over the role of a server that could not be asked. Also pauses
+    /// an unavailable server.
     pub fn gives_way(&self, role: Role, pool: &Pool, why: &TurnError) -> bool {
         let takes_over = match why {
             TurnError::Remote(error) => error.is_gone(),
@@ -118,7 +118,7 @@ impl Toolkit {
         self.remotes.server(role, &self.pool)
     }
 
-    /// The model that plays a role, if it can be asked at once: nothing is loaded or opened.
+    /// The model that plays a role, if it is available at once: nothing is loaded or opened.
     pub fn at_hand(&self, role: Role) -> Option<Player> {
         let role = self.role(role);
         match self.server(role) {
@@ -128,12 +128,13 @@ impl Toolkit {
         }
     }
 
-    /// Whether a server plays a role now.
+    /// Whether a server currently plays a role.
     pub fn is_away(&self, role: Role) -> bool {
         matches!(self.server(self.role(role)), Ok(Some(_)) | Err(_))
     }
 
-    /// The model that plays `role`, loaded or opened if necessary; progress is sent to the host.
+    /// The model that plays `role`, loaded or opened if necessary; progress is reported to the
+    /// host.
     pub async fn model(&self, role: Role, host: &dyn Host) -> Result<Player, TurnError> {
         let role = self.role(role);
         if self.server(role)?.is_none() {
@@ -164,7 +165,7 @@ impl Toolkit {
         Ok(away)
     }
 
-    /// Asks the user whether anything may be sent to the server, and stores a consent.
+    /// Asks the user whether anything may be sent to the server, and stores the consent, if given.
     async fn consented(&self, role: Role, endpoint: &Endpoint, host: &dyn Host) -> Result<(), TurnError> {
         let url = endpoint.url();
         let proposal = Proposal {
@@ -173,7 +174,7 @@ impl Toolkit {
                 ("url".to_owned(), url.into()),
                 ("role".to_owned(), role.to_string().into()),
             ]),
-            reason: format!("{role} is played by {url}, which was not asked before"),
+            reason: format!("{role} is played by {url}, which has not been used before"),
             preview: consent::question(endpoint),
             ..Proposal::default()
         };
@@ -193,8 +194,8 @@ impl Toolkit {
         Err(TurnError::NotSent { url: url.to_owned(), why })
     }
 
-    /// The local model that plays a role whose server cannot be asked. Returns `why` if there is
-    /// none, or if `why` does not justify a replacement.
+    /// The local model that takes over a role whose server cannot be asked. Returns `why` if there
+    /// is none, or if `why` does not justify a replacement.
     pub(in crate::agent) async fn stand_in(
         &self,
         role: Role,
@@ -211,7 +212,7 @@ impl Toolkit {
     }
 
     /// The name under which measurements of a role's model are stored; `None` for a scripted model,
-    /// and for one that is not known yet.
+    /// and for one that is not yet known.
     pub fn fingerprint(&self, role: Role) -> Option<String> {
         let role = self.role(role);
         match self.server(role) {

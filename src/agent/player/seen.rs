@@ -1,4 +1,4 @@
-//! Describes the servers that play roles for people: name, address, availability and cost.
+//! Describes for people the servers that play roles: name, address, availability and cost.
 
 use std::time::Instant;
 

@@ -23,7 +23,7 @@ const fn task(task: &'static str, tool: &'static str, value: &'static str) -> Ta
     Task { task, tool, value }
 }
 
-/// Tasks, grouped by the number of tools offered: the first ones of [`TOOLS`], which include the
+/// Tasks, grouped by the number of tools offered: the first ones in [`TOOLS`], which include the
 /// right one.
 pub const TASKS: [(usize, [Task; 4]); 3] = [
     (
@@ -58,7 +58,7 @@ pub const TASKS: [(usize, [Task; 4]); 3] = [
 /// Small talk that needs no tool.
 pub const TALK: [&str; 4] = ["Hello!", "Thank you, that was helpful.", "How are you today?", "Good night."];
 
-/// Requests with the number of steps they need.
+/// Requests with the number of steps that they need.
 pub const PLANS: [(usize, [&str; 2]); 3] = [
     (
         LONG_PLAN,
@@ -71,7 +71,7 @@ pub const PLANS: [(usize, [&str; 2]); 3] = [
     (1, ["Delete old.log", "Tell me the weather in Oslo"]),
 ];
 
-/// Name, description, required text parameters.
+/// Name, description and required text parameters.
 type Tool = (&'static str, &'static str, &'static [&'static str]);
 
 const TOOLS: [Tool; 24] = [
@@ -130,7 +130,7 @@ mod tests {
                 assert!(tools(*count).iter().any(|tool| tool.name == task.tool), "{} of {count}", task.tool);
                 assert!(task.task.contains(task.value), "{}", task.task);
             }
-            // Tasks with a short list of tools are asked a second time, inside a grammar.
+            // Tasks with a short list of tools are asked again, inside a grammar.
             prompts += tasks.len() * if *count == TOOLS.len() { 1 } else { 2 };
         }
         assert_eq!(prompts, 30);

@@ -1,4 +1,4 @@
-//! Measures which role chooses MCP tools better, among how many, how sure it is, and whether a
+//! Measures which role chooses MCP tools better, from how many, with what certainty, and whether a
 //! grammar helps; the prompt is that of a real step.
 
 use crate::agent::Host;
@@ -16,7 +16,7 @@ use super::cases::{TASKS, Task, tools};
 const TRAINED: &str = "router";
 
 /// The role that chooses MCP tools: the router if it was trained for that; else the role with the
-/// better measurement, the router on a tie because it costs less. `None` if neither does it well.
+/// better measurement, the router on a tie because it costs less. `None` if neither is good at it.
 pub async fn chooser(toolkit: &Toolkit, host: &dyn Host) -> Result<Option<Role>, TurnError> {
     if is_trained(toolkit) {
         return Ok(Some(Role::Router));
@@ -46,7 +46,7 @@ fn is_trained(toolkit: &Toolkit) -> bool {
     name.is_some_and(|name| name.to_string_lossy().to_lowercase().contains(TRAINED))
 }
 
-/// The planner, then the router unless the same model plays both.
+/// The planner, then the router, unless the same model plays both.
 fn roles(toolkit: &Toolkit) -> Vec<Role> {
     let name = |role| toolkit.fingerprint(role);
     let is_other = name(Role::Router) != name(Role::Planner) || name(Role::Planner).is_none();
@@ -55,7 +55,7 @@ fn roles(toolkit: &Toolkit) -> Vec<Role> {
     roles
 }
 
-/// How many choices of a role's model were right: the stored measurement, else a new one. Empty for
+/// Number of correct choices by a role's model: the stored measurement, else a new one. Empty for
 /// an unknown model.
 pub async fn choosing(toolkit: &Toolkit, role: Role, host: &dyn Host) -> Result<Choosing, TurnError> {
     let known = super::remembered(toolkit, role).or_else(|| toolkit.at_hand(role)?.measured().cloned());
@@ -67,13 +67,13 @@ pub async fn choosing(toolkit: &Toolkit, role: Role, host: &dyn Host) -> Result<
     if !super::has_time(toolkit, &model) {
         return Ok(Choosing::default());
     }
-    host.notice(&format!("measuring how well {} chooses tools, once", model.name()));
+    host.notice(&format!("measuring once how well {} chooses tools", model.name()));
     let choosing = measure(toolkit, &model, known, host).await?.choosing;
-    // Grammars and roles are not compared by an incomplete measurement.
+    // An incomplete measurement is not used to compare grammars and roles.
     Ok(if choosing.is_known() { choosing } else { Choosing::default() })
 }
 
-/// Asks the tasks that are still open in `found`, each without a grammar and inside one, and stores
+/// Asks the tasks that are still open in `found`, each without a grammar and within one, and stores
 /// each answer for the model file.
 pub(super) async fn measure(
     toolkit: &Toolkit,
@@ -100,8 +100,8 @@ pub(super) async fn measure(
     Ok(found)
 }
 
-/// The next task, the number of its tools, and whether to ask it inside a grammar; each task comes
-/// without one first.
+/// The next task, the number of its tools, and whether to ask it inside a grammar; each task is
+/// first asked without one.
 fn next(found: &Choosing) -> Option<(&'static Task, usize, bool)> {
     let of = |choices: Choices, count: usize| -> Share {
         if count > Guided::TOOLS_FEW { choices.many } else { choices.few }

@@ -2,8 +2,7 @@
 //! prompts.
 //!
 //! Each answer is stored as it comes, so that a later turn or another process can continue. The
-//! verdict is final as soon as no open answer can change it; a free loop asks no further prompts
-//! then.
+//! verdict is final once no open answer can change it; a free loop then asks no further prompts.
 
 mod cases;
 mod choosing;
@@ -36,13 +35,13 @@ const CALL_PROMPT: &str =
 const PLAN_PROMPT: &str = "Split the request into steps, one tool call each. Write one line for each step, in order, as [plan.add_step(description=\"...\")].";
 /// Name of this phase in events and in the cost report.
 const PHASE: &str = "measuring the model";
-/// A measurement waits for all steps and requests of others.
+/// A measurement waits for all other steps and requests.
 const PRIORITY: Priority = Priority::Background;
 /// Maximum length of a call and of a plan, in tokens.
 const CALL_TOKENS: usize = 64;
 const PLAN_TOKENS: usize = 160;
 
-/// How many prompts the probe asks.
+/// Number of prompts that the probe asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
     /// Enough to decide whether the model may run a free loop, within the turn's time for
@@ -52,7 +51,7 @@ pub enum Depth {
 }
 
 /// The capability of a free loop's model, with its measurements: the user's setting, else the
-/// stored measurement of its file, else a short probe now.
+/// stored measurement of its file, else a new short probe.
 pub async fn capability(
     toolkit: &Toolkit,
     model: &Player,
@@ -66,13 +65,13 @@ pub async fn capability(
     Ok((judged(model, &measured), measured))
 }
 
-/// The planner's capability without a probe; weak if the model is not at hand.
+/// The planner's capability without a probe; weak if the model is not available.
 pub fn capability_at_hand(toolkit: &Toolkit) -> ModelCapability {
     let Some(model) = toolkit.at_hand(Role::Planner) else { return ModelCapability::weak() };
     if model.is_declared() { model.capability() } else { judged(&model, &known(toolkit, &model)) }
 }
 
-/// The capability by measurement, else by the model's size.
+/// The capability from measurements, else from the model's size.
 fn judged(model: &Player, measured: &Measured) -> ModelCapability {
     match measured.capable() {
         Some(true) => ModelCapability::capable(model.context()),
@@ -82,14 +81,14 @@ fn judged(model: &Player, measured: &Measured) -> ModelCapability {
 }
 
 /// All measurements for a model of this role, each as its first use would make it; known answers
-/// are asked again only if `again`.
+/// are asked for again only if `again`.
 pub async fn whole(toolkit: &Toolkit, role: Role, again: bool, host: &dyn Host) -> Result<Measured, TurnError> {
     let model = toolkit.model(role, host).await?;
     let toolkit = &Toolkit { time: TurnTime::Unlimited, ..toolkit.clone() };
     let before = known(toolkit, &model);
     let measured = parts(toolkit, &model, if again { Measured::default() } else { before.clone() }, host).await;
     if again && measured.is_err() {
-        // Answers were stored as they came; restore the earlier measurement.
+        // Answers were stored as they came, so restore the earlier measurement.
         keep(toolkit, &model, &before);
     }
     measured
@@ -99,7 +98,7 @@ pub async fn whole(toolkit: &Toolkit, role: Role, again: bool, host: &dyn Host) 
 async fn parts(toolkit: &Toolkit, model: &Player, found: Measured, host: &dyn Host) -> Result<Measured, TurnError> {
     let mut all = measure(toolkit, model, Depth::Whole, found, host).await?;
     all = choosing::measure(toolkit, model, all, host).await?;
-    // These roles carry requests out.
+    // These roles carry out requests.
     if matches!(model.role(), Role::Planner | Role::Quick | Role::Thinker) {
         all = tier::measure(toolkit, model, all, host).await?;
     }
@@ -135,7 +134,7 @@ pub async fn measure(
 
 /// One prompt of the probe.
 enum Prompt {
-    /// A task with this many tools.
+    /// A task with this number of tools.
     Task(&'static Task, usize),
     Talk(&'static str),
     Plan(&'static str, usize),
@@ -143,8 +142,8 @@ enum Prompt {
     Grammar(&'static Task, usize),
 }
 
-/// The next prompt: the first unanswered one of the first kind that is undecided; `None` if nothing
-/// is open. Each list of tools begins with the shorter one, so that prompts share a prefix.
+/// The next prompt: the first unanswered one of the first undecided kind; `None` if nothing is
+/// open. Each list of tools begins with the shorter list, so that prompts share a prefix.
 fn next(found: &Measured, depth: Depth) -> Option<Prompt> {
     let is_whole = depth == Depth::Whole;
     if !is_whole && found.capable().is_some() {
@@ -173,7 +172,7 @@ fn next(found: &Measured, depth: Depth) -> Option<Prompt> {
     gate.or_else(|| is_whole.then(|| tried().or_else(|| PLANS.iter().find_map(plans))).flatten())
 }
 
-/// The stored results of a model, else those it was loaded with.
+/// The stored results of a model, else the results that it was loaded with.
 fn known(toolkit: &Toolkit, model: &Player) -> Measured {
     remembered(toolkit, model.role()).or_else(|| model.measured().cloned()).unwrap_or_default()
 }
@@ -191,7 +190,7 @@ fn keep(toolkit: &Toolkit, model: &Player, found: &Measured) {
     }
 }
 
-/// Whether the turn has time for another prompt; there is always time for one.
+/// Whether the turn has time for another prompt; there is always time for a first one.
 fn has_time(toolkit: &Toolkit, model: &Player) -> bool {
     let calls = toolkit.meter.usage().calls;
     let of_probe = calls.iter().filter(|call| call.phase == PHASE && call.role == model.role().to_string());
@@ -201,12 +200,12 @@ fn has_time(toolkit: &Toolkit, model: &Player) -> bool {
 
 fn tell_undecided(model: &Player, host: &dyn Host) {
     host.notice(&format!(
-        "{} is slow, or the machine is busy: its measurement is not finished, and the next turn continues it",
+        "{} is slow, or the machine is busy: its measurement is unfinished; the next turn continues it",
         model.name()
     ));
 }
 
-/// The model that is asked.
+/// The model to ask.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
     toolkit: &'a Toolkit,
@@ -215,7 +214,7 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Asks one prompt and adds to `found` whether the answer is right.
+    /// Asks one prompt and adds to `found` whether the answer is correct.
     async fn answer(self, prompt: Prompt, found: &mut Measured) -> Result<(), TurnError> {
         match prompt {
             Prompt::Task(task, count) => {
@@ -228,8 +227,8 @@ impl Asked<'_> {
                 let tools = tools(count);
                 found.grammar.add(match self.call(task.task, &tools, true).await {
                     Ok((output, _)) => is_right(&output, task, &tools),
-                    // The call marks may not be tokens of this model file; then no grammar is
-                    // possible.
+                    // The call marks may not be tokens of this model file, which makes a grammar
+                    // impossible.
                     Err(TurnError::Engine(EngineError::Grammar(_))) => false,
                     Err(error) => return Err(error),
                 });

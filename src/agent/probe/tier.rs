@@ -1,4 +1,4 @@
-//! Measures what a model can do by itself, once per model file: read requests, answer from a
+//! Measures what a model can do by itself, once per model file: understand requests, answer from a
 //! passage, and write small changes.
 
 use crate::agent::Host;
@@ -11,7 +11,7 @@ use crate::models::capability::{CHANGES, Measured, READINGS, Tier};
 use crate::models::dialect::Message;
 use crate::request::{Kind, Text, steps};
 
-/// Maximum length of the answer to a reading and to a change, in tokens.
+/// Maximum length of the answer to a reading case and to a change, in tokens.
 const READING_TOKENS: usize = 48;
 const CHANGE_TOKENS: usize = 120;
 const ANSWER_PROMPT: &str = include_str!("../prompts/ask.md");
@@ -29,7 +29,8 @@ const QUESTION: (&str, &str) = (
     "None",
 );
 
-/// A file and a change to make. The changed file must contain one text of each list in `expected`.
+/// A file and a change to make. The changed file must contain one text from each list in
+/// `expected`.
 struct Change {
     path: &'static str,
     text: &'static str,
@@ -82,8 +83,8 @@ fn measured_before(toolkit: &Toolkit) -> Option<Tier> {
     super::remembered(toolkit, Role::Planner)?.tier()
 }
 
-/// The planner's tier: the known one, else by a probe now; `Reads` as long as turns have not had
-/// enough time for the probe.
+/// The planner's tier: the known one, else from a probe now; `Reads` until turns have had enough
+/// time for the probe.
 pub async fn tier(toolkit: &Toolkit, host: &dyn Host) -> Result<Tier, TurnError> {
     if let Some(known) = known(toolkit) {
         return Ok(known);
@@ -96,7 +97,7 @@ pub async fn tier(toolkit: &Toolkit, host: &dyn Host) -> Result<Tier, TurnError>
     if !super::has_time(toolkit, &model) {
         return Ok(Tier::Reads);
     }
-    host.notice(&format!("measuring what {} can do, once", model.name()));
+    host.notice(&format!("measuring once what {} can do", model.name()));
     let measured = measure(toolkit, &model, super::known(toolkit, &model), host).await?;
     let Some(tier) = measured.tier() else { return Ok(Tier::Reads) };
     let (reading, writing) = (measured.reading, measured.writing);
@@ -112,17 +113,19 @@ pub async fn tier(toolkit: &Toolkit, host: &dyn Host) -> Result<Tier, TurnError>
     Ok(tier)
 }
 
-/// Whether the planner leads its turns, that is, its tier is `Acts`. A model of sufficient size is
-/// measured for this once.
+/// Whether the planner leads its turns, that is, whether its tier is `Acts`. A model of sufficient
+/// size is measured for this once.
 pub async fn leads(toolkit: &Toolkit, host: &dyn Host) -> Result<bool, TurnError> {
     if known(toolkit) == Some(Tier::Acts) && toolkit.is_away(Role::Planner) {
-        // If a server cannot be asked, a local model takes its role; that model has its own tier.
+        // If a server cannot be reached, a local model takes over its role; that model has its own
+        // tier.
         toolkit.model(Role::Planner, host).await?;
     }
     if known(toolkit) == Some(Tier::Acts) {
         return Ok(true);
     }
-    // A scripted model is what its script says, and a tier in models.toml overrides measurements.
+    // A scripted model has the tier in its script, and a tier in models.toml overrides
+    // measurements.
     let said = if toolkit.is_away(Role::Planner) {
         toolkit.pool.wishes(toolkit.planner()).tier
     } else {
@@ -147,8 +150,8 @@ pub async fn leads(toolkit: &Toolkit, host: &dyn Host) -> Result<bool, TurnError
 }
 
 /// Asks the cases that are still open in `found` until the tier is known or the turn's time for
-/// measurements is over, and stores each answer for the model file. Readings come first: they are
-/// short, and a model that cannot read writes nothing.
+/// measurements is over, and stores each answer for the model file. Reading cases come first: they
+/// are short, and a model that cannot read cannot write.
 pub(super) async fn measure(
     toolkit: &Toolkit,
     model: &Player,
@@ -174,8 +177,8 @@ pub(super) async fn measure(
     Ok(found)
 }
 
-/// Whether the model reads the request with this number correctly; the last one is a question about
-/// a passage.
+/// Whether the model reads the request with this number correctly; the last number is a question
+/// about a passage.
 async fn reads(question: Question<'_>, number: usize) -> Result<bool, TurnError> {
     let Some((request, kinds)) = REQUESTS.get(number) else {
         let messages = [Message::system(ANSWER_PROMPT.trim()), Message::user(QUESTION.0)];

@@ -39,7 +39,7 @@ impl World {
         self
     }
 
-    /// Checks value and origin of one setting; the origin in a file has its line.
+    /// Checks the value and origin of a setting; an origin in a file includes the line.
     fn check(&self, key: &str, expected: &str) {
         let settings = resolve(&self.given).unwrap();
         let one = settings.values.iter().find(|one| one.setting.key == key).unwrap();
@@ -73,7 +73,7 @@ fn a_share_is_written_as_a_fraction_or_in_per_cent() {
     for wrong in ["101", "-0.5", "high", "nan"] {
         let world = World::new("", "").variable("MONOBLOC_VERIFICATION_THRESHOLD", wrong);
         let error = resolve(&world.given).unwrap_err().to_string();
-        assert!(error.contains(wrong) && error.contains("per cent"), "{error}");
+        assert!(error.contains(wrong) && error.contains("percentage"), "{error}");
     }
 }
 
@@ -88,7 +88,7 @@ fn flag_before_variable_before_file_before_default() {
     world.check("parallel", "4 variable");
     world.check("orchestrator.enabled", "true variable");
     world.flag("parallel", "1").check("parallel", "1 flag");
-    // A switch's flag inverts its default; a variable means what its name says.
+    // A switch's flag inverts its default; a variable does what its name suggests.
     World::new("", "").flag("repack", "true").check("repack", "false flag");
     World::new("", "").flag("enable_cot", "true").check("enable_cot", "false flag");
     World::new("", "").variable("MONOBLOC_ENABLE_COT", "true").check("enable_cot", "true variable");
@@ -116,7 +116,7 @@ fn resolved_settings_become_the_configuration() {
     assert_eq!((default.approve, default.repack, default.cognitive.cot), (ApproveMode::OnMutation, true, true));
 }
 
-/// Checks that a user file is refused with a message that names the line and contains `parts`.
+/// Checks that a user file is refused with a message that gives the line and contains `parts`.
 fn refused(file: &str, line: usize, parts: &[&str]) {
     let world = World::new(file, "");
     let error = resolve(&world.given).unwrap_err().to_string();
@@ -132,7 +132,7 @@ fn a_wrong_key_and_a_wrong_value_are_named_with_their_line() {
     refused("parallel = \"2\"", 1, &["`parallel` is \"2\"", "whole number from 1 to 16"]);
     refused("\nparallel = 99", 2, &["`parallel` is 99"]);
     refused("repack = 1", 1, &["true or false"]);
-    refused("command_reads = 3", 1, &["`command_reads` is 3; it must be a text or a list"]);
+    refused("command_reads = 3", 1, &["`command_reads` is 3; it must be a string or a list"]);
     refused("approve = \"sometimes\"", 1, &["on-mutation"]);
     refused("alternate_screen = \"maybe\"", 1, &["auto, always, never"]);
     refused("project = \"x\"", 1, &["--project"]);
@@ -151,10 +151,10 @@ fn a_wrong_key_and_a_wrong_value_are_named_with_their_line() {
     refused("[mcp.a]\nurl = \"https://box/mcp\"\ncommand = \"x\"", 1, &["leave out one of them"]);
     refused("[mcp.a]\ntype = \"http\"\ncommand = \"x\"", 1, &["no `url`"]);
     refused("[mcp.a]\ntype = \"sse\"\nurl = \"https://box/sse\"", 2, &["`sse`", "in `type`"]);
-    refused("[mcp.a]\ncommand = \"x\"\nheaders = { A = \"b\" }", 1, &["a program takes `env`"]);
+    refused("[mcp.a]\ncommand = \"x\"\nheaders = { A = \"b\" }", 1, &["use `env` for a program"]);
     refused("[mcp.a]\nurl = \"https://box\"\nheaders = { Host = \"b\" }", 3, &["Host", "in `headers`"]);
     refused("[mcp.a]\ncommand = 3", 2, &["expected a string, in `command`"]);
-    refused("[[rules]]\ntool = \"x\"\npaths = 3", 3, &["a list of texts, in `paths`"]);
+    refused("[[rules]]\ntool = \"x\"\npaths = 3", 3, &["a list of strings, in `paths`"]);
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn settings_of_commands_and_models_are_resolved() {
     assert_eq!(config.iterations_max, Some(5));
     assert_eq!(settings.left_out.len(), 2, "{:?}", settings.left_out);
     let two = resolve(&World::new("command_reads = [\"a:/etc\"]\n", "").given).unwrap_err().to_string();
-    assert!(two.contains("has a `:`"), "{two}");
+    assert!(two.contains("contains `:`"), "{two}");
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn a_path_keeps_bytes_that_are_not_utf8_and_other_values_must_be_text() {
     let mut world = World::new("model_dir = \"models\"", "");
     world.given.flags.insert("project", bytes(b"/p/gr\xfcn"));
     world.given.variables.insert("MONOBLOC_COMMAND_READS".to_owned(), bytes(b"/a\xff:/b"));
-    // The folder of the user's file may have such a name too.
+    // The user file's folder may have such a name too.
     let folder = world.dir.path().join(OsStr::from_bytes(b"conf\xe9"));
     std::fs::create_dir(&folder).unwrap();
     std::fs::rename(&world.given.user_file, folder.join("config.toml")).unwrap();

@@ -1,4 +1,4 @@
-//! Tests of the lesson store in a temporary database.
+//! Tests the lesson store in a temporary database.
 
 use super::*;
 
@@ -169,7 +169,7 @@ fn private_data_is_masked_and_the_lesson_still_found() {
 #[test]
 fn the_total_size_of_lessons_is_limited() {
     let (_folder, lessons) = fresh(LESSONS_MAX);
-    // Each takes 40 KB with its vector.
+    // Each lesson takes 40 KB with its vector.
     let add = |n: usize| {
         let (problem, vector) = (format!("problem {n}"), Some(vec![n as f32; VECTOR_MAX]));
         let solution = "x".repeat(SOLUTION_MAX);

@@ -120,8 +120,7 @@ struct Approving {
 
 #[derive(Default)]
 struct Seen {
-    /// Numbers, from 1, of the model calls after which something was done before the next model
-    /// call.
+    /// Numbers, from 1, of the model calls that led to an action before the next model call.
     useful: BTreeSet<usize>,
     calls: BTreeSet<CallId>,
     /// Whether the loop was ended because it made no progress.

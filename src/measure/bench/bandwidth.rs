@@ -17,7 +17,7 @@ pub fn read_bytes_per_s(threads: usize) -> f64 {
         let from = Instant::now();
         let sum: u64 = thread::scope(|scope| {
             let parts: Vec<_> = buffer.chunks(share).map(|part| scope.spawn(|| sum(part))).collect();
-            parts.into_iter().map(|part| part.join().or_bug("adding up does not panic")).sum()
+            parts.into_iter().map(|part| part.join().or_bug("summation does not panic")).sum()
         });
         black_box(sum);
         BYTES as f64 / from.elapsed().as_secs_f64()
@@ -25,7 +25,7 @@ pub fn read_bytes_per_s(threads: usize) -> f64 {
     (0..ROUNDS).map(|_| round()).fold(0.0, f64::max)
 }
 
-/// Adds in eight independent sums, so that reading memory is the bottleneck rather than adding.
+/// Keeps eight independent sums, so that the bottleneck is reading memory rather than adding.
 fn sum(part: &[u64]) -> u64 {
     let mut sums = [0u64; 8];
     for eight in part.chunks_exact(8) {

@@ -45,8 +45,8 @@ pub struct Row {
     pub anon_bytes: Bytes,
     /// `RssFile`: weights and program code mapped from files.
     pub mapped_bytes: Bytes,
-    /// Memory used on the accelerator if the model has layers there; `predicted_bytes` is then that
-    /// memory as well.
+    /// Memory used on the accelerator if the model has layers there; `predicted_bytes` then also
+    /// refers to that memory.
     pub device_bytes: Option<Bytes>,
     pub kv_type: String,
     /// Whether matrices were repacked for the CPU's kernels.
@@ -60,8 +60,8 @@ impl Row {
         self.device_bytes.unwrap_or(self.anon_bytes + self.mapped_bytes)
     }
 
-    /// Whether predicted and measured differ by at most 3 %, or 8 MiB of host memory (32 MiB of an
-    /// accelerator's), whichever is larger.
+    /// Whether predicted and measured memory differ by at most 3 %, or 8 MiB of host memory (32 MiB
+    /// of an accelerator's), whichever is larger.
     pub fn is_exact(&self) -> bool {
         let floor = if self.device_bytes.is_some() { Bytes::mib(32) } else { Bytes::mib(8) };
         let allowed = Bytes(self.measured().0 / 100 * 3).max(floor);

@@ -50,7 +50,7 @@ pub fn measure(project: &Path, embedders: &[(usize, Embedder)], cancel: &Cancel)
     let edit_ms = edits(&index, folder.path(), embedder, cancel)?;
     let questions = questions(&index, QUESTIONS)?;
     if questions.is_empty() {
-        bail!("{} defines nothing that could be asked for; name the folder of a project with code", project.display());
+        bail!("{} defines nothing to ask for; name the folder of a project with code", project.display());
     }
     let mut figures = Figures::default();
     for (name, number) in [("files", report.files), ("lines", lines), ("chunks", report.chunks)] {
@@ -70,7 +70,7 @@ pub fn measure(project: &Path, embedders: &[(usize, Embedder)], cancel: &Cancel)
     if let Some(embedder) = embedder {
         spread(&mut figures, "query_embed_ms", embeds(embedder, &questions)?, "embedding a query, p50 / p95");
     }
-    // Until full-text search and graph work, and until all vectors are also complete.
+    // Time until full-text search and the graph work, and until all vectors are complete too.
     let (usable, complete) = (report.usable_ms as f64 / 1000.0, report.ms as f64 / 1000.0);
     figures.add("index_usable_s", usable, "index until usable", format!("{usable:.2} s"));
     if embedder.is_some() {

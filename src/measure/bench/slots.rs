@@ -39,7 +39,7 @@ const USER_TOKENS: usize = 8;
 /// Tokens that a background job would generate if it were not stopped.
 const BACKGROUND_TOKENS: usize = 4096;
 
-/// Length of a prompt that is evaluated in a single call of few rows.
+/// Length of a prompt that is evaluated in a single call with few rows.
 const SHORT_TOKENS: usize = 8;
 
 /// Measures the model of `setting`, whose number of slots is the number of requests served at once.
@@ -63,7 +63,7 @@ pub async fn measure(
     agents(&subject, effort, &mut figures).await?;
     let idle_ms = beside(&subject, effort, &mut figures).await?;
     let freed_ms = freed_after(&subject, effort, idle_ms).await?;
-    let line = "free after a stream is dropped in its prompt";
+    let line = "free after a stream is dropped during its prompt";
     figures.add("freed_after_ms", freed_ms, line, format!("{freed_ms:.0} ms"));
     Ok(figures)
 }
@@ -72,8 +72,8 @@ async fn one(subject: &Subject, prompt: Vec<Token>, tokens: usize, priority: Pri
     run(&subject.engine, prompt, tokens, priority, Reuse::Exact).await
 }
 
-/// Generated tokens divided by the time without the longest prompt. A first round is not measured:
-/// in it the engine determines whether its slots may share calls.
+/// Generated tokens divided by the time, excluding that of the longest prompt. A first round is not
+/// measured: in it the engine determines whether its slots may share calls.
 async fn decode_rate(subject: &Subject, effort: Effort, slots: usize) -> Result<f64> {
     let mut rates = Vec::new();
     for round in 0..=effort.rounds {

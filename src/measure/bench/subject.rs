@@ -1,4 +1,4 @@
-//! Loads the model for a benchmark of time, and creates prompts of exact length for it.
+//! Loads the model for a timing benchmark, and creates prompts of exact length for it.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -45,7 +45,8 @@ impl Subject {
         let rung = loaded.rung.clone().unwrap_or_else(|| "as asked".to_owned());
         let (model, quantisation) = (&header.name, header.quantisation());
         let (slots, context) = (limits.sequences, limits.context);
-        // Written by `synth`: its text is noise; time and memory are those of the real model.
+        // Written by `synth`: its text is noise, but its time and memory are those of the real
+        // model.
         let is_random = model.contains("random weights");
         let random = if is_random { ", RANDOM WEIGHTS: times are real, words are not" } else { "" };
         let heading = format!(
@@ -70,14 +71,14 @@ impl Subject {
         );
         let mut tokens = self.engine.tokenize(&Prompt::default().text(words));
         if tokens.len() < length {
-            bail!("{}: a prompt of {length} tokens could not be made", self.spec.path.display());
+            bail!("{}: a prompt of {length} tokens could not be created", self.spec.path.display());
         }
         tokens.truncate(length);
         Ok(tokens)
     }
 }
 
-/// One generation, with times from the request on.
+/// One generation, with times measured from the request.
 #[derive(Clone, Debug)]
 pub struct Run {
     pub first_token: Duration,

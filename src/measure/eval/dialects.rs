@@ -1,4 +1,4 @@
-//! Reads replies of many model families by their chat templates: calls, text and thoughts, whole and split anywhere.
+//! Reads replies of many model families by their chat templates: calls, text and thoughts, both complete and split anywhere.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -60,7 +60,7 @@ pub fn run(folder: &Path, cases: &[Case], report: &mut Report) -> Result<Value> 
     let file = folder.join("families.json");
     let text = fs::read_to_string(&file).with_context(|| format!("{} cannot be read", file.display()))?;
     let families: BTreeMap<String, Family> = serde_json::from_str(&text)
-        .with_context(|| format!("{} does not hold an object of families with `template` and `bos`", file.display()))?;
+        .with_context(|| format!("{} is not an object of families with `template` and `bos`", file.display()))?;
     let mut notations: BTreeMap<&str, Option<Notation>> = BTreeMap::new();
     let (mut read, mut left_out, mut calls, mut differing) = (0, 0, 0, 0);
     for case in cases {
@@ -77,8 +77,8 @@ pub fn run(folder: &Path, cases: &[Case], report: &mut Report) -> Result<Value> 
             continue;
         };
         let tools: Vec<ToolText> = case.tools.iter().map(shown).collect();
-        // Prompts of this template end inside a thought, whatever the case says; the engine detects
-        // that at the prompt's end.
+        // Prompts of this template end inside a thought, whatever the case states; the engine
+        // detects that at the prompt's end.
         let opened = case.thinking_opened_by_prompt || notation.begins_in_thought();
         let whole = feed(notation, &tools, opened, [case.text.as_str()]);
         let characters = case.text.char_indices().map(|(at, c)| &case.text[at..at + c.len_utf8()]);
@@ -135,7 +135,7 @@ fn feed<'t>(
         match piece {
             Piece::Content(text) => reading.content.push_str(&text),
             Piece::Thinking(text) => reading.thinking.push_str(&text),
-            // A client does not receive calls of tools that it did not offer.
+            // A client does not receive calls to tools that it did not offer.
             Piece::Call { call, .. } if tools.iter().any(|tool| tool.name == call.name) => {
                 reading.calls.push(json!({ "name": call.name, "arguments": call.arguments }));
             }

@@ -13,7 +13,7 @@ use crate::index::{Graph, Index, Neighbour, Node};
 
 /// A suite's name for code outside every definition.
 const MODULE: &str = "<module>";
-/// Upper ends of the confidence bins; the last bin is for certain edges.
+/// Upper bounds of the confidence bins; the last bin is for certain edges.
 const BINS: &[f64] = &[0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.01];
 
 /// One true call, with paths relative to the root; `caller` is `<module>` for top-level code.
@@ -46,7 +46,7 @@ pub fn run(root: &Path, suite: &[Edge], report: &mut Report, cancel: &Cancel) ->
         suite.iter().flat_map(|edge| [edge.caller_file.as_str(), edge.callee_file.as_str()]).collect();
     if let Some(gone) = suite.iter().map(|edge| &edge.caller_file).find(|path| !root.join(path).is_file()) {
         let root = root.display();
-        bail!("{gone} is not in {root}; give the folder that the suite's paths are relative to with --root");
+        bail!("{gone} is not in {root}; use --root for the folder that the suite's paths are relative to");
     }
     let folder = tempfile::tempdir().context("no temporary folder for the index")?;
     let index = Index::open_in(root, folder.path())?;

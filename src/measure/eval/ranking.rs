@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{percentile, share_of};
 
-/// Number of first places that count for nDCG.
+/// Number of top places that count for nDCG.
 const NDCG_PLACES: usize = 10;
 const RECALL_PLACES: [usize; 3] = [1, 5, 10];
 
@@ -39,7 +39,7 @@ pub struct Score {
     pub recall: [f64; RECALL_PLACES.len()],
 }
 
-/// Scores a list, best first. Without targets everything is 0.
+/// Scores a list, best first. Without targets, all scores are 0.
 pub fn score(ranked: &[Place], targets: &[Target]) -> Score {
     let rank = |target: &Target| Some(ranked.iter().position(|place| place.covers(target))? + 1);
     let ranks: Vec<usize> = targets.iter().filter_map(rank).collect();

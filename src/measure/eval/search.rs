@@ -38,19 +38,20 @@ pub struct Question {
     pub category: String,
 }
 
-/// Reads a suite: a JSON array of `{query, relevant, secondary, category}`, paths relative to `root`.
+/// Reads a suite: a JSON array of `{query, relevant, secondary, category}`, with paths relative to
+/// `root`.
 pub fn read(suite: &Path, root: &Path) -> Result<Vec<Question>> {
     let text = std::fs::read_to_string(suite).with_context(|| format!("{} cannot be read", suite.display()))?;
     let cases: Vec<Case> = serde_json::from_str(&text)
         .with_context(|| format!("{} is not an array of {{query, relevant, secondary, category}}", suite.display()))?;
     if cases.is_empty() {
-        bail!("{} holds no case", suite.display());
+        bail!("{} contains no case", suite.display());
     }
     let labels = cases.iter().flat_map(|case| case.relevant.iter().chain(&case.secondary));
     let missing: Vec<&String> = labels.filter(|label| !root.join(label).is_file()).collect();
     if let Some(first) = missing.first() {
         bail!(
-            "{} of the labelled files are not in {}, the first is {first}; give the folder that the labels are relative to with --root",
+            "{} of the labelled files are not in {}, the first is {first}; use --root for the folder that the labels are relative to",
             missing.len(),
             root.display()
         );
@@ -64,8 +65,8 @@ pub fn read(suite: &Path, root: &Path) -> Result<Vec<Question>> {
 }
 
 /// Builds a fresh index of `root` in a temporary folder, asks every question once, and returns the
-/// figures as one JSON object. Without an embedder, only full text and graph are measured. An
-/// initial search is not timed: it loads data that later searches reuse.
+/// figures as one JSON object. Without an embedder, only full-text search and the graph are
+/// measured. An initial search is not timed: it loads data that later searches reuse.
 pub fn run(
     root: &Path,
     embedder: Option<&Embedder>,

@@ -1,4 +1,4 @@
-//! Renders chat templates with given conversations, so that the texts can be compared with those of Jinja2.
+//! Renders chat templates with given conversations, so that the texts can be compared with the output of Jinja2.
 
 use std::fs;
 use std::path::Path;

@@ -64,12 +64,12 @@ pub(super) struct Choice {
     /// Whether the call is made. It is not made if the tool needs a value without a source, which
     /// the user would be asked for.
     is_called: bool,
-    /// The models' choices: that of the choosing model first, then the planner's if that model was
+    /// The models' choices: the choosing model's first, then the planner's if that model was
     /// unsure.
     by: Vec<ToolChoice>,
 }
 
-/// The call of the model that chooses tools, if one does it well; else the choice by the request's
+/// The call of the model that chooses tools, if one does so well; else the choice by the request's
 /// form and by retrieval.
 async fn choice(toolkit: &Toolkit, prompt: &str) -> Result<Choice> {
     let parts = agent::parts(toolkit, &Text::of(prompt));
@@ -97,7 +97,7 @@ async fn choice(toolkit: &Toolkit, prompt: &str) -> Result<Choice> {
     Ok(choice)
 }
 
-/// The whole request as one clause, regardless of its parts; `None` if it has none.
+/// The whole request as one clause, regardless of its parts; `None` if it contains no clause.
 fn whole(parts: &[Part], request: &str) -> Option<Part> {
     let mut part = parts.iter().find(|part| part.kind == PartKind::Act).or(parts.first())?.clone();
     if parts.len() > 1 {

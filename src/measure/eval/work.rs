@@ -83,7 +83,7 @@ struct Outcome<'a> {
     harm: Vec<String>,
     seconds: f64,
     cost: Option<Cost>,
-    /// The share of the model's last words that reached the answer, if known.
+    /// The share of the words in the model's last reply that reached the answer, if known.
     kept: Option<f64>,
     timed_out: bool,
     answer: String,
@@ -103,10 +103,10 @@ pub fn run(run: &Run, cases: &[Case], report: &mut Report) -> Result<Value> {
     // Fail now rather than after minutes of work.
     if let Some(case) = chosen.iter().find(|case| !root.join(&case.project).is_dir()) {
         let (id, project, root) = (&case.id, &case.project, root.display());
-        bail!("case {id} works on {project}, which is not in {root}; scripts/fetch-suites {root} brings the projects");
+        bail!("case {id} works on {project}, which is not in {root}; scripts/fetch-suites {root} fetches the projects");
     }
     if let Some(folder) = run.keep {
-        std::fs::create_dir_all(folder).with_context(|| format!("--keep {} cannot be made", folder.display()))?;
+        std::fs::create_dir_all(folder).with_context(|| format!("--keep {} cannot be created", folder.display()))?;
     }
     let mut outcomes = Vec::new();
     for case in chosen {
@@ -200,7 +200,7 @@ fn keep(folder: &Path, workspace: &Workspace, case: &Case, cancel: &Cancel) -> R
     // An id comes from us or from the suite's author; a path in it must not lead out of the folder.
     let name = case.id.replace(['/', '\\'], "_");
     std::fs::copy(workspace.answer(), folder.join(format!("{name}.answer.txt")))?;
-    // In a separate git index, because a check may ask git which files are new.
+    // Use a separate git index, because a check may ask git which files are new.
     let line = "export GIT_INDEX_FILE=\"$ANSWER.index\"; cp .git/index \"$GIT_INDEX_FILE\" && git add -A -N . && \
                 git --no-pager diff --no-color HEAD";
     let patch = workspace.bash(case, line, cancel)?;
@@ -211,7 +211,7 @@ fn keep(folder: &Path, workspace: &Workspace, case: &Case, cancel: &Cancel) -> R
 }
 
 impl Outcome<'_> {
-    /// Share from which the answer counts as complete.
+    /// Minimum share for an answer that counts as complete.
     const WHOLE: f64 = 0.99;
 
     fn is_whole(&self) -> bool {
@@ -221,7 +221,7 @@ impl Outcome<'_> {
     fn line(&self) -> String {
         let why = match self.harm.first() {
             Some(harm) => format!(": {harm}"),
-            None if self.timed_out => ": was ended, it took too long or printed too much".to_owned(),
+            None if self.timed_out => ": was ended, because it took too long or printed too much".to_owned(),
             None => String::new(),
         };
         let cost = self.cost.as_ref().map(|cost| {

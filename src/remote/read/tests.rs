@@ -173,9 +173,9 @@ fn calls_that_are_left_out_are_named_with_the_reason_and_half_a_call_is_not_one(
     let one =
         |arguments: &str| call(json!({ "index": 0, "function": { "name": "read_file", "arguments": arguments } }));
     let whole = one("{\"path\":\"a\"}");
-    assert!(left_out(&[whole.clone(), end("weather")]).contains("ended by `weather`"));
+    assert!(left_out(&[whole.clone(), end("weather")]).contains("ended with `weather`"));
     assert!(left_out(&[whole.clone(), end("length")]).contains("limit of tokens"));
-    assert!(left_out(std::slice::from_ref(&whole)).contains("does not say why"));
+    assert!(left_out(std::slice::from_ref(&whole)).contains("does not report why"));
     assert_eq!(left_out(&[whole, end("TOOL_CALLS")]), "");
     assert_eq!(left_out(&[one("{\"path\":\"a"), end("length")]), "");
 }

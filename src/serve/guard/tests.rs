@@ -1,4 +1,4 @@
-//! Every combination of path, host, origin, site, token, cookie, type, header and method: only the right ones pass.
+//! Tests every combination of path, host, origin, site, token, cookie, type, header and method: only the right ones pass.
 
 use super::*;
 
@@ -22,10 +22,10 @@ fn status(guard: &Guard, path: &str, method: &Method, headers: &[(&str, &str)]) 
     guard.admits(Area::of(path), method, "", &all).err().map_or(200, |problem| problem.status().as_u16())
 }
 
-/// The values of a header (`None`: absent), each with whether it is right.
+/// The values of a header (`None`: absent), and whether each is right.
 type Choices = Vec<(Option<(&'static str, String)>, bool)>;
 
-/// The choices for a header: right and wrong values. `missing` says whether it may be missing.
+/// The choices for a header: right and wrong values. `missing` is true if it may be missing.
 fn choices(name: &'static str, right: &[&str], missing: bool, wrong: &[&str]) -> Choices {
     let as_said = |values: &[&str], is_right| -> Choices {
         values.iter().map(|value| (Some((name, (*value).to_owned())), is_right)).collect()
@@ -37,7 +37,7 @@ fn choices(name: &'static str, right: &[&str], missing: bool, wrong: &[&str]) ->
 /// header is present.
 type Right = ([bool; 7], bool);
 
-/// The expected verdict on a request to `path`, given what is right about it.
+/// The expected verdict on a request to `path`, given which of its parts are right.
 fn expected(path: &str, get: bool, right: Right) -> u16 {
     let ([host, origin, site, token, cookie, kind, proof], by_script) = right;
     let first = |checks: &[(bool, u16)]| checks.iter().find(|(right, _)| !right).map_or(200, |(_, status)| *status);
@@ -81,7 +81,7 @@ fn only_a_request_that_is_right_in_all_respects_is_admitted() {
         });
         let mut right = chosen.map(|(_, is_right)| *is_right);
         let value = |header: usize| chosen[header].0.as_ref().map(|(_, value)| value.as_str());
-        // Host and origin must be the same name.
+        // Host and origin must have the same name.
         right[1] &= value(1).is_none_or(|origin| value(0).is_some_and(|host| origin == format!("http://{host}")));
         let headers: Vec<(&str, &str)> = chosen
             .iter()
@@ -98,8 +98,8 @@ fn only_a_request_that_is_right_in_all_respects_is_admitted() {
             }
         }
     }
-    // Three hosts are right without an origin, and one with its own. All choices pass for headers
-    // that a path ignores.
+    // Three hosts are right without an origin, and one with its own origin. For headers that a path
+    // ignores, all choices pass.
     let api = 4 * 2 * 6 * 5 * 3;
     assert_eq!(admitted["/v1/models"], 2 * api * 4 + api * 2);
     assert_eq!(admitted["/api/turns"], 4 * 2 * 5 * 2 * (4 + 2 * 2));
@@ -120,7 +120,7 @@ fn a_path_belongs_to_one_area_and_what_is_nearly_one_of_the_page_needs_the_token
     }
 }
 
-/// Another user of this machine may listen on `[::1]` with the port that this server has on
+/// Another user of this machine may listen on `[::1]`, on the port that this server uses on
 /// `127.0.0.1`.
 #[test]
 fn a_page_at_another_name_of_this_host_is_another_site() {

@@ -1,4 +1,4 @@
-//! The files of the page, which are part of the program.
+//! The files of the page, which are built into the program.
 
 use axum::extract::Path;
 use axum::http::header::CONTENT_TYPE;
@@ -61,7 +61,7 @@ mod tests {
         }
     }
 
-    /// The files that the page and its scripts refer to are exactly those that exist.
+    /// The page and its scripts refer to exactly the files that exist.
     #[test]
     fn every_file_that_is_named_is_there_and_every_file_is_named() {
         let texts = FILES.iter().map(|(_, _, text)| *text).chain([include_str!("index.html")]).collect::<String>();

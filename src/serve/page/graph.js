@@ -104,7 +104,7 @@ function explored(answer, view) {
   nodes.push(el("ol", { class: "plain" }, ...rows.map((one) => row(one, view))));
   if (more > 0) nodes.push(el("p", { class: "quiet" }, `${more} more are not shown.`));
   if (unknown.length > 0) {
-    const title = view === "callees" ? "Calls that lead nowhere known" : "Perhaps also called at";
+    const title = view === "callees" ? "Calls with unknown targets" : "Perhaps also called at";
     nodes.push(el("h3", {}, title), el("ul", { class: "plain" }, ...unknown.map((one) => el("li", {}, `${one.path}:${one.line} ${one.name}: ${one.unknown}`))));
   }
   if (unknownMore > 0) nodes.push(el("p", { class: "quiet" }, `${unknownMore} more such places.`));
@@ -115,8 +115,8 @@ function indexWords({ made, files, symbols, chunks, changed, gone, unfinished, a
   if (!made) return "There is no index yet: the first request or search makes it.";
   const written = age === null ? "" : `, written ${ago(age)}`;
   const covers = `Index: ${files} files, ${symbols} symbols, ${chunks} chunks${written}`;
-  if (changed + gone === 0 && !unfinished) return `${covers}; as the files are.`;
-  const last = unfinished ? "; the last run did not come to its end" : "";
+  if (changed + gone === 0 && !unfinished) return `${covers}; up to date.`;
+  const last = unfinished ? "; the last run did not finish" : "";
   return `${covers}; stale: ${changed} files new or changed since, ${gone} gone${last}. The next request or search reads them.`;
 }
 

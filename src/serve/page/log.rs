@@ -1,4 +1,4 @@
-//! The events of a turn in memory: each has a number, and a reader asks for those after the last one it has.
+//! Stores the events of a turn in memory: each has a number, and a reader requests those after the last one it has.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -9,13 +9,13 @@ use tokio::sync::Notify;
 use crate::base::{OrBug, lock};
 use crate::protocol::{Mode, Proposal, Record};
 
-/// Maximum bytes of a turn's events as JSON; the oldest are dropped. An answer of 4,000 tokens with
-/// its steps takes about 1 MiB.
+/// Maximum size of a turn's events as JSON, in bytes; the oldest are dropped. An answer of 4,000
+/// tokens with its steps takes about 1 MiB.
 const BYTES_MAX: usize = 4 << 20;
 /// Maximum number of events returned at once.
 const BATCH_MAX: usize = 256;
 
-/// One event: of the session, or of the page itself.
+/// An event, from the session or from the page itself.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Said {
@@ -30,11 +30,11 @@ pub enum Own {
         text: String,
         mode: Mode,
     },
-    /// A tool call waits for the user's decision. It is identified by the number of this event.
+    /// A tool call awaits the user's decision. It is identified by the number of this event.
     Question {
         proposal: Box<Proposal>,
     },
-    /// The question with this number is no longer open; `how` says why.
+    /// The question with this number is no longer open; `how` gives the reason.
     QuestionClosed {
         number: u64,
         how: &'static str,
@@ -48,7 +48,7 @@ pub enum Own {
 
 #[derive(Default)]
 struct Kept {
-    /// Each as its number, counted from 1, and its JSON.
+    /// The number, counted from 1, and JSON of each event.
     events: VecDeque<(u64, String)>,
     /// Total bytes of all events' JSON.
     bytes: usize,
@@ -63,7 +63,7 @@ pub struct Log {
     changed: Notify,
 }
 
-/// Consecutive events, each as its number and its JSON.
+/// Consecutive events, each with its number and JSON.
 #[derive(Debug, Default, PartialEq)]
 pub struct Batch {
     pub events: Vec<(u64, String)>,
@@ -93,13 +93,13 @@ impl Log {
         lock(&self.kept).over
     }
 
-    /// Whether the log has ended and a reader with the events up to `number` has all of them.
+    /// Whether the log has ended and a reader of all events up to `number` has them all.
     pub fn is_read(&self, number: u64) -> bool {
         let kept = lock(&self.kept);
         kept.over && number >= kept.last
     }
 
-    /// The next events after `number`; waits if there are none yet.
+    /// The next events after `number`; waits for one if there are none yet.
     pub async fn after(&self, number: u64) -> Batch {
         loop {
             // Subscribe before reading the events, so that none in between is missed.
@@ -119,7 +119,7 @@ impl Kept {
         let text = written(said);
         self.bytes += text.len();
         self.events.push_back((self.last, text));
-        // A single event may exceed the limit; it stays.
+        // A single event may exceed the limit and is kept.
         while self.bytes > BYTES_MAX && self.events.len() > 1 {
             self.bytes -= self.events.pop_front().map_or(0, |(_, text)| text.len());
         }
@@ -140,7 +140,7 @@ impl Kept {
 
 /// An event as one line of JSON.
 fn written(said: &Said) -> String {
-    serde_json::to_string(said).or_bug("events have no maps with other keys than texts")
+    serde_json::to_string(said).or_bug("events only have maps with string keys")
 }
 
 #[cfg(test)]

@@ -18,9 +18,9 @@ use crate::serve::problem::Problem;
 use crate::session;
 
 const HITS: usize = 20;
-/// Maximum number of symbols in a drawing; with more it cannot be read.
+/// Maximum number of symbols in a drawing; with more it is unreadable.
 const SYMBOLS_MAX: usize = 60;
-/// Maximum number of references of unknown target that are listed.
+/// Maximum number of listed references with unknown targets.
 const UNKNOWN_MAX: usize = 20;
 const QUERY_MAX: usize = 1000;
 
@@ -35,7 +35,7 @@ pub struct GraphQuery {
     view: View,
 }
 
-/// The version, the project and the models of the roles; loads no model.
+/// The version, the project and the roles' models; loads no models.
 pub async fn status(State(server): State<Server>) -> Result<Json<Value>, Problem> {
     let inner = &server.inner;
     let away = inner.app.remotes().rows(&inner.pool).into_iter().find(|row| row.roles.contains(&"planner".to_owned()));
@@ -57,7 +57,7 @@ pub async fn status(State(server): State<Server>) -> Result<Json<Value>, Problem
     })))
 }
 
-/// The holders of memory with their shares, and the state of each model's slots.
+/// The holders of memory and their shares, and the state of each model's slots.
 pub async fn memory(State(server): State<Server>) -> Json<Value> {
     let pool = &server.inner.pool;
     let active = pool.active();
@@ -74,7 +74,7 @@ pub async fn memory(State(server): State<Server>) -> Json<Value> {
     Json(memory)
 }
 
-/// The holder of a slot. The user's priority means a request of another program.
+/// The holder of a slot. User priority means a request from another program.
 fn held(busy: &Busy) -> Value {
     let by = match busy.priority {
         Priority::User => "another program",
@@ -85,8 +85,8 @@ fn held(busy: &Busy) -> Value {
     json!({ "by": by, "prompt": busy.prompt, "generated": busy.generated, "since_s": since })
 }
 
-/// The extent of the index, and whether files have changed since; does not refresh or build it. An
-/// index of another version is emptied.
+/// The extent of the index, and whether files have changed since its last refresh; does not refresh
+/// or build it. An index from another version is emptied.
 pub async fn index(State(server): State<Server>) -> Result<Json<Value>, Problem> {
     let status = blocking(move || {
         let app = &server.inner.app;
@@ -99,7 +99,7 @@ pub async fn index(State(server): State<Server>) -> Result<Json<Value>, Problem>
         let written = ["", "-wal"].map(|end| {
             let mut file = database(&project).into_os_string();
             file.push(end);
-            // Opening a database creates an empty log.
+            // Opening a database creates an empty log file.
             std::fs::metadata(file).ok().filter(|about| about.len() > 0)?.modified().ok()
         });
         let age = written.into_iter().flatten().max().and_then(|newest| newest.elapsed().ok());
@@ -164,12 +164,12 @@ fn around(index: &Arc<Index>, symbol: &str, view: View) -> anyhow::Result<Value>
     }))
 }
 
-/// `kind at path:line` of a symbol.
+/// The symbol's `kind at path:line`.
 fn place(graph: &Graph, symbol: &str) -> Option<String> {
     graph.named(symbol).first().map(|node| format!("{} at {}:{}", node.kind, node.path, node.start))
 }
 
-/// Describes why no answer was found, with names that would have one.
+/// Describes why no answer was found, with names that would yield one.
 fn unclear_row(unclear: &Unclear) -> Value {
     let names: Vec<Value> = match unclear {
         Unclear::Unknown { near, .. } => near.iter().map(|name| json!({ "symbol": name })).collect(),

@@ -7,8 +7,7 @@
 //!         ── POST …/{id}/decide ────► talk      yes, no or always for an open question
 //!         ── GET /api/memory, … ────► look, past
 //! ```
-//! `guard` has admitted only the user's own browser here. Session, index and checkpoints do the
-//! work.
+//! `guard` admits only the user's own browser here. Session, index and checkpoints do the work.
 
 mod files;
 mod log;
@@ -33,7 +32,7 @@ use crate::session::Session;
 /// The state behind the page: one conversation, shared by all its viewers.
 pub struct Page {
     conversation: ConversationId,
-    /// Created at the first request.
+    /// Created on the first request.
     session: OnceCell<Arc<Session>>,
     turns: Turns,
 }
@@ -46,7 +45,7 @@ impl Default for Page {
 }
 
 impl Page {
-    /// The page's conversation; the embedder is loaded when it is created.
+    /// The page's conversation; creating it loads the embedder.
     async fn session(&self, agent: &Agent) -> Result<Arc<Session>, Problem> {
         let make = || async {
             let session = agent.session().await?.of("monobloc serve");
@@ -76,7 +75,7 @@ pub fn router() -> Router<Server> {
         .route("/api/rewind", post(past::rewind))
 }
 
-/// Runs work that may wait for disk or lock on a separate thread.
+/// Runs work that may wait for a disk or lock on a separate thread.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> anyhow::Result<T> + Send + 'static) -> anyhow::Result<T> {
     tokio::task::spawn_blocking(work).await?
 }

@@ -17,9 +17,9 @@ use crate::serve::wire::read;
 use crate::serve::{CancelOnDrop, Server};
 use crate::session::{RewindError, TurnRecord};
 
-/// Number of newest turns and checkpoints that are listed.
+/// Number of newest turns and checkpoints listed.
 const SHOWN_MAX: usize = 50;
-/// Maximum wait for another process that changes the project.
+/// Maximum wait for another process that is changing the project.
 const LOCK_TIME: Duration = Duration::from_secs(20);
 
 #[derive(Deserialize)]
@@ -66,7 +66,7 @@ async fn go_back(server: &Server, back: Back) -> Result<Json<Value>, Problem> {
         return Err(Problem::new(Kind::Busy, "a request is being carried out; wait for its end or cancel it"));
     }
     let waits = Cancel::new();
-    // Closing the page ends the wait for the lock, too.
+    // Closing the page also ends the wait for the lock.
     let _left = CancelOnDrop(waits.clone());
     let app = server.inner.app.until(waits.clone());
     let work = blocking(move || app.go_back("monobloc serve", &back));
@@ -74,7 +74,7 @@ async fn go_back(server: &Server, back: Back) -> Result<Json<Value>, Problem> {
     let went = match tokio::time::timeout(LOCK_TIME, &mut work).await {
         Ok(went) => went,
         Err(_) => {
-            // This ends only the wait for the lock: once going back has begun, it is completed.
+            // This only ends the wait for the lock: once going back has begun, it is completed.
             waits.cancel();
             work.await
         }

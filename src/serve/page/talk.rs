@@ -25,15 +25,15 @@ use crate::serve::problem::Problem;
 use crate::serve::wire::read;
 use crate::session::Message;
 
-/// Maximum time that a question stays open. The turn holds the project's lock during that time, so
-/// other processes wait.
+/// Time limit for an open question. The turn holds the project's lock all that time, so other
+/// processes wait.
 const QUESTION_TIME: Duration = Duration::from_secs(30 * 60);
-/// After this long without an event, an empty one is sent, so that both sides notice a dead
+/// Time without events after which an empty one is sent, so that both sides notice a dead
 /// connection.
 const HEARTBEAT: Duration = Duration::from_secs(10);
-/// It has no number: a browser that reconnects names the last numbered event.
+/// This has no number: a browser that reconnects sends the number of the last numbered event.
 const ALIVE: &str = "data: {\"type\":\"alive\"}\n\n";
-/// How long a browser waits before it reconnects, in milliseconds.
+/// Time that a browser waits before reconnecting, in milliseconds.
 const RETRY: &str = "retry: 1000\n\n";
 
 #[derive(Deserialize)]
@@ -45,7 +45,7 @@ struct Request {
     pictures: Vec<File>,
 }
 
-/// A picture's file in base64.
+/// A picture file in base64.
 #[derive(Deserialize)]
 struct File {
     name: String,
@@ -56,7 +56,7 @@ struct File {
 struct Answer {
     #[serde(flatten)]
     decision: Decision,
-    /// The number of the question's event.
+    /// The event number of the question.
     number: u64,
 }
 
@@ -67,13 +67,12 @@ pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Json<Va
         return Err(Problem::invalid("text", "the request is empty; say what to do"));
     }
     if text.len() > REQUEST_BYTES_MAX {
-        let text =
-            format!("the request is longer than the {REQUEST_BYTES_MAX} bytes that are taken; name a file instead");
+        let text = format!("the request is longer than {REQUEST_BYTES_MAX} bytes; name a file instead");
         return Err(Problem::invalid("text", text));
     }
     if pictures.len() > GIVEN_MAX {
         let count = pictures.len();
-        let text = format!("{count} pictures go along, {GIVEN_MAX} are taken; ask in several requests");
+        let text = format!("{count} pictures; at most {GIVEN_MAX} are accepted; ask in several requests");
         return Err(Problem::invalid("pictures", text));
     }
     server.inner.page.turns.is_free()?;
@@ -87,7 +86,7 @@ pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Json<Va
     Ok(Json(json!({ "id": id })))
 }
 
-/// The events of a turn, from the one after `Last-Event-ID` on.
+/// The events of a turn, starting after `Last-Event-ID`.
 pub async fn events(
     State(server): State<Server>,
     Path(id): Path<u64>,
@@ -97,7 +96,7 @@ pub async fn events(
     Ok(streamed(server.inner.page.turns.get(id)?, last.unwrap_or(0)))
 }
 
-/// Answers a question: `{decision, number}`, and for `modify` the `arguments`.
+/// Answers a question: `{decision, number}`, with `arguments` for `modify`.
 pub async fn decide(State(server): State<Server>, Path(id): Path<u64>, body: Bytes) -> Result<Json<Value>, Problem> {
     let answer: Answer = read(&body)?;
     server.inner.page.turns.get(id)?.decide(answer.number, answer.decision)?;
@@ -110,7 +109,7 @@ pub async fn cancel(State(server): State<Server>, Path(id): Path<u64>) -> Result
     Ok(Json(json!({ "cancelled": id })))
 }
 
-/// Ends the turn when dropped, so that a turn always ends: until then no other turn can begin.
+/// Ends the turn when dropped, so that every turn ends: until then no other turn can begin.
 struct Ends(Arc<Turn>);
 
 impl Drop for Ends {
@@ -119,7 +118,7 @@ impl Drop for Ends {
     }
 }
 
-/// Runs the turn to its end, whether or not anybody is watching.
+/// Runs the turn to its end, whether or not anyone is watching.
 async fn run(server: Server, turn: Arc<Turn>, ask: Ask) {
     let _ends = Ends(turn.clone());
     let inner = &server.inner;
@@ -133,31 +132,31 @@ async fn run(server: Server, turn: Arc<Turn>, ask: Ask) {
     }
 }
 
-/// Passes the events of a turn to its log and its questions to the user.
+/// Passes a turn's events to its log, and its questions to the user.
 async fn follow(turn: &Turn, mut messages: UnboundedReceiver<Message>, failed: impl Fn(String)) {
     loop {
         match tokio::time::timeout(QUESTION_TIME, messages.recv()).await {
             Ok(Some(Message::Record(record))) => {
                 turn.log.add(&Said::Record(Box::new(record)));
             }
-            // Nobody would answer it any more.
+            // Nobody would answer it now.
             Ok(Some(Message::Approve { reply, .. })) if turn.cancel.is_cancelled() => drop(reply),
             Ok(Some(Message::Approve { proposal, reply })) => turn.ask(proposal, reply),
             Ok(Some(Message::Failed(_))) if turn.cancel.is_cancelled() => failed("cancelled".to_owned()),
             Ok(Some(Message::Failed(error))) => failed(error.to_string()),
             Ok(None) => return,
-            // Work in progress sends signs of life, so only an open question causes this much
+            // Work in progress sends signs of life, so only an open question can cause such a long
             // silence.
             Err(_) => turn.close("nobody answered"),
         }
     }
 }
 
-/// The events after number `after`, then future ones, as server-sent events. The turn continues
-/// when the reader leaves.
+/// The events after number `after`, then future ones, as server-sent events. The turn continues if
+/// the reader leaves.
 fn streamed(turn: Arc<Turn>, after: u64) -> Response {
     if turn.log.is_read(after) {
-        // The only answer after which a browser does not reconnect.
+        // The only response after which a browser does not reconnect.
         return StatusCode::NO_CONTENT.into_response();
     }
     let body = stream::unfold(Some((turn, after, RETRY)), |state| async move {
@@ -174,7 +173,7 @@ fn streamed(turn: Arc<Turn>, after: u64) -> Response {
     ([(CONTENT_TYPE, "text/event-stream")], Body::from_stream(body)).into_response()
 }
 
-/// The events as sent: for each, its number and one line, whatever its text.
+/// The events in the form sent: a number and a single line for each, regardless of its text.
 fn sent(batch: &Batch) -> String {
     batch.events.iter().fold(String::new(), |mut text, (number, event)| {
         // Writing to a string cannot fail.

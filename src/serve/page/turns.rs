@@ -1,4 +1,4 @@
-//! The turns of the page: one runs at a time, the last sixteen are kept, and each has its open questions.
+//! The turns of the page: one runs at a time, the last sixteen are kept, and each holds its open questions.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -12,12 +12,12 @@ use crate::base::{Cancel, lock};
 use crate::protocol::{self, Mode, Proposal};
 use crate::serve::problem::{Kind, Problem};
 
-/// Number of turns that are kept; the events of each take at most 4 MiB.
+/// Number of turns kept; the events of each take at most 4 MiB.
 const KEPT_MAX: usize = 16;
-/// Characters of a request shown in a list.
+/// Number of characters of a request shown in a list.
 const SHOWN_CHARS: usize = 200;
 
-/// The turns since the server was started, newest last.
+/// The turns since the server started, newest last.
 #[derive(Default)]
 pub struct Turns {
     kept: Mutex<VecDeque<Arc<Turn>>>,
@@ -30,14 +30,14 @@ pub struct Turn {
     request: String,
     pub cancel: Cancel,
     pub log: Log,
-    /// The open questions, by the number of their event.
+    /// The open questions, by their event number.
     questions: Mutex<BTreeMap<u64, Open>>,
 }
 
 struct Open {
     reply: oneshot::Sender<protocol::Decision>,
     always: bool,
-    /// The requested values, in words: an approval would leave them unanswered.
+    /// The requested values, in words: plain approval would leave them unanswered.
     wants: Option<String>,
 }
 
@@ -108,7 +108,8 @@ fn is_over(last: Option<&Arc<Turn>>) -> Result<(), Problem> {
 impl Turn {
     /// Asks the user. The answer goes to `reply`; dropping its receiver withdraws the question.
     pub fn ask(&self, proposal: Proposal, reply: oneshot::Sender<protocol::Decision>) {
-        // Held until the question is registered: an answer may arrive as soon as it is in the log.
+        // Held until the question is registered: an answer may arrive as soon as the question is in
+        // the log.
         let mut questions = lock(&self.questions);
         let always = proposal.always.is_some();
         let wants = (!proposal.wanted().is_empty()).then(|| proposal.need());
@@ -123,7 +124,7 @@ impl Turn {
             || Problem::new(Kind::NotFound, format!("question {number} is not open; it may have been answered"));
         let open = questions.remove(&number).ok_or_else(closed)?;
         if let (Decision::Yes | Decision::Always, Some(wants)) = (&decision, &open.wants) {
-            let text = format!("{wants} is asked for; send `modify` with the arguments of the call and it");
+            let text = format!("{wants} is required; send `modify` with the call's arguments and this value");
             questions.insert(number, open);
             return Err(Problem::invalid("decision", text));
         }
@@ -137,7 +138,7 @@ impl Turn {
                 return Err(Problem::invalid("decision", "`always` is not offered for this call"));
             }
         };
-        // This fails if the turn was cancelled meanwhile; it needs no decision then.
+        // This fails if the turn was cancelled in the meantime and so needs no decision.
         let _ = open.reply.send(decided);
         self.log.add(&Said::Own(Own::QuestionClosed { number, how }));
         Ok(())
@@ -156,7 +157,7 @@ impl Turn {
         }
     }
 
-    /// Ends the turn's log. Nothing follows.
+    /// Ends the turn's log. No events follow.
     pub fn end(&self) {
         self.close("the turn is over");
         self.log.end();
@@ -210,7 +211,7 @@ mod tests {
         let (reply, mut answer) = oneshot::channel();
         turn.ask(Proposal { asks: Asks::Values(vec!["to".to_owned()]), ..proposal(None) }, reply);
         let problem = turn.decide(2, Decision::Yes).expect_err("a yes gives no value");
-        assert!(problem.message.contains("`to` is asked for"), "{}", problem.message);
+        assert!(problem.message.contains("`to` is required"), "{}", problem.message);
         let arguments = Map::from_iter([("to".to_owned(), json!("ada"))]);
         turn.decide(2, Decision::Modify { arguments: arguments.clone() }).unwrap();
         assert_eq!(answer.try_recv(), Ok(protocol::Decision::Modify(arguments)));

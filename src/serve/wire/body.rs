@@ -1,4 +1,4 @@
-//! The fields of a request, taken by name; an untaken field is harmless, refused, or reported as ignored.
+//! The fields of a request, taken by name; a field that nothing takes is harmless, refused, or reported as ignored.
 
 use axum::body::Bytes;
 use axum::http::HeaderValue;
@@ -18,22 +18,22 @@ const HARMLESS: &str = "user metadata safety_identifier prompt_cache_key prompt_
     timings_per_token return_progress return_tokens request_id priority mirostat_tau mirostat_eta xtc_threshold
     dynatemp_exponent dry_base dry_allowed_length dry_penalty_last_n dry_sequence_breakers spaces_between_special_tokens";
 
-/// Fields that would change an answer and are not supported: each with the values that ask for
-/// nothing, as JSON, and the alternative. `null` and `false` always ask for nothing.
+/// Unsupported fields that would change an answer: each with the values that have no effect, as
+/// JSON, and the alternative. `null` and `false` never have an effect.
 const REFUSED: [(&str, &str, &str); 66] = [
-    ("n", "1", "one answer is given to a request; send it again for more"),
-    ("best_of", "0 1", "one answer is written and given; send the request again for more"),
+    ("n", "1", "a request gets one answer; send it again for more"),
+    ("best_of", "0 1", "only one answer is written; send the request again for more"),
     ("logit_bias", "{}", "tokens are neither preferred nor banned; say in the prompt what is not wanted"),
     ("functions", "[]", "send `tools`"),
     ("function_call", "\"none\" \"auto\"", "send `tool_choice`"),
     ("modalities", "[\"text\"]", "answers are text"),
     ("audio", "", "answers are text"),
-    ("prediction", "", "an answer is not begun from a guess"),
-    ("web_search_options", "", "nothing is searched in the web"),
-    ("verbosity", "\"medium\"", "say in the prompt how long the answer is to be"),
+    ("prediction", "", "predictions are not used"),
+    ("web_search_options", "", "the web is not searched"),
+    ("verbosity", "\"medium\"", "say in the prompt how long the answer should be"),
     ("store", "", "answers are not stored"),
     ("echo", "", "send the prompt to /v1/completions"),
-    ("suffix", "\"\"", "write the model's own marks for what follows into the prompt"),
+    ("suffix", "\"\"", "write the model's own marks for the suffix into the prompt"),
     ("top_logprobs", "0", "log-probabilities are given at /v1/chat/completions"),
     ("truncation", "\"disabled\"", "nothing is cut; send less"),
     ("prompt", "", "send the text itself in `input`"),
@@ -43,7 +43,7 @@ const REFUSED: [(&str, &str, &str); 66] = [
     ("min_tokens", "0", "an answer ends where the model ends it"),
     ("ignore_eos", "", "an answer ends where the model ends it"),
     ("stop_token_ids", "[]", "send texts in `stop`"),
-    ("include_stop_str_in_output", "", "a stop text is cut"),
+    ("include_stop_str_in_output", "", "stop texts are cut off"),
     ("bad_words", "[]", "words are not banned; say in the prompt what is not wanted"),
     ("allowed_token_ids", "[]", "tokens cannot be chosen by number; send a `response_format`"),
     ("use_beam_search", "", "only one answer is written"),
@@ -51,9 +51,9 @@ const REFUSED: [(&str, &str, &str); 66] = [
     ("early_stopping", "", "only one answer is written"),
     ("skip_special_tokens", "true", "control tokens are not part of an answer"),
     ("add_generation_prompt", "true", "an answer is always asked for"),
-    ("continue_final_message", "", "a last message of the assistant is continued anyway"),
-    ("add_special_tokens", "true", "the template of the model is used"),
-    ("chat_template", "\"\"", "the template of the model is used"),
+    ("continue_final_message", "", "a final assistant message is continued anyway"),
+    ("add_special_tokens", "true", "the model's template is used"),
+    ("chat_template", "\"\"", "the model's template is used"),
     ("documents", "[]", "send the texts in `messages`"),
     ("prompt_logprobs", "0", "log-probabilities of the prompt are not given"),
     ("truncate_prompt_tokens", "-1", "nothing is cut; send less"),
@@ -73,26 +73,26 @@ const REFUSED: [(&str, &str, &str); 66] = [
     ("mirostat", "0", "send `temperature` and `top_p`"),
     ("dynatemp_range", "0", "send `temperature`"),
     ("dry_multiplier", "0", "send `repetition_penalty`"),
-    ("repeat_last_n", "64", "the last 64 tokens are looked at"),
+    ("repeat_last_n", "64", "the last 64 tokens are considered"),
     ("samplers", "[]", "their order is fixed"),
     ("n_predict", "-1", "send `max_tokens`"),
     ("n_probs", "0", "send `logprobs`"),
     ("n_keep", "0", "nothing is cut; send less"),
-    ("n_indent", "0", "say in the prompt how lines are to begin"),
+    ("n_indent", "0", "say in the prompt how lines should begin"),
     ("t_max_predict_ms", "0", "send `max_tokens`"),
-    ("options", "{}", "send each option as a field of its own"),
+    ("options", "{}", "send each option as its own field"),
     ("raw", "", "send the prompt to /v1/completions"),
-    ("template", "\"\"", "the template of the model is used"),
+    ("template", "\"\"", "the model's template is used"),
     ("images", "[]", "pictures are parts of a message: `image_url` with a data URI"),
     ("lora", "[]", "adapters are set in models.toml"),
     ("models", "[]", "name one `model`"),
     ("plugins", "[]", "send `tools`"),
 ];
 
-/// Names the fields that were not read, in an answer.
+/// The header of an answer that names the fields that were not read.
 const IGNORED: &str = "x-monobloc-ignored";
 
-/// The fields of a request that are not taken yet.
+/// The fields of a request that have not been taken yet.
 #[derive(Debug)]
 pub struct Fields(Map<String, Value>);
 
@@ -126,7 +126,7 @@ impl Fields {
             Some(Value::Array(all)) if all.iter().all(Value::is_string) => {
                 Ok(Some(all.iter().filter_map(Value::as_str).map(str::to_owned).collect()))
             }
-            Some(_) => Err(Problem::invalid(name, format!("`{name}` must be a text or a list of texts"))),
+            Some(_) => Err(Problem::invalid(name, format!("`{name}` must be a string or a list of strings"))),
         }
     }
 
@@ -150,7 +150,7 @@ impl Fields {
         checked.map(|_| wish).map_err(|error| Problem::invalid(field_of(&error), error.to_string()))
     }
 
-    /// Checks the fields that were not taken. The error names the first one that would change an
+    /// Checks the fields that were not taken. The error names the first field that would change an
     /// answer; the returned names are those of unknown fields.
     pub fn rest(self) -> Result<Ignored, Problem> {
         let mut ignored = Vec::new();
@@ -185,7 +185,7 @@ impl Ignored {
     }
 }
 
-/// Whether `value` asks for nothing: it is one of `nothing`, which is JSON.
+/// Whether `value` has no effect: it is one of `nothing`, which is JSON.
 fn asks_nothing(value: &Value, nothing: &str) -> bool {
     let same = |one: &str| {
         let one: Value = serde_json::from_str(one).unwrap_or_default();
@@ -194,7 +194,7 @@ fn asks_nothing(value: &Value, nothing: &str) -> bool {
     value.is_null() || *value == false || nothing.split_whitespace().any(same)
 }
 
-/// The field with the value that is out of range.
+/// The field whose value is out of range.
 fn field_of(error: &SamplingError) -> &'static str {
     const FIELDS: [&str; 5] = ["top_p", "min_p", "repetition_penalty", "frequency_penalty", "presence_penalty"];
     let wrong = match error {

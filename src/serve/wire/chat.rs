@@ -17,7 +17,7 @@ use crate::serve::problem::Problem;
 use crate::serve::reply::{Delta, End, Reason, TokenLogprobs, Whole};
 use crate::tools::ToolSpec;
 
-/// Maximum number of likely tokens returned for each token.
+/// Maximum number of likely tokens returned per token.
 const TOP_LOGPROBS_MAX: usize = 20;
 
 /// `stream_options`.
@@ -36,7 +36,8 @@ struct Message {
     /// The older form of a call.
     function_call: Option<Value>,
     refusal: Option<String>,
-    /// The thoughts before the answer, under the name used by some servers and their clients.
+    /// The thoughts that precede the answer, under the name that some servers and their clients
+    /// use.
     reasoning_content: Option<String>,
     /// The name used by others.
     #[serde(default)]
@@ -96,7 +97,7 @@ fn max_tokens(fields: &mut Fields) -> Result<Option<usize>, Problem> {
     }
 }
 
-/// Number of most likely tokens returned for each token; `None` for no log-probabilities.
+/// Number of most likely tokens returned per token; `None` for no log-probabilities.
 fn top(fields: &mut Fields) -> Result<Option<usize>, Problem> {
     let (wanted, top) = (fields.take::<bool>("logprobs")?, fields.take::<usize>("top_logprobs")?);
     let refused = |text: String| Err(Problem::invalid("top_logprobs", text));
@@ -110,8 +111,8 @@ fn top(fields: &mut Fields) -> Result<Option<usize>, Problem> {
     }
 }
 
-/// How far the model thinks: OpenAI's `reasoning_effort`, and the names used by other servers and
-/// their clients.
+/// How much the model thinks: OpenAI's `reasoning_effort`, and the names that other servers and
+/// their clients use.
 fn thoughts(fields: &mut Fields) -> Result<Thoughts, Problem> {
     #[derive(Default, Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -265,7 +266,7 @@ impl Wire for Answer {
     }
 }
 
-/// The end of OpenAI's older streams.
+/// The end marker of OpenAI's older streams.
 pub const DONE: &str = "data: [DONE]\n\n";
 
 fn call(call: &Call) -> Value {

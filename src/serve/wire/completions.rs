@@ -14,7 +14,7 @@ use crate::serve::ask::{Ask, Model, Thoughts, Turn, fresh_id};
 use crate::serve::problem::Problem;
 use crate::serve::reply::{Delta, End, TokenLogprobs, Whole};
 
-/// Maximum number of likely tokens returned for each token.
+/// Maximum number of likely tokens returned per token.
 const LOGPROBS_MAX: usize = 5;
 /// OpenAI's default for raw completions.
 const MAX_TOKENS: usize = 16;
@@ -38,8 +38,9 @@ pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Respons
 /// The request, and the prompt to continue.
 fn read(mut fields: Fields, model: Model, echoes: bool) -> Result<(Ask, String, Ignored), Problem> {
     let prompts = fields.texts("prompt")?.ok_or_else(|| Problem::invalid("prompt", "`prompt` is missing"))?;
-    let [prompt] = <[String; 1]>::try_from(prompts)
-        .map_err(|all| Problem::invalid("prompt", format!("{} prompts in one request; send one in each", all.len())))?;
+    let [prompt] = <[String; 1]>::try_from(prompts).map_err(|all| {
+        Problem::invalid("prompt", format!("{} prompts in one request; send one per request", all.len()))
+    })?;
     let logprobs: Option<usize> = fields.take("logprobs")?;
     if logprobs.is_some_and(|top| top > LOGPROBS_MAX) {
         return Err(Problem::invalid("logprobs", "at most 5 are given for each token"));
@@ -108,7 +109,7 @@ impl Wire for Answer {
     }
 }
 
-/// In the form of raw completions: three lists, with one entry per token.
+/// The form for raw completions: three lists, with one entry per token.
 fn logprobs(tokens: &[TokenLogprobs]) -> Value {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let top = |one: &TokenLogprobs| -> Map<String, Value> {

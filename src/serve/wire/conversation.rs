@@ -14,22 +14,22 @@ const PICTURES_MAX: usize = 32;
 #[derive(Debug, Default)]
 pub struct Conversation {
     turns: Vec<Turn>,
-    /// The pictures that stand for the [`SHOWN`] characters in the user's turns, in order.
+    /// The pictures that the [`SHOWN`] characters in the user's turns stand for, in order.
     pictures: Vec<Picture>,
-    /// Results of the last calls: the call's identifier and the text.
+    /// Results of the latest calls: the call's identifier and the text.
     results: Vec<(String, String)>,
 }
 
 impl Conversation {
-    /// Adds the message of `role`, from the request field `field`.
+    /// Adds a message from `role`, found in the request field `field`.
     pub fn say(&mut self, field: &'static str, role: &str, text: &str) -> Result<(), Problem> {
         self.settle();
         if role != "user" && text.contains(SHOWN) {
-            return Err(Problem::invalid(field, format!("a message of `{role}` shows a picture; only a user's may")));
+            return Err(Problem::invalid(field, format!("a message of `{role}` has a picture; only a user's may")));
         }
         match (role, self.turns.last_mut()) {
             ("assistant", _) => append(self.answer().0, text),
-            // The user's first message counts even if it is empty.
+            // The user's first message counts, even if empty.
             ("user", None) => self.turns.push(Turn::User(text.to_owned())),
             ("system" | "developer" | "user", _) if text.is_empty() => {}
             // All instructions before the first message form one system message.
@@ -44,7 +44,7 @@ impl Conversation {
             ("user", _) => self.turns.push(Turn::User(text.to_owned())),
             _ => {
                 let text =
-                    format!("`{role}` is not a role; a message is of system, developer, user, assistant or tool");
+                    format!("`{role}` is not a role; a message is from system, developer, user, assistant or tool");
                 return Err(Problem::invalid(field, text));
             }
         }
@@ -56,31 +56,31 @@ impl Conversation {
         self.answer().1.push(call);
     }
 
-    /// Adds the assistant's thoughts before its last text.
+    /// Puts the assistant's thoughts before its last text.
     pub fn think(&mut self, thought: &str) {
         if let Some(Turn::Assistant { thinking, .. }) = self.turns.last_mut() {
             append(thinking, thought);
         }
     }
 
-    /// Adds the result of the call with this identifier.
+    /// Adds the result of the call that has this identifier.
     pub fn result(&mut self, call: &str, text: String) {
         self.results.push((call.to_owned(), text));
     }
 
-    /// The request for an answer to it, with the defaults.
+    /// The request to answer this conversation, with the defaults.
     pub fn ask(mut self, model: Model) -> Ask {
         self.settle();
         Ask { pictures: self.pictures, ..Ask::new(model, self.turns) }
     }
 
-    /// The text of a message, a string or parts, each on separate lines, with a [`SHOWN`] for each
-    /// picture. Any other part is refused, naming `field`.
+    /// The text of a message, a string or parts, each part on separate lines, with a [`SHOWN`] for
+    /// each picture. Any other part is refused with an error that names `field`.
     pub fn text(&mut self, field: &'static str, content: &Value) -> Result<String, Problem> {
         texts(content, &mut |part| self.picture(field, part))
     }
 
-    /// The same for one part of a message.
+    /// The same for a single part of a message.
     pub fn part(&mut self, field: &'static str, part: &Value) -> Result<String, Problem> {
         part_text(part, &mut |part| self.picture(field, part))
     }
@@ -102,7 +102,7 @@ impl Conversation {
             }
             _ => {
                 let text =
-                    format!("a part of the message is of kind `{kind}`, and this server reads text and pictures");
+                    format!("a part of the message is of kind `{kind}`, but this server only reads text and pictures");
                 return Err(bad(text));
             }
         };
@@ -116,8 +116,8 @@ impl Conversation {
         Ok(SHOWN.to_string())
     }
 
-    /// The text and calls of the assistant's turn, which begins here if the last turn is someone
-    /// else's.
+    /// The text and calls of the assistant's turn, which begins here if the last turn belongs to
+    /// someone else.
     fn answer(&mut self) -> (&mut String, &mut Vec<Call>) {
         if !matches!(self.turns.last(), Some(Turn::Assistant { .. })) {
             self.turns.push(Turn::Assistant { text: String::new(), calls: Vec::new(), thinking: String::new() });
@@ -128,8 +128,8 @@ impl Conversation {
         }
     }
 
-    /// Results become turns in the order of their calls: chat templates have no identifiers to
-    /// match them.
+    /// Results become turns in the order of their calls, because chat templates have no identifiers
+    /// to match them.
     fn settle(&mut self) {
         let mut results = std::mem::take(&mut self.results);
         if let Some(Turn::Assistant { calls, .. }) = self.turns.last() {
@@ -150,17 +150,17 @@ fn kind(part: &Value) -> &str {
     part["type"].as_str().unwrap_or("unknown")
 }
 
-/// The base64 of a data URI.
+/// The base64 data of a data URI.
 fn of_uri(url: &str) -> Result<&str, String> {
     let data = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
     data.map(|(_, data)| data).ok_or_else(|| {
         let shown: String = url.chars().take(60).collect();
-        format!("the picture `{shown}` is fetched from nowhere; send it as `data:image/png;base64,…`")
+        format!("the picture `{shown}` is not fetched; send it as `data:image/png;base64,…`")
     })
 }
 
-/// The text of a tool's result. Anything that is not text is not refused: the client would send it
-/// again with every later request, and the conversation could not continue.
+/// The text of a tool's result. Other parts become a note and are not refused: the client would
+/// send them again with every later request, and the conversation could not continue.
 pub fn result_text(content: &Value) -> Result<String, Problem> {
     texts(content, &mut |part| Ok(format!("[a part of kind `{}` is left out: only text can be read]", kind(part))))
 }
@@ -175,7 +175,7 @@ fn texts(content: &Value, other: Other<'_>) -> Result<String, Problem> {
             let texts: Vec<String> = parts.iter().map(|part| part_text(part, &mut *other)).collect::<Result<_, _>>()?;
             Ok(texts.join("\n"))
         }
-        // Some clients send the JSON of a result unchanged.
+        // Some clients send a result's JSON unchanged.
         whole => part_text(whole, &mut |part| {
             if part["type"].is_null() { Ok(plain(&part.to_string())) } else { other(part) }
         }),
@@ -200,7 +200,7 @@ mod tests {
 
     use super::*;
 
-    /// A PNG of one pixel.
+    /// A one-pixel PNG.
     const DOT: &str =
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
@@ -249,11 +249,8 @@ mod tests {
                 json!({ "type": "image", "source": { "type": "url", "url": "https://a.example/p.png" } }),
                 "must be in the request",
             ),
-            (
-                json!({ "type": "image_url", "image_url": { "url": "https://a.example/p.png" } }),
-                "is fetched from nowhere",
-            ),
-            (json!({ "type": "input_image", "image_url": "file:///etc/passwd" }), "is fetched from nowhere"),
+            (json!({ "type": "image_url", "image_url": { "url": "https://a.example/p.png" } }), "is not fetched"),
+            (json!({ "type": "input_image", "image_url": "file:///etc/passwd" }), "is not fetched"),
             (json!({ "type": "image_url", "image_url": { "url": "data:image/png;base64,!" } }), "is not base64"),
             (json!({ "type": "image_url", "image_url": { "url": "data:image/png;base64,AAAA" } }), "is not a PNG"),
             (json!({ "type": "input_audio" }), "`input_audio`"),

@@ -18,7 +18,7 @@ use crate::serve::{CancelOnDrop, Server, unknown_model};
 /// Maximum number of texts in one request.
 const TEXTS_MAX: usize = 2048;
 
-/// Texts, or the numbers of their tokens in the embedder's own vocabulary.
+/// Texts, or their token numbers in the embedder's own vocabulary.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Input {
@@ -85,7 +85,7 @@ pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Respons
 
 fn input(fields: &mut Fields) -> Result<Input, Problem> {
     let given: Value = fields.take("input")?.ok_or_else(|| Problem::invalid("input", "`input` is missing"))?;
-    let wrong = |_| Problem::invalid("input", "`input` must be a text, a list of texts, or numbers of tokens");
+    let wrong = |_| Problem::invalid("input", "`input` must be a string, a list of strings, or token numbers");
     serde_json::from_value(given).map_err(wrong)
 }
 
@@ -101,7 +101,7 @@ async fn embedded(embedder: Embedder, texts: Vec<String>) -> Result<(Vec<Vec<f32
     work.await.map_err(Problem::failed)?
 }
 
-/// Nothing is truncated: a text with more tokens than the embedder reads is refused.
+/// Nothing is truncated: a text with more tokens than the embedder can read is refused.
 fn fits(counts: &[usize]) -> Result<(), Problem> {
     let Some((index, &prompt)) = counts.iter().enumerate().find(|(_, count)| **count > TOKENS_MAX) else {
         return Ok(());

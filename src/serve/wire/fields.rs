@@ -1,4 +1,4 @@
-//! Reads fields that several protocols have in different forms: tools, calls, choice and form of the answer, thoughts.
+//! Reads fields that protocols write in different forms: tools, calls, tool choice, answer format, thoughts.
 
 use serde_json::{Map, Value, json};
 
@@ -20,8 +20,8 @@ pub fn tool(described: &Value, parameters: &Value) -> Result<ToolSpec, Problem> 
         Value::Object(_) => standalone(parameters.clone()),
         Value::Null => json!({ "type": "object", "properties": {} }),
         other => {
-            // A wrongly described tool does not make the others unusable.
-            tracing::warn!(tool = name, %other, "the parameters are not a JSON schema; the tool may be called with any");
+            // A badly described tool does not make the others unusable.
+            tracing::warn!(tool = name, %other, "the parameters are not a JSON schema; the tool accepts any arguments");
             json!({ "type": "object" })
         }
     };
@@ -29,8 +29,8 @@ pub fn tool(described: &Value, parameters: &Value) -> Result<ToolSpec, Problem> 
     Ok(ToolSpec { name, description, server, mutates: true, destructive: true, parameters, ..ToolSpec::default() })
 }
 
-/// How far a model thinks for this requested effort, given in `field`. It is a share of the
-/// answer's tokens, of which the engine reserves a quarter for text.
+/// The thinking limit for the effort requested in `field`, as a share of the answer's tokens, a
+/// quarter of which the engine reserves for text.
 pub fn effort(field: &'static str, effort: Option<&str>) -> Result<Thoughts, Problem> {
     match effort {
         None => Ok(Thoughts::Own),
@@ -61,7 +61,7 @@ pub fn thinking(given: Option<&Map<String, Value>>) -> Result<Thoughts, Problem>
     }
 }
 
-/// A number of tokens for thoughts; if negative, only the engine's limit applies.
+/// A number of tokens for thoughts; if it is negative, only the engine's limit applies.
 pub fn tokens(field: &'static str, given: &Value) -> Result<Thoughts, Problem> {
     let wrong = || {
         Problem::invalid(
@@ -76,7 +76,7 @@ pub fn tokens(field: &'static str, given: &Value) -> Result<Thoughts, Problem> {
     }
 }
 
-/// A call sent back by a client. Arguments are a JSON object, or its text.
+/// A call sent back by a client. Its arguments are a JSON object, or the text of one.
 pub fn call(id: &Value, name: &Value, arguments: &Value) -> Call {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let arguments = match arguments {
@@ -92,7 +92,7 @@ pub fn call(id: &Value, name: &Value, arguments: &Value) -> Call {
     Call { id: text(id), name: text(name), arguments }
 }
 
-/// `tool_choice`: a word, or an object whose `type` is that word or that names a tool.
+/// `tool_choice`: a word, or an object that names a tool or has that word as its `type`.
 pub fn choice(given: Option<&Value>) -> Result<Choice, Problem> {
     let Some(given) = given.filter(|given| !given.is_null()) else { return Ok(Choice::Auto) };
     let name = given.pointer("/function/name").unwrap_or(&given["name"]).as_str();
@@ -132,12 +132,12 @@ pub fn format(field: &'static str, given: Option<&Value>) -> Result<Format, Prob
     }
 }
 
-/// The part of a schema that is enforced; the rest is listed in the log.
+/// The part of a schema that is enforced; the log lists the rest.
 fn kept(field: &'static str, schema: &Value) -> Result<Value, Problem> {
     let Expressible { schema, notes } =
         expressible(&standalone(schema.clone())).map_err(|why| Problem::invalid(field, why))?;
     for note in notes {
-        tracing::warn!(field, note, "a schema is kept in part");
+        tracing::warn!(field, note, "a schema is only partly enforced");
     }
     Ok(schema)
 }

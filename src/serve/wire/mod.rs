@@ -26,7 +26,7 @@ pub fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Problem> {
 }
 
 /// A problem in the form that OpenAI's clients expect: `{"error": {message, type, param, code}}`,
-/// with both numbers if a prompt is too long.
+/// with both token counts if a prompt is too long.
 fn openai_error(problem: &Problem) -> Value {
     let (kind, code) = match problem.kind {
         Kind::Invalid => ("invalid_request_error", None),

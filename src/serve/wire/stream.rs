@@ -1,4 +1,4 @@
-//! Writes an answer in the form of one protocol: whole, or in pieces as server-sent events.
+//! Writes an answer in the form of one protocol: complete, or in pieces as server-sent events.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -14,11 +14,12 @@ use serde_json::Value;
 use crate::serve::problem::Problem;
 use crate::serve::reply::{Delta, Reply, Whole};
 
-/// After this long without a piece an empty one is sent: clients take silence for a dead
-/// connection, and comments for silence.
+/// Time without a piece after which an empty one is sent: clients treat silence as a dead
+/// connection, and comments as silence.
 const HEARTBEAT: Duration = Duration::from_secs(5);
-/// Longest time that the head of a response waits for the answer to start. A request that cannot be
-/// answered usually fails by then, and more clients understand a status than an error in a stream.
+/// Maximum time for which the head of a response waits for the answer to start. A request that
+/// cannot be answered usually fails by then, and more clients understand a status than an error in
+/// a stream.
 const STATUS_TIME: Duration = Duration::from_secs(1);
 
 /// A server-sent event without a name.
@@ -26,12 +27,12 @@ pub fn event(data: &Value) -> String {
     format!("data: {data}\n\n")
 }
 
-/// A server-sent event named after the `type` of its data.
+/// A server-sent event named after its data's `type`.
 pub fn named(data: &Value) -> String {
     format!("event: {}\n{}", data["type"].as_str().unwrap_or_default(), event(data))
 }
 
-/// How a protocol writes an answer, as JSON or as server-sent events.
+/// The way a protocol writes an answer, as JSON or as server-sent events.
 pub trait Wire: Send + 'static {
     /// The whole answer.
     fn whole(self, whole: &Whole) -> Value;
@@ -39,22 +40,22 @@ pub trait Wire: Send + 'static {
     /// The events before the first piece.
     fn begin(&mut self) -> Vec<String>;
 
-    /// The events of a piece; for [`Delta::Alive`] a real but empty one, for [`Delta::Finished`]
-    /// all that end the stream.
+    /// The events for a piece: for [`Delta::Alive`] a real but empty event, for [`Delta::Finished`]
+    /// all events that end the stream.
     fn delta(&mut self, delta: Delta) -> Vec<String>;
 
-    /// The last events of an answer that fails, midway or before its first piece.
+    /// The last events of an answer that fails, either midway or before its first piece.
     fn failed(&mut self, problem: &Problem) -> Vec<String>;
 
-    /// Whether clients act on this problem only if it arrives in a stream rather than as a status.
+    /// Whether clients only act on this problem if it arrives in a stream, not as a status.
     fn tells(&self, _problem: &Problem) -> bool {
         false
     }
 }
 
-/// The source of the pieces of an answer.
+/// The source of an answer's pieces.
 enum Source {
-    /// It waits for its turn, or for a model that is being loaded.
+    /// Waiting for its turn, or for a model that is being loaded.
     Start(Start),
     Reply(Reply),
     Over,
@@ -63,7 +64,7 @@ enum Source {
 type Start = Pin<Box<dyn Future<Output = Result<Reply, Problem>> + Send>>;
 
 impl Source {
-    /// The next piece; `None` after the last. Nothing is lost if the wait for it is cancelled.
+    /// The next piece; `None` after the last. Cancelling the wait for it loses nothing.
     async fn next(&mut self) -> Result<Option<Delta>, Problem> {
         if let Source::Start(start) = self {
             *self = Source::Reply(start.await?);
@@ -97,7 +98,7 @@ pub async fn answered(
 }
 
 fn streamed(source: Source, mut wire: impl Wire) -> Response {
-    // The beginning is sent at once, so that the client does not time out.
+    // The beginning is sent immediately, so that the client does not time out.
     let events = wire.begin();
     let state = (source, wire, events, Instant::now());
     let body = stream::unfold(state, |(mut source, mut wire, mut events, mut sent)| async move {
@@ -153,7 +154,7 @@ mod tests {
         }
     }
 
-    /// The whole stream that a client receives if its answer fails after `wait`; `Err` if it
+    /// The complete stream that a client receives if its answer fails after `wait`; `Err` if it
     /// receives a status instead.
     async fn read(kind: Kind, wait: Duration) -> Result<String, Problem> {
         let start = async move {

@@ -36,7 +36,7 @@ impl fmt::Display for Repair {
             Repair::Tool { from, to } => write!(f, "tool `{from}` read as `{to}`"),
             Repair::Argument { from, to } => write!(f, "argument `{from}` read as `{to}`"),
             Repair::Value { argument, from, to } => write!(f, "`{argument}`: {from} read as {to}"),
-            Repair::Dropped { argument } => write!(f, "argument `{argument}` left out: the tool has none of that name"),
+            Repair::Dropped { argument } => write!(f, "argument `{argument}` left out: the tool has no such argument"),
             Repair::Default { argument, value } => write!(f, "`{argument}` left open, so {value}"),
         }
     }
@@ -93,7 +93,7 @@ pub fn check(call: &RawCall, specs: &[ToolSpec]) -> Result<Checked, CallProblem>
     Ok(Checked { call: ToolCall { tool: spec.name.clone(), arguments }, repairs })
 }
 
-/// The tool of that name, else the only one whose name differs merely in case, separators or the
+/// The tool of that name, else the single one whose name differs only in case, separators or the
 /// server before it.
 fn find_tool<'a>(name: &str, specs: &'a [ToolSpec]) -> Result<&'a ToolSpec, CallProblem> {
     if let Some(spec) = specs.iter().find(|spec| spec.name == name) {
@@ -295,7 +295,7 @@ mod tests {
             [
                 "tool `ReadFile` read as `read_file`",
                 "argument `filename` read as `path`",
-                "argument `why` left out: the tool has none of that name",
+                "argument `why` left out: the tool has no such argument",
                 "`end_line`: \"3\" read as 3",
             ]
         );

@@ -1,9 +1,9 @@
-//! Converts an argument's value to fit its JSON schema, if nothing is lost by that.
+//! Converts an argument's value to fit its JSON schema if that loses nothing.
 
 use serde_json::{Map, Number, Value};
 
 /// Returns the value itself or an equivalent one: `"3"` → `3`, `"true"` → `true`, `3` → `"3"`, `3`
-/// → `[3]`, also inside lists and objects. The error says what was expected.
+/// → `[3]`, also inside lists and objects. The error states what was expected.
 pub fn fit(value: &Value, schema: &Map<String, Value>) -> Result<Value, String> {
     if value.is_null() && allows_null(schema) {
         return Ok(Value::Null);
@@ -41,8 +41,8 @@ fn in_alternatives(value: &Value, schema: &Map<String, Value>) -> Result<Value, 
     }
 }
 
-/// A list with fitted elements, or an object with fitted fields; any other value is returned as it
-/// is. The recursion is as deep as the schema.
+/// A list with fitted elements, or an object with fitted fields; any other value is returned
+/// unchanged. The recursion is as deep as the schema.
 fn inside(value: Value, schema: &Map<String, Value>) -> Result<Value, String> {
     let part = |name: &str| schema.get(name).and_then(Value::as_object);
     match (value, part("items"), part("properties")) {
@@ -126,8 +126,8 @@ fn number(text: &str) -> Option<Value> {
     }
 }
 
-/// The allowed value that equals `value`, else the only one that differs merely in case, `-`, `_`
-/// and blanks.
+/// The allowed value that equals `value`, else the single one that differs only in case, `-`, `_`
+/// and spaces.
 fn in_choices(value: Value, schema: &Map<String, Value>) -> Result<Value, String> {
     let only = schema.get("const").map(std::slice::from_ref);
     let all = only.or_else(|| schema.get("enum").and_then(Value::as_array).map(Vec::as_slice));

@@ -39,7 +39,7 @@ pub fn read(text: &str, specs: &[ToolSpec]) -> Vec<RawCall> {
         match found.filter(|calls| !calls.is_empty()) {
             Some(mut more) => calls.append(&mut more),
             None if has_no_end => break,
-            // A word is skipped as a whole, any other text by one character.
+            // A word is skipped as a whole, any other text one character at a time.
             None => {
                 reader.at = start.max(here + c.len_utf8());
                 reader.fuel = reader.fuel.saturating_sub(1);
@@ -83,7 +83,7 @@ fn after_name(reader: &mut Reader<'_>, name: &str, is_bare: bool, specs: &[ToolS
         return Some(vec![RawCall { name: name.to_owned(), arguments }]);
     }
     let spec = spec?;
-    // `name`: {…} with fences, colons, arrows or blanks between them.
+    // `name`: {…} with fences, colons, arrows or spaces between them.
     for _ in 0..40 {
         match reader.peek()? {
             ' ' | '\n' | '\t' | '\r' | '`' | ':' | '*' | '=' | '>' | '-' | '"' => reader.at += 1,
@@ -190,7 +190,8 @@ fn as_object(value: &Value) -> Option<Map<String, Value>> {
     }
 }
 
-/// Replaces `{"arguments": {…}}` by the inner object, unless the tool has a parameter of that name.
+/// Replaces `{"arguments": {…}}` with the inner object, unless the tool has a parameter of that
+/// name.
 fn unwrapped(fields: Map<String, Value>, spec: &ToolSpec) -> Map<String, Value> {
     let is_own = |key: &str| spec.parameters().iter().any(|parameter| parameter.name == key);
     let is_shell = |key: &str| fields.len() == 1 && ARGUMENT_KEYS.contains(&key) && !is_own(key);

@@ -1,4 +1,4 @@
-//! Parses tool calls out of a model's text, in tiers from strict to lenient, and checks them against the tools.
+//! Parses tool calls from a model's text, in tiers from strict to lenient, and checks them against the tools.
 
 pub mod check;
 pub(crate) mod fit;
@@ -12,7 +12,7 @@ use crate::tools::spec::ToolSpec;
 
 pub use check::{CallProblem, Checked, check};
 
-/// Maximum number of bytes of a text that are searched for call markers; the rest is ignored.
+/// Maximum number of bytes searched for call markers in a text; the rest is ignored.
 pub const TEXT_MAX_BYTES: usize = 64 << 10;
 pub const CALLS_MAX: usize = 32;
 
@@ -176,7 +176,8 @@ mod tests {
     }
 
     proptest! {
-        /// A call counts only once it is whole, wherever the reply was cut and whatever its text looks like.
+        /// A call counts only once it is complete, wherever the reply was cut and whatever its text
+        /// looks like.
         #[test]
         fn no_beginning_of_a_call_is_read_as_a_certain_call(content in content(), keep in 0.0..1.0f64) {
             let signs =

@@ -63,7 +63,7 @@ impl Change {
         Ok(change)
     }
 
-    /// The change of one file's text.
+    /// The change to one file's text.
     pub fn text(file: Inside, before: Option<String>, after: String, notes: Vec<String>) -> Result<Change, String> {
         let names = match before {
             Some(_) => file.other_names().map_err(|error| error.to_string())?,
@@ -73,7 +73,7 @@ impl Change {
     }
 
     /// Fails if a file or folder to be changed is not writable by its owner. This also applies to
-    /// root, because the mark is meant for people.
+    /// root, because a read-only mark is meant for people.
     fn refuse_read_only(&self) -> Result<(), String> {
         match self {
             Change::Text { before, after, .. } if before.as_ref() == Some(after) => Ok(()),
@@ -142,12 +142,14 @@ impl Change {
         let mut text: String = diffs.collect();
         match self {
             Change::Text { file, before: Some(_), .. } if text.is_empty() => {
-                text = format!("{} would stay as it is\n", file.relative());
+                text = format!("{} would be unchanged\n", file.relative());
             }
             Change::Text { file, .. } if text.is_empty() => {
-                text = format!("{} would be made, empty\n", file.relative())
+                text = format!("{} would be created, empty\n", file.relative())
             }
-            Change::Deletion { file, .. } if text.is_empty() => text = format!("{} would be gone\n", file.relative()),
+            Change::Deletion { file, .. } if text.is_empty() => {
+                text = format!("{} would be deleted\n", file.relative())
+            }
             Change::Move { from, to, .. } => text = format!("{} becomes {}\n", from.relative(), to.relative()),
             _ => {}
         }
@@ -190,12 +192,12 @@ pub(super) fn rename(from: &Inside, to: &Inside) -> Result<String, String> {
     let (old, new) = (from.relative(), to.relative());
     fs::rename(from.absolute(), to.absolute()).map_err(|error| match error.kind() {
         io::ErrorKind::CrossesDevices => format!("{old} and {new} are on different disks; use run_command with `mv`"),
-        _ => format!("{old} to {new}: {error}; run_command with `ls -ld` shows the rights of both folders"),
+        _ => format!("{old} to {new}: {error}; run_command with `ls -ld` shows the permissions of both folders"),
     })?;
     Ok(format!("moved {old} to {new}"))
 }
 
-/// A unified diff with three lines of context; `None` as text stands for a file that does not
+/// A unified diff with three lines of context; a text of `None` stands for a file that does not
 /// exist.
 pub fn diff(path: &str, before: Option<&str>, after: Option<&str>) -> String {
     compare(path, before, after).0
@@ -218,7 +220,7 @@ pub fn text_of(file: &Inside) -> Result<String, String> {
     let mut open = file.open().map_err(|e| e.to_string())?.take(WRITE_MAX_BYTES as u64 + 1);
     open.read_to_end(&mut bytes).map_err(|e| format!("{path}: {e}"))?;
     if bytes.len() > WRITE_MAX_BYTES {
-        return Err(format!("{path} is larger than 1 MiB, the most that is changed in one call; use run_command"));
+        return Err(format!("{path} is larger than 1 MiB, the limit for one call; use run_command"));
     }
     String::from_utf8(bytes).map_err(|_| format!("{path} is not UTF-8 text; only text files are changed"))
 }

@@ -1,4 +1,4 @@
-//! `edit` and `replace_in_file`: replace passages or a definition of a file. Either all edits of a
+//! `edit` and `replace_in_file`: replace passages or a definition in a file. Either all edits of a
 //! call are made or none.
 
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::tools::arguments::Arguments;
 use crate::tools::confine::Access;
 use crate::tools::files::change::{Change, text_of};
 
-/// Maximum number of edits of one call.
+/// Maximum number of edits per call.
 const EDITS_MAX: usize = 200;
 
 /// `replace_in_file`: replaces one passage, which must be unique.
@@ -39,7 +39,7 @@ pub fn plan(arguments: Arguments<'_>, context: &Context) -> Result<Change, Strin
             let several = if arguments.flag("all")? { Several::Wanted } else { Several::Offered };
             Edit::Replace { passages: pairs.to_vec(), several }
         }
-        _ => return Err("give either `edits` or `definition` with `code`, in a call of its own each".to_owned()),
+        _ => return Err("give either `edits` or `definition` with `code`, each in its own call".to_owned()),
     };
     changed(arguments.text("path")?, &edit, context)
 }
@@ -52,7 +52,7 @@ fn pairs<'a>(arguments: Arguments<'a>) -> Result<Vec<(&'a str, &'a str)>, String
         Some(_) => return Err("`edits` is not a list; give [{\"old\": …, \"new\": …}]".to_owned()),
     };
     if edits.len() > EDITS_MAX {
-        return Err(format!("{} edits in one call, at most {EDITS_MAX} are made; make several calls", edits.len()));
+        return Err(format!("{} edits in one call; at most {EDITS_MAX} are made; make several calls", edits.len()));
     }
     let text = |(at, edit): (usize, &'a Value), name: &str| {
         let text = edit.get(name).and_then(Value::as_str);
@@ -61,7 +61,7 @@ fn pairs<'a>(arguments: Arguments<'a>) -> Result<Vec<(&'a str, &'a str)>, String
     edits.iter().enumerate().map(|one| Ok((text(one, "old")?, text(one, "new")?))).collect()
 }
 
-/// The change of a file by an edit.
+/// The change that an edit makes to a file.
 fn changed(path: &str, edit: &Edit<'_>, context: &Context) -> Result<Change, String> {
     let file = context.root.resolve(path, Access::Write).map_err(|error| error.to_string())?;
     if !file.exists() {
@@ -70,7 +70,7 @@ fn changed(path: &str, edit: &Edit<'_>, context: &Context) -> Result<Change, Str
     let before = text_of(&file)?;
     let applied = edit::apply(&file.relative(), &before, edit).map_err(|mismatch| match mismatch {
         Mismatch::Merge(MergeError::NoGrammar { path }) => {
-            format!("{path} is in a language whose definitions are not known; give `edits`")
+            format!("{path} is in a language whose definitions are unknown; give `edits`")
         }
         other => other.to_string(),
     })?;
@@ -138,10 +138,10 @@ mod tests {
         check("a = 1\na = 12\na = 1", &[["a = 1", "a = 2"]], true, Ok("a = 2\na = 12\na = 2"));
         check("  x\n  y\n\n\tx\n\ty\n", &[["x\ny", "x\nz"]], true, Ok("  x\n  z\n\n\tx\n\tz\n"));
         check("x  y\nx\ty", &[["x y", "z"]], true, Ok("z\nz"));
-        check(&"a\n".repeat(200_000), &[["a", "aaaaaaaaaa"]], true, Err("at most 1048576 are written"));
+        check(&"a\n".repeat(200_000), &[["a", "aaaaaaaaaa"]], true, Err("at most 1048576 can be written"));
     }
 
-    /// Replaces a definition of a file.
+    /// Replaces a definition in a file.
     fn definition(path: &str, before: &str, name: &str, code: &str, expected: Result<&str, &str>) {
         let project = Project::with(&[(path, before)]);
         let outcome =

@@ -22,7 +22,7 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
     }
     let root = context.root.resolve(folder.unwrap_or_default(), Access::Read).map_err(|e| e.to_string())?;
     if !root.is_dir() {
-        return Err(format!("`{}` is not a folder; read_file shows what is in a file", root.relative()));
+        return Err(format!("`{}` is not a folder; read_file shows the content of a file", root.relative()));
     }
     let matches = matcher(root.absolute(), pattern)?;
     // A pattern applies to paths below the folder.
@@ -108,7 +108,10 @@ mod tests {
             (r#"{"pattern":"src","path":"src"}"#, "0 files match `src`\n"),
             (r#"{"pattern":"lib","path":"."}"#, "3 files match `lib`\nlib.rs\nsrc/deep/lib.rs\nsrc/lib.rs\n"),
             (r#"{"path":"src"}"#, "src: 2 entries\nsrc/deep/\nsrc/lib.rs  0 B\n"),
-            (r#"{"pattern":"*.rs","path":"lib.rs"}"#, "`lib.rs` is not a folder; read_file shows what is in a file"),
+            (
+                r#"{"pattern":"*.rs","path":"lib.rs"}"#,
+                "`lib.rs` is not a folder; read_file shows the content of a file",
+            ),
         ] {
             assert_eq!(call(run, &project, arguments).text, expected, "{arguments}");
         }

@@ -27,7 +27,7 @@ const NOT_OURS: &[&str] =
 /// The files that were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Sorted by path, files that are not ignored first.
+    /// Sorted by path, with files that are not ignored first.
     pub paths: Vec<String>,
     /// Whether every file was searched.
     pub all: bool,
@@ -101,7 +101,7 @@ pub fn word(name: &str) -> Option<Pattern> {
 }
 
 /// A pattern that matches the module `stem` as imports write it: after a slash, a dot, a quotation
-/// mark or a blank.
+/// mark or a space.
 pub fn module(stem: &str) -> Option<Pattern> {
     Pattern::new(&format!(
         r#"(?-u)[/."'`]{0}(?:\.\w+)?["'`]|(?:import|from|mod|use|require)\s[\w.:]*\b{0}\b"#,

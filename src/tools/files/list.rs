@@ -18,7 +18,7 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
     let folder = context.root.resolve(path, Access::Read).map_err(|e| e.to_string())?;
     let shown = folder.relative();
     if !folder.is_dir() {
-        return Err(format!("`{shown}` is not a folder; read_file shows what is in a file"));
+        return Err(format!("`{shown}` is not a folder; read_file shows the content of a file"));
     }
     let (entries, walked) =
         if arguments.flag("recursive")? { below(context, &folder)? } else { directly_in(context, &folder, &shown)? };
@@ -96,7 +96,7 @@ mod tests {
         check("{}", ".: 4 entries\n.git/\n.gitignore  7 B\nsrc/\ntarget/\n");
         check(r#"{"path":"src"}"#, "src: 2 entries\nsrc/a.rs  10 B\nsrc/deep/\n");
         check(r#"{"recursive":true}"#, ".: 5 entries\n.gitignore\nsrc/\nsrc/a.rs\nsrc/deep/\nsrc/deep/b.rs\n");
-        check(r#"{"path":"src/a.rs"}"#, "`src/a.rs` is not a folder; read_file shows what is in a file");
+        check(r#"{"path":"src/a.rs"}"#, "`src/a.rs` is not a folder; read_file shows the content of a file");
     }
 
     #[test]

@@ -13,7 +13,7 @@ const SCAN_MAX_BYTES: u64 = 16 << 20;
 const PROPOSED_MAX: usize = 3;
 /// Maximum length of a finding; a minified file can be a single huge line.
 const FINDING_MAX_CHARS: usize = 400;
-/// Bytes reserved for the notes before and after the lines, without the path.
+/// Bytes reserved for the notes before and after the lines, excluding the path.
 const NOTES_BYTES: usize = 200;
 
 pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
@@ -21,12 +21,12 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
     let file = context.root.resolve(wanted, Access::Read).map_err(|error| refused(context, wanted, &error))?;
     let path = file.relative();
     if file.is_dir() {
-        return Err(format!("`{path}` is a folder; list_dir shows what is in it"));
+        return Err(format!("`{path}` is a folder; list_dir shows its content"));
     }
     let first = arguments.optional_count("start_line")?.unwrap_or(1).max(1);
     let last = arguments.optional_count("end_line")?.unwrap_or(usize::MAX);
     if last < first {
-        return Err(format!("start_line {first} lies after end_line {last}"));
+        return Err(format!("start_line {first} is after end_line {last}"));
     }
     let mut bytes = Vec::new();
     let mut open = file.open().map_err(|e| e.to_string())?.take(SCAN_MAX_BYTES + 1);
@@ -53,8 +53,8 @@ pub fn is_binary(bytes: &[u8]) -> bool {
     bytes.iter().take(8_000).any(|byte| *byte == 0)
 }
 
-/// The lines from `first` to `last`, counted from 1, as far as they fit. `more` says whether the
-/// file is longer than `content`.
+/// The lines from `first` to `last`, counted from 1, as far as they fit. `more`: whether the file
+/// is longer than `content`.
 fn show(
     path: &str,
     content: &str,
@@ -68,7 +68,7 @@ fn show(
         return Ok(Outcome::ok(format!("{path} is empty")));
     }
     if first > total {
-        return Err(format!("{path} has {of} lines; start_line {first} lies after its end"));
+        return Err(format!("{path} has {of} lines; start_line {first} is after its end"));
     }
     let (mut body, mut findings, mut shown_to, mut cut) = (String::new(), Vec::new(), first, None);
     let wanted = last.min(total);
@@ -96,7 +96,7 @@ fn show(
     let mut text = format!("{path}, lines {first}-{shown_to} of {of}\n{body}");
     let next = (shown_to < wanted).then(|| {
         let next = shown_to + 1;
-        format!("lines {next}-{wanted} are left out; start_line = {next} goes on")
+        format!("lines {next}-{wanted} are left out; start_line = {next} continues")
     });
     for note in cut.into_iter().chain(next) {
         text.push_str(&format!("[{note}]\n"));
@@ -126,10 +126,10 @@ mod tests {
         check("1\n2\n3\n", r#"{"path":"a.txt","start_line":2,"end_line":2}"#, "a.txt, lines 2-2 of 3\n2| 2\n");
         check("1\n", r#"{"path":"a.txt","end_line":99}"#, "a.txt, lines 1-1 of 1\n1| 1\n");
         check("", r#"{"path":"a.txt"}"#, "a.txt is empty");
-        check("1\n", r#"{"path":"a.txt","start_line":9}"#, "a.txt has 1 lines; start_line 9 lies after its end");
-        check("1\n", r#"{"path":"a.txt","start_line":3,"end_line":1}"#, "start_line 3 lies after end_line 1");
+        check("1\n", r#"{"path":"a.txt","start_line":9}"#, "a.txt has 1 lines; start_line 9 is after its end");
+        check("1\n", r#"{"path":"a.txt","start_line":3,"end_line":1}"#, "start_line 3 is after end_line 1");
         check("\0\0", r#"{"path":"a.txt"}"#, "a.txt is a binary file of 2 bytes; only text is read");
-        check("1", r#"{"path":"."}"#, "`.` is a folder; list_dir shows what is in it");
+        check("1", r#"{"path":"."}"#, "`.` is a folder; list_dir shows its content");
         check("1", r#"{"path":7}"#, "argument `path` is 7, not a text");
     }
 
@@ -150,13 +150,13 @@ mod tests {
                 assert!(outcome.text.contains(&format!("\n{next}| {next:09}\n")), "{next}");
                 let last = outcome.text.lines().last().unwrap();
                 let following: usize = last.split(" = ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
-                assert_eq!(last, format!("[lines {following}-50000 are left out; start_line = {following} goes on]"));
+                assert_eq!(last, format!("[lines {following}-50000 are left out; start_line = {following} continues]"));
                 assert!(outcome.text.starts_with(&format!("a.txt, lines {next}-{} of 50000\n", following - 1)));
                 next = following;
             }
             let outcome = call(run, &project, r#"{"path":"b.txt"}"#);
             assert!(outcome.text.len() <= bytes_max && outcome.text.contains("[line 1 was cut after "), "no note");
-            assert!(outcome.text.ends_with(" of 600000 bytes]\n[lines 2-2 are left out; start_line = 2 goes on]\n"));
+            assert!(outcome.text.ends_with(" of 600000 bytes]\n[lines 2-2 are left out; start_line = 2 continues]\n"));
         }
     }
 }

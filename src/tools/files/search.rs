@@ -16,20 +16,19 @@ use crate::tools::files::walk::{Entry, walk};
 use crate::tools::outcome::{Finding, Outcome, cut_line};
 
 const SEARCH_MAX_HITS: usize = 200;
-/// Maximum number of matching lines that are counted, and that are kept until all files have been
-/// searched.
+/// Maximum number of matching lines counted, and of lines kept until all files have been searched.
 const COUNTED_MAX: usize = 100_000;
 const KEPT_MAX: usize = 10_000;
 /// Larger files are skipped: they are data rather than written text.
 const FILE_MAX_BYTES: u64 = 4 << 20;
-/// Maximum time of a search; it returns what was found by then.
+/// Maximum time of a search; it returns the matches found by then.
 const TIME_MAX: Duration = Duration::from_secs(20);
 const LINE_MAX_CHARS: usize = 300;
 /// Maximum number of files named among those whose matching lines are only counted.
 const NAMED_MAX: usize = 40;
-/// Minimum number of lines shown of a file before the next file.
+/// Minimum number of lines shown from a file before the next file.
 const LINES_EACH_MIN: usize = 3;
-/// One part in this many of a result is reserved for counts and notes.
+/// The part of a result reserved for counts and notes is one in this many.
 const NOTES_SHARE: usize = 4;
 const NOTES_BYTES_MIN: usize = 300;
 
@@ -72,15 +71,15 @@ fn compile(pattern: &str, is_regex: bool) -> Result<Regex, String> {
 #[derive(Default)]
 struct Found {
     files: Vec<Matches>,
-    /// Numbers of matching lines, of files searched, and of files that were skipped because they
-    /// are unreadable or too large.
+    /// Numbers of matching lines, of files searched, and of files skipped because they are
+    /// unreadable or too large.
     count: usize,
     searched: usize,
     unread: usize,
     kept: usize,
 }
 
-/// The matching lines of a file: all are counted, the first ones are kept.
+/// The matching lines of a file: all are counted, and the first ones are kept.
 struct Matches {
     path: String,
     count: usize,
@@ -121,7 +120,7 @@ impl Found {
     }
 
     /// The lines by file, starting with files that people write. If there are too many lines, shows
-    /// some of each file and the number of the others.
+    /// some of each file and counts the others.
     fn shown(mut self, pattern: &str, is_regex: bool, is_whole: bool, bytes_max: usize) -> Outcome {
         self.files.sort_by_key(|file| is_by_tool(&file.path) || is_made(&file.path));
         let room = bytes_max.saturating_sub((bytes_max / NOTES_SHARE).max(NOTES_BYTES_MIN));

@@ -52,13 +52,13 @@ impl Change {
             let folder = file.absolute().ancestors().skip(1).find(|folder| folder.exists());
             if let Some(folder) = folder.filter(|folder| !may_write(folder)) {
                 let (path, folder) = (file.relative(), folder.display());
-                return Err(format!("{path}: the folder {folder} is not writable; change that"));
+                return Err(format!("{path}: the folder {folder} is not writable; make it writable"));
             }
         }
         Ok(())
     }
 
-    /// Returns a function that reverts the change after it was made. Must be called before the
+    /// Returns a function that reverts the change after it has been made. Must be called before the
     /// change is made.
     pub(in crate::tools) fn way_back(&self) -> Result<Back, String> {
         let cannot = |path: &str, error: &dyn std::fmt::Display| format!("{path}: {error}");
@@ -86,7 +86,7 @@ impl Change {
                 let about = About::of(file.absolute()).map_err(|error| cannot(&path, &error))?;
                 Box::new(move || {
                     if file.exists() {
-                        return Err(format!("{path} is there again"));
+                        return Err(format!("{path} exists again"));
                     }
                     overwrite::write(file.absolute(), &content, Some(&about), file.root())
                         .map_err(|error| cannot(&path, &error))
@@ -96,7 +96,7 @@ impl Change {
                 let folders = missing_folders(&to);
                 Box::new(move || {
                     if from.exists() {
-                        return Err(format!("{} is there again", from.relative()));
+                        return Err(format!("{} exists again", from.relative()));
                     }
                     rename(&to, &from)?;
                     remove_empty(&folders);

@@ -7,7 +7,7 @@ use crate::base;
 use crate::tools::Context;
 use crate::tools::confine::Inside;
 
-/// Maximum number of entries of one walk, in case the project is a home folder given by mistake.
+/// Maximum number of entries per walk, in case the project is a home folder given by mistake.
 pub const WALK_MAX_ENTRIES: usize = 200_000;
 
 #[derive(Clone, Debug)]
@@ -23,14 +23,14 @@ pub struct Entry {
 /// The result of a walk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Walked {
-    /// Whether every entry was visited, except hidden ones.
+    /// Whether every entry except hidden ones was visited.
     pub whole: bool,
     /// Number of files and folders that a rule hides; entries of hidden folders are not counted.
     pub hidden: usize,
 }
 
 impl Walked {
-    /// A line that says how many entries a rule has hidden from the result; empty if there are
+    /// A line with the number of entries that a rule has hidden from the result; empty if there are
     /// none.
     pub fn note(&self) -> String {
         match self.hidden {
@@ -120,7 +120,7 @@ pub mod testing {
         tool(Arguments(&arguments), &project.context).unwrap_or_else(Outcome::error)
     }
 
-    /// Makes the change that a call of a tool asks for.
+    /// Makes the change that a tool call asks for.
     pub fn change(tool: Builtin, project: &Project, arguments: serde_json::Value) -> Outcome {
         let plan = Change::plan(tool, Arguments(arguments.as_object().unwrap()), &project.context);
         plan.and_then(Change::make).unwrap_or_else(Outcome::error)

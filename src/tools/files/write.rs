@@ -1,4 +1,4 @@
-//! `write_file`, `delete_file` and `move_file`: plans their changes, and refuses unsafe ones.
+//! `write_file`, `delete_file` and `move_file`: plan their changes, and refuse unsafe ones.
 
 use std::{fs, io};
 
@@ -16,7 +16,7 @@ pub fn text(arguments: Arguments<'_>, context: &Context) -> Result<Change, Strin
     let (path, content) = (arguments.text("path")?, arguments.text("content")?);
     if content.len() > WRITE_MAX_BYTES {
         let size = content.len();
-        return Err(format!("`content` has {size} bytes, at most {WRITE_MAX_BYTES} are written; write it in parts"));
+        return Err(format!("`content` has {size} bytes; at most {WRITE_MAX_BYTES} are written; write it in parts"));
     }
     let file = resolve(path, context)?;
     if file.is_dir() || path.ends_with('/') {
@@ -45,7 +45,7 @@ pub fn moved(arguments: Arguments<'_>, context: &Context) -> Result<Change, Stri
         to = resolve(&format!("{}/{name}", destination.trim_end_matches('/')), context)?;
     }
     if to.exists() {
-        return Err(format!("`{}` exists already; choose another name, or delete it first", to.relative()));
+        return Err(format!("`{}` already exists; choose another name, or delete it first", to.relative()));
     }
     let seen = Seen::of(&from)?;
     Ok(Change::Move { from, to, seen })
@@ -64,14 +64,14 @@ fn existing(path: &str, context: &Context) -> Result<Inside, String> {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             Err(format!("`{}` does not exist; find_files looks for files by name", file.relative()))
         }
-        Err(error) => Err(format!("`{}` cannot be looked at: {error}", file.relative())),
+        Err(error) => Err(format!("`{}` cannot be examined: {error}", file.relative())),
         Ok(_) if is_link => Err(format!("`{path}` is a link; use run_command with `rm` or `mv`")),
         Ok(meta) if !meta.is_file() => {
             Err(format!("`{}` is not a file; for folders use run_command with `rm` or `mv`", file.relative()))
         }
         Ok(meta) if meta.len() > FILE_MAX.0 => {
             let (path, size) = (file.relative(), Bytes(meta.len()));
-            Err(format!("`{path}` has {size}, and what has more than {FILE_MAX} could not come back; use run_command"))
+            Err(format!("`{path}` has {size}, and anything over {FILE_MAX} could not be restored; use run_command"))
         }
         Ok(_) => Ok(file),
     }
@@ -150,9 +150,9 @@ mod tests {
             (Builtin::DeleteFile, path("../a"), "outside"),
             (Builtin::DeleteFile, path("dir/../../x"), "outside"),
             (Builtin::DeleteFile, path("none"), "does not exist"),
-            (Builtin::DeleteFile, path(&format!("dir/{}", "x".repeat(300))), "cannot be looked at"),
-            (Builtin::DeleteFile, path("large"), "could not come back"),
-            (Builtin::MoveFile, moved("a.txt", "dir/b.txt"), "exists already"),
+            (Builtin::DeleteFile, path(&format!("dir/{}", "x".repeat(300))), "cannot be examined"),
+            (Builtin::DeleteFile, path("large"), "could not be restored"),
+            (Builtin::MoveFile, moved("a.txt", "dir/b.txt"), "already exists"),
             (Builtin::MoveFile, moved("none.txt", "c.txt"), "does not exist"),
             (Builtin::MoveFile, moved("dir", "other"), "is not a file"),
             (Builtin::MoveFile, moved("a.txt", "../c.txt"), "../c.txt"),

@@ -10,10 +10,11 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::watch;
 
-/// Maximum size of a message. Parsed, it takes about twenty times as much memory; at most 256 KiB
-/// of its text are kept.
+/// Maximum size of a message. When parsed, it takes about twenty times as much memory; at most 256
+/// KiB of its text is kept.
 pub const LINE_MAX_BYTES: usize = 4 << 20;
-/// Maximum number of lines and of bytes per call, counted over standard output and standard error.
+/// Maximum number of lines and of bytes per call, counted across standard output and standard
+/// error.
 pub const LINES_MAX: usize = 20_000;
 pub const BYTES_MAX: usize = 32 << 20;
 
@@ -62,7 +63,7 @@ impl Flow {
         });
     }
 
-    /// The reason why the server is no longer read; `None` as long as it is read.
+    /// The reason why the server is no longer read; `None` while it is read.
     pub fn verdict(&self) -> Option<String> {
         self.verdict.borrow().clone()
     }
@@ -155,7 +156,7 @@ mod tests {
     use super::*;
     use tokio::io::AsyncReadExt;
 
-    /// A server in tests/it/mcp sends too many lines, and one too long message.
+    /// A server in tests/it/mcp sends too many lines, and one message that is too long.
     #[tokio::test]
     async fn too_many_bytes_in_short_messages_end_the_stream() {
         let message = [vec![b'x'; LINE_MAX_BYTES / 2], vec![b'\n']].concat();

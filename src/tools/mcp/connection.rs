@@ -70,8 +70,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Starts the program, or connects to the URL, and does the MCP handshake. It has no deadline
-    /// of its own; dropping the future ends the process.
+    /// Starts the program, or connects to the URL, and performs the MCP handshake. It has no
+    /// deadline of its own; dropping the future ends the process.
     pub async fn open(config: &Server, limits: &Commands, project: &Path) -> Result<Connection, String> {
         match &config.url {
             Some(address) => Connection::reach(config, address).await,
@@ -91,7 +91,7 @@ impl Connection {
                 process.heard_out().await;
                 let status = process.exited().await.map(|status| format!("it ended ({status})"));
                 let why = flow.verdict().or(status).unwrap_or_else(|| clean(&error.to_string()));
-                Err(format!("it did not shake hands: {why}{}", process.last_words(config)))
+                Err(format!("the handshake failed: {why}{}", process.last_words(config)))
             }
         }
     }
@@ -107,12 +107,12 @@ impl Connection {
             }
             Err(ClientInitializeError::TransportError { error, .. }) => Err(of_http(error.error.as_ref())),
             Err(ClientInitializeError::JsonRpcError(error)) => {
-                Err(format!("it did not shake hands: {}", clean(&short(&client.without_values(&error.message)))))
+                Err(format!("the handshake failed: {}", clean(&short(&client.without_values(&error.message)))))
             }
             Err(ClientInitializeError::ConnectionClosed(_)) => Err(flow.verdict().unwrap_or_else(|| {
-                "its answer to the handshake broke off or is not one; the url must be that of an MCP server".to_owned()
+                "its answer to the handshake broke off or is invalid; the url must be that of an MCP server".to_owned()
             })),
-            Err(error) => Err(format!("it did not shake hands: {}", clean(&short(&error.to_string())))),
+            Err(error) => Err(format!("the handshake failed: {}", clean(&short(&error.to_string())))),
         }
     }
 
@@ -127,7 +127,7 @@ impl Connection {
         Connection { config, service, listener, peer, flow, process, client: None, broken: AtomicBool::new(false) }
     }
 
-    /// Whether the server has announced a changed tool list since the last call of this function.
+    /// Whether the server has announced a changed tool list since the last call to this function.
     pub fn take_changed(&self) -> bool {
         self.listener.changed.swap(false, Ordering::Relaxed)
     }
@@ -154,8 +154,7 @@ impl Connection {
         self.pages("tools", TOOLS_MAX, list).await
     }
 
-    /// The resources, and templates for the URIs of further ones; empty if the server does not
-    /// offer any.
+    /// The resources, and templates for the URIs of others; empty if the server does not offer any.
     pub async fn resources(&self) -> Result<(Vec<Resource>, Vec<ResourceTemplate>), String> {
         if !self.offers(|can| can.resources.is_some()) {
             return Ok(Default::default());
@@ -217,9 +216,7 @@ impl Connection {
         self.flow.restart();
         match self.peer.read_resource_once(ReadResourceRequestParams::new(uri)).await {
             Ok(ReadResourceResponse::Complete(read)) => text_of(uri, read.contents),
-            Ok(_) => {
-                Err("it asks for something before it gives the resource, which is not offered to servers".to_owned())
-            }
+            Ok(_) => Err("it asks for input before it gives the resource, which is not supported".to_owned()),
             Err(error) => Err(self.why(&error).await),
         }
     }
@@ -230,9 +227,7 @@ impl Connection {
         let request = GetPromptRequestParams::new(name).with_arguments(arguments);
         match self.peer.get_prompt_once(request).await {
             Ok(GetPromptResponse::Complete(got)) => Ok(said(&got.messages)),
-            Ok(_) => {
-                Err("it asks for something before it gives the prompt, which is not offered to servers".to_owned())
-            }
+            Ok(_) => Err("it asks for input before it gives the prompt, which is not supported".to_owned()),
             Err(error) => Err(self.why(&error).await),
         }
     }
@@ -314,7 +309,7 @@ impl Connection {
 fn of_http(error: &(dyn Error + Send + Sync + 'static)) -> String {
     match error.downcast_ref::<HttpError>() {
         Some(HttpError::Client(Fault(why))) => why.clone(),
-        Some(HttpError::SessionExpired) => "it forgets each session at once (status 404)".to_owned(),
+        Some(HttpError::SessionExpired) => "it forgets each session immediately (status 404)".to_owned(),
         _ => clean(&short(&error.to_string())),
     }
 }

@@ -1,5 +1,5 @@
-//! Converts a server's tools and results: bounded and cleaned. A hint is trusted only if it makes
-//! the user be asked more often.
+//! Converts a server's tools and results, bounded and cleaned. A hint is trusted only if it leads
+//! to more questions to the user.
 
 use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, ResourceContents, Tool};
 use serde_json::Value;
@@ -13,7 +13,7 @@ use crate::tools::policy::glob;
 use crate::tools::schema::standalone;
 use crate::tools::spec::{ToolSpec, check};
 
-/// Maximum number of tools of one server; small models cannot handle more.
+/// Maximum number of tools from one server; small models cannot handle more.
 pub const TOOLS_MAX: usize = 256;
 const DESCRIPTION_MAX_CHARS: usize = 1_000;
 const ABOUT_MAX_CHARS: usize = 200;
@@ -63,8 +63,8 @@ pub fn line(text: &str, most: usize) -> String {
     cut_line(&clean(text).split_whitespace().collect::<Vec<_>>().join(" "), most)
 }
 
-/// Converts the result of a call to an outcome: its text, and one line for each part that is not
-/// text. Pictures that can be read go along. Blocks while their base64 is decoded.
+/// Converts the result of a call to an outcome: its text, one line for each part that is not text,
+/// and pictures that can be read. Blocks while their base64 is decoded.
 pub fn outcome(response: CallToolResponse) -> Outcome {
     let CallToolResponse::Complete(result) = response else {
         return Outcome::error("the server asked for more input, which is not supported".to_owned());

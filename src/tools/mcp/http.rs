@@ -28,7 +28,8 @@ use crate::remote::http::{self, Answer, Bytes, Failure, HeaderMap, HeaderName, H
 
 /// Maximum number of consecutive attempts to resume an interrupted stream.
 const RECONNECTS_MAX: usize = 4;
-/// If a server ends streams at once, the pause before the next one doubles, up to `1 << 6` seconds.
+/// If a server ends streams immediately, the pause before the next one doubles, up to `1 << 6`
+/// seconds.
 const PAUSE_DOUBLINGS_MAX: usize = 6;
 /// The stream of unprompted messages may be silent for days.
 const SILENT: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -66,8 +67,8 @@ impl Client {
         Ok(Client(Arc::new(Inner { address: address.clone(), headers, silence, flow: flow.clone() })))
     }
 
-    /// Removes from a server's text the header values that were sent to it, both whole and without
-    /// their scheme (`Bearer`).
+    /// Removes from a server's text the header values that were sent to it, both complete and
+    /// without their scheme (`Bearer`).
     pub fn without_values(&self, text: &str) -> String {
         /// Shorter values also occur inside ordinary words.
         const VALUE_MIN: usize = 6;
@@ -101,7 +102,7 @@ impl Client {
         headers.extend(own);
         for (name, value) in more {
             let value = value.map(HeaderValue::try_from).transpose();
-            let value = value.map_err(|_| Fault(format!("it gave a {name} that no header can hold")))?;
+            let value = value.map_err(|_| Fault(format!("it gave a {name} that does not fit in a header")))?;
             headers.extend(value.map(|value| (HeaderName::from_static(name), value)));
         }
         let sent = http::send(Sent { url: self.0.address.url(), way, headers, silence });
@@ -140,14 +141,14 @@ impl Client {
         Fault(match status {
             300..=399 => {
                 let to = says(&address.redirected(&location));
-                format!("it answers with a redirection to {to}, which is not followed; write the right url")
+                format!("it redirects to {to}, which is not followed; write the right url")
             }
             401 | 403 => format!(
                 "it refuses access (status {status}); give it a key by `headers`, as {{ Authorization = \"Bearer ${{NAME}}\" }}; \
                  signing in by a browser is not offered"
             ),
             404 | 405 => {
-                format!("{address} is not where MCP over streamable HTTP is spoken (status {status}); correct the url")
+                format!("{address} does not serve MCP over streamable HTTP (status {status}); correct the url")
             }
             429 | 503 => {
                 let wait = says(answer.header("retry-after"));
@@ -226,7 +227,7 @@ impl StreamableHttpClient for Client {
         let text = answer.text(LINE_MAX_BYTES).await.map_err(|why| HttpError::Client(fault(why)))?;
         self.0.flow.add(text.as_bytes(), "its answers");
         let read = serde_json::from_str(&text);
-        let read = read.map_err(|_| HttpError::Client(fault(Why::Unreadable("it is not a message of MCP".to_owned()))));
+        let read = read.map_err(|_| HttpError::Client(fault(Why::Unreadable("it is not an MCP message".to_owned()))));
         Ok(Posted::Json(read?, given))
     }
 

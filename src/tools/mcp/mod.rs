@@ -4,7 +4,7 @@
 //! Servers are not trusted. Their hints about tools never spare the user a question, and their
 //! schemas, results and output are bounded. A child process runs in the sandbox like a command,
 //! with deadlines, and its process group ends with the session. Nothing is sent to a URL before the
-//! user has consented to it once, and no sandbox limits its effects.
+//! user has consented to it once, and the sandbox does not limit the effects of a server at a URL.
 
 mod bounded;
 mod connection;
@@ -47,7 +47,7 @@ struct Inner {
 /// The settings that all servers of a project share.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Limits of memory, files and processes: those of commands.
+    /// Limits on memory, files and processes, the same as for commands.
     pub limits: Commands,
     pub project: PathBuf,
     /// The folder with cached tool lists, so that planning need not start servers.
@@ -76,7 +76,7 @@ pub fn consent_line(url: &Address) -> String {
 pub struct Seen {
     pub server: String,
     pub tools: Vec<ToolSpec>,
-    /// Says which tools were left out, or why there are none.
+    /// Names the tools that were left out, or the reason why there are none.
     pub notes: Vec<String>,
     pub failed: bool,
     pub took: Duration,
@@ -141,7 +141,7 @@ impl Servers {
         self.listed(self.0.servers.iter().filter(|server| name.is_none_or(|name| server.config.name == name)))
     }
 
-    /// The cached tools of a server and the age of the list. Starts no server.
+    /// The cached tools of a server and the age of the list. Does not start the server.
     pub fn kept(&self, name: &str) -> Option<(Vec<ToolSpec>, Duration)> {
         self.0.servers.iter().find(|server| server.config.name == name)?.cached()
     }
@@ -178,14 +178,14 @@ impl Servers {
         ended(begun, &call.tool, cancel).await
     }
 
-    /// The text of a resource of the server of that name.
+    /// The text of a resource from the server with that name.
     pub async fn read(&self, server: &str, uri: &str, cancel: &Cancel) -> Result<String, String> {
         let (server, own) = (self.named(server)?, uri.to_owned());
         let begun = self.start(async move { server.read(&own).await.map_err(|why| server.named(&why)) })?;
         ended(begun, uri, cancel).await
     }
 
-    /// The text of a prompt of the server of that name, filled with the arguments that the user
+    /// The text of a prompt from the server with that name, filled with the arguments that the user
     /// wrote after it.
     pub async fn prompt(&self, server: &str, name: &str, words: &str, cancel: &Cancel) -> Result<Filled, String> {
         let (server, own, words) = (self.named(server)?, name.to_owned(), words.to_owned());
@@ -202,7 +202,7 @@ impl Servers {
         let found = self.0.servers.iter().find(|server| server.config.name == name);
         found.cloned().ok_or_else(|| {
             let names = self.names().collect::<Vec<_>>().join(", ");
-            format!("no server `{name}` is configured and enabled; there are: {names}")
+            format!("no server `{name}` is configured and enabled; the servers are: {names}")
         })
     }
 
@@ -216,7 +216,7 @@ impl Servers {
         Ok(begun)
     }
 
-    /// The resources and prompts of the server of that name, or of all servers, starting them if
+    /// The resources and prompts of the server with that name, or of all servers, starting them if
     /// needed. Blocks.
     pub fn offers(&self, name: Option<&str>) -> Offers {
         let wanted = self.0.servers.iter().filter(|server| name.is_none_or(|name| server.config.name == name));
@@ -229,9 +229,9 @@ impl Servers {
         let mut all = Offers::default();
         for (server, answer) in begun {
             let limit = server.config.start_timeout + server.config.timeout + Duration::from_secs(5);
-            match answer.recv_timeout(limit).unwrap_or(Err("it was not heard".to_owned())) {
+            match answer.recv_timeout(limit).unwrap_or(Err("it did not answer".to_owned())) {
                 Ok(one) => all.extend(one),
-                Err(why) => all.notes.push(format!("the server `{}` is not there: {why}", server.config.name)),
+                Err(why) => all.notes.push(format!("the server `{}` is not available: {why}", server.config.name)),
             }
         }
         all
@@ -262,12 +262,12 @@ impl Servers {
         let seen = begun.into_iter().map(|(server, answer)| {
             // The start has its own deadline; this one is for a thread that could not be created.
             let limit = server.config.start_timeout + Duration::from_secs(5);
-            let (found, took) = answer.recv_timeout(limit).unwrap_or((Err("it was not heard".to_owned()), limit));
+            let (found, took) = answer.recv_timeout(limit).unwrap_or((Err("it did not answer".to_owned()), limit));
             let server = server.config.name.clone();
             match found {
                 Ok((tools, notes)) => Seen { server, tools, notes, failed: false, took },
                 Err(why) => {
-                    let notes = vec![format!("the server `{server}` is not there: {why}")];
+                    let notes = vec![format!("the server `{server}` is not available: {why}")];
                     Seen { server, tools: Vec::new(), notes, failed: true, took }
                 }
             }

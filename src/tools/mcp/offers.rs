@@ -1,5 +1,5 @@
-//! The offers of servers other than tools: resources, named in a request as `@server:uri`, and
-//! prompts, written as `/server:prompt words`.
+//! Server offers other than tools: resources, named in a request as `@server:uri`, and prompts,
+//! written as `/server:prompt words`.
 
 use rmcp::model::{self, ContentBlock, PromptMessage, ResourceContents, ResourceTemplate};
 use serde::Serialize;
@@ -15,7 +15,7 @@ const NAME_MAX_CHARS: usize = 64;
 /// Maximum length of a listed URI or name, in bytes.
 const NAME_MAX_BYTES: usize = 1_000;
 
-/// The offers of servers, and the reasons why those of other servers are missing.
+/// The servers' offers, and the reasons why those of other servers are missing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Offers {
     pub resources: Vec<Resource>,
@@ -137,7 +137,7 @@ impl Prompt {
     /// Reads the arguments from the words after the name: `name=value`, or values in the order of
     /// the arguments, the last of which takes all remaining words.
     pub fn filled(&self, text: &str) -> Result<Map<String, Value>, String> {
-        let refused = |what: String| format!("{what}; it is written {}", self.form());
+        let refused = |what: String| format!("{what}; the form is {}", self.form());
         let (mut given, mut plain) = (Map::new(), Vec::new());
         for word in words(text).map_err(|why| refused(why.to_owned()))? {
             match word.split_once('=').filter(|(name, _)| self.arguments.iter().any(|one| one.name == *name)) {
@@ -181,7 +181,7 @@ fn words(text: &str) -> Result<Vec<String>, &'static str> {
         }
     }
     all.extend(word);
-    if quoted { Err("a `\"` has no second one") } else { Ok(all) }
+    if quoted { Err("a `\"` is not closed") } else { Ok(all) }
 }
 
 /// The message for a prompt that the server does not offer.
@@ -189,7 +189,7 @@ pub fn no_prompt(name: &str, all: &[Prompt]) -> String {
     const NAMED: usize = 20;
     let names = all.iter().take(NAMED).map(Prompt::written).collect::<Vec<_>>().join(", ");
     if all.is_empty() {
-        format!("it has no prompt `{name}`, nor any other")
+        format!("it has no prompt `{name}`, and no others")
     } else {
         format!("it has no prompt `{name}`; it has {names}{}", if all.len() > NAMED { " and others" } else { "" })
     }
@@ -228,19 +228,16 @@ pub fn text_of(uri: &str, contents: Vec<ResourceContents>) -> Result<String, Str
             ResourceContents::TextResourceContents { text, .. } => texts.push(clean(&text)),
             ResourceContents::BlobResourceContents { blob, mime_type, .. } => {
                 let kind = line(&mime_type.unwrap_or("an unknown type".to_owned()), ABOUT_MAX_CHARS);
-                return Err(format!(
-                    "{uri} is not text but {} of {kind}; name a resource of text",
-                    decoded_size(&blob)
-                ));
+                return Err(format!("{uri} is not text but {} of {kind}; name a text resource", decoded_size(&blob)));
             }
-            _ => return Err(format!("{uri} has content of an unknown kind; name a resource of text")),
+            _ => return Err(format!("{uri} has content of an unknown kind; name a text resource")),
         }
     }
     if texts.is_empty() { Err(format!("{uri} has no content")) } else { Ok(texts.join("\n")) }
 }
 
 /// A filled prompt: the request that it stands for, and the resources that the server put into it,
-/// each with its URI. These texts come from others, so nothing in them counts as said by the user.
+/// each with its URI. These texts come from others, so nothing in them counts as the user's words.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Filled {
     pub text: String,
@@ -339,11 +336,11 @@ mod tests {
     fn wrong_words_show_how_a_prompt_is_written() {
         let check = |prompt: Prompt, text: &str, part: &str| {
             let why = prompt.filled(text).expect_err(text);
-            assert!(why.contains(part) && why.contains("it is written /git:review"), "{why}");
+            assert!(why.contains(part) && why.contains("the form is /git:review"), "{why}");
         };
-        check(prompt(), "", "`branch` is missing; it is written /git:review BRANCH [FOCUS]");
+        check(prompt(), "", "`branch` is missing; the form is /git:review BRANCH [FOCUS]");
         check(prompt(), "branch=a branch=b", "given twice");
-        check(prompt(), "\"main", "no second one");
+        check(prompt(), "\"main", "is not closed");
         check(Prompt { arguments: Vec::new(), ..prompt() }, "main", "one word too many");
     }
 

@@ -20,8 +20,7 @@ use crate::base::lock;
 use crate::config::{Commands, Server};
 use crate::tools::sandbox::{Group, tells_of_refusal};
 
-/// Number of bytes at the end of standard error that are kept for the message about a failed
-/// server.
+/// Number of bytes kept from the end of standard error for the message about a failed server.
 const STDERR_MAX_BYTES: usize = 2 << 10;
 /// Time that a server has to exit by itself after its input is closed.
 pub const LEAVE_MAX: Duration = Duration::from_millis(500);
@@ -59,7 +58,7 @@ impl Process {
         Ok((Process { stderr_end, listening, exit, group, _temp: temp }, stdout, stdin))
     }
 
-    /// Its exit status, which is available shortly after its pipes are closed; `None` as long as it
+    /// Its exit status, which is available shortly after its pipes are closed; `None` while it
     /// runs.
     pub async fn exited(&self) -> Option<ExitStatus> {
         let mut exit = self.exit.clone();
@@ -94,7 +93,7 @@ impl Process {
             return format!("; it said: {refused}{}", start::hint(config, &refused));
         }
         let last = text.lines().rfind(|line| !line.trim().is_empty()).map(shown);
-        last.map_or(String::new(), |last| format!("; its last words: {last}"))
+        last.map_or(String::new(), |last| format!("; its last output: {last}"))
     }
 }
 

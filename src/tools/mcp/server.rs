@@ -44,7 +44,7 @@ pub struct Server {
     cache: PathBuf,
     /// Locked while the server starts, so that two calls do not start it twice.
     state: Mutex<State>,
-    /// The same connection, accessible without waiting for `state` in order to end it.
+    /// The same connection, which can be ended without waiting for `state`.
     live: Guarded<Option<Arc<Connection>>>,
 }
 
@@ -73,7 +73,7 @@ impl Server {
         let is_allowed = consent::given(&self.setup.consents, &consent_line(url));
         (!is_allowed).then(|| {
             format!(
-                "you have not allowed yet to send anything to {url}; `monobloc mcp allow {url}` says what, and asks"
+                "you have not yet allowed sending to {url}; `monobloc mcp allow {url}` shows what is sent, and asks"
             )
         })
     }
@@ -109,12 +109,12 @@ impl Server {
             let full = format!("{}.{tool}", self.config.name);
             (connection, state.tools.iter().find(|spec| spec.name == full).cloned())
         };
-        let Some(spec) = spec else { return Err(named(format!("it offers no tool `{tool}` any more"))) };
+        let Some(spec) = spec else { return Err(named(format!("it no longer offers a tool `{tool}`"))) };
         // The arguments to which the user consented are sent unchanged or not at all.
         let raw = RawCall { name: spec.name.clone(), arguments: arguments.clone() };
         let checked = check(&raw, std::slice::from_ref(&spec)).map_err(|problem| problem.to_string())?;
         if let Some(repair) = checked.repairs.first().filter(|_| checked.call.arguments != arguments) {
-            return Err(format!("the arguments do not fit `{}` as it is now: {repair}", spec.name));
+            return Err(format!("the arguments do not fit the current `{}`: {repair}", spec.name));
         }
         let response = self.within(&connection, connection.call(tool, arguments)).await.map_err(named)?;
         let read = tokio::task::spawn_blocking(move || describe::outcome(response));
@@ -188,10 +188,10 @@ impl Server {
 
     /// An error message with the name of the server.
     pub fn named(&self, why: &str) -> String {
-        format!("the server `{}` could not do it: {why}", self.config.name)
+        format!("the server `{}` failed: {why}", self.config.name)
     }
 
-    /// Says in an error message how the server was ended at a deadline.
+    /// Describes for an error message how the server was ended at a deadline.
     fn ended(&self) -> &'static str {
         if self.config.url.is_some() { "its connection was closed" } else { "was ended" }
     }

@@ -22,7 +22,7 @@ do sleep 2; done; kill -KILL 0; } </dev/null >/dev/null 2>&1 &
 shift
 exec \"$@\"";
 
-/// Returns the process, its group, and its folder for temporary files. `limits` are those of
+/// Returns the process, its group, and its folder for temporary files. `limits` are the same as for
 /// commands.
 pub fn start(config: &Server, limits: &Commands, project: &Path) -> io::Result<(Child, Group, TempDir)> {
     let project = project.canonicalize().unwrap_or_else(|_| project.to_owned());
@@ -57,7 +57,7 @@ pub fn start(config: &Server, limits: &Commands, project: &Path) -> io::Result<(
     Ok((child, group, temp))
 }
 
-/// Replaces each `${project}` in `text` by the project's path, which need not be UTF-8.
+/// Replaces each `${project}` in `text` with the project's path, which need not be UTF-8.
 fn filled(text: &OsStr, project: &Path) -> OsString {
     const MARK: &[u8] = b"${project}";
     let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
@@ -77,7 +77,8 @@ fn names_git(config: &Server, project: &Path) -> bool {
     git.is_ok_and(|git| config.writes.iter().any(|path| path.canonicalize().is_ok_and(|path| path == git)))
 }
 
-/// If `text` looks like a refusal by the sandbox, says how to grant the server more; else empty.
+/// A hint on how to grant the server more, if `text` looks like a refusal by the sandbox; else
+/// empty.
 pub fn hint(config: &Server, text: &str) -> String {
     if config.url.is_some() || !config.confined || !sandbox::tells_of_refusal(text) {
         return String::new();
@@ -95,10 +96,10 @@ pub fn hint(config: &Server, text: &str) -> String {
 }
 
 /// A hint for a server that was not ready in time: a launcher that downloads the server first has
-/// no network in the sandbox.
+/// no network access in the sandbox.
 pub fn hint_when_late(config: &Server) -> &'static str {
     if config.url.is_none() && config.confined && !config.network {
-        "; confined it fetches nothing: install the server first, or grant `network = true` and `writes` of its cache"
+        "; confined, it can fetch nothing: install the server first, or grant `network = true` and `writes` of its cache"
     } else {
         ""
     }

@@ -1,5 +1,5 @@
-//! Decides whether a command line may run a command that a rule denies or asks about. In doubt, it
-//! may.
+//! Decides whether a command line may run a command that a rule denies or asks about; if in doubt,
+//! it may.
 
 use std::cell::Cell;
 
@@ -12,10 +12,9 @@ use crate::tools::shell::scripts::{AwkProgram, awk_only_prints, awk_program, cod
 use crate::tools::shell::word::Word;
 use crate::tools::shell::{Command, DEPTH_MAX, Line, git, harmless_device, parse};
 
-/// Maximum number of words of a command that are searched; a longer command counts as possibly
-/// denied.
+/// Maximum number of words searched in a command; a longer command counts as possibly denied.
 const WORDS_MAX: usize = 400;
-/// Maximum number of places in a text at which a command is searched for.
+/// Maximum number of places in a text searched for a command.
 const NAMES_MAX: usize = 16;
 /// Maximum number of `=` in a word after which a command is searched for.
 const VALUES_MAX: usize = 8;
@@ -35,8 +34,7 @@ pub fn may_run(form: &Form, line: &Line) -> bool {
 
 struct Search<'f> {
     form: &'f Form,
-    /// Whether the line, or one inside it, writes or copies a file, which may be a program that it
-    /// runs next.
+    /// Whether the line, or a line inside it, writes or copies a file, which it may run next.
     made: Cell<bool>,
 }
 
@@ -83,8 +81,7 @@ impl Search<'_> {
             return true;
         }
         let Some(name) = listed_name(first) else {
-            // A program in a known folder is judged by its name; any other may be a program that
-            // runs others.
+            // A program in a known folder is judged by its name; any other may run other programs.
             return !first.start().contains('/') || first.program().begins_open();
         };
         let path = first.known().is_some_and(|text| text.contains('/'));
@@ -109,7 +106,7 @@ impl Search<'_> {
         found || (!self.looks_up(&name, words) && self.anywhere(&words[1..], open, around))
     }
 
-    /// `command -v git` runs nothing.
+    /// `command -v git` does not run anything.
     fn looks_up(&self, name: &str, words: &[Word]) -> bool {
         name == "command" && words.get(1).and_then(Word::known).is_some_and(|word| word == "-v" || word == "-V")
     }
@@ -168,8 +165,8 @@ impl Search<'_> {
         }
         if around.fed && is_listed(FED, name) {
             let inner = if is_wrapper(name) { wrapped(name, words) } else { None };
-            // A wrapper passes its input on; without a command of its own it may take commands from
-            // there.
+            // A wrapper passes its input on; without its own command it may read commands from that
+            // input.
             if inner.is_none_or(|inner| inner.is_empty() && name != "env") && name != "xargs" {
                 return !["make", "gmake"].contains(&name) || rest.iter().any(|word| word.start().starts_with("-f"));
             }
@@ -318,7 +315,7 @@ impl Search<'_> {
 
 fn awk_runs(rest: &[Word]) -> bool {
     match awk_program(rest) {
-        // A program that only writes files runs no command.
+        // A program that only writes files does not run commands.
         AwkProgram::Text(program) => {
             !awk_only_prints(program)
                 && ["system", "|", "getline", "@", "close"].iter().any(|sign| program.contains(sign))

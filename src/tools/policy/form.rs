@@ -32,7 +32,7 @@ const SUBCOMMANDS: &str = "git cargo npm pnpm yarn pip docker podman kubectl hel
     terraform aws gcloud az gem poetry uv conda rustup dotnet bundle heroku vercel flyctl fly firebase netlify ng nx lerna
     turbo bun deno mix stack cabal composer pulumi vault consul nomad oc minikube kind nerdctl apk dnf yum pacman zypper
     snap flatpak mise asdf";
-/// Other names of subcommands.
+/// Other names for subcommands.
 const ALIASES: &[(&str, &str, &str)] = &[
     ("npm pnpm yarn", "uninstall", "un unlink remove rm r"),
     ("npm pnpm yarn", "install", "i in ins inst insta instal isnt isnta isntal add ci"),
@@ -163,7 +163,7 @@ impl Form {
     fn verbs_may_follow(&self, verbs: &[Piece], rest: &[Word], name: &str) -> bool {
         let Some((verb, more)) = verbs.split_first() else { return true };
         let groups = GROUPS.iter().find(|(names, _)| is_listed(names, name)).map_or("", |(_, groups)| groups);
-        // `value` says whether the next word may be the value of the option before it.
+        // `value`: whether the next word may be the value of the option before it.
         let (mut value, mut at) = (false, 0);
         while let Some(word) = rest.get(at) {
             at += 1;
@@ -219,7 +219,7 @@ fn option_may_be(program: &str, option: &str, words: &[Word]) -> bool {
         }
     }
     if program == "git" {
-        // A plus before a branch forces a push, a colon deletes the branch.
+        // A plus before a branch forces a push, and a colon deletes the branch.
         let marked = |mark: char| words.iter().any(|word| word.start().starts_with(mark));
         let forces = is_listed("-f --force", name) && marked('+');
         let deletes = is_listed("-d --delete -D", name) && marked(':');

@@ -40,7 +40,7 @@ pub fn of(call: &ToolCall, project: Option<&Path>) -> Option<Vec<Grant>> {
     if files.is_empty() {
         return Some(vec![Grant::Tool(call.tool.clone())]);
     }
-    // A file outside the project, or a link to one, is asked about each time.
+    // A file outside the project, or a link to one, needs consent each time.
     let folder = |real: &str| {
         let inside = !real.starts_with('/') && !real.starts_with("..");
         let parent = Path::new(real).parent().map(|parent| parent.to_string_lossy().into_owned());

@@ -33,16 +33,16 @@ pub struct Policy {
     mode: ApproveMode,
     rules: Arc<Rules>,
     grants: Arc<Mutex<Vec<Grant>>>,
-    /// The files that the rules forbid to read.
+    /// The files that the rules forbid reading.
     hidden: Hidden,
-    /// The project's folder, used to resolve links; without it paths are taken as written.
+    /// The project's folder, used to resolve links; without it paths are used as written.
     project: Option<PathBuf>,
-    /// The reason why commands are not sandboxed, if they are not; then each command needs consent.
+    /// Why commands are not sandboxed, if they are not; in that case each command needs consent.
     unconfined: Option<&'static str>,
 }
 
 const GRANTS_MAX: usize = 1_000;
-const EVERY_CALL: &str = "every call is asked about (approve = always)";
+const EVERY_CALL: &str = "every call needs consent (approve = always)";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -69,7 +69,7 @@ impl Approved<ToolCall> {
         &self.what
     }
 
-    /// The call, and whether a rule grants it the network.
+    /// The call, and whether a rule grants it network access.
     pub(super) fn into_parts(self) -> (ToolCall, bool) {
         (self.what, self.network)
     }
@@ -81,7 +81,7 @@ pub enum Refusal {
     NeedsConsent { tool: String, reason: String },
     #[error("`{tool}` was rejected by the user")]
     Rejected { tool: String },
-    #[error("`{tool}` was not run: the question about it was cancelled")]
+    #[error("`{tool}` was not run: its question was cancelled")]
     Cancelled { tool: String },
     #[error("`{tool}` needs consent and nobody could be asked: {why}")]
     NotAsked { tool: String, why: String },
@@ -124,7 +124,7 @@ impl Policy {
         if let Some(reason) = self.gives_away(call) {
             return Verdict::Deny { reason };
         }
-        // Under `approve = always` only the rules that deny apply.
+        // Under `approve = always`, only rules that deny apply.
         let counts = |consent: Consent| self.mode != ApproveMode::Always || consent == Consent::Deny;
         let ruling = self.rules.decide(call, self.project.as_deref()).filter(|(consent, _)| counts(*consent));
         if let Some(why) = self.unconfined
@@ -144,8 +144,8 @@ impl Policy {
         }
     }
 
-    /// The verdict on a call that the user's own request names, such as the reading of a server's
-    /// resource: to name it is to consent, unless a rule asks or denies, or every call is asked about.
+    /// The verdict on a call that the user's own request names, such as reading a server's
+    /// resource: naming it is consent, unless a rule asks or denies, or every call needs consent.
     pub fn assess_named(&self, call: &ToolCall) -> Verdict {
         match self.rules.decide(call, self.project.as_deref()) {
             Some((Consent::Deny, reason)) => Verdict::Deny { reason: format!("{reason} denies it") },
@@ -155,20 +155,20 @@ impl Policy {
         }
     }
 
-    /// The reason why git could show, in this command, a file that a rule forbids to read.
+    /// The reason why git, run by this command, could show a file that a rule forbids reading.
     fn gives_away(&self, call: &ToolCall) -> Option<String> {
         let line = call.arguments.get("command")?.as_str().filter(|_| is_command(call) && !self.hidden.is_nothing())?;
         let shows = tracked::may_show(&shell::parse(line)) && tracked::is_any(self.project.as_deref()?, &self.hidden);
         shows.then(|| "git may show files in it that a rule denies reading".to_owned())
     }
 
-    /// Approves a call by consent that was given in advance.
+    /// Approves a call with consent given in advance.
     pub fn approved(&self, call: ToolCall, spec: &ToolSpec) -> Result<Approved<ToolCall>, Refusal> {
         self.consent_to(call, spec, false)
     }
 
-    /// Approves a call by the user's decision. Changed arguments are checked again, and denied
-    /// calls stay denied.
+    /// Approves a call according to the user's decision. Changed arguments are checked again, and
+    /// denied calls stay denied.
     pub fn approve(&self, call: ToolCall, spec: &ToolSpec, decision: Decision) -> Result<Approved<ToolCall>, Refusal> {
         let call = match decision {
             Decision::Reject => return Err(Refusal::Rejected { tool: call.tool }),
@@ -199,8 +199,7 @@ impl Policy {
         self.approve(call, spec, Decision::Approve).ok()
     }
 
-    /// Consents to the call if the policy allows it. `asked` says that the user has approved this
-    /// very call.
+    /// Consents to the call if the policy allows it. `asked`: the user has approved this very call.
     fn consent_to(&self, call: ToolCall, spec: &ToolSpec, asked: bool) -> Result<Approved<ToolCall>, Refusal> {
         let tool = call.tool.clone();
         match self.assess(&call, spec) {
@@ -216,13 +215,13 @@ impl Policy {
         }
     }
 
-    /// Describes the calls that the answer "always" would cover; `None` if each such call is asked
-    /// about.
+    /// Describes the calls that the answer "always" would cover; `None` if each such call needs
+    /// consent.
     pub fn always(&self, call: &ToolCall, spec: &ToolSpec) -> Option<String> {
         Some(self.grants_of(call, spec)?.first()?.to_string())
     }
 
-    /// The grants that the call needs; `None` if such a call is asked about each time.
+    /// The grants that the call needs; `None` if such a call needs consent each time.
     fn grants_of(&self, call: &ToolCall, spec: &ToolSpec) -> Option<Vec<Grant>> {
         let asked_each_time = self.mode == ApproveMode::Always
             || (self.unconfined.is_some() && is_command(call))
@@ -266,7 +265,7 @@ fn by_mode(call: &ToolCall, spec: &ToolSpec, mode: ApproveMode, risk: Risk) -> V
         (ApproveMode::OnMutation, _) if spec.mutates => ask(format!("{tool} changes something")),
         // A server's claim that a tool only reads is not trusted.
         (ApproveMode::OnMutation, _) if is_outside(spec) => {
-            ask(format!("{tool} says that it only reads, but it runs in the server `{}`", spec.server))
+            ask(format!("{tool} claims to only read, but it runs in the server `{}`", spec.server))
         }
         _ => Verdict::Allow,
     }
@@ -290,8 +289,10 @@ fn risk_of(call: &ToolCall, spec: &ToolSpec) -> Risk {
     }
     let parts = words::parts(&spec.name);
     match parts.iter().find(|part| is_listed(DESTRUCTIVE_WORDS, part)) {
-        Some(word) => Risk::Destructive(format!("its name says `{word}`")),
-        None if spec.destructive => Risk::Destructive(format!("the server `{}` says that it may destroy", spec.server)),
+        Some(word) => Risk::Destructive(format!("its name contains `{word}`")),
+        None if spec.destructive => {
+            Risk::Destructive(format!("the server `{}` reports that it may destroy", spec.server))
+        }
         None => Risk::Plain,
     }
 }

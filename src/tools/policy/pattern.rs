@@ -67,7 +67,7 @@ impl Pattern {
         self.matches(path) || itself(path) || above.any(|folder| itself(folder) || (!stays && self.matches(folder)))
     }
 
-    /// Whether a path that begins with `start` and continues with unknown text may be covered.
+    /// Whether a path that begins with `start` and continues with unknown text may match.
     pub fn may_cover_below(&self, start: &str) -> bool {
         let literal = self.text.split(['*', '?', '[', '{']).next().unwrap_or_default().trim_end_matches('/');
         let start = start.trim_start_matches("./");
@@ -102,8 +102,8 @@ impl Pattern {
         words.len() >= wanted.len() && words.iter().zip(&wanted).all(|(word, wanted)| word.known() == Some(wanted))
     }
 
-    /// Whether a pattern with wildcards matches, or may match because of unknown words, a command
-    /// from any word on.
+    /// Whether a pattern with wildcards matches a command from any word on, or may match it because
+    /// of unknown words.
     fn stands_in(&self, text: &str, line: &Line) -> bool {
         let start = self.text.split(['*', '?', '[', '{']).next().unwrap_or_default();
         let may = |words: &[Word], begins: bool| {

@@ -11,9 +11,9 @@ use crate::tools::call::ToolCall;
 use crate::tools::shell::Line;
 use crate::tools::shell::programs::{is_inert, listed_name};
 
-/// Words in the name of an argument that holds a file or folder.
+/// Words in the name of an argument that contains a path.
 const NAMES: &str = "path paths file files filename filepath dir directory folder source destination root uri";
-/// Maximum number of files of one call that are checked, and maximum depth of its arguments.
+/// Maximum number of files checked per call, and maximum depth of its arguments.
 const PLACES_MAX: usize = 256;
 const DEPTH_MAX: usize = 6;
 
@@ -88,7 +88,7 @@ fn moved_into(call: &ToolCall, project: Option<&Path>) -> Option<String> {
     Some(Path::new(destination).join(name).to_string_lossy().into_owned())
 }
 
-/// Collects the values of arguments whose names say that they hold a file or folder.
+/// Collects the values of arguments whose names suggest a file or folder.
 fn collect(name: &str, value: &Value, depth: usize, found: &mut Vec<String>) {
     if depth > DEPTH_MAX || found.len() >= PLACES_MAX {
         return;

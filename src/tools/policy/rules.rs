@@ -75,7 +75,7 @@ impl Rules {
     }
 
     /// The files of the project that no tool may read: those that a rule denies to any tool that
-    /// reads texts.
+    /// reads text.
     pub fn hidden(&self, project: &Path) -> Hidden {
         let reads = |one: &&Compiled| READING.iter().any(|tool| one.tools.iter().any(|pattern| pattern.matches(tool)));
         let denies = |one: &&Compiled| one.rule.decision == Consent::Deny && one.arguments.is_empty();
@@ -88,7 +88,7 @@ impl Rules {
         Hidden::by(move |path| denying.iter().any(|one| one.covers(path, Some(&project))))
     }
 
-    /// Whether a rule that allows or asks grants the network to every part of a command.
+    /// Whether a rule that allows or asks grants network access to every part of a command.
     pub fn grants_network(&self, call: &ToolCall) -> bool {
         let asked = Asked::of(call, None);
         self.0.iter().any(|one| one.rule.network && one.matches_as(&asked, Sense::All))
@@ -111,11 +111,11 @@ impl Compiled {
             rule: rule.clone(),
         };
         if rule.network && (rule.decision == Consent::Deny || rule.tools != ["run_command"]) {
-            return Err(wrong("`network` belongs only in a rule for `run_command` that allows or asks".to_owned()));
+            return Err(wrong("`network` is only valid in a rule for `run_command` that allows or asks".to_owned()));
         }
         let allows_commands = rule.decision == Consent::Allow && rule.tools.iter().any(|tool| tool == "run_command");
         if (allows_commands || rule.network) && !rule.paths.is_empty() {
-            return Err(wrong("paths do not bound a command; use arguments = { command = \"…\" }".to_owned()));
+            return Err(wrong("paths do not limit a command; use arguments = { command = \"…\" }".to_owned()));
         }
         compiled.check_examples()?;
         Ok(compiled)
@@ -135,9 +135,9 @@ impl Compiled {
                 let shown = Value::Object(call.arguments);
                 let line = self.rule.place.line;
                 return Err(wrong(if expected {
-                    format!("the rule of line {line} does not match its example {tool} {shown}")
+                    format!("the rule on line {line} does not match its example {tool} {shown}")
                 } else {
-                    format!("the rule of line {line} matches {tool} {shown}, which it must not")
+                    format!("the rule on line {line} matches {tool} {shown}, which it must not")
                 }));
             }
         }
@@ -173,8 +173,7 @@ impl Compiled {
         }
     }
 
-    /// Whether a path that begins with `start` and continues with unknown text may be covered by
-    /// the rule.
+    /// Whether the rule may cover a path that begins with `start` and continues with unknown text.
     fn may_cover_below(&self, start: &str, project: Option<&Path>) -> bool {
         let whole = project.map(|project| project.join(start).to_string_lossy().into_owned());
         let starts = [Some(start), whole.as_deref()];

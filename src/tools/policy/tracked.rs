@@ -1,4 +1,4 @@
-//! Decides whether git could reveal, from its object store, files that rules forbid to read: the
+//! Decides whether git could reveal from its object store files that rules forbid reading: the
 //! sandbox hides only the files.
 
 use std::fs;

@@ -46,14 +46,14 @@ impl Bench {
         self
     }
 
-    /// Runs a line in which `OUT` stands for the folder outside.
+    /// Runs a line in which `OUT` stands for the folder outside the project.
     async fn run(&self, line: &str) -> Outcome {
         let line = line.replace("OUT", &self.outside.path().display().to_string());
         let arguments = serde_json::json!({ "command": line, "timeout_s": 20 }).as_object().unwrap().clone();
         command::run(Arguments(&arguments), false, &self.project.context).await.unwrap_or_else(Outcome::error)
     }
 
-    /// Asserts that the command fails, shows no secret and changes nothing outside.
+    /// Asserts that the command fails, shows no secret and changes nothing outside the project.
     async fn refused(&self, line: &str) {
         let before = tree(self.outside.path());
         let outcome = self.run(line).await;
@@ -81,7 +81,8 @@ fn tree(folder: &Path) -> Vec<(String, Vec<u8>)> {
     all
 }
 
-/// `None` if this machine has no sandbox: then commands need consent, which `tests/it/confined.rs` tests.
+/// `None` if this machine has no sandbox, in which case commands need consent;
+/// `tests/it/confined.rs` tests that.
 fn bench() -> Option<Bench> {
     assert!(std::env::var_os(APART).is_none() || super::reduced().is_some(), "{:?}", super::missing());
     match super::missing() {
@@ -127,7 +128,7 @@ async fn nothing_outside_the_project_is_written_or_read() {
     let text = bench.run("cat OUT/.ssh/id").await.text;
     assert!(text.starts_with("something was refused, perhaps because commands are confined: $ cat"), "{text}");
     assert!(text.contains("command_reads") && !bench.run("false").await.text.contains("confined"));
-    // A pipe has the exit status of its last command.
+    // A pipeline has the exit status of its last command.
     let piped = bench.run("cat OUT/.ssh/id 2>&1 | cat").await;
     assert!(piped.is_ok() && piped.text.contains("command_reads"), "{}", piped.text);
 }
@@ -260,7 +261,7 @@ async fn ordinary_commands_work_as_usual() {
 /// This variable is set in a process that cannot create namespaces.
 const APART: &str = "MONOBLOC_TEST_APART";
 
-/// A filter that forbids creating namespaces, as systems do that deny them to ordinary programs.
+/// A filter that forbids creating namespaces, like systems that deny them to ordinary programs.
 #[cfg(target_os = "linux")]
 fn no_namespaces() -> seccompiler::BpfProgram {
     use seccompiler::{SeccompAction, SeccompFilter};
@@ -291,7 +292,7 @@ fn all_of_this_holds_without_namespaces() {
         // SAFETY: between fork and exec only two system calls are made; the filter is compiled
         // earlier.
         unsafe { again.pre_exec(forbid) };
-        // Another user has no access to the tool chains of root.
+        // Another user has no access to root's tool chains.
         let skipped = ["--skip", "rights_that_a_command", "--skip", "installed_tool_chains"];
         let skipped = &skipped[..if is_other { 4 } else { 2 }];
         let done = again.arg("tools::sandbox::tests::").args(skipped).env(APART, "1").env("HOME", dir.path()).output();
@@ -303,7 +304,7 @@ fn all_of_this_holds_without_namespaces() {
 }
 
 /// A command that runs this program again with its files in `dir`, and whether this process belongs
-/// to root. If so and `is_other`, the command runs as another user.
+/// to root. If it does and `is_other` is true, the command runs as another user.
 fn again(dir: &Path, is_other: bool) -> (Command, bool) {
     // SAFETY: the call takes no arguments and cannot fail.
     let is_root = unsafe { libc::geteuid() } == 0;
@@ -311,9 +312,9 @@ fn again(dir: &Path, is_other: bool) -> (Command, bool) {
     if !is_root || !is_other {
         return (Command::new(program), is_root);
     }
-    // A copy that every user can read. `cp` writes it, because child processes of parallel tests
-    // would hold a file open that this process writes, and a file that is being written cannot be
-    // run ("text file busy").
+    // A copy that every user can read. `cp` writes it, because a file written by this process would
+    // stay open in child processes of parallel tests, and a file open for writing cannot be run
+    // ("text file busy").
     let copy = dir.join("program");
     assert!(Command::new("cp").args([&program, &copy]).status().unwrap().success());
     std::os::unix::fs::chown(dir, Some(65_534), Some(65_534)).unwrap();

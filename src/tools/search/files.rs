@@ -10,7 +10,7 @@ use crate::tools::arguments::Arguments;
 use crate::tools::outcome::{Finding, Outcome, cut_line};
 use show::Item;
 
-/// Maximum number of lines of a file that is shown whole.
+/// Maximum number of lines of a file that is shown in full.
 const WHOLE_LINES_MAX: usize = 60;
 const CHUNKS_MAX: usize = 60;
 const LINES_PER_CHUNK: usize = 8;
@@ -26,7 +26,7 @@ pub(in crate::tools) fn find(arguments: Arguments<'_>, context: &Context) -> Res
     }
     let index = index(context)?;
     let last = wanted.rsplit(['.', ':']).next().unwrap_or(wanted);
-    // A heading or a selector may hold dots.
+    // A heading or a selector may contain dots.
     let defined = index.symbols_named(&[wanted.to_owned(), last.to_owned()]).map_err(said)?;
     let mut items = definitions_of(index, defined)?;
     let lower = wanted.to_lowercase();
@@ -93,7 +93,7 @@ pub(in crate::tools) fn outline(arguments: Arguments<'_>, context: &Context) -> 
     Ok(Outcome::ok(text).with_findings(findings.collect()))
 }
 
-/// The number of definitions of the file that enclose this one.
+/// The number of the file's definitions that enclose this one.
 fn depth(symbol: &SymbolRow, all: &[SymbolRow]) -> usize {
     let container = |symbol: &SymbolRow| all.iter().find(|one| Some(one.id) == symbol.container);
     let around = std::iter::successors(container(symbol), |outer| container(outer));
@@ -121,7 +121,7 @@ pub(in crate::tools) fn text(arguments: Arguments<'_>, context: &Context) -> Res
     let index = index(context)?;
     let found = retrieve::search(index, wanted, None, CHUNKS_MAX).map_err(said)?;
     let mut items: Vec<(usize, Item)> = Vec::new();
-    let most = format!("only the {CHUNKS_MAX} likeliest places were looked at; search_text finds every line");
+    let most = format!("only the {CHUNKS_MAX} likeliest places were examined; search_text finds every line");
     let notes = if found.hits.len() < CHUNKS_MAX { Vec::new() } else { vec![most] };
     for hit in found.hits {
         let lower = hit.snippet.to_lowercase();
@@ -138,7 +138,7 @@ pub(in crate::tools) fn text(arguments: Arguments<'_>, context: &Context) -> Res
         let about = format!("{}, {} lines", hit.kind.as_deref().unwrap_or("text"), lines.len());
         items.push((held, Item { path: hit.path, line: hit.start + first, name, about, head, ..Item::default() }));
     }
-    // Chunks with more of the words come first; otherwise the order of the search is kept.
+    // Chunks with more of the words come first; otherwise the search order is kept.
     items.sort_by_key(|(held, _)| std::cmp::Reverse(*held));
     let items: Vec<Item> = items.into_iter().map(|(_, item)| item).collect();
     if items.is_empty() {
@@ -194,7 +194,7 @@ pub(super) fn lines_of(index: &Index, path: &str, start: usize, end: usize) -> R
     let mut body = String::new();
     let mut next = start;
     for chunk in chunks.iter().filter(|chunk| chunk.start <= end && chunk.end >= start) {
-        // Blank lines between chunks belong to no chunk.
+        // Blank lines between chunks are not part of any chunk.
         (next..chunk.start).for_each(|_| body.push('\n'));
         let from = start.saturating_sub(chunk.start);
         let wanted = chunk.content.lines().skip(from).take(end + 1 - chunk.start.max(start));

@@ -14,10 +14,10 @@ use crate::tools::outcome::Outcome;
 
 /// Lines shown before and after a call or import.
 const LINES_AROUND: usize = 2;
-/// Maximum distance and number of definitions for the impact of a change; farther away nearly
-/// everything depends on everything.
+/// Maximum distance and number of definitions for the impact of a change; beyond that, nearly
+/// everything depends on everything else.
 const IMPACT: Reach = Reach { steps_max: 3, count_max: 500 };
-/// Maximum number of definitions with the same name that are listed.
+/// Maximum number of definitions listed with the same name.
 const NAMESAKES_MAX: usize = 5;
 
 /// `index_callers`: the callers of a symbol.
@@ -41,7 +41,7 @@ pub(in crate::tools) fn callees(arguments: Arguments<'_>, context: &Context) -> 
     Ok(show::outcome(&format!("{} calls of {symbol}", items.len()), &items, &notes))
 }
 
-/// `index_impact`: the code that a change of a symbol may break.
+/// `index_impact`: the code that a change to a symbol may break.
 pub(in crate::tools) fn impact(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     let (symbol, index, graph, mut notes) = asked(arguments, context)?;
     let found = graph.impact(symbol, IMPACT);
@@ -146,7 +146,7 @@ fn asked<'a>(arguments: Arguments<'a>, context: &'a Context) -> Result<Asked<'a>
     }
     let (count, places) = (all.len(), all[..all.len().min(NAMESAKES_MAX)].join(", "));
     let more = if count > NAMESAKES_MAX { ", …" } else { "" };
-    let note = format!("{count} definitions have that name: {places}{more}; Type.name means one of them");
+    let note = format!("{count} definitions have that name: {places}{more}; use Type.name for one of them");
     let mut notes = if count > 1 { vec![note] } else { Vec::new() };
     notes.extend(left_out(index)?);
     Ok((symbol, index, graph, notes))
@@ -176,7 +176,7 @@ fn at_reference(index: &Index, near: &Neighbour, count: usize) -> Result<Item, S
 /// A neighbour, shown where it is defined; the call or import is in the requested file.
 fn at_definition(index: &Index, near: &Neighbour, how: &str, count: usize) -> Result<Item, String> {
     let mut item = item(near, near.node.start);
-    item.about.push_str(&format!(", {how} in line {}", near.line));
+    item.about.push_str(&format!(", {how} on line {}", near.line));
     if Detail::of(count) != Detail::Fold && near.node.kind != "module" {
         let symbols = index.file_symbols(&near.node.path).map_err(said)?;
         if let Some(symbol) = symbols.into_iter().find(|symbol| symbol.id == near.node.id) {

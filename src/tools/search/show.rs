@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use crate::tools::outcome::{Finding, Outcome, cut_line};
 
-/// Maximum number of results that are shown in full.
+/// Maximum number of results shown in full.
 const FULL_MAX: usize = 3;
 /// Maximum number of results shown with signature and documentation; more are shown by name,
 /// grouped by file.
 const PREVIEW_MAX: usize = 15;
-/// Maximum number of results that are named; the others are only counted.
+/// Maximum number of results named; the others are only counted.
 const NAMED_MAX: usize = 200;
 /// Maximum number of lines per result that are shown and become findings.
 const LINES_MAX: usize = 60;

@@ -46,16 +46,15 @@ const LOOKS_BELOW: &[(&str, &str)] = &[
     ("config", "get list --get --get-all --list -l --get-regexp"),
     ("bundle", "verify list-heads"),
 ];
-/// Subcommands that run no programs except hooks and those named in settings. Any other may be an
-/// alias.
+/// Subcommands that run only hooks and programs named in settings. Any other may be an alias.
 const KNOWN: &str = "am apply archive checkout checkout-index cherry-pick clean clone commit-graph commit-tree format-patch gc
     hash-object index-pack merge merge-file merge-tree mktag mktree multi-pack-index mv notes pack-objects pack-refs prune
     pull push read-tree reflog remote repack replace request-pull rerere reset restore revert rm sparse-checkout stash
     switch symbolic-ref unpack-objects update-index update-ref update-server-info verify-pack worktree write-tree fast-export
     fast-import citool bundle maintenance credential interpret-trailers mailinfo mailsplit bugreport diagnose";
 
-/// The subcommand and the words after it; `None` if the subcommand, or the programs it runs, are
-/// unknown until it runs.
+/// The subcommand and the words after it; `None` if the subcommand, or a program that it runs,
+/// cannot be known in advance.
 pub fn verb(words: &[Word]) -> Option<(&str, &[Word])> {
     let mut at = 1;
     while let Some(word) = words.get(at) {
@@ -107,7 +106,7 @@ pub fn is_harmless(words: &[Word]) -> bool {
     })
 }
 
-/// Whether a subcommand belongs to git itself and runs no command among its words.
+/// Whether a subcommand belongs to git itself and does not run a command given in its words.
 pub fn is_plain(verb: &str) -> bool {
     verb.is_empty() || is_listed(KNOWN, verb) || LOOKS.iter().any(|(names, _)| is_listed(names, verb))
 }

@@ -74,7 +74,7 @@ const DRY: &[(&str, &str)] = &[
 const WET: &str = "-w --write --in-place -i --output -o";
 /// Interpreters whose first word that is not an option is a script.
 const SCRIPTED: &str = "python pypy node nodejs bun deno perl ruby php lua ts-node tsx";
-/// Words in the name of a script or task that mean that it builds, tests, reads or starts
+/// Words in the name of a script or task that show that it builds, tests, reads or starts
 /// something.
 const TASKS: &str = "test tests testing unittest unittests build check checks lint typecheck types type compile start run
     dev serve server watch coverage cov ci verify unit e2e integration docs doc bench benchmark benches all help main app
@@ -86,7 +86,7 @@ const NO_TASKS: &str = "clean deploy publish release reset fix write delete remo
 /// The reason why a line is not known to be harmless; `None` if it is.
 pub fn doubt_of_line(line: &Line, depth: usize) -> Option<String> {
     if !line.understood || depth > DEPTH_MAX {
-        return Some("it is not wholly understood".to_owned());
+        return Some("it is not fully understood".to_owned());
     }
     line.commands.iter().find_map(|command| {
         let written = command.writes.iter().find(|word| !word.known().is_some_and(harmless_device));
@@ -104,13 +104,13 @@ pub fn doubt_of_line(line: &Line, depth: usize) -> Option<String> {
 fn doubt(words: &[Word], line: &Line, depth: usize) -> Option<String> {
     let first = words.first()?;
     if depth > 2 * DEPTH_MAX {
-        return Some("it is not wholly understood".to_owned());
+        return Some("it is not fully understood".to_owned());
     }
     let Some(name) = listed_name(first) else {
-        return Some("which program it runs is only known when it runs".to_owned());
+        return Some("which program it runs is only known at run time".to_owned());
     };
     let (name, rest) = (name.as_str(), &words[1..]);
-    let unknown = || Some(format!("`{name}` is not known to delete, overwrite and send nothing"));
+    let unknown = || Some(format!("`{name}` may delete, overwrite or send something"));
     if line.functions.iter().any(|function| function == name) {
         return None;
     }
@@ -182,7 +182,7 @@ fn doubt(words: &[Word], line: &Line, depth: usize) -> Option<String> {
 const VERSIONS: &str =
     "npm yarn pnpm docker java javac gcc clang ssh psql mysql rustc cargo make cmake pip ruff mvn tar";
 
-/// Whether only an option that prints a version or help is given.
+/// Whether the command only prints a version or help, judging by its last argument.
 fn asks_for_help(name: &str, rest: &[Word]) -> bool {
     if let [one] = rest
         && is_listed(VERSIONS, name)
@@ -194,7 +194,7 @@ fn asks_for_help(name: &str, rest: &[Word]) -> bool {
     matches!(last, Some("--version" | "--help")) && rest.len() <= 3 && rest.iter().all(|word| word.known().is_some())
 }
 
-/// Whether the name of a script or task means that it builds, tests, reads or starts something.
+/// Whether the name of a script or task shows that it builds, tests, reads or starts something.
 fn is_task(name: &str) -> bool {
     let stem = name.rsplit('/').next().unwrap_or(name);
     let parts: Vec<String> =
@@ -248,13 +248,13 @@ fn doubt_of_shell(name: &str, rest: &[Word], depth: usize) -> Option<String> {
         let line = rest[at + 1..].iter().find(|word| !word.is_option());
         return match line.map(|word| word.known()) {
             Some(Some(line)) => doubt_of_line(&parse(line), depth + 1),
-            _ => Some(format!("what `{name}` runs is only known when it runs")),
+            _ => Some(format!("what `{name}` runs is only known at run time")),
         };
     }
     let script = rest.iter().find(|word| !word.is_option() || word.begins_open());
     match script.map(|word| word.known()) {
         Some(Some(script)) if runs_task(script, rest) => None,
-        Some(Some(script)) => Some(format!("what `{script}` does is not known")),
+        Some(Some(script)) => Some(format!("it is unknown what `{script}` does")),
         _ if rest.len() == 1 && rest[0].known() == Some("--version") => None,
         _ => Some(format!("`{name}` runs whatever it is sent")),
     }
@@ -299,7 +299,7 @@ fn doubt_of_find(rest: &[Word], line: &Line, depth: usize) -> Option<String> {
             }
             at += inner.len();
         } else if word.begins_open() {
-            return Some("what `find` does is only known when it runs".to_owned());
+            return Some("what `find` does is only known at run time".to_owned());
         } else if ["-fprint", "-fls", "-del"].iter().any(|option| word.start().starts_with(option)) {
             return Some(format!("`find {}` may delete or overwrite something", word.shown()));
         }

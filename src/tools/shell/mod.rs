@@ -16,7 +16,7 @@ use word::Word;
 /// The risk of a command line, worst first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Risk {
-    /// No work on a project needs this command: it is refused in every mode.
+    /// Project work never needs this command: it is refused in every mode.
     Forbidden(String),
     /// The command is not known to be harmless: it may delete, overwrite or send something.
     Destructive(String),
@@ -28,11 +28,11 @@ pub const DEPTH_MAX: usize = 4;
 /// Programs that affect the whole machine and that no project needs.
 const FORBIDDEN: &str = "mkfs fdisk parted wipefs shutdown reboot halt poweroff mkswap insmod";
 
-/// The risk of a command line, which is that of its riskiest command.
+/// The risk of a command line: that of its riskiest command.
 pub fn risk(text: &str) -> Risk {
     let squeezed: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     if squeezed.contains(":(){:|:&};:") {
-        return Risk::Forbidden("it multiplies itself without end".to_owned());
+        return Risk::Forbidden("it multiplies itself endlessly".to_owned());
     }
     let line = parse(text);
     if let Some(why) = forbidden_in(&line, 0) {
@@ -74,13 +74,13 @@ fn forbidden_command(words: &[Word], depth: usize) -> Option<String> {
 /// The reason why no project needs the program `name` with these arguments; `None` for all others.
 fn forbidden(name: &str, rest: &[Word]) -> Option<String> {
     if is_listed(FORBIDDEN, name) || name.starts_with("mkfs.") {
-        return Some(format!("`{name}` concerns the machine, not the project"));
+        return Some(format!("`{name}` affects the machine, not the project"));
     }
     if name == "rm" && rest.iter().any(is_everything) {
         return Some("it would delete everything".to_owned());
     }
     let device = |word: &Word| word.start().starts_with("of=/dev/") && !harmless_device(&word.start()[3..]);
-    (name == "dd" && rest.iter().any(device)).then(|| "it writes over a device".to_owned())
+    (name == "dd" && rest.iter().any(device)).then(|| "it overwrites a device".to_owned())
 }
 
 /// Whether deleting this path would delete all files, or all files of the user.
@@ -104,7 +104,7 @@ impl Line {
 }
 
 impl Command {
-    /// Whether it writes no file, changes no variable, and names its program literally.
+    /// Whether it writes no files, changes no variables, and names its program literally.
     fn is_plain(&self) -> bool {
         let device = |word: &Word| word.known().is_some_and(harmless_device);
         let program = self.words.first().is_some_and(|first| first.known().is_some());

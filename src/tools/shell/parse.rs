@@ -33,7 +33,7 @@ pub struct Command {
     pub writes: Vec<Word>,
     /// Files that its input is redirected from.
     pub reads: Vec<Word>,
-    /// Whether its standard input is a pipe, a file or a text of the line.
+    /// Whether its standard input is a pipe, a file or a text in the line.
     pub fed: bool,
 }
 
@@ -54,8 +54,8 @@ fn parse_as_is(text: &str) -> Line {
     let mut parser = Parser::new();
     let ready = parser.set_language(&tree_sitter_bash::LANGUAGE.into()).is_ok();
     // Shells work on bytes and treat all non-ASCII bytes as parts of words. The grammar's scanner
-    // would look such characters up beyond the end of a table, so each byte is replaced by another
-    // word character.
+    // would look up such characters beyond the end of a table, so each byte is replaced with
+    // another word character.
     let bytes: Vec<u8> = text.bytes().map(|byte| if byte.is_ascii() { byte } else { b'%' }).collect();
     let tree = if ready && text.len() <= LINE_MAX_BYTES { parser.parse(&bytes, None) } else { None };
     let Some(tree) = tree else { return Line::default() };
@@ -83,8 +83,8 @@ impl<'t> Reader<'t> {
         self.line.understood = false;
     }
 
-    /// Adds the commands in `node`. `fed` says whether their standard input comes from something
-    /// before them.
+    /// Adds the commands in `node`. `fed`: whether their standard input comes from something before
+    /// them.
     fn visit(&mut self, node: Node<'t>, fed: bool, depth: usize) {
         if depth > DEPTH_MAX {
             return self.doubt();
@@ -137,7 +137,7 @@ impl<'t> Reader<'t> {
         let fed_here = redirects.iter().any(|one| self.feeds(*one));
         let before = self.line.commands.len();
         self.command(redirects, fed, depth);
-        // Words after the redirection of a block belong to no command.
+        // Words after the redirection of a block do not belong to any command.
         if self.line.commands.get(before).is_some_and(|one| !one.words.is_empty()) {
             self.doubt();
         }
@@ -245,7 +245,7 @@ impl<'t> Reader<'t> {
         if torn { Word::open() } else { word }
     }
 
-    /// Adds `node` to a word. `torn` is set if blanks in unknown text may split the word.
+    /// Adds `node` to a word. `torn` is set if spaces in unknown text may split the word.
     fn piece(&self, node: Node<'t>, word: &mut Word, torn: &mut bool, depth: usize) {
         let text = self.of(node);
         match node.kind() {

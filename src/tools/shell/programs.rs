@@ -66,7 +66,7 @@ const RUNNERS: &str = "
     bwrap proot setpriv sg start-stop-daemon daemonize screen tmux dbus-run-session catchsegv kubectl vagrant
     torsocks proxychains expect socat trap fd fdfind tclsh run-parts nsjail crun runc lxc-execute xvfb-run
     dtach abduco ld.so ld-linux-x86-64.so.2 mosh pdsh ansible winpty wsl";
-/// The ones among them whose command begins at the first word, if there are no options.
+/// Those of them whose command begins at the first word if there are no options.
 const FIRST: &str = "sudo doas busybox toybox coproc";
 
 pub const SHELLS: &str = "sh bash zsh dash ksh mksh yash ash fish rbash csh tcsh pwsh";

@@ -1,5 +1,5 @@
-//! Checks programs written in a command line, for sed, awk, Python and JavaScript: whether they
-//! only compute and print.
+//! Checks whether sed, awk, Python and JavaScript programs written in a command line only compute
+//! and print.
 
 use super::programs::may_be_option;
 use super::word::Word;
@@ -67,7 +67,7 @@ fn sed_command(script: &str) -> Option<&str> {
     }
 }
 
-/// The text after the next `mark` that has no backslash before it.
+/// The text after the next `mark` without a preceding backslash.
 fn delimited(text: &str, mark: char) -> Option<&str> {
     let mut escaped = false;
     for (at, c) in text.char_indices() {

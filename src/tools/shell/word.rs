@@ -90,7 +90,7 @@ impl Word {
         self.is_option() || self.begins_open()
     }
 
-    /// Whether the letter is among the known ones after a single dash: `-lc` has `c`.
+    /// Whether the letter is among the known letters after a single dash: `-lc` has `c`.
     pub fn has_letter(&self, letter: char) -> bool {
         self.start().starts_with('-') && !self.start().starts_with("--") && self.start().contains(letter)
     }
@@ -102,7 +102,7 @@ impl Word {
         Word { text: bare.to_owned(), many: self.many }
     }
 
-    /// Replaces every `mark` by unknown text, since `xargs` and `find` insert file names there.
+    /// Replaces every `mark` with unknown text, since `xargs` and `find` insert file names there.
     pub fn filled(&self, mark: &str) -> Word {
         let text = if mark.is_empty() { self.text.clone() } else { self.text.replace(mark, &OPEN.to_string()) };
         Word { text, many: self.many }

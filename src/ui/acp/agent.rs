@@ -29,12 +29,12 @@ use crate::config::{Given, resolve};
 use crate::protocol::{Mode, Record};
 use crate::session::{Conversation, Entry, History, Journal, JournalError};
 
-/// Maximum number of sessions at once, because each has an index in memory. Opening another closes
-/// the one that has been idle longest.
+/// Maximum number of simultaneous sessions, because each has an index in memory. Opening another
+/// one closes the session that has been idle longest.
 const TALKS_MAX: usize = 32;
 /// Maximum number of conversations listed, newest first.
 const LISTED_MAX: usize = 100;
-/// How long running prompts may take to end once the client has gone.
+/// Time limit for running prompts to end once the client has gone.
 const END_MAX: Duration = Duration::from_secs(5);
 
 pub struct Agent {
@@ -57,7 +57,7 @@ impl Agent {
         match wire::read(line) {
             Ok(Incoming::Request { id, method, params }) if method == "session/prompt" => {
                 match self.begin(&method, params) {
-                    // It is answered when it ends.
+                    // Answered when the prompt ends.
                     Ok((running, prompt)) => self.run(id, running, prompt),
                     Err(error) => self.client.answer::<Value>(&id, Err(error)).await,
                 }
@@ -71,11 +71,11 @@ impl Agent {
             Ok(Incoming::Stray) => {}
             Err(broken) => self.client.answer::<Value>(&broken.id, Err(broken.error)).await,
         }
-        // Prompts that have ended are removed.
+        // Removes prompts that have ended.
         while self.prompts.try_join_next().is_some() {}
     }
 
-    /// Answers a request that does not take long.
+    /// Answers a request that is quick to answer.
     async fn answer(&mut self, method: &str, given: Value) -> Result<Value, Error> {
         match method {
             "initialize" => {
@@ -143,7 +143,7 @@ impl Agent {
         self.talks.get(id.0.as_ref()).cloned().ok_or_else(unknown)
     }
 
-    /// Opens a session on the folder `cwd`, with that project's settings and the servers passed by
+    /// Opens a session in the folder `cwd`, with that project's settings and the servers passed by
     /// the client.
     fn open(
         &mut self,
@@ -166,14 +166,14 @@ impl Agent {
     }
 
     /// Closes the session that has been idle longest, if the maximum is reached. Its conversation
-    /// is in the journal.
+    /// remains in the journal.
     fn make_room(&mut self, method: &str) -> Result<(), Error> {
         if self.talks.len() < TALKS_MAX {
             return Ok(());
         }
         let idle = self.talks.iter().filter_map(|(name, talk)| Some((talk.idle_since()?, name)));
         let Some(name) = idle.min().map(|(_, name)| name.clone()) else {
-            let why = format!("{method}: all of the {TALKS_MAX} open sessions run a prompt; session/close ends one");
+            let why = format!("{method}: all {TALKS_MAX} open sessions are running a prompt; session/close ends one");
             return Err(invalid(why));
         };
         self.forget(&name);
@@ -190,7 +190,7 @@ impl Agent {
     ) -> Result<(Arc<Talk>, Vec<Record>), Error> {
         let project = folder(method, &cwd)?;
         if self.talks.get(id.0.as_ref()).is_some_and(|talk| talk.begin().is_err()) {
-            return Err(invalid(format!("{method}: `{id}` runs a prompt; session/cancel ends it")));
+            return Err(invalid(format!("{method}: `{id}` is running a prompt; session/cancel ends it")));
         }
         // A long journal takes a moment to read.
         let place = project.clone();
@@ -199,7 +199,7 @@ impl Agent {
         let name = id.0.to_string();
         let records = replay::records(entries, &name);
         if records.is_empty() {
-            let why = format!("{method}: {} has no conversation `{id}`; session/list names them", project.display());
+            let why = format!("{method}: {} has no conversation `{id}`; session/list lists them", project.display());
             return Err(wire::error(ErrorCode::ResourceNotFound, why));
         }
         self.forget(&name);
@@ -218,7 +218,7 @@ impl Agent {
         written(ListSessionsResponse::new(talks.into_iter().take(LISTED_MAX).map(info).collect()))
     }
 
-    /// Ends the session with that name, if any: its prompt, and its servers in the background.
+    /// Ends the session with that name, if any: its prompt and, in the background, its servers.
     fn forget(&mut self, name: &str) {
         if let Some(talk) = self.talks.remove(name) {
             talk.cancel();
@@ -226,7 +226,7 @@ impl Agent {
         }
     }
 
-    /// Sets the mode and reports it in both of its forms, because clients show one or the other.
+    /// Sets the mode and reports it in both forms, because clients show one or the other.
     async fn set_mode(&self, method: &str, session: &SessionId, mode: Mode) -> Result<(), Error> {
         let talk = self.talk(method, session)?;
         talk.set_mode(mode);
@@ -246,13 +246,13 @@ impl Agent {
         let (client, models) = (self.client.clone(), self.models.clone());
         self.prompts.spawn(async move {
             let ended = running.run(&client, &models, prompt).await;
-            // The client may send the next prompt as soon as it has this answer.
+            // The client may send the next prompt as soon as it gets this answer.
             drop(running);
             client.answer(&id, ended.map(PromptResponse::new)).await;
         });
     }
 
-    /// Cancels running prompts and waits a few seconds for them to end.
+    /// Cancels running prompts and gives them a few seconds to end.
     pub async fn end(mut self) {
         self.talks.values().for_each(|talk| talk.cancel());
         let all = async { while self.prompts.join_next().await.is_some() {} };
@@ -280,7 +280,7 @@ fn initialized() -> InitializeResponse {
         .prompt_capabilities(PromptCapabilities::new().embedded_context(true).image(true))
         .mcp_capabilities(McpCapabilities::new().http(true))
         .session_capabilities(session);
-    // The server supports only this version, so it answers with it.
+    // This is the only version that the server supports.
     InitializeResponse::new(ProtocolVersion::V1)
         .agent_capabilities(capabilities)
         .agent_info(Implementation::new("monobloc", env!("CARGO_PKG_VERSION")).title("monobloc".to_owned()))
@@ -297,7 +297,7 @@ fn folder(method: &str, cwd: &Path) -> Result<PathBuf, Error> {
     if found.is_dir() { Ok(found) } else { Err(invalid(format!("{method}: cwd `{shown}` is not a folder"))) }
 }
 
-/// The journal of a project; empty if nothing was recorded.
+/// The journal of a project; empty if nothing has been recorded.
 fn journal(project: &Path) -> Result<Vec<Entry>, JournalError> {
     match Journal::existing(&app::journal(project))? {
         Some(journal) => journal.entries(),

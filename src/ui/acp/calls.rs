@@ -1,4 +1,4 @@
-//! How a tool call is shown: its title, kind, places and content.
+//! The display of a tool call: its title, kind, places and content.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::protocol::{FileChange, Proposal, StepReport, StepStatus};
 use crate::tools::builtin::Builtin;
 use crate::tools::outcome::cut_line;
 
-/// Maximum length of a title, in characters. A command is shown whole before consent, because a
+/// Maximum length of a title, in characters. Before consent, a command is shown in full, because a
 /// truncated one cannot be judged.
 const TITLE_CHARS: usize = 120;
 const COMMAND_CHARS: usize = 4_000;
@@ -28,13 +28,14 @@ pub fn described(tool: &str, arguments: &Map<String, Value>, project: &Path) -> 
         .raw_input(Value::Object(arguments.clone()))
 }
 
-/// The content of a call that waits for consent: the change, or for other calls the reason for the question.
+/// The content of a call that is waiting for consent: the change, or for other calls the reason for
+/// asking.
 pub fn proposed(proposal: &Proposal, project: &Path) -> Vec<ToolCallContent> {
     if proposal.changes.is_empty() {
         return vec![text(&format!("{}\n\n{}", fenced(&proposal.preview), proposal.reason))];
     }
     let diffs = proposal.changes.iter().map(|change| diff(change, project));
-    // The reason for a change of several files also says what the diffs do not show.
+    // For a change to several files, the reason also covers what the diffs do not show.
     let reason = proposal.arguments.contains_key(FILES).then(|| text(&proposal.reason));
     reason.into_iter().chain(diffs).collect()
 }
@@ -51,7 +52,7 @@ pub fn result(report: &StepReport, project: &Path) -> Vec<ToolCallContent> {
     vec![text(&fenced(said))]
 }
 
-/// How a call to each built-in tool is shown: its kind, and its title with arguments in braces.
+/// The display of calls to each built-in tool: the kind, and the title with arguments in braces.
 const CALLS: [(Builtin, ToolKind, &str); 24] = [
     (Builtin::RunCommand, ToolKind::Execute, "{command}"),
     (Builtin::ReadFile, ToolKind::Read, "Read {path}"),
@@ -107,7 +108,7 @@ fn files(arguments: &Map<String, Value>) -> impl Iterator<Item = &str> {
     arguments.get(FILES).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// The files named in the arguments, so that an editor can follow.
+/// The files named in the arguments, so an editor can open them.
 fn places(arguments: &Map<String, Value>, project: &Path) -> Vec<ToolCallLocation> {
     let line = arguments.get("start_line").and_then(Value::as_u64).and_then(|line| u32::try_from(line).ok());
     let named = ["path", "source", "destination"].into_iter().filter_map(|name| arguments.get(name)?.as_str());
@@ -119,7 +120,7 @@ fn places(arguments: &Map<String, Value>, project: &Path) -> Vec<ToolCallLocatio
 }
 
 fn diff(change: &FileChange, project: &Path) -> ToolCallContent {
-    // The protocol has no deletion: it is expressed as an empty new text.
+    // The protocol has no deletions, so an empty new text is sent.
     let new = change.new.as_deref().unwrap_or_default();
     Diff::new(project.join(&change.path), new).old_text(change.old.as_deref().map(str::to_owned)).into()
 }
@@ -128,7 +129,7 @@ fn text(text: &str) -> ToolCallContent {
     ContentBlock::Text(TextContent::new(text)).into()
 }
 
-/// The text as a fenced Markdown block, which shows it unchanged.
+/// The text as a fenced Markdown block, which displays it unchanged.
 fn fenced(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);

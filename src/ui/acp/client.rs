@@ -15,21 +15,21 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::base::{Cancel, lock};
 
-/// Maximum number of lines waiting to be written; writers then wait for the client to read.
+/// Maximum number of lines waiting to be written; beyond it, writers wait for the client to read.
 const LINES_MAX: usize = 256;
-/// Maximum time for writing the last lines when the connection ends.
+/// Time limit for writing the last lines when the connection ends.
 const LAST_LINES_MAX: Duration = Duration::from_secs(2);
 
-/// The client. Clones are the same client; the writer ends when the last one is dropped.
+/// A handle to the client. Clones share one client; the writer ends when the last is dropped.
 #[derive(Clone)]
 pub struct Client(Arc<Inner>);
 
 struct Inner {
     lines: mpsc::Sender<String>,
-    /// The waiting caller of each of our requests.
+    /// The caller waiting for each of our requests.
     waiting: Mutex<HashMap<u64, oneshot::Sender<Result<Value, Value>>>>,
     requests: AtomicU64,
-    /// Whether its user can be asked to fill in a form.
+    /// Whether the client can ask its user to fill in a form.
     takes_forms: AtomicBool,
 }
 
@@ -49,7 +49,7 @@ impl Client {
                     break;
                 }
             }
-            // Nothing may be waiting for it.
+            // Possibly nothing waits for it.
             let _ = done.send(());
         });
         (
@@ -63,7 +63,7 @@ impl Client {
         )
     }
 
-    /// Records whether its user can be asked to fill in a form.
+    /// Records whether the client can ask its user to fill in a form.
     pub fn set_takes_forms(&self, takes: bool) {
         self.0.takes_forms.store(takes, Ordering::Relaxed);
     }
@@ -73,7 +73,7 @@ impl Client {
     }
 
     async fn send(&self, message: &Value) {
-        // This fails if the client is gone; the connection then ends by itself.
+        // This fails if the client is gone; the connection then ends on its own.
         let _ = self.0.lines.send(message.to_string()).await;
     }
 
@@ -90,8 +90,8 @@ impl Client {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params })).await;
     }
 
-    /// Sends a request and waits indefinitely for the answer, because people give it. Dropping the
-    /// future abandons the request.
+    /// Sends a request and waits indefinitely, because people give the answer. Dropping the future
+    /// abandons the request.
     pub async fn ask<T: Serialize, R: DeserializeOwned>(&self, method: &str, params: &T) -> Result<R, String> {
         let id = self.0.requests.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
@@ -105,12 +105,12 @@ impl Client {
         match answer.await {
             Ok(Ok(result)) => serde_json::from_value(result).map_err(|why| format!("the answer to {method}: {why}")),
             Ok(Err(error)) => Err(format!("the client refuses {method}: {error}")),
-            Err(_) => Err(format!("the client left {method} without an answer")),
+            Err(_) => Err(format!("the client did not answer {method}")),
         }
     }
 
-    /// Passes the client's answer to our request `id` to its caller; an answer without a waiting
-    /// caller is dropped.
+    /// Passes the client's answer to our request `id` to the caller; drops it if no caller is
+    /// waiting.
     pub fn answered(&self, id: u64, result: Result<Value, Value>) {
         if let Some(waiting) = lock(&self.0.waiting).remove(&id) {
             // The caller may have given up just now.

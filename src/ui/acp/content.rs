@@ -11,14 +11,15 @@ use crate::models::Picture;
 use crate::protocol::{Ask, GIVEN_BYTES_MAX, GIVEN_MAX, Given, Mode};
 use crate::ui::cli::ask::check;
 
-/// The request that a prompt makes in `project`. A file is named in the text where the user put it.
-/// An embedded text that differs from the file on disk, for example because it is unsaved, is
-/// attached to the request.
+/// The request from a prompt in `project`. A file is named in the text where the user put it. An
+/// embedded text that differs from the file on disk, for example because it is unsaved, is attached
+/// to the request.
 pub fn request(blocks: Vec<ContentBlock>, project: &Path, hidden: &Hidden, mode: Mode) -> Result<Ask, Error> {
     let (mut text, mut given, mut pictures) = (String::new(), Vec::new(), Vec::new());
     let count = blocks.iter().filter(|block| matches!(block, ContentBlock::Image(_))).count();
     if count > GIVEN_MAX {
-        let why = format!("session/prompt: {count} pictures go along, {GIVEN_MAX} are taken; ask in several requests");
+        let why =
+            format!("session/prompt: {count} pictures; at most {GIVEN_MAX} are accepted; ask in several requests");
         return Err(invalid(why));
     }
     for (at, block) in blocks.into_iter().enumerate() {
@@ -61,7 +62,7 @@ pub fn request(blocks: Vec<ContentBlock>, project: &Path, hidden: &Hidden, mode:
 }
 
 /// Adds a block, separated from the previous one: clients also attach files that the user did not
-/// place within a text.
+/// place inside a text.
 fn add(text: &mut String, block: &str) {
     let is_apart = text.ends_with(char::is_whitespace) || block.starts_with(char::is_whitespace);
     if !text.is_empty() && !block.is_empty() && !is_apart {
@@ -74,13 +75,13 @@ fn fits(text: &str, given: &[Given]) -> Result<(), Error> {
     check(text).map_err(|why| invalid(format!("session/prompt: {why}")))?;
     if given.len() > GIVEN_MAX {
         return Err(invalid(format!(
-            "session/prompt: {} embedded texts are not files of the project as they are on disk, {GIVEN_MAX} are taken; save them",
+            "session/prompt: {} embedded texts differ from the project's files on disk; at most {GIVEN_MAX} are accepted; save them",
             given.len()
         )));
     }
     match given.iter().find(|one| one.text.len() as u64 > GIVEN_BYTES_MAX) {
         Some(Given { name, text }) => Err(invalid(format!(
-            "session/prompt: {name} has {} bytes, {GIVEN_BYTES_MAX} are taken; hand over the part that matters",
+            "session/prompt: {name} has {} bytes; the limit is {GIVEN_BYTES_MAX}; send only the relevant part",
             text.len()
         ))),
         None => Ok(()),
@@ -96,7 +97,7 @@ fn named(uri: &str, otherwise: &str, project: &Path) -> String {
     inside.unwrap_or(path).display().to_string()
 }
 
-/// Whether the file has this text, or contains it if it is an excerpt.
+/// Whether the file equals this text or, for an excerpt, contains it.
 fn is_on_disk(file: &Path, text: &str, is_excerpt: bool) -> bool {
     let short = fs::metadata(file).is_ok_and(|about| about.is_file() && about.len() <= GIVEN_BYTES_MAX);
     let holds = |there: &str| {
@@ -113,7 +114,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    /// Checks the text and the names of the attachments, or part of the error.
+    /// Checks the text and the names of attachments, or part of the error.
     fn check(blocks: Value, expected: Result<(&str, &[&str]), &str>) {
         let dir = tempfile::tempdir().expect("a folder");
         let project = dir.path().canonicalize().expect("a folder");
@@ -180,7 +181,7 @@ mod tests {
         assert_eq!((ask.text.as_str(), names.as_slice()), ("What is it?", ["picture 1"].as_slice()));
         let mut many = vec![json!({ "type": "text", "text": "What are they?" })];
         many.extend((0..=GIVEN_MAX).map(|_| dot()));
-        assert!(read(json!(many)).unwrap_err().message.contains("9 pictures go along, 8 are taken"));
+        assert!(read(json!(many)).unwrap_err().message.contains("9 pictures; at most 8 are accepted"));
     }
 
     #[test]
@@ -192,6 +193,6 @@ mod tests {
         let blob = json!({ "type": "resource", "resource": { "uri": "file:///x", "blob": "" } });
         check(json!([blob]), Err("prompt[0] is an embedded file that is not text"));
         let long = "x".repeat(65_537);
-        check(json!([{ "type": "text", "text": long }]), Err("longer than the 65536 bytes"));
+        check(json!([{ "type": "text", "text": long }]), Err("longer than 65536 bytes"));
     }
 }

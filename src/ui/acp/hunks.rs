@@ -1,4 +1,4 @@
-//! Converts a unified diff back into the lines of each hunk before and after.
+//! Converts a unified diff back into the old and new lines of each hunk.
 //!
 //! ```text
 //! --- a/src/retry.ts
@@ -13,10 +13,10 @@ use std::str::SplitInclusive;
 
 use crate::protocol::FileChange;
 
-/// The name that a diff uses for a file that does not exist.
+/// The name in a diff for a file that does not exist.
 const NO_FILE: &str = "/dev/null";
 
-/// One change per hunk. Empty if the text is not a diff, or a truncated one.
+/// One change per hunk. Empty if the text is not a diff or is truncated.
 pub fn changes(diff: &str) -> Vec<FileChange> {
     read(diff).unwrap_or_default()
 }
@@ -40,7 +40,7 @@ fn read(diff: &str) -> Option<Vec<FileChange>> {
     Some(changes)
 }
 
-/// The number of lines of a hunk before and after, from its head `@@ -1,5 +1,6 @@`.
+/// The number of old and new lines in a hunk, from its head `@@ -1,5 +1,6 @@`.
 fn sizes(head: &str) -> Option<(usize, usize)> {
     let mut words = head.split(' ').skip(1);
     let mut size = |sign: char| {
@@ -50,7 +50,7 @@ fn sizes(head: &str) -> Option<(usize, usize)> {
     Some((size('-')?, size('+')?))
 }
 
-/// The text of a hunk before and after.
+/// The old and new text of a hunk.
 fn hunk(sizes: (usize, usize), lines: &mut SplitInclusive<'_, char>) -> Option<(String, String)> {
     let (mut before, mut after) = sizes;
     let (mut old, mut new) = (String::new(), String::new());
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use crate::tools::files::change::diff;
 
-    /// Each change as path, text before and text after.
+    /// Each change as path, old text and new text.
     fn check(diff: &str, expected: &[(&str, Option<&str>, Option<&str>)]) {
         let read = changes(diff);
         let shown: Vec<_> =

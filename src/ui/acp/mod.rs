@@ -31,8 +31,8 @@ use crate::base::Cancel;
 use crate::config::Given;
 use crate::ui::cli::chat::input;
 
-/// Serves one client until its input ends. `given` are the flags and variables of this process, for
-/// the settings of each project.
+/// Serves one client until its input ends. `given` holds the flags and variables of this process,
+/// for each project's settings.
 pub async fn serve(
     app: &App,
     given: Given,

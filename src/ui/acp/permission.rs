@@ -1,4 +1,4 @@
-//! Asks the user, through the client, for consent to a call or for values of its arguments.
+//! Asks the user, through the client, for consent to a call or for argument values.
 
 use std::path::Path;
 
@@ -17,8 +17,8 @@ const ONCE: &str = "allow-once";
 const ALWAYS: &str = "allow-always";
 const REJECT: &str = "reject-once";
 
-/// The user's decision, or why nobody could be asked; `None` if the client was never told about the
-/// call. Only clear consent counts.
+/// The user's decision, or the reason nobody could be asked; `None` if the call was never announced
+/// to the client. Only clear consent counts.
 pub async fn ask(
     client: &Client,
     session: &SessionId,
@@ -36,7 +36,7 @@ pub async fn ask(
     })
 }
 
-/// The values that the user enters in a form.
+/// The values that the user enters into a form.
 async fn values(client: &Client, session: &SessionId, proposal: &Proposal) -> Decision {
     if !client.takes_forms() {
         return Decision::NotAsked("this editor cannot ask for a value (no elicitation)".to_owned());
@@ -79,7 +79,7 @@ fn question(session: &SessionId, call: ToolCallId, proposal: &Proposal, project:
     RequestPermissionRequest::new(session.clone(), ToolCallUpdate::new(call, fields), options)
 }
 
-/// An answer counts as consent only if it is one of the options offered.
+/// An answer counts as consent only if it is one of the offered options.
 fn decision(outcome: &RequestPermissionOutcome, proposal: &Proposal) -> Decision {
     let RequestPermissionOutcome::Selected(selected) = outcome else { return Decision::Cancel };
     match selected.option_id.0.as_ref() {

@@ -22,7 +22,7 @@ pub fn records(entries: Vec<Entry>, conversation: &str) -> Vec<Record> {
     all.filter(of_told).map(|entry| entry.record).collect()
 }
 
-/// The event with the changed lines, which the journal has in the form of a diff.
+/// The event with its changed lines, which the journal stores as a diff.
 pub fn whole(mut event: Event) -> Event {
     match &mut event {
         Event::ApprovalRequested { proposal, .. } => proposal.changes = hunks::changes(&proposal.preview),
@@ -44,8 +44,8 @@ mod tests {
     }
 
     /// In `story`, `a` and `b` are conversations; `a+` begins a turn, `a.` ends one, `a` alone is a
-    /// notice, and a number rewinds to that record. `expected`: the numbers of the records of `a`
-    /// that are replayed.
+    /// notice, and a number rewinds to that record. `expected` lists the numbers of the replayed
+    /// records of `a`.
     fn check(story: &str, expected: &[usize]) {
         let entry = |(word, seq): (&str, u64)| {
             let (name, what) = word.split_at(1);

@@ -11,9 +11,9 @@ use crate::config::{Address, Config, Headers, Place, Server};
 /// Maximum number of servers that one session accepts from its client.
 const SERVERS_MAX: usize = 32;
 
-/// Adds the passed servers to a session's settings; returns notes about those that are left out. If
-/// the settings in `file` have a server with the same name, that one is used instead: there the
-/// user has said what it may do.
+/// Adds the passed servers to a session's settings; returns notes about omitted ones. If the
+/// settings in `file` have a server with the same name, that one is used instead, because the user
+/// has set its permissions there.
 pub fn add(config: &mut Config, passed: Vec<McpServer>, file: &Path) -> Vec<String> {
     let mut notes = Vec::new();
     for server in passed {
@@ -61,7 +61,7 @@ pub fn add(config: &mut Config, passed: Vec<McpServer>, file: &Path) -> Vec<Stri
             ));
         } else if server.name.is_empty() || config.servers.len() >= SERVERS_MAX {
             notes.push(format!(
-                "the server `{}` was left out: a session has {SERVERS_MAX} named servers at most",
+                "the server `{}` was left out: a session has at most {SERVERS_MAX} named servers",
                 server.name
             ));
         } else {

@@ -1,4 +1,4 @@
-//! One session of the protocol: a conversation on a project, opened with its first prompt, and its running prompt.
+//! One session of the protocol: a conversation about a project, opened with its first prompt, and its running prompt.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ use crate::protocol::{Ask, Event, Mode, Record};
 use crate::session::{Message, Session};
 use crate::tools::mcp::offers::Prompt;
 
-/// The models of the process, found with the first prompt. A failure is not kept, because the user
+/// The models of the process, found on the first prompt. A failure is not kept, because the user
 /// may fetch a model and ask again.
 #[derive(Clone)]
 pub struct Models {
@@ -48,14 +48,14 @@ pub struct Talk {
     /// With symbolic links resolved.
     pub project: PathBuf,
     mode: Mutex<Mode>,
-    /// The conversation, once a prompt has opened it. The lock is held while it is opened, so that
-    /// this happens only once.
+    /// The conversation, once a prompt has opened it. The lock is held during opening, so that this
+    /// happens only once.
     session: Mutex<Option<Arc<Session>>>,
     phase: Mutex<Phase>,
     calls: Arc<AtomicUsize>,
     /// Notes to send with the next prompt.
     notes: Mutex<Vec<String>>,
-    /// Whether the client has not been told yet which prompts its servers have.
+    /// Whether the prompts of its servers have yet to be announced to the client.
     is_new: AtomicBool,
 }
 
@@ -69,7 +69,7 @@ enum Phase {
 pub struct Running {
     talk: Arc<Talk>,
     cancel: Cancel,
-    /// The mode when it began.
+    /// The mode at its start.
     mode: Mode,
 }
 
@@ -105,7 +105,7 @@ impl Talk {
             return;
         }
         let servers = self.app.servers().clone();
-        // If a server is unavailable, the session's notes say so.
+        // If a server is unavailable, the session's notes mention it.
         let Ok(offers) = tokio::task::spawn_blocking(move || servers.offers(None)).await else { return };
         let command = |prompt: &Prompt| {
             let input = UnstructuredCommandInput::new(prompt.takes());
@@ -127,11 +127,12 @@ impl Talk {
         *lock(&self.mode) = mode;
     }
 
-    /// Begins a prompt. Fails if one is running.
+    /// Begins a prompt. Fails if one is already running.
     pub fn begin(self: &Arc<Talk>) -> Result<Running, Error> {
         let mut phase = lock(&self.phase);
         if matches!(*phase, Phase::Running(_)) {
-            let why = format!("session/prompt: {} runs a prompt; wait for its end, or send session/cancel", self.id);
+            let why =
+                format!("session/prompt: {} is running a prompt; wait for its end, or send session/cancel", self.id);
             return Err(wire::error(ErrorCode::InvalidRequest, why));
         }
         let cancel = Cancel::new();
@@ -176,8 +177,8 @@ impl Talk {
         Updates::new(self.project.clone(), self.calls.clone())
     }
 
-    /// The conversation with models, tools and index; the first prompt creates it. Blocks
-    /// meanwhile.
+    /// The conversation with models, tools and index; the first prompt creates it. Blocks in the
+    /// meantime.
     fn opened(&self, models: &Models, cancel: &Cancel) -> Result<Arc<Session>> {
         let mut session = lock(&self.session);
         if let Some(session) = &*session {
@@ -193,7 +194,7 @@ impl Talk {
 }
 
 impl Running {
-    /// Runs the request that a prompt makes to its end and sends its events to the client.
+    /// Runs a prompt's request to its end and sends its events to the client.
     pub async fn run(&self, client: &Client, models: &Models, prompt: Vec<ContentBlock>) -> Result<StopReason, Error> {
         let (talk, mode) = (self.talk.clone(), self.mode);
         let read = move || content::request(prompt, &talk.project, &talk.app.config.commands.hidden, mode);
@@ -213,7 +214,7 @@ impl Running {
         for note in notes {
             self.talk.tell(client, updates::note(&note)).await;
         }
-        // No server is started before the first prompt, which does not wait for this.
+        // No server is started before the first prompt, which does not wait for this task.
         let (talk, own) = (self.talk.clone(), client.clone());
         tokio::spawn(async move { talk.announce(&own).await });
         self.follow(client, &session, ask).await

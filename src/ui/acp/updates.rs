@@ -16,23 +16,23 @@ use crate::base::StepId;
 use crate::protocol::{Event, PlanStep, Proposal, StepReport, StepState, StepStatus};
 use crate::ui::words;
 
-/// While a model works without output, this is reported at this interval. A pulse comes every
-/// second, and every report stays in the conversation.
+/// Interval for reports while a model works without output. A pulse comes every second, and every
+/// report stays in the conversation.
 const PULSE_MS: u64 = 15_000;
 
 /// The updates sent for one turn.
 pub struct Updates {
     project: PathBuf,
-    /// Numbers the calls of the whole session, whose identifiers must differ.
+    /// Numbers the calls of the entire session, whose identifiers must be unique.
     calls: Arc<AtomicUsize>,
     plan: Vec<Planned>,
-    /// For each step, the call that was announced and has not ended.
+    /// For each step, the call that has been announced and has not ended.
     open: BTreeMap<StepId, ToolCallId>,
-    /// The call that last asked for consent; the question to the editor names it.
+    /// The call that last asked for consent; the question to the editor refers to it.
     pub asked: Option<ToolCallId>,
-    /// The model file whose loading was reported.
+    /// The model file whose loading has been reported.
     loading: Option<String>,
-    /// The wait reported last: its purpose, and the place in the queue or the number of
+    /// The last reported wait: its purpose, and the place in the queue or the number of
     /// [`PULSE_MS`] intervals passed.
     waiting: Option<(String, u64)>,
     has_answered: bool,
@@ -44,7 +44,7 @@ struct Planned {
     state: StepState,
     /// Whether one of its calls was refused permission.
     is_refused: bool,
-    /// Whether one of its calls that may change something succeeded.
+    /// Whether one of its calls that may change something has succeeded.
     is_made: bool,
 }
 
@@ -72,7 +72,7 @@ impl Planned {
 }
 
 impl Updates {
-    /// `project` is the folder that paths are relative to; `calls` counts the calls of the session.
+    /// `project` is the folder for relative paths; `calls` counts the calls of the session.
     pub fn new(project: PathBuf, calls: Arc<AtomicUsize>) -> Updates {
         let (plan, open) = (Vec::new(), BTreeMap::new());
         Updates { project, calls, plan, open, asked: None, loading: None, waiting: None, has_answered: false }
@@ -80,7 +80,7 @@ impl Updates {
 
     pub fn of(&mut self, event: &Event) -> Vec<SessionUpdate> {
         match event {
-            // It comes only from the journal, because the client has the request itself.
+            // This comes only from the journal, because the client itself has the request.
             Event::TurnStarted { request, .. } => vec![SessionUpdate::UserMessageChunk(chunk(request))],
             Event::PlanCreated { plan } => {
                 self.plan = plan.steps.iter().map(Planned::new).collect();
@@ -88,7 +88,7 @@ impl Updates {
             }
             Event::StepExecuting { step, .. } => self.moved(*step, StepState::Thinking),
             Event::StepState { step, state } => self.moved(*step, *state),
-            // A question for values has its own form; the call follows when it is complete.
+            // A question for values has its own form; the call follows once it is complete.
             Event::ApprovalRequested { proposal, .. } if !proposal.wanted().is_empty() => Vec::new(),
             Event::ApprovalRequested { step, proposal } => vec![self.proposed(*step, proposal)],
             Event::CallStarted { step, tool, arguments } => vec![self.started(*step, tool, arguments)],
@@ -135,7 +135,7 @@ impl Updates {
         SessionUpdate::Plan(Plan::new(self.plan.iter().map(Planned::entry).collect()))
     }
 
-    /// The plan, if the step changed its state.
+    /// The plan, if the step has changed its state.
     fn moved(&mut self, step: StepId, state: StepState) -> Vec<SessionUpdate> {
         let before = self.plan();
         if let Some(planned) = self.plan.iter_mut().find(|planned| planned.step == step) {
@@ -190,7 +190,7 @@ impl Updates {
     }
 }
 
-/// A call that is shown from now on.
+/// A call shown from now on.
 fn begun(id: ToolCallId, fields: ToolCallUpdateFields) -> SessionUpdate {
     let mut call = ToolCall::new(id, fields.title.clone().unwrap_or_default());
     call.update(fields);
@@ -201,8 +201,8 @@ fn message(text: &str) -> SessionUpdate {
     SessionUpdate::AgentMessageChunk(chunk(text))
 }
 
-/// A message that is not part of the answer. The protocol's only place for it is among the
-/// thoughts.
+/// A message that is not part of the answer. The protocol's only place for such messages is among
+/// the thoughts.
 pub fn note(text: &str) -> SessionUpdate {
     thought(&format!("{text}\n\n"))
 }

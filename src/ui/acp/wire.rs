@@ -10,8 +10,8 @@ use agent_client_protocol_schema::v1::{Error, ErrorCode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Maximum length of a line that is read. An embedded file of several megabytes fits, and an
-/// endless stream cannot fill the memory.
+/// Maximum length of a line to read. An embedded file of several megabytes fits, but an endless
+/// stream cannot fill the memory.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
 
 #[derive(Debug, PartialEq)]
@@ -30,7 +30,7 @@ pub enum Incoming {
         id: u64,
         result: Result<Value, Value>,
     },
-    /// An answer with an id that we never gave; nothing waits for it.
+    /// An answer with an id that we never sent; nothing waits for it.
     Stray,
 }
 
@@ -51,7 +51,7 @@ pub fn read(line: &str) -> Result<Incoming, Box<Broken>> {
     let value =
         parsed.map_err(|why| broken(Value::Null, ErrorCode::ParseError, format!("the line is not JSON: {why}")))?;
     let Value::Object(mut message) = value else {
-        let why = "a message is one JSON object; batches are not taken, send one message a line";
+        let why = "a message is one JSON object; batches are not accepted; send one message per line";
         return Err(broken(Value::Null, ErrorCode::InvalidRequest, why));
     };
     let id = message.remove("id");
@@ -82,7 +82,7 @@ fn is_id(id: &Value) -> bool {
     id.is_string() || id.is_i64() || id.is_u64() || id.is_null()
 }
 
-/// The parameters of `method`; the error names both and the fault.
+/// The parameters of `method`; the error mentions both and the fault.
 pub fn params<T: DeserializeOwned>(method: &str, params: Value) -> Result<T, Error> {
     // Some clients omit parameters that are all optional.
     let params = if params.is_null() { Value::Object(serde_json::Map::new()) } else { params };

@@ -1,4 +1,4 @@
-//! `monobloc models add`: determines what a server's model can do, and writes it into models.toml.
+//! `monobloc models add`: determines the abilities of a server's model and writes them to models.toml.
 
 use std::path::{Path, PathBuf};
 
@@ -12,21 +12,22 @@ use crate::base::file;
 use crate::models::{Endpoint, Key, Role, role_table};
 use crate::remote::{self, Abilities, Remote, consent};
 
-/// Let the model of an OpenAI-compatible server play a role: asks what it can do, and writes models.toml
+/// Let the model of an OpenAI-compatible server play a role: determine its abilities and write
+/// models.toml
 #[derive(Args)]
 pub struct Add {
-    /// Base of the API, such as http://gpu-box:8000/v1
+    /// Base URL of the API, such as http://gpu-box:8000/v1
     url: String,
     /// The role of the model
     #[arg(long, default_value = "planner", value_parser = roles(&["planner", "router", "embedder"]))]
     role: Role,
-    /// The model's name there [default: the only one]
+    /// The model's name on the server [default: the only one]
     #[arg(long)]
     model: Option<String>,
-    /// File with its key, readable only by you
+    /// File with the server's key, readable only by you
     #[arg(long, conflicts_with = "key_env")]
     key_file: Option<PathBuf>,
-    /// Environment variable with its key
+    /// Environment variable with the server's key
     #[arg(long)]
     key_env: Option<String>,
     /// Context in tokens [default: as reported by the server]
@@ -62,7 +63,7 @@ impl Add {
         };
         let can = opened.abilities();
         write(&file, self.role, &endpoint)?;
-        consent::give(&consent::store(), endpoint.url()).context("your consent cannot be kept")?;
+        consent::give(&consent::store(), endpoint.url()).context("your consent cannot be stored")?;
         if self.json {
             putln!(
                 "{}",
@@ -74,7 +75,7 @@ impl Add {
             Some(length) => say!("{}: vectors of {length} numbers", opened.name()),
             None => shown(&opened, can),
         }
-        say!("[{}] of {} names it now. {}", self.role, file.display(), consent::question(&endpoint));
+        say!("[{}] in {} names it now. {}", self.role, file.display(), consent::question(&endpoint));
         Ok(())
     }
 }
@@ -83,7 +84,7 @@ fn shown(opened: &Remote, can: &Abilities) {
     say!("{}: {}, context {} (by {})", opened.name(), can.kind.name(), can.context, can.context_from);
     let missing = can.missing();
     if !missing.is_empty() {
-        say!("it does without: {}", missing.join(", "));
+        say!("it works without: {}", missing.join(", "));
     }
 }
 

@@ -27,7 +27,7 @@ pub struct Ask {
     /// Approve every call that needs consent
     #[arg(long)]
     yes: bool,
-    /// Show the plan, the models that would be used and how long a turn takes, and stop
+    /// Show the plan, the models it would use and the time for a turn, then stop
     #[arg(long)]
     dry_run: bool,
     /// agent: plan, act, answer; chat: look things up and answer, change nothing
@@ -60,7 +60,7 @@ fn given(files: &[PathBuf], app: &App) -> Result<Vec<Given>> {
         let about = std::fs::metadata(file).with_context(|| format!("--context {name} cannot be read"))?;
         if about.len() > GIVEN_BYTES_MAX {
             bail!(
-                "--context {name} has {} bytes, {GIVEN_BYTES_MAX} are taken; hand over the part that matters",
+                "--context {name} has {} bytes; the limit is {GIVEN_BYTES_MAX}; give only the relevant part",
                 about.len()
             );
         }
@@ -70,11 +70,11 @@ fn given(files: &[PathBuf], app: &App) -> Result<Vec<Given>> {
     files.iter().map(read).collect()
 }
 
-/// Reads the files of `--image` and of pasted paths. A file that is not a picture is an error before
-/// anything is loaded.
+/// Reads the files of `--image` and of pasted paths; fails before anything is loaded if one is not
+/// a picture.
 pub(super) fn pictures(files: &[PathBuf], app: &App) -> Result<Vec<Picture>> {
     if files.len() > GIVEN_MAX {
-        bail!("{} pictures go along, {GIVEN_MAX} are taken; ask in several requests", files.len());
+        bail!("{} pictures; at most {GIVEN_MAX} are accepted; ask in several requests", files.len());
     }
     let read = |path: &PathBuf| {
         let name = path.display().to_string();
@@ -83,11 +83,11 @@ pub(super) fn pictures(files: &[PathBuf], app: &App) -> Result<Vec<Picture>> {
         }
         let unread = || format!("the picture {name} cannot be read");
         let mut file = Vec::new();
-        // A pipe, which may never end, would be waited for.
+        // A pipe might never end and would block.
         if !std::fs::metadata(path).with_context(unread)?.is_file() {
             bail!("the picture {name} is not a file");
         }
-        // One byte too many is enough to be refused.
+        // One byte over the limit is enough for a refusal.
         let open = std::fs::File::open(path).with_context(unread)?;
         open.take(picture::FILE_MAX.0 + 1).read_to_end(&mut file).with_context(unread)?;
         Ok(Picture::read(name, file)?)
@@ -95,7 +95,7 @@ pub(super) fn pictures(files: &[PathBuf], app: &App) -> Result<Vec<Picture>> {
     files.iter().map(read).collect()
 }
 
-/// Show the plan for a request and stop
+/// Show the plan for a request, then stop
 #[derive(Args)]
 pub struct Plan {
     /// The request to plan, in plain words; `-` reads it from standard input
@@ -138,7 +138,7 @@ impl Inspect {
     pub async fn run(self, app: &App) -> Result<()> {
         if !self.yes && (self.json || !io::stdin().is_terminal()) {
             bail!(
-                "inspect asks after every stage, and there is no terminal to ask on; --yes prints the stages and continues"
+                "inspect asks after every stage, but there is no terminal to ask on; --yes prints the stages and continues"
             );
         }
         let text = read(self.request)?;
@@ -154,7 +154,7 @@ impl Plan {
     }
 }
 
-/// The text of the request, from standard input for `-`. Fails if it is empty or too long.
+/// The text of the request, read from standard input for `-`. Fails if it is empty or too long.
 fn read(request: String) -> Result<String> {
     let text = match request.as_str() {
         "-" => {
@@ -180,12 +180,12 @@ pub(in crate::ui) fn check(text: &str) -> Result<()> {
     fits(text.len())
 }
 
-/// Fails if a request of `bytes` is too long. At most one byte too many is read from standard
+/// Fails if a request of `bytes` is too long. At most one byte over the limit is read from standard
 /// input, so the message does not give the length.
 fn fits(bytes: usize) -> Result<()> {
     if bytes > REQUEST_BYTES_MAX {
         bail!(
-            "the request is longer than the {REQUEST_BYTES_MAX} bytes that are taken; put long text into a file of the project and name the file"
+            "the request is longer than {REQUEST_BYTES_MAX} bytes; put long text into a file of the project and name the file"
         );
     }
     Ok(())
@@ -208,7 +208,7 @@ async fn turn(app: &App, op: Op, json: bool, yes: bool) -> Result<()> {
             }
             Message::Approve { proposal, reply } => {
                 let decision = printer.consent(proposal, yes)?;
-                // This fails if the turn was cancelled meanwhile; it needs no decision then.
+                // This fails if the turn was cancelled in the meantime and so needs no decision.
                 let _: Result<(), Decision> = reply.send(decision);
             }
             Message::Failed(error) => return Err(error.into()),

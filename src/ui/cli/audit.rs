@@ -27,7 +27,7 @@ enum What {
     Replay(Replay),
 }
 
-/// Check that no byte of the journal was changed since it was written
+/// Check that no byte of the journal has changed since it was written
 #[derive(Args)]
 struct Verify {
     /// An exported journal [default: the project's]
@@ -42,7 +42,7 @@ struct Verify {
 struct Export {
     /// The file to write [default: standard output]
     file: Option<PathBuf>,
-    /// Print one JSON object about the exported file; the records are JSON in any case
+    /// Print one JSON object about the exported file; the records are always JSON
     #[arg(long, requires = "file")]
     json: bool,
 }
@@ -88,7 +88,7 @@ impl Verify {
             putln!("{}", json!({ "records": checked.as_ref().ok().map(|end| end.seq), "damage": damage }));
         }
         match checked {
-            Ok(end) if !self.json => putln!("{} records, whole; the last hash is {}", end.seq, end.hash),
+            Ok(end) if !self.json => putln!("{} records, intact; the last hash is {}", end.seq, end.hash),
             Ok(_) => {}
             Err(damage) => bail!("{}: {damage}", path.display()),
         }
@@ -120,7 +120,7 @@ impl Replay {
         let journal = session::Journal::existing(journal)?.context("nothing was recorded here")?;
         let turns = History::of(&journal.entries()?).turns;
         let turn = self.find(&turns)?;
-        // Only its owner may enter it, because its files may be private.
+        // Only accessible to its owner, because its files may be private.
         let only_owner = Permissions::from_mode(0o700);
         let scratch = tempfile::Builder::new().prefix("monobloc-replay-").permissions(only_owner).tempdir()?;
         let replayed = session::replay(project, turn, scratch.path(), self.commands, &app.cancel).await?;
@@ -161,6 +161,6 @@ impl Replay {
             }
             None => turns.iter().rev().find(|turn| turn.checkpoint.is_some()),
         };
-        found.context("there is no such turn; `monobloc history` lists them by their numbers, such as t12")
+        found.context("there is no such turn; `monobloc history` lists them by number, such as t12")
     }
 }

@@ -1,4 +1,4 @@
-//! `monobloc checkpoints`: lists the checkpoints of the project.
+//! `monobloc checkpoints`: lists the project's checkpoints.
 
 use anyhow::Result;
 use clap::Args;
@@ -9,7 +9,7 @@ use crate::checkpoint::Store;
 use crate::ui::words;
 
 pub const NONE: &str = "no checkpoint yet; the first is made before the first change";
-/// Maximum number of paths without checkpoints listed.
+/// Maximum number of listed paths without checkpoints.
 const UNCOVERED_SHOWN: usize = 20;
 
 /// List the states that this project can go back to
@@ -41,7 +41,7 @@ impl Checkpoints {
         if self.json {
             return Ok(());
         }
-        putln!("{} of contents; not covered: ignored files, .git and times", Bytes(store.blob_bytes()?));
+        putln!("{} of content; not covered: ignored files, .git and times", Bytes(store.blob_bytes()?));
         let uncovered = store.uncovered()?;
         for (path, why) in uncovered.iter().take(UNCOVERED_SHOWN) {
             say!("  not covered: {}: {why}", path.display());

@@ -14,13 +14,13 @@ use crate::models::{ModelSpec, Role};
 /// Complete raw prompts, without a chat template, for benchmarks and checks
 #[derive(Args)]
 pub struct Complete {
-    /// File of prompts, one JSON object per line: {"id", "prompt"}
+    /// File of prompts, with one JSON object per line: {"id", "prompt"}
     #[arg(long, value_name = "FILE")]
     prompts: PathBuf,
-    /// Prompts that run at the same time; 1 keeps their order
+    /// Number of prompts to run at the same time; 1 keeps their order
     #[arg(long, default_value_t = 1, value_parser = value_parser!(u8).range(1..=16))]
     slots: u8,
-    /// Tokens to generate for each prompt
+    /// Number of tokens to generate for each prompt
     #[arg(long, default_value_t = 64)]
     max_tokens: usize,
     /// A GGUF file [default: the planner]
@@ -29,13 +29,15 @@ pub struct Complete {
     /// Tokens per slot
     #[arg(long, default_value_t = 4096)]
     context: u32,
-    /// KV cache type [default: that of the model in models.toml, else f16, or q8_0 in a build for an accelerator]
+    /// KV cache type [default: the model's type in models.toml, else f16, or q8_0 in a build for an
+    /// accelerator]
     #[arg(long, value_parser = KV_TYPES)]
     kv_type: Option<String>,
-    /// Go on after end-of-text tokens until all tokens are generated
+    /// Continue after end-of-text tokens until all tokens are generated
     #[arg(long)]
     ignore_eos: bool,
-    /// Guess tokens from the text so far and verify several per call: faster if the answer repeats its prompt
+    /// Guess tokens from the text so far and verify several per call: faster if the answer repeats
+    /// parts of its prompt
     #[arg(long)]
     lookup: bool,
     #[command(flatten)]
@@ -77,11 +79,11 @@ impl Complete {
     }
 }
 
-/// The options for raw prompts only; the rest are settings.
+/// The options only for raw prompts; the rest are settings.
 #[derive(Args)]
 #[command(next_help_heading = "Sampling")]
 struct SamplingFlags {
-    /// Strength of the DRY penalty on continuing a repetition, for example 0.8; 0 is off
+    /// Strength of the DRY penalty for continuing a repetition, for example 0.8; 0 turns it off
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
     dry_multiplier: f32,
     /// Adapt to the model's certainty: take the most likely token at low entropy, double the temperature at high entropy
@@ -90,8 +92,8 @@ struct SamplingFlags {
 }
 
 impl SamplingFlags {
-    /// Greedy except for the user's own values: a raw prompt is not a chat, so the maker's values
-    /// do not apply.
+    /// Greedy except for the user's values: a raw prompt is not a chat, so the maker's values do
+    /// not apply.
     fn read(self, wish: SamplingWish) -> Result<Sampling, SamplingError> {
         let dry = (self.dry_multiplier != 0.0).then(|| Dry::new(self.dry_multiplier));
         Sampling { dry, adaptive: self.adaptive, ..Sampling::greedy().wished(wish) }.checked()

@@ -20,17 +20,17 @@ pub struct Config {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Every setting with its value and where it is set, then rules and servers
+    /// Show every setting with its value and origin, then rules and servers
     Show {
         #[arg(long)]
         json: bool,
     },
-    /// The files from which settings are read; the second overrides the first
+    /// Show the files from which settings are read; the second overrides the first
     Path {
         #[arg(long)]
         json: bool,
     },
-    /// Trust the project's file with its present content: it may then loosen rules, raise limits
+    /// Trust the project's file with its current content: it may then loosen rules, raise limits
     /// and start servers
     Trust {
         /// Withdraw the trust
@@ -39,7 +39,7 @@ enum Command {
         /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
-        /// Print one JSON object and ask nobody
+        /// Print one JSON object and ask nothing
         #[arg(long)]
         json: bool,
     },
@@ -58,7 +58,7 @@ impl Config {
     }
 }
 
-/// Where a setting was set, as text for people.
+/// The origin of a setting, as text for people.
 fn origin(one: &Resolved) -> String {
     match &one.origin {
         Origin::Default => "default".to_owned(),
@@ -113,7 +113,7 @@ fn show(app: &App, settings: &Settings) {
     say!("commands are {}", app.confinement());
     settings.unknown_variables.iter().for_each(|note| say!("note: {note}"));
     if !settings.left_out.is_empty() {
-        putln!("does not count without your consent (`monobloc config trust`):");
+        putln!("not in effect without your consent (`monobloc config trust`):");
         settings.left_out.iter().for_each(|one| say!("  {one}"));
     }
 }
@@ -137,7 +137,7 @@ fn trust(settings: &Settings, yes: bool, json: bool) -> Result<()> {
     let Some(text) = file::text(file)? else {
         bail!("{} does not exist; there is nothing to consent to", file.display())
     };
-    // Control characters could make the terminal show a text other than the trusted one.
+    // Control characters could make the terminal show a text other than the one being trusted.
     if !json {
         text.lines().for_each(|line| say!("  {line}"));
     }
@@ -145,14 +145,14 @@ fn trust(settings: &Settings, yes: bool, json: bool) -> Result<()> {
         if json || !std::io::stdin().is_terminal() {
             bail!("without a terminal nobody can be asked whether to trust this file; read it, then give --yes");
         }
-        if !super::says_yes("Let all of this count as if you had written it?")? {
-            bail!("not trusted; settings that only make things stricter count anyway");
+        if !super::says_yes("Apply all of this as if you had written it?")? {
+            bail!("not trusted; settings that only make things stricter apply anyway");
         }
     }
     let store = places::config_dir().join("consents");
     consent::give(&store, project(settings), &text)
         .with_context(|| format!("{} cannot be written", store.display()))?;
-    told(json, file, true, "counts as it is now; after a change you have to consent again");
+    told(json, file, true, "applies as it is now; after a change you have to consent again");
     Ok(())
 }
 

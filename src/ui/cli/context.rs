@@ -7,7 +7,8 @@ use crate::app::App;
 use crate::base::visible;
 use crate::ui::lookup::code;
 
-/// Print the code that answers a question within a token budget: bodies of the best hits, else signatures or names
+/// Print the code that answers a question, within a token budget: bodies of the best hits, else
+/// signatures or names
 #[derive(Args)]
 pub struct Context {
     question: String,

@@ -1,4 +1,4 @@
-//! `monobloc eval`: measures on suites how often tools, plans and code are right and requests are carried out.
+//! `monobloc eval`: measures on suites how often tools, plans and code are right and requests succeed.
 
 use std::ffi::OsString;
 use std::fs;
@@ -25,9 +25,9 @@ pub struct Eval {
 
 #[derive(Subcommand)]
 enum What {
-    /// Tool and arguments for requests of one step
+    /// Tools and arguments for one-step requests
     Tools(Files),
-    /// Features of requests and tools, for training the ranking of tools (scripts/train-head)
+    /// Features of requests and tools, for training the tool ranking (scripts/train-head)
     Features(Files),
     /// Steps and tools for requests with several parts
     Plans(Plans),
@@ -41,8 +41,8 @@ enum What {
     Work(Work),
     /// Chat templates rendered with conversations, for comparison with Jinja2's output
     Templates(Templates),
-    /// Replies of many model families: calls, text and thoughts, parsed by the notation of their
-    /// chat templates
+    /// Replies of many model families, parsed into calls, text and thoughts using the notation of
+    /// their chat templates
     Dialects(Dialects),
 }
 
@@ -55,10 +55,11 @@ enum Kind {
 
 #[derive(Args)]
 struct Edges {
-    /// True calls, one JSON object per line: {"caller", "caller_file", "callee", "callee_file"}
+    /// Actual calls, one JSON object per line: {"caller", "caller_file", "callee", "callee_file"}
     #[arg(long, value_name = "FILE")]
     suite: PathBuf,
-    /// The project that the suite's paths are relative to; its index is built in a temporary folder
+    /// The project to which the suite's paths are relative; its index is built in a temporary
+    /// folder
     #[arg(long, value_name = "DIR")]
     root: PathBuf,
     #[command(flatten)]
@@ -70,7 +71,8 @@ struct Search {
     /// Questions: a JSON array of {query, relevant, secondary, category}
     #[arg(long, value_name = "FILE")]
     suite: PathBuf,
-    /// The project that the suite's paths are relative to; its index is built in a temporary folder
+    /// The project to which the suite's paths are relative; its index is built in a temporary
+    /// folder
     #[arg(long, value_name = "DIR")]
     root: PathBuf,
     /// Search by words and graph only, without the embedder
@@ -82,7 +84,7 @@ struct Search {
 
 #[derive(Args)]
 struct Pairs {
-    /// The project; it is not written to
+    /// The project, which is not modified
     #[arg(long, value_name = "DIR")]
     root: PathBuf,
     /// Maximum number of questions to ask
@@ -100,24 +102,24 @@ struct Work {
     /// Cases, one JSON object per line: {"id", "project", "request", "check", "kind"?, "setup"?, "touch"?}
     #[arg(long, value_name = "FILE")]
     suite: PathBuf,
-    /// The folder with the projects, which are copied; scripts/fetch-suites fetches those of tests/data/work
+    /// The folder with the projects to copy; scripts/fetch-suites fetches those for tests/data/work
     #[arg(long, value_name = "DIR")]
     root: PathBuf,
-    /// Run only cases whose id contains this
+    /// Run only cases whose id contains this text
     #[arg(long, value_name = "SUBSTRING")]
     only: Option<String>,
-    /// Run another agent: a bash command with {project} and {request} in it; its output is its
+    /// Run another agent: a bash command that contains {project} and {request}; its output is the
     /// answer
     #[arg(long, value_name = "COMMAND")]
     agent: Option<String>,
-    /// Seconds per case after which the agent is killed
+    /// Time limit per case in seconds, after which the agent is killed
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     limit_s: u64,
-    /// The planner is played by hand: folder of its server with NNN.reply.json; reports how much of
+    /// The planner is played by hand: its server's folder with NNN.reply.json; reports how much of
     /// the last reply is in the answer
     #[arg(long, value_name = "DIR")]
     replies: Option<PathBuf>,
-    /// Write the answer and the changes of each case to this folder: ID.answer.txt, ID.patch
+    /// Write each case's answer and changes to this folder: ID.answer.txt, ID.patch
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
     #[command(flatten)]
@@ -152,7 +154,7 @@ struct Dialects {
 struct Plans {
     #[command(flatten)]
     files: Files,
-    /// Divide requests by the planner model only, without the rules that complete its steps
+    /// Split requests with the planner model alone, without the rules that complete its steps
     #[arg(long)]
     planner_only: bool,
 }
@@ -160,11 +162,11 @@ struct Plans {
 #[derive(Args)]
 struct Files {
     /// Tools to choose from: a JSON array of {name, description, server, mutates, parameters}
-    /// [default: the built-in tools, with the index of the project if it has one]
+    /// [default: the built-in tools, with the project's index if it has one]
     #[arg(long, value_name = "FILE")]
     catalog: Option<PathBuf>,
-    /// Cases, one JSON object per line: {"id", "prompt", "expected", "arguments"?} or {"id", "prompt", "chain"}; a case
-    /// with `tools`, an array as in --catalog, offers only these
+    /// Cases, one JSON object per line: {"id", "prompt", "expected", "arguments"?} or {"id",
+    /// "prompt", "chain"}; a case with `tools`, an array as in --catalog, offers only those
     #[arg(long, value_name = "FILE")]
     suite: PathBuf,
     #[command(flatten)]
@@ -176,7 +178,7 @@ struct Output {
     /// Write the findings for every case, one JSON object per line
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Print only the line of figures
+    /// Print only the line with the figures
     #[arg(long)]
     json: bool,
 }
@@ -285,8 +287,8 @@ impl Work {
     }
 }
 
-/// The setting flags on this command line, to pass on to the agent's process. Environment variables
-/// are inherited, and `--project` differs for each case.
+/// The setting flags on this command line, to be passed on to the agent's process. Environment
+/// variables are inherited, and `--project` differs in each case.
 fn setting_flags(settings: &Settings) -> Vec<OsString> {
     let given = settings.values.iter().filter(|one| one.origin == Origin::Flag && one.setting.flag != "project");
     given
@@ -301,7 +303,7 @@ fn setting_flags(settings: &Settings) -> Vec<OsString> {
         .collect()
 }
 
-/// The tools of a catalogue file.
+/// The tools in a catalogue file.
 fn catalog(file: &Path) -> Result<Catalog> {
     let bytes = fs::read(file).with_context(|| format!("tool catalogue {}", file.display()))?;
     let specs = serde_json::from_slice(&bytes).with_context(|| {

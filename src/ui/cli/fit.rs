@@ -1,4 +1,4 @@
-//! `monobloc fit`: prints the memory of models on a machine, calculated from file headers only.
+//! `monobloc fit`: prints the memory that models need on a machine, calculated from file headers alone.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::measure::fit::{Model, Report};
 use crate::models::Role;
 use crate::models::manifest::{Candidate, KV_TYPES};
 
-/// Calculate from file headers how much memory models take together, how much context fits, and
+/// Calculate from file headers how much memory models need together, how much context fits, and
 /// what would have to be given up
 #[derive(Args)]
 pub struct Fit {
@@ -20,24 +20,25 @@ pub struct Fit {
     /// The machine: cpu, cpu:16GiB, cuda:8GiB, cuda:8GiB+16GiB (card + host memory), vulkan likewise, metal:16GiB [default: this one]
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
-    /// Tokens per slot, for files named here
+    /// Tokens per slot, for the given files
     #[arg(long, default_value_t = 8192, value_parser = clap::value_parser!(u32).range(1..))]
     context: u32,
-    /// KV cache type, for files named here [default: that of the model in models.toml, else f16, or q8_0 in a build for
-    /// an accelerator]
+    /// KV cache type, for the given files [default: the model's type in models.toml, else f16, or
+    /// q8_0 in a build for an accelerator]
     #[arg(long, value_parser = KV_TYPES)]
     kv_type: Option<String>,
-    /// Memory of the program before any model is loaded, instead of the built-in figure
+    /// Memory of the program before any model is loaded [default: a built-in figure]
     #[arg(long, value_name = "SIZE")]
     overhead: Option<Bytes>,
-    /// Working memory of each model, instead of the computed one
+    /// Working memory per model [default: computed]
     #[arg(long, value_name = "SIZE")]
     activations: Option<Bytes>,
-    /// Round figures instead of this program's: card-16gb is a card of 16 GB with 0.7 GB of overhead, 1 GB of working memory a
-    /// model, keys and values in f16, and weights as they are stored in the file. Options given with it count instead of its own
+    /// Use round figures instead of this program's: card-16gb is a 16 GB card with 0.7 GB of
+    /// overhead, 1 GB of working memory per model, f16 keys and values, and weights as stored in
+    /// the file. Options given with it override its values
     #[arg(long, value_name = "NAME", value_parser = ["card-16gb"], requires = "files")]
     recipe: Option<String>,
-    /// List the models to get for this machine, and for machines with 4 to 32 GB
+    /// List models to download for this machine, and for machines with 4 to 32 GB
     #[arg(long, conflicts_with_all = ["files", "device", "recipe"])]
     suggest: bool,
     /// Print one JSON object
@@ -45,7 +46,7 @@ pub struct Fit {
     json: bool,
 }
 
-/// The recipe `card-16gb`, in billions of bytes as makers of cards and tables count them.
+/// The recipe `card-16gb`, in billions of bytes, the unit of card makers and tables.
 const CARD: (Bytes, Bytes, Bytes) = (Bytes(16_000_000_000), Bytes(700_000_000), Bytes(1_000_000_000));
 
 impl Fit {
@@ -81,10 +82,10 @@ impl Fit {
     }
 }
 
-/// Common memory sizes of machines, in GiB.
+/// Common amounts of machine memory, in GiB.
 const MACHINES: [u64; 5] = [4, 8, 16, 24, 32];
 
-/// One part in this many is reserved for the system and other programs.
+/// The reciprocal of the share reserved for the system and other programs.
 const SYSTEM_SHARE: u64 = 8;
 
 fn suggest(app: &App, json: bool) -> Result<()> {
@@ -123,8 +124,8 @@ fn suggest(app: &App, json: bool) -> Result<()> {
     Ok(())
 }
 
-/// Prints which models a request would use, what each gives up to fit, and how long a typical turn
-/// takes.
+/// Prints the models that a request would use, what each gives up to fit, and the time of a typical
+/// turn.
 pub(super) fn forecast(app: &App, json: bool) -> Result<()> {
     let (report, refused) = app.fit(&FitRequest::default())?;
     if json {
@@ -140,7 +141,7 @@ pub(super) fn forecast(app: &App, json: bool) -> Result<()> {
     refused.map_or(Ok(()), |refused| Err(refused.into()))
 }
 
-/// A line about how long a typical turn takes, from speeds measured on this machine.
+/// A line about the time of a typical turn, from speeds measured on this machine.
 fn seconds(model: &Model) -> String {
     match &model.forecast {
         Some(of) => format!(
@@ -148,7 +149,7 @@ fn seconds(model: &Model) -> String {
              {:.0} s and has answered after {:.0} s",
             of.prompt_tokens_per_second, of.decode_tokens_per_second, of.prompt_tokens, of.first_token_s, of.answer_s
         ),
-        None => "  not measured here yet: ask it something, then this says how long a turn takes".to_owned(),
+        None => "  not measured here yet: ask it something, then this shows how long a turn takes".to_owned(),
     }
 }
 
@@ -187,7 +188,7 @@ fn segments(report: &Report) -> [(char, &'static str, Bytes); 5] {
     ]
 }
 
-/// The budget as a bar of letters; `.` is free.
+/// The budget as a bar of letters; `.` means free.
 fn bar(report: &Report) -> String {
     let segments = segments(report);
     let all: Bytes = segments.iter().map(|(.., bytes)| *bytes).sum();
@@ -215,7 +216,7 @@ fn print_model(model: &Model) {
     putln!("{role}: {}", file_name(model));
     putln!("  rung: {rung}");
     putln!(
-        "  weights {weights_bytes}, state {state} a slot, activations {compute_bytes}, vocabulary and graphs {host_bytes}"
+        "  weights {weights_bytes}, state {state} per slot, activations {compute_bytes}, vocabulary and graphs {host_bytes}"
     );
     let (device, host) = (model.memory.device_bytes, model.memory.host_bytes);
     if device > Bytes::ZERO {
@@ -227,13 +228,13 @@ fn print_model(model: &Model) {
     }
     let kv = &model.kv_bytes_per_token;
     putln!("  KV a token: f16 {}, q8_0 {}, q4_0 {}", megabytes(kv.f16), megabytes(kv.q8_0), megabytes(kv.q4_0));
-    putln!("  KV {kv_bytes} for {slots} × {context} tokens ({kv_type}); {available} could be had");
+    putln!("  KV {kv_bytes} for {slots} × {context} tokens ({kv_type}); {available} available");
     let longest = model.longest_context.iter().map(|(slots, context)| {
         let advice = model.advice.get(slots).copied().unwrap_or_default();
         let plural = if *slots == 1 { "slot" } else { "slots" };
         format!("{slots} {plural} {context} {advice}").trim_end().to_owned()
     });
-    putln!("  longest context a slot: {}", longest.collect::<Vec<_>>().join(", "));
+    putln!("  longest context per slot: {}", longest.collect::<Vec<_>>().join(", "));
     let (rate, gigabytes) = (model.tokens_per_second, model.bytes_per_token.0 as f64 / 1e9);
     putln!(
         "  predicted: at most {rate:.0} tokens/s = bytes a second of memory over {gigabytes:.2} GB of weights (and half the KV) a \

@@ -7,13 +7,13 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use crate::app::App;
 use crate::ui::lookup::graph::{self, KINDS, Kind, Question};
 
-/// Show who calls, uses and imports whom, with the confidence of every edge
+/// Show what calls, uses and imports what, with the confidence of every edge
 #[derive(Args)]
 pub struct Graph {
     /// The relation to show
     #[arg(value_parser = kinds())]
     what: Kind,
-    /// A name, Container.name, path::name, path:line, or the path of a file
+    /// A name, Container.name, path::name, path:line, or a file's path
     symbol: String,
     /// The end of a path
     #[arg(required_if_eq("what", "path"))]

@@ -1,4 +1,4 @@
-//! `monobloc history`: lists the project's turns with their calls.
+//! `monobloc history`: lists the project's turns and their calls.
 
 use anyhow::{Context as _, Result};
 use clap::Args;
@@ -41,7 +41,7 @@ impl History {
                 say!("    {checkpoint}: {}", words::counted(created, changed, deleted));
             }
             if turn.answer.is_none() {
-                putln!("    it did not end");
+                putln!("    it did not finish");
             }
         }
         Ok(())

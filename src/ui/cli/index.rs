@@ -14,7 +14,7 @@ use crate::embed::Embedder;
 use crate::index::{Index as ProjectIndex, Progress, Report, Skipped, Watch, by_reason};
 use lazy::Lazy;
 
-/// Number of skipped files that are listed; the others are only counted.
+/// Number of skipped files listed; others are only counted.
 const SKIPPED_SHOWN: usize = 20;
 
 /// Index a project: words, symbols, graph and vectors; only changes are read again
@@ -47,7 +47,7 @@ impl Index {
         if let Some(note) = index.note() {
             super::warn(note);
         }
-        // Watch before the first refresh, so that no change between the two is missed.
+        // Start watching before the first refresh, so that no change in between is missed.
         let watch = if self.watch { Some(Watch::new(index.project())?) } else { None };
         let mut lazy = Lazy::new(app);
         let report = refreshed(&index, &mut lazy, app, !self.json)?;
@@ -61,8 +61,8 @@ impl Index {
                 Ok(report) if report.parsed + report.removed > 0 => print(&report, self.json),
                 Ok(_) => {}
                 Err(error) if app.cancel.is_cancelled() => return Err(error),
-                // The next change tries again: a file may have been half written, or the database
-                // locked.
+                // The next change triggers another attempt: a file may have been half written, or
+                // the database locked.
                 Err(error) => super::warn(format!("{error}; the index stays as it was")),
             }
         }
@@ -79,7 +79,7 @@ fn refreshed(index: &ProjectIndex, lazy: &mut Lazy, app: &App, visible: bool) ->
     let usable = |missing: usize| {
         if visible && missing > 0 {
             let line =
-                format!("usable after {} ms; {missing} vectors follow, the most referred to first", report.usable_ms);
+                format!("usable after {} ms; {missing} vectors follow, the most referenced first", report.usable_ms);
             bar.suspend(|| tell!("monobloc: {line}"));
         }
     };
@@ -104,7 +104,7 @@ fn print(report: &Report, json: bool) {
     summary("read in part", &report.partial);
 }
 
-/// Prints the number of files for each reason, then the first files; `--json` lists all.
+/// Prints the number of files for each reason, then the first few files; `--json` lists all.
 fn summary(what: &str, files: &[Skipped]) {
     if files.is_empty() {
         return;
@@ -135,12 +135,12 @@ pub fn opened(app: &App, embedder: Option<&Embedder>, visible: bool) -> Result<P
     Ok(index)
 }
 
-/// The progress of a refresh, on standard error if `visible`.
+/// A progress bar for a refresh, on standard error if `visible`.
 pub fn bar(visible: bool) -> ProgressBar {
     if visible { super::bar("index: {msg} {bar:30} {pos}/{len}") } else { ProgressBar::hidden() }
 }
 
-/// Shows how far a refresh has come.
+/// Shows the progress of a refresh.
 pub fn show(bar: &ProgressBar, progress: Progress) {
     bar.set_length(progress.total as u64);
     bar.set_position(progress.done as u64);

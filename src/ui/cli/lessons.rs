@@ -19,7 +19,7 @@ pub struct Lessons {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// The newest lessons, including failed ones
+    /// List the newest lessons, including failed ones
     List {
         /// Lessons to show
         #[arg(short = 'n', long, default_value_t = 20)]
@@ -28,7 +28,7 @@ enum Verb {
         #[arg(long)]
         json: bool,
     },
-    /// Lessons for a problem like this one, as the next request would find them
+    /// Find lessons for a problem like this one, as the next request would
     Search {
         problem: String,
         /// Lessons to show
@@ -41,7 +41,7 @@ enum Verb {
     /// Add a lesson
     Add {
         problem: String,
-        /// The solution of the problem, in words; requests use it only with --tool
+        /// The solution to the problem, in words; requests use it only with --tool
         solution: String,
         /// The tool that solves it
         #[arg(long)]
@@ -58,7 +58,7 @@ enum Verb {
         /// Names as shown by `monobloc lessons list`
         #[arg(required_unless_present = "all")]
         names: Vec<String>,
-        /// Every lesson of the project
+        /// Forget every lesson of the project
         #[arg(long, conflicts_with = "names")]
         all: bool,
         /// Print one JSON object
@@ -85,13 +85,13 @@ impl Lessons {
             Verb::Search { problem, limit, json } => {
                 let found = lessons.search(&problem, vector(&problem)?.as_deref(), limit)?;
                 if found.is_empty() && !json {
-                    putln!("no lesson has to do with that");
+                    putln!("no lesson relates to that");
                 }
                 found.iter().for_each(|found| show(&found.stored, Some(found.score), json));
             }
             Verb::Add { problem, solution, tool, why, json } => {
                 if problem.trim().is_empty() || solution.trim().is_empty() {
-                    bail!("a lesson needs a problem and a solution; both are texts that are not empty");
+                    bail!("a lesson needs a problem and a solution, both non-empty texts");
                 }
                 let solution = match tool {
                     Some(tool) => Solution { tool, wording: solution, ..Solution::default() }.to_text(),

@@ -1,4 +1,4 @@
-//! `monobloc mcp`: lists, allows and tests the configured MCP servers, calls one of their tools, and is a server itself.
+//! `monobloc mcp`: lists, allows and tests the configured MCP servers, calls one of their tools, and acts as a server itself.
 
 use std::io::{self, BufReader, IsTerminal as _};
 
@@ -31,14 +31,14 @@ pub struct Mcp {
 enum Command {
     /// Serve the project's index, and whole requests, to an MCP client on standard input and output
     Serve,
-    /// The configured servers and their known tools; starts nothing
+    /// List the configured servers and their known tools; starts nothing
     List {
         #[arg(long)]
         json: bool,
     },
-    /// Allow requests to a server behind a URL; before that, nothing is sent to it
+    /// Allow requests to a server behind a URL; until then, nothing is sent to it
     Allow {
-        /// The name of a configured server, or the URL of one that an editor passes
+        /// The name of a configured server, or the URL of one passed by an editor
         server: String,
         /// Allow it without being asked
         #[arg(long)]
@@ -46,7 +46,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Start a server, or all, and ask for its tools, resources and prompts
+    /// Start one server, or all, and request its tools, resources and prompts
     Test {
         server: Option<String>,
         #[arg(long)]
@@ -83,7 +83,7 @@ fn list(app: &App, json: bool) -> Result<()> {
     let servers = &app.config.servers;
     if servers.is_empty() && !json {
         putln!(
-            "no servers; write [mcp.NAME] with a `command` or `url` into the file that `monobloc config path` names first"
+            "no servers; write [mcp.NAME] with a `command` or `url` into the file that `monobloc config path` lists first"
         );
     }
     let mut all = Vec::new();
@@ -100,7 +100,7 @@ fn list(app: &App, json: bool) -> Result<()> {
         let state = match (&kept, server.enabled) {
             (_, false) => "off".to_owned(),
             _ if barred.is_some() => "nothing may be sent to it yet".to_owned(),
-            (None, true) => "tools not asked for yet".to_owned(),
+            (None, true) => "tools not listed yet".to_owned(),
             (Some((tools, age)), true) => format!("{} tools, listed {} min ago", tools.len(), age.as_secs() / 60),
         };
         say!("{:<16} {state:<32} {line}", server.name);
@@ -121,7 +121,7 @@ fn allow(app: &App, name: &str, yes: bool, json: bool) -> Result<()> {
     let known = app.config.servers.iter().find(is_it);
     let (url, headers) = match known {
         Some(Server { url: Some(url), headers, .. }) => (url.clone(), headers.names().collect::<Vec<_>>().join(", ")),
-        Some(server) => bail!("`{name}` is started here by `{}`; it needs no consent to be sent to", server.line()),
+        Some(server) => bail!("`{name}` is started here by `{}`; sending to it needs no consent", server.line()),
         None => {
             let url = Address::new(name).map_err(|why| {
                 anyhow::anyhow!(
@@ -132,7 +132,7 @@ fn allow(app: &App, name: &str, yes: bool, json: bool) -> Result<()> {
         }
     };
     let headers =
-        if headers.is_empty() { String::new() } else { format!(" With each request it gets the header {headers}.") };
+        if headers.is_empty() { String::new() } else { format!(" Each request to it carries the header {headers}.") };
     let question = format!(
         "The arguments of calls of its tools, the resources and prompts that you ask it for, and the name and version of \
          monobloc are sent to {url}.{headers} You are asked about calls as about those of other servers; nothing confines \
@@ -149,11 +149,11 @@ fn allow(app: &App, name: &str, yes: bool, json: bool) -> Result<()> {
             bail!("not allowed; nothing is sent to {url}");
         }
     }
-    consent::give(&consent::store(), &consent_line(&url)).context("your consent cannot be kept")?;
+    consent::give(&consent::store(), &consent_line(&url)).context("your consent cannot be stored")?;
     if json {
         putln!("{}", json!({ "url": url.to_string(), "allowed": true }));
     } else {
-        say!("{url} is allowed; a line of {} says so", consent::store().display());
+        say!("{url} is allowed; this is recorded in {}", consent::store().display());
     }
     Ok(())
 }
@@ -162,7 +162,7 @@ fn test(app: &App, name: Option<&str>, json: bool) -> Result<()> {
     let enabled = app.config.servers.iter().filter(|server| server.enabled);
     let names: Vec<&str> = enabled.map(|server| server.name.as_str()).collect();
     if let Some(name) = name.filter(|name| !names.contains(name)) {
-        bail!("no server `{name}` is configured and enabled; there are: {}", names.join(", "));
+        bail!("no server `{name}` is configured and enabled; the servers are: {}", names.join(", "));
     }
     let seen = app.servers().test(name);
     let offers = |one: &Seen| match one.failed {
@@ -203,7 +203,7 @@ async fn call(app: &App, tool: &str, arguments: &str, json: bool, yes: bool) -> 
     let checked = check(&raw, &outside).with_context(|| notes.join("; "))?;
     checked.repairs.iter().for_each(super::warn);
     let (call, policy) = (checked.call, app.policy());
-    let spec = catalog.get(&call.tool).context("the tool has gone; this is a bug in ui/cli/mcp")?;
+    let spec = catalog.get(&call.tool).context("the tool is gone; this is a bug in ui/cli/mcp")?;
     let context = Context {
         servers: Some(app.servers().clone()),
         ..Context::new(Root::open(&app.config.project)?, app.cancel.clone())

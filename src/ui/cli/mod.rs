@@ -1,4 +1,4 @@
-//! The command line: parses arguments and runs one command. Each command is a file; its doc comments are its help.
+//! The command line: parses arguments and runs one command. Each command is a file whose doc comments are its help.
 
 mod add;
 pub(in crate::ui) mod ask;
@@ -48,10 +48,10 @@ use crate::embed::Embedder;
 use crate::ui::out::{self, Out};
 use crate::ui::{acp, screen};
 
-/// When the program began.
+/// When the program started.
 pub(in crate::ui) static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
-/// Maximum wait for restoring the terminal when a signal ends the program: the terminal may no
-/// longer accept output.
+/// Time limit for restoring the terminal when a signal ends the program: the terminal may no longer
+/// accept output.
 const RESTORE_MAX: Duration = Duration::from_secs(1);
 /// Exit code after Ctrl-C, as shells expect.
 const CANCELLED: i32 = 130;
@@ -61,7 +61,7 @@ const CANCELLED: i32 = 130;
 #[derive(Parser)]
 #[command(name = "monobloc", version, max_term_width = 120)]
 struct Cli {
-    // Without one, a terminal gets the full-screen conversation.
+    // Without a command, a terminal gets the full-screen conversation.
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -88,7 +88,7 @@ enum Command {
     Fit(fit::Fit),
     Telemetry(telemetry::Telemetry),
     Config(config::Config),
-    /// Serve an editor by the Agent Client Protocol (ACP) on standard input and output: Zed,
+    /// Serve an editor over the Agent Client Protocol (ACP) on standard input and output: Zed,
     /// JetBrains, Neovim and others
     Acp,
     Mcp(mcp::Mcp),
@@ -115,7 +115,7 @@ impl Command {
     }
 }
 
-/// Runs the command line of this process and ends it.
+/// Runs the command line of this process, then ends the process.
 pub fn main() -> ! {
     LazyLock::force(&STARTED);
     let matches = arguments().try_get_matches().unwrap_or_else(|error| end_by(&error));
@@ -149,13 +149,13 @@ fn arguments() -> clap::Command {
     if screen::fits() { command } else { command.subcommand_required(true).arg_required_else_help(true) }
 }
 
-/// Checks that `words`, the program's name first, are a valid command line; the error is the
-/// message a user would get.
+/// Checks that `words`, starting with the program's name, are a valid command line; the error is
+/// the message a user would get.
 pub fn parse(words: &[String]) -> Result<(), clap::Error> {
     settings::arguments(Cli::command()).try_get_matches_from(words).map(drop)
 }
 
-/// Prints help or the version and ends the program; errors of the command line go to standard error.
+/// Prints help or the version and ends the program; command-line errors go to standard error.
 fn end_by(error: &clap::Error) -> ! {
     if error.use_stderr() {
         error.exit();
@@ -169,7 +169,8 @@ fn end_by(error: &clap::Error) -> ! {
     app::exit(0)
 }
 
-/// The embedder; `None` after a note that says why there is none. Every user works without it.
+/// The embedder; `None` after a note that explains why there is none. Every caller works without
+/// it.
 fn embedder(app: &App) -> Option<Embedder> {
     or_note(app.embedder(&or_note(app.registry())?))
 }
@@ -196,7 +197,7 @@ fn warn(note: impl Display) {
     tell!("monobloc: note: {}", visible(&note.to_string()));
 }
 
-/// The error's message with its causes, without causes that it already contains.
+/// The error's message with its causes, except causes that it already contains.
 pub(in crate::ui) fn told(error: &anyhow::Error) -> String {
     let mut message = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string).filter(|cause| !cause.is_empty()) {
@@ -213,9 +214,9 @@ fn run(cli: Cli, given: Given, settings: Settings, cancel: Cancel) -> Result<()>
     let app = std::env::current_exe().map_or(app.clone(), |program| app.tried_by(program));
     let command = cli.command.unwrap_or_else(|| Command::Chat(chat::Chat::default()));
     if app.lacks_accelerator() && command.runs_models() {
-        tell!("monobloc: note: built for an accelerator, but its driver shows none: models run on the processor");
+        tell!("monobloc: note: built for an accelerator, but its driver reports none: models run on the processor");
     }
-    // `chat` handles Ctrl-C itself: it ends the running request, not the program.
+    // `chat` handles Ctrl-C itself, ending the running request and not the program.
     if !matches!(command, Command::Chat(_)) {
         runtime.spawn(watch_for_interrupt(app.clone()));
     }
@@ -261,7 +262,7 @@ fn run(cli: Cli, given: Given, settings: Settings, cancel: Cancel) -> Result<()>
     ended
 }
 
-/// Asks on the terminal; everything but a yes is a no.
+/// Asks on the terminal; anything but yes counts as no.
 fn says_yes(question: &str) -> Result<bool> {
     put!("{question} [y]es, [n]o: ");
     let mut answer = String::new();
@@ -269,7 +270,7 @@ fn says_yes(question: &str) -> Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// The first Ctrl-C cancels; the second ends the process at once.
+/// The first Ctrl-C cancels; the second ends the process immediately.
 async fn watch_for_interrupt(app: App) {
     while tokio::signal::ctrl_c().await.is_ok() {
         if app.cancel.is_cancelled() {
@@ -294,8 +295,7 @@ async fn watch_for_end(app: App) {
 /// Writes the log to standard error if `MONOBLOC_LOG` is set, for example to `debug`; it includes llama.cpp's log.
 fn start_logging() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("MONOBLOC_LOG").unwrap_or_else(|_| "off".into());
-    // A turn, a step, a call of a model or a tool is a span: when it ends, the log gives its
-    // duration.
+    // A turn, step, model call or tool call is a span: when it ends, the log gives its duration.
     let spans = FmtSpan::CLOSE;
     tracing_subscriber::fmt().with_env_filter(filter).with_span_events(spans).with_writer(io::stderr).init();
 }

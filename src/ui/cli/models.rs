@@ -47,7 +47,7 @@ enum Command {
     },
     Add(super::add::Add),
     Probe(super::probe::Probe),
-    /// Fetch the model of a role from the hub; opens a connection
+    /// Download the model for a role from the hub; opens a connection
     Pull {
         #[arg(value_parser = roles(&["planner", "router", "embedder"]))]
         role: Role,
@@ -65,7 +65,7 @@ pub(super) fn roles(names: &'static [&'static str]) -> impl TypedValueParser<Val
 }
 
 impl Models {
-    /// Whether this is the child of a trial.
+    /// Whether this is the child process of a trial.
     pub fn is_trial(&self) -> bool {
         matches!(self.command, Command::Check { here: true, .. })
     }
@@ -97,7 +97,7 @@ fn list(app: &App, json: bool) -> Result<()> {
     };
     let played = Role::ALL.into_iter().filter(|role| registry.plays(*role));
     let roles: Vec<_> = played.map(|role| (role, path(role))).collect();
-    // Nothing can be calculated without a planner or without knowing the machine's memory.
+    // Nothing can be calculated without a planner or without the size of the machine's memory.
     let rungs = app.rungs().unwrap_or_default();
     if json {
         let file = |file: &Found| match &file.header {
@@ -135,7 +135,7 @@ fn list(app: &App, json: bool) -> Result<()> {
     }
     for (role, file) in roles {
         let rung = rungs.get(&role.to_string()).filter(|_| file.is_ok()).map(|rung| format!(" ({rung})"));
-        // Errors of the registry begin with the role too.
+        // Registry errors begin with the role too.
         let twice = format!("{role}: ");
         let told = file.unwrap_or_else(|error| error.strip_prefix(&twice).unwrap_or(&error).to_owned());
         say!("{role:>9}: {told}{}", rung.unwrap_or_default());
@@ -144,7 +144,7 @@ fn list(app: &App, json: bool) -> Result<()> {
     Ok(())
 }
 
-/// A role's model on a server, and whether data may be sent there yet.
+/// A role's model on a server, and whether data may already be sent there.
 fn of_server(server: &Endpoint) -> String {
     let model = server.model.iter().map(|model| format!("{model} at ")).collect::<String>();
     let context = server.context.map(|context| format!(", context {context}")).unwrap_or_default();
@@ -159,7 +159,7 @@ fn in_short(header: &Header) -> String {
     format!("{architecture}, {billions:.2} billion parameters, {quantisation}, {file_bytes}, context {context_train}")
 }
 
-/// The child of a trial runs this with `here`.
+/// The child process of a trial runs this with `here`.
 fn check(app: &App, file: &Path, here: bool, json: bool) -> Result<()> {
     let header = gguf::inspect(file)?;
     app.check_model(&header, here)?;
@@ -224,7 +224,7 @@ fn fetch(app: &App, role: Role, name: Option<&str>, json: bool) -> Result<()> {
     let candidate = match hubs.as_slice() {
         [] => bail!("models.toml names no hub repository like `{wanted}` for [{role}]; add hub = \"owner/name\""),
         [one] => one,
-        _ => bail!("say which: `monobloc models pull {role} NAME`, a part of one of {}", names.join(", ")),
+        _ => bail!("name one: `monobloc models pull {role} NAME`, with NAME a part of one of {}", names.join(", ")),
     };
     let bar = super::bar("{msg} {bar:30} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left");
     for download in Download::of(role, candidate) {

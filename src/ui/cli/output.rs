@@ -19,12 +19,12 @@ pub enum Printer {
     Text(Text),
 }
 
-/// Readable output, and what is on the terminal's current line.
+/// Readable output, and the content of the terminal's current line.
 pub struct Text {
     bar: Option<ProgressBar>,
-    /// Whether the last thing written was a piece of the answer.
+    /// Whether the last output was a piece of the answer.
     in_answer: bool,
-    /// Whether the last thing on standard error was a piece of the model's thinking.
+    /// Whether the last output on standard error was a piece of the model's thinking.
     in_thought: bool,
 }
 
@@ -36,7 +36,7 @@ impl Printer {
     pub fn print(&mut self, record: &Record) -> Result<()> {
         match self {
             Printer::Json => {
-                // Programs read each line when it arrives, also through a pipe.
+                // Programs read each line as it arrives, even through a pipe.
                 put!("{}\n", serde_json::to_string(record)?);
             }
             Printer::Text(text) => text.print(&record.event)?,
@@ -74,7 +74,7 @@ impl Printer {
         Ok(decided.try_recv().unwrap_or(Decision::Cancel))
     }
 
-    /// Prints text between events; nothing in JSON output.
+    /// Prints text between events, but not in JSON output.
     pub fn show(&mut self, words: &str) {
         if let Printer::Text(text) = self {
             text.line(words);
@@ -157,8 +157,8 @@ impl Text {
         put!("{}", visible(text));
     }
 
-    /// A piece of the model's thinking. It is not part of the answer, so it goes to standard error
-    /// and the answer can be piped.
+    /// A piece of the model's thinking, which is not part of the answer: it goes to standard error
+    /// so that the answer can be piped.
     fn thought(&mut self, text: &str) {
         self.end_bar();
         self.in_thought = true;
@@ -182,8 +182,8 @@ impl Text {
         visible(diff).lines().for_each(|line| self.marked(paint(line), ""));
     }
 
-    /// Prints a line: `mark` unchanged, because it is this program's own and may have colours, and
-    /// other text made visible.
+    /// Prints a line: `mark` unchanged, because it comes from this program and may have colours,
+    /// and other text made visible.
     fn marked(&mut self, mark: impl Display, text: &str) {
         self.clear();
         if std::mem::take(&mut self.in_answer) {

@@ -1,4 +1,4 @@
-//! `monobloc models probe`: measures which tasks a model does reliably.
+//! `monobloc models probe`: measures which tasks a model performs reliably.
 
 use anyhow::Result;
 use clap::Args;
@@ -9,7 +9,7 @@ use crate::models::Role;
 use crate::models::capability::Share;
 use crate::tools::Catalog;
 
-/// Measure which tasks a model does reliably, as on first use; the results are stored
+/// Measure which tasks a model performs reliably, as on first use; the results are stored
 #[derive(Args)]
 pub struct Probe {
     /// The role whose model is measured
@@ -51,7 +51,7 @@ fn show(Probed { model, said, measured }: &Probed) {
     putln!("{model}: {} prompts, {:.1} s", measured.prompts, measured.wall_ms as f64 / 1000.0);
     line("calls in its own notation", measured.format);
     for (offered, share) in &measured.selection {
-        line(&format!("right call of {offered} tools"), *share);
+        line(&format!("right call among {offered} tools"), *share);
     }
     line("no call where none is needed", measured.restraint);
     for (steps, share) in &measured.plans {
@@ -71,12 +71,12 @@ fn show(Probed { model, said, measured }: &Probed) {
     let (capable, why) = match (said, measured.capable()) {
         (Some(said), _) => (*said, "models.toml says so"),
         (None, Some(measured)) => (measured, "measured"),
-        (None, None) => (false, "its answers decide nothing yet"),
+        (None, None) => (false, "its answers are inconclusive so far"),
     };
     let verdict = if capable {
         "capable: loops of 12 iterations with every tool"
     } else {
-        "weak: steps that code owns; loops of 3 iterations, index only"
+        "weak: steps controlled by code; loops of 3 iterations, index only"
     };
     putln!("  grammar in the free loop: {grammar}\n  {verdict} ({why})");
     if let Some(tier) = measured.tier() {

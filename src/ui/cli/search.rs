@@ -14,7 +14,7 @@ pub struct Search {
     /// Hits to show
     #[arg(short = 'n', long, default_value_t = 10)]
     limit: usize,
-    /// Show the parts of each score
+    /// Show the components of each score
     #[arg(long)]
     explain: bool,
     /// Print one JSON object per hit

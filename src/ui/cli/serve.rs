@@ -1,4 +1,4 @@
-//! `monobloc serve`: the models and the agent behind APIs that other programs use, and the web page.
+//! `monobloc serve`: provides the models and the agent to other programs through APIs, and the web page.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -14,14 +14,14 @@ use crate::app::App;
 use crate::models::places;
 use crate::serve::{self, Options, Ready, Server};
 
-/// Answer other programs on this machine: the APIs of OpenAI and Anthropic, for planner, router,
+/// Serve other programs on this machine: the APIs of OpenAI and Anthropic, for planner, router,
 /// embedder and the whole agent
 #[derive(Args)]
 pub struct Serve {
     /// Loopback address with a port; port 0 selects a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8765")]
     listen: SocketAddr,
-    /// The file with the secret that every request must carry; created if it does not exist
+    /// The file with the secret that every request must include; created if it does not exist
     /// [default: serve-token in the configuration folder]
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     token_file: Option<PathBuf>,
@@ -29,7 +29,8 @@ pub struct Serve {
     /// yourself
     #[arg(long)]
     open: bool,
-    /// Print one JSON object once requests are answered: its address, the token file, the page with
+    /// Print one JSON object once requests are answered: the server's address, the token file, and
+    /// the page with
     /// --open
     #[arg(long)]
     json: bool,
@@ -68,8 +69,8 @@ impl Serve {
 const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
 
 /// Opens `address`, which contains a secret; `None` without a desktop. Program arguments are
-/// visible to everybody, so the browser is given a file that only its owner can read and that
-/// redirects there. Dropping the returned value removes the file.
+/// visible to everyone, so the browser gets a file that only its owner can read and that redirects
+/// there. Dropping the returned value removes the file.
 fn open(address: &str) -> Result<Option<NamedTempFile>> {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     if !cfg!(target_os = "macos") && !is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY") {
@@ -81,7 +82,7 @@ fn open(address: &str) -> Result<Option<NamedTempFile>> {
     let mut opener = Command::new(OPENER);
     opener.arg(file.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut opener = opener.spawn().with_context(|| format!("{OPENER} cannot be started: {way_out}"))?;
-    // It ends once the address was passed to the browser, and its exit status must be read.
+    // It ends once the address has been passed to the browser, and its exit status must be read.
     std::thread::spawn(move || opener.wait());
     Ok(Some(file))
 }

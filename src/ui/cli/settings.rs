@@ -1,4 +1,4 @@
-//! Makes a command-line flag for each setting, and reads settings from flags and environment variables.
+//! Creates a command-line flag for each setting, and reads settings from flags and environment variables.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -22,7 +22,7 @@ fn argument(setting: &'static Setting) -> Arg {
         Kind::Path => arg.value_name("PATH").value_hint(ValueHint::AnyPath).value_parser(value_parser!(OsString)),
         Kind::Paths => arg.value_name("PATHS").value_hint(ValueHint::AnyPath).value_parser(value_parser!(OsString)),
         Kind::Choice(choices) => arg.value_name("NAME").value_parser(PossibleValuesParser::new(choices)),
-        // Checked later, because a message of the parser would repeat a password.
+        // Checked later, because an error message from the parser would repeat a password.
         Kind::Url => arg.value_name("URL").value_hint(ValueHint::Url),
         Kind::Size => arg.value_name("SIZE").value_parser(checked(setting)),
         Kind::Thinking => arg.value_name("off|N|auto").value_parser(checked(setting)),
@@ -31,7 +31,7 @@ fn argument(setting: &'static Setting) -> Arg {
     }
 }
 
-/// A parser that returns the text unchanged if it is a valid value of the setting.
+/// A parser that returns the text unchanged if it is a valid value for the setting.
 fn checked(setting: &'static Setting) -> impl Fn(&str) -> Result<String, String> + Clone + Send + Sync {
     move |text: &str| match setting.kind.read(text) {
         Ok(_) => Ok(text.to_owned()),

@@ -17,21 +17,22 @@ pub struct Synth {
     /// lfm2-24b-a2b, qwen3.6-35b-a3b, gemma-4-e4b, tiny-qwen35, … (an unknown name lists all)
     #[arg(long)]
     shape: String,
-    /// q4_0, q8_0, or ternary: tq1_0, tq2_0 (rows that are not a multiple of 256 then get q4_0)
+    /// q4_0, q8_0, or ternary: tq1_0, tq2_0 (rows whose length is not a multiple of 256 then get
+    /// q4_0)
     #[arg(long, default_value = "q4_0")]
     quant: String,
-    /// A GGUF whose vocabulary is copied, as far as there is room [default: the planner]
+    /// A GGUF file to copy the vocabulary from, as far as it fits [default: the planner]
     #[arg(long, value_name = "FILE")]
     vocabulary: Option<PathBuf>,
-    /// Entries of the vocabulary [default: as many as the model has; 65,536 for tiny shapes]
+    /// Number of vocabulary entries [default: the model's own number; 65,536 for tiny shapes]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(512..=1_000_000))]
     tokens: Option<u64>,
-    /// Leave the weights out (a sparse file that takes no disk space), for commands that read only
-    /// the header
+    /// Omit the weights (a sparse file that takes no disk space), for commands that read only the
+    /// header
     #[arg(long)]
     hollow: bool,
     /// Also write a small projector with random weights next to FILE (mmproj-FILE): the model then
-    /// takes pictures, and what it says about them means nothing
+    /// accepts pictures, but its output about them is meaningless
     #[arg(long)]
     sees: bool,
     /// Print one JSON object

@@ -9,13 +9,13 @@ use crate::protocol::{CallCost, Repeat, ToolMiss, Usage};
 use crate::session::{Journal, TimedCall, TurnStats, telemetry};
 use crate::ui::words;
 
-/// Show time, tokens and memory of the last turns on this project
+/// Show time, tokens and memory of the last turns in this project
 #[derive(Args)]
 pub struct Telemetry {
     /// Turns to show
     #[arg(short = 'n', long, default_value_t = 10)]
     turns: usize,
-    /// Also show every call of a turn, and stalls of the single-model loop
+    /// Also show every call in a turn, and stalls of the single-model loop
     #[arg(long)]
     timeline: bool,
     /// Print one JSON object per turn
@@ -68,7 +68,7 @@ fn line(turn: &TurnStats) {
     );
 }
 
-/// A line for each model on a server that answered in the turn.
+/// A line for each server model that answered in the turn.
 fn servers(turn: &TurnStats) {
     let calls = &turn.usage.calls;
     let mut models: Vec<(&str, &str)> =
@@ -99,7 +99,7 @@ fn timeline(turn: &TurnStats) {
         putln!("    {}", words::stall(one));
     }
     for one in &turn.recoveries {
-        let came = if one.recovered { "the model then did it" } else { "the model did not do it" };
+        let came = if one.recovered { "the model recovered" } else { "the model did not recover" };
         putln!("    loop {}: {came}", one.iteration);
     }
 }

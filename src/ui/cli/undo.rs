@@ -1,4 +1,4 @@
-//! `monobloc undo` and `monobloc rewind`: take the project back to a checkpoint.
+//! `monobloc undo` and `monobloc rewind`: restore the project to a checkpoint.
 
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
@@ -13,7 +13,7 @@ use crate::checkpoint::{Checkpoint, Entry, Foreign, Step};
 use crate::session::{Prepared, Rewinder};
 use crate::ui::words;
 
-/// Number of paths that are listed; the others are only counted.
+/// Number of paths listed; others are only counted.
 const PATHS_SHOWN: usize = 20;
 
 /// Undo the last request that changed files: files, lessons and conversation together
@@ -40,12 +40,11 @@ pub struct Rewind {
 
 #[derive(Args)]
 struct How {
-    /// Also overwrite files that were changed by a request and later by somebody else, and remove
-    /// new ones that are too large to be kept
+    /// Also overwrite files that a request and later someone else changed, and remove new ones that
+    /// are too large to be kept
     #[arg(long, conflicts_with = "keep")]
     force: bool,
-    /// Keep files that were changed by a request and later by somebody else, and undo the rest,
-    /// without asking
+    /// Keep files that a request and later someone else changed, and undo the rest, without asking
     #[arg(long)]
     keep: bool,
     /// Show what would be done, and do nothing
@@ -84,7 +83,7 @@ impl How {
             return self.show(&prepared);
         }
         let decided = self.decide(&prepared)?;
-        // A file that the user keeps does not count as one that was not restored.
+        // A file that the user chose to keep does not count as unrestored.
         let kept: BTreeSet<String> = match decided {
             Some(Foreign::Keep) => prepared.plan.foreign().map(|step| step.path.display().to_string()).collect(),
             Some(Foreign::Overwrite) | None => BTreeSet::new(),
@@ -124,9 +123,8 @@ impl How {
         Ok(())
     }
 
-    /// The user's decision about files that were changed by a request and later by somebody else:
-    /// by flag, else by asking. `None` if nobody was asked: the files stay, and count as not
-    /// restored.
+    /// The user's decision about files that a request and later someone else changed: by flag, else
+    /// by asking. `None` if nobody was asked: the files stay, and count as unrestored.
     fn decide(&self, prepared: &Prepared) -> Result<Option<Foreign>> {
         let foreign: Vec<&Step> = prepared.plan.foreign().collect();
         if self.force {

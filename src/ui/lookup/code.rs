@@ -11,11 +11,11 @@ use crate::retrieve::{self, Hits, Pack};
 
 /// Number of lines in a snippet.
 const SNIPPET_LINES: usize = 4;
-/// Number of search hits considered for a pack; with a budget of a few thousand tokens, only the
+/// Number of search hits considered for a pack; in a budget of a few thousand tokens, only the
 /// names of the last ones fit.
 const PACKED_HITS: usize = 40;
 
-/// Place, symbol, score and the first lines of each hit; with `explain` also the parts of its
+/// Place, symbol, score and first lines of each hit; with `explain` also the components of its
 /// score.
 pub fn text(found: &Hits, explain: bool) -> String {
     let mut text = String::new();
@@ -38,7 +38,7 @@ pub struct Packed {
     pub notes: Vec<String>,
 }
 
-/// Bodies of the best hits for `question`, else signatures or names, in at most `tokens`.
+/// Bodies of the best hits for `question`, else signatures or names, within `tokens`.
 pub fn context(index: &Index, embedder: Option<&Embedder>, question: &str, tokens: u32) -> Result<Packed> {
     let found = retrieve::answer(index, embedder, question, PACKED_HITS)?;
     let pack = retrieve::pack(&found.hits, tokens as usize, &retrieve::tokens);
@@ -59,7 +59,7 @@ impl Packed {
         value
     }
 
-    /// The number of places shown, and of their tokens.
+    /// The number of places shown, and of tokens in them.
     pub fn size(&self) -> String {
         let Pack { items, tokens, left_out, .. } = &self.pack;
         format!("{} places in about {tokens} tokens, {left_out} left out", items.len())

@@ -1,4 +1,4 @@
-//! Answers questions about the code graph: where a symbol is defined, who calls, uses and imports whom.
+//! Answers questions about the code graph: where a symbol is defined, and what calls, uses or imports what.
 
 use anyhow::{Result, bail};
 use console::style;
@@ -21,7 +21,7 @@ pub enum Kind {
     Path,
 }
 
-/// Name and description of each kind, for the command and for the tools of MCP clients.
+/// Name and description of each kind, for the command and for MCP clients' tools.
 pub const KINDS: [(Kind, &str, &str); 7] = [
     (Kind::Definition, "definition", "Where a symbol is defined: path, lines and kind of each definition of that name"),
     (Kind::Callers, "callers", "Who calls a function or method, with the line and confidence of each call"),
@@ -36,12 +36,12 @@ pub const KINDS: [(Kind, &str, &str); 7] = [
     (Kind::Path, "path", "The shortest path of calls, uses and imports from one symbol to another"),
 ];
 
-/// The kind of this name.
+/// The kind with this name.
 pub fn kind(name: &str) -> Option<Kind> {
     KINDS.iter().find(|(_, one, _)| *one == name).map(|(kind, ..)| *kind)
 }
 
-/// A question about a symbol: a name, Container.name, path::name, path:line, or the path of a file.
+/// A question about a symbol: a name, Container.name, path::name, path:line, or a file's path.
 #[derive(Debug, PartialEq)]
 pub struct Question {
     pub what: Kind,
@@ -53,7 +53,7 @@ pub struct Question {
     pub depth: Option<u8>,
 }
 
-/// The answer: symbols with the edges that lead to them, and references whose target is unknown.
+/// The answer: symbols with the edges that lead to them, and references with unknown targets.
 #[derive(Default)]
 pub struct Answer {
     title: String,
@@ -64,16 +64,16 @@ pub struct Answer {
 
 struct Line {
     node: Node,
-    /// How to refer to the symbol in a question.
+    /// The name for referring to the symbol in a question.
     handle: String,
     /// How it was found, unless it is the subject of the question.
     edge: Option<Reached>,
 }
 
-/// Heading of calls to the symbol's name whose target is unknown: each may be another caller.
+/// Heading for calls to the symbol's name with unknown targets: each may be another caller.
 const MAYBE_CALLERS: &str = "perhaps also called at";
-/// Heading of calls made by the symbol whose target is unknown.
-const UNKNOWN_CALLS: &str = "calls that lead nowhere known";
+/// Heading for calls made by the symbol with unknown targets.
+const UNKNOWN_CALLS: &str = "calls with unknown targets";
 
 pub fn answer(index: &Index, question: &Question) -> Result<Answer> {
     let Question { what, symbol, to, depth } = question;
@@ -121,14 +121,14 @@ pub fn answer(index: &Index, question: &Question) -> Result<Answer> {
             graph.only(to)?;
             let steps = graph.path(symbol, to, reach(12).steps_max);
             if steps.is_empty() {
-                bail!("no way from {symbol} to {to} within {} steps", reach(12).steps_max);
+                bail!("no path from {symbol} to {to} within {} steps", reach(12).steps_max);
             }
             reached(&graph, "way", &format!("{symbol} to {to}"), steps)
         }
     })
 }
 
-/// The headings, rules, elements, keys and tables of that name, which are not in the graph.
+/// The headings, rules, elements, keys and tables with this name, which are not in the graph.
 fn in_documents(index: &Index, name: &str) -> Result<Vec<Line>> {
     let line = |symbol: SymbolRow| {
         let handle = format!("{}:{}", symbol.path, symbol.start);
@@ -153,12 +153,12 @@ fn neighbours(graph: &Graph, what: &str, symbol: &str, all: Vec<Neighbour>) -> A
 }
 
 impl Answer {
-    /// Number of symbols left out of a list of `limit`.
+    /// Number of symbols omitted from a list of `limit`.
     pub fn left_out(&self, limit: usize) -> usize {
         self.lines.len().saturating_sub(limit)
     }
 
-    /// The number of all symbols.
+    /// The total number of symbols.
     pub fn count(&self) -> usize {
         self.lines.len()
     }

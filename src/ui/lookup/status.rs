@@ -1,4 +1,4 @@
-//! Reports how complete an index is and which files have changed since.
+//! Reports how complete an index is and which files have changed since it was built.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ pub fn json(status: &Status, model: Option<&str>) -> Value {
     value
 }
 
-/// Numbers and changed files; skipped files are not listed.
+/// Counts and changed files; skipped files are not listed.
 pub fn text(status: &Status, model: Option<&str>) -> String {
     let Status { files, chunks, chunks_with_vector: with, symbols, edges, unresolved, .. } = status;
     let languages: Vec<String> = status.languages.iter().map(|(name, files)| format!("{name} {files}")).collect();
@@ -29,9 +29,9 @@ pub fn text(status: &Status, model: Option<&str>) -> String {
     };
     let (database, vector_file) = (Bytes(status.database_bytes), Bytes(status.vector_file_bytes));
     let state = match (status.changed.len(), status.gone.len(), status.unfinished) {
-        (0, 0, false) => "as the files are".to_owned(),
+        (0, 0, false) => "up to date".to_owned(),
         (changed, gone, unfinished) => {
-            let note = if unfinished { "; the last run did not come to its end" } else { "" };
+            let note = if unfinished { "; the last run did not finish" } else { "" };
             format!("{changed} files new or changed, {gone} gone{note}; `monobloc index` brings it up to date")
         }
     };

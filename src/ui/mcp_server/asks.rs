@@ -1,4 +1,4 @@
-//! The client's requests: one runs at a time, and a slow one returns a handle to wait for.
+//! The client's requests: one runs at a time, and a slow one returns a handle for waiting.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -14,9 +14,9 @@ use super::turn::{self, State};
 use crate::base::{Cancel, lock};
 use crate::protocol::Ask;
 
-/// Number of requests whose results are kept; then the oldest is dropped.
+/// Maximum number of requests whose results are kept; the oldest is dropped first.
 const KEPT_MAX: usize = 16;
-/// Maximum time for a running request to end once the client is gone.
+/// Time limit for a running request to end once the client is gone.
 const END_MAX: Duration = Duration::from_secs(5);
 
 #[derive(Clone)]
@@ -44,7 +44,7 @@ impl Asks {
         or_cancelled(&asked, wait_s, context).await
     }
 
-    /// Waits for the request with this `handle`. Cancelling this call cancels the request too.
+    /// Waits for the request with this `handle`. Cancelling this call also cancels the request.
     pub async fn result(
         &self,
         handle: &str,
@@ -73,13 +73,13 @@ impl Asks {
         Ok(asked)
     }
 
-    /// Cancels the running request and waits a few seconds for it to end.
+    /// Cancels the running request and gives it a few seconds to end.
     pub async fn end(&self) {
         let running = lock(&self.all).iter().find(|asked| asked.is_running()).cloned();
         if let Some(mut asked) = running {
             asked.cancel.cancel();
             let ended = asked.state.wait_for(|state| matches!(state, State::Ended(_)));
-            // The journal then lacks the end of the turn, as after a kill.
+            // The journal then lacks the end of the turn, as it would after a kill.
             if timeout(END_MAX, ended).await.is_err() {
                 tell!("monobloc: note: request {} did not end within {} s", asked.handle, END_MAX.as_secs());
             }
@@ -104,8 +104,8 @@ async fn or_cancelled(asked: &Asked, wait_s: u64, context: &RequestContext<RoleS
     }
 }
 
-/// Waits for the end of a request and reports its progress; after `wait_s` seconds the answer is
-/// its handle.
+/// Waits for the end of a request and reports its progress; after `wait_s` seconds it answers with
+/// the request's handle.
 async fn wait(asked: &Asked, wait_s: u64, context: &RequestContext<RoleServer>) -> Result<String, String> {
     let doing = || match &*asked.state.borrow() {
         State::Running(doing) => doing.clone(),

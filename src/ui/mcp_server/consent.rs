@@ -1,4 +1,4 @@
-//! Asks the client's user, by elicitation, for consent to a call or for argument values. Only clear consent counts.
+//! Asks the client's user, through elicitation, for consent to a call or for argument values. Only clear consent counts.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use serde_json::{Map, Value, json};
 
 use crate::protocol::{Decision, Proposal};
 
-/// How long a person has to answer; after that the turn continues without the call.
+/// Time limit for a person to answer; after it, the turn continues without the call.
 const ANSWER_MAX: Duration = Duration::from_secs(300);
 
 const ONCE: &str = "allow once";
 const ALWAYS: &str = "allow always";
 const REJECT: &str = "reject";
 
-/// The user's decision, or why nobody could be asked.
+/// The user's decision, or the reason nobody could be asked.
 pub async fn ask(peer: &Peer<RoleServer>, proposal: &Proposal) -> Decision {
     if !peer.supported_elicitation_modes().contains(&ElicitationMode::Form) {
         return Decision::NotAsked("this client cannot ask its user (no elicitation)".to_owned());
@@ -47,7 +47,7 @@ fn values(proposal: &Proposal) -> Map<String, Value> {
     ])
 }
 
-/// The form for consent: one choice.
+/// The form for consent, with one choice.
 fn choice(proposal: &Proposal) -> Map<String, Value> {
     let choices: Vec<&str> =
         [Some(ONCE), proposal.always.as_ref().map(|_| ALWAYS), Some(REJECT)].into_iter().flatten().collect();

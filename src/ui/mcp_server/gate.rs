@@ -1,7 +1,7 @@
 //! Reads the client's lines before the MCP library does, and answers those that the library would silently ignore.
 //!
-//! JSON-RPC 2.0, 5.1: a line that cannot be read is answered with -32700 and one that is not a
-//! message with -32600, both with a null id if none could be read. Without an answer the client
+//! JSON-RPC 2.0, 5.1: a line that cannot be parsed is answered with -32700 and one that is not a
+//! message with -32600, both with a null id if no id could be read. Without an answer the client
 //! would wait forever.
 
 use std::io::BufRead;
@@ -15,13 +15,13 @@ use tokio::task::JoinHandle;
 use crate::ui::acp::wire::{self, Incoming};
 use crate::ui::cli::chat::input;
 
-/// Maximum bytes in transit between client and library.
+/// Maximum number of bytes in transit between client and library.
 const ON_THE_WAY: usize = 64 << 10;
 const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
 const INVALID_PARAMS: i32 = -32602;
 
-/// The ends that the library reads and writes instead of the client's own.
+/// The stream ends that the library uses instead of the client's own.
 pub struct Gate {
     pub input: DuplexStream,
     pub output: DuplexStream,
@@ -29,7 +29,7 @@ pub struct Gate {
     pub writer: JoinHandle<()>,
 }
 
-/// Sits between the client, who writes `input` and reads `output`, and the library.
+/// Stands between the client, which writes `input` and reads `output`, and the library.
 pub fn between(
     input: impl BufRead + Send + 'static,
     output: impl AsyncWrite + Send + Unpin + 'static,
@@ -59,8 +59,8 @@ pub fn between(
     Gate { input: library_reads, output: library_writes, writer }
 }
 
-/// Writes the library's lines and the gate's, each as a whole, until the library has ended or the
-/// client stops reading.
+/// Writes the library's lines and the gate's, each line in one piece, until the library has ended
+/// or the client stops reading.
 async fn write(answers: DuplexStream, mut refused: mpsc::Receiver<String>, mut output: impl AsyncWrite + Unpin) {
     let mut answers = BufReader::new(answers).lines();
     loop {
@@ -78,13 +78,13 @@ async fn write(answers: DuplexStream, mut refused: mpsc::Receiver<String>, mut o
     }
 }
 
-/// Whether the library can read a line; otherwise the answer to it.
+/// Whether the library can read a line; the error is the answer to it.
 fn check(line: &str) -> Result<(), Value> {
     let incoming =
         wire::read(line).map_err(|broken| json!({ "jsonrpc": "2.0", "id": broken.id, "error": broken.error }))?;
     let Incoming::Request { id, method, .. } = incoming else { return Ok(()) };
     match serde_json::from_str::<ClientJsonRpcMessage>(line) {
-        _ if id.is_null() => Err(error(&id, INVALID_REQUEST, "a request has an id, which MCP does not let be null")),
+        _ if id.is_null() => Err(error(&id, INVALID_REQUEST, "a request has an id, which must not be null in MCP")),
         Ok(_) => Ok(()),
         Err(why) => Err(error(&id, INVALID_PARAMS, &format!("{method}: {why}"))),
     }
@@ -98,7 +98,7 @@ fn error(id: &Value, code: i32, why: &str) -> Value {
 mod tests {
     use super::*;
 
-    /// The id and the code of the answer to a line that is kept from the library.
+    /// The id and the code for answering a line that is kept from the library.
     fn refused(line: &str) -> Option<(Value, Value)> {
         check(line).err().map(|answer| (answer["id"].clone(), answer["error"]["code"].clone()))
     }

@@ -1,4 +1,4 @@
-//! Answers a question to the index with text, as printed by the command of the same name.
+//! Answers a question to the index with text, as the command of the same name prints it.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::ui::lookup::{code, graph, status};
 use crate::ui::words;
 
 /// Answers a question on another thread, because the first question reads the whole project. The
-/// client is notified of progress; if it cancels the call, the reading ends too.
+/// client is notified of progress; if it cancels the call, the reading stops too.
 pub async fn answer(
     project: Arc<Project>,
     question: Call,

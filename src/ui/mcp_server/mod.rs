@@ -1,5 +1,5 @@
-//! Serves the project's index and whole turns to other programs, by the Model Context Protocol on standard input and
-//! output.
+//! Serves the project's index and whole turns to other programs, over the Model Context Protocol on
+//! standard input and output.
 //!
 //! The lookup tools only read. `ask` runs a turn like `monobloc ask`; the client's user is asked
 //! for consent if the client supports it. No port is opened.
@@ -35,9 +35,9 @@ use self::tools::Call;
 use crate::app::App;
 use crate::protocol::Ask;
 
-/// Maximum length of a line that is read from the client.
+/// Maximum length of a line from the client.
 const LINE_BYTES_MAX: usize = 4 << 20;
-/// Maximum time for writing the last lines when the connection ends.
+/// Time limit for writing the last lines when the connection ends.
 const LAST_LINES_MAX: Duration = Duration::from_secs(2);
 
 const INSTRUCTIONS: &str = "Looks up code of one project in its index: search, context and graph tools only read and answer at once. \
@@ -49,7 +49,7 @@ pub async fn serve(
     input: impl BufRead + Send + 'static,
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<()> {
-    // Texts are for models, whatever the variables of a terminal say.
+    // The texts are for models, regardless of terminal variables.
     console::set_colors_enabled(false);
     let project = Arc::new(Project::of(app.clone()));
     let server = Server { asks: Asks::on(project.clone()), project };
@@ -93,7 +93,7 @@ impl ServerHandler for Server {
             .with_instructions(INSTRUCTIONS)
     }
 
-    /// Later versions forbid servers to ask, which consent requires.
+    /// Later versions forbid servers to ask questions, which consent requires.
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
         Cow::Borrowed(ProtocolVersion::known_up_to(&ProtocolVersion::V_2025_11_25))
     }
@@ -113,7 +113,7 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let CallToolRequestParams { name, arguments, .. } = request;
         if !tools::all().iter().any(|tool| tool.name == name) {
-            let why = format!("there is no tool `{name}`; tools/list names them");
+            let why = format!("there is no tool `{name}`; tools/list lists them");
             return Err(ErrorData::invalid_params(why, None));
         }
         let told = match tools::read(&name, Value::Object(arguments.unwrap_or_default())) {

@@ -7,10 +7,10 @@ use rmcp::model::ProgressNotificationParam;
 use rmcp::service::{RequestContext, RoleServer};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-/// Time between two notifications. Clients that reset their timeout on them allow 60 s.
+/// Interval between notifications. Clients that reset their timeout on a notification allow 60 s.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// Waits for `work`; reports `doing` at once, and then every five seconds.
+/// Waits for `work`; reports `doing` immediately, and then every five seconds.
 pub async fn telling<T>(
     context: &RequestContext<RoleServer>,
     doing: impl Fn() -> String,
@@ -27,7 +27,7 @@ pub async fn telling<T>(
                 let Some(token) = token.clone() else { continue };
                 // Progress is the number of seconds; the total is unknown.
                 let progress = ProgressNotificationParam::new(token, begun.elapsed().as_secs_f64());
-                // This fails if the client is gone; the connection then ends by itself.
+                // This fails if the client is gone; the connection then ends on its own.
                 let _ = context.peer.notify_progress(progress.with_message(doing())).await;
             }
         }

@@ -22,17 +22,17 @@ pub struct Project {
 pub struct Opened {
     pub index: Arc<Index>,
     pub embedder: Option<Embedder>,
-    /// `None` without a planner; lookups need none.
+    /// `None` without a planner, which lookups do not need.
     models: Option<SharedModels>,
 }
 
 impl Project {
     pub fn of(app: App) -> Project {
-        // The agent that asks does not wait at a screen.
+        // The asking agent is not a person waiting at a screen.
         Project { app: app.in_background(), opened: Mutex::default(), session: Mutex::default() }
     }
 
-    /// Index and embedder, without a refresh. Blocks while they are opened.
+    /// Index and embedder, without a refresh. Blocks while opening them.
     pub fn opened(&self) -> Result<Opened> {
         let mut opened = lock(&self.opened);
         if let Some(opened) = &*opened {
@@ -47,8 +47,8 @@ impl Project {
         Ok(opened.insert(Opened { index, embedder, models }).clone())
     }
 
-    /// Index and embedder, after reading changed files again. Blocks meanwhile; fails if `cancel`
-    /// is set.
+    /// Index and embedder, after changed files were read again. Blocks until then; fails if
+    /// `cancel` is set.
     pub fn refreshed(&self, cancel: &Cancel, progress: &mut dyn FnMut(Progress)) -> Result<Opened> {
         let opened = self.opened()?;
         let app = self.app.until(cancel.clone());
@@ -56,14 +56,15 @@ impl Project {
         Ok(opened)
     }
 
-    /// The session for all requests, with notices for the user. Blocks while it is opened.
+    /// The session for all requests, with notices for the user. Blocks while opening it.
     pub fn session(&self, cancel: &Cancel) -> Result<(Arc<Session>, Vec<String>)> {
         let mut session = lock(&self.session);
         if let Some(session) = &*session {
             return Ok((session.clone(), Vec::new()));
         }
         let opened = self.opened()?;
-        // A planner may have been fetched meanwhile; without one this is the error that says so.
+        // A planner may have been downloaded in the meantime; otherwise this is the error about its
+        // absence.
         let models = opened.models.map_or_else(|| self.app.shared_models(), Ok)?;
         let (made, notes) = self.app.session_refreshed(&models, opened.index, cancel, &mut |_| ())?;
         Ok((session.insert(Arc::new(made.of("monobloc mcp serve"))).clone(), notes))

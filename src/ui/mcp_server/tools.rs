@@ -1,4 +1,4 @@
-//! The tools on offer, and the parsing of calls to them.
+//! The tools on offer, and the parsing of their calls.
 
 use std::borrow::Cow;
 
@@ -10,18 +10,19 @@ use crate::protocol::Mode;
 use crate::ui::cli::ask::check;
 use crate::ui::lookup::graph::{self, KINDS, Kind, Question};
 
-/// Maximum hits, lines and tokens that a call may ask for: they become part of a model's context.
+/// Maximum number of hits, lines and tokens that a call may request: they become part of a model's
+/// context.
 const LIMIT_MAX: usize = 200;
 const TOKENS_MAX: u32 = 100_000;
 const TOKENS_DEFAULT: u32 = 4_000;
 const HITS_DEFAULT: usize = 10;
 const LINES_DEFAULT: usize = 100;
-/// Calls are answered within this time, because some clients abort them after 60 s.
+/// Time limit for answering calls, because some clients abort them after 60 s.
 const WAIT_MAX_S: u64 = 45;
-/// The prefix of the names of the graph's tools.
+/// The prefix of the graph tools' names.
 const GRAPH: &str = "graph_";
 
-/// A call as written: the name of the tool with its arguments.
+/// A call as written: the tool's name and arguments.
 #[derive(Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Call {
@@ -34,14 +35,14 @@ pub enum Call {
         tokens: Option<u32>,
     },
     IndexStatus {},
-    /// A request, and the seconds after which its handle becomes the answer.
+    /// A request, and the number of seconds after which its handle is returned.
     Ask {
         request: String,
         #[serde(default)]
         mode: Mode,
         wait_s: Option<u64>,
     },
-    /// Wait for the request with this handle, for up to the same time.
+    /// Waits for the request with this handle, for up to the same time.
     AskResult {
         handle: String,
         wait_s: Option<u64>,
@@ -137,7 +138,7 @@ fn tool(name: impl Into<Cow<'static, str>>, about: &'static str, properties: Val
     Tool::new(name, about, schema.as_object().cloned().unwrap_or_default())
 }
 
-/// The arguments of a question to the graph; a path goes `from` one symbol `to` another.
+/// The arguments of a question to the graph; a path leads `from` one symbol `to` another.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Symbol {

@@ -1,4 +1,4 @@
-//! Runs one request for `ask`, and reports its progress and its end.
+//! Runs one request for `ask`, and reports its progress and end.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::ui::words;
 pub enum State {
     /// Its current work.
     Running(String),
-    /// The text for the client, or why there is none.
+    /// The text for the client, or the reason there is none.
     Ended(Result<String, String>),
 }
 
@@ -63,7 +63,7 @@ async fn follow(
                     asked = consent::ask(peer, &proposal) => asked,
                     () = cancel.cancelled() => continue,
                 };
-                // This fails if the turn has ended meanwhile; it needs no decision then.
+                // This fails if the turn has ended in the meantime and so needs no decision.
                 let _ = reply.send(asked);
             }
             Message::Failed(error) => ended = Err(error.to_string()),

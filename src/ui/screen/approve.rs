@@ -9,11 +9,11 @@ use super::theme::Theme;
 use super::wrap::{cut, wrapped};
 use crate::protocol::{Decision, Proposal};
 
-/// Number of ticks for which letters are ignored: somebody who is typing when the question appears
-/// has not read it.
+/// Number of ticks during which letters are ignored: someone who is typing when the question
+/// appears has not read it.
 const UNREAD_TICKS: u64 = 2;
-/// Maximum width, in columns, of a shown reason and of the text on what `always` covers: a model
-/// influences both.
+/// Maximum width, in columns, of a displayed reason and of the text on the scope of `always`: a
+/// model influences both.
 const REASON_COLUMNS: usize = 200;
 const ALWAYS_COLUMNS: usize = 60;
 
@@ -22,9 +22,9 @@ pub struct Question {
     pub proposal: Proposal,
     /// Lines above the view.
     pub above: usize,
-    /// The tick at which it appeared.
+    /// The tick when it appeared.
     asked_at: u64,
-    /// Why the edited arguments were not accepted.
+    /// The reason the edited arguments were rejected.
     pub wrong: Option<String>,
     /// The values entered so far, if values are requested; the last one is being typed.
     values: Vec<String>,
@@ -44,21 +44,21 @@ impl Question {
         Question { proposal, above: 0, asked_at: tick, wrong: None, values: vec![String::new()] }
     }
 
-    /// Whether the question has been visible for less than [`UNREAD_TICKS`] since it appeared or
-    /// since the last letter typed.
+    /// Whether less than [`UNREAD_TICKS`] have passed since the question appeared or the last
+    /// letter was typed.
     fn is_unread(&self, now: u64) -> bool {
         now < self.asked_at + UNREAD_TICKS
     }
 
-    /// A letter typed at the tick `now`. Somebody who is still typing has not read the question, so
-    /// its time starts again.
+    /// A letter typed at tick `now`. Someone still typing has not read the question, so its time
+    /// restarts.
     pub fn typed(&mut self, now: u64) {
         if self.is_unread(now) {
             self.asked_at = now;
         }
     }
 
-    /// The answer of the key at the tick `now`.
+    /// The answer given by the key at tick `now`.
     pub fn answer(&self, key: &KeyEvent, now: u64) -> Answer {
         if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
             return Answer::None;
@@ -79,7 +79,7 @@ impl Question {
         }
     }
 
-    /// Takes a key from somebody entering values; the last one decides.
+    /// Handles a key while values are being entered; the last value decides.
     pub fn write(&mut self, key: &KeyEvent, now: u64) -> Option<Decision> {
         let unread = self.is_unread(now);
         let value = self.values.last_mut()?;
@@ -96,7 +96,7 @@ impl Question {
         None
     }
 
-    /// Adds the first line of a pasted text to the value being entered.
+    /// Adds the first line of pasted text to the value being entered.
     pub fn paste(&mut self, text: &str) {
         if let Some(value) = self.values.last_mut() {
             value.push_str(text.lines().next().unwrap_or_default());
@@ -109,11 +109,11 @@ impl Question {
     }
 
     /// The decision with the edited arguments; if they are invalid, the question stays open and
-    /// says why.
+    /// shows why.
     pub fn edited(&mut self, text: &str) -> Option<Decision> {
         match serde_json::from_str::<Map<String, Value>>(text) {
             Ok(arguments) if arguments == self.proposal.arguments => {
-                self.wrong = Some("the arguments are as they were".to_owned());
+                self.wrong = Some("the arguments are unchanged".to_owned());
                 None
             }
             Ok(arguments) => Some(Decision::Modify(arguments)),
@@ -124,8 +124,8 @@ impl Question {
         }
     }
 
-    /// Moves the view by `lines` towards the end, within `total` lines of which `height` are in
-    /// view.
+    /// Moves the view by `lines` towards the end, within `total` lines, `height` of which are
+    /// visible.
     pub fn scroll(&mut self, lines: isize, total: usize, height: usize) {
         self.above = self.above.saturating_add_signed(lines).min(total.saturating_sub(height));
     }

@@ -4,7 +4,7 @@ use ratatui::text::Span;
 
 use super::theme::Theme;
 
-/// Words that are keywords in most of the languages that users ask about.
+/// Words that are keywords in most languages that users ask about.
 const KEYWORDS: &str = " as async await bool break case catch class const continue crate def default del do elif else enum \
     except export extends false False finally fn for from func function go if impl import in int interface is lambda let \
     loop match mod module mut new nil None not null or package pass private pub public raise return Self self static \
@@ -18,7 +18,7 @@ const HASH: [&str; 12] =
 pub fn painted(line: &str, language: &str, theme: Theme) -> Vec<Span<'static>> {
     let (mut spans, mut rest) = (Vec::new(), line);
     let comment = if HASH.contains(&language) { "#" } else { "//" };
-    // Each round takes at least one character.
+    // Each iteration consumes at least one character.
     while let Some(first) = rest.chars().next() {
         let (taken, style) = if rest.starts_with(comment) || (language == "sql" && rest.starts_with("--")) {
             (rest.len(), theme.dim())
@@ -39,8 +39,8 @@ pub fn painted(line: &str, language: &str, theme: Theme) -> Vec<Span<'static>> {
     spans
 }
 
-/// Bytes of the quoted text at the beginning of `text`; to the end of the line if the quotation is
-/// not closed.
+/// Length, in bytes, of the quoted text at the beginning of `text`; to the end of the line if the
+/// quotation is not closed.
 fn literal(text: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {

@@ -1,4 +1,4 @@
-//! Carries out the screen's effects: runs work in the session, passes decisions on, looks things up in the background.
+//! Carries out the screen's effects: runs work in the session, passes on decisions, looks things up in the background.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use crate::ui::cli::told;
 pub struct Doer {
     app: App,
     options: Options,
-    /// Where answers from the background go.
+    /// Receives answers from the background.
     events: mpsc::Sender<Event>,
     session: Option<Arc<Session>>,
     running: Option<Running>,
-    /// Where the open question is answered; dropping it rejects the call.
+    /// Receives the answer to the open question; dropping it rejects the call.
     reply: Option<oneshot::Sender<Decision>>,
     /// Cancels the user's own command.
     shell: Cancel,
@@ -40,7 +40,7 @@ impl Doer {
         self.session.as_ref().map(|session| session.memory())
     }
 
-    /// The next event of the running work; waits forever if nothing runs.
+    /// The next event of the running work; waits forever if nothing is running.
     pub async fn next(&mut self) -> Event {
         loop {
             let Some(running) = &mut self.running else { return std::future::pending().await };
@@ -49,7 +49,7 @@ impl Doer {
                 // A cancelled turn needs no decision; dropping `reply` rejects the call.
                 Some(Message::Approve { .. }) if running.cancel.is_cancelled() => {}
                 Some(Message::Approve { proposal, reply }) if self.options.approves && proposal.wanted().is_empty() => {
-                    // This fails if the turn has ended meanwhile.
+                    // This fails if the turn has ended in the meantime.
                     let _: Result<(), Decision> = reply.send(Decision::Approve);
                 }
                 Some(Message::Approve { proposal, reply }) => {
@@ -71,11 +71,11 @@ impl Doer {
         }
     }
 
-    /// Carries out effects that need neither the terminal nor an end of the program.
+    /// Carries out effects that neither need the terminal nor end the program.
     pub fn carry_out(&mut self, effect: Effect) {
         match effect {
             Effect::Start { work, attached } => {
-                // Work begins only after the session is open.
+                // Work only begins once the session is open.
                 self.running = self
                     .session
                     .as_ref()
@@ -89,7 +89,8 @@ impl Doer {
             }
             Effect::Decide(decision) => {
                 if let Some(reply) = self.reply.take() {
-                    // This fails if the turn was cancelled meanwhile; it needs no decision then.
+                    // This fails if the turn was cancelled in the meantime and so needs no
+                    // decision.
                     let _: Result<(), Decision> = reply.send(decision);
                 }
             }
@@ -126,7 +127,7 @@ impl Doer {
         tokio::spawn(async move { shell::run(line, &project, cancel, events).await });
     }
 
-    /// Ends everything that runs outside the session.
+    /// Ends everything running outside the session.
     pub fn end(&mut self) {
         self.shell.cancel();
         if let Some(running) = &self.running {

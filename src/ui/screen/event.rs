@@ -1,4 +1,4 @@
-//! Every event that can change the screen, and every effect that the screen can request.
+//! All events that can change the screen, and all effects that the screen can request.
 
 use crossterm::event::KeyEvent;
 
@@ -12,7 +12,7 @@ use crate::ui::open::Told;
 #[derive(Debug)]
 pub enum Event {
     Key(KeyEvent),
-    /// Text that the terminal marked as pasted.
+    /// Text that the terminal marked as a paste.
     Paste(String),
     /// The mouse wheel, in lines towards the beginning.
     Wheel(isize),
@@ -26,13 +26,13 @@ pub enum Event {
     Interrupt,
     /// Sent while the session is being opened.
     Opening(Told),
-    /// The session accepts requests; `asked` are the project's earlier requests, oldest first.
+    /// The session accepts requests; `asked` holds the project's earlier requests, oldest first.
     Opened {
         asked: Vec<String>,
     },
-    /// The running work reports something.
+    /// The running work reports an event.
     Turn(protocol::Event),
-    /// The running work waits for a decision.
+    /// The running work is waiting for a decision.
     Approve(Proposal),
     /// The running work could not be finished.
     Failed(String),
@@ -49,7 +49,7 @@ pub enum Event {
     Offers(Offers),
     /// Output of the user's own command.
     Output(String),
-    /// The user's own command has ended, and how.
+    /// The user's own command has ended; the text describes how.
     ShellEnded(String),
     /// The external editor was closed.
     Edited {
@@ -58,11 +58,11 @@ pub enum Event {
     },
 }
 
-/// The text for which the external editor was opened.
+/// The text opened in the external editor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edited {
     Input,
-    /// The arguments of the call that waits for a decision, as JSON.
+    /// The arguments of the call awaiting a decision, as JSON.
     Arguments,
 }
 
@@ -79,7 +79,7 @@ pub enum Effect {
     Show(Show),
     ListCheckpoints,
     ListFiles,
-    /// Asks the servers for their resources and prompts.
+    /// Requests the servers' resources and prompts.
     ListOffers,
     /// Runs the user's own command.
     Shell(String),
@@ -88,7 +88,7 @@ pub enum Effect {
         what: Edited,
         text: String,
     },
-    /// Switches the capture of the mouse on or off.
+    /// Turns mouse capture on or off.
     Mouse(bool),
     /// Redraws everything.
     Redraw,

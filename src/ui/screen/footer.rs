@@ -7,7 +7,7 @@ use super::wrap::columns;
 use crate::base::Bytes;
 use crate::protocol::{Memory, ModelRow, Usage};
 
-/// Signs for the holders of memory, so that they differ without colours.
+/// Symbols for the holders of memory, to distinguish them without colours.
 const SIGNS: [&str; 4] = ["█", "▓", "▒", "░"];
 const FREE: &str = "·";
 
@@ -38,7 +38,7 @@ impl Facts {
         }
     }
 
-    /// The file of the planner, once it is in memory.
+    /// The planner's file, once it is in memory.
     pub fn planner(&self) -> Option<&str> {
         self.model("planner").map(|model| model.file.as_str())
     }
@@ -47,7 +47,7 @@ impl Facts {
         self.memory.iter().flat_map(|memory| &memory.models).find(|model| model.roles.iter().any(|one| one == role))
     }
 
-    /// Tokens of the planner's window that the last turn left free.
+    /// Free tokens in the planner's window after the last turn.
     fn context_left(&self) -> Option<String> {
         let server = self
             .memory
@@ -108,7 +108,7 @@ fn sign(place: usize) -> &'static str {
     SIGNS[place % SIGNS.len()]
 }
 
-/// The holders of memory, models first. A model that shares its weights counts only its own memory.
+/// The holders of memory, models first. Only a model's own memory counts, not weights it shares.
 fn holders(memory: &Memory) -> Vec<(String, Bytes)> {
     let model = |model: &ModelRow| {
         let name = if model.roles.is_empty() { model.file.clone() } else { model.roles.join("+") };
@@ -117,7 +117,7 @@ fn holders(memory: &Memory) -> Vec<(String, Bytes)> {
     memory.models.iter().map(model).chain(memory.others.iter().cloned()).collect()
 }
 
-/// A bar of `cells` cells: each holder's part of the budget, then free memory.
+/// A bar of `cells` cells: each holder's share of the budget, then free memory.
 fn gauge(memory: &Memory, cells: usize, theme: Theme) -> Vec<Span<'static>> {
     let budget = memory.budget_bytes.0.max(1) as f64;
     let (mut spans, mut filled, mut held) = (vec![Span::styled("▕", theme.dim())], 0, 0.0);

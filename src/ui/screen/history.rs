@@ -1,27 +1,27 @@
-//! Earlier requests: walked with the arrow keys, searched with Ctrl-R.
+//! Earlier requests: browsed with the arrow keys, searched with Ctrl-R.
 
 use std::collections::HashSet;
 
 use super::input::Draft;
 use super::popup::Choice;
 
-/// Maximum number of requests kept, newest first, and maximum bytes of all of them with their
-/// pastes.
+/// Maximum number of requests kept, newest first, and their maximum total size with pastes, in
+/// bytes.
 const KEPT_MAX: usize = 1_000;
 const KEPT_BYTES_MAX: usize = 16 << 20;
 
-/// Earlier requests, oldest first, and the position of a walk through them.
+/// Earlier requests, oldest first, and the current position among them.
 #[derive(Debug, Default)]
 pub struct History {
     asked: Vec<Draft>,
-    /// The request being shown; `None` while the user's own text is.
+    /// The displayed request; `None` while the user's own text is displayed.
     at: Option<usize>,
-    /// The text from which the walk began.
+    /// The text displayed before browsing began.
     own: Draft,
 }
 
 impl History {
-    /// Puts requests from earlier conversations before those of this one.
+    /// Puts requests from earlier conversations before those from this one.
     pub fn begin_with(&mut self, asked: Vec<String>) {
         let own = std::mem::take(&mut self.asked);
         asked.into_iter().map(Draft::from).chain(own).for_each(|draft| self.add(draft));
@@ -39,7 +39,7 @@ impl History {
         }
     }
 
-    /// The request before the one being shown; `shown` is the present input.
+    /// The request before the displayed one; `shown` is the current input.
     pub fn older(&mut self, shown: Draft) -> Option<&Draft> {
         let at = match self.at {
             None => {
@@ -52,20 +52,20 @@ impl History {
         Some(&self.asked[at])
     }
 
-    /// The request after the one being shown, and finally the text from which the walk began.
+    /// The request after the displayed one, and finally the text displayed before browsing began.
     pub fn newer(&mut self) -> Option<&Draft> {
         let at = self.at? + 1;
         self.at = (at < self.asked.len()).then_some(at);
         Some(self.asked.get(at).unwrap_or(&self.own))
     }
 
-    /// The newest request with exactly that text.
+    /// The newest request with exactly this text.
     pub fn find(&self, whole: &str) -> Option<&Draft> {
         self.asked.iter().rev().find(|draft| draft.whole() == whole)
     }
 
-    /// All of them to choose from, newest first and without duplicates. The value of a choice is
-    /// the whole text.
+    /// All requests as choices, newest first and without duplicates. The value of a choice is its
+    /// full text.
     pub fn choices(&self) -> Vec<Choice> {
         let mut seen = HashSet::new();
         let texts = self.asked.iter().rev().map(|draft| (draft, draft.whole()));

@@ -1,4 +1,4 @@
-//! The text that the user is writing, with each long paste and each dropped picture as a mark.
+//! The text that the user is writing, with a mark for each long paste and each dropped picture.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::models::picture;
 use crate::protocol::{GIVEN_BYTES_MAX, GIVEN_MAX, Given, REQUEST_BYTES_MAX};
 use crate::ui::cli::chat::work::Attached;
 
-/// A paste with more lines, or more bytes, is folded.
+/// A paste with more lines or bytes than this is folded.
 const PASTE_LINES_SHOWN: usize = 8;
 const PASTE_BYTES_SHOWN: usize = 1_000;
-/// Maximum number of rows of the input on the screen; beyond that it scrolls.
+/// Maximum number of input rows on the screen; longer input scrolls.
 pub const ROWS_MAX: usize = 8;
 
 /// The input line, which can have several lines.
@@ -25,7 +25,7 @@ pub struct Input {
     pastes: Vec<Paste>,
 }
 
-/// A paste that is shown as a mark in the input.
+/// A paste shown as a mark in the input.
 #[derive(Clone, Debug, PartialEq)]
 struct Paste {
     mark: String,
@@ -49,10 +49,10 @@ impl Paste {
     }
 }
 
-/// A text of the input that can be restored later.
+/// An input text that can be restored later.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Draft {
-    /// With marks in place of long pastes.
+    /// With marks instead of long pastes.
     pub shown: String,
     pastes: Vec<Paste>,
 }
@@ -64,7 +64,7 @@ impl From<String> for Draft {
 }
 
 impl Draft {
-    /// The text with pasted texts in place of their marks.
+    /// The text with pasted texts instead of their marks.
     pub fn whole(&self) -> String {
         let texts = self.pastes.iter().filter_map(|paste| Some((&paste.mark, paste.text()?)));
         texts.fold(self.shown.clone(), |whole, (mark, text)| whole.replace(mark, text))
@@ -78,7 +78,7 @@ impl Draft {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Submitted {
-    /// With marks in place of long pastes.
+    /// With marks instead of long pastes.
     pub shown: String,
     /// With the pasted texts, unless they are attached because they are too long for the request.
     pub text: String,
@@ -124,7 +124,7 @@ impl Input {
         self.area = area(text);
     }
 
-    /// The text with those of its pastes whose marks are still in it.
+    /// The text, with the pastes whose marks are still in it.
     pub fn draft(&self) -> Draft {
         let shown = self.shown();
         let pastes = self.pastes.iter().filter(|paste| shown.contains(&paste.mark)).cloned().collect();
@@ -136,8 +136,8 @@ impl Input {
         *self = Input { area: area(&draft.shown), pastes: draft.pastes.clone() };
     }
 
-    /// Replaces the text with the editor's result, folding pastes that are still in it. The error
-    /// says why the input stays unchanged.
+    /// Replaces the text with the editor's result, folding pastes that it still contains. The error
+    /// explains why the input stays unchanged.
     pub fn replace(&mut self, text: &str) -> Result<(), String> {
         let text = text.trim_end();
         let mut draft = Draft::from(text.to_owned());
@@ -147,7 +147,7 @@ impl Input {
                 continue;
             };
             let found = draft.shown.find(pasted).map(|at| at..at + pasted.len());
-            // An editor may have removed the last line end of the text.
+            // An editor may have removed the text's last line ending.
             let bare = pasted.trim_end();
             let from = draft.shown.len().saturating_sub(bare.len());
             let at_the_end = || (!bare.is_empty() && draft.shown.ends_with(bare)).then_some(from..draft.shown.len());
@@ -192,14 +192,14 @@ impl Input {
         self.area.insert_newline();
     }
 
-    /// Accepts pasted text; the error says why it does not.
+    /// Accepts pasted text; the error explains why it does not.
     pub fn paste(&mut self, text: &str) -> Result<(), String> {
-        // Terminals send the line ends of a paste as carriage returns.
+        // Terminals send a paste's line endings as carriage returns.
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
         if let Some(path) = dropped_picture(&text) {
             self.pastes = self.draft().pastes;
             if self.pastes.len() == GIVEN_MAX {
-                return Err(format!("{GIVEN_MAX} pictures and pastes are taken; ask in several requests"));
+                return Err(format!("the limit is {GIVEN_MAX} pictures and pastes; ask in several requests"));
             }
             self.insert("picture", Pasted::Picture(path));
             return Ok(());
@@ -235,7 +235,7 @@ impl Input {
     }
 
     /// The text that would be sent. Pasted texts are part of the request, or attached to it if it
-    /// would be too long; pictures are attached.
+    /// would be too long; pictures are always attached.
     pub fn submitted(&self) -> Submitted {
         let draft = self.draft();
         let whole = draft.whole();
@@ -254,13 +254,13 @@ impl Input {
         Submitted { text: if fits { whole } else { shown.clone() }, shown, attached }
     }
 
-    /// The text of the cursor's line before the cursor.
+    /// The text before the cursor on the cursor's line.
     fn before_cursor(&self) -> String {
         let cursor = self.area.cursor();
         self.area.lines()[cursor.0].chars().take(cursor.1).collect()
     }
 
-    /// The letters after the `@` of the word at the cursor, if it has one.
+    /// The letters after the `@` of the word at the cursor, if any.
     pub fn mention(&self) -> Option<String> {
         let before = self.before_cursor();
         let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
@@ -283,15 +283,15 @@ impl Input {
         self.area.cursor().0 + 1 == self.area.lines().len()
     }
 
-    /// The number of rows that the text takes at this width.
+    /// The number of rows for the text at this width.
     pub fn rows(&self, width: usize) -> usize {
         let rows = |line: &String| (columns(line) + 1).div_ceil(width.max(1));
         self.area.lines().iter().map(rows).sum::<usize>().clamp(1, ROWS_MAX)
     }
 }
 
-/// The picture that a paste names by its whole path, as terminals write the path of a file that is
-/// dropped on them: in quotes, with backslashes before spaces, or as a `file:` URI.
+/// The picture whose full path was pasted, in the forms that terminals use for a file dropped on
+/// them: in quotes, with backslashes before spaces, or as a `file:` URI.
 fn dropped_picture(text: &str) -> Option<PathBuf> {
     let text = text.trim();
     let unquoted = ['\'', '"'].into_iter().find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote));
@@ -305,7 +305,7 @@ fn dropped_picture(text: &str) -> Option<PathBuf> {
     (is_one_line && path.is_absolute() && picture::is_named(path.to_str()?)).then_some(path)
 }
 
-/// The number with commas: `10,000`.
+/// The number with thousands commas: `10,000`.
 fn thousands(number: usize) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> = digits.as_bytes().rchunks(3).rev().filter_map(|group| str::from_utf8(group).ok()).collect();

@@ -1,26 +1,26 @@
-//! The keys: their meanings, and the list of them for `/help` and the documentation.
+//! The keys: their meanings, and their list for `/help` and the documentation.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// The keys as shown by `/help`.
 pub const KEYS: [(&str, &str); 14] = [
     ("Enter", "send; Alt-Enter or Ctrl-J begins a new line"),
-    ("Esc", "close a list, say no, or cancel what runs"),
+    ("Esc", "close a list, say no, or cancel what is running"),
     ("Ctrl-C", "cancel what is running; press twice to quit"),
     ("Ctrl-D", "quit once earlier requests are done"),
     ("/", "the commands"),
     ("@", "a file of the project, found by some of its letters"),
-    ("!", "run a command of yours in the project: !git status"),
-    ("Ctrl-R", "search earlier requests; the arrow up brings the last one"),
-    ("Ctrl-G", "write in the editor of $VISUAL or $EDITOR"),
+    ("!", "run your own command in the project: !git status"),
+    ("Ctrl-R", "search earlier requests; the up arrow recalls the last one"),
+    ("Ctrl-G", "write in the editor set by $VISUAL or $EDITOR"),
     ("Ctrl-O", "unfold thinking and diffs, or fold them"),
     ("PageUp, PageDown", "scroll"),
-    ("Ctrl-U, Ctrl-W", "take back an edit, delete a word"),
+    ("Ctrl-U, Ctrl-W", "undo an edit, delete a word"),
     ("Ctrl-L", "redraw the screen"),
-    ("/mouse", "let the mouse wheel scroll, and the terminal no longer select text; again: not"),
+    ("/mouse", "let the mouse wheel scroll, instead of selecting text in the terminal; again to undo"),
 ];
 
-/// The action of a key outside the text of the input.
+/// The action of a key outside the input text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Submit,

@@ -6,7 +6,7 @@ use super::popup::Choice;
 use crate::app::{App, CheckpointRow};
 use crate::base::walk::walk;
 
-/// Maximum number of files offered, and of entries searched for them.
+/// Maximum number of files offered, and of entries searched to find them.
 const FILES_MAX: usize = 20_000;
 const ENTRIES_MAX: usize = 200_000;
 /// Maximum number of checkpoints offered.
@@ -14,7 +14,7 @@ const CHECKPOINTS_MAX: usize = 20;
 /// Maximum number of earlier requests read.
 const ASKED_MAX: usize = 1_000;
 
-/// The project's files without ignored ones, relative to the project.
+/// The project's files, except ignored ones, relative to the project.
 pub fn files(app: &App) -> Vec<String> {
     let root = &app.config.project;
     let entries = walk(root, root).build().take(ENTRIES_MAX).flatten();
@@ -40,7 +40,7 @@ pub fn checkpoints(app: &App) -> Result<Vec<Choice>> {
 }
 
 /// The project's earlier requests, oldest first; none if the journal cannot be read, which the
-/// session reports itself.
+/// session itself reports.
 pub fn asked(app: &App) -> Vec<String> {
     let turns = app.history().ok().flatten().map(|history| history.turns).unwrap_or_default();
     let newest = turns.len().saturating_sub(ASKED_MAX);

@@ -1,4 +1,4 @@
-//! Renders Markdown as styled lines: headings, lists, quotations, tables, and code in colours.
+//! Renders Markdown as styled lines: headings, lists, quotations, tables, and coloured code.
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
@@ -8,11 +8,11 @@ use super::code;
 use super::theme::Theme;
 use super::wrap::{columns, wrapped};
 
-/// Deepest nesting of lists and quotations that is indented.
+/// Maximum depth of indented lists and quotations.
 const DEPTH_MAX: usize = 8;
 
-/// The lines of a Markdown text, at most `width` columns wide. An incomplete text is rendered as
-/// far as it goes.
+/// The lines of a Markdown text, at most `width` columns wide. Incomplete text is rendered as far
+/// as it goes.
 pub fn lines(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let mut writer = Writer { width: width.max(8), theme, ..Writer::default() };
     for event in
@@ -35,7 +35,7 @@ struct Writer {
     styles: Vec<Style>,
     /// The prefix of each line: an indentation for each list item, a bar for each quotation.
     prefixes: Vec<String>,
-    /// The marker of the list item that begins, instead of its indentation.
+    /// The marker of the list item that is beginning, in place of its indentation.
     mark: Option<String>,
     /// The number of the next item of each open list; `None` if it is not numbered.
     lists: Vec<Option<u64>>,
@@ -44,7 +44,7 @@ struct Writer {
     /// The rows of the open table.
     rows: Vec<Vec<String>>,
     in_table: bool,
-    /// The URL of each open link, and where its text begins.
+    /// The URL of each open link, and the start of its text.
     links: Vec<(String, usize)>,
 }
 
@@ -185,7 +185,7 @@ impl Writer {
         self.spans.push(Span::styled(text.to_owned(), style));
     }
 
-    /// Lines of a code block. They are not broken at spaces, because spaces matter there.
+    /// Lines of a code block. They are not broken at spaces, because those matter in code.
     fn code(&mut self, text: &str) {
         let language = self.language.clone().unwrap_or_default();
         for line in text.lines() {
@@ -195,8 +195,8 @@ impl Writer {
         }
     }
 
-    /// Rows with columns as wide as their widest cell; if that is too wide, the cells of a row
-    /// appear one after another.
+    /// Rows with columns as wide as their widest cell; if they do not fit, the cells of each row
+    /// are listed one after another.
     fn table(&mut self) {
         self.in_table = false;
         let rows = std::mem::take(&mut self.rows);
@@ -216,7 +216,7 @@ impl Writer {
         }
     }
 
-    /// An empty line before a block, unless it is the first or continues a list item.
+    /// An empty line before a block, unless the block is first or continues a list item.
     fn gap(&mut self) {
         self.flush();
         if self.mark.is_none() && self.lines.last().is_some_and(|line| line.width() > 0) {
@@ -232,7 +232,7 @@ impl Writer {
         }
     }
 
-    /// Adds a line after the prefixes, wrapped.
+    /// Adds a line after the prefixes and wraps it.
     fn put(&mut self, line: &Line<'static>, hang: usize) {
         let from = self.prefixes.len().saturating_sub(DEPTH_MAX);
         let later: String = self.prefixes[from..].concat();

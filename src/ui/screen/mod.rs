@@ -1,6 +1,6 @@
-//! The full-screen terminal: a conversation with its transcript, input, questions and memory in view.
+//! The full-screen terminal: shows a conversation with its transcript, input, questions and memory.
 //!
-//! [`Screen`] is the state, and only events change it; `view` draws it; `run` connects both to the
+//! [`Screen`] is the state, changed only by events; `view` draws it; `run` connects both to the
 //! terminal and the session.
 
 mod approve;
@@ -45,13 +45,13 @@ use state::Screen;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     pub mode: Mode,
-    /// Whether every call that needs consent is approved.
+    /// Whether every call that needs consent is approved automatically.
     pub approves: bool,
-    /// Whether to continue the last conversation of the project.
+    /// Whether to continue the project's last conversation.
     pub continues: bool,
 }
 
-/// Whether there is a terminal that can be taken over.
+/// Whether there is a terminal to take over.
 pub fn fits() -> bool {
     let can_move = std::env::var_os("TERM").is_some_and(|name| !name.is_empty() && name != "dumb");
     can_move && stdin().is_terminal() && stdout().is_terminal()

@@ -43,7 +43,7 @@ impl Plan {
         }
     }
 
-    /// The tree; `unfolded` shows the diffs of its calls.
+    /// The tree; if `unfolded`, with the diffs of its calls.
     pub fn lines(&self, theme: Theme, unfolded: bool) -> Vec<Line<'static>> {
         let done = self.steps.iter().filter(|step| step.state == StepState::Complete).count();
         let mut lines = vec![Line::from(vec![

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
-/// Maximum number of rows to choose from; a longer query finds the others.
+/// Maximum number of rows offered; a longer query finds others.
 const ROWS_MAX: usize = 200;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Popup {
         popup
     }
 
-    /// A list whose choices arrive later, by [`Popup::fill`].
+    /// A list whose choices arrive later through [`Popup::fill`].
     pub fn waiting(kind: Kind) -> Popup {
         Popup { waits: true, ..Popup::new(kind, Vec::new()) }
     }
@@ -79,7 +79,7 @@ impl Popup {
     }
 
     /// Positions of the labels that best contain the letters of the query in order, with gaps; ties
-    /// keep their order. An empty query returns the first ones.
+    /// keep their order. For an empty query, the first labels.
     fn ranked(&self, query: &str) -> Vec<usize> {
         let pattern = Pattern::parse(query, CaseMatching::Smart, Normalization::Smart);
         let mut matcher = Matcher::new(Config::DEFAULT.match_paths());

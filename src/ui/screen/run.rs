@@ -23,20 +23,20 @@ use crate::session::Session;
 use crate::ui::cli::STARTED;
 use crate::ui::open;
 
-/// Maximum number of waiting events from the background; then the background waits.
+/// Maximum number of waiting events from the background, which blocks at this limit.
 const EVENTS_MAX: usize = 256;
-/// Time between two frames: thirty a second, which works over ssh.
+/// Interval between frames: thirty per second, which works over ssh.
 const FRAME: Duration = Duration::from_millis(33);
-/// Maximum wait for the user's command to end when the program ends.
+/// Time limit for the user's command to end when the program ends.
 const SETTLE_MAX: Duration = Duration::from_secs(1);
 /// Number of lines that the mouse wheel scrolls.
 const WHEEL_LINES: isize = 3;
 
-/// An opened session with the project's earlier requests, or why there is none.
+/// An opened session and the project's earlier requests, or the reason there is none.
 type Opened = Result<(Session, Vec<String>)>;
 
-/// Runs a conversation on the whole terminal. The first frame is drawn before models or the index
-/// are touched.
+/// Runs a conversation in the full terminal. The first frame is drawn before any model or the index
+/// is touched.
 pub async fn run(app: &App, options: Options) -> Result<()> {
     let mut terminal = Terminal::take(app.config.alternate_screen)?;
     let screen = Screen {
@@ -66,7 +66,7 @@ pub async fn run(app: &App, options: Options) -> Result<()> {
     let ended = conversation.hold().await;
     conversation.settle().await;
     let lines: Vec<String> = conversation.screen.transcript.lines().map(|line| line.to_string()).collect();
-    // Restores the terminal; then the transcript goes where the shell's output is.
+    // Restores the terminal; the transcript then goes to the shell's output.
     drop(conversation);
     lines.iter().for_each(|line| putln!("{}", line.trim_end()));
     if ended? {
@@ -97,7 +97,7 @@ fn about(app: &App, options: Options) -> About {
 fn opening(app: App, events: mpsc::Sender<Event>) -> oneshot::Receiver<Opened> {
     let (sender, opened) = oneshot::channel();
     tokio::task::spawn_blocking(move || {
-        // These fail if the screen is gone; it needs no session then.
+        // These fail if the screen is gone and needs no session.
         let session = open::session(&app, "monobloc", &mut |told| drop(events.blocking_send(Event::Opening(told))));
         let _ = sender.send(session.map(|session| (session, lookup::asked(&app))));
     });
@@ -115,11 +115,11 @@ struct Conversation {
     input: Option<EventStream>,
     interrupts: Signal,
     clock: Interval,
-    /// When the next frame may be drawn.
+    /// The earliest time for the next frame.
     due: Instant,
-    /// Whether something has changed since the last frame.
+    /// Whether anything has changed since the last frame.
     stale: bool,
-    /// `None` while it runs; then whether it was cancelled.
+    /// `None` while it is running; then whether it was cancelled.
     ended: Option<bool>,
 }
 
@@ -169,7 +169,7 @@ impl Conversation {
         let events = &mut self.events;
         let ended = async { while events.recv().await.is_some_and(|event| !matches!(event, Event::ShellEnded(_))) {} };
         if self.screen.shell_runs {
-            // If it does not answer in time, it ends with the program.
+            // If the command does not end in time, it ends with the program.
             let _ = timeout(SETTLE_MAX, ended).await;
         }
     }
@@ -196,7 +196,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// Lends the terminal to the editor. The turn continues; its events wait.
+    /// Lends the terminal to the editor. The turn continues, but its events wait.
     fn edit(&mut self, what: Edited, text: &str) -> Result<()> {
         let ending = match what {
             Edited::Input => ".md",
@@ -208,7 +208,7 @@ impl Conversation {
         let terminal = &mut self.terminal;
         let edited = tokio::task::block_in_place(|| terminal.lend(|| editor::edited(text, ending)))?;
         self.input = Some(EventStream::new());
-        // A Ctrl-C within the editor was meant for the editor, so only later ones count.
+        // A Ctrl-C in the editor was meant for the editor, so only later ones count.
         self.interrupts = signal(SignalKind::interrupt())?;
         let area = self.terminal.area()?;
         self.screen.apply(Event::Resize { width: area.width, height: area.height });
@@ -225,15 +225,15 @@ async fn typed(input: &mut Option<EventStream>) -> Option<io::Result<event::Even
     }
 }
 
-/// The opened session, once; waits forever when it is open.
+/// The opened session, once; afterwards waits forever.
 async fn opened(opening: &mut Option<oneshot::Receiver<Opened>>) -> Opened {
     let Some(receiver) = opening else { return std::future::pending().await };
-    let opened = receiver.await.context("opening the project ended early; MONOBLOC_LOG=debug says why");
+    let opened = receiver.await.context("opening the project ended early; MONOBLOC_LOG=debug shows why");
     *opening = None;
     opened?
 }
 
-/// The screen's event for a terminal event, if any.
+/// The screen's event for a terminal event, if there is one.
 fn heard(event: event::Event) -> Option<Event> {
     match event {
         event::Event::Key(key) => Some(Event::Key(key)),

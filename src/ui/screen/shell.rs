@@ -12,12 +12,11 @@ use super::event::Event;
 use crate::base::Cancel;
 use crate::tools::sandbox::{Registered, kill_group};
 
-/// Maximum bytes of output shown.
+/// Maximum output shown, in bytes.
 const OUTPUT_BYTES_MAX: usize = 64 << 10;
 /// A command that runs longer is killed.
 const WALL_MAX: Duration = Duration::from_secs(600);
-/// After the command itself has ended, processes it left behind may keep its output open for this
-/// long.
+/// Time for which processes left behind by a command may keep its output open after it has ended.
 const DRAIN_MAX: Duration = Duration::from_millis(500);
 
 /// Runs `line` and sends its output as it arrives; the last event is [`Event::ShellEnded`].
@@ -26,7 +25,7 @@ pub async fn run(line: String, project: &Path, cancel: Cancel, events: mpsc::Sen
         Ok(how) => how,
         Err(error) => format!("it could not be run: {error}"),
     };
-    // This fails if the screen is gone; it needs nothing then.
+    // This fails if the screen is gone and needs no event.
     let _ = events.send(Event::ShellEnded(how)).await;
 }
 
@@ -34,7 +33,7 @@ async fn ended(line: &str, project: &Path, cancel: Cancel, events: &mpsc::Sender
     let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into());
     let mut command = Command::new(shell);
     command.arg("-c").arg(line).current_dir(project);
-    // A separate process group, so that all of it can be killed.
+    // A separate process group, which can be killed as a whole.
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
     let mut child = command.spawn()?;
     let leader = child.id();
@@ -72,7 +71,7 @@ async fn ended(line: &str, project: &Path, cancel: Cancel, events: &mpsc::Sender
     })
 }
 
-/// Reads on a separate task until the end of the output.
+/// Reads to the end of the output on a separate task.
 fn read(from: Option<impl AsyncRead + Unpin + Send + 'static>, to: mpsc::Sender<Vec<u8>>) {
     let Some(mut from) = from else { return };
     tokio::spawn(async move {
@@ -84,12 +83,12 @@ fn read(from: Option<impl AsyncRead + Unpin + Send + 'static>, to: mpsc::Sender<
                 return;
             }
         }
-        // This fails if nothing reads any more.
+        // This fails if there is no reader any more.
         let _ = to.send(bytes).await;
     });
 }
 
-/// The bytes up to the end of the last whole character; all of them if they are not UTF-8.
+/// The bytes up to the end of the last complete character; all bytes if they are not UTF-8.
 fn whole(bytes: &[u8]) -> usize {
     match str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
@@ -97,8 +96,8 @@ fn whole(bytes: &[u8]) -> usize {
     }
 }
 
-/// Forwards output up to its limit; anything after that is read and discarded, so that the command
-/// does not block.
+/// Forwards output up to a limit; the rest is read and discarded, so that the command does not
+/// block.
 struct Shown<'a> {
     left: usize,
     events: &'a mpsc::Sender<Event>,

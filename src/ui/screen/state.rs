@@ -1,4 +1,4 @@
-//! The state of the screen: events change it, and return the effects to carry out.
+//! The state of the screen: events change it and return the effects to be carried out.
 
 use std::collections::VecDeque;
 
@@ -20,7 +20,7 @@ use crate::ui::cli::chat::work::Attached;
 use crate::ui::open::Told;
 use crate::ui::words;
 
-/// Ticks per second: activity indicators move, and waiting times are counted in them.
+/// Ticks per second: activity indicators move with them, and waiting times are counted in them.
 pub const TICKS_A_SECOND: u64 = 4;
 
 /// The header's facts about the conversation.
@@ -46,23 +46,24 @@ pub struct Screen {
     pub popup: Option<Popup>,
     pub question: Option<Question>,
     pub facts: Facts,
-    /// Work that waits for the session, or behind the running work.
+    /// Work that is waiting for the session or for the running work.
     pub queue: VecDeque<Waiting>,
     pub running: Option<Running>,
-    /// Whether a command of the user is running.
+    /// Whether the user's own command is running.
     pub shell_runs: bool,
-    /// The work before the session accepts requests; `None` once it does.
+    /// The work in progress before the session accepts requests; `None` once it does.
     pub opening: Option<String>,
     pub ticks: u64,
-    /// When Ctrl-C was pressed with nothing to cancel; a second one soon after it ends the program.
+    /// The tick at which Ctrl-C was pressed with nothing to cancel; a second press soon after ends
+    /// the program.
     pub armed_at: Option<u64>,
     pub mouse: bool,
-    /// Whether there are servers that were not asked yet for their resources and prompts.
+    /// Whether there are servers whose resources and prompts have not been requested yet.
     pub asks_servers: bool,
     pub offers: Offers,
 }
 
-/// Requested work, in the user's words.
+/// Work requested by the user, in their words.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Waiting {
     pub shown: String,

@@ -1,4 +1,4 @@
-//! The line above the input: the work in progress, waiting work, or the available keys.
+//! The line above the input: current work, waiting work, or the available keys.
 
 use ratatui::text::{Line, Span};
 
@@ -36,7 +36,7 @@ fn told(screen: &Screen) -> (bool, String) {
         return (true, opening.clone());
     }
     if screen.shell_runs {
-        return (true, "your command runs; Esc ends it".to_owned());
+        return (true, "your command is running; Esc ends it".to_owned());
     }
     if screen.is_armed() {
         return (false, "Ctrl-C again ends the program".to_owned());

@@ -1,4 +1,4 @@
-//! Handles a submitted line: a request, a command, or a command for the user's shell. Work is queued.
+//! Handles a submitted line: a request, a command, or a line for the user's shell. Work is queued.
 
 use super::event::Effect;
 use super::input::Submitted;
@@ -20,13 +20,13 @@ impl Screen {
         let submitted = self.input.submitted();
         if submitted.text.len() > REQUEST_BYTES_MAX {
             self.note(&format!(
-                "the request has {} bytes, {REQUEST_BYTES_MAX} are taken: put long text into a file of the project and name the file",
+                "the request has {} bytes; the limit is {REQUEST_BYTES_MAX}: put long text into a file of the project and name the file",
                 submitted.text.len()
             ));
             return Vec::new();
         }
         if self.queue.len() >= QUEUE_MAX {
-            self.note(&format!("{QUEUE_MAX} requests wait already; send this one when one of them is done"));
+            self.note(&format!("{QUEUE_MAX} requests are already waiting; send this one when one of them is done"));
             return Vec::new();
         }
         self.history.add(self.input.draft());
@@ -83,7 +83,7 @@ impl Screen {
             return Vec::new();
         }
         if self.shell_runs {
-            self.note("one command at a time; Esc ends the one that runs");
+            self.note("one command at a time; Esc ends the running one");
             return Vec::new();
         }
         self.shell_runs = true;
@@ -96,12 +96,12 @@ impl Screen {
         self.note(if self.mouse {
             "the mouse wheel scrolls; the terminal selects text with Shift held, or after /mouse again"
         } else {
-            "the mouse is the terminal's again"
+            "the terminal handles the mouse again"
         });
         vec![Effect::Mouse(self.mouse)]
     }
 
-    /// Queues work behind other waiting work, and begins it if nothing is running.
+    /// Queues work behind other waiting work, or begins it if nothing is running.
     pub fn enqueue(&mut self, shown: String, work: Work, attached: Attached) -> Vec<Effect> {
         self.queue.push_back(Waiting { shown, work, attached });
         self.start_next()
@@ -121,8 +121,8 @@ impl Screen {
         vec![Effect::Start { work, attached }]
     }
 
-    /// Cancels the running turn with everything waiting behind it, and the user's command. `None`
-    /// if nothing can be cancelled.
+    /// Cancels the running turn, everything waiting behind it, and the user's command. `None` if
+    /// there is nothing to cancel.
     pub fn cancel(&mut self) -> Option<Vec<Effect>> {
         let mut effects = Vec::new();
         if let Some(running) = self.running.as_mut().filter(|running| !running.cancelled) {
@@ -131,7 +131,7 @@ impl Screen {
             let dropped = self.queue.len();
             self.queue.clear();
             if dropped > 0 {
-                self.note(&format!("{dropped} waiting requests are not done; the arrow up brings them back"));
+                self.note(&format!("{dropped} waiting requests were dropped; the up arrow brings them back"));
             }
             effects.push(Effect::Cancel);
         } else if self.shell_runs {
@@ -140,8 +140,8 @@ impl Screen {
         (!effects.is_empty()).then_some(effects)
     }
 
-    /// Ctrl-C: cancels running work. With nothing to cancel it clears the input, and a second one
-    /// soon after ends the program.
+    /// Ctrl-C: cancels running work. If there is none, it clears the input, and a second press soon
+    /// after ends the program.
     pub fn interrupt(&mut self) -> Vec<Effect> {
         self.popup = None;
         if self.running.as_ref().is_some_and(|running| running.cancelled) {

@@ -25,17 +25,18 @@ use crate::config::AlternateScreen;
 /// The owner of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
-    /// The shell, or a program to which it is lent.
+    /// The shell, or a program that borrowed the terminal.
     Others,
     /// This program; `alternate` if it draws into the terminal's second buffer.
     Screen { alternate: bool },
-    /// Nobody: the terminal was restored for good.
+    /// Nobody: the terminal has been restored for good.
     Nobody,
 }
 
-/// Every writer to the terminal holds this lock, so that nothing is written once it is restored.
+/// Every writer to the terminal holds this lock, so that nothing is written once the terminal is
+/// restored.
 static OWNER: Mutex<Owner> = Mutex::new(Owner::Others);
-/// Reports of panics on other threads, shown once the terminal is restored.
+/// Reports of panics on other threads, shown after the terminal is restored.
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// Maximum number of reports kept.
 const PANICS_MAX: usize = 8;
@@ -82,14 +83,14 @@ impl Terminal {
         Ok(())
     }
 
-    /// Redraws everything with the next frame. ratatui's own `clear` asks the terminal for the
-    /// cursor, and the answer would be read as keys.
+    /// Redraws everything with the next frame. ratatui's own `clear` queries the cursor position,
+    /// and the terminal's answer would be read as keys.
     pub fn clear(&mut self) -> Result<()> {
         let area = self.area()?;
         Ok(self.inner.resize(area)?)
     }
 
-    /// Switches the capture of the mouse on or off.
+    /// Turns mouse capture on or off.
     pub fn capture_mouse(&mut self, on: bool) -> Result<()> {
         self.mouse = on;
         let output = self.inner.backend_mut();
@@ -111,8 +112,8 @@ impl Terminal {
     }
 }
 
-/// The destination of frames: each is buffered until it is complete, and written unless the
-/// terminal has been restored meanwhile.
+/// The destination of frames: each is buffered until complete, then written unless the terminal has
+/// been restored.
 struct Output<W> {
     to: W,
     kept: Vec<u8>,
@@ -145,13 +146,13 @@ impl Drop for Terminal {
     }
 }
 
-/// Standard output without the standard library's lock on it: a writer blocked on a terminal must
-/// not delay the end of the program, which flushes standard output.
+/// Standard output without the standard library's lock: a writer blocked on a terminal must not
+/// delay the end of the program, which flushes standard output.
 fn device() -> io::Result<File> {
     Ok(File::from(stdout().as_fd().try_clone_to_owned()?))
 }
 
-/// Takes the terminal, unless it was restored for good.
+/// Takes over the terminal, unless it was restored for good.
 fn enter(alternate: bool, mouse: bool) -> io::Result<()> {
     let mut owner = lock(&OWNER);
     if *owner == Owner::Nobody {
@@ -163,7 +164,7 @@ fn enter(alternate: bool, mouse: bool) -> io::Result<()> {
     if alternate {
         queue!(text, EnterAlternateScreen)?;
     } else {
-        // Pushes the lines on the screen into the scrollback.
+        // Scrolls the lines on the screen into the scrollback.
         text.resize(usize::from(size()?.1), b'\n');
     }
     queue!(text, EnableBracketedPaste)?;
@@ -173,7 +174,7 @@ fn enter(alternate: bool, mouse: bool) -> io::Result<()> {
     device()?.write_all(&text)
 }
 
-/// Restores the terminal for good: from then on it cannot be taken again.
+/// Restores the terminal for good; it cannot be taken over again.
 pub fn restore() {
     give_back(Owner::Nobody);
 }
@@ -184,7 +185,7 @@ fn give_back(to: Owner) {
         return;
     }
     if let Owner::Screen { alternate } = *owner {
-        // If one of these fails the terminal is gone, and this cannot be reported.
+        // If one of these fails, the terminal is gone and the failure cannot be reported.
         let _ = leave(alternate);
         let _ = disable_raw_mode();
     }
@@ -197,7 +198,7 @@ fn leave(alternate: bool) -> io::Result<()> {
     if alternate {
         queue!(text, LeaveAlternateScreen, Show)?;
     } else {
-        // Line by line, because some terminals put a screen that is cleared as a whole into their
+        // Clears line by line, because some terminals move a screen cleared at once into their
         // scrollback.
         for row in 0..size()?.1 {
             queue!(text, MoveTo(0, row), Clear(ClearType::CurrentLine))?;
@@ -207,8 +208,8 @@ fn leave(alternate: bool) -> io::Result<()> {
     device()?.write_all(&text)
 }
 
-/// A panic on the drawing thread restores the terminal before it is reported. One on another thread
-/// may be handled there, so the screen stays; its report is kept for later.
+/// A panic on the drawing thread restores the terminal before being reported. A panic on another
+/// thread may be handled there, so the screen stays and the report is kept for later.
 fn restore_on_panic() {
     static ONCE: Once = Once::new();
     let drawing: ThreadId = thread::current().id();

@@ -36,7 +36,7 @@ fn control(screen: &mut Screen, letter: char) -> Vec<Effect> {
     screen.apply(Event::Key(KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL)))
 }
 
-/// Types a text; returns the requested effects.
+/// Types text; returns the requested effects.
 fn write(screen: &mut Screen, text: &str) -> Vec<Effect> {
     text.chars().flat_map(|letter| key(screen, KeyCode::Char(letter))).collect()
 }
@@ -71,7 +71,7 @@ fn proposal() -> Proposal {
     }
 }
 
-/// A turn that waits for a decision, for long enough to be answered.
+/// A turn that waits for a decision long enough to be answered.
 fn asked(screen: &mut Screen) {
     send(screen, "change it");
     screen.apply(Event::Approve(proposal()));
@@ -97,7 +97,7 @@ fn report(id: usize, tool: &str, summary: &str, diff: Option<&str>) -> StepRepor
     }
 }
 
-/// A plan of three steps: one is done and one is running.
+/// A plan with three steps: one done, one running.
 fn planned(screen: &mut Screen) {
     send(screen, "Read src/retry.ts, then set MAX_ATTEMPTS to 3 and run the tests");
     let steps =
@@ -139,11 +139,11 @@ fn escape_cancels_the_turn_with_what_waits_behind_it() {
     send(&mut screen, "one");
     send_while_it_runs(&mut screen, "two");
     assert_eq!(key(&mut screen, KeyCode::Esc), [Effect::Cancel]);
-    assert!(screen.queue.is_empty() && text(&screen).contains("1 waiting requests are not done"));
+    assert!(screen.queue.is_empty() && text(&screen).contains("1 waiting requests were dropped"));
     assert_eq!(key(&mut screen, KeyCode::Esc), []);
 }
 
-/// Escape would cancel the turn, so it is not pressed.
+/// Does not press Escape, which would cancel the turn.
 fn send_while_it_runs(screen: &mut Screen, text: &str) {
     write(screen, text);
     assert_eq!(key(screen, KeyCode::Enter), []);
@@ -306,7 +306,7 @@ fn pictures_are_taken_by_their_place_in_the_project_and_by_a_dropped_file() {
     screen.apply(Event::Files(vec!["README.md".into(), "docs/plan.png".into()]));
     key(&mut screen, KeyCode::Tab);
     screen.apply(Event::Paste("show beside ".into()));
-    // Terminals write a file that is dropped on them so.
+    // The form in which terminals write a dropped file.
     screen.apply(Event::Paste("'/home/ada/Screen shots/the till.PNG' ".into()));
     screen.apply(Event::Paste(" and ".into()));
     screen.apply(Event::Paste("/home/ada/another\\ till.webp".into()));
@@ -318,7 +318,7 @@ fn pictures_are_taken_by_their_place_in_the_project_and_by_a_dropped_file() {
     let places: Vec<_> = attached.pictures.iter().map(|path| path.display().to_string()).collect();
     assert_eq!(places, ["/home/ada/Screen shots/the till.PNG", "/home/ada/another till.webp"]);
     screen.apply(Event::Done);
-    // A paste that is not a picture stays text, and a mark that is deleted takes its picture along.
+    // A paste that is not a picture stays text, and deleting a mark removes its picture.
     screen.apply(Event::Paste("/home/ada/notes.txt".into()));
     screen.apply(Event::Paste("/home/ada/a.png".into()));
     assert_eq!(screen.input.shown(), "/home/ada/notes.txt[picture pasted]");

@@ -1,8 +1,8 @@
-//! The styles of the screen: the terminal's own sixteen colours, or none.
+//! The styles of the screen: the terminal's sixteen colours, or none.
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// Whether there are colours. Without them, modifiers and signs carry the meaning.
+/// Whether colours are used. Without them, modifiers and signs carry the meaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Theme {
     #[default]
@@ -11,7 +11,7 @@ pub enum Theme {
 }
 
 impl Theme {
-    /// Any non-empty value of `NO_COLOR` switches colours off: no-color.org.
+    /// Any non-empty value of `NO_COLOR` turns colours off: no-color.org.
     pub fn of_environment() -> Theme {
         let without = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         if without { Theme::Plain } else { Theme::Coloured }
@@ -48,7 +48,7 @@ impl Theme {
         self.style(Color::Yellow, Modifier::BOLD)
     }
 
-    /// The user's own words, prompts and markers, and code within a sentence.
+    /// The user's own words, prompts and markers, and code in a sentence.
     pub fn accent(self) -> Style {
         self.style(Color::Cyan, Modifier::BOLD)
     }

@@ -1,4 +1,4 @@
-//! The transcript as lines that fit the screen, kept rendered so that drawing does not depend on its length.
+//! The transcript as lines that fit the screen, kept rendered so that drawing time does not depend on its length.
 
 use std::collections::VecDeque;
 
@@ -12,8 +12,8 @@ use super::{diff, markdown};
 use crate::base::StepId;
 use crate::protocol::StepReport;
 
-/// Maximum number of entries, and maximum bytes of one: hours of work. The oldest entries, and the
-/// ends of long texts, are left out.
+/// Maximum number of entries, and maximum size of each in bytes: enough for hours of work. The
+/// oldest entries, and the ends of long texts, are dropped.
 const ENTRIES_MAX: usize = 2_000;
 const TEXT_BYTES_MAX: usize = 256 << 10;
 /// Number of lines of thinking shown when folded.
@@ -31,7 +31,7 @@ pub enum Entry {
     Step(String),
     /// A call outside any plan.
     Call(Box<StepReport>),
-    /// A proposal that was decided, and how.
+    /// A proposal that was decided, and the decision.
     Decided {
         preview: String,
         decision: &'static str,
@@ -40,9 +40,9 @@ pub enum Entry {
     /// Text that needs little attention, such as costs.
     Detail(String),
     Failure(String),
-    /// A table or another text whose line breaks are kept.
+    /// A table or other text whose line breaks are kept.
     Text(String),
-    /// The user's own command, its output, and how it ended.
+    /// The user's own command, its output, and its result.
     Shell {
         command: String,
         output: String,
@@ -56,16 +56,16 @@ struct Rendered {
     lines: Vec<Line<'static>>,
 }
 
-/// The entries, and which part of them is in view.
+/// The entries, and the part of them in view.
 #[derive(Debug, Default)]
 pub struct Transcript {
     entries: VecDeque<Rendered>,
     theme: Theme,
     width: usize,
     unfolded: bool,
-    /// Lines of all entries.
+    /// Number of lines of all entries.
     total: usize,
-    /// Number of lines below the view; with 0 the view follows new lines.
+    /// Number of lines below the view; if 0, the view follows new lines.
     below: usize,
 }
 
@@ -101,7 +101,7 @@ impl Transcript {
         self.render(self.entries.len() - 1);
     }
 
-    /// Changes the newest plan with that step; false if there is none in this turn.
+    /// Changes the newest plan that contains the step; false if there is none in this turn.
     pub fn plan(&mut self, step: StepId, change: impl FnOnce(&mut Plan)) -> bool {
         for at in (0..self.entries.len()).rev() {
             match &mut self.entries[at].entry {
@@ -117,7 +117,7 @@ impl Transcript {
         false
     }
 
-    /// Adds output of the user's running command, or how it ended.
+    /// Adds output of the user's running command, or its result.
     pub fn shell(&mut self, more: &str, end: Option<String>) {
         for at in (0..self.entries.len()).rev() {
             if let Entry::Shell { output, ended, .. } = &mut self.entries[at].entry
@@ -164,7 +164,7 @@ impl Transcript {
         self.below
     }
 
-    /// The lines in a view of this height.
+    /// The visible lines in a view of this height.
     pub fn visible(&self, height: usize) -> Vec<&Line<'static>> {
         let below = self.below.min(self.total.saturating_sub(height));
         let newest_first = self.entries.iter().rev().flat_map(|one| one.lines.iter().rev());
@@ -173,7 +173,7 @@ impl Transcript {
         lines
     }
 
-    /// All lines, for the scrollback of the terminal.
+    /// All lines, for the terminal's scrollback.
     pub fn lines(&self) -> impl Iterator<Item = &Line<'static>> {
         self.entries.iter().flat_map(|one| one.lines.iter())
     }
@@ -183,7 +183,7 @@ impl Transcript {
         self.below = self.below.min(self.total);
     }
 
-    /// Renders an entry again. A view that does not follow keeps its position.
+    /// Renders an entry again. A view that is not following new lines keeps its position.
     fn render(&mut self, at: usize) {
         let lines = rendered(&self.entries[at].entry, self.width, self.theme, self.unfolded);
         let (old, new) = (self.entries[at].lines.len(), lines.len());

@@ -10,7 +10,7 @@ impl Screen {
     /// Applies an event of the running work.
     pub fn happened(&mut self, event: Event) {
         match event {
-            // The status counts the seconds itself.
+            // The status line counts the seconds itself.
             Event::Pulse { phase, .. } => self.doing(phase),
             Event::PlanCreated { plan } => self.transcript.push(Entry::Plan(Plan::new(plan))),
             Event::StepExecuting { step, description } => {

@@ -71,7 +71,7 @@ impl Screen {
             question.typed(now);
         }
         match answer {
-            // A change that cannot be seen is not approved.
+            // A change that is not visible is not approved.
             Answer::Decided(Decision::Approve | Decision::Always) if height == 0 => {}
             Answer::Decided(decision) => return self.decide(decision),
             Answer::Edit => return vec![Effect::Edit { what: Edited::Arguments, text: question.arguments() }],
@@ -84,7 +84,7 @@ impl Screen {
         Vec::new()
     }
 
-    /// Handles a key for the open list; `None` if there is none, or if the key is for the input.
+    /// Handles a key for the open list; `None` if no list is open, or if the key is for the input.
     fn in_list(&mut self, key: &KeyEvent) -> Option<Vec<Effect>> {
         let popup = self.popup.as_mut()?;
         match keys::action(key) {
@@ -93,7 +93,7 @@ impl Screen {
             Action::Down => popup.select(1),
             action @ (Action::Submit | Action::Complete) => {
                 let Some(choice) = popup.chosen().cloned() else {
-                    // Nothing matches the typed text: it is sent unchanged.
+                    // Nothing matches the typed text, so it is sent unchanged.
                     let in_input = !popup.takes_letters();
                     self.popup = None;
                     return (!in_input).then(Vec::new);
@@ -120,7 +120,7 @@ impl Screen {
         Some(Vec::new())
     }
 
-    /// Uses the chosen entry; `sends` if it was chosen with Enter.
+    /// Applies the chosen entry; `sends` if it was chosen with Enter.
     fn chosen(&mut self, kind: Kind, choice: &Choice, sends: bool) -> Vec<Effect> {
         match kind {
             Kind::Files => self.input.complete(&choice.value),
@@ -130,7 +130,7 @@ impl Screen {
             },
             Kind::Commands => {
                 self.input.set(&choice.value);
-                // A command that takes a name ends in a space, and waits for it.
+                // A command that takes a name ends in a space and waits for the name.
                 if sends && !choice.value.ends_with(' ') {
                     return self.submit();
                 }
@@ -176,7 +176,7 @@ impl Screen {
         Vec::new()
     }
 
-    /// Opens, narrows or closes the list that belongs to the present input.
+    /// Opens, narrows or closes the list for the current input.
     fn suggest(&mut self) -> Vec<Effect> {
         let text = self.input.shown();
         let command = text.starts_with('/') && !text.contains(char::is_whitespace);
@@ -212,7 +212,7 @@ impl Screen {
     }
 }
 
-/// The commands of a conversation and those of the screen.
+/// The commands of a conversation and of the screen.
 fn commands() -> Vec<Choice> {
     let own = KEYS.into_iter().filter(|(key, _)| key.len() > 1 && key.starts_with('/'));
     let choice = |(form, what): (&str, &str)| {

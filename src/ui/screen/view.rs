@@ -11,7 +11,7 @@ use super::state::{About, Screen};
 use super::status;
 use super::wrap::cut;
 
-/// Minimum height of a screen that has a header, and a footer of two lines.
+/// Minimum height of a screen with a header and a two-line footer.
 const TALL: u16 = 16;
 /// Maximum number of rows of a list.
 const LIST_ROWS_MAX: u16 = 10;
@@ -24,7 +24,7 @@ pub struct Areas {
     pub header: Rect,
     pub transcript: Rect,
     pub status: Rect,
-    /// The input, or the whole question.
+    /// The input, or the complete question.
     pub input: Rect,
     /// The preview of the change, within the question.
     pub preview: Rect,
@@ -44,7 +44,7 @@ pub fn areas(screen: &Screen) -> Areas {
             u16::try_from(screen.input.rows(width)).unwrap_or(1)
         }
     };
-    // The input never takes more than half, so that part of the conversation stays in view.
+    // The input never takes more than half, so that part of the conversation stays visible.
     let most = if screen.question.is_some() { rest.height.saturating_sub(2) } else { rest.height / 2 };
     let (rest, input) = split(rest, rows.min(most.max(1)));
     let (transcript, status) = split(rest, 1);
@@ -62,7 +62,7 @@ fn split(area: Rect, rows: u16) -> (Rect, Rect) {
     (above, Rect { y: above.bottom(), height: rows, ..area })
 }
 
-/// Rows of the question with its frame: at most two thirds of the height, and at least what the
+/// Rows of the question with its frame: at most two thirds of the height, but no fewer than the
 /// answers need.
 fn question_rows(screen: &Screen, question: &Question, height: u16) -> u16 {
     let width = usize::from(screen.area.width.saturating_sub(2));

@@ -1,4 +1,4 @@
-//! Breaks styled lines at the width of the screen.
+//! Wraps styled lines at the width of the screen.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -9,7 +9,7 @@ use crate::base::visible;
 /// A tab as spaces.
 const TAB: &str = "    ";
 
-/// One character with its style and its columns.
+/// One character with its style and width in columns.
 type Cell = (char, Style, usize);
 
 /// A piece of a line as [`visible`] text, with tabs as spaces.
@@ -17,8 +17,8 @@ pub fn clean(text: &str) -> String {
     visible(text).replace('\t', TAB).replace('\n', "\u{fffd}")
 }
 
-/// The line in pieces of at most `width` columns, broken at spaces if possible. All but the first
-/// are indented by `hang` columns.
+/// The line in pieces of at most `width` columns, broken at spaces if possible. All except the
+/// first are indented by `hang` columns.
 pub fn wrapped(line: &Line<'_>, width: usize, hang: usize) -> Vec<Line<'static>> {
     let cells = cells(line);
     let hang = if hang + 8 <= width { hang } else { 0 };
@@ -46,7 +46,7 @@ pub fn columns(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(0)).sum()
 }
 
-/// The text in at most `width` columns; truncated text ends in `…`.
+/// The text within `width` columns; truncated text ends in `…`.
 pub fn cut(text: &str, width: usize) -> String {
     let text = clean(text);
     if columns(&text) <= width {
@@ -85,7 +85,7 @@ fn piece(cells: &[Cell], start: usize, room: usize) -> (usize, usize) {
     if end == cells.len() {
         return (end, end);
     }
-    // A character wider than the screen is cut off by it.
+    // A character wider than the screen is cut off.
     let end = end.max(start + 1);
     // A space at the beginning of the next piece is dropped.
     if cells[end.min(cells.len() - 1)].0 == ' ' {
@@ -98,7 +98,7 @@ fn piece(cells: &[Cell], start: usize, room: usize) -> (usize, usize) {
     }
 }
 
-/// The cells as a line; neighbours with the same style are one span.
+/// The cells as a line; neighbours with the same style share a span.
 fn joined(cells: &[Cell], indent: usize) -> Line<'static> {
     let mut spans: Vec<Span<'static>> = Vec::new();
     if indent > 0 {

@@ -17,7 +17,7 @@ pub fn upward_paths(source: &Source) -> Vec<String> {
     seen.map(|(to, line)| format!("{}:{line}: {from} -> {to} is not in the layer table", source.path)).collect()
 }
 
-/// Whether a file belongs to a crate that is a layer by itself rather than a row of modules in the
+/// Whether a file belongs to a crate that is a layer on its own rather than a row of modules in the
 /// table.
 pub fn is_flat(path: &str) -> bool {
     ["crates/base/", "crates/kernels/", "crates/synth/"].iter().any(|place| path.starts_with(place))

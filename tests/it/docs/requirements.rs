@@ -52,7 +52,7 @@ struct Line {
     state: State,
     /// `file::function`.
     tests: Vec<String>,
-    /// Empty if there is no command that shows it.
+    /// Empty if no command shows it.
     command: String,
     #[serde(default)]
     missing: String,

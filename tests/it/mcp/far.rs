@@ -35,7 +35,7 @@ struct Behaviour {
 }
 
 impl Far {
-    /// A server on its own thread. `mode` may have an argument after a blank.
+    /// A server on its own thread. `mode` may have an argument after a space.
     pub fn new(mode: &str) -> Far {
         Far::at("127.0.0.1:0", mode)
     }

@@ -1,5 +1,5 @@
 //! MCP servers that hang, die, flood or send false data cost one failed call with a clear message;
-//! none outlives the session.
+//! none of them outlives the session.
 
 pub mod far;
 mod offers;
@@ -213,7 +213,7 @@ async fn arguments_are_checked_against_the_current_schema() {
     let wrong = world.call("h.echo", json!({ "text": 5 })).await;
     assert!(wrong.text.contains("do not fit"), "{}", wrong.text);
     assert!(world.call("h.echo", json!({})).await.text.contains("needs the argument `text`"));
-    assert!(world.call("h.other", json!({})).await.text.contains("offers no tool `other`"));
+    assert!(world.call("h.other", json!({})).await.text.contains("no longer offers a tool `other`"));
 }
 
 #[tokio::test]

@@ -30,7 +30,7 @@ async fn turn_of(servers: &Servers, ask: Ask) -> (Result<TurnFinished, String>, 
     turn_under(Policy::of(ApproveMode::Never), servers, ask, Decision::Cancel).await
 }
 
-/// The same under a policy, whose questions get this answer.
+/// The same with a policy whose questions get this answer.
 async fn turn_under(
     policy: Policy,
     servers: &Servers,
@@ -78,11 +78,11 @@ async fn the_rules_for_a_servers_tools_hold_for_its_resources_and_prompts() {
     for (request, named) in [(resource, "@h:memo://monday"), ("/h:where the blue lamp", "/h:where")] {
         let (denied, _) = under("deny", request, Decision::Approve).await;
         let why = denied.expect_err(request);
-        assert!(why.contains(&format!("{named} is not fetched: the rule at config.toml")), "{why}");
+        assert!(why.contains(&format!("{named} was not fetched: the rule at config.toml")), "{why}");
     }
     assert!(far.log().is_empty(), "nothing was sent: {:#?}", far.log());
     let (refused, asked) = under("ask", resource, Decision::Reject).await;
-    assert!(refused.is_err_and(|why| why.contains("is not fetched: you said no")), "{asked:?}");
+    assert!(refused.is_err_and(|why| why.contains("was not fetched: you said no")), "{asked:?}");
     assert!(asked.iter().any(|one| one.starts_with("asked: h.resources/read")), "{asked:?}");
     let (ended, _) = under("ask", resource, Decision::Approve).await;
     assert!(ended.expect("an end").answer.contains("40 lamps"));
@@ -143,12 +143,12 @@ async fn what_cannot_be_fetched_ends_the_turn_before_anything_is_done() {
     let far = Far::new("");
     let world = world(&far, "");
     for (request, part) in [
-        ("Sum up @h:memo://friday", "could not do it: it refused: no such memo"),
+        ("Sum up @h:memo://friday", "failed: it refused: no such memo"),
         ("Sum up @h:memo://photo", "is not text but 3 bytes of image/png"),
-        ("Sum up @h:memo://long", "has 300000 bytes, 262144 are taken"),
-        ("/h:where", "`lamp` is missing; it is written /h:where LAMP"),
+        ("Sum up @h:memo://long", "has 300000 bytes; the limit is 262144"),
+        ("/h:where", "`lamp` is missing; the form is /h:where LAMP"),
         ("/h:when now", "no prompt `when`; it has /h:where"),
-        ("/nobody:where now", "no server `nobody` is configured and enabled; there are: h"),
+        ("/nobody:where now", "no server `nobody` is configured and enabled; the servers are: h"),
     ] {
         let (ended, _) = turn(&world.servers, request).await;
         assert!(ended.as_ref().is_err_and(|why| why.contains(part)), "{request}: {ended:?}");

@@ -130,7 +130,7 @@ fn traced(wanted: &str) -> bool {
     trace.and_then(Result::ok).is_some_and(|trace| trace.lines().any(|line| line == wanted))
 }
 
-/// How often the server was started so far.
+/// How often the server has been started so far.
 fn started() -> usize {
     let trace = std::env::var_os(TRACE).map(std::fs::read_to_string);
     trace.and_then(Result::ok).map_or(0, |trace| trace.lines().filter(|line| line.starts_with("start")).count())

@@ -18,7 +18,7 @@ pub fn world(far: &Far, more: &str) -> World {
     World::of(dir, &format!("url = {:?}\n{more}\n", far.url), |setup| setup)
 }
 
-/// Checks that a call of a server soon fails with a message that contains `part`.
+/// Checks that a call to a server soon fails with a message that contains `part`.
 async fn costs_one_failed_call(mode: &str, part: &str) -> Far {
     let (far, started) = (Far::new(mode), Instant::now());
     let world = world(&far, "timeout_s = 5\nstart_timeout_s = 5");
@@ -78,7 +78,7 @@ async fn a_header_without_its_variable_is_an_error_before_anything_is_sent() {
 async fn a_redirection_is_not_followed() {
     let other = Far::new("");
     let to = other.url.replace("127.0.0.1", "localhost");
-    costs_one_failed_call(&format!("redirects {to}"), &format!("a redirection to {to}, which is not followed")).await;
+    costs_one_failed_call(&format!("redirects {to}"), &format!("redirects to {to}, which is not followed")).await;
     assert!(other.log().is_empty(), "{:#?}", other.log());
 }
 

@@ -63,7 +63,7 @@ impl Events {
     pub fn next(&mut self) -> Option<(u64, Value)> {
         loop {
             let line = self.line()?;
-            // Heads and chunk lengths are on lines of their own.
+            // Heads and chunk lengths are on separate lines.
             if let Some(number) = line.strip_prefix("id: ") {
                 self.number = number.parse().ok();
             } else if let Some(data) = line.strip_prefix("data: ")
@@ -125,7 +125,7 @@ impl Client {
         Open(self.begin(&[self.head("POST", path, "", body.len()).as_bytes(), body.as_slice()].concat()))
     }
 
-    /// Sends a request with these headers and, apart from the host, no others.
+    /// Sends a request with these headers and no others except the host.
     pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         self.exchange(&self.plain_head(method, path, headers, body.len()), body)
     }

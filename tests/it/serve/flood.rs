@@ -152,7 +152,7 @@ fn clients_that_never_read_or_never_finish_keep_nobody_out() {
     script.row_time = Duration::from_millis(1);
     let server = Inside::new(&project, script);
     let client = &server.client;
-    // With log-probabilities a token takes some kilobytes, so the connection to the client soon
+    // With log probabilities a token takes a few kilobytes, so the connection to the client soon
     // fills up.
     let endless = with(with(ask("Count.", 50_000), "stream", json!(true)), "logprobs", json!(true));
     let endless = with(endless, "top_logprobs", json!(20));

@@ -17,10 +17,11 @@ impl Kept {
         Kept { client: client.clone(), stream: None }
     }
 
-    /// Sends a whole request and reads its answer; if `bare`, the answer has no body, as for HEAD.
+    /// Sends a complete request and reads its answer; if `bare`, the answer has no body, as for
+    /// HEAD.
     pub fn exchange(&mut self, request: &[u8], bare: bool) -> Answer {
-        // The server may have closed the connection after its last answer; then the request is sent
-        // on a new one.
+        // The server may have closed the connection after its last answer; in that case the request
+        // is sent on a new one.
         let kept = self.stream.take().and_then(|stream| exchanged(stream, request, bare).ok());
         let (answer, stream) = kept.unwrap_or_else(|| {
             let shown = String::from_utf8_lossy(request);

@@ -1,4 +1,4 @@
-//! Requests as other programs send them: schemas from generators, messages of many forms, fields of
+//! Requests as other programs send them: schemas from generators, messages in many forms, fields of
 //! other servers.
 
 use serde_json::{Value, json};

@@ -25,7 +25,7 @@ impl Tree {
         fs::write(path, text).unwrap();
     }
 
-    /// The files below `start` in `project`, without ignore files.
+    /// The files below `start` in `project`, except ignore files.
     fn files(&self, project: &str, start: &str) -> Vec<String> {
         let (project, start) = (self.0.path().join(project), self.0.path().join(start));
         let found = walk(&project, &start).build().flatten().filter(|entry| entry.file_type().unwrap().is_file());
@@ -41,7 +41,7 @@ fn check(files: &[(&str, &str)], project: &str, expected: &[&str]) {
 #[test]
 fn rules_begin_at_the_top_of_the_repository() {
     let above = (".gitignore", "*.rs\n/work\n");
-    // Outside the repository, whether or not a repository is there.
+    // Outside the repository, with or without a repository there.
     check(&[above, ("work/r/", ""), ("work/r/a.rs", "")], "work/r", &["a.rs"]);
     check(&[("./", ""), above, ("work/r/", ""), ("work/r/a.rs", "")], "work/r", &["a.rs"]);
     check(&[above, ("other/a.rs", "")], "other", &["a.rs"]);

@@ -1,8 +1,8 @@
-//! Translates the indentation that a model wrote into that of the file.
+//! Translates the indentation in a model's text into the file's.
 
 use crate::indent::indent;
 
-/// Maps the indentation that a model wrote to that of the file.
+/// Maps the model's indentation to the file's.
 pub struct Indents<'a> {
     /// Index of an old line, its indentation, and the indentation in the file.
     pairs: Vec<(usize, &'a str, &'a str)>,
@@ -19,8 +19,8 @@ impl<'a> Indents<'a> {
         Indents { unit: (model_unit.clone(), if file_unit.is_empty() { model_unit } else { file_unit }), pairs }
     }
 
-    /// Translates the model's `indent`, using the deepest known indentation that it begins with; of
-    /// several equal ones, the one whose line is nearest to the old line `near`.
+    /// Translates the model's `indent`, using the deepest known indentation that it begins with; if
+    /// several are equal, the one whose line is nearest to the old line `near`.
     pub fn translate(&self, indent: &str, near: usize) -> String {
         let known = self.pairs.iter().filter(|(_, model, _)| indent.starts_with(model));
         let best = known.max_by_key(|(at, model, _)| (model.len(), std::cmp::Reverse(at.abs_diff(near))));
@@ -28,7 +28,7 @@ impl<'a> Indents<'a> {
             let deeper = &indent[model.len()..];
             return format!("{file}{}", deeper.replace(self.unit.0.as_str(), &self.unit.1));
         }
-        // Shallower than every known line: remove as many levels as the model did.
+        // Shallower than every known line: remove as many levels as the model has removed.
         let Some((_, model, file)) = self.pairs.iter().min_by_key(|(_, model, _)| model.len()) else {
             return indent.to_owned();
         };
@@ -37,8 +37,8 @@ impl<'a> Indents<'a> {
     }
 }
 
-/// One level of indentation: a tab if one is used, else the smallest difference between two depths; if there is only
-/// one depth, at most four blanks.
+/// One level of indentation: a tab if tabs are used, else the smallest difference between two
+/// depths; if there is only one depth, at most four spaces.
 fn smallest_step<'a>(indents: impl Iterator<Item = &'a str>) -> String {
     let mut all: Vec<&str> = indents.collect();
     if all.iter().any(|indent| indent.starts_with('\t')) {

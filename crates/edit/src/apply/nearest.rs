@@ -1,4 +1,4 @@
-//! Finds the lines of a text that are most similar to a passage that was not found.
+//! Finds the lines of a text most similar to a passage that was not found.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -9,20 +9,20 @@ use similar::TextDiff;
 use crate::base::cut_line;
 
 const SHOWN_MAX_LINES: usize = 30;
-/// Maximum size, in bytes, of texts that are compared character by character.
+/// Maximum size, in bytes, of texts compared character by character.
 const COMPARED_MAX_BYTES: usize = 8 << 10;
 const COMPARE_TIME_MAX: Duration = Duration::from_secs(1);
-/// Minimum similarity, from 0 to 1, of a passage that is worth showing.
+/// Minimum similarity, from 0 to 1, of lines worth showing.
 const ALIKE_MIN: f32 = 0.3;
 
-/// The lines of a text that are most like a passage.
+/// The lines of a text most similar to a passage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Nearest {
     /// The number of the first line, counted from 1.
     pub first: usize,
-    /// As many lines as the passage has.
+    /// As many lines as in the passage.
     pub lines: Vec<String>,
-    /// How similar they are, from 0 to 1.
+    /// The similarity, from 0 to 1.
     pub alike: f32,
 }
 
@@ -47,7 +47,7 @@ pub fn nearest(content: &str, old: &str) -> Option<Nearest> {
     let wanted: Vec<&str> = old.trim_matches('\n').lines().collect();
     let height = wanted.len().min(lines.len());
     let words: HashSet<&str> = wanted.iter().flat_map(|line| words_of(line)).collect();
-    // Shared words before each line and at the end, so that a window's sum is a difference.
+    // Number of shared words up to each line, so that a window's sum is a difference.
     let mut before = vec![0];
     for line in &lines {
         let shared = words_of(line).filter(|word| words.contains(word)).take(50).count();

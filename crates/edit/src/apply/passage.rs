@@ -1,5 +1,5 @@
 //! Finds the passage of a file that an edit replaces. Different white space is tolerated; for a
-//! missing or ambiguous passage the error says how to correct it.
+//! missing or ambiguous passage the error explains how to correct it.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use super::{Mismatch, WRITE_MAX_BYTES};
 use crate::indent::indent;
 use crate::text::{Piece, line_of};
 
-/// Maximum number of places named when the passage is not unique.
+/// Maximum number of places listed when the passage is not unique.
 const PLACES_MAX: usize = 20;
 
 /// Whether a passage may be replaced in several places.
@@ -27,7 +27,7 @@ pub enum Several {
 }
 
 impl Several {
-    /// Maximum number of places to search for. If all are replaced, more places would make the file
+    /// Maximum number of places to search for. If all are replaced, any more would make the file
     /// larger than `WRITE_MAX_BYTES`.
     fn places_max(self, new: &str) -> usize {
         let is_few = matches!(self, Several::Never | Several::Offered);
@@ -35,8 +35,8 @@ impl Several {
     }
 }
 
-/// The places of `old` in `content` with the new text of each, and a note if a difference was
-/// tolerated. All texts use line feeds only.
+/// Matches of `old` in `content`, each with its new text, and a note if a difference was tolerated.
+/// All texts use line feeds only.
 ///
 /// # Errors
 /// `old` is found nowhere, in several places, or only as part of numbers.
@@ -98,7 +98,7 @@ pub fn said(path: &str, lines: &[usize], is_offered: bool) -> String {
     )
 }
 
-/// Whether a passage starts at the start of a line and ends at the end of one.
+/// Whether a passage starts at the start of a line and ends at the end of a line.
 fn has_own_lines(content: &str, range: &Range<usize>) -> bool {
     let (before, behind) = (&content[..range.start], &content[range.end..]);
     (before.is_empty() || before.ends_with('\n')) && (behind.is_empty() || behind.starts_with('\n'))
@@ -113,7 +113,7 @@ fn cuts_a_number(content: &str, range: &Range<usize>) -> bool {
     is_between_digits(range.start) || is_between_digits(range.end)
 }
 
-/// The places of whole lines that differ from `old` only in indentation and trailing blanks.
+/// Matches on whole lines that differ from `old` only in indentation and trailing spaces.
 fn by_lines(content: &str, old: &str, new: &str, most: usize) -> Vec<Piece> {
     let (mut old, mut new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     if let Some(bare) = without_line_numbers(&old) {
@@ -145,8 +145,8 @@ fn by_lines(content: &str, old: &str, new: &str, most: usize) -> Vec<Piece> {
     pieces
 }
 
-/// The lines `new` with the indentation of the lines that were `found` for `old`. `is_end` says
-/// that these are the last lines of the file.
+/// The lines `new`, re-indented to match the lines `found` for `old`. `is_end` is true if these are
+/// the last lines of the file.
 fn rewritten(old: &[&str], found: &[&str], new: &[&str], near: &[usize], is_end: bool) -> String {
     let indents = Indents::learn(old, found, new);
     let mut text = String::new();
@@ -155,7 +155,7 @@ fn rewritten(old: &[&str], found: &[&str], new: &[&str], near: &[usize], is_end:
             text.push_str(&indents.translate(indent(line), near[index]));
             text.push_str(line.trim_start());
         }
-        // The last line of a file may have no line end; then the new last line has none either.
+        // The last line of a file may have no line ending; then neither has the new last line.
         let is_last = is_end && index + 1 == new.len();
         if !is_last || found.last().is_some_and(|last| last.ends_with('\n')) {
             text.push('\n');
@@ -164,8 +164,8 @@ fn rewritten(old: &[&str], found: &[&str], new: &[&str], near: &[usize], is_end:
     text
 }
 
-/// The lines without the number and the bar that `read_file` prints before each line; `None` if any
-/// line has none.
+/// The lines without the number and bar that `read_file` prints before each; `None` if any line
+/// lacks them.
 fn without_line_numbers<'a>(lines: &[&'a str]) -> Option<Vec<&'a str>> {
     let bare = |line: &&'a str| {
         let (number, rest) = line.trim_start().split_once('|')?;
@@ -190,7 +190,7 @@ fn aligned(old: &[&str], new: &[&str]) -> Vec<usize> {
 }
 
 /// Removes the blank lines at both ends of `old`, and for each one a blank line at the same end of
-/// `new`, if there is one.
+/// `new`, if any.
 fn drop_blank_ends(old: &mut Vec<&str>, new: &mut Vec<&str>) {
     let blank = |line: Option<&&str>| line.is_some_and(|line| line.trim().is_empty());
     while blank(old.first()) {
@@ -207,10 +207,10 @@ fn drop_blank_ends(old: &mut Vec<&str>, new: &mut Vec<&str>) {
     }
 }
 
-/// The places within a line that differ from `old` only in the blanks between words.
+/// Matches within a line that differ from `old` only in the spaces between words.
 fn within_lines(content: &str, old: &str, new: &str, most: usize) -> Vec<Piece> {
     let words: Vec<String> = old.split_whitespace().map(regex::escape).collect();
-    // A single word was already searched for exactly; more than 200 words are not part of one line.
+    // A single word was already searched for exactly; more than 200 words are not on one line.
     if old.trim().contains('\n') || words.len() < 2 || words.len() > 200 {
         return Vec::new();
     }

@@ -1,4 +1,4 @@
-//! Tests of each kind of edit, and of laws that hold for all of them.
+//! Tests each kind of edit, and laws that hold for all of them.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ fn every_kind_of_edit_gives_the_new_text_or_says_what_does_not_fit() {
 }
 
 /// The shortest passages of whole lines that contain all differences between `old` and `new`, such
-/// that the first occurs once in `old`; `None` if there are none.
+/// that the first one occurs once in `old`; `None` if there are no differences.
 fn difference(old: &str, new: &str) -> Option<(String, String)> {
     let [was, is] = [old, new].map(|text| text.split_inclusive('\n').collect::<Vec<_>>());
     let first = was.iter().zip(&is).take_while(|(a, b)| a == b).count();
@@ -73,7 +73,7 @@ fn lines(end: &'static str) -> impl Strategy<Value = String> {
         .prop_map(move |lines| lines.into_iter().map(|line| format!("{line}{end}")).collect())
 }
 
-/// A file of functions, each with the number that it returns.
+/// A file of functions and the number that each returns.
 fn functions(numbers: &[u8]) -> String {
     numbers.iter().enumerate().map(|(at, number)| function(at, *number)).collect::<Vec<_>>().join("\n\n")
 }
@@ -145,7 +145,7 @@ proptest! {
     #[test]
     fn entries_of_yaml_made_from_two_texts_give_the_second(old in map(), new in map()) {
         prop_assume!(old != json!({}) && new != json!({}));
-        // A block cannot lose its last entry: what is new comes first.
+        // A block cannot lose its last entry, so additions come first.
         let mut changes = entries(&old, &new);
         changes.sort_by_key(|change| matches!(change, Change::Remove(_)));
         let block: String = old.as_object().unwrap().iter().map(|(key, value)| format!("{key}: {value} # {key}\n")).collect();

@@ -1,4 +1,4 @@
-//! Finds definitions that a change lost or duplicated, and existing code that it repeats.
+//! Finds definitions that a change lost or duplicated, and existing code that it repeated.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,8 @@ use crate::check::unfinished::each;
 use crate::index::is_queried;
 use crate::index::parts::{Part, Sort};
 
-/// Identifies a definition: the names of the definitions around it, with its owner type, and its own name.
+/// Identifies a definition: the names of the definitions around it, its owner type, and its own
+/// name.
 type Key = (Vec<String>, String);
 
 fn key(part: &Part, around: &[&Part]) -> Key {
@@ -39,7 +40,7 @@ pub fn lost(pair: &Pair, asked: &[String]) -> Vec<String> {
             *new.entry(key(part, around)).or_default() += 1;
         }
     });
-    // Each of several overloads counts, and so does each of a declaration and its definition.
+    // Each of several overloads counts, and so do both a declaration and its definition.
     let mut times: HashMap<&Key, usize> = HashMap::new();
     old.iter().filter(|_| is_queried(pair.language)).for_each(|one| *times.entry(&one.key).or_default() += 1);
     let is_gone = |key: &Key| match new.get(key) {
@@ -53,7 +54,7 @@ pub fn lost(pair: &Pair, asked: &[String]) -> Vec<String> {
     let mut reported = HashSet::new();
     let mut found = Vec::new();
     for Old { key: (around, name), is_entry } in gone.iter().copied() {
-        // Not reported: members of a lost container, definitions that moved, and entries that got another name.
+        // Not reported: members of a lost container, moved definitions, and renamed entries.
         let with_container = gone.iter().any(|other| {
             around.last() == Some(&other.key.1) && around.starts_with(&other.key.0) && other.key.0.len() < around.len()
         });
@@ -69,8 +70,7 @@ pub fn lost(pair: &Pair, asked: &[String]) -> Vec<String> {
     found
 }
 
-/// Functions and types that are defined several times in the same place, and more often than
-/// before.
+/// Functions and types defined several times in the same place, and more often than before.
 pub fn doubled(pair: &Pair) -> Vec<String> {
     let count = |items: &[Part], text: &str| {
         let mut counts: HashMap<(Key, String), (usize, usize)> = HashMap::new();
@@ -93,7 +93,7 @@ pub fn doubled(pair: &Pair) -> Vec<String> {
     found.into_iter().map(|(_, message)| message).collect()
 }
 
-/// Tells apart definitions with the same name in the same place; `None` for those that may occur
+/// Distinguishes definitions with the same name in the same place; `None` for those that may occur
 /// more than once.
 fn distinction(part: &Part, around: &[&Part], text: &str, language: &str) -> Option<String> {
     let is_compared = matches!(part.sort, Sort::Function | Sort::Class | Sort::Record);
@@ -109,7 +109,7 @@ fn distinction(part: &Part, around: &[&Part], text: &str, language: &str) -> Opt
                 || language == "python"
                     && !["property", "staticmethod", "classmethod"].iter().any(|w| words.contains(w))
         });
-    // Two `impl` blocks for different traits or type arguments may each have a method of the same
+    // Two `impl` blocks for different traits or type arguments may each have a method with the same
     // name.
     let impl_head = around.last().filter(|part| part.variant.starts_with("impl")).and_then(|part| {
         let head = text.get(part.core.start..part.body.as_ref()?.start)?;
@@ -120,7 +120,7 @@ fn distinction(part: &Part, around: &[&Part], text: &str, language: &str) -> Opt
         return None;
     }
     let core = text.get(part.core.clone()).unwrap_or_default();
-    // Overloads have other parameters.
+    // Overloads differ in their parameters.
     let head = if is_queried(language) && part.sort == Sort::Function {
         let end = part.body.as_ref().map_or(part.core.end, |body| body.start);
         text.get(part.core.start..end).unwrap_or_default().split_whitespace().collect()
@@ -133,7 +133,7 @@ fn distinction(part: &Part, around: &[&Part], text: &str, language: &str) -> Opt
     Some(format!("{} {:?} {impl_head} {is_static} {owner} {head}", part.variant, part.sort))
 }
 
-/// A run of this many equal lines counts as a copy; similar functions share fewer.
+/// A run of this many identical lines counts as a copy; similar functions share fewer.
 const REPEATED_LINES: usize = 16;
 
 /// Reports a run of old lines that occurs once more in the new text, because the model repeated

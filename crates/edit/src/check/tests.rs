@@ -1,4 +1,4 @@
-//! Tests of the problems that a change causes.
+//! Tests the problems that a change causes.
 
 use super::*;
 

@@ -12,15 +12,15 @@ use crate::text::line_of;
 /// Attributes that every JavaScript object inherits.
 const INHERITED: &[&str] = &["constructor", "toString", "hasOwnProperty", "valueOf", "isPrototypeOf"];
 
-/// Names that the new text uses without binding them. Names that were already unbound in the old
-/// text are skipped.
+/// Names that the new text uses but does not bind. Names already unbound in the old text are
+/// skipped.
 pub fn names(pair: &Pair, known: &dyn Fn(&str) -> bool) -> Vec<String> {
     let Some(used) = unbound(pair.path, pair.after) else { return Vec::new() };
     let old = if pair.before.trim().is_empty() { Some(Vec::new()) } else { unbound(pair.path, pair.before) };
     let Some(old) = old else { return Vec::new() };
     let old: HashSet<&str> = old.iter().map(|one| one.name.as_str()).collect();
     let spans = definitions(pair.path, pair.after);
-    // A script without imports and exports may use names that other scripts of the page define.
+    // A script without imports and exports may use names that other scripts on the page define.
     let is_module =
         pair.language == "python" || ["import ", "export ", "require("].iter().any(|word| pair.after.contains(word));
     let mut reported = HashSet::new();
@@ -80,8 +80,8 @@ pub fn attributes(pair: &Pair) -> Vec<String> {
     found
 }
 
-/// Whether the file shows all attributes of a class: it inherits from nothing, no class derives
-/// from it, and it is not a mixin.
+/// Whether the file shows all attributes of a class: it has no base, no class derives from it, and
+/// it is not a mixin.
 fn is_closed(class: &Members, pair: &Pair) -> bool {
     let mut is_base = false;
     each(&pair.after_parts, &mut |part, _| {

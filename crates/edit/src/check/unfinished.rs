@@ -4,7 +4,7 @@ use super::Pair;
 use crate::index::parts::{Part, Sort};
 use crate::omissions::{comment_of, is_mark};
 
-/// Phrases, in lower case, of comments that say that code is still to be written.
+/// Lower-case phrases in comments that mark code still to be written.
 const TO_WRITE: &[&str] = &[
     "todo: implement",
     "todo implement",
@@ -23,10 +23,10 @@ const TO_WRITE: &[&str] = &[
     "placeholder for",
 ];
 
-/// The problem reported for a comment in place of code that is still to be written.
+/// The problem reported for a comment that replaces code still to be written.
 pub const TO_BE_WRITTEN: &str = "leaves code to be written";
 
-/// New lines that stand for omitted code, or whose comment says that code is still to be written.
+/// New lines that stand for omitted code, or whose comment states that code is still to be written.
 pub fn marks(before: &str, after: &str) -> Vec<String> {
     let old: std::collections::HashSet<&str> = before.lines().map(str::trim).collect();
     let mut found = Vec::new();
@@ -65,7 +65,7 @@ pub fn entries(pair: &Pair) -> Vec<String> {
     found
 }
 
-/// New functions whose body is a stub, except those that may have no body.
+/// New functions whose body is a stub, except where a body is optional.
 pub fn bodies(pair: &Pair) -> Vec<String> {
     let mut old = Vec::new();
     each(&pair.before_parts, &mut |part, _| {
@@ -109,8 +109,8 @@ fn is_idle(part: &Part, text: &str, language: &str) -> bool {
     }
 }
 
-/// Whether a function may have no body: abstract methods, overloads, methods of a class with a base, decorated
-/// functions, special methods of Python, functions inside a function.
+/// Whether a function may lack a body: abstract methods, overloads, methods of a class with a base,
+/// decorated functions, special Python methods, functions inside a function.
 fn is_abstract(part: &Part, around: &[&Part], text: &str) -> bool {
     let words = |range: &std::ops::Range<usize>| text.get(range.clone()).unwrap_or_default().to_owned();
     let attributes = part.attributes.iter().map(words).collect::<String>();

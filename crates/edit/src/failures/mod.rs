@@ -1,4 +1,4 @@
-//! Reads the output of a run of tests, of a compiler or of a program: how it ended, which tests failed, and where.
+//! Reads the output of a test run, compiler or program: how it ended, which tests failed, and where.
 
 mod places;
 mod read;
@@ -15,52 +15,53 @@ pub(crate) const FAILURES_MAX: usize = 50;
 /// How a run ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
-    /// Everything that was run passed.
+    /// Everything that ran passed.
     Passed,
     /// Tests ran and some failed, or a program ended with an error.
     #[default]
     Failed,
-    /// Code does not parse, compile or load, so nothing in it was run.
+    /// Code does not parse, compile or load, so nothing in it ran.
     Broken,
-    /// The run was stopped at a time limit. The report has the failures that were printed by then.
+    /// The run was stopped at a time limit. The report has the failures printed by then.
     Hung,
-    /// A runner started and found no test.
+    /// A runner started but found no tests.
     NoTests,
-    /// The program, module or file that was to be run does not exist.
+    /// The program, module or file to run does not exist.
     Missing,
 }
 
-/// A place in a traceback, inside the project.
+/// A place in a traceback that is inside the project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
-    /// Path from the project's root. Go prints only the file's name; [`Report::located`] completes it.
+    /// Path from the project's root. Go prints only the file name; [`Report::located`] completes
+    /// it.
     pub file: String,
     /// Counted from 1.
     pub line: usize,
 }
 
-/// One failed test, one error of a compiler, or one uncaught error of a program.
+/// One failed test, one compiler error, or one uncaught error of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Failure {
-    /// The test as its runner names it.
+    /// The test's name in the runner's output.
     pub test: Option<String>,
     /// The place where the failure appears: in the test's file, or where the compiler points.
     pub file: Option<String>,
     /// Its line in that file, counted from 1.
     pub line: Option<usize>,
-    /// A few of the lines that the runner printed about it, without places.
+    /// A few of the lines that the runner printed about the failure, without places.
     pub message: String,
-    /// Places inside the project, from the one where the error arose to the test.
+    /// Places inside the project, from the origin of the error to the test.
     pub frames: Vec<Frame>,
 }
 
 /// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Tests that passed. Without `-v` Go names only packages, so its passed packages are counted.
+    /// Number of passed tests. Without `-v` Go names only packages, so passed packages are counted.
     pub passed: usize,
-    /// Tests that failed and files that could not be loaded. This may be more than `errors`
-    /// contains.
+    /// Number of failed tests and files that could not be loaded. This may exceed the length of
+    /// `errors`.
     pub failed: usize,
     /// At most [`FAILURES_MAX`]; never empty if the kind is `Failed` or `Broken`.
     pub errors: Vec<Failure>,
@@ -69,8 +70,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// Replaces the files of all frames by their paths in the project, and removes frames of other files. `paths` are
-    /// all files of the project.
+    /// Replaces the files in all frames with their paths in the project, and removes frames in
+    /// other files. `paths` holds all files of the project.
     pub fn located(mut self, paths: &[&str]) -> Report {
         let ends = |long: &str, short: &str| {
             long.strip_suffix(short).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
@@ -96,7 +97,7 @@ impl Report {
 
     /// Whether everything that fails here also failed in `before`.
     pub fn is_no_worse_than(&self, before: &Report) -> bool {
-        // Line numbers are not compared: every change moves them.
+        // Line numbers are not compared, since every change moves them.
         let same = |one: &Failure, other: &Failure| match (&one.test, &other.test) {
             (None, None) => (&one.file, one.message.lines().next()) == (&other.file, other.message.lines().next()),
             (one, other) => one == other,

@@ -1,4 +1,4 @@
-//! Finds places of the project, and missing packages, in the output of a run.
+//! Finds places in the project, and missing packages, in the output of a run.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use regex::Regex;
 use super::Frame;
 use crate::base::pattern::{pattern, static_regex};
 
-/// Maximum length, in bytes, of the output that is read. The end is kept, since runners print their
+/// Maximum length, in bytes, of the output to read. The end is kept, since runners print their
 /// summary there.
 const OUTPUT_MAX: usize = 1 << 20;
 
@@ -31,7 +31,7 @@ pub fn clean(output: &str, root: &Path) -> String {
     }
 }
 
-/// A path of a cleaned output; `None` if it is outside the project or belongs to a library.
+/// A path from cleaned output; `None` if it is outside the project or belongs to a library.
 pub fn inside(path: &str) -> Option<String> {
     let path = path.trim().trim_start_matches("file://").trim_start_matches("./");
     let foreign = path.is_empty()
@@ -46,11 +46,12 @@ pub fn inside(path: &str) -> Option<String> {
 pub struct Placed {
     /// `None` for a place outside the project.
     pub frame: Option<Frame>,
-    /// The rest of the line, without the place.
+    /// The rest of the line.
     pub said: Option<String>,
 }
 
-/// Reads a line that names a place: of a traceback or stack, of a panic, or where a compiler points.
+/// Reads a line that names a place: in a traceback or stack, in a panic, or where a compiler
+/// points.
 ///
 /// ```text
 ///   File "/project/run.py", line 4, in main          Python
@@ -78,14 +79,14 @@ pub fn placed(line: &str) -> Option<Placed> {
     Some(Placed { frame, said: found.name("said").map(|said| said.as_str().to_owned()) })
 }
 
-/// The place where a test begins according to TAP: `location: '/p/test/cart.test.js:5:1'`.
+/// The place where TAP reports that a test begins: `location: '/p/test/cart.test.js:5:1'`.
 pub fn home(line: &str) -> Option<Frame> {
     static_regex!(HOME = r"^\s*location: '(.+?):(\d+):\d+'$");
     let found = HOME.captures(line)?;
     Some(Frame { file: inside(&found[1])?, line: found[2].parse().unwrap_or(0) })
 }
 
-/// The package that an output reports as missing. Names of the project itself, for which `is_ours`
+/// The package that an output reports as missing. Names in the project itself, for which `is_ours`
 /// is true, are skipped.
 ///
 /// ```text

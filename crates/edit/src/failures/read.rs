@@ -1,4 +1,4 @@
-//! Reads the output of a run line by line: the heads that runners print above a failed test, the lines below, the counts.
+//! Reads the output of a run line by line: the heads that runners print above failed tests, the lines below, and the counts.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -15,18 +15,18 @@ const MESSAGE_LINES_MAX: usize = 8;
 const LINE_CHARS_MAX: usize = 240;
 /// Maximum number of failures read from one output; the counts include the others.
 const READ_MAX: usize = 400;
-/// Maximum number of frames kept per failure. Endless recursion prints hundreds.
+/// Maximum number of frames kept per failure. Infinite recursion prints hundreds.
 const FRAMES_MAX: usize = 12;
 
 /// Reads the output of a run, stdout and stderr together, with or without colours. `root` is the
-/// project's folder as the runner saw it: absolute paths below it become relative, other absolute
-/// paths are not taken for places. `succeeded` is true if the exit status is zero.
+/// project's folder as the runner saw it: absolute paths under it become relative, other absolute
+/// paths are not treated as places. `succeeded` is true if the exit status is zero.
 pub fn read(output: &str, root: &Path, succeeded: bool) -> Report {
     static_regex!(NO_TESTS = r"no tests ran|\[no test files\]|No tests? (?:files? )?found|Error: no test specified");
     static_regex!(BROKEN = r"\b(?:SyntaxError|ImportError|ModuleNotFoundError)\b|Cannot find module|\[build failed\]");
     let text = clean(output, root);
     let Counts { passed, failed, of_tests } = counts(&text);
-    // A pipe hides the exit status of a runner, but not its counts.
+    // A pipe hides a runner's exit status, but not its counts.
     let is_green = succeeded && failed == 0;
     let mut errors = if is_green { Vec::new() } else { Reader::new(&text, succeeded).failures() };
     let failed = failed.max(errors.len());
@@ -60,7 +60,7 @@ pub fn read(output: &str, root: &Path, succeeded: bool) -> Report {
     Report { passed, failed, errors, kind }
 }
 
-/// The numbers that runners print.
+/// The counts that runners print.
 struct Counts {
     passed: usize,
     failed: usize,
@@ -82,7 +82,7 @@ fn counts(text: &str) -> Counts {
     let (mut passed, mut failed, mut of_tests) = (0, 0, false);
     // Go prints no totals: packages that passed or, with `-v`, tests are counted here.
     let (mut packages, mut named) = (0, 0);
-    // unittest prints the number of all tests and of those that failed.
+    // unittest prints the total number of tests and the number of failures.
     let (mut ran, mut wrong) = (0usize, 0);
     for line in text.lines() {
         if LINE.is_match(line) {
@@ -102,7 +102,7 @@ fn counts(text: &str) -> Counts {
     Counts { passed: passed + ran.saturating_sub(wrong) + of_go, failed: failed + wrong, of_tests }
 }
 
-/// The lines that begin a failure, with the name of the test.
+/// The lines that begin a failure, with the test name.
 ///
 /// ```text
 /// ___________ ERROR at setup of test_fixture ___________     pytest
@@ -127,26 +127,26 @@ static HEAD: LazyLock<[Regex; 8]> = LazyLock::new(|| {
     ]
 });
 
-/// mocha lists the failed tests below its counts with numbers: ` 1) cart`, and the rest of the name
-/// on the lines below.
+/// mocha lists the failed tests below its counts with numbers: ` 1) cart`, and the rest of each
+/// name on the lines below.
 static NUMBERED: LazyLock<Regex> = LazyLock::new(|| pattern(r"^  \d+\) (.+)$"));
 
 /// `error[E0425]: cannot find value`, but not the lines that only count such errors.
 static RUSTC: LazyLock<Regex> = LazyLock::new(|| pattern(r"^error(?:\[E\d+\]: |: [a-z`]+ )"));
 const RUSTC_SUMS: &[&str] = &["could not compile", "aborting due", "test failed", "build failed"];
 
-/// Lines after which nothing belongs to the failure above.
+/// Lines that end the failure above.
 static END: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"^=+(?: .* =+)?$|^-+ Captured |^failures:$|^test result:|^(?:FAIL|ok  |\?   )\t|^(?:FAIL|PASS) \S|^=== RUN|^Ran \d+ tests?|^(?:#|ℹ) \w+ \d|^\s*\.\.\.$|⎯⎯⎯|^Test Suites:|^ Test Files |^warning: |^  \d+ (?:passing|failing)|^✖ failing|^test at |^\s*[✔▶] ",
     )
 });
 
-/// A reader of the failures of one output.
+/// Reads the failures in one output.
 struct Reader<'a> {
     lines: Vec<&'a str>,
     succeeded: bool,
-    /// Where mocha's list of failures begins.
+    /// The line where mocha's list of failures begins.
     list: usize,
 }
 
@@ -155,7 +155,7 @@ struct Block<'a> {
     /// `None` for a compiler error.
     test: Option<String>,
     body: Vec<&'a str>,
-    /// Offset of the line after it.
+    /// Index of the line after it.
     end: usize,
 }
 
@@ -172,7 +172,7 @@ impl<'a> Reader<'a> {
     fn failures(&self) -> Vec<Failure> {
         let mut found: Vec<Failure> = Vec::new();
         let (mut listed, mut of_compiler): (Vec<Failure>, Vec<Failure>) = Default::default();
-        // `free` is the first line that does not belong to a failure yet.
+        // `free` is the first line that belongs to no failure yet.
         let (mut at, mut free) = (0, 0);
         while at < self.lines.len() && found.len() + listed.len() + of_compiler.len() < READ_MAX {
             let Some(block) = self.block(at) else {
@@ -193,14 +193,14 @@ impl<'a> Reader<'a> {
                 // Some runners print a failure twice, once without its message.
                 Some(other) if other.message.len() < one.message.len() => *other = one,
                 Some(_) => {}
-                // An error of Cargo itself names no place.
+                // Cargo's own errors name no place.
                 None => {
                     found.extend(Some(one).filter(|one| !is_suite && (one.test.is_some() || !one.frames.is_empty())))
                 }
             }
             (at, free) = (block.end, block.end);
         }
-        // A Go test that fails because of its subtests prints no message of its own.
+        // A Go test that fails because of its subtests prints no message.
         let names: Vec<String> = found.iter().filter_map(|one| one.test.clone()).collect();
         let holds =
             |test: &str| names.iter().any(|name| name.strip_prefix(test).is_some_and(|rest| rest.starts_with('/')));
@@ -209,8 +209,7 @@ impl<'a> Reader<'a> {
         match (is_unnamed, listed.is_empty()) {
             (false, _) => found,
             (true, false) => listed,
-            // Log lines can look like compiler errors, so compiler errors count only if no test is
-            // named.
+            // Log lines can look like compiler errors, so these count only if no test is named.
             (true, true) => [found, of_compiler].concat(),
         }
     }
@@ -246,7 +245,7 @@ impl<'a> Reader<'a> {
         Some(block)
     }
 
-    /// The name of the test whose failure begins with the line `at`.
+    /// The name of the test whose failure begins at line `at`.
     fn name(&self, at: usize) -> Option<String> {
         let line = self.lines[at];
         let numbered = NUMBERED.captures(line).filter(|_| self.list < at);
@@ -261,7 +260,7 @@ impl<'a> Reader<'a> {
         above.and_then(|file| file.split(' ').next()).unwrap_or_default().to_owned()
     }
 
-    /// Whether the failure is that of a group of tests whose own failures are listed too.
+    /// Whether the failure is that of a test group whose individual failures are also listed.
     fn is_suite(&self, block: &Block<'_>, at: usize) -> bool {
         let heading = block.test.as_ref().map(|test| format!("▶ {test}"));
         block.body.iter().any(|line| line.contains("'subtestsFailed'"))
@@ -274,7 +273,7 @@ fn is_same(one: &Failure, other: &Failure) -> bool {
     one == other || one.test.is_some() && one.test == other.test && is_one_file
 }
 
-/// A failure from a line of pytest's summary, which may be printed nowhere else.
+/// A failure from a line of pytest's summary, possibly not printed elsewhere.
 fn listed_by_pytest(line: &str) -> Option<Failure> {
     static_regex!(LISTED = r"^(?:FAILED|ERROR) (\S+?\.py(?:::\S.*?)?)(?: - (.*))?$");
     let found = LISTED.captures(line)?;
@@ -282,7 +281,7 @@ fn listed_by_pytest(line: &str) -> Option<Failure> {
     Some(Failure { test: Some(found[1].to_owned()), file: file_of(&found[1]), message, ..Failure::default() })
 }
 
-/// The lines of an output without those that pytest and Cargo print about passed tests.
+/// The lines of an output, without those that pytest and Cargo print for passed tests.
 fn without_passed(text: &str) -> Vec<&str> {
     static_regex!(PASSED = r"^=+ PASSES =+$|^successes:$");
     static_regex!(OTHER = r"^=+ .* =+$|^failures:$|^test result:");
@@ -312,7 +311,7 @@ fn on_one_line(line: &str) -> Option<Failure> {
     Some(Failure { message: short(&found["said"]), ..Failure::at(None, vec![frame]) })
 }
 
-/// The file in a test's name: `tests/test_cart.py::test_total`, `src/cart.test.ts > adds`.
+/// The file in a test name: `tests/test_cart.py::test_total`, `src/cart.test.ts > adds`.
 fn file_of(test: &str) -> Option<String> {
     let first = test.split([' ', ':']).next().filter(|first| Path::new(first).extension().is_some())?;
     inside(first).filter(|file| file.contains('/'))
@@ -337,7 +336,7 @@ fn failure(test: Option<String>, lines: &[&str], most: usize) -> Failure {
     // pytest marks the important lines with `E`.
     let is_marked = lines.iter().any(|line| line.starts_with("E  "));
     let (mut frames, mut said, mut begins): (Vec<Frame>, Vec<String>, Option<Frame>) = Default::default();
-    // Whether the lines below a place are code: of the project (`is_own`), or of other software.
+    // Whether the lines below a place are code: the project's (`is_own`) or that of other software.
     let (mut is_own, mut is_foreign) = (false, false);
     for line in lines {
         let is_code = line.starts_with("    ");
@@ -358,7 +357,7 @@ fn failure(test: Option<String>, lines: &[&str], most: usize) -> Failure {
     if is_rustc {
         frames.truncate(1);
     } else if frames.first().is_some_and(|frame| frame.file.ends_with(".py")) {
-        // Python prints the deepest place last, the others first.
+        // Python prints the deepest place last, others print it first.
         frames.reverse();
     }
     let mut seen = HashSet::new();
@@ -385,7 +384,7 @@ fn short(line: &str) -> String {
     }
 }
 
-/// Whether a line says nothing about the failure: rules, TAP fields, advice, quoted code without a
+/// Whether a line is irrelevant to the failure: rules, TAP fields, advice, quoted code without a
 /// remark, stack frames.
 fn is_noise(line: &str) -> bool {
     static_regex!(
@@ -394,7 +393,7 @@ fn is_noise(line: &str) -> bool {
     NOISE.is_match(line)
 }
 
-/// Whether the program, script, module or file to be run does not exist.
+/// Whether the program, script, module or file to run does not exist.
 fn is_missing(text: &str) -> bool {
     const SIGNS: &[&str] = &[
         ": command not found",
@@ -415,7 +414,7 @@ fn is_missing(text: &str) -> bool {
     SIGNS.iter().any(|sign| text.contains(sign))
 }
 
-/// Whether the run was stopped at a time limit, by the tool that runs commands or by the test runner.
+/// Whether the run was stopped at a time limit, either by the command tool or by the test runner.
 fn is_stopped(text: &str) -> bool {
     text.lines().take(4).any(|line| line.starts_with("[stopped at its deadline"))
         || text.lines().any(|line| line.starts_with("panic: test timed out after"))

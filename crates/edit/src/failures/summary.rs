@@ -1,12 +1,12 @@
-//! Shortens a report for a small model: the failing tests, and what was printed about each.
+//! Shortens a report for a small model: the failing tests, and the output about each.
 
 use super::{Failure, Kind, Report};
 
-/// Characters reserved for the line that says how many failures are left out.
+/// Characters reserved for the line with the number of omitted failures.
 const REST_CHARS: usize = 24;
 
-/// A summary of at most `limit_chars` characters. Whole failures are left out, and their number is
-/// given, before a failure is shortened.
+/// A summary of at most `limit_chars` characters. Whole failures are omitted, and counted, before
+/// one is shortened.
 pub fn summary(report: &Report, limit_chars: usize) -> String {
     let mut text = head(report);
     let mut shown = 0;

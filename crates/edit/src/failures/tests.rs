@@ -1,4 +1,4 @@
-//! Tests of reading outputs that real tools printed for small projects with one mistake each (paths
+//! Tests reading outputs that real tools printed for small projects with one mistake each (paths
 //! shortened to `/p`).
 
 use std::path::Path;
@@ -248,7 +248,7 @@ fn a_run_without_failures_has_the_right_kind() {
     check("sh: 1: gofoo: not found\n", false, Kind::Missing);
     check("/usr/bin/python3: No module named pytest\n", false, Kind::Missing);
     check("error: no test target named `gone`\n", false, Kind::Missing);
-    check("$ pytest\n[stopped at its deadline of 20 s; give timeout_s (at most 600)]\n...F", false, Kind::Hung);
+    check("$ pytest\n[stopped at its deadline of 20 s; set timeout_s (at most 600)]\n...F", false, Kind::Hung);
     check("panic: test timed out after 1s\n\ngoroutine 1 [running]:\nFAIL\tm/a\t1.0s\nFAIL\n", false, Kind::Hung);
     check("a.py:3: error: not so bad\n", true, Kind::Passed);
     check("hello\n", false, Kind::Failed);

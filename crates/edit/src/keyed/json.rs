@@ -1,4 +1,4 @@
-//! Entries of JSON, with comments or without.
+//! Entries of JSON files, with or without comments.
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstObject, CstRootNode};

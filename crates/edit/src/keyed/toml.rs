@@ -28,7 +28,7 @@ pub fn changed(text: &str, changes: &[Change]) -> Result<String, String> {
                 if place_in(list, value)?.is_some() {
                     continue;
                 }
-                // In a list with one entry per line, the new entry gets its own line.
+                // In a list with one entry per line, the new entry gets a line of its own.
                 let last = list.iter().last().and_then(|last| last.decor().prefix()?.as_str().map(str::to_owned));
                 match last.filter(|prefix| prefix.contains('\n')) {
                     Some(prefix) => list.push_formatted(value_of(value)?.decorated(prefix, "")),
@@ -62,7 +62,7 @@ fn set(table: &mut dyn TableLike, key: &str, value: &Value) -> Result<(), String
             for (key, value) in entries {
                 set(inner, key, value)?;
             }
-            // The space before `}` came after what used to be the last value.
+            // The space before `}` used to follow the last value.
             if let Some(inline) = known.as_inline_table_mut() {
                 inline.fmt();
             }

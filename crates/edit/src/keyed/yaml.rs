@@ -1,5 +1,5 @@
-//! Entries of YAML. A change is tried in several spellings; the first one with exactly the intended values counts, so that nothing
-//! else changes.
+//! Entries of YAML files. A change is tried in several spellings; the first that yields exactly the
+//! intended values is used, so nothing else changes.
 
 mod tree;
 mod write;
@@ -77,7 +77,7 @@ fn at<'v>(value: &'v Value, keys: &[String]) -> Option<&'v Value> {
     })
 }
 
-/// Makes the change in the values.
+/// Applies the change to the values.
 fn apply(value: &mut Value, change: &Change) -> Result<(), String> {
     let (outer, key) = change.place()?;
     let mut here = value;
@@ -106,7 +106,7 @@ fn apply(value: &mut Value, change: &Change) -> Result<(), String> {
     Ok(())
 }
 
-/// Removes the containers of `keys` that are empty, from the innermost out: a block without entries cannot be written.
+/// Removes empty containers of `keys`, innermost first: a block without entries cannot be written.
 fn prune(value: &mut Value, keys: &[String]) {
     for depth in (1..=keys.len()).rev() {
         let is_empty = at(value, &keys[..depth]).and_then(Value::as_object).is_some_and(|all| all.is_empty());
@@ -116,11 +116,11 @@ fn prune(value: &mut Value, keys: &[String]) {
     }
 }
 
-/// `new` as the kind of value that `old` is: text, or a number or boolean if it is written the same way.
+/// `new` with the type of `old`: text, or a number or boolean if it is written the same way.
 fn as_kind_of(old: &Value, new: &Value) -> Value {
     match (old, new) {
         (Value::String(_), Value::Number(_) | Value::Bool(_)) => Value::String(new.to_string()),
-        // A block of lines ends with a line end.
+        // A block of lines ends with a line ending.
         (Value::String(old), Value::String(new)) if old.ends_with('\n') && new.trim_end().contains('\n') => {
             Value::String(format!("{}\n", new.trim_end()))
         }
@@ -227,7 +227,7 @@ jobs:
         );
         let drop = |text: &str, value: Value| changed(text, &[Change::Drop(keys("a"), value)]);
         assert_eq!(drop("a: [\"3.10\", 3.9]\n", json!("3.9")), Ok("a: [\"3.10\"]\n".to_owned()));
-        // A comment above what stays is not lost.
+        // A comment above a remaining entry is not lost.
         assert!(changed("- a: 1\n", &[Change::Remove(keys("0 > a"))]).is_err());
         let pinned = "s:\n  - a: 1\n    # pinned\n    b: 2\n";
         assert!(changed(pinned, &[Change::Remove(keys("s > 0 > a"))]).unwrap_err().contains("around it"));

@@ -1,5 +1,4 @@
-//! Merges parts into one container (a file, a class): parts that it has are replaced, others are
-//! added.
+//! Merges parts into a container (a file, a class): existing parts are replaced, others added.
 
 use super::overloads::{distinction, has_overloads, head, is_of_kind, last_of, shown_head};
 use super::place::{Place, same_name};
@@ -10,7 +9,7 @@ use crate::index::parts::{Part, Sort};
 use crate::omissions::has_marks;
 use crate::text::{indent_at, line_of};
 
-/// Where a written part goes.
+/// The destination of a written part.
 #[derive(Clone, Debug)]
 pub enum Target<'p> {
     /// It replaces this old part.
@@ -23,7 +22,7 @@ pub enum Target<'p> {
     New,
 }
 
-/// Export lists: names are added to them and none is removed.
+/// Export lists: names are only added to them, never removed.
 const EXPORTS: &[&str] = &["module.exports", "export {}", "exports"];
 
 impl<'a> Job<'a> {
@@ -45,7 +44,7 @@ impl<'a> Job<'a> {
                     self.put(place, new)?;
                 }
                 (Target::Blocks(places), _) => self.spread(places, new)?,
-                // A line like `private` that has to be added goes below all other members.
+                // A new line like `private` goes below all other members.
                 (Target::New, Sort::Statement) if !new.declares_several() => self.statement(scope, olds, new)?,
                 (Target::New, _) if self.lacks_section(scope, olds, new) => late.push(new),
                 (Target::New, _) => self.add(scope, olds, new, self.user(olds, new, &targets[at + 1..]))?,
@@ -59,8 +58,8 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// The first old function that was written below `new`: it may call `new`, which in some
-    /// languages has to be above it then.
+    /// The first old function that was written below `new`: it may call `new`, which some languages
+    /// then require above it.
     fn user(&self, olds: &'a [Part], new: &Part, behind: &[Target<'a>]) -> Option<&'a Part> {
         let is_here = |part: &&'a Part| olds.iter().any(|old| old.core == part.core);
         let of = |target: &Target<'a>| if let Target::Old(place) = target { Some(place.part) } else { None };
@@ -68,8 +67,8 @@ impl<'a> Job<'a> {
         behind.iter().filter(|_| is_ordered).filter_map(of).filter(|part| part.sort == Sort::Function).find(is_here)
     }
 
-    /// Notes the class of a replaced definition that was written without one, and the head that it
-    /// had, if overloads differ by it.
+    /// Notes the class of a replaced definition that was written without one, and its old head, if
+    /// overloads differ by it.
     fn remark_place(&mut self, scope: Scope, place: &Place, new: &Part) {
         if !is_queried(self.language) || !matches!(new.sort, Sort::Function | Sort::Value) {
             return self.remark_access(scope, place.part, new);
@@ -90,7 +89,7 @@ impl<'a> Job<'a> {
         self.remark_access(scope, place.part, new);
     }
 
-    /// Notes declarations of a C or C++ function that keep the function's old head.
+    /// Notes declarations of a C or C++ function that still have its old head.
     fn remark_declarations(&mut self, place: &Place, new: &Part) {
         let old = place.part;
         let is_function = old.body.is_some() && matches!(self.language, "c" | "cpp");
@@ -154,7 +153,7 @@ impl<'a> Job<'a> {
                 |other: &Part| other.is_definition() && same_name(other, new) && is_of_kind(self.language, other, new);
             let mut again: Vec<usize> = (at..news.len()).filter(|i| is_again(&news[*i])).collect();
             if queried && new.sort == Sort::Class {
-                // Each written block of a class is merged.
+                // All written blocks of a class are merged.
                 again = vec![at];
             }
             let inside = |part: &'a Part| Target::Old(self.inside(scope, part));
@@ -165,7 +164,7 @@ impl<'a> Job<'a> {
                 ([_, ..], _) if is_impl => inside(self.matching_impl(&here, news, at)),
                 ([], _) | ([_], [_]) if scope.is_none() => {
                     if again.len() > 1 && new.variant.is_empty() && new.sort != Sort::Test && !is_overloaded {
-                        // Written more than once: the last one counts.
+                        // If written more than once, the last one counts.
                         self.refuse_repeated(news, &again)?;
                         Target::Skip
                     } else {
@@ -193,8 +192,8 @@ impl<'a> Job<'a> {
         Place { part, around: scope.into_iter().collect() }
     }
 
-    /// Refuses definitions of the same name that were written several times and differ, in
-    /// languages where none of them is known to be the final one.
+    /// Refuses several differing definitions with the same name, in languages where none of them is
+    /// known to be the final one.
     fn refuse_repeated(&self, news: &[Part], again: &[usize]) -> Result<(), MergeError> {
         let texts: Vec<String> = again.iter().map(|at| squeezed(&self.new[news[*at].core.clone()])).collect();
         match is_queried(self.language) && texts.iter().any(|text| *text != texts[0]) {
@@ -203,8 +202,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The target of a function that a class declares in one text and defines in the other, as C++
-    /// classes may.
+    /// The target of a function that a class declares in one text and defines in the other, as is
+    /// possible in C++.
     pub fn declared(&self, scope: Scope<'a>, olds: &'a [Part], new: &Part) -> Option<Target<'a>> {
         let is_other = |old: &&'a Part| {
             let [one, other] = [&old.variant, &new.variant].map(|variant| variant == "declaration");
@@ -212,14 +211,13 @@ impl<'a> Job<'a> {
         };
         let same = |old: &&'a Part| self.is_same_head(old, new);
         let part = olds.iter().filter(is_other).find(same)?;
-        // A class that is shown in short form has no bodies, and none may be lost.
+        // A class shown in short form has no bodies, and none may be lost.
         let is_short = new.variant == "declaration";
         Some(if is_short { Target::Skip } else { Target::Old(Place { part, around: scope.into_iter().collect() }) })
     }
 
-    /// Targets of parts with the same name, if the file has several or several are written. Equal
-    /// parts are paired first,
-    /// the others by their order or by the hinted line.
+    /// Targets of parts with the same name, if there are several in the file or in the written
+    /// code. Equal parts are paired first, the others by order or by the hinted line.
     fn paired(
         &self,
         scope: Scope<'a>,
@@ -268,7 +266,7 @@ impl<'a> Job<'a> {
             ([], _) if is_many => Target::New,
             ([], _) => Target::Skip,
             (many, None) => {
-                // Overloads whose heads were written count too.
+                // Overloads with written heads count too.
                 let many = if is_overloaded { olds } else { many };
                 let places: Vec<Place> = many.iter().map(|part| self.inside(scope, part)).collect();
                 return Err(self.ambiguous(&news[*last], &places));
@@ -284,7 +282,7 @@ impl<'a> Job<'a> {
         line_of(self.old, whole.start)..=line_of(self.old, whole.end)
     }
 
-    /// Replaces an old part by a written one, or merges their members.
+    /// Replaces an old part with a written one, or merges their members.
     fn put(&mut self, place: &Place<'a>, new: &Part) -> Result<(), MergeError> {
         let old = place.part;
         let scope = place.around.iter().rev().copied().find(|part| part.is_definition());
@@ -294,7 +292,7 @@ impl<'a> Job<'a> {
         let is_type = |part: &Part| matches!(part.sort, Sort::Class | Sort::Record);
         match (old.sort, new.sort) {
             (Sort::Class, Sort::Class) => self.members(scope, old, new),
-            // A class may become a struct, and keeps its members.
+            // A class may become a struct and keep its members.
             (was, now) if was != now && is_queried(self.language) && is_type(old) && is_type(new) => {
                 self.members(scope, old, new)
             }
@@ -303,8 +301,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Whether entries that are missing from the written list are kept: it is an export list, has a
-    /// mark, or contains all old entries, or the old list contains functions.
+    /// Whether entries missing from the written list are kept: it is an export list, has a mark, or
+    /// contains all old entries, or the old list contains functions.
     fn keeps_entries(&self, old: &Part, new: &Part) -> bool {
         let body = new.body.clone().map_or("", |body| &self.new[body]);
         let has_functions = old.members.iter().any(|member| member.sort == Sort::Function);
@@ -313,7 +311,7 @@ impl<'a> Job<'a> {
                 .members
                 .iter()
                 .all(|member| member.is_definition() && new.members.iter().any(|other| same_name(member, other)));
-        // A member was named, so the others are left out.
+        // A member was named, so the others were left out.
         let is_around =
             is_queried(self.language) && self.hints.container.as_deref().map(last_of) == Some(old.name.as_str());
         old.body.is_some()
@@ -337,8 +335,8 @@ impl<'a> Job<'a> {
         self.scope(Some(old), &old.members, &new.members)
     }
 
-    /// Replaces the head of a class if the new one says more. In a language that a query describes
-    /// it says more if it has a word that the old one lacks, and a head that stays is noted.
+    /// Replaces the head of a class if the new one has more detail. In a language that a query
+    /// describes, it does if it has a word that the old one lacks, and a kept head is noted.
     fn header(&mut self, scope: Scope, old: &Part, new: &Part) {
         let Some(old_body) = &old.body else { return };
         let queried = is_queried(self.language);
@@ -357,7 +355,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The new head if it has all words of the old one and additional ones, else the old one.
+    /// The new head if it has all words of the old one and more, else the old one.
     fn fuller_head(&self, old: &Part, was: &str, now: String) -> String {
         let now = super::modifiers::with_modifiers(self.language, was, now);
         let (was_words, now_words) = (words(was), words(&now));
@@ -366,7 +364,7 @@ impl<'a> Job<'a> {
         if says_more && is_class { now } else { was.to_owned() }
     }
 
-    /// The new head if it has words that the old one lacks, else the old one.
+    /// The new head if it has any word that the old one lacks, else the old one.
     fn other_head(&mut self, old: &Part, was: &str, now: String) -> String {
         let ends = |c: char| c.is_whitespace() || "{:;".contains(c);
         let now = self.led(&old.name, was, now);
@@ -384,7 +382,7 @@ impl<'a> Job<'a> {
         new_head.to_owned() + &was[old_head.len()..]
     }
 
-    /// Replaces a class that has no body yet.
+    /// Replaces a class that does not have a body yet.
     fn give_body(&mut self, scope: Scope, old: &'a Part, new: &Part) -> Result<(), MergeError> {
         let was = self.old[old.core.clone()].trim_end_matches(';').to_owned();
         let (Some(body), base) = (&new.body, indent_at(self.old, old.core.start).to_owned()) else {
@@ -415,8 +413,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The old `impl` block that `news[at]` stands for: the one with the same head or, of several,
-    /// the one at the same position among them.
+    /// The old `impl` block that `news[at]` stands for: the one with the same head or, if there are
+    /// several, the one at the same position.
     fn matching_impl(&self, blocks: &[&'a Part], news: &[Part], at: usize) -> &'a Part {
         let line = head(&news[at], self.new);
         let same: Vec<&'a Part> = blocks.iter().copied().filter(|block| head(block, self.old) == line).collect();
@@ -426,8 +424,8 @@ impl<'a> Job<'a> {
         same[if all == same.len() { earlier } else { 0 }]
     }
 
-    /// Merges a written `impl` into one block of its type: one that has a written member, else the
-    /// hinted one.
+    /// Merges a written `impl` into one block of its type: one that contains a written member, else
+    /// the hinted one.
     fn merge_impl(&mut self, place: &Place<'a>, new: &Part) -> Result<(), MergeError> {
         let beside: &'a [Part] = place.around.last().map_or(self.old_items, |part| part.members.as_slice());
         let line = head(place.part, self.old);
@@ -446,7 +444,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// The words and names of a text.
+/// The words and names in a text.
 pub fn words(text: &str) -> Vec<&str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).collect()
 }

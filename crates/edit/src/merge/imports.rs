@@ -6,14 +6,14 @@ use crate::index::is_queried;
 use crate::index::parts::{Imported, Part, Sort};
 use crate::text::{Piece, indent_at};
 
-/// Beginnings of statements that are above the imports of a file.
+/// Beginnings of statements that precede the imports of a file.
 const HEADS: &[&str] = &["package ", "#!["];
 /// The same in languages that a query describes.
 const QUERIED_HEADS: &[&str] = &["package ", "<?php", "namespace ", "declare(", "#pragma once", "@file"];
 
 impl<'a> Job<'a> {
-    /// Adds the imports above the written code, if the code uses them; all of them if nothing but
-    /// imports was written.
+    /// Adds those imports above the written code that the code uses; all of them if only imports
+    /// were written.
     pub fn imports(&mut self, news: &[Part]) {
         let heads = if is_queried(self.language) { QUERIED_HEADS } else { HEADS };
         let is_head = |new: &Part| heads.iter().any(|head| self.new[new.core.clone()].starts_with(head));
@@ -25,7 +25,7 @@ impl<'a> Job<'a> {
     }
 
     /// Adds the imports of `news` to `scope`; if `code` is given, only those that it uses. Names
-    /// that join an existing statement are added first, since new statements are put after it.
+    /// that join an existing statement are added first, since new statements follow it.
     pub fn import_all(&mut self, scope: Scope<'a>, olds: &'a [Part], news: &[Part], code: Option<&str>) {
         for joins in [true, false] {
             for new in news.iter().filter(|new| new.sort == Sort::Import) {
@@ -67,7 +67,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Whether the file already imports the same name, or binds the local name to something else.
+    /// Whether the file already imports this name, or binds the local name to something else.
     fn has_import(&self, olds: &[Part], one: &Imported) -> bool {
         let same = |other: &Imported| {
             (other.source == one.source && other.name == one.name && other.local == one.local)
@@ -77,7 +77,7 @@ impl<'a> Job<'a> {
             old.is_definition() && old.name == one.local && old.owner.is_none() && !old.variant.starts_with("impl")
         });
         let imported = |parts: &[Part]| parts.iter().any(|part| part.imports.iter().any(same));
-        // `use super::*` and other star imports may be in a module inside the file.
+        // `use super::*` and other star imports may belong to a module inside the file.
         let nested = one.source.starts_with("super") || one.name == "*" || is_queried(self.language);
         defined || imported(olds) || (nested && !self.places(|part| part.imports.iter().any(same)).is_empty())
     }

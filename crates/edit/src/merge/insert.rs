@@ -1,4 +1,4 @@
-//! Adds new parts to a file next to similar ones, with the file's spacing.
+//! Adds new parts to a file next to similar ones, using the file's spacing.
 
 use super::container::Target;
 use super::overloads::last_of;
@@ -23,8 +23,8 @@ pub enum Anchor<'p> {
 const CONSTRUCTORS: &[&str] = &["__init__", "constructor", "new"];
 
 impl<'a> Job<'a> {
-    /// Adds `new` to `scope`, where none of the existing parts (`olds`) is the same item; before
-    /// its `user` if there is one.
+    /// Adds `new` to `scope`, none of whose existing parts (`olds`) is the same item; before its
+    /// `user`, if any.
     pub fn add(
         &mut self,
         scope: Option<&'a Part>,
@@ -53,8 +53,8 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// The container for a part that is written outside any container; `None` for the top level of
-    /// the file.
+    /// The container for a part written outside any container; `None` for the top level of the
+    /// file.
     pub fn home(&mut self, new: &Part) -> Result<Option<&'a Part>, MergeError> {
         let places = self.places(|part| part.body.is_some() && matches!(part.sort, Sort::Class | Sort::Record));
         let mut all: Vec<&'a Part> = places.iter().map(|place| place.part).collect();
@@ -62,8 +62,8 @@ impl<'a> Job<'a> {
             all.retain(|part| part.sort == Sort::Class);
         }
         let queried = is_queried(self.language);
-        // Next to methods that are written outside their class, such as `int A::f()`, functions are
-        // not members.
+        // Beside methods written outside their class, such as `int A::f()`, functions are not
+        // members.
         let container = self.container_of(new);
         let container = container.filter(|name| !queried || !self.owners.contains(last_of(name)));
         let hinted = match container {
@@ -124,7 +124,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The class of that name, by its path if several have the name, or by the hinted line.
+    /// The class with that name, chosen by its path if several have the name, or by the hinted
+    /// line.
     ///
     /// # Errors
     /// Several classes have that name.
@@ -138,7 +139,7 @@ impl<'a> Job<'a> {
         if let Some(line) = self.hints.line {
             self.narrow(&mut found, |place| self.lines(place.part).contains(&line));
         }
-        // A class itself comes before its object and its extensions.
+        // The class itself precedes its object and its extensions.
         self.narrow(&mut found, |place| place.part.variant.is_empty());
         match found.as_slice() {
             [] => Ok(None),
@@ -168,8 +169,7 @@ impl<'a> Job<'a> {
         self.hints.after.as_deref().and_then(holds).or_else(|| self.hints.line.and_then(at))
     }
 
-    /// The module with the file's tests, for a new test; `None` if tests are at the top of the
-    /// file.
+    /// The module of the file's tests, for a new test; `None` if tests are at the top level.
     fn test_home(&self, new: &Part, all: &[&'a Part]) -> Option<&'a Part> {
         if !new.is_test || self.language == "python" {
             return None;
@@ -202,7 +202,7 @@ impl<'a> Job<'a> {
         }
         let is_hidden = |old: &Part| matches!(old.access, "private" | "protected");
         let hidden = olds.iter().find(|old| is_hidden(old));
-        // Not below a `private` line, since it was not written below one.
+        // Not below a `private` line, since it was not written there.
         let has_open = olds.iter().any(|old| !is_hidden(old) && old.sort == new.sort);
         if let Some(hidden) = hidden.filter(|_| new.sort == Sort::Function && !has_open) {
             return Anchor::Before(hidden);
@@ -267,7 +267,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The end of the file, but before anything that has to be last: the main block of a script,
+    /// The end of the file, but before anything that must be last: the main block of a script,
     /// exports, Rust modules.
     pub fn anchor_at_end(&self, olds: &'a [Part]) -> Anchor<'a> {
         let is_last = |old: &&'a Part| {
@@ -285,7 +285,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Writes `new` into `scope` at `anchor`.
+    /// Inserts `new` into `scope` at `anchor`.
     pub fn insert(&mut self, scope: Scope, olds: &[Part], new: &Part, anchor: Anchor) {
         let base = self.base(scope, olds);
         let text = self.whole_piece(scope, new, &base);
@@ -313,7 +313,7 @@ impl<'a> Job<'a> {
             self.old[line_start(self.old, start)..start].trim().is_empty()
                 && start > line_end(self.old, scope.core.start)
         };
-        // A line `public:` has an indentation of its own.
+        // A `public:` line has its own indentation.
         match olds.iter().filter(|old| old.is_definition()).find(own_line).or(olds.iter().find(own_line)) {
             Some(member) => indent_at(self.old, member.start()).to_owned(),
             None => indent_at(self.old, scope.core.start).to_owned() + &self.unit.text(),
@@ -335,8 +335,8 @@ impl<'a> Job<'a> {
         lines.join(&format!("\n{base}"))
     }
 
-    /// The number of empty lines between a new part and its neighbour: as many as the file has
-    /// between such parts.
+    /// The number of empty lines between a new part and its neighbour, as usual for such parts in
+    /// the file.
     fn gap(&self, scope: Scope, olds: &[Part], new: &Part, anchor: Anchor) -> usize {
         let beside = match anchor {
             Anchor::After(part) | Anchor::Before(part) => Some(part),
@@ -346,7 +346,7 @@ impl<'a> Job<'a> {
         if !is_block(new) && !is_long && beside.is_none_or(|part| part.sort == new.sort || part.declares_several()) {
             return 0;
         }
-        // Functions without a body stand closer together.
+        // Functions without bodies have smaller gaps.
         let has_no_body = |part: &Part| is_queried(self.language) && part.sort == Sort::Function && part.body.is_none();
         let is_short = has_no_body(new) && beside.is_some_and(has_no_body);
         let counts_pair = |pair: &&[Part]| match is_short {
@@ -375,7 +375,7 @@ pub fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().trim().chars().take(80).collect()
 }
 
-/// Whether a part is separated from others by empty lines.
+/// Whether empty lines separate a part from others.
 pub fn is_block(part: &Part) -> bool {
     matches!(part.sort, Sort::Function | Sort::Class | Sort::Record | Sort::Test)
 }

@@ -3,12 +3,12 @@
 use crate::base::is_listed;
 use crate::heads::{group, squeezed};
 
-/// Maximum number of words before a definition that are looked at.
+/// Maximum number of words checked before a definition.
 const WORDS_MAX: usize = 16;
 /// Words that determine where a definition can be used.
 const ACCESS: &str = "public private protected internal fileprivate package private_class_method local";
 
-/// The words of a language that may be before a definition.
+/// The words that may precede a definition in a language.
 fn modifiers_of(language: &str) -> &'static str {
     match language {
         "c" => "static inline extern register _Noreturn _Thread_local __inline",
@@ -39,7 +39,7 @@ fn modifiers_of(language: &str) -> &'static str {
     }
 }
 
-/// The length of the first modifier of `code`, with what belongs to it: `private(set)`,
+/// The length of the first modifier of `code`, including what belongs to it: `private(set)`,
 /// `template <typename T>`, `extern "C"`; 0 if it begins with something else.
 fn modifier(language: &str, code: &str, is_first: bool) -> usize {
     let is_part = |letter: char| letter.is_alphanumeric() || "_-".contains(letter);
@@ -87,7 +87,8 @@ fn leading<'t>(language: &str, code: &'t str) -> (Vec<&'t str>, &'t str) {
     (found, rest)
 }
 
-/// The group of modifiers of which a definition has only one: access, template. Empty for others.
+/// The group of a modifier, if a definition can have only one of the group: access, template. Empty
+/// for others.
 fn group_of(language: &str, modifier: &str) -> &'static str {
     match modifier.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next().unwrap_or_default() {
         "template" => "template",
@@ -98,7 +99,7 @@ fn group_of(language: &str, modifier: &str) -> &'static str {
     }
 }
 
-/// The code of a definition with its modifiers, and a sentence about those that differ.
+/// The code of a definition with its modifiers, and a sentence about differing ones.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Led {
     pub code: String,
@@ -107,8 +108,8 @@ pub struct Led {
     pub bare: Option<String>,
 }
 
-/// `new` with the modifiers that it has in the file, `old`: all of them if it has none, else those
-/// that determine where it can be used, if it lacks that kind.
+/// `new` with its modifiers from the file, `old`: all of them if it has none, else only those of a
+/// group (access, template) that it lacks.
 pub fn led(language: &str, name: &str, old: &str, new: String) -> Led {
     let ((was, was_rest), (own, rest)) = (leading(language, old), leading(language, &new));
     let has = |modifier: &str| own.iter().any(|other| squeezed(other) == squeezed(modifier));
@@ -119,7 +120,7 @@ pub fn led(language: &str, name: &str, old: &str, new: String) -> Led {
     let lost: Vec<&str> = gone().filter(|one| !kept.contains(one) && group_of(language, one).is_empty()).collect();
     let mut said = Vec::new();
     if !kept.is_empty() {
-        said.push(format!("`{name}` keeps `{}`, which was not written", kept.join(" ")));
+        said.push(format!("`{name}` keeps `{}`, which the new text lacks", kept.join(" ")));
     }
     if !lost.is_empty() {
         said.push(format!("`{name}` is no longer `{}`", lost.join(" ")));
@@ -129,7 +130,7 @@ pub fn led(language: &str, name: &str, old: &str, new: String) -> Led {
         return Led { code: new, note, bare: None };
     }
     let same_rest = squeezed(was_rest.trim_end_matches(';')) == squeezed(rest.trim_end_matches(';'));
-    // A template has a line of its own.
+    // A template goes on a line of its own.
     let before: String = kept.iter().map(|one| format!("{one}{}", space_behind(old, one))).collect();
     Led { code: before + &new, note, bare: (own.is_empty() && same_rest).then(|| kept.join(" ")) }
 }
@@ -144,7 +145,7 @@ fn space_behind<'t>(old: &'t str, modifier: &str) -> &'t str {
 mod tests {
     use super::*;
 
-    /// Compares the code and the note; the note of a bare change is not part of it.
+    /// Compares the code and the note; the note of a bare change is excluded.
     fn check(language: &str, old: &str, new: &str, code: &str, note: &str) {
         let led = led(language, "heat", old, new.to_owned());
         assert_eq!((led.code.as_str(), led.note.unwrap_or_default().as_str()), (code, note), "{old}");
@@ -152,7 +153,7 @@ mod tests {
 
     #[test]
     fn modifiers_are_kept_if_none_is_written() {
-        let kept = |words: &str| format!("`heat` keeps `{words}`, which was not written");
+        let kept = |words: &str| format!("`heat` keeps `{words}`, which the new text lacks");
         check(
             "kotlin",
             "internal suspend fun heat() {}",
@@ -199,7 +200,7 @@ mod tests {
             "final fun heat(a: Int)",
             "`heat` is no longer `open`",
         );
-        let kept = "`heat` keeps `protected`, which was not written";
+        let kept = "`heat` keeps `protected`, which the new text lacks";
         check(
             "kotlin",
             "protected override fun heat()",
@@ -233,7 +234,7 @@ mod tests {
             "class func heat()",
             "func heat(a: Int)",
             "class func heat(a: Int)",
-            "`heat` keeps `class`, which was not written",
+            "`heat` keeps `class`, which the new text lacks",
         );
     }
 }

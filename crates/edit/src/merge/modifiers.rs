@@ -1,6 +1,6 @@
 //! Restores modifiers of a definition that the model left out: `export`, `private`, `pub`.
 
-/// Modifiers that a model may leave out, in the order in which they are written.
+/// Modifiers that a model may omit, in their written order.
 const MODIFIERS: &[&str] =
     &["export", "default", "declare", "public", "private", "protected", "static", "override", "abstract", "readonly"];
 const ACCESS: &[&str] = &["public", "private", "protected"];

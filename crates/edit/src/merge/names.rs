@@ -1,6 +1,6 @@
-//! Places declarations of values where one statement declares several: `int a, b;`,
-//! `attr_reader :a, :b`. None of its names can be replaced alone, so the statement is replaced
-//! whole, and only by one that declares all of its names.
+//! Places value declarations where one statement declares several: `int a, b;`,
+//! `attr_reader :a, :b`. No name can be replaced alone, so the statement is replaced as a whole,
+//! and only by one that declares all of its names.
 
 use super::container::Target;
 use super::overloads::accessor;
@@ -11,7 +11,7 @@ use crate::text::{line_of, nth_line};
 
 impl<'a> Job<'a> {
     /// The target of a written declaration if it, or an old one of its names, declares several
-    /// names; `None` if each name has a declaration of its own.
+    /// names; `None` if each name has its own declaration.
     ///
     /// # Errors
     /// The old statement declares other names too, which would be lost.
@@ -44,10 +44,10 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The old declarations of one of the names of `new`.
+    /// The old declarations of any name in `new`.
     fn sharing(&self, scope: Scope<'a>, olds: &'a [Part], new: &Part) -> Vec<Place<'a>> {
         let (own, words) = (new.names(), accessor(new, self.new));
-        // In Ruby, an accessor that reads and one that writes are different methods.
+        // In Ruby, a reader and a writer are different methods.
         let is_other = |old: &Part| match (accessor(old, self.old), words) {
             (Some(was), Some(now)) => was != now && was != "attr_accessor" && now != "attr_accessor",
             (was, now) => was.is_some() != now.is_some(),
@@ -66,7 +66,7 @@ impl<'a> Job<'a> {
         places
     }
 
-    /// A statement with several names as a single value, to be added next to values.
+    /// A statement with several names, treated as a single value to be added next to values.
     pub fn as_value(new: &Part) -> Part {
         let name = new.names().join(", ");
         Part { sort: Sort::Value, name, ..new.clone() }

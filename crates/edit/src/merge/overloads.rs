@@ -1,4 +1,4 @@
-//! Distinguishes definitions of the same name by their heads, in languages that may have several in
+//! Distinguishes definitions of the same name by their heads, in languages that allow several in
 //! one place.
 
 use super::place::Place;
@@ -9,7 +9,7 @@ use crate::index::is_queried;
 use crate::index::parts::{Part, Sort};
 use crate::text::line_of;
 
-/// Whether several functions in one place may have the same name.
+/// Whether several functions in one place may share a name.
 pub fn has_overloads(language: &str) -> bool {
     is_listed("cpp csharp java kotlin scala swift", language)
 }
@@ -25,7 +25,7 @@ pub fn head(part: &Part, text: &str) -> String {
     squeezed(head_of(part, text))
 }
 
-/// The head of a part as messages show it.
+/// The head of a part as shown in messages.
 pub fn shown_head(part: &Part, text: &str) -> String {
     /// Maximum length of a head in messages, in characters.
     const SHOWN_CHARS_MAX: usize = 120;
@@ -33,7 +33,8 @@ pub fn shown_head(part: &Part, text: &str) -> String {
     crate::base::cut_line(&head, SHOWN_CHARS_MAX)
 }
 
-/// The features that set a function apart from others of its name; empty where the name is enough.
+/// The features that distinguish a function from others with its name; empty where the name is
+/// enough.
 pub fn distinction(language: &str, part: &Part, text: &str) -> Vec<String> {
     match part.sort {
         Sort::Function if has_overloads(language) => parameters(language, &part.name, head_of(part, text)),
@@ -42,15 +43,15 @@ pub fn distinction(language: &str, part: &Part, text: &str) -> Vec<String> {
     }
 }
 
-/// The word with which Ruby declares methods that read or write a variable.
+/// The Ruby keyword that declares methods for reading or writing a variable.
 pub fn accessor<'t>(part: &Part, text: &'t str) -> Option<&'t str> {
     let is_accessor = |word: &&str| matches!(*word, "attr_reader" | "attr_writer" | "attr_accessor");
-    // A word like `private` may be before it.
+    // A word like `private` may precede it.
     text[part.core.clone()].split(|c: char| !c.is_alphanumeric() && c != '_').take(2).find(is_accessor)
 }
 
-/// Whether a part of the file and a written one are of the same kind, so that the written one may
-/// replace it.
+/// Whether a part of the file and a written one are of the same kind, so that the written part may
+/// replace the old one.
 pub fn is_of_kind(language: &str, old: &Part, new: &Part) -> bool {
     let is_type = |part: &Part| matches!(part.sort, Sort::Class | Sort::Record);
     !is_queried(language) || old.owner == new.owner && (old.sort == new.sort || is_type(old) && is_type(new))
@@ -62,7 +63,7 @@ impl<'a> Job<'a> {
         distinction(self.language, old, self.old) == distinction(self.language, new, self.new)
     }
 
-    /// Narrows several places of one name to those with the head of `new`, if there are any.
+    /// Narrows several places of one name to those with the head of `new`, if any.
     pub fn with_head_of(&self, new: &Part, places: &mut Vec<Place<'a>>) {
         if places.len() > 1 && is_queried(self.language) {
             let (own, whole) = (distinction(self.language, new, self.new), head(new, self.new));
@@ -71,8 +72,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The only old function of a name if `new`, one of the written functions `news` of that name,
-    /// replaces it; `None` if `new` is an additional overload.
+    /// The only old function of a name if `new`, one of the written functions `news` with that
+    /// name, replaces it; `None` if `new` is an additional overload.
     ///
     /// # Errors
     /// It has other parameters, so that `new` may be a changed version of it or an overload.
@@ -92,8 +93,8 @@ impl<'a> Job<'a> {
         Err(MergeError::OtherParameters { name: new.name.clone(), head: shown_head(place.part, self.old), line })
     }
 
-    /// Refuses a method that the file writes outside of its type, `int A::f()`, and that was
-    /// written without that.
+    /// Refuses a method that the file defines outside its type, `int A::f()`, if it was not written
+    /// in that form.
     pub fn refuse_other_head(&self, new: &Part) -> Result<(), MergeError> {
         let container = self.hints.container.as_deref().map(last_of);
         let is_it = |part: &Part| {
@@ -111,7 +112,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// The last name of a path of containers.
+/// The last name in a path of containers.
 pub fn last_of(path: &str) -> &str {
     path.rsplit(['.', ':', '\\']).next().unwrap_or(path)
 }

@@ -9,18 +9,17 @@ use super::{MergeError, shown};
 use crate::check::new_fault;
 use crate::indent::{Unit, dedented, unit_of};
 
-/// Maximum number of lone closing braces that are tried without, one at a time, until an answer
-/// parses.
+/// Maximum number of lone closing braces that are omitted, one at a time, until an answer parses.
 const BRACES_MAX: usize = 12;
-/// The text written by the model, with its parts.
+/// The text written by the model, and its parts.
 pub struct Written {
     pub text: String,
-    /// Its lines as written, with all of their leading white space.
+    /// Its lines as written, with all their leading white space.
     pub own: Vec<String>,
     pub items: Vec<Part>,
-    /// Strings that span several lines; their leading white space is significant.
+    /// Strings that span several lines, whose leading white space is significant.
     pub texts: Vec<std::ops::Range<usize>>,
-    /// Whether members were written without their class, so that the text has one around them.
+    /// Whether members were written without their class and one was put around them.
     pub has_shell: bool,
 }
 
@@ -29,7 +28,7 @@ pub struct Written {
 pub fn read(path: &str, language: &str, written: &str, before: (&str, &Parts)) -> Result<Written, MergeError> {
     let unit = unit_of(before.0).unwrap_or_else(|| Unit::usual(language));
     let (mut text, mut own) = cleaned(written, unit);
-    // A text that begins with a tag has its own.
+    // Text that begins with a tag has its own.
     if language == "php" && !text.starts_with('<') {
         text.insert_str(0, "<?php\n");
         own.insert(0, "<?php".to_owned());
@@ -48,8 +47,8 @@ pub fn read(path: &str, language: &str, written: &str, before: (&str, &Parts)) -
     if found.items.is_empty() { Err(MergeError::NothingChanged) } else { Ok(found) }
 }
 
-/// The text without carriage returns and common white space, and its lines before that white space
-/// was removed.
+/// The text without carriage returns and common white space, and its lines before that space was
+/// removed.
 fn cleaned(written: &str, unit: Unit) -> (String, Vec<String>) {
     let text = written.trim_start_matches('\u{feff}').replace("\r\n", "\n");
     let text = text.trim_end();
@@ -59,15 +58,15 @@ fn cleaned(written: &str, unit: Unit) -> (String, Vec<String>) {
     (cleaned.trim_end().to_owned() + "\n", text.lines().skip(above).map(str::to_owned).collect())
 }
 
-/// Whether something is a member wherever it is written: in some languages, only types are at the
-/// top of a file.
+/// Whether anything written is a member: in some languages, only types are at the top level of a
+/// file.
 fn is_of_types(language: &str, items: &[Part]) -> bool {
     let is_initializer = |part: &Part| is_listed("init deinit subscript", &part.name);
     is_listed("java csharp", language) || language == "swift" && items.iter().any(is_initializer)
 }
 
-/// Fields and methods that are written without their class, if read in one more of them are
-/// definitions.
+/// Fields and methods written without their class, if more of them are definitions when read inside
+/// one.
 fn members(path: &str, language: &str, text: &str, items: &[Part]) -> Option<Written> {
     let is_type = |part: &Part| matches!(part.sort, Sort::Class | Sort::Record);
     let count = |items: &[Part]| items.iter().filter(|part| part.is_definition()).count();
@@ -77,7 +76,7 @@ fn members(path: &str, language: &str, text: &str, items: &[Part]) -> Option<Wri
     in_shells(path, language, text).filter(|found| count(&found.items) >= count(items))
 }
 
-/// Text put around methods or entries that are written without their class or object.
+/// Text put around methods or entries written without their class or object.
 type Shell = (&'static str, &'static str);
 const CLASS: Shell = ("class Shell {\n", "\n}");
 
@@ -123,8 +122,8 @@ fn in_shell(path: &str, text: &str, (open, close): &Shell) -> Option<Written> {
     Some(found_in(text, Parts { items, ..found }, true))
 }
 
-/// Parses the text without one line that is only a closing brace: a class was closed early, or a
-/// brace is too many.
+/// Parses the text without one line that is only a closing brace: a class was closed early, or
+/// there is one brace too many.
 fn without_a_brace(path: &str, language: &str, text: &str) -> Option<Written> {
     let lines: Vec<&str> = text.lines().collect();
     let lone = (0..lines.len()).rev().filter(|at| matches!(lines[*at].trim(), "}" | "};" | "})" | "});"));

@@ -1,4 +1,4 @@
-//! Finds the definition of a file that a written one is meant to replace.
+//! Finds the definition in a file that a written one is meant to replace.
 
 use super::overloads::{is_of_kind, last_of};
 use super::{Hints, Job, MergeError};
@@ -6,7 +6,7 @@ use crate::index::is_queried;
 use crate::index::parts::{MODULE, Part, Sort};
 use crate::text::line_of;
 
-/// An old part with the parts around it, outermost first.
+/// An old part and the parts around it, outermost first.
 #[derive(Clone, Debug)]
 pub struct Place<'p> {
     pub part: &'p Part,
@@ -19,15 +19,15 @@ impl<'p> Place<'p> {
         self.around.iter().rev().copied().find(|part| !part.name.is_empty())
     }
 
-    /// Whether its own container has that name, or it belongs to it. A member of a class within that
-    /// container is in the inner one only.
+    /// Whether its own container has that name, or it belongs to that container. A member of a
+    /// class within that container is only in the inner one.
     pub fn is_in(&self, name: &str) -> bool {
         let name = last_of(name);
         let is_own = self.container().is_some_and(|part| last_of(&part.name) == name);
         is_own || self.part.owner.as_deref() == Some(name)
     }
 
-    /// Whether it is a member of a class or object, not of a function or of the file.
+    /// Whether it is a member of a class or object, not of a function or file.
     pub fn is_member(&self) -> bool {
         self.part.owner.as_ref().is_some_and(|owner| !owner.contains("exports"))
             || self
@@ -37,7 +37,7 @@ impl<'p> Place<'p> {
     }
 }
 
-/// Whether a part is a module, namespace or `describe`; functions in it are not methods.
+/// Whether a part is a module, namespace or `describe`; functions inside are not methods.
 pub fn is_module(part: &Part) -> bool {
     part.sort == Sort::Class && part.variant == MODULE
 }
@@ -65,9 +65,8 @@ impl<'a> Job<'a> {
         found
     }
 
-    /// The old part that a part written outside any class replaces; hints and heads decide between
-    /// several of one name. `news` are all written
-    /// parts of that name.
+    /// The old part that is replaced by a part written outside any class; hints and heads decide
+    /// between several with one name. `news` holds all written parts with that name.
     pub fn meant(&self, new: &Part, news: &[&Part]) -> Result<Option<Place<'a>>, MergeError> {
         let mut places = self.places(|part| part.is_definition() && same_name(part, new));
         places.retain(|place| self.may_be(place, new));
@@ -96,7 +95,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The named container around a written part. It may have been written with its class, or with
+    /// The named container of a written part. It may have been written with its class, or with
     /// everything around it.
     pub fn container_of(&self, new: &Part) -> Option<&'a str> {
         let hints: &'a Hints = self.hints;
@@ -118,7 +117,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Keeps only places that fulfil `keep`, if there are any.
+    /// Keeps only places that satisfy `keep`, if any do.
     pub fn narrow(&self, places: &mut Vec<Place<'a>>, keep: impl Fn(&Place<'a>) -> bool) {
         if places.iter().any(&keep) {
             places.retain(keep);
@@ -129,9 +128,9 @@ impl<'a> Job<'a> {
     fn may_be(&self, place: &Place, new: &Part) -> bool {
         let named = self.container_of(new);
         if is_queried(self.language) {
-            // A method is written as a function is, so the place alone decides.
+            // Methods and functions are written alike, so the place alone decides.
             let is_there = new.owner.is_some() || named.is_none_or(|name| place.is_in(name));
-            // A variable of C is written like a field, but a field is in its struct.
+            // A C variable is written like a field, but a field is in its struct.
             let is_field = self.language == "c" && new.sort == Sort::Value && place.is_member();
             return is_there
                 && (!is_field || named.is_some())
@@ -148,9 +147,9 @@ impl<'a> Job<'a> {
         let at_top = place.around.iter().all(|part| is_module(part));
         match (new.sort, place.part.sort) {
             (Sort::Class | Sort::Record | Sort::Test, _) => true,
-            // A function without a receiver and a method do not replace each other.
+            // A method and a function without a receiver do not replace each other.
             (Sort::Function, Sort::Function) if explicit_receiver => place.part.has_receiver == new.has_receiver,
-            // `name = () => …` has the same form as a member of a class.
+            // `name = () => …` looks like a class member.
             (Sort::Function, Sort::Function) if new.value.is_some() && place.is_member() => {
                 self.new[new.core.clone()].starts_with(&new.name)
             }
@@ -161,7 +160,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The error that lists several places for one name.
+    /// The error that lists the places of an ambiguous name.
     pub fn ambiguous(&self, new: &Part, places: &[Place]) -> MergeError {
         /// Maximum number of places that the error lists.
         const NAMED_MAX: usize = 8;

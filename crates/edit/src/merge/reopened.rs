@@ -1,5 +1,5 @@
 //! Merges a class or namespace that the file opens several times: each written member goes to the
-//! block that has it.
+//! block that contains it.
 
 use super::overloads::{head, is_of_kind};
 use super::place::{Place, same_name};
@@ -17,7 +17,7 @@ impl<'a> Job<'a> {
             "swift" => first.part.variant.starts_with("impl"),
             _ => false,
         };
-        // Only one of the blocks of a Ruby class names its base.
+        // Only one block of a Ruby class names its base.
         let plain = |place: &Place| {
             let head = head(place.part, self.old);
             if self.language == "ruby" { head.split('<').next().map(str::to_owned).unwrap_or(head) } else { head }
@@ -60,7 +60,7 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// Whether a block has the written member, or for a statement the same one.
+    /// Whether a block has the written member or, for a statement, an identical one.
     fn has_member(&self, block: &Part, new: &Part) -> bool {
         let shares = |old: &Part| old.names().iter().any(|name| new.names().contains(name));
         let is_it = |old: &Part| match new.is_definition() {

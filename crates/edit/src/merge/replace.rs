@@ -12,7 +12,7 @@ use crate::omissions::{Body, has_marks, is_left_out, is_mark, splice};
 use crate::text::indent_at;
 
 impl<'a> Job<'a> {
-    /// Replaces `old`, a part of `scope`, by `new`.
+    /// Replaces `old`, a part of `scope`, with `new`.
     pub fn replace(&mut self, scope: Scope, old: &Part, new: &Part) -> Result<(), MergeError> {
         if self.is_left_out(old, new) {
             self.refuse_new_head(old, new)?;
@@ -41,7 +41,7 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// Refuses a function that is shown without its body but with a different head than the old one.
+    /// Refuses a function shown without its body if its head differs from the old one.
     fn refuse_new_head(&self, old: &Part, new: &Part) -> Result<(), MergeError> {
         if !is_queried(self.language) || new.sort != Sort::Function {
             return Ok(());
@@ -80,9 +80,9 @@ impl<'a> Job<'a> {
         led.code
     }
 
-    /// Notes which members of a part that was replaced whole are gone.
+    /// Notes the missing members of a part that was replaced as a whole.
     fn remark_members(&mut self, name: &str, old: &Part, new: &Part) {
-        /// Maximum number of members that a note lists.
+        /// Maximum number of members listed in a note.
         const LISTED_MAX: usize = 8;
         if old.sort == Sort::Statement {
             return;
@@ -93,7 +93,7 @@ impl<'a> Job<'a> {
         let more = if gone.len() > LISTED_MAX { ", …" } else { "" };
         gone.truncate(LISTED_MAX);
         if !gone.is_empty() {
-            self.remark(format!("`{name}` was replaced whole and no longer has `{}`{more}", gone.join("`, `")));
+            self.remark(format!("`{name}` was replaced completely and no longer has `{}`{more}", gone.join("`, `")));
         }
     }
 
@@ -106,7 +106,7 @@ impl<'a> Job<'a> {
         (!is_variable && left.trim_end().ends_with(['=', ':'])).then_some(value)
     }
 
-    /// `core` ending with a semicolon exactly if the old part does.
+    /// `core`, ending in a semicolon only if the old part does.
     fn separated(&self, old: &Part, core: String) -> String {
         let was = &self.old[old.core.clone()];
         if matches!(self.language, "python" | "go") {
@@ -120,7 +120,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Whether the body was left out altogether.
+    /// Whether the body was omitted completely.
     pub fn is_left_out(&self, old: &Part, new: &Part) -> bool {
         let inside = |part: &Part, text: &str| {
             let body = part.body.clone()?;
@@ -146,7 +146,7 @@ impl<'a> Job<'a> {
     }
 
     /// Replaces the core of `old`, and its comments and attributes if there are new ones. Returns
-    /// false if nothing changes.
+    /// false if this changes nothing.
     pub fn put_below_lead(&mut self, old: &Part, new: &Part, core: String, base: &str) -> bool {
         let (comments, attributes) = self.lead(new, base);
         let plain = |texts: &[String]| texts.join(" ").split_whitespace().map(str::to_owned).collect::<Vec<_>>();
@@ -175,7 +175,7 @@ impl<'a> Job<'a> {
         self.edit(old.start()..old.core.end, lines.join(&format!("\n{base}")))
     }
 
-    /// `core` with the old docstring if the model left it out.
+    /// `core`, with the old docstring if the model omitted it.
     fn with_docstring(&self, old: &Part, new: &Part, core: String, base: &str) -> String {
         let (Some(doc), None, Some(body)) = (&old.docstring, &new.docstring, &new.body) else { return core };
         if !self.new[body.clone()].trim_start_matches(' ').starts_with('\n') {

@@ -1,14 +1,14 @@
-//! Puts members below the line `public`, `protected` or `private` to which they belong.
+//! Puts members below the `public`, `protected` or `private` line to which they belong.
 
 use super::insert::Anchor;
 use super::{Job, Scope};
 use crate::index::parts::{Part, Sort};
 use crate::text::indent_at;
 
-/// Lines that determine where the members below them can be used.
+/// Lines that determine where the members after them can be used.
 const ACCESS: &[&str] = &["public", "protected", "private"];
 
-/// Whether a statement is a line `private` or `private:`.
+/// Whether a statement is a line such as `private` or `private:`.
 pub fn is_access_line(part: &Part, text: &str) -> bool {
     part.sort == Sort::Statement && ACCESS.contains(&text[part.core.clone()].trim_end_matches(':'))
 }
@@ -23,7 +23,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Whether `new` was written below an access line, and `scope` has no section for it.
+    /// Whether `new` was written below an access line for which `scope` has no section.
     pub fn lacks_section(&self, scope: Scope, olds: &[Part], new: &Part) -> bool {
         let Some(scope) = scope.filter(|_| !new.access.is_empty()) else { return false };
         let has =
@@ -32,7 +32,7 @@ impl<'a> Job<'a> {
     }
 
     /// The place of a new member in the section in which it was written; `None` if it was written
-    /// outside of sections.
+    /// outside any section.
     pub fn anchor_in_section(&self, scope: &Part, olds: &'a [Part], new: &Part) -> Option<Anchor<'a>> {
         if new.access.is_empty() {
             return None;
@@ -46,8 +46,8 @@ impl<'a> Job<'a> {
         Some(beside.or(olds.last()).map_or(Anchor::Top, Anchor::After))
     }
 
-    /// The access line that has to be written before `new`, with its white space; `None` if the
-    /// section already exists.
+    /// The access line required before `new`, with its white space; `None` if the section already
+    /// exists.
     pub fn section_line(&mut self, scope: Scope, olds: &[Part], new: &Part) -> Option<(String, String)> {
         let around = scope.filter(|_| self.lacks_section(scope, olds, new))?;
         if !self.sections.insert((around.core.start, new.access)) {
@@ -62,8 +62,7 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Notes a definition that was written below a different access line than the one it is
-    /// below.
+    /// Notes a definition that was written below a different access line from its line in the file.
     pub fn remark_access(&mut self, scope: Scope, old: &Part, new: &Part) {
         if let Some(scope) = scope.filter(|_| !new.access.is_empty()) {
             let access = self.access_of(scope, old);

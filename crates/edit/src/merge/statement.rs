@@ -1,4 +1,4 @@
-//! Merges statements that define nothing: a route, a call at load, the main block of a script.
+//! Merges statements that define nothing: a route, a call at load time, the main block of a script.
 
 use super::insert::{Anchor, first_line};
 use super::sections::is_access_line;
@@ -16,14 +16,14 @@ const DEMOS: &[&str] =
 /// Beginnings of statements that are never added: heads of files, strings, and `pass`.
 const HEADS: &[&str] =
     &["package ", "'use strict'", "\"use strict\"", "#!", "extern crate", "pass", "...", "\"\"\"", "'''"];
-/// The same in languages that a query describes, in which the others are ordinary names and texts.
+/// The same for languages that a query describes, where the others are ordinary names and texts.
 const QUERIED_HEADS: &[&str] = &["package ", "namespace ", "<?php", "declare(", "#pragma once", "#!"];
 /// Beginnings of statements at the top of a class.
 const MIXINS: &[&str] = &["include ", "extend ", "prepend ", "use "];
 
 impl<'a> Job<'a> {
     /// Merges the statement `new`: it replaces an older version of itself or is added, unless the
-    /// file already has it or has no use for it.
+    /// file already has it or does not need it.
     pub fn statement(&mut self, scope: Option<&'a Part>, olds: &'a [Part], new: &Part) -> Result<(), MergeError> {
         let queried = is_queried(self.language);
         // A member was written without its class.
@@ -80,8 +80,8 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// The old group (`const ( … )`, `(function () { … })()`) that has one of the members of the
-    /// written group.
+    /// The old group (`const ( … )`, `(function () { … })()`) that contains a member of the written
+    /// group.
     fn group_of(&self, olds: &'a [Part], new: &Part) -> Option<&'a Part> {
         let line = |part: &Part, text: &str| first_line(&text[part.core.clone()]);
         let shares = |old: &&'a Part| {
@@ -96,9 +96,8 @@ impl<'a> Job<'a> {
         olds.iter().find(shares)
     }
 
-    /// Refuses a written group with lines outside of its definitions that the old group lacks,
-    /// since
-    /// only definitions are merged into it.
+    /// Refuses a written group with lines outside its definitions that the old group lacks, since
+    /// only definitions are merged into the group.
     fn refuse_other_lines(&self, group: &Part, new: &Part) -> Result<(), MergeError> {
         let outside = |part: &Part, text: &str| -> Vec<String> {
             let mut rest = String::new();
@@ -120,8 +119,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The only old statement that begins in the same way: with the same line, or with the same
-    /// call and first argument; in a class also with the same head.
+    /// The only old statement that begins the same way: with the same line, or the same call and
+    /// first argument; in a class also with the same head.
     fn version_of(&self, scope: Scope, olds: &'a [Part], text: &str) -> Option<&'a Part> {
         const LINE_MIN: usize = 8;
         let call = |text: &str| {
@@ -153,7 +152,7 @@ impl<'a> Job<'a> {
             let mark = text.lines().find(|line| self.is_mark(line)).unwrap_or_default().trim().to_owned();
             return Err(MergeError::Unclear { name: first_line(text), mark });
         }
-        // Models often add a main block that shows how their function is called.
+        // Models often add a main block that demonstrates their function.
         if text.starts_with("if __name__") {
             return Ok(());
         }

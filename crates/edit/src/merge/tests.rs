@@ -1,4 +1,4 @@
-//! Tests of `merge` on code as a 1.5B model writes it: each compares the file after the merge.
+//! Tests `merge` on code as a 1.5B model writes it, comparing the file after each merge.
 
 mod bounds;
 mod by_query;

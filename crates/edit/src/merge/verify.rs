@@ -1,8 +1,8 @@
-//! Checks the text after a merge in a language that a query describes: it parses, and has each
-//! definition as often as it should.
+//! Checks the text after a merge in a language that a query describes: it must parse and contain
+//! each definition the right number of times.
 //!
-//! A query describes lists and blocks of a language less closely than a walk through its tree, so
-//! the result is read again.
+//! A query describes lists and blocks less precisely than a walk through the tree, so the result is
+//! read again.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +14,7 @@ use crate::index::parts::{NAME, Part, Parts, Sort, parts};
 use crate::text::{Source, line_of};
 
 /// Identifies a definition: the names around it, its own name, its variant, and the features that
-/// distinguish it from overloads.
+/// distinguish it from other overloads.
 type Key = (Vec<String>, String, String, Sort, Vec<String>);
 
 /// # Errors
@@ -42,7 +42,7 @@ pub fn verified(
     let has: HashSet<(&str, &[String])> = is.keys().map(|key| (key.1.as_str(), key.4.as_slice())).collect();
     let mut lost = None;
     each(&new.items, &mut |part, _| {
-        // Classes are merged with those that the file has.
+        // Classes are merged with those in the file.
         let is_class = !matches!(part.sort, Sort::Function | Sort::Value);
         let is_there =
             is_class || has.contains(&(part.name.as_str(), distinction(language, part, &new.text).as_slice()));
@@ -53,7 +53,7 @@ pub fn verified(
     lost.map_or(Ok(()), |name| Err(MergeError::NotPlaced { name }))
 }
 
-/// Calls `look` with each definition outside of functions, and the definitions around it.
+/// Calls `look` with each definition outside functions, and the definitions around it.
 fn each<'p>(items: &'p [Part], look: &mut dyn FnMut(&'p Part, &[&'p Part])) {
     let mut one = |part: &'p Part, around: &[&'p Part]| {
         let is_inner = around.iter().any(|outer| outer.sort == Sort::Function);
@@ -67,7 +67,7 @@ fn each<'p>(items: &'p [Part], look: &mut dyn FnMut(&'p Part, &[&'p Part])) {
     }
 }
 
-/// The offsets of the definitions of a text by their keys.
+/// The offsets of a text's definitions, by key.
 fn counted(language: &str, items: &[Part], text: &str) -> HashMap<Key, Vec<usize>> {
     let mut found: HashMap<Key, Vec<usize>> = HashMap::new();
     each(items, &mut |part, around| {
@@ -80,7 +80,7 @@ fn counted(language: &str, items: &[Part], text: &str) -> HashMap<Key, Vec<usize
                 |outer| if variant(outer) == "object" { format!("object {}", outer.name) } else { outer.name.clone() },
             );
         let path: Vec<String> = names.chain(part.owner.clone()).collect();
-        // A class may be open in several blocks.
+        // A class may be opened in several blocks.
         if matches!(part.sort, Sort::Function | Sort::Value) {
             let variant = if part.variant == "singleton" { "self".to_owned() } else { variant(part) };
             let key = (path, part.name.clone(), variant, part.sort, distinction(language, part, text));

@@ -1,5 +1,4 @@
-//! Inserts text at an anchor with line breaks and commas, and opens a one-line body up if
-//! necessary.
+//! Inserts text at an anchor with line breaks and commas, and splits a one-line body if necessary.
 
 use super::insert::{Anchor, is_idle};
 use super::{Job, Scope};
@@ -39,7 +38,7 @@ impl<'a> Job<'a> {
         self.edits.push(Piece { range: at..at, new });
     }
 
-    /// Inserts after a part, with the commas of a list.
+    /// Inserts text after a part, with the commas of a list.
     fn write_after(&mut self, scope: Scope, part: &Part, text: String, base: &str, breaks: &str) {
         let earlier = self.after.entry(part.core.start).or_default();
         *earlier += 1;
@@ -70,7 +69,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Inserts at the top of a body, which may be empty or contain only `pass`.
+    /// Inserts text at the top of a body, which may be empty or contain only `pass`.
     fn write_at_top(&mut self, scope: Scope, text: String, base: &str, breaks: &str) {
         let Some((scope, body)) = scope.and_then(|scope| Some((scope, scope.body.clone()?))) else {
             return self.push(self.old.len(), format!("{breaks}{text}\n"));
@@ -105,7 +104,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Puts the end of a one-line body on a line of its own.
+    /// Puts the end of a one-line body on its own line.
     fn close(&mut self, scope: Scope) {
         let Some((scope, body)) = scope.and_then(|scope| Some((scope, scope.body.clone()?))) else { return };
         if self.language != "python" && self.closed.insert(body.start) {

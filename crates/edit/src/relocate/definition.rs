@@ -20,31 +20,31 @@ use crate::index::{Index, Symbol, whole_words};
 use crate::text::{Piece, Source, line_of, own_lines};
 use crate::{Hints, MergeError, export, merge, remove};
 
-/// The changes of one file: edits of its text, then imports to merge into it.
+/// The changes to one file: edits of its text, then imports to merge in.
 #[derive(Default)]
 struct Draft {
     edits: Vec<Piece>,
     imports: Vec<String>,
 }
 
-/// A definition that is being moved from one file to another. All texts use line feeds only.
+/// A definition being moved from one file to another. All texts use line feeds only.
 struct Move<'a> {
     view: &'a View<'a>,
     language: &'static str,
     name: &'a str,
     /// Its bytes in the old file, with comments, decorators and, in Rust and Go, the methods of a type.
     ranges: Vec<Range<usize>>,
-    /// Where each declaration proper begins, after its comments and attributes.
+    /// The start of each declaration proper, after its comments and attributes.
     cores: Vec<usize>,
     wanted: HashSet<Symbol>,
     drafts: BTreeMap<String, Draft>,
-    /// Changes inside the moved code, by their bytes in the old file.
+    /// Changes inside the moved code, by position in the old file.
     inner: Vec<Piece>,
-    /// For each use that stays in the old file: the inline module around it, if there is one.
+    /// For each use that stays in the old file: the inline module around it, if any.
     left: Vec<Option<String>>,
-    /// Whether other files import it.
+    /// Whether other files import the definition.
     has_users: bool,
-    /// Whether a list or an assignment of the old file exports it.
+    /// Whether a list or assignment in the old file exports it.
     listed: bool,
     found: Edits,
 }
@@ -54,7 +54,7 @@ impl<'a> Move<'a> {
         self.view.text(self.view.from)
     }
 
-    /// Whether a byte of a file is part of the moved code.
+    /// Whether a byte of a file belongs to the moved code.
     fn holds(&self, path: &str, at: usize) -> bool {
         path == self.view.from && self.ranges.iter().any(|range| range.contains(&at))
     }
@@ -70,7 +70,7 @@ impl<'a> Move<'a> {
         }
     }
 
-    /// The moved code in its final form: its pieces keep the gaps that they had between each other.
+    /// The moved code in its final form: its pieces keep the gaps between them.
     fn code(&self) -> String {
         let (text, gap) = (self.old(), place::gap(self.language));
         let mut code = String::new();
@@ -137,17 +137,17 @@ pub fn definition(index: &Index, read: &Read, name: &str, from: Option<&str>, to
     Ok(plan)
 }
 
-/// The common language family of both files; fails if definitions of this language cannot be moved.
+/// The common language family of both files; fails if definitions in this language cannot be moved.
 fn known_language(from: &str, to: &str) -> Result<&'static str, MoveError> {
     let language = same_family(from, to)?;
     if matches!(language, "script" | "python" | "rust" | "go") {
         return Ok(language);
     }
-    let way_out = "definitions of TypeScript, JavaScript, Python, Rust and Go are moved";
-    Err(MoveError::NotDone { what: format!("a definition of {from}"), way_out })
+    let way_out = "only definitions in TypeScript, JavaScript, Python, Rust and Go can be moved";
+    Err(MoveError::NotDone { what: format!("a definition from {from}"), way_out })
 }
 
-/// The only file that defines a name at its top level; fails if there is none or several.
+/// The only file that defines a name at its top level; fails if there are none or several.
 fn only_file(index: &Index, name: &str) -> Result<String, MoveError> {
     let graph = index.graph()?;
     let all = graph.named(name).into_iter().filter(|node| !matches!(node.kind.as_str(), "module" | "method" | "impl"));
@@ -166,8 +166,8 @@ fn only_file(index: &Index, name: &str) -> Result<String, MoveError> {
 fn same_package(view: &View) -> Result<(), MoveError> {
     let test = |path: &str| path.ends_with("_test.go");
     if paths::folder(view.from) != paths::folder(view.to) || test(view.from) != test(view.to) {
-        let way_out = "in Go a definition moves within its package; every use would be written differently elsewhere";
-        return Err(MoveError::NotDone { what: format!("a definition of {} to {}", view.from, view.to), way_out });
+        let way_out = "in Go, a definition can only move within its package; elsewhere, every use would have to change";
+        return Err(MoveError::NotDone { what: format!("a definition from {} to {}", view.from, view.to), way_out });
     }
     for path in [view.from, view.to] {
         if let Some(at) = view.text(path).find("//go:build") {
@@ -232,7 +232,7 @@ fn begun<'a>(view: &'a View<'a>, language: &'static str, name: &'a str) -> Resul
 }
 
 /// Makes the definition visible to the files that import it from the new file, and imports it into
-/// the old file if that still uses it.
+/// the old file if it is still used there.
 fn keep_exported(work: &mut Move) -> Result<(), MoveError> {
     let (view, name) = (work.view, work.name);
     let imported = work.has_users || !work.left.is_empty();
@@ -260,7 +260,7 @@ fn keep_exported(work: &mut Move) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// The new texts of all files that change.
+/// The new texts of all changed files.
 fn written(work: &mut Move) -> Result<Vec<NewText>, MoveError> {
     let (view, code) = (work.view, work.code());
     let gone: Vec<Piece> = work

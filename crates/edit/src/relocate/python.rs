@@ -8,7 +8,7 @@ use crate::index::parts::Imported;
 use crate::index::{ImportForm, ImportSite, Meaning, Role, import_sites, names as places};
 use crate::text::indent_at;
 
-/// Plans the edits and returns the `__init__.py` files to create.
+/// Plans the edits and returns the `__init__.py` files to be created.
 pub fn move_file(view: &View, edits: &mut Edits) -> Result<Vec<String>, MoveError> {
     if [view.from, view.to].iter().any(|path| paths::stem(path) == "__init__") {
         let way_out = "a package is its folder; move its modules one by one";
@@ -19,7 +19,7 @@ pub fn move_file(view: &View, edits: &mut Edits) -> Result<Vec<String>, MoveErro
     };
     let imported = view.texts.iter().any(|(path, text)| path != view.from && text.contains(paths::stem(view.from)));
     if imported && !is_name(paths::stem(view.to)) {
-        let way_out = "its name cannot be imported; use letters, digits and `_`, and begin with no digit";
+        let way_out = "its name cannot be imported; use letters, digits and `_`, and do not begin with a digit";
         return Err(MoveError::NotDone { what: format!("{} to {}", view.from, view.to), way_out });
     }
     check_name(view)?;
@@ -66,8 +66,8 @@ fn check_name(view: &View) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// Fails if the module is used as an attribute of its package without an import: `shop.cart` after
-/// `import shop`.
+/// Fails if the module is used as an attribute of its package without being imported: `shop.cart`
+/// after `import shop`.
 fn through_package(view: &View, path: &str, text: &str) -> Result<(), MoveError> {
     let Some(package) = view.names.file(&paths::join(paths::folder(view.from), "__init__.py")) else { return Ok(()) };
     let Some(file) = view.names.file(path) else { return Ok(()) };
@@ -110,7 +110,7 @@ pub(super) fn missing_inits(view: &View) -> Vec<String> {
     made
 }
 
-/// The folder above the outermost package around a folder.
+/// The folder that contains the outermost package around a folder.
 fn root_of<'p>(view: &View, folder: &'p str) -> &'p str {
     let mut at = folder;
     while !at.is_empty() && view.has(&format!("{at}/__init__.py")) {
@@ -119,7 +119,7 @@ fn root_of<'p>(view: &View, folder: &'p str) -> &'p str {
     at
 }
 
-/// The dotted name of a file's module, counted from the folder `root`.
+/// The dotted name of a file's module, starting from the folder `root`.
 fn dotted(path: &str, root: &str) -> String {
     let bare = paths::without_extension(path);
     let bare = bare.strip_suffix("/__init__").unwrap_or(bare);
@@ -127,22 +127,23 @@ fn dotted(path: &str, root: &str) -> String {
     below.trim_start_matches('/').replace('/', ".")
 }
 
-/// The name by which the file at `path` imports the module at `to`: relative or absolute, as `source` is.
+/// The name by which the file at `path` imports the module at `to`: relative or absolute, like
+/// `source`.
 fn import_name(view: &View, path: &str, source: &str, to: &str) -> String {
     let importer = if path == view.from && to != view.from { paths::folder(view.to) } else { paths::folder(path) };
     let relative = source.starts_with('.').then(|| relative(view, importer, paths::without_extension(to))).flatten();
     relative.unwrap_or_else(|| absolute(view, source, to))
 }
 
-/// The name by which the file at `path` imports the module that the relative `source` of the old
-/// file means.
+/// The name by which the file at `path` imports the module to which the relative `source` of the
+/// old file refers.
 pub(super) fn import_name_of_target(view: &View, path: &str, source: &str) -> String {
     let target = relative_target(paths::folder(view.from), source);
     let new = relative(view, paths::folder(path), &target);
     new.unwrap_or_else(|| dotted(&target, root_of(view, paths::folder(view.from))))
 }
 
-/// The path, without extension, that a relative module name means from a folder.
+/// The path, without extension, to which a relative module name leads from a folder.
 fn relative_target(folder: &str, source: &str) -> String {
     let below = source.trim_start_matches('.');
     let mut folder = folder;
@@ -152,7 +153,7 @@ fn relative_target(folder: &str, source: &str) -> String {
     paths::join(folder, &below.replace('.', "/"))
 }
 
-/// The absolute name of `to`, counted from the same folder as the old name `source`.
+/// The absolute name of `to`, starting from the same folder as the old name `source`.
 pub(super) fn absolute(view: &View, source: &str, to: &str) -> String {
     let old = paths::without_extension(view.from);
     let begun = old.strip_suffix(&source.replace('.', "/")).map(|root| root.trim_end_matches('/'));
@@ -191,7 +192,7 @@ fn rewrite_own_import(view: &View, import: &ImportSite, edits: &mut Edits) {
 }
 
 /// Rewrites `from package import module`: the moved module gets its own statement. Returns false if
-/// the list does not contain it.
+/// the module is not in the list.
 fn rewrite_submodule_import(
     view: &View,
     (path, text, file): (&str, &str, usize),
@@ -224,7 +225,7 @@ fn rewrite_submodule_import(
     true
 }
 
-/// The bytes to remove to take one of several names out of its list.
+/// The bytes to remove to delete one of several names from a list.
 fn without_name(import: &ImportSite, name: &Imported) -> Range<usize> {
     let at = import.names.iter().position(|n| n == name).unwrap_or(0);
     match (import.names.get(at + 1), at.checked_sub(1)) {

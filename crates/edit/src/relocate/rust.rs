@@ -7,16 +7,16 @@ use crate::index::{Meaning, Occurrence, Role, language_of, names as places};
 use crate::rename::{FileOccurrences, from_file};
 use crate::text::{Piece, line_start};
 
-/// A module of a crate, from the path of its file.
+/// A module of a crate, derived from the path of its file.
 pub(super) struct Module {
     /// The source folder of the crate: `src`, `crates/a/src`.
     pub sources: String,
-    /// Names of the modules from the crate's root down to this one.
+    /// Names of the modules from the crate root down to this one.
     pub parts: Vec<String>,
 }
 
 impl Module {
-    /// `None` for the root of a crate and for files outside of `src`.
+    /// `None` for a crate root and for files outside `src`.
     pub fn of(path: &str) -> Option<Module> {
         let bare = path.strip_suffix(".rs")?;
         let (sources, inside) = match bare.rfind("/src/") {
@@ -41,7 +41,7 @@ impl Module {
         &self.parts[..self.parts.len().saturating_sub(1)]
     }
 
-    /// Files that may be the parent module.
+    /// Files that could be the parent module.
     pub fn parent_files(&self) -> Vec<String> {
         let folder = paths::join(&self.sources, &self.parent().join("/"));
         if self.parent().is_empty() {
@@ -54,7 +54,7 @@ impl Module {
 
 pub fn move_file(view: &View, edits: &mut Edits) -> Result<(), MoveError> {
     let not_done = |what: &str| {
-        let way_out = "a crate's root and files outside `src` have no path in the crate; move it by hand";
+        let way_out = "the crate root and files outside `src` have no path in the crate; move the file by hand";
         MoveError::NotDone { what: what.to_owned(), way_out }
     };
     let old = Module::of(view.from).ok_or_else(|| not_done(view.from))?;
@@ -98,7 +98,7 @@ pub fn move_file(view: &View, edits: &mut Edits) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// Fails if the module declares modules of its own in other files.
+/// Fails if the module declares modules in other files.
 fn has_no_children(view: &View) -> Result<(), MoveError> {
     let outline = view.names.file(view.from).map(|file| view.names.outline(file));
     let mut imports = outline.into_iter().flat_map(|o| &o.imports);
@@ -151,7 +151,7 @@ pub(super) fn declaration(view: &View, old: &Module) -> Result<Declared, MoveErr
     Err(MoveError::Stuck { path: old.parent_files().swap_remove(0), line: 1, text })
 }
 
-/// The declaration in the new parent, after its other modules.
+/// The declaration for the new parent, placed after its other modules.
 pub(super) fn declare(view: &View, parent: &str, declared: &Declared, name: &str) -> Piece {
     let text = view.text(parent);
     let is_module = |line: &str| {
@@ -171,7 +171,7 @@ pub(super) fn declare(view: &View, parent: &str, declared: &Declared, name: &str
         at += line.len();
     }
     let at = modules.or(begun).unwrap_or(text.len());
-    // Only the parent could see a private module; its users now need `pub(crate)`.
+    // A private module was only visible to its parent; its users now need `pub(crate)`.
     let visibility = if declared.is_private() { "pub(crate) " } else { "" };
     let end = line_end(text);
     let before = if text[..at].ends_with('\n') || at == 0 { "" } else { end };
@@ -179,7 +179,8 @@ pub(super) fn declare(view: &View, parent: &str, declared: &Declared, name: &str
     Piece { range: at..at, new: format!("{before}{}{visibility}mod {name};{end}{after}", declared.head) }
 }
 
-/// Replaces `super` in the moved file by the path of the old parent, wherever it means that parent.
+/// Replaces `super` in the moved file with the path of the old parent, wherever it refers to that
+/// parent.
 fn own_supers(view: &View, (old, new): (&Module, &Module), edits: &mut Edits) -> Result<(), MoveError> {
     let text = view.text(view.from);
     let Some(file) = view.names.file(view.from) else { return Ok(()) };
@@ -190,7 +191,7 @@ fn own_supers(view: &View, (old, new): (&Module, &Module), edits: &mut Edits) ->
     for place in
         sheet.places.iter().filter(|o| text[o.bytes.end..].starts_with("::") || !text[..o.bytes.start].ends_with("::"))
     {
-        // `super::super` was handled at its first word.
+        // `super::super` was handled at its first `super`.
         if place.bytes.start < done {
             continue;
         }
@@ -204,7 +205,7 @@ fn own_supers(view: &View, (old, new): (&Module, &Module), edits: &mut Edits) ->
         let ups = outside.matches("super").count();
         if ups > 0 {
             let parts = &old.parts[..old.parts.len().saturating_sub(ups)];
-            // Private items are visible only in their own module and below it.
+            // Private items are visible only in their own module and its descendants.
             if !new.parts.starts_with(parts) {
                 return Err(hidden(view.from, text, place.bytes.start));
             }
@@ -215,17 +216,17 @@ fn own_supers(view: &View, (old, new): (&Module, &Module), edits: &mut Edits) ->
     Ok(())
 }
 
-/// The facts about the move that are needed to rewrite one use of the module.
+/// Facts about the move needed to rewrite one use of the module.
 struct ModuleMove<'a> {
     old: &'a Module,
     new: &'a Module,
-    /// Whether the new parent is the old one.
+    /// Whether the new parent is the same as the old one.
     same_parent: bool,
-    /// Whether the use is in another crate, where `crate` means another root.
+    /// Whether the use is in another crate, where `crate` refers to another root.
     another_crate: bool,
 }
 
-/// Rewrites one occurrence of the old module's name if it means the module.
+/// Rewrites one occurrence of the old module's name if it refers to the module.
 fn use_of(
     view: &View,
     sheet: &FileOccurrences,
@@ -269,8 +270,8 @@ fn use_of(
     }
 }
 
-/// Whether a path begins inside the braces of a `use` list, where a path from the crate root is not
-/// allowed.
+/// Whether a path begins inside the braces of a `use` list, where it cannot start at the crate
+/// root.
 fn in_list(sheet: &FileOccurrences, start: usize) -> bool {
     let begun = sheet.text[..start].rfind(';').map_or(0, |at| at + 1);
     let statement = sheet.text[begun..start].trim_start();
@@ -283,7 +284,7 @@ fn is_path(text: &str, place: &Occurrence) -> bool {
     text[place.bytes.end..].starts_with("::") || text[..place.bytes.start].ends_with("::")
 }
 
-/// Whether an occurrence means the moved module; `before` is the path in front of it. `None` if
+/// Whether an occurrence refers to the moved module; `before` is the path in front of it. `None` if
 /// that is unknown.
 fn means_module(view: &View, sheet: &FileOccurrences, place: &Occurrence, before: &str, old: &Module) -> Option<bool> {
     let path = if before.is_empty() { old.name().to_owned() } else { format!("{before}::{}", old.name()) };
@@ -308,7 +309,7 @@ fn refuse(path: &str, text: &str, words: &[&str]) -> Result<(), MoveError> {
     found.map_or(Ok(()), |at| Err(stuck(path, text, at)))
 }
 
-/// Fails if code names files by their path, which means other files from another folder.
+/// Fails if code names files by path, since the paths would lead elsewhere from another folder.
 fn check_file_paths(view: &View, declared: &Declared) -> Result<(), MoveError> {
     if view.changes_folder() {
         refuse(view.from, view.text(view.from), &["include!(", "include_str!(", "include_bytes!(", "#[path"])?;
@@ -319,8 +320,8 @@ fn check_file_paths(view: &View, declared: &Declared) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// Fails if the moved file has code that means something else below another module, or names items
-/// that are not visible from the new place.
+/// Fails if the moved file has code with a different meaning under another parent, or names items
+/// that are not visible from the new location.
 fn check_sees(view: &View, old: &Module, new: &Module) -> Result<(), MoveError> {
     let text = view.text(view.from);
     refuse(view.from, text, &["pub(super)", "pub(in "])?;
@@ -336,7 +337,7 @@ fn check_sees(view: &View, old: &Module, new: &Module) -> Result<(), MoveError> 
 /// Fails if the new place is not visible from everywhere that the old one was.
 fn check_seen(view: &View, declared: &Declared, old: &Module, new: &Module) -> Result<(), MoveError> {
     let text = view.text(&declared.path);
-    // Macros are visible only below their definition, so the place of the declaration matters.
+    // Macros are visible only after their definition, so the position of the declaration matters.
     refuse(&declared.path, text, &["macro_rules!", "macro_use"])?;
     if ["pub(super", "pub(in"].iter().any(|word| declared.head.contains(word)) {
         return Err(stuck(&declared.path, text, declared.name.start));

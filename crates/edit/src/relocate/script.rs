@@ -1,14 +1,14 @@
-//! Plans the import edits for a moved TypeScript or JavaScript file, and keeps import aliases where possible.
+//! Plans the import edits for a moved TypeScript or JavaScript file; keeps import aliases where possible.
 
 use super::{Edits, MoveError, View, doubt_folder, family, paths, stuck};
 use crate::index::{ImportForm, import_sites, language_of};
 use crate::text::line_of;
 
-/// Extensions of compiled files, which an import may name in place of the source.
+/// Extensions of compiled files, which an import may name instead of the source.
 const COMPILED: &[&str] = &[".js", ".jsx", ".mjs", ".cjs"];
-/// Extensions of files that contain scripts among other things.
+/// Extensions of files that contain scripts along with other content.
 const COMPONENTS: &[&str] = &[".vue", ".svelte", ".astro", ".mdx", ".html"];
-/// Code before a string that makes the string a module name.
+/// Code that, before a string, makes the string a module name.
 const IMPORTS: &[&str] = &["import(", "require(", "from", "import"];
 
 /// Plans the edits; fails if an import that may lead to the file cannot be rewritten.
@@ -50,7 +50,7 @@ pub fn move_file(view: &View, edits: &mut Edits) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// Fails if the moved file is named in a file whose imports are not rewritten.
+/// Fails if a file whose imports are not rewritten names the moved file.
 pub fn keeps_others(from: &str, others: &[(String, String)]) -> Result<(), MoveError> {
     let imports = |path: &str| family(path) == "script" || COMPONENTS.iter().any(|ending| path.ends_with(ending));
     for (path, text) in others.iter().filter(|(path, _)| imports(path)) {
@@ -72,7 +72,7 @@ fn relative_texts(text: &str) -> Vec<(usize, &str)> {
     ['"', '\'', '`'].into_iter().flat_map(begins).collect()
 }
 
-/// Whether a relative path in the file at `path` means `from`, with or without its extension.
+/// Whether a relative path in the file at `path` refers to `from`, with or without its extension.
 fn means(path: &str, relative: &str, from: &str) -> bool {
     let target = paths::resolve(paths::folder(path), relative);
     target.is_some_and(|target| target == from || paths::without_extension(&target) == paths::without_extension(from))
@@ -84,7 +84,7 @@ fn is_imported(text: &str, at: usize) -> bool {
     IMPORTS.iter().any(|word| before.ends_with(word))
 }
 
-/// Whether an expression such as `./locales/${name}.js` may name the file.
+/// Whether an expression such as `./locales/${name}.js` may refer to the file.
 fn may_lead(path: &str, expression: &str, from: &str) -> bool {
     let inner = expression.trim_start_matches(['`', '"', '\'']);
     let fixed = inner.split(['$', '`', '"', '\'']).next().unwrap_or_default();
@@ -93,7 +93,7 @@ fn may_lead(path: &str, expression: &str, from: &str) -> bool {
     begun.is_some_and(|begun| from.starts_with(&begun))
 }
 
-/// A relative import of the moved file itself, rewritten for its new folder.
+/// A relative import in the moved file itself, rewritten for its new folder.
 pub(super) fn own(source: &str, view: &View) -> Option<String> {
     let (old, new) = (paths::folder(view.from), paths::folder(view.to));
     let target = paths::resolve(old, source).filter(|_| source.starts_with('.'))?;
@@ -125,7 +125,7 @@ fn restyled(old_name: &str, from: &str, to: &str) -> String {
     }
 }
 
-/// The new place written with the alias (of `tsconfig.json` or a package) that `source` uses;
+/// The new location, written with the alias (from `tsconfig.json` or a package) that `source` uses;
 /// `None` if the alias leads elsewhere.
 fn aliased(source: &str, view: &View) -> Option<String> {
     let bare = paths::without_extension(view.from);

@@ -1,9 +1,9 @@
-//! Tests of file moves in small projects, with every changed text compared.
+//! Tests file moves in small projects, comparing every changed text.
 
 use super::*;
 use crate::rename::tests::{Project, split};
 
-/// Asserts the texts of all files that a move changes. Files are written as `path: text`.
+/// Asserts the texts of all files that a move changes. Files are given as `path: text`.
 fn moved(files: &[&str], (from, to): (&str, &str), expected: &[&str]) -> Plan {
     let project = Project::new(&split(files));
     let plan = file(&project.index, &project.read(), from, to).unwrap_or_else(|error| panic!("{error}"));
@@ -138,13 +138,13 @@ fn rust_modules_move_with_their_declaration_and_paths() {
     refused(&with("src/bin/b.rs: use shop::{cart::Cart, f};\n"), elsewhere, "b.rs, line 1");
     for low in ["src/core/low.rs: use super::x;\n", "src/core/low.rs: use crate::core::x;\n"] {
         let files = ["src/lib.rs: mod core;\n", "src/core.rs: mod low;\nfn x() {}\n", low];
-        refused(&files, ("src/core/low.rs", "src/low.rs"), "may not be seen");
+        refused(&files, ("src/core/low.rs", "src/low.rs"), "may not be visible");
     }
     let gated = ["src/lib.rs: mod a;\nmod x;\n", "src/a.rs: mod b;\n", "src/a/b.rs: ", "src/x.rs: "];
-    refused(&gated, ("src/x.rs", "src/a/b/x.rs"), "src/a.rs, line 1: `mod b;` may not be seen");
+    refused(&gated, ("src/x.rs", "src/a/b/x.rs"), "src/a.rs, line 1: `mod b;` may not be visible");
     refused(&files, ("src/cart.rs", "src/gone/cart.rs"), "make src/gone.rs first");
-    refused(&files, ("src/core.rs", "src/heart.rs"), "deep among them");
-    refused(&files, ("src/lib.rs", "src/all.rs"), "is not done");
+    refused(&files, ("src/core.rs", "src/heart.rs"), "such as deep");
+    refused(&files, ("src/lib.rs", "src/all.rs"), "cannot move");
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn computed_imports_are_refused_and_other_mentions_listed() {
     let shop = ["shop/__init__.py: ", "shop/cart.py: X = 1\n", "a.py: import shop\n\nshop.cart.X\n"];
     refused(&shop, ("shop/cart.py", "shop/basket.py"), "a.py, line 3");
     let hides = ["p/__init__.py: def cached():\n    from ._c import x\n", "p/_c.py: x = 1\n"];
-    refused(&hides, ("p/_c.py", "p/cached.py"), "p/__init__.py has a `cached` of its own");
+    refused(&hides, ("p/_c.py", "p/cached.py"), "p/__init__.py has its own `cached`");
     refused(&hides, ("p/_c.py", "p/a-b.py"), "its name cannot be imported");
     let plan = moved(
         &[
@@ -184,6 +184,6 @@ fn impossible_moves_are_refused() {
     refused(&files, ("c.ts", "d.ts"), "c.ts is not in the project");
     refused(&files, ("a.ts", "a.py"), "a.ts is typescript and a.py is python");
     refused(&files, ("a.ts", "../a.ts"), "not a path inside the project");
-    refused(&files, ("m.go", "n.go"), "only imports of TypeScript");
+    refused(&files, ("m.go", "n.go"), "only imports in TypeScript");
     refused(&files, ("p/__init__.py", "q/__init__.py"), "move its modules one by one");
 }

@@ -6,8 +6,8 @@ use std::ops::Range;
 use super::{Edits, FileOccurrences, RenameError};
 use crate::index::{Meaning, Names, Occurrence, Role, Symbol, names as places};
 
-/// Fails if a changed place would get another meaning, or if another name would come to mean the
-/// definition.
+/// Fails if a changed place would get another meaning, or if another name would come to refer to
+/// the definition.
 pub fn check(names: &Names, sheets: &[FileOccurrences], edits: &Edits, to: &str) -> Result<(), RenameError> {
     for (at, sheet) in sheets.iter().enumerate() {
         let changed: Vec<&Occurrence> =
@@ -43,7 +43,7 @@ fn is_bare(place: &Occurrence) -> bool {
     }
 }
 
-/// Whether a name is visible in its whole Go package.
+/// Whether a name is visible in its entire Go package.
 fn reaches_package(sheet: &FileOccurrences, place: &Occurrence) -> bool {
     let binder = place.binder.map(|at| &sheet.places[at]);
     binder.is_none_or(|b| b.role == Role::Definition && b.defines.is_some())
@@ -53,8 +53,8 @@ fn holds(outer: &Range<usize>, inner: &Range<usize>) -> bool {
     outer.start <= inner.start && inner.end <= outer.end
 }
 
-/// Whether `other` binds the new name in a scope between a changed place and the definition that
-/// the place means.
+/// Whether `other` binds the new name in a scope between a changed place and the definition it
+/// refers to.
 fn hides(sheet: &FileOccurrences, own: &Occurrence, other: &Occurrence) -> bool {
     let Some(scope) = &other.scope else { return false };
     let bound = own.binder.and_then(|at| sheet.places[at].scope.as_ref());
@@ -64,7 +64,7 @@ fn hides(sheet: &FileOccurrences, own: &Occurrence, other: &Occurrence) -> bool 
 }
 
 /// Whether `own` binds the new name in a scope between `other`, a use of that name, and the
-/// definition that `other` means.
+/// definition `other` refers to.
 fn captures(others: &[Occurrence], own: &Occurrence, other: &Occurrence) -> bool {
     let Some(scope) = &own.scope else { return false };
     let reads = matches!(other.role, Role::Reference | Role::Shorthand | Role::Listed);
@@ -72,7 +72,7 @@ fn captures(others: &[Occurrence], own: &Occurrence, other: &Occurrence) -> bool
     reads && scope.contains(&other.bytes.start) && bound.is_none_or(|bound| holds(bound, scope))
 }
 
-/// Fails if a type would have two members, or a file two exports, of the same name.
+/// Fails if a type would have two members, or a file two exports, with the same name.
 pub fn members(names: &Names, wanted: &HashSet<Symbol>, to: &str) -> Result<(), RenameError> {
     for symbol in wanted {
         if let Some(other) = names.relatives(*symbol, to).into_iter().min() {

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use super::{Edits, FileOccurrences, RenameError, words};
 use crate::index::{Kind, Meaning, Names, Occurrence, Role, Symbol};
 
-/// Renames a local name. `at` is the index of the sheet; `binders` are the places in it that bind
-/// the name.
+/// Renames a local name. `at` is the index of the sheet; `binders` are its places that bind the
+/// name.
 pub fn rename(
     names: &Names,
     sheets: &[FileOccurrences],
@@ -34,7 +34,7 @@ pub fn rename(
     Ok(())
 }
 
-/// Lists comments and strings of the function as mentions.
+/// Lists comments and strings in the function as mentions.
 fn mentions(names: &Names, sheet: &FileOccurrences, function: Symbol, edits: &mut Edits) {
     let definition = names.definition(function);
     let words = sheet.places.iter().filter(|o| matches!(o.role, Role::String | Role::Comment));
@@ -58,7 +58,7 @@ fn keywords(names: &Names, sheets: &[FileOccurrences], function: Symbol, to: &st
     }
 }
 
-/// Whether `call` calls the function; the error says why that is unknown.
+/// Whether `call` calls the function; the error explains why that is unknown.
 fn calls(
     names: &Names,
     sheet: &FileOccurrences,

@@ -1,4 +1,4 @@
-//! Finds the files that contain a name, and all its places in them.
+//! Finds the files that contain a name, and all its places in those files.
 
 use std::io::ErrorKind;
 

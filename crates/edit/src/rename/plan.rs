@@ -7,7 +7,7 @@ use super::{FileOccurrences, RenameError};
 use crate::index::{Role, is_understood, language_of};
 use crate::text::{Piece, nth_line, spliced};
 
-/// Maximum number of mentions, and of doubtful places, that are listed.
+/// Maximum number of mentions, and of doubtful places, in the lists.
 const LISTED_MAX: usize = 500;
 /// Maximum length of a shown line, in characters.
 const LINE_CHARS_MAX: usize = 200;
@@ -19,11 +19,11 @@ pub struct Plan {
     pub edits: Vec<NewText>,
     /// Strings, comments and documents that contain the name.
     pub mentions: Vec<Mention>,
-    /// Places that may mean the definition but are not changed.
+    /// Places that may refer to the definition but are not changed.
     pub doubtful: Vec<Doubt>,
 }
 
-/// The whole new text of a file.
+/// The complete new text of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewText {
     /// The file, relative to the project.
@@ -40,7 +40,7 @@ pub struct Mention {
     pub text: String,
 }
 
-/// A line that may mean the name but is not changed.
+/// A line that may refer to the name but is not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Doubt {
     /// The file, relative to the project.
@@ -56,9 +56,9 @@ pub struct Doubt {
 /// Collects the edits of a plan.
 #[derive(Default)]
 pub struct Edits {
-    /// Pieces with the paths of their files.
+    /// Pieces and the paths of their files.
     pieces: Vec<(String, Piece)>,
-    /// Every changed occurrence of a name: index of its sheet and of the place in it.
+    /// Every changed occurrence of a name: index of its sheet and of its place.
     pub changed: Vec<(usize, usize)>,
     pub plan: Plan,
 }

@@ -1,4 +1,4 @@
-//! Finds the one definition, or the local names of one function, that a request refers to.
+//! Finds the one definition, or the local names of one function, to which a request refers.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ const NEAR_MAX: usize = 5;
 pub enum Wanted {
     /// One definition, with its overloads and overrides.
     Symbols(HashSet<Symbol>),
-    /// The index of a sheet, and the places in it that bind the local name.
+    /// The index of a sheet, and its places that bind the local name.
     Local(usize, Vec<usize>),
 }
 
@@ -64,7 +64,7 @@ fn stands_in(names: &Names, symbol: Symbol, wanted: &str) -> bool {
     definition.member_of.as_deref() == Some(wanted) || outer == Some(wanted)
 }
 
-/// The local names in each function that `from` names: the index of the sheet, and the places that
+/// The local names in each function that match `from`: the index of the sheet, and the places that
 /// bind the name.
 fn local(
     names: &Names,

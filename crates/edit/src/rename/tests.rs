@@ -1,4 +1,4 @@
-//! Tests of renames in small projects, with every changed text compared.
+//! Tests renames in small projects, comparing every changed text.
 
 mod python;
 mod rust;
@@ -40,7 +40,7 @@ fn target(from: &str) -> Target {
     Target { name: name.to_owned(), file, container }
 }
 
-/// Path and text of each file, written as `path: text`.
+/// Path and text of each file, from `path: text`.
 pub(crate) fn split<'t>(files: &[&'t str]) -> Vec<(&'t str, &'t str)> {
     files.iter().map(|file| file.split_once(": ").unwrap()).collect()
 }
@@ -190,39 +190,39 @@ fn impossible_renames_are_refused() {
     let two = ["a.ts: export function load() {}\n", "b.ts: export function load() {}\nexport function save() {}\n"];
     refused(&two, ("load", "read"), "2 definitions are called `load`: load in a.ts, line 1, load in b.ts, line 1");
     refused(&two, ("lod", "read"), "nothing in the project is called `lod` (near: load)");
-    refused(&two, ("b.ts::load", "save"), "`save` has a meaning already in b.ts, line 2");
+    refused(&two, ("b.ts::load", "save"), "`save` already has a meaning in b.ts, line 2");
     refused(&two, ("b.ts::load", "class"), "cannot be a name in typescript");
     let user = "c.ts: import { load } from './a';\nfunction f(read: number) { return load() + read; }\n";
-    refused(&[two[0], user], ("load", "read"), "`read` has a meaning already in c.ts, line 2");
+    refused(&[two[0], user], ("load", "read"), "`read` already has a meaning in c.ts, line 2");
     refused(
         &["a.py: def f():\n    return len([])\n\n\ndef g():\n    return f()\n"],
         ("f", "len"),
-        "has a meaning already in a.py, line 2",
+        "already has a meaning in a.py, line 2",
     );
     refused(
         &["a.py: class A:\n    def b(self): pass\n    def c(self): pass\n"],
         ("A.b", "c"),
-        "has a meaning already in a.py, line 3",
+        "already has a meaning in a.py, line 3",
     );
     refused(
         &["go.mod: module x\n", "a.go: package a\nfunc F() {}\n", "b.go: package a\nfunc G() {}\n"],
         ("F", "G"),
-        "`G` has a meaning already",
+        "`G` already has a meaning",
     );
     let parts = [
         "a.ts: export function load() {}\n",
         "b.ts: export function save() {}\n",
         "index.ts: export * from './a';\nexport * from './b';\n",
     ];
-    refused(&parts, ("load", "save"), "`save` has a meaning already in index.ts, line 1");
-    // No place uses the new name yet, but the other star import provides it.
+    refused(&parts, ("load", "save"), "`save` already has a meaning in index.ts, line 1");
+    // The new name is not used yet, but the other star import provides it.
     let stars = [
         "src/lib.rs: mod a;\nmod b;\nmod c;\n",
         "src/a.rs: pub fn load() {}\n",
         "src/b.rs: pub fn save() {}\n",
         "src/c.rs: use crate::b::*;\nuse crate::a::*;\n\nfn f() { load() }\n",
     ];
-    refused(&stars, ("load", "save"), "in src/c.rs `save` would mean something else than `load` does");
+    refused(&stars, ("load", "save"), "in src/c.rs, `save` would not mean the same as `load` does");
 }
 
 #[test]

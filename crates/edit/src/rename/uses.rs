@@ -1,17 +1,17 @@
-//! Decides whether a place means the definition to be renamed.
+//! Decides whether a place refers to the definition to be renamed.
 
 use std::collections::HashSet;
 
 use super::FileOccurrences;
 use crate::index::{Kind, Meaning, Names, Occurrence, Role, Symbol};
 
-/// The decision about one place.
+/// The verdict on one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Change,
     Keep,
     Mention,
-    /// It may mean the definition; the text says why that is unknown.
+    /// It may refer to the definition; the text explains why that is unknown.
     Doubt(String),
 }
 
@@ -21,12 +21,12 @@ impl Verdict {
     }
 }
 
-/// Decides about place number `place` of a sheet.
+/// Judges place number `place` of a sheet.
 pub fn decide(names: &Names, sheet: &FileOccurrences, place: usize, wanted: &HashSet<Symbol>) -> Verdict {
     let occurrence = &sheet.places[place];
     match &occurrence.role {
         Role::String | Role::Comment => Verdict::Mention,
-        Role::Unclear => Verdict::Doubt("the text around it is not understood".to_owned()),
+        Role::Unclear => Verdict::Doubt("the surrounding code is not understood".to_owned()),
         Role::Definition => match occurrence.defines {
             Some(at) => Verdict::changes(wanted.contains(&Symbol { file: sheet.file, at })),
             None => variable(names, sheet, occurrence.binder, wanted),
@@ -44,7 +44,7 @@ pub fn decide(names: &Names, sheet: &FileOccurrences, place: usize, wanted: &Has
     }
 }
 
-/// Decides about a name that is bound in this file.
+/// Judges a name that is bound in this file.
 fn variable(names: &Names, sheet: &FileOccurrences, binder: Option<usize>, wanted: &HashSet<Symbol>) -> Verdict {
     let Some(binder) = binder else { return Verdict::Keep };
     let one = sheet.places.iter().filter(|o| o.binder == Some(binder) && o.scope.is_some());
@@ -90,7 +90,7 @@ fn imported(
         // known.
         (None, Some(file)) if is_home(names, file, wanted) => Verdict::Change,
         (None, Some(_)) if wanted.iter().any(|s| !names.is_member(*s)) => {
-            Verdict::Doubt(format!("it is not known what `{source}` hands on"))
+            Verdict::Doubt(format!("it is unknown what `{source}` re-exports"))
         }
         _ => Verdict::Keep,
     }
@@ -113,7 +113,7 @@ pub fn from_file(names: &Names, sheet: &FileOccurrences, place: &Occurrence, pat
     }
 }
 
-/// Decides about a name that nothing in this file binds.
+/// Judges a name that nothing in this file binds.
 fn free(names: &Names, sheet: &FileOccurrences, place: &Occurrence, wanted: &HashSet<Symbol>) -> Verdict {
     let name = &sheet.text[place.bytes.clone()];
     if let Some(meaning) = names.free(sheet.file, name) {
@@ -129,7 +129,7 @@ fn free(names: &Names, sheet: &FileOccurrences, place: &Occurrence, wanted: &Has
     Verdict::changes((is_macro && sheet.language == "rust" || shared) && is_only(names, name, wanted))
 }
 
-/// Whether no other definition of the project has the name.
+/// Whether the project has no other definition with this name.
 fn is_only(names: &Names, name: &str, wanted: &HashSet<Symbol>) -> bool {
     names.named(name).iter().all(|symbol| wanted.contains(symbol))
 }
@@ -175,11 +175,11 @@ fn same_language(one: &str, other: &str) -> bool {
     one == other || family(one) && family(other)
 }
 
-/// Decides about a keyword argument: `Point(x=1)` may set a field of a class.
+/// Judges a keyword argument: `Point(x=1)` may set a field of a class.
 fn keyword(names: &Names, wanted: &HashSet<Symbol>) -> Verdict {
     let field = |s: &Symbol| names.is_member(*s) && names.definition(*s).kind != Kind::Method;
     if wanted.iter().any(field) {
-        Verdict::Doubt("an argument of that name may fill the field".to_owned())
+        Verdict::Doubt("an argument of that name may set the field".to_owned())
     } else {
         Verdict::Keep
     }

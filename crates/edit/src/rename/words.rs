@@ -1,4 +1,4 @@
-//! Checks whether a word can be a name in a language.
+//! Checks whether a word is a valid name in a language.
 
 use super::RenameError;
 
@@ -13,7 +13,7 @@ const RUST: &str = "Self abstract as async await become box break const continue
 const GO: &str = "break case chan const continue default defer else fallthrough for func go goto if import interface map package range \
     return select struct switch type var";
 
-/// Fails if `to` cannot be a name in that language.
+/// Fails if `to` is not a valid name in that language.
 pub fn check(language: &str, to: &str) -> Result<(), RenameError> {
     let (keywords, dollar) = match language {
         "python" => (PYTHON, false),
@@ -25,11 +25,11 @@ pub fn check(language: &str, to: &str) -> Result<(), RenameError> {
     let reason = if !to.starts_with(begins) {
         "a name begins with a letter or `_`"
     } else if !to.chars().all(|c| begins(c) || c.is_numeric()) {
-        "a name has letters, digits and `_` only"
+        "a name consists only of letters, digits and `_`"
     } else if keywords.split_whitespace().any(|word| word == to) {
-        "it is a word of the language"
+        "it is a keyword of the language"
     } else if to == "_" {
-        "it is a mark, not a name"
+        "it is a placeholder, not a name"
     } else {
         return Ok(());
     };

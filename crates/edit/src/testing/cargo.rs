@@ -42,11 +42,11 @@ fn packages(files: &Files<'_>) -> Vec<Package> {
     packages
 }
 
-/// The Cargo target that contains a file's tests.
+/// The Cargo target that contains the tests for a file.
 struct Target {
     /// Options that select the package and the target.
     options: Vec<String>,
-    /// The common prefix of the names of the file's tests; empty for the whole target.
+    /// The common prefix of the file's test names; empty for the whole target.
     filter: String,
 }
 
@@ -82,7 +82,7 @@ fn covering(packages: &[Package], files: &[&str]) -> Option<String> {
         }
     }
     let mut line = ["cargo test --offline"].into_iter().chain(options).collect::<Vec<_>>().join(" ");
-    // A filter applies to all targets of a run, so it is left out if one of them is run as a whole.
+    // A filter applies to all targets of a run, so it is left out if any target is run as a whole.
     let filters: Vec<&str> = targets.iter().map(|target| target.filter.as_str()).collect();
     if !filters.contains(&"") {
         line.push_str(&format!(" -- {}", filters.join(" ")));

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-/// Maximum size, in bytes, of a manifest or test file that is read.
+/// Maximum size, in bytes, of a manifest or test file to read.
 const BYTES_MAX: u64 = 1 << 20;
 
 /// A project's folder and its files.
@@ -27,7 +27,7 @@ impl Files<'_> {
     }
 }
 
-/// A path as one word of a shell command.
+/// A path quoted as a single shell word.
 pub fn quoted(path: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@' | '+' | '=' | ',');
     // A name that begins with `-` would be read as an option.
@@ -39,13 +39,13 @@ pub fn all_quoted(paths: &[&str]) -> String {
     paths.iter().map(|path| quoted(path)).collect::<Vec<_>>().join(" ")
 }
 
-/// The reason why the program of a shell command cannot be started in `root`; `None` if it exists.
+/// The reason a shell command's program cannot be started in `root`; `None` if the program exists.
 pub fn missing_program(root: &Path, line: &str) -> Option<String> {
     let is_assignment =
         |word: &&str| word.split_once('=').is_some_and(|(name, _)| !name.is_empty() && !name.contains('/'));
     let program = line.split_whitespace().find(|word| !is_assignment(word))?;
     if program.contains('/') {
-        return (!root.join(program).exists()).then(|| format!("`{program}` is not there"));
+        return (!root.join(program).exists()).then(|| format!("`{program}` does not exist"));
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let is_there = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());

@@ -7,8 +7,8 @@ use crate::imports::module_of;
 use crate::index::parts::{self, Sort};
 use crate::paths::ending;
 
-/// Whether loading a Python or JavaScript file does not run a program: other files import it, it
-/// exports something, or it calls nothing outside its definitions.
+/// Whether a Python or JavaScript file can be loaded without running a program: other files import
+/// it, it exports something, or it calls nothing outside its definitions.
 pub fn is_module(path: &str, text: &str, is_imported: bool) -> bool {
     static_regex!(CALLS = r"^(?:await\s+)?[\w.$]+\(|^if __name__");
     let all = || parts::parts(path, text).map(|all| all.items).unwrap_or_default();

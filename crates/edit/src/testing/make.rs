@@ -1,4 +1,4 @@
-//! Finds the commands of a project among the targets of its Makefile.
+//! Finds a project's commands among the targets of its Makefile.
 
 use super::files::Files;
 use super::{Kit, Task};

@@ -30,9 +30,9 @@ pub enum Task {
 
 /// The commands for projects of one language or build tool.
 struct Kit {
-    /// The command of a task for the whole project.
+    /// The commands for the whole project, by task.
     whole: Vec<(Task, String)>,
-    /// The reason why none of these commands can run here, if the project's files show one.
+    /// The reason none of these commands can run here, if the project's files show one.
     lacks: Option<String>,
     /// Whether `covering` can run this test file.
     runs: fn(&str) -> bool,
@@ -45,7 +45,7 @@ type Covering = dyn Fn(&[&str]) -> Option<String>;
 /// The commands that check a project; earlier kits take precedence.
 pub struct Checks {
     kits: Vec<Kit>,
-    /// Reasons why a check cannot run, as text for a person.
+    /// Reasons why a check cannot run, written for people.
     pub notes: Vec<String>,
 }
 
@@ -60,9 +60,9 @@ pub fn of(root: &Path) -> Checks {
     of_files(root, crate::index::files_of(root), &python::imports_pytest)
 }
 
-/// Like [`of`], for known `paths`, which must be all files of the project.
-/// `imports_pytest(root, python)` says whether that Python has pytest; it is called only if tests
-/// need pytest.
+/// Like [`of`], for known `paths`, which must include all files of the project.
+/// `imports_pytest(root, python)` returns whether that Python has pytest; it is only called if
+/// tests need pytest.
 fn of_files(root: &Path, paths: Vec<String>, imports_pytest: &dyn Fn(&Path, &str) -> bool) -> Checks {
     let files = Files { root, paths };
     let mut notes = Vec::new();
@@ -98,11 +98,11 @@ impl Checks {
                 }
             }
         }
-        Err(if why.is_empty() { "the project has no check that is known".to_owned() } else { why.join("; ") })
+        Err(if why.is_empty() { "the project has no known check".to_owned() } else { why.join("; ") })
     }
 
     /// The narrowest command that runs these test files (see [`tests_of()`]). If they are in
-    /// several languages, it runs only those of the first kit that can run any of them.
+    /// several languages, it only runs those for the first kit that can run any.
     pub fn covering(&self, files: &[String]) -> Option<String> {
         self.kits.iter().find_map(|kit| {
             let own: Vec<&str> = files.iter().map(String::as_str).filter(|path| (kit.runs)(path)).collect();

@@ -11,10 +11,10 @@ use super::{Kit, Task};
 use crate::base::pattern::static_regex;
 use crate::paths::{folder, name, stem};
 
-/// Maximum number of test files that are read, and that one command names.
+/// Maximum number of test files to read, and to name in one command.
 const TEST_FILES_MAX: usize = 40;
-/// Maximum time for Python to report whether it has a module. It starts in 0.05 s, or 1 s from a
-/// cold disk.
+/// Time limit for Python to report whether it has a module. It starts in 0.05 s, or 1 s from a cold
+/// disk.
 const PROBE_MAX: Duration = Duration::from_secs(5);
 
 /// The test runner.
@@ -35,7 +35,7 @@ pub fn kit(files: &Files<'_>, imports_pytest: &dyn Fn(&Path, &str) -> bool, note
     let runner = runner(files, &python, &packages, imports_pytest, notes);
     let plain = if matches!(runner, Some(Runner::Pytest)) { Vec::new() } else { plain_tests(files) };
     let pyproject = files.text("pyproject.toml");
-    // Unless the project has an environment, its packages in `src` are not installed and need
+    // Without an environment in the project, packages in `src` are not installed and need
     // `PYTHONPATH`.
     let is_in_src = |path: &String| path.starts_with("src/") && path.ends_with(".py");
     let needs_path = environment.is_none() && !pyproject.contains("pythonpath") && files.paths.iter().any(is_in_src);
@@ -73,7 +73,7 @@ pub fn kit(files: &Files<'_>, imports_pytest: &dyn Fn(&Path, &str) -> bool, note
     Some(Kit { whole, lacks: None, runs: |path| path.ends_with(".py"), covering: Box::new(covering) })
 }
 
-/// Runs the functions `test_…` of files without pytest, for tests that are plain functions; those
+/// Runs the `test_…` functions of files without pytest, for tests that are plain functions; those
 /// with fixtures are skipped.
 const PLAIN: &str = "\
 import inspect, os, runpy, sys, traceback
@@ -90,7 +90,7 @@ for path in sys.argv[1:]:
 print(f'==== {failed} failed, {ran - failed} passed in 0.00s ====' if ran else '==== no tests ran in 0.00s ====')
 sys.exit(failed > 0 or ran == 0)";
 
-/// Test files whose tests are plain functions and do not need pytest.
+/// Test files whose tests are plain functions and need no pytest.
 fn plain_tests(files: &Files<'_>) -> Vec<String> {
     static_regex!(FUNCTION = r"(?m)^def test_\w*\(");
     static_regex!(
@@ -104,8 +104,8 @@ fn plain_tests(files: &Files<'_>) -> Vec<String> {
     tests.filter(is_plain).cloned().collect()
 }
 
-/// The installed runner that the tests are written for. If they need pytest and it is missing, a
-/// note says so.
+/// The installed runner for which the tests are written. If they need pytest and it is missing, a
+/// note mentions that.
 fn runner(
     files: &Files<'_>,
     python: &str,
@@ -128,9 +128,7 @@ fn runner(
         return Some(Runner::Pytest);
     }
     if wants_pytest {
-        notes.push(format!(
-            "the tests are written for pytest, which {python} does not have: {python} -m pip install pytest"
-        ));
+        notes.push(format!("the tests need pytest, which {python} does not have: {python} -m pip install pytest"));
     }
     uses(&UNITTEST).then(|| Runner::Unittest(unittest_arguments(&tests, packages)))
 }
@@ -141,7 +139,7 @@ pub fn is_test(path: &str) -> bool {
     path.ends_with(".py") && (stem.starts_with("test_") || stem.ends_with("_test") || matches!(stem, "test" | "tests"))
 }
 
-/// The arguments with which unittest finds all tests. Discovery enters only packages and its start
+/// The arguments that make unittest find all tests. Discovery only enters packages and its start
 /// folder.
 fn unittest_arguments(tests: &[&str], packages: &[String]) -> String {
     let mut folders: Vec<&str> = tests.iter().map(|path| folder(path)).collect();
@@ -158,16 +156,15 @@ fn unittest_arguments(tests: &[&str], packages: &[String]) -> String {
     match top {
         "" if names.is_empty() => String::new(),
         "" => format!("discover{names}"),
-        // The root is the top folder, so that tests can import each other by the name of the
-        // package.
+        // The root is the top-level folder, so that tests can import each other by package name.
         _ if is_package(top) => format!("discover -s {} -t .{names}", quoted(top)),
         _ => format!("discover -s {}{names}", quoted(top)),
     }
 }
 
 /// Whether this Python has pytest. For an environment inside the project only its folders are read,
-/// since no program of a project is started before a person has agreed. The Python of the machine
-/// is run, in `/` so that it reads nothing of the project.
+/// since none of its programs may start before the user has agreed. A system Python is run in `/`,
+/// so that it reads nothing from the project.
 pub fn imports_pytest(root: &Path, python: &str) -> bool {
     if let Some(environment) = python.strip_suffix("/bin/python") {
         let versions = std::fs::read_dir(root.join(environment).join("lib")).into_iter().flatten().flatten();

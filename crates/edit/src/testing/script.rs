@@ -8,12 +8,11 @@ use super::files::{Files, all_quoted, quoted};
 use super::{Kit, Task};
 use crate::paths::{ending, folder, name, stem};
 
-/// Maximum number of test files that are read to determine their framework, and that one command
-/// names.
+/// Maximum number of test files to read to determine their framework, and to name in one command.
 const TEST_FILES_MAX: usize = 20;
-/// Maximum number of test files that are searched for uses of the Node.js runner.
+/// Maximum number of test files to search for uses of the Node.js runner.
 const TESTS_READ_MAX: usize = 300;
-/// Options of Node.js that take a module as their argument.
+/// Node.js options that take a module as an argument.
 const WITH_MODULE: &[&str] = &["--import", "--require", "-r", "--loader", "--experimental-loader"];
 
 /// The framework that runs tests.
@@ -27,7 +26,7 @@ pub enum Style {
 }
 
 pub struct Script {
-    /// Name and command of each script in package.json.
+    /// Name and command of each package.json script.
     scripts: Vec<(String, String)>,
     /// The package manager: `npm`, `pnpm`, `yarn` or `bun`.
     manager: &'static str,
@@ -37,9 +36,9 @@ pub struct Script {
     /// The command that starts the Node.js runner.
     node: String,
     tests: Vec<String>,
-    /// Test files for the Node.js runner, even if the others use another one.
+    /// Test files for the Node.js runner, even if the others use another runner.
     of_node: Vec<String>,
-    /// The supported programs that are in node_modules/.bin.
+    /// The supported programs in node_modules/.bin.
     installed: Vec<&'static str>,
     has_typescript: bool,
     /// Whether it has runtime dependencies, and whether it has development dependencies.
@@ -54,7 +53,7 @@ pub fn kit(files: &Files<'_>) -> Option<Kit> {
     Some(Kit { whole, lacks, runs: is_script, covering: Box::new(move |files| script.covering(files)) })
 }
 
-/// The scripts and test runner of the project; `None` if it has neither a package.json nor tests.
+/// The project's scripts and test runner; `None` if it has neither a package.json nor tests.
 pub fn read(files: &Files<'_>) -> Option<Script> {
     let manifest: Value = serde_json::from_str(&files.text("package.json")).unwrap_or_default();
     let tests: Vec<String> = files.paths.iter().filter(|path| is_test(path)).cloned().collect();
@@ -117,7 +116,7 @@ fn style(script: &str, manifest: &Value, files: &Files<'_>, tests: &[String]) ->
 }
 
 /// The program of a script with its options but without files, such as `node --import tsx --test`.
-/// `node --test` if the script has no `--test`, several commands, or variables.
+/// `node --test` if the script has no `--test`, or has several commands or variables.
 fn node_of(script: &str) -> String {
     let words: Vec<&str> = script.split_whitespace().collect();
     let is_more =
@@ -133,8 +132,8 @@ fn node_of(script: &str) -> String {
 }
 
 impl Script {
-    /// The reason why scripts of the project cannot run: the packages that they need are not
-    /// installed, neither in the project nor in a folder above it, as in workspaces.
+    /// The reason the project's scripts cannot run: the packages they need are installed neither in
+    /// the project nor in a parent folder, as in workspaces.
     fn lacks(&self, files: &Files<'_>) -> Option<String> {
         let test = self.scripts.iter().find(|(name, _)| name == "test").map_or("node", |(_, line)| line.as_str());
         let is_by_node = self.style == Some(Style::Node) || self.style.is_none();
@@ -146,7 +145,7 @@ impl Script {
         lacks.then(|| "its packages are not installed (no `node_modules`)".to_owned())
     }
 
-    /// The command for the first of these scripts that package.json contains.
+    /// The command for the first of these scripts that is in package.json.
     fn script(&self, names: &[&str]) -> Option<String> {
         let name = names.iter().find(|name| self.scripts.iter().any(|(own, _)| own == *name))?;
         let manager = self.manager;
@@ -156,8 +155,8 @@ impl Script {
         })
     }
 
-    /// The command for a program: from node_modules/.bin if it is installed there, else through
-    /// `npx` without downloads.
+    /// The command for a program: from node_modules/.bin if installed there, else through `npx`
+    /// without downloads.
     fn program(&self, name: &'static str) -> String {
         if self.installed.contains(&name) {
             format!("node_modules/.bin/{name}")
@@ -199,8 +198,8 @@ impl Script {
         if files.iter().all(|path| self.of_node.iter().any(|one| one == path)) && self.style != Some(Style::Node) {
             return Some(format!("node --test {}", all_quoted(files)));
         }
-        // Plain `node` may not run TypeScript, so the project's own test script is used if it has
-        // one.
+        // Plain `node` may be unable to run TypeScript, so the project's own test script is used if
+        // there is one.
         if self.style.is_none() && (files.iter().any(|path| is_typescript(path)) || self.script(&["test"]).is_some()) {
             return self.script(&["test"]);
         }

@@ -1,4 +1,4 @@
-//! Tests of the derived commands, on folders with a few files.
+//! Tests the derived commands, in folders with a few files.
 
 use std::fs;
 
@@ -45,10 +45,7 @@ fn python_tests_run_with_pytest_if_it_is_installed_and_used() {
     check(&[("tests/test_a.py", PYTEST), ("src/shop/__init__.py", "")], true, below_src);
     check(&[("a.py", "")], true, ("", ""));
     let (_folder, checks) = checks(&[("test_a.py", PYTEST)], false);
-    assert_eq!(
-        checks.notes,
-        ["the tests are written for pytest, which python3 does not have: python3 -m pip install pytest"]
-    );
+    assert_eq!(checks.notes, ["the tests need pytest, which python3 does not have: python3 -m pip install pytest"]);
 }
 
 #[test]
@@ -67,7 +64,7 @@ fn a_check_that_cannot_run_here_says_why() {
     let by_node = r#"{"scripts":{"test":"node --test"},"dependencies":{"a":"1"}}"#;
     check(&[("package.json", by_node)], Err("no `node_modules`"));
     check(&[("package.json", vitest), ("test_a.py", UNITTEST)], Ok("python3 -m unittest"));
-    check(&[("a.py", "")], Err("no check that is known"));
+    check(&[("a.py", "")], Err("no known check"));
     check(&[("test_a.py", PYTEST)], Err("which python3 does not have"));
     let missing = files::missing_program(std::path::Path::new("/"), "A=1 monobloc-no-such-program -v");
     assert_eq!(missing.as_deref(), Some("`monobloc-no-such-program` is not installed"));

@@ -8,11 +8,11 @@ use crate::base::pattern::pattern;
 use crate::index::{Graph, paths};
 use crate::paths::{ending, folder, name, stem};
 
-/// Maximum number of test files returned. To run more than this, run all tests.
+/// Maximum number of test files returned. To run more, run all tests.
 const TESTS_MAX: usize = 24;
 
-/// The test files that cover `path`, most certain first; a test covers itself. `all` are the
-/// project's files, `graph` is its code graph.
+/// The test files that cover `path`, most certain first; a test covers itself. `all` holds the
+/// project's files, `graph` its code graph.
 pub fn tests_of(path: &str, all: &[String], graph: Option<&Graph>) -> Vec<String> {
     if is_test_file(path) {
         return vec![path.to_owned()];
@@ -53,7 +53,7 @@ pub fn is_test_file(path: &str) -> bool {
     }
 }
 
-/// The number of tests in the text of a file, by the way each test runner marks them. 0 in other
+/// The number of tests in a file's text, by each test runner's way of marking them. 0 in other
 /// languages.
 pub fn count(path: &str, text: &str) -> usize {
     let mark = match ending(path) {
@@ -66,7 +66,7 @@ pub fn count(path: &str, text: &str) -> usize {
     pattern(mark).find_iter(text).count()
 }
 
-/// Whether a file is a test of the project, by its name or because it is in a folder `tests`.
+/// Whether a file is a test of the project, by its name or because it is in a `tests` folder.
 pub fn is_test(path: &str) -> bool {
     is_test_file(path) || Path::new(path).components().any(|part| part.as_os_str() == "tests")
 }
@@ -74,8 +74,7 @@ pub fn is_test(path: &str) -> bool {
 /// A score for how clearly the names show that `test` covers `path`; shared folders increase it.
 /// `None` if they do not show it.
 fn by_name(path: &str, test: &str) -> Option<f64> {
-    /// The score of a test that is named after the file: higher than any number of links in the
-    /// graph gives.
+    /// The score of a test named after the file: higher than any number of graph links gives.
     const SAME: f64 = 1_000.0;
     const NEAR: f64 = 100.0;
     let source = match stem(path) {
@@ -104,7 +103,7 @@ fn by_name(path: &str, test: &str) -> Option<f64> {
     }
 }
 
-/// The stem of a test file without the prefix or suffix that marks it as a test.
+/// The stem of a test file without the prefix or suffix that marks tests.
 fn without_test_mark(stem: &str) -> &str {
     let stem = stem.strip_prefix("test_").or_else(|| stem.strip_prefix("test-")).unwrap_or(stem);
     ["_test", "-test", ".test", ".spec", "_tests", ".tests", "_spec"]
@@ -113,8 +112,8 @@ fn without_test_mark(stem: &str) -> &str {
         .unwrap_or(stem)
 }
 
-/// The extension of a path. All extensions of JavaScript and TypeScript count as one, since tests
-/// in one may cover files in the other.
+/// The extension of a path. All JavaScript and TypeScript extensions count as one, since tests in
+/// one may cover files in the other.
 fn language(path: &str) -> &str {
     if script::is_script(path) { "script" } else { ending(path) }
 }

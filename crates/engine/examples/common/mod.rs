@@ -12,7 +12,7 @@ use monobloc_engine::models::{ModelSettings, Registry};
 
 pub type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// The folder with models, and the remaining arguments.
+/// The model folder and the remaining arguments.
 pub fn arguments() -> Outcome<(ModelSettings, Vec<String>)> {
     let mut settings = ModelSettings { context: 2_048, ..ModelSettings::default() };
     let (mut words, mut all) = (Vec::new(), std::env::args().skip(1));

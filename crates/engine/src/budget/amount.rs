@@ -61,7 +61,7 @@ impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.device {
             Bytes::ZERO => self.host.fmt(f),
-            device => write!(f, "{} and {device} of the device", self.host),
+            device => write!(f, "{} and {device} on the device", self.host),
         }
     }
 }

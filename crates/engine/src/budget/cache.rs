@@ -9,10 +9,10 @@ use crate::models::gguf::{Header, Layer, TensorType};
 pub const CELL_STEP: u64 = 256;
 
 /// Whether attention over a KV cache of this type is computed as two matrix products and a softmax
-/// instead of flash attention. On CPUs, ggml's flash attention handles one vector of a head at a
-/// time: after 900 tokens SmolLM2 processes a chunk of 32 rows three times as fast with products
-/// over f16 as with flash attention over q8_0, and decodes 1.3 times as fast. Quantised values
-/// require flash attention, which is fast on GPUs.
+/// instead of flash attention. On CPUs, ggml's flash attention handles one head vector at a time:
+/// after 900 tokens SmolLM2 processes a chunk of 32 rows three times as fast with products over f16
+/// as with flash attention over q8_0, and decodes 1.3 times as fast. Quantised values require flash
+/// attention, which is fast on GPUs.
 pub fn is_read_in_products(kv_type: &str, flash: FlashAttention) -> bool {
     match flash {
         FlashAttention::Auto => kv_type == "f16" && !ACCELERATED,
@@ -31,8 +31,8 @@ pub fn cells_of(wanted: &LoadSettings) -> u64 {
     u64::from(wanted.context).next_multiple_of(CELL_STEP)
 }
 
-/// Cells per slot in a layer with a sliding window of `window` tokens: those of the window and of
-/// one call of `rows` rows, in a context of `positions` (`llama_kv_cache_iswa`).
+/// Cells per slot in a layer with a sliding window of `window` tokens: enough for the window and
+/// one call of `rows` rows, within a context of `positions` (`llama_kv_cache_iswa`).
 pub fn cells_with(window: u64, rows: u64, positions: u64) -> u64 {
     (window + rows).min(positions).next_multiple_of(CELL_STEP)
 }
@@ -47,7 +47,7 @@ pub fn cells_in_window(header: &Header, wanted: &LoadSettings) -> u64 {
     }
 }
 
-/// Tokens of the sliding window, if it is narrower than the context.
+/// Size of the sliding window in tokens, if it is smaller than the context.
 fn window(header: &Header, wanted: &LoadSettings) -> Option<u64> {
     header.sliding_window.map(u64::from).filter(|tokens| *tokens < cells_of(wanted))
 }
@@ -72,19 +72,20 @@ pub fn kv_by(header: &Header, wanted: &LoadSettings, here: impl Fn(usize) -> boo
     parts
 }
 
-/// KV cache of the layer with the largest one.
+/// KV cache size of the layer with the largest one.
 pub fn kv_of_widest_layer(header: &Header, wanted: &LoadSettings) -> Bytes {
     let layers = 0..header.kept.len();
     layers.map(|layer| kv_by(header, wanted, |one| one == layer).0).max().unwrap_or(Bytes::ZERO)
 }
 
-/// KV cache of one more token beyond the windows, in the layers that attend to the whole context.
+/// KV cache size of one more token beyond the windows, in the layers that attend to the whole
+/// context.
 pub fn kv_per_token(header: &Header, kv_type: &str) -> Bytes {
     let wanted = LoadSettings { kv_type: kv_type.to_owned(), ..LoadSettings::default() };
     header.kept.iter().filter(|layer| !layer.slides).map(|layer| kv_row(header, layer, &wanted)).sum()
 }
 
-/// Bytes of one token's key and value in one layer. If attention is computed in products, values
+/// Bytes of one token's key and value in one layer. If attention is computed as products, values
 /// are stored by columns, and every layer gets as many as the widest one
 /// (`is_n_embd_v_gqa_variable` in llama-kv-cache.cpp).
 fn kv_row(header: &Header, layer: &Layer, wanted: &LoadSettings) -> Bytes {
@@ -102,15 +103,16 @@ fn kv_row(header: &Header, layer: &Layer, wanted: &LoadSettings) -> Bytes {
 /// Maximum number of rows at the end of a call that recurrent layers can undo (`n_rs_seq`): the
 /// guessed tokens of speculative decoding.
 const UNDO_MAX: u32 = 15;
-/// Nodes per layer of llama.cpp's graph: for one kept state, and the maximum for everything else
+/// Nodes per layer in llama.cpp's graph: for one kept state, and the maximum for everything else
 /// (44 are enough for the 1.2B shape).
 const STATE_NODES: u32 = 3;
 const LAYER_NODES: u32 = 48;
 
-/// Rows at the end of a call that recurrent layers can undo. llama.cpp writes the states for that
-/// with graph nodes, and a full graph ends the process (`graph_max_nodes`: eight per tensor), so it
-/// is used only for the one architecture whose nodes have been counted. With experts (`lfm2moe`)
-/// several rows in one call cost nearly as much as single calls, so nothing is guessed.
+/// Number of rows at the end of a call that recurrent layers can undo. llama.cpp writes the states
+/// for this with graph nodes, and a full graph ends the process (`graph_max_nodes`: eight per
+/// tensor), so it is used only for the one architecture whose nodes have been counted. With experts
+/// (`lfm2moe`), several rows in one call cost nearly as much as single calls, so nothing is
+/// guessed.
 pub fn undo_rows(header: &Header) -> u32 {
     let recurrent = header.recurrent_layers() as u32;
     if header.architecture != "lfm2" || recurrent == 0 {
@@ -137,8 +139,8 @@ const MARKS_SHARE: Bytes = Bytes::mib(32);
 const MARKS_MIN: u64 = 2;
 const MARKS_MAX: u64 = 32;
 
-/// Number of checkpoints that a slot keeps in its context's memory: as many as fit its share, but
-/// at least two (126 MiB for Qwen3.6 35B). Further ones are spare (`prefix::Spares`).
+/// Number of checkpoints that a slot keeps in its context's memory: as many as fit in its share,
+/// but at least two (126 MiB for Qwen3.6 35B). Further ones are spare (`prefix::Spares`).
 pub fn own_marks(header: &Header, wanted: &LoadSettings) -> u32 {
     match mark(header, wanted) {
         Bytes::ZERO => 0,
@@ -146,8 +148,8 @@ pub fn own_marks(header: &Header, wanted: &LoadSettings) -> u32 {
     }
 }
 
-/// Size of all slots' own checkpoints, and of the memory in which the latest was taken. Every call
-/// leaves one and may be short, so the maximum number is counted.
+/// Size of all slots' own checkpoints, and of the buffer for the latest one. Every call leaves a
+/// checkpoint and may be short, so the maximum number is counted.
 pub fn marks(header: &Header, wanted: &LoadSettings) -> Bytes {
     match u64::from(wanted.marks) * wanted.slots as u64 {
         0 => Bytes::ZERO,
@@ -196,7 +198,7 @@ mod tests {
             header.tensors.resize(tensors, one);
             header
         };
-        // Twelve recurrent layers: 36 nodes a row, out of 1,024 - 48 * 17 and of 8 * 148 - 48 * 17.
+        // Twelve recurrent layers: 36 nodes per row, out of 1,024 - 48 * 17 and 8 * 148 - 48 * 17.
         assert_eq!((undo_rows(&lfm2(16, 33)), undo_rows(&lfm2(16, 148))), (4, 9));
         assert_eq!(undo_rows(&lfm2(16, 300)), UNDO_MAX);
         assert_eq!(undo_rows(&lfm2(30, 33)), 0, "more layers than the graph has nodes for");

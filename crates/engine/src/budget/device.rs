@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::base::Bytes;
 
-/// Host memory at one moment.
+/// Host memory at one point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostMemory {
     /// The machine's memory, or the container's limit if that is lower.
@@ -76,7 +76,7 @@ fn limit(root: &Path, group: &Group) -> Option<(Bytes, Bytes)> {
     } else {
         (read("memory.limit_in_bytes")?, read("memory.usage_in_bytes")?, "total_")
     };
-    // "No limit" is "max" in version 2, and in version 1 a number near 2^63, more than any
+    // "No limit" is "max" in version 2; in version 1 it is a number near 2^63, more than any
     // machine's memory.
     let limit = limit.trim().parse().ok()?;
     let used: u64 = used.trim().parse().ok()?;

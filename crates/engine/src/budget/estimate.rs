@@ -73,8 +73,8 @@ impl Estimate {
         }
     }
 
-    /// Estimates a model that gives vectors, with calls of `rows` tokens in all. llama.cpp keeps
-    /// room for logits and a vector of each token, whether or not the model computes logits.
+    /// Estimates an embedding model, with calls of `rows` tokens in total. llama.cpp reserves room
+    /// for logits and a vector per token, whether or not the model computes logits.
     pub fn of_embedder(header: &Header, rows: u32) -> Estimate {
         let generates = architectures::work(&header.architecture) == Some(Work::Generates);
         let wanted = LoadSettings {
@@ -132,13 +132,13 @@ impl fmt::Display for Estimate {
 }
 
 /// Working memory of the graph: the tensors that exist at the same time, in f32. Per token of a
-/// batch, these are five hidden vectors (a convolution's three inputs, its input and output) and
-/// the largest of: logits of the output rows, feed-forward activations, or, if attention is
-/// computed in products, queries, keys, values and the scores of every head. A recurrent layer has
-/// two hidden vectors, its working data, and every slot's state before and after. In addition there
-/// are: the numbers that each layer gets from its own table (Gemma 3n and 4), four times before the
-/// first layer; and the attention mask, in f16 or for products in f32, with a second one for a
-/// sliding window.
+/// batch, these are five hidden vectors (a convolution's three inputs, its input and its output)
+/// and the largest of: the logits of the output rows; the feed-forward activations; or, if
+/// attention is computed as products, queries, keys, values and the scores of all heads. A
+/// recurrent layer has two hidden vectors, its working data, and every slot's state before and
+/// after. In addition, there are the numbers that each layer gets from its own table (Gemma 3n and
+/// 4), four times before the first layer; and the attention mask, in f16 or, for products, in f32,
+/// with a second one for a sliding window.
 fn compute(header: &Header, wanted: &LoadSettings) -> Bytes {
     let rows = u64::from(wanted.rows);
     let experts = u64::from(header.expert_feed_forward) * u64::from(header.experts_used);
@@ -167,20 +167,20 @@ fn compute(header: &Header, wanted: &LoadSettings) -> Bytes {
 /// counted in llama.cpp's dry runs.
 const UPDATED: u64 = 6;
 
-/// Number of attention scores of all heads for the rows of a call.
+/// Number of attention scores, over all heads, for the rows of a call.
 fn scores(header: &Header, wanted: &LoadSettings) -> u64 {
     u64::from(header.heads) * u64::from(wanted.rows) * cache::cells_of(wanted).max(1)
 }
 
-/// The copy of the scores in f16, made by the CPU kernel for products outside the graph.
+/// The f16 copy of the scores, which the CPU kernel for products makes outside the graph.
 pub fn copied_scores(header: &Header, wanted: &LoadSettings) -> Bytes {
     let products = cache::is_read_in_products(&wanted.kv_type, wanted.flash);
     if products { Bytes(2 * scores(header, wanted)) } else { Bytes::ZERO }
 }
 
-/// Numbers in a token's queries, keys and values in one layer. Latent attention has queries and
-/// results as wide as the latent vector; the queries of delta-net models come with a gate, and are
-/// copied.
+/// Number of elements in a token's queries, keys and values in one layer. In latent attention,
+/// queries and results are as wide as the latent vector; in delta-net models, queries come with a
+/// gate and are copied.
 fn attended(header: &Header) -> u64 {
     let (heads, key, value) = (u64::from(header.heads), u64::from(header.key_length), u64::from(header.value_length));
     let widest = header.kept.iter().max_by_key(|layer| layer.key).copied().unwrap_or_default();
@@ -200,14 +200,14 @@ fn vocabulary(header: &Header) -> Bytes {
     TOKEN * u64::from(header.vocabulary) + MERGE * u64::from(header.merges)
 }
 
-/// Bytes per token and per merge, measured with SmolLM2 (49,152 tokens) and LFM2 (65,536), with 48,900 merges each, and Gemma
-/// (262,144 tokens, no merges).
+/// Bytes per token and per merge, measured with SmolLM2 (49,152 tokens) and LFM2 (65,536), both
+/// with 48,900 merges, and Gemma (262,144 tokens, no merges).
 const TOKEN: Bytes = Bytes(275);
 const MERGE: Bytes = Bytes(147);
 
-/// Memory of three graphs with their tensor descriptions. A graph has up to eight nodes per tensor,
-/// at least 1,024; with delta nets 32, at least 40 per row (`graph_max_nodes` in
-/// llama-context.cpp).
+/// Memory of three graphs with their tensor descriptions. A graph has up to eight nodes per tensor
+/// and at least 1,024; with delta nets, up to 32 per tensor and at least 40 per row
+/// (`graph_max_nodes` in llama-context.cpp).
 fn graphs(header: &Header, wanted: &LoadSettings) -> Bytes {
     let tensors = header.used_tensors().count() as u64;
     let nodes =

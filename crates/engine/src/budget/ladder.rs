@@ -1,8 +1,9 @@
 //! Decides, before anything is loaded, what models give up so that all of them fit a machine together.
 //!
-//! Every model starts with the requested settings. While memory is missing, the step is taken that
-//! frees the most memory per share of speed lost; at the end, steps that turned out unnecessary are
-//! undone. Another file is chosen only if no settings make the first one fit.
+//! Every model starts with the requested settings. While memory is short, the step that frees the
+//! most memory per share of speed lost is taken; at the end, steps that turned out unnecessary are
+//! undone. Another file is chosen only if no settings make the first one fit with a sufficient
+//! context.
 
 pub mod steps;
 #[cfg(test)]
@@ -57,20 +58,20 @@ pub struct Fitted {
     pub left_out: Vec<String>,
     /// Memory that is still free, on the accelerator if there is one.
     pub free: Bytes,
-    /// A change by which the user could make the first candidate fit.
+    /// A change with which the user could make the first candidate fit.
     pub hint: Option<String>,
 }
 
-/// Context window in tokens per slot that suffices for an agent: the default of the setting
+/// Context window, in tokens per slot, that is enough for an agent: the default of the setting
 /// `context_tokens`.
 pub const CONTEXT_GOOD: u32 = 8192;
-/// Maximum number of a model's candidates that are tried; a folder may contain a hundred files.
+/// Maximum number of candidates tried per model; a folder may contain a hundred files.
 const CANDIDATES_MAX: usize = 8;
 
 /// Finds settings with which all models fit alongside `fixed` bytes of other data. Optional models
-/// are left out before the first model's file is changed, but a smaller file with a context of
-/// [`CONTEXT_GOOD`] tokens is preferred to a larger file with less. Fails if even the smallest
-/// settings do not fit.
+/// are left out before another file is chosen for the first model, but a smaller file with a
+/// context of [`CONTEXT_GOOD`] tokens is preferred to a larger file with less. Fails if even the
+/// smallest settings do not fit.
 pub fn fit(asked: &[Asked], fixed: Amount, machine: &Machine) -> Result<Fitted, Refused> {
     search(asked, fixed, machine).map_err(|least| refused(asked, total(&least, fixed, machine), machine))
 }
@@ -82,7 +83,7 @@ pub fn least(asked: &[Asked], fixed: Amount, machine: &Machine) -> Vec<Placed> {
     least.into_iter().map(|model| placed(asked, model, machine)).collect()
 }
 
-/// The first choice that fits; the error is the choice and settings that exceed the memory least.
+/// The first choice that fits; the error holds the settings that exceed the memory least.
 fn search(asked: &[Asked], fixed: Amount, machine: &Machine) -> Result<Fitted, Vec<Settled>> {
     let mut least: Option<Vec<Settled>> = None;
     let mut short: Option<(Choice, Vec<Settled>)> = None;
@@ -107,7 +108,8 @@ fn total(models: &[Settled], fixed: Amount, machine: &Machine) -> Amount {
     models.iter().fold(fixed, |sum, model| sum + place::need(&model.header, &model.now, machine).all())
 }
 
-/// Whether the first model has a context of [`CONTEXT_GOOD`] tokens, or as many as were requested.
+/// Whether the first model has a context of [`CONTEXT_GOOD`] tokens, or of the requested size if
+/// that is smaller.
 fn works(models: &[Settled]) -> bool {
     let is_long = |model: &Settled| model.now.context >= CONTEXT_GOOD.min(model.asked.context);
     models.first().is_none_or(is_long)
@@ -116,7 +118,8 @@ fn works(models: &[Settled]) -> bool {
 /// For every model, the index of its candidate, or `None` if the model is left out.
 type Choice = Vec<Option<usize>>;
 
-/// All choices, best first: for every candidate of the first model, with each other's best file, then without optional ones.
+/// All choices, best first: for each candidate of the first model, with the best file of every
+/// other model, then without optional ones.
 fn choices(asked: &[Asked]) -> Vec<Choice> {
     let mut choices = Vec::new();
     let first = asked.first().map_or(0, |model| model.candidates.len().min(CANDIDATES_MAX));
@@ -140,13 +143,13 @@ struct Settled {
     now: LoadSettings,
 }
 
-/// Takes steps down until everything fits, then steps up while there is room. `Err` has the
+/// Takes steps down until everything fits, then steps up while there is room. `Err` holds the
 /// smallest settings.
 fn settle(asked: &[Asked], choice: &Choice, fixed: Amount, machine: &Machine) -> Result<Vec<Settled>, Vec<Settled>> {
     let mut models = start(asked, choice, machine);
     let total = |models: &[Settled]| total(models, fixed, machine);
     let mut missing = overrun(total(&models), machine);
-    // This ends because every step lowers a finite setting and none is raised.
+    // Terminates, because every step lowers a finite setting and none raises one.
     while missing > Bytes::ZERO {
         let mut best: Option<(f64, usize, LoadSettings, Bytes)> = None;
         for (index, model) in models.iter().enumerate() {
@@ -180,8 +183,8 @@ fn start(asked: &[Asked], choice: &Choice, machine: &Machine) -> Vec<Settled> {
     models
 }
 
-/// The first step up that still fits. There are only as many as steps down, because each undoes
-/// one.
+/// The first step up that still fits. There are only as many as there were steps down, because each
+/// undoes one.
 fn room_for(models: &[Settled], fits: &dyn Fn(&[Settled]) -> bool) -> Option<(usize, LoadSettings)> {
     for (index, model) in models.iter().enumerate() {
         for higher in steps::up(&model.now, &model.asked) {
@@ -238,7 +241,7 @@ fn is_same_model(a: &Header, b: &Header) -> bool {
         == (&b.architecture, b.layers, b.embedding_length, b.experts)
 }
 
-/// Memory that macOS itself needs before it starts to swap.
+/// Memory that macOS itself needs; with less, it starts to swap.
 const APPLE_SYSTEM: Bytes = Bytes::mib(2048);
 
 /// A hint to raise macOS's limit on GPU memory, if `need` exceeds it; `None` on other machines.

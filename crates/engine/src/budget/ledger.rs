@@ -55,7 +55,7 @@ pub struct Refused {
     pub capacity: Bytes,
     /// Whether the accelerator's memory is short rather than the host's.
     pub on_device: bool,
-    /// The components of the needed memory, such as `weights 98.0 MiB, KV 85.0 MiB`; may be empty.
+    /// The components of `needed`, such as `weights 98.0 MiB, KV 85.0 MiB`; may be empty.
     pub parts: String,
     /// Advice for the user.
     pub way_out: String,
@@ -73,7 +73,7 @@ impl fmt::Display for Refused {
 }
 
 impl Refused {
-    /// The error that `needed` exceeds `free`, with the numbers of the memory that is short.
+    /// The error for `needed` exceeding `free`, with the numbers of the memory that is short.
     pub fn of(label: &str, needed: Amount, free: Amount, capacity: Amount) -> Refused {
         let on_device = needed.device > free.device;
         let short = |amount: Amount| if on_device { amount.device } else { amount.host };
@@ -101,7 +101,7 @@ impl Ledger {
         Ledger(Arc::new(Mutex::new(account)))
     }
 
-    /// The machine with its present capacity, promised or not.
+    /// The machine with its current capacity, including promised memory.
     pub fn machine(&self) -> Machine {
         self.account().machine
     }
@@ -120,7 +120,7 @@ impl Ledger {
         Ok(Reservation(Held { ledger: self.clone(), id }))
     }
 
-    /// Adds an entry for something already in memory, at most as large as the free memory.
+    /// Adds an entry for something already in memory, limited to the free memory.
     pub fn hold(&self, label: &str, measured: impl Into<Amount>) -> Lease {
         let none = self.reserve(label, Amount::default()).or_bug("nothing always fits");
         none.commit(measured)
@@ -152,7 +152,7 @@ impl Ledger {
         self.account().free()
     }
 
-    /// Free memory of the accelerator if there is one, else of the host.
+    /// Free memory on the accelerator if there is one, otherwise on the host.
     pub fn main_free(&self) -> Bytes {
         let account = self.account();
         account.machine.main(account.free())
@@ -206,7 +206,7 @@ impl Reservation {
             let booked = measured.min(entry.bytes + free);
             if booked != measured {
                 tracing::warn!(
-                    "{} took {measured}, {} were reserved and the rest is not free; memory may run short",
+                    "{} took {measured}, but {} were reserved and the rest is not free; memory may run short",
                     entry.label,
                     entry.bytes
                 );
@@ -332,7 +332,7 @@ mod tests {
         assert_eq!(mac.free(), before);
     }
 
-    /// Reserves, commits and drops; in each action the first number selects what is done.
+    /// Reserves, commits and drops; the first number of each action selects the operation.
     fn act(ledger: &Ledger, actions: &[(u8, u64)]) {
         let (mut reserved, mut leased) = (Vec::new(), Vec::new());
         for &(action, bytes) in actions {
@@ -341,8 +341,8 @@ mod tests {
                 2 => leased.extend(reserved.pop().map(|held: Reservation| held.commit(Bytes(bytes)))),
                 _ => drop(leased.pop()),
             }
-            // Other threads may act between two calls, so only the sum over one reading of the
-            // entries is exact.
+            // Other threads may act between two calls, so the sum is exact only over a single
+            // reading of the entries.
             let held: Amount = ledger.entries().iter().map(|entry| entry.bytes).sum();
             assert!(held.fits(ledger.capacity()), "{held} of {} promised", ledger.capacity());
         }

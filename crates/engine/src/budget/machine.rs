@@ -25,7 +25,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// An accelerator at one moment.
+/// An accelerator at one point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accelerator {
     pub kind: Kind,
@@ -34,7 +34,7 @@ pub struct Accelerator {
     pub total: Bytes,
     /// Memory that this program may still use; on Metal the working set minus the memory in use.
     pub free: Bytes,
-    /// Bytes per second that can be read from its memory.
+    /// Read bandwidth of its memory, in bytes per second.
     pub bandwidth: Bytes,
 }
 
@@ -50,11 +50,11 @@ impl Accelerator {
     }
 }
 
-/// A machine at one moment.
+/// A machine at one point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
     pub host: HostMemory,
-    /// Bytes per second that all cores together can read from the host's memory.
+    /// Read bandwidth of the host's memory for all cores together, in bytes per second.
     pub host_bandwidth: Bytes,
     pub accelerator: Option<Accelerator>,
 }
@@ -84,7 +84,7 @@ impl Machine {
         Machine { host, host_bandwidth: HOST_BANDWIDTH, accelerator: None }
     }
 
-    /// The machine with a card of `bytes` of its own memory.
+    /// The machine with a card that has `bytes` of its own memory.
     pub fn with_card(self, kind: Kind, bytes: Bytes) -> Machine {
         let free = bytes.saturating_sub(CARD_OVERHEAD);
         self.with(Some(Accelerator::found(kind, false, bytes, free)))
@@ -109,7 +109,7 @@ impl Machine {
     }
 
     /// The machine with at most `budget` usable bytes: of the accelerator's memory if there is one,
-    /// else of the host's.
+    /// otherwise of the host's.
     pub fn limited_to(mut self, budget: Bytes) -> Machine {
         match &mut self.accelerator {
             Some(gpu) => gpu.free = gpu.free.min(budget),
@@ -138,13 +138,13 @@ impl Machine {
         if self.is_separate() { amount.host + amount.device } else { amount.host }
     }
 
-    /// The part of `amount` in the main memory for models: the accelerator's if there is one, else
-    /// the host's.
+    /// The part of `amount` in the models' main memory: the accelerator's if there is one,
+    /// otherwise the host's.
     pub fn main(&self, amount: Amount) -> Bytes {
         if self.accelerator.is_some() { amount.device } else { amount.host }
     }
 
-    /// Capacity of the main memory for models, see [`Machine::main`].
+    /// Capacity of the models' main memory, see [`Machine::main`].
     pub fn main_memory(&self) -> Bytes {
         self.main(self.capacity())
     }
@@ -201,8 +201,8 @@ impl DeviceName {
         self.kind.is_none() && self.size.is_none()
     }
 
-    /// The machine that it names; host memory that is not named is this machine's. `None` if that
-    /// is unknown.
+    /// The machine with this name; if the host memory is not given, it is this machine's. `None` if
+    /// that is unknown.
     pub fn machine(&self) -> Option<Machine> {
         Some(match (self.kind, self.size) {
             (Some(Kind::Metal), Some(size)) => Machine::metal(size),

@@ -155,7 +155,7 @@ mod tests {
         check(&[(Background, 60), (User, 1)], Some(0));
     }
 
-    /// The order in which waiters of these priorities get the device, as places in the list.
+    /// The order in which waiters with these priorities get the device, as indices into the list.
     fn order(priorities: &[Priority]) -> Vec<usize> {
         let permit = Permit::new();
         let (sender, order) = channel();

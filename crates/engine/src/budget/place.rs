@@ -20,7 +20,7 @@ impl Footprint {
     }
 }
 
-/// By how many bytes `amount` exceeds the memory of `machine`; zero if it fits.
+/// Number of bytes by which `amount` exceeds the memory of `machine`; zero if it fits.
 pub fn overrun(amount: Amount, machine: &Machine) -> Bytes {
     let missing = amount.saturating_sub(machine.capacity());
     if machine.is_separate() { missing.host + missing.device } else { missing.host.max(missing.device) }
@@ -39,7 +39,7 @@ impl LoadSettings {
         (header.layers + 1).saturating_sub(self.layers_on_host)
     }
 
-    /// Whether the model is computed by the accelerator alone.
+    /// Whether the model runs entirely on the accelerator.
     pub fn is_on_accelerator(&self) -> bool {
         self.layers_on_host == 0 && self.experts_on_host == 0
     }
@@ -81,33 +81,34 @@ pub fn need(header: &Header, settings: &LoadSettings, machine: &Machine) -> Foot
 }
 
 /// Memory that CUDA takes for a model's kernels, cuBLAS, recorded graphs and ggml's pool of working
-/// memory. Measured on an H200 (CUDA 13, `bench memory`): 80 MiB for a 135M and a 1.2B, 178 MiB for
-/// a 24B with experts, 270 to 284 MiB with experts on the host.
+/// memory. Measured on an H200 (CUDA 13, `bench memory`): 80 MiB for a 135M and a 1.2B model, 178
+/// MiB for a 24B model with experts, 270 to 284 MiB with experts on the host.
 const CUDA_LIBRARIES: Bytes = Bytes::mib(60);
 const CUDA_POOL: Bytes = Bytes::mib(24);
 const CUDA_EXPERTS: Bytes = Bytes::mib(100);
 
 fn cuda_scratch(header: &Header, settings: &LoadSettings) -> Bytes {
-    // Attention reads quantised keys and values as a copy in f16, for one layer and all slots.
+    // Attention reads quantised keys and values from an f16 copy, for one layer and all slots.
     let as_f16 = LoadSettings { kv_type: "f16".to_owned(), ..settings.clone() };
     let is_quantized = settings.kv_type != "f16";
     let copy = if is_quantized { cache::kv_of_widest_layer(header, &as_f16) } else { Bytes::ZERO };
     let experts = if header.experts > 0 { CUDA_EXPERTS } else { Bytes::ZERO };
-    // A large batch is multiplied on the device even if the matrix is on the host: it is copied
-    // there first.
+    // A large batch is multiplied on the device even if the matrix is on the host, which is then
+    // copied there first.
     let on_host = header.used_tensors().filter(|tensor| tensor.name != TOKENS && is_on_host(header, settings, tensor));
     let staged = on_host.map(|tensor| tensor.bytes).max().unwrap_or(Bytes::ZERO);
     CUDA_LIBRARIES + CUDA_POOL.max(copy) + experts + staged
 }
 
-/// Numbers in the states of all recurrent layers, and of the recurrent layers on the host.
+/// Number of elements in the states of all recurrent layers, and in those of the recurrent layers
+/// on the host.
 fn recurrent(header: &Header, on_host: impl Fn(usize) -> bool) -> (u64, u64) {
     let layers = header.kept.iter().enumerate().map(|(number, layer)| (number, u64::from(layer.state)));
     layers.fold((0, 0), |(all, here), (number, state)| (all + state, here + if on_host(number) { state } else { 0 }))
 }
 
-/// Whether a tensor is on the host. The token table always is; tensors outside layers are where the
-/// last layer is.
+/// Whether a tensor is on the host. The token table always is; tensors outside layers are placed
+/// with the last layer.
 fn is_on_host(header: &Header, settings: &LoadSettings, tensor: &Tensor) -> bool {
     if tensor.name == TOKENS {
         return true;
@@ -121,7 +122,7 @@ pub fn is_expert(tensor: &Tensor) -> bool {
     tensor.name.contains("_exps")
 }
 
-/// The first layer with experts, and the one after the last.
+/// The index of the first layer with experts, and one past the last.
 pub fn expert_layers(header: &Header) -> Option<(u32, u32)> {
     let layers = || header.used_tensors().filter(|tensor| is_expert(tensor)).filter_map(Tensor::layer);
     Some((layers().min()?, layers().max()? + 1))
@@ -132,11 +133,11 @@ pub fn experts_moved(header: &Header, settings: &LoadSettings) -> u32 {
     expert_layers(header).map_or(0, |(first, _)| settings.experts_on_host.saturating_sub(first))
 }
 
-/// Decoding speed without repacked weights relative to repacked ones: 17 instead of 28 tokens per
-/// second (24B, two AVX-512 cores).
+/// Decoding speed without repacked weights, relative to the speed with them: 17 instead of 28
+/// tokens per second (24B, two AVX-512 cores).
 const PLAIN_SPEED: f64 = 17.0 / 28.0;
 
-/// Upper bound of the tokens per second of one slot, from memory bandwidth: each token reads every
+/// Upper limit on one slot's tokens per second, from memory bandwidth: each token reads every
 /// active weight and half of a full KV cache once. Real programs reach 30 to 60 % of it.
 pub fn tokens_per_second(header: &Header, settings: &LoadSettings, machine: &Machine) -> f64 {
     let (mut host, mut device) = (0.0, 0.0);
@@ -165,7 +166,7 @@ pub fn tokens_per_second(header: &Header, settings: &LoadSettings, machine: &Mac
     if seconds > 0.0 { 1.0 / seconds } else { 0.0 }
 }
 
-/// Bytes of a tensor that one token reads: for experts only those used; for the token table none,
+/// Bytes read from a tensor per token: only the experts used, and nothing from the token table
 /// unless it is also the output matrix.
 fn read_per_token(header: &Header, tensor: &Tensor) -> f64 {
     let bytes = tensor.bytes.0 as f64;
@@ -176,7 +177,7 @@ fn read_per_token(header: &Header, tensor: &Tensor) -> f64 {
     }
 }
 
-/// Bytes of weights that one token reads.
+/// Bytes of weights read per token.
 pub fn bytes_per_token(header: &Header) -> Bytes {
     Bytes(header.used_tensors().map(|tensor| read_per_token(header, tensor)).sum::<f64>() as u64)
 }

@@ -8,8 +8,8 @@ use crate::models::gguf::{Header, Tensor};
 
 pub(super) const TOKENS: &str = "token_embd.weight";
 
-/// Whether the token table is also the output matrix. Encoders have none, except that the bound
-/// llama.cpp loads one for EmbeddingGemma.
+/// Whether the token table is also the output matrix. Encoders have no output matrix, except that
+/// the bound llama.cpp loads one for EmbeddingGemma.
 pub(super) fn is_tied(header: &Header) -> bool {
     let has_output =
         architectures::work(&header.architecture) != Some(Work::Encodes) || header.architecture == "gemma-embedding";
@@ -70,7 +70,7 @@ fn tiles(tensor: &Tensor) -> Option<Bytes> {
     fits.then(|| tensor.bytes + Bytes(more * rows * (columns / block)))
 }
 
-/// How a matrix that must not be in tiles is stored instead.
+/// How to store a matrix that must not be in tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lies {
     /// Interleaved rows.
@@ -78,10 +78,10 @@ pub enum Lies {
     AsInFile,
 }
 
-/// The matrices of a model that must not be in AMX tiles although they could, because they are
-/// multiplied with a batch of sequences. The AMX kernel would treat such a matrix as one matrix per
-/// sequence and read out of bounds (`ggml-cpu/amx/mmq.cpp`); the kernels for interleaved rows
-/// handle batches.
+/// The model's matrices that could be in AMX tiles but must not be, because they are multiplied
+/// with a batch of sequences. The AMX kernel would treat such a matrix as one matrix per sequence
+/// and read out of bounds (`ggml-cpu/amx/mmq.cpp`); the kernels for interleaved rows handle
+/// batches.
 pub fn untiled(header: &Header) -> Vec<(&Tensor, Lies)> {
     untiled_in(order(), header)
 }
@@ -92,14 +92,14 @@ fn untiled_in(order: Order, header: &Header) -> Vec<(&Tensor, Lies)> {
     header.tensors.iter().filter(would).map(|tensor| (tensor, lies(tensor))).collect()
 }
 
-/// Whether a matrix is multiplied with a batch of sequences, as those of LFM2's convolutions are.
+/// Whether a matrix is multiplied with a batch of sequences, as in LFM2's convolutions.
 fn is_batched(tensor: &Tensor) -> bool {
     let layer = tensor.name.strip_prefix("blk.").and_then(|rest| rest.split_once('.'));
     layer.is_some_and(|(_, matrix)| ["shortconv.in_proj.weight", "shortconv.out_proj.weight"].contains(&matrix))
 }
 
-/// Whether a matrix is copied into interleaved rows, in groups of eight (`ggml_repack_get_optimal_repack_type`, for x86 with AVX2
-/// and for ARM).
+/// Whether a matrix is copied into rows interleaved in groups of eight
+/// (`ggml_repack_get_optimal_repack_type`, for x86 with AVX2 and for ARM).
 fn in_rows(tensor: &Tensor) -> bool {
     let rows = tensor.shape.get(1).copied().unwrap_or(1);
     let everywhere = matches!(tensor.kind.name, "Q4_0" | "Q4_K" | "IQ4_NL" | "MXFP4");
@@ -154,7 +154,7 @@ mod tests {
         check(Order::Tiles, "q4_1", &[256, 64], Some(0));
         check(Order::Tiles, "q8_0", &[256, 64], Some(4 * 64 * 8));
         check(Order::Tiles, "q4_k", &[512, 64], Some(4 * 64 * 2));
-        // Rows that do not fill pairs of tiles, and experts: interleaved rows.
+        // Rows that do not fill pairs of tiles, and experts, are interleaved.
         check(Order::Tiles, "q4_0", &[256, 40], Some(0));
         check(Order::Tiles, "q4_0", &[256, 64, 8], Some(0));
         check(Order::Tiles, "q4_1", &[256, 64, 8], None);
@@ -180,7 +180,7 @@ mod tests {
         ]);
         let found = untiled_in(Order::Tiles, &header);
         let named: Vec<(&str, Lies)> = found.iter().map(|(tensor, lies)| (tensor.name.as_str(), *lies)).collect();
-        // Six-bit types have kernels for rows on ARM, where there are no tiles.
+        // Six-bit types have row kernels on ARM, which has no tiles.
         let six = if cfg!(target_arch = "aarch64") { Lies::InRows } else { Lies::AsInFile };
         assert_eq!(named, [(in_rows, Lies::InRows), (as_in_file, six)]);
         assert_eq!(copy_in(Order::Tiles, found[0].0), Some(Bytes(1_000_000)));
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(split(&header, true).0, one);
         header.tensors[0].bytes = Bytes::mib(32);
         assert_eq!(split(&header, true), (one, Bytes::mib(32 + 8 + 8)));
-        // Blocks for predicting further tokens are not loaded.
+        // Blocks that predict further tokens are not loaded.
         header.tensors.push(eight("blk.3.ffn_up.weight", "f32", 4));
         header.unused_blocks = 1;
         assert_eq!(split(&header, true), (one, Bytes::mib(32 + 8 + 8)));

@@ -1,22 +1,22 @@
-//! Estimates from its header, before anything is loaded, the memory that a projector takes in
-//! addition to its text model.
+//! Estimates a projector's memory, in addition to its text model's, from its header, before
+//! anything is loaded.
 
 use crate::base::Bytes;
 use crate::models::gguf::{Header, Sight};
 use crate::models::picture;
 
-/// Maximum number of vectors of one picture, unless the settings say otherwise: enough for about
-/// 900 × 900 pixels if a vector covers 28 × 28.
+/// Maximum number of vectors per picture, unless the settings state otherwise: enough for about 900
+/// × 900 pixels if a vector covers 28 × 28.
 pub const TOKENS: u32 = 1024;
 
-/// How pictures are looked at.
+/// Settings for looking at pictures.
 #[derive(Clone, Copy, Debug)]
 pub struct Seeing {
-    /// Maximum number of vectors of a picture.
+    /// Maximum number of vectors per picture.
     pub tokens: u32,
     /// Width of the text model.
     pub text_width: u32,
-    /// Whether attention is computed in products, without flash attention.
+    /// Whether attention is computed as matrix products, without flash attention.
     pub products: bool,
 }
 
@@ -35,15 +35,15 @@ pub struct SightEstimate {
 /// Tensor descriptions of a graph of 8,192 nodes and the scheduler's tables (`max_nodes` in
 /// clip.cpp), as measured.
 const GRAPH: Bytes = Bytes::mib(8);
-/// Maximum number of tiles of a picture, with its overview, in families that cut pictures into
+/// Maximum number of tiles per picture, including its overview, in families that cut pictures into
 /// squares (SmolVLM: 4 × 4 and one).
 const TILES_MAX: u64 = 17;
-/// The working memory may exceed the tensors that exist at once by one part in this many: pieces
-/// between them, and padding.
+/// The working memory may exceed the tensors that exist at the same time by one part in this many,
+/// for gaps between them and padding.
 const LOOSE: u64 = 10;
 
 impl SightEstimate {
-    /// Zero if the file takes no pictures.
+    /// Zero if the file does not accept pictures.
     pub fn of(header: &Header, seeing: Seeing) -> SightEstimate {
         let Some(sight) = &header.sight else { return SightEstimate::default() };
         let Seeing { tokens, text_width, products } = seeing;
@@ -69,8 +69,8 @@ impl SightEstimate {
     }
 }
 
-/// The size of an attention head, and the number of patches of the largest picture of `tokens`
-/// vectors; `None` if the file takes no pictures or does not say.
+/// The size of an attention head, and the number of patches in the largest picture of `tokens`
+/// vectors; `None` if the file does not accept pictures or does not state the size.
 pub fn attention(header: &Header, tokens: u32) -> Option<(u32, u64)> {
     let sight = header.sight.as_ref()?;
     Some((sight.hidden.checked_div(sight.heads)?, patches(sight, tokens)))
@@ -90,11 +90,10 @@ fn patches(sight: &Sight, tokens: u32) -> u64 {
 
 /// Working memory of the graph in f32: for each patch, the tensors that exist at the same time. In
 /// attention: the layer's input, its norm, queries, keys, values, the last two also in f16, and the
-/// result, which is joined; in products, the scores of every head against all patches. In the
-/// feed-forward block: two hidden vectors and two inner ones. At
-/// the start: the colours, their columns for the convolution, and two hidden vectors. At the end:
-/// hidden vectors twice, and the vectors computed from them. In addition, the kernels copy the
-/// widest rows to f16 outside the graph.
+/// joined result; for products, the scores of every head against all patches. In the feed-forward
+/// block: two hidden vectors and two inner ones. At the start: the colours, their columns for the
+/// convolution, and two hidden vectors. At the end: hidden vectors twice, and the vectors computed
+/// from them. In addition, the kernels copy the widest rows to f16 outside the graph.
 fn compute(sight: &Sight, patches: u64, text_width: u32, products: bool) -> Bytes {
     let (hidden, inner) = (u64::from(sight.hidden), u64::from(sight.feed_forward));
     let colours = 3 * u64::from(sight.patch).pow(2);

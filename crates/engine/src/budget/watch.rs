@@ -1,4 +1,4 @@
-//! Adjusts the ledger to the machine's available memory: down at once, up only after several readings.
+//! Adjusts the ledger to the machine's available memory: lowers it at once, and raises it only after several readings.
 
 use super::Ledger;
 use super::machine::HEADROOM;
@@ -13,7 +13,7 @@ const PATIENCE: u32 = 5;
 /// The state between readings.
 #[derive(Clone, Debug)]
 pub struct Watch {
-    /// Maximum capacity, however much is available.
+    /// Maximum capacity, regardless of how much memory is available.
     ceiling: Bytes,
     more_seen: u32,
     least_more: Bytes,
@@ -24,7 +24,7 @@ impl Watch {
         Watch { ceiling, more_seen: 0, least_more: Bytes::ZERO }
     }
 
-    /// The new capacity if it must change, from the memory `available` on the machine and the
+    /// The new capacity if it must change, given the memory `available` on the machine and the
     /// anonymous memory that this process `holds` (mapped weights count as available, because the
     /// system can reclaim them).
     pub fn next(&mut self, capacity: Bytes, available: Bytes, holds: Bytes) -> Option<Bytes> {
@@ -48,28 +48,28 @@ impl Watch {
 
     /// Takes one reading of this machine and adjusts the host capacity of `ledger`.
     pub fn poll(&mut self, ledger: &Ledger) {
-        // Without counting this process's memory, each of our own loads would look like less
+        // If this process's own memory were not added, each load would look like a drop in
         // available memory.
         let Some((holds, _)) = super::process::anonymous_and_mapped() else { return };
         let Some(host) = super::device::host() else { return };
         let before = ledger.capacity().host;
         if let Some(capacity) = self.next(before, host.available, holds) {
-            tracing::info!("{capacity} of memory are available for models, {before} before");
+            tracing::info!("{capacity} of memory is available for models, previously {before}");
             ledger.set_capacity(capacity);
         }
     }
 
     /// Adjusts the capacity of an accelerator that now has `free` bytes. Does nothing during a
-    /// load, because it is unknown how much of it is already in memory.
+    /// load, because it is not known how much of the load is already in memory.
     pub fn poll_device(&mut self, ledger: &Ledger, free: Bytes) {
         if ledger.entries().iter().any(|entry| entry.measured.is_none()) {
             return;
         }
         let (before, holds) = (ledger.capacity().device, ledger.promised().device);
-        // No headroom on the accelerator: `free` is what may be used, and other programs use the
-        // host.
+        // The accelerator needs no headroom: all of `free` may be used, because other programs use
+        // the host.
         if let Some(capacity) = self.next(before, free + HEADROOM, holds) {
-            tracing::info!("{capacity} of the accelerator's memory are available for models, {before} before");
+            tracing::info!("{capacity} of the accelerator's memory is available for models, previously {before}");
             ledger.set_device_capacity(capacity);
         }
     }
@@ -81,7 +81,7 @@ mod tests {
     use crate::budget::Amount;
     use crate::budget::machine::{Kind, Machine};
 
-    /// Readings of available memory in MiB, in sequence, with a ledger of 4,096 and a ceiling of
+    /// A sequence of readings of available memory in MiB, with a ledger of 4,096 and a ceiling of
     /// 8,192.
     fn check(readings: &[u64], expected: u64) {
         let (mut watch, mut capacity) = (Watch::new(Bytes::gib(8)), Bytes::gib(4));

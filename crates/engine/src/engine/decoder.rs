@@ -1,4 +1,4 @@
-//! The interface between the worker and a model: evaluates rows, returns logits, goes back to an
+//! The interface between the worker and a model: evaluates rows, returns logits and rewinds to an
 //! earlier position.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::models::{Picture, PictureError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token(pub i32);
 
-/// One token to evaluate: it becomes position `position` of sequence `sequence`.
+/// One token to evaluate, at position `position` of sequence `sequence`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     pub sequence: usize,
@@ -22,8 +22,7 @@ pub struct Row {
     pub logits: bool,
 }
 
-/// A part of a picture in a prompt: rows that are evaluated together, each of them a vector of a
-/// projector.
+/// A part of a picture in a prompt: rows that are evaluated together, each one a projector vector.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shown {
     pub picture: Picture,
@@ -41,23 +40,23 @@ impl Shown {
     }
 }
 
-/// A prompt as tokens, with the pictures among them.
+/// A prompt as tokens, along with its pictures.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Laid {
     pub tokens: Vec<Token>,
-    /// In the order of the prompt.
+    /// In prompt order.
     pub shown: Vec<Shown>,
 }
 
-/// Capacity of a decoder, rows evaluated at once, and supported features.
+/// A decoder's capacity, maximum rows per call, and supported features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Number of sequences.
     pub sequences: usize,
-    /// Maximum number of positions of one sequence.
+    /// Maximum number of positions in a sequence.
     pub context: usize,
-    /// Maximum number of rows in one prefill call. May be large, because an unwanted call is
-    /// stopped midway.
+    /// Maximum number of rows in one prefill call. May be large, because a call that is no longer
+    /// wanted is stopped midway.
     pub chunk: usize,
     /// Number of rows of a prefill call while answers wait for it to end; a whole chunk if that
     /// takes no longer than a few tokens.
@@ -68,8 +67,8 @@ pub struct Limits {
     pub sharing: Sharing,
     /// Whether [`Decoder::keep`] can shorten a sequence to any length, not only to a mark.
     pub cuts_anywhere: bool,
-    /// How many consecutive calls a sequence gets before the next sequence's turn, if calls cannot
-    /// be shared: on a GPU, the first call for another sequence costs as much as several.
+    /// How many consecutive calls a sequence gets before the next one's turn if calls cannot be
+    /// shared: on a GPU, the first call after switching sequences costs as much as several.
     pub calls_in_a_row: usize,
     /// Rows at the end of a sequence's last call that [`Decoder::keep`] can undo.
     pub undo: usize,
@@ -81,33 +80,33 @@ pub enum Sharing {
     /// The decoder computes every sequence separately anyway.
     Always,
     /// Exact bits are not required, so logits may differ from those of separate calls. Prompts
-    /// share calls too, and a prefix in a sequence is reused completely.
+    /// share calls too, and a matching prefix in a sequence is reused in full.
     Wanted,
-    /// Only if a comparison has shown the same logits as in separate calls, see `sharing`.
+    /// Only if a comparison has shown that the logits equal those of separate calls, see `sharing`.
     IfProved,
     /// A shared call is known to change logits, or to fail.
     Never,
 }
 
 impl Sharing {
-    /// Whether calls are shared from the start, without a proof for each regime.
+    /// Whether calls are shared from the start, without testing each regime.
     pub fn is_given(self) -> bool {
         matches!(self, Sharing::Always | Sharing::Wanted)
     }
 }
 
-/// Called occasionally during a call; true stops it with [`DecodeError::Stopped`].
+/// Polled during a call; returning true stops the call with [`DecodeError::Stopped`].
 pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
 
-/// A call gave no result. The sequences of its rows must be shortened with [`Decoder::keep`] before
-/// they are used again.
+/// A call produced no result. The sequences of its rows must be shortened with [`Decoder::keep`]
+/// before they are used again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     #[error("the model could not evaluate {rows} rows: {reason}")]
     Failed { rows: usize, reason: String },
     #[error("the call was stopped")]
     Stopped,
-    /// The file of a picture is damaged.
+    /// The picture's file is damaged.
     #[error(transparent)]
     Picture(#[from] PictureError),
 }
@@ -120,12 +119,12 @@ pub struct Saved {
     pub state: Arc<[u8]>,
     /// Checkpoints of the layers that cannot be cut, each with its length, shortest first.
     pub marks: Vec<(usize, Arc<[u8]>)>,
-    /// Pictures in it whose rows take fewer positions than their number.
+    /// Its pictures that take fewer positions than they have rows.
     pub places: Vec<Place>,
 }
 
-/// A picture in a sequence of a model whose positions encode a picture's rows and columns (M-RoPE):
-/// it takes fewer positions than it has rows.
+/// A picture in a sequence of a model whose positions encode picture rows and columns (M-RoPE): it
+/// takes fewer positions than it has rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Index of its first row, and number of its rows.
@@ -136,7 +135,7 @@ pub struct Place {
 }
 
 impl Saved {
-    /// Host memory in bytes.
+    /// Size in host memory, in bytes.
     pub fn bytes(&self) -> usize {
         self.state.len() + self.marks.iter().map(|(_, state)| state.len()).sum::<usize>()
     }
@@ -154,7 +153,7 @@ pub trait Decoder {
     /// Returns the index of the last row for [`Decoder::logits`]; its logits are computed if they
     /// are `wanted`. Can also be stopped between its calls.
     fn see(&mut self, _sequence: usize, shown: &Shown, _wanted: bool, _stop: Stop<'_>) -> Result<usize, DecodeError> {
-        Err(DecodeError::Failed { rows: shown.rows, reason: "it takes no pictures".to_owned() })
+        Err(DecodeError::Failed { rows: shown.rows, reason: "it does not accept pictures".to_owned() })
     }
 
     /// Logits after row `row` of the last call, one value per vocabulary entry. The row must have
@@ -165,12 +164,12 @@ pub trait Decoder {
     /// nothing if a sequence can be cut anywhere.
     fn mark(&mut self, sequence: usize);
 
-    /// Shortens `sequence` to the longest exactly restorable length not above `wanted`, and returns
+    /// Shortens `sequence` to the longest exactly restorable length up to `wanted`, and returns
     /// that length.
     fn keep(&mut self, sequence: usize, wanted: usize) -> usize;
 
     /// Whether a copy of `sequence` would compute further tokens identically, to the last bit. With
-    /// sliding windows this holds only at times, see `llama/decoder.rs`.
+    /// sliding windows this holds only sometimes, see `llama/decoder.rs`.
     fn copies_exactly(&self, _sequence: usize) -> bool {
         true
     }
@@ -187,15 +186,15 @@ pub trait Decoder {
 pub trait Vocabulary: Send + Sync {
     fn size(&self) -> usize;
 
-    /// Tokens of a prompt. Only its special pieces may become control tokens. Pictures that the model
-    /// cannot see are left out.
+    /// The tokens of a prompt. Only its special pieces may become control tokens. Pictures that the
+    /// model cannot see are omitted.
     fn tokenize(&self, prompt: &Prompt) -> Vec<Token>;
 
     /// Tokens and pictures of a prompt; the error says why the model cannot see one of the
     /// pictures.
     fn lay_out(&self, prompt: &Prompt) -> Result<Laid, String> {
         if prompt.has_pictures() {
-            return Err("it takes no pictures".to_owned());
+            return Err("it does not accept pictures".to_owned());
         }
         Ok(Laid { tokens: self.tokenize(prompt), shown: Vec::new() })
     }
@@ -206,7 +205,7 @@ pub trait Vocabulary: Send + Sync {
     /// The name of a control token, such as `<|im_end|>`; `None` for ordinary tokens.
     fn control(&self, token: Token) -> Option<&[u8]>;
 
-    /// Whether a control token of this name belongs to the text of a reply because calls or
+    /// Whether the control token with this name belongs to the text of a reply, because calls or
     /// channels are parsed by it.
     fn is_said(&self, _name: &str) -> bool {
         false
@@ -225,8 +224,8 @@ pub trait Vocabulary: Send + Sync {
         self.continued(&Prompt::default().special("<think>")).len() == 1
     }
 
-    /// Tokens of a text that follows another: without the token with which some models begin every
-    /// text.
+    /// The tokens of a text that follows another one, without the token that some models put before
+    /// every text.
     fn continued(&self, prompt: &Prompt) -> Vec<Token> {
         let begin = self.tokenize(&Prompt::default()).len();
         self.tokenize(prompt).split_off(begin)

@@ -3,14 +3,14 @@
 //!
 //! The keys of a schema are constraints and annotations. `format`, `title`, `examples` and keys
 //! that no draft defines are annotations (JSON Schema 2020-12, validation, 7.2.1). Constraints such
-//! as `not`, `if` or `uniqueItems` cannot be enforced while text is being generated; the text then
-//! meets the other constraints, and a note lists the dropped ones.
+//! as `not`, `if` or `uniqueItems` cannot be enforced during generation; the text then meets the
+//! other constraints, and a note lists the dropped ones.
 
 use serde_json::{Map, Value, json};
 
 use super::grammar;
 
-/// Constraints of JSON Schema that no grammar here enforces.
+/// JSON Schema constraints that grammars here do not enforce.
 const NOT_KEPT: [&str; 14] = [
     "not",
     "if",
@@ -28,7 +28,7 @@ const NOT_KEPT: [&str; 14] = [
     "unevaluatedProperties",
 ];
 const TYPES: [&str; 7] = ["null", "boolean", "number", "integer", "string", "array", "object"];
-/// Maximum length and number of elements that is counted; above that, a value may have any length.
+/// Largest length or number of elements that is enforced; above it, a value may have any length.
 const COUNTED_MAX: u64 = 2_000;
 
 /// A schema that a grammar can enforce.
@@ -40,7 +40,7 @@ pub struct Expressible {
 }
 
 /// The part of `schema` that a grammar can enforce. References must have the form `#/$defs/NAME`.
-/// The error says why nothing can be generated under it.
+/// The error says why nothing can be generated from it.
 pub fn expressible(schema: &Value) -> Result<Expressible, String> {
     let mut notes = Vec::new();
     let mut kept = keep(schema, "", &mut notes);
@@ -59,21 +59,21 @@ pub fn expressible(schema: &Value) -> Result<Expressible, String> {
     }
 }
 
-/// The same for the arguments of a call, which must be an object; allows any object if nothing else
-/// can be enforced.
+/// Does the same for the arguments of a call, which must be an object; allows any object if nothing
+/// else can be enforced.
 pub fn arguments(schema: &Value) -> Expressible {
     let mut schema = schema.clone();
     if let Value::Object(fields) = &mut schema {
-        // A list of types, or no type, would allow a call without an object.
+        // A list of types, or no type, would allow a call whose arguments are not an object.
         fields.insert("type".to_owned(), "object".into());
     }
     close(&mut schema);
     expressible(&schema).unwrap_or_else(|why| Expressible { schema: json!({ "type": "object" }), notes: vec![why] })
 }
 
-/// Closes objects that list their properties without saying whether others are allowed, because
-/// small models tend to add some. Parts and alternatives stay open: closing one part would forbid
-/// the properties of the others.
+/// Closes objects that list their properties without stating whether others are allowed, because
+/// small models tend to add some. Parts and alternatives stay open: closing one would forbid the
+/// properties of the others.
 fn close(schema: &mut Value) {
     let Value::Object(fields) = schema else { return };
     if ["allOf", "anyOf", "oneOf", "$ref", "patternProperties"].iter().any(|key| fields.contains_key(*key)) {
@@ -114,7 +114,7 @@ fn keep(schema: &Value, place: &str, notes: &mut Vec<String>) -> Value {
     let mut beside = None;
     for (key, value) in fields {
         if NOT_KEPT.contains(&key.as_str()) && *value != false {
-            notes.push(format!("`{key}`{} cannot be kept by a grammar", at(place)));
+            notes.push(format!("`{key}`{} cannot be enforced by a grammar", at(place)));
             continue;
         }
         // A grammar cannot ensure that only one of them holds.
@@ -122,7 +122,7 @@ fn keep(schema: &Value, place: &str, notes: &mut Vec<String>) -> Value {
         match kept_value(name, value, place, notes) {
             Some(Some(value)) if name == "anyOf" && kept.contains_key(name) => beside = Some(value),
             Some(Some(value)) => drop(kept.insert(name.to_owned(), value)),
-            Some(None) => notes.push(format!("`{key}`{} has a value that this key cannot have", at(place))),
+            Some(None) => notes.push(format!("`{key}`{} has an invalid value", at(place))),
             None => {}
         }
     }
@@ -173,7 +173,7 @@ fn kept_value(key: &str, value: &Value, place: &str, notes: &mut Vec<String>) ->
     Some(kept)
 }
 
-/// The names of the types of JSON Schema.
+/// The valid JSON Schema type names in `value`.
 fn types(value: &Value) -> Option<Value> {
     let known = |one: &Value| one.as_str().is_some_and(|name| TYPES.contains(&name));
     match value {
@@ -185,7 +185,7 @@ fn types(value: &Value) -> Option<Value> {
     }
 }
 
-/// A closed object that requires a property it does not define can never be generated.
+/// Drops required properties that a closed object does not define; it could never be generated.
 fn closed_without_names(kept: &mut Map<String, Value>) {
     if kept.get("additionalProperties") != Some(&Value::Bool(false)) || kept.contains_key("patternProperties") {
         return;
@@ -219,8 +219,8 @@ fn at(place: &str) -> String {
     if place.is_empty() { String::new() } else { format!(" of `{}`", place.trim_start_matches('.')) }
 }
 
-/// The schema without the properties under which nothing can be generated; each of them is listed
-/// in the notes.
+/// The schema in which properties that no grammar can be made for may be anything; the notes list
+/// each of them.
 fn relaxed(mut kept: Value, mut notes: Vec<String>) -> Result<Expressible, String> {
     let stored = kept.get("$defs").cloned();
     if let Some(properties) = kept.get_mut("properties").and_then(Value::as_object_mut) {
@@ -230,12 +230,12 @@ fn relaxed(mut kept: Value, mut notes: Vec<String>) -> Result<Expressible, Strin
                 alone["$defs"] = stored.clone();
             }
             if let Err(why) = grammar::compiles(&alone) {
-                notes.push(format!("`{name}` may be anything, because no grammar can be made of its schema: {why}"));
+                notes.push(format!("`{name}` may be anything, because no grammar can be made from its schema: {why}"));
                 *one = json!({});
             }
         }
     }
-    grammar::compiles(&kept).map_err(|why| format!("no grammar can be made of the schema: {why}"))?;
+    grammar::compiles(&kept).map_err(|why| format!("no grammar can be made from the schema: {why}"))?;
     Ok(Expressible { schema: kept, notes })
 }
 
@@ -270,7 +270,7 @@ mod tests {
             "tags": { "type": "array", "items": { "type": "string" } }, "name": { "type": "string" },
         }, "required": ["tags"] });
         assert_eq!(found.schema, expected);
-        assert_eq!(found.notes[0], "`uniqueItems` of `tags` cannot be kept by a grammar");
+        assert_eq!(found.notes[0], "`uniqueItems` of `tags` cannot be enforced by a grammar");
         assert!(found.notes[1].starts_with("`pattern` of `name`") && found.notes[2].starts_with("`not` cannot"));
     }
 

@@ -1,4 +1,4 @@
-//! A running generation: turns tokens into pieces of text, reports waiting, and cancels when dropped.
+//! A running generation: turns tokens into pieces of text, reports waiting times, and cancels the work when dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,7 +12,7 @@ use super::sampler::Choice;
 use super::text::{self, TextStream};
 use super::worker::Update;
 
-/// Time without a piece after which a pulse is sent, repeatedly.
+/// Interval at which pulses are sent while no piece arrives.
 const BEAT: Duration = Duration::from_secs(1);
 
 /// A running generation. Dropping it cancels the work within one chunk.
@@ -28,7 +28,7 @@ pub struct Generation {
     choices: Vec<Choice>,
     /// Log-probabilities since they were last taken.
     logprobs: Vec<Logprobs>,
-    /// When a piece of the stream was last returned.
+    /// When the stream last returned a piece.
     since: Instant,
     over: bool,
     /// Why it ended early; returned after all earlier pieces.
@@ -104,15 +104,15 @@ impl Generation {
         text::bytes(&*self.vocabulary, token)
     }
 
-    /// Mean entropy of the tokens so far in nats, low if the model is certain; `None` before the
+    /// Mean entropy of the tokens so far, in nats; low if the model is certain. `None` before the
     /// first token.
     pub fn entropy(&self) -> Option<f32> {
         let sum: f32 = self.choices.iter().map(|choice| choice.entropy).sum();
         (!self.choices.is_empty()).then(|| sum / self.choices.len() as f32)
     }
 
-    /// Stops the work and returns the pieces that have arrived, including a partial tag or
-    /// character that was held back.
+    /// Stops the work and returns the pieces received so far, including a partial tag or character
+    /// that was held back.
     pub fn cancel(mut self) -> Vec<Piece> {
         self.updates.close();
         let mut pieces = Vec::new();
@@ -127,7 +127,7 @@ impl Generation {
         }
     }
 
-    /// Waits for the end and returns the whole answer; its text excludes thoughts.
+    /// Waits for the end and returns the complete answer; its text excludes thoughts.
     pub async fn collect(mut self) -> Result<Output, EngineError> {
         let mut text = String::new();
         while let Some(piece) = self.next().await? {

@@ -67,11 +67,11 @@ impl Grammars {
     }
 }
 
-/// The blanks allowed between two parts of JSON. Without a bound, a small model writes blank lines
-/// until its tokens are used up.
+/// The whitespace allowed between two parts of JSON. Without a limit, a small model writes blank
+/// lines until its tokens run out.
 const BLANKS: &str = r" |\n[ \t]{0,64}";
 
-/// The schema with an annotation for llguidance that bounds the blanks between parts.
+/// The schema with an llguidance annotation that limits the whitespace between parts.
 pub fn with_few_blanks(mut schema: Value) -> Value {
     if let Some(schema) = schema.as_object_mut() {
         schema.insert("x-guidance".to_owned(), json!({ "whitespace_pattern": BLANKS }));
@@ -79,8 +79,8 @@ pub fn with_few_blanks(mut schema: Value) -> Value {
     schema
 }
 
-/// Whether a JSON schema can be turned into a grammar, whatever the vocabulary. The error is one
-/// line.
+/// Whether a JSON schema can be turned into a grammar, regardless of the vocabulary. The error is
+/// one line long.
 pub fn compiles(schema: &Value) -> Result<(), String> {
     let builder = GrammarBuilder::new(None, ParserLimits::default());
     let compiled = JsonCompileOptions::default().json_to_llg_no_validate(builder, schema.clone());
@@ -97,7 +97,7 @@ fn lark(vocabulary: &dyn Vocabulary, grammar: &[Part]) -> String {
             Part::Marks(marks) => text.push_str(&parts(vocabulary, marks).join(" ")),
             Part::Until(marks) => match &parts(vocabulary, marks)[..] {
                 [first, rest @ ..] if first.starts_with('"') => {
-                    // The shortest text: a longer one would contain the mark.
+                    // The shortest match: a longer one would contain the mark.
                     rules.push_str(&format!("\nuntil{index}[suffix={first}]: {TEXT}"));
                     text.push_str(&format!("until{index} {}", rest.join(" ")));
                 }

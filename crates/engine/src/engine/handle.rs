@@ -36,7 +36,7 @@ struct Inner {
 
 impl Engine {
     /// Starts the thread that owns the model. `body` builds the decoder on that thread and passes
-    /// it to [`Inbox::serve`]; it returns an error text if it cannot.
+    /// it to [`Inbox::serve`], or returns an error text.
     pub fn spawn(
         model: &str,
         vocabulary: Arc<dyn Vocabulary>,
@@ -96,14 +96,15 @@ impl Engine {
             Ok(Laid { tokens, shown }) => (tokens, Ok(shown)),
             Err(reason) => (self.tokenize(prompt), Err(reason)),
         };
-        // The characters that follow may change how the last characters are tokenised.
+        // The characters that follow may change how the last characters of the fixed part are
+        // tokenised.
         let fixed = start.iter().zip(&tokens).take_while(|(token, whole)| token == whole).count();
         Request { fixed, shown, ..Request::new(tokens, max_tokens) }
     }
 
-    /// The same request with a limit on thoughts. If no thoughts are wanted, an empty thought
-    /// follows the prompt, except in two cases: the answer has a grammar, which leaves no room for
-    /// a thought that the prompt has not opened, or the model does not mark thoughts.
+    /// The same request with a limit on thoughts. If no thoughts are wanted, an empty one follows
+    /// the prompt, unless the answer has a grammar, which leaves no room for a thought that the
+    /// prompt has not opened, or the model does not mark thoughts.
     pub fn limited(&self, request: Request, thinking: Thinking) -> Request {
         let (mut prompt, vocabulary) = (request.prompt, &*self.inner.vocabulary);
         if thinking.tokens_max == 0
@@ -119,7 +120,7 @@ impl Engine {
         self.inner.pressure.waiting()
     }
 
-    /// The work of each slot, `None` for a free one; empty before the first request. Returns at
+    /// The work of each slot, `None` if it is free; empty before the first request. Returns at
     /// once, even while the model computes.
     pub fn slots(&self) -> Vec<Option<Busy>> {
         self.inner.pressure.slots()
@@ -138,7 +139,7 @@ impl Engine {
         self.tokenize(&Prompt::default().text(text)).len()
     }
 
-    /// Starts a generation, which runs as long as the returned stream lives.
+    /// Starts a generation, which runs until the returned stream is dropped.
     pub fn generate(&self, mut request: Request) -> Result<Generation, EngineError> {
         let unseen = |reason| EngineError::Unseen { model: self.inner.model.clone(), reason };
         let shown = std::mem::replace(&mut request.shown, Ok(Vec::new())).map_err(unseen)?;
@@ -169,7 +170,7 @@ impl Engine {
         Some(Box::new(Thought::new(vocabulary, &request.prompt, thinking, answer, context)))
     }
 
-    /// Log-probability of each continuation after `prefix`. Continuations are evaluated one by one,
+    /// Log-probability of each continuation of `prefix`. Continuations are evaluated one by one,
     /// each truncated to [`Limits::outputs`] + 1 tokens.
     pub async fn score(
         &self,

@@ -1,4 +1,4 @@
-//! Guesses the next tokens of a text from an earlier place with the same preceding tokens.
+//! Guesses the next tokens of a text from an earlier place that follows the same tokens.
 //!
 //! Rewritten code repeats most of the code it replaces. The model verifies a guess in one call, as
 //! in prompt lookup decoding (Saxena 2023). Pure: a guess depends only on prompt and answer, so a
@@ -8,27 +8,27 @@ use std::collections::HashMap;
 
 use super::decoder::Token;
 
-/// A place is considered if this many tokens before it equal those at the end of the text.
+/// A place is considered if this many tokens before it match the end of the text.
 const KEY: usize = 3;
-/// Maximum number of places considered for one guess, latest first.
+/// Maximum number of places considered per guess, latest first.
 const PLACES_MAX: usize = 32;
-/// Minimum number of guessed tokens worth a call: on a CPU, a call of 16 rows takes as long as four
-/// or five single tokens, one of 8 rows almost as much.
+/// Minimum number of guessed tokens that is worth a call: on a CPU, a call of 16 rows takes as long
+/// as four or five single tokens, and one of 8 rows almost as long.
 pub const GUESSED_MIN: usize = 8;
-/// A guess with at least this many right tokens was worth its call.
+/// Minimum number of correct tokens that makes a guess worth its call.
 const RIGHT_MIN: usize = 5;
-/// How many tokens must match before any guess has been worth its call.
+/// How many tokens must match until a guess has been worth its call.
 const MATCH_FIRST: usize = 6;
-/// Maximum number of tokens that must match after guesses that were not worth their call.
+/// Maximum number of tokens that must match after guesses that were not worth their calls.
 const MATCH_MAX: usize = 24;
 
 /// Prompt and answer so far, with the places that follow each run of [`KEY`] tokens.
 pub struct Lookup {
     tokens: Vec<Token>,
     places: HashMap<[Token; KEY], Vec<usize>>,
-    /// How many tokens before a place must currently equal those at the end of the text.
+    /// How many tokens before a place must currently match the end of the text.
     match_min: usize,
-    /// Tokens that were guessed right.
+    /// Number of tokens guessed correctly.
     pub right: usize,
 }
 
@@ -52,9 +52,9 @@ impl Lookup {
         }
     }
 
-    /// The tokens that followed the earlier place with the longest match to the end of the text, at
-    /// most `most`. Empty if too few tokens match, or fewer than [`GUESSED_MIN`] follow or are
-    /// allowed.
+    /// The tokens that followed the earlier place whose preceding tokens match the end of the text
+    /// best, at most `most`. Empty if too few tokens match, or fewer than [`GUESSED_MIN`] follow or
+    /// are allowed.
     pub fn guess(&self, most: usize) -> &[Token] {
         let end = self.tokens.len();
         let Some(places) = self.tokens.last_chunk::<KEY>().and_then(|key| self.places.get(key)) else { return &[] };
@@ -67,7 +67,7 @@ impl Lookup {
         match best {
             Some((matching, place)) if matching >= self.match_min && most >= GUESSED_MIN => {
                 let guess = &self.tokens[place..end.min(place + most)];
-                // A model does not generate vectors of pictures.
+                // A model cannot generate picture vectors.
                 let words = guess.iter().take_while(|token| token.0 >= 0).count();
                 if words >= GUESSED_MIN { &guess[..words] } else { &[] }
             }
@@ -86,8 +86,7 @@ impl Lookup {
         self.match_min = if right >= RIGHT_MIN { KEY } else { (self.match_min * 2).min(MATCH_MAX) };
     }
 
-    /// How many tokens before `place` equal those at the end of the text, counted up to
-    /// [`MATCH_MAX`].
+    /// How many tokens before `place` match the end of the text, counted up to [`MATCH_MAX`].
     fn matching(&self, place: usize) -> usize {
         let backwards = |end: usize| self.tokens[..end].iter().rev();
         backwards(place).zip(backwards(self.tokens.len())).take(MATCH_MAX).take_while(|(a, b)| a == b).count()
@@ -110,13 +109,13 @@ mod tests {
     fn a_repeated_text_is_guessed_to_continue_as_before() {
         check((0..40).chain(5..11), 15, 11..26);
         check((0..40).chain(5..11), 10, 11..21);
-        // Three cases: fewer tokens are wanted than are worth a call; nothing is repeated; the
-        // repetition is too near the end.
+        // Three cases: fewer tokens are allowed than a call is worth; nothing is repeated; the
+        // repetition is too close to the end.
         check((0..40).chain(5..11), 7, 0..0);
         check(0..40, 15, 0..0);
         check((0..7).chain(0..6), 15, 0..0);
         check(0..0, 15, 0..0);
-        // Of two places, the one with the longest match is used.
+        // Of two places, the one with the longer match is used.
         let first = (0..20).chain([100, 101, 102]).chain(20..40);
         let second = (50..70).chain([100, 101, 102]).chain(70..90);
         check(first.chain(second).chain([16, 17, 18, 19, 100, 101, 102]), 15, 20..35);

@@ -18,11 +18,11 @@ pub struct Marks {
     pub inside: String,
     /// Text between a thought and the answer.
     text_between: &'static str,
-    /// Marks that take the place of that text.
+    /// Marks used instead of that text.
     marks_between: String,
-    /// The marks of an answer that follow them; no thought can be opened after these.
+    /// The answer's marks that follow them; no thought can be opened after these.
     pub answer: &'static str,
-    /// Tags that are removed from the text, each with its closing tag if it opens thinking.
+    /// Tags that are removed from the text; those that open a thought have a closing tag.
     pub tags: Vec<Tag>,
     /// Marks that begin a call, which ends a thought without a closing mark.
     pub calls: Vec<String>,
@@ -30,7 +30,7 @@ pub struct Marks {
 
 pub type Tag = (String, Option<String>);
 
-/// `<think>`, which reasoning models write even if their template does not have it.
+/// `<think>`, which reasoning models write even if their templates do not contain it.
 static IN_TAGS: LazyLock<Arc<Marks>> = LazyLock::new(|| Arc::new(Marks::of(&Notation::usual())));
 
 impl Marks {
@@ -50,9 +50,9 @@ impl Marks {
         let inside = if open == OPEN || !label.is_empty() { format!("{label}\n") } else { String::new() };
         // A label is required, a line break is not.
         let tag = if label.is_empty() { open.to_owned() } else { format!("{open}{inside}") };
-        // Only the first word of the mark: models differ in the blanks.
+        // Only the first word of the mark, because models differ in their spacing.
         let call = notation.calls.mark().split_whitespace().next();
-        // A header follows a blank, and the next message has its own header.
+        // A header follows a space, and the next message has its own header.
         let headed = notation.headers.is_some();
         Marks {
             open: if headed { format!(" {open}") } else { open.to_owned() },
@@ -75,18 +75,18 @@ impl Marks {
         Prompt::default().special(self.open.as_str()).text(self.inside.as_str())
     }
 
-    /// The end of a thought, with `last_words` in it.
+    /// The end of a thought, which ends with `last_words`.
     pub fn closing(&self, last_words: &str) -> Prompt {
         let line = if self.inside.ends_with('\n') { "\n" } else { "" };
         Prompt::default().text(format!("{last_words}{line}")).special(self.close.as_str())
     }
 
-    /// Whether the marks are in the vocabulary or in the template.
+    /// Whether the vocabulary or the template contains the marks.
     pub fn are_known(&self, vocabulary: &dyn Vocabulary) -> bool {
         self.open != OPEN || vocabulary.marks_thoughts()
     }
 
-    /// Whether a control token of this name opens or closes thoughts.
+    /// Whether the control token with this name opens or closes thoughts.
     pub fn has(&self, name: &str) -> bool {
         [&self.open, &self.close, OPEN, CLOSE].contains(&name)
     }

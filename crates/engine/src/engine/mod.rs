@@ -1,4 +1,4 @@
-//! Runs models in this process: one thread owns each loaded model, and everyone else holds a cloneable handle.
+//! Runs models in this process: each loaded model is owned by one thread, and callers hold a cloneable handle.
 
 pub mod decoder;
 pub mod expressible;

@@ -1,8 +1,8 @@
-//! Gives the vectors of pictures token numbers below zero, so that prompts with pictures are compared like any other.
+//! Gives picture vectors negative token numbers, so that prompts with pictures are compared like any others.
 //!
-//! The same part of the same picture, seen by the same projector, has the same numbers as long as
-//! the program runs, and no other part has one of them. So a prefix is reused exactly as far as text
-//! and pictures are the same, in slots and in copies.
+//! The same part of the same picture, seen by the same projector, keeps its numbers as long as the
+//! program runs, and no other part shares them. So a prefix is reused exactly as far as text and
+//! pictures match, both in slots and in copies.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ use super::decoder::{Laid, Shown, Token};
 use crate::base::lock;
 use crate::models::Picture;
 
-/// Maximum number of parts whose numbers are remembered; then all are forgotten, and the next
+/// Maximum number of parts whose numbers are remembered; beyond it, all are forgotten and later
 /// prompts get new numbers.
 const REMEMBERED_MAX: usize = 1 << 16;
 
@@ -20,22 +20,22 @@ const REMEMBERED_MAX: usize = 1 << 16;
 pub enum Part {
     /// Tokens that the family writes around pictures and between their tiles.
     Text(Vec<Token>),
-    /// Vectors of the projector, by their number.
+    /// Number of projector vectors.
     Vectors(usize),
 }
 
-/// The part of a picture: the projector's own name, the picture, and the number of the part.
+/// Identifies a part: the projector's own name, the picture's hash, and the part's index.
 type Name = (String, [u8; 32], usize);
 
 #[derive(Default)]
 struct Numbers {
     known: HashMap<Name, i32>,
-    /// Numbers given so far.
+    /// Count of numbers assigned so far.
     given: i32,
 }
 
 impl Numbers {
-    /// The first of `rows` numbers, which go down from it; `None` if there are none left.
+    /// The first of `rows` descending numbers; `None` if none are left.
     fn of(&mut self, name: Name, rows: i32) -> Option<i32> {
         if let Some(first) = self.known.get(&name) {
             return Some(*first);
@@ -52,7 +52,7 @@ impl Numbers {
 }
 
 impl Laid {
-    /// Adds a picture that the projector called `projector` lays out as `parts`.
+    /// Adds a picture that `projector` lays out as `parts`.
     pub fn push(&mut self, projector: &str, picture: &Picture, parts: &[Part]) -> Result<(), String> {
         static NUMBERS: Mutex<Option<Numbers>> = Mutex::new(None);
         let mut number = 0;
@@ -78,7 +78,7 @@ impl Laid {
         Ok(())
     }
 
-    /// Moves everything by one position, for a token before all others.
+    /// Moves everything by one position to insert a token at the start.
     pub fn begin_with(&mut self, token: Token) {
         self.tokens.insert(0, token);
         self.shown.iter_mut().for_each(|shown| shown.from += 1);

@@ -2,18 +2,19 @@
 
 use super::decoder::Token;
 
-/// Maximum length, in tokens, of a loop that is detected: a paragraph of about forty words.
+/// Maximum length of a detected loop, in tokens: a paragraph of about forty words.
 const PERIOD_MAX: usize = 64;
 /// Minimum number of rounds that count as a loop.
 const ROUNDS: usize = 4;
-/// Minimum number of tokens in a loop over all rounds, so that a table row or a few equal numbers
+/// Minimum number of tokens over all rounds of a loop, so that a table row or a few equal numbers
 /// are not reported.
 const TOKENS_MIN: usize = 32;
 
 /// Watches one generation. Each token costs [`PERIOD_MAX`] comparisons.
 #[derive(Clone, Debug)]
 pub struct Repetition {
-    /// At index `period - 1`: how many of the latest tokens in a row equal the token `period` positions earlier.
+    /// At index `period - 1`: how many consecutive tokens at the end equal the token `period`
+    /// positions before them.
     agreeing: Vec<usize>,
 }
 
@@ -24,9 +25,9 @@ impl Default for Repetition {
 }
 
 impl Repetition {
-    /// Examines the last token of `generated`; call it once for each new token. True when the text
-    /// ends in at least [`ROUNDS`] rounds of the same tokens with at least [`TOKENS_MIN`] tokens in
-    /// total.
+    /// Examines the last token of `generated`; call it once for each new token. True if the text
+    /// ends with at least [`ROUNDS`] rounds of the same tokens that contain at least [`TOKENS_MIN`]
+    /// tokens in total.
     pub fn push(&mut self, generated: &[Token]) -> bool {
         let Some((last, before)) = generated.split_last() else { return false };
         let mut looping = false;

@@ -1,4 +1,4 @@
-//! The types of a request to a model: the request, its results, and its errors.
+//! The types of a request to a model: requests, results and errors.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::budget::permit::Priority;
 /// Maximum number of jobs that may wait for one model. Further jobs are refused, so that a caller
 /// that submits in a loop gets an error.
 pub(super) const QUEUE_MAX: usize = 256;
-/// Maximum time for one generation, including waiting, unless its request sets another.
+/// Maximum time for one generation, including waiting, unless its request sets another limit.
 pub const DEADLINE: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -26,7 +26,7 @@ pub enum EngineError {
     EmptyPrompt { model: String },
     #[error("{model} cannot see a picture of this prompt: {reason}")]
     Unseen { model: String, reason: String },
-    #[error("{QUEUE_MAX} requests are waiting for {model} already; wait for some to finish")]
+    #[error("{QUEUE_MAX} requests are already waiting for {model}; wait for some to finish")]
     QueueFull { model: String },
     #[error("{model} has stopped: {reason}")]
     Stopped { model: String, reason: String },
@@ -58,18 +58,17 @@ pub struct Request {
     /// Number of tokens at the start of `prompt` that are the same in every run; their state is
     /// kept on disk if there is a folder for it. See [`Engine::request`](super::Engine::request).
     pub fixed: usize,
-    /// Continues after end-of-text tokens, for benchmarks.
+    /// Continues past end-of-text tokens, for benchmarks.
     pub ignore_end: bool,
     /// Guesses tokens from prompt and answer and verifies several in one call; for texts that
     /// repeat much of their prompt. The logits of such calls may differ in the last bits from those
     /// of single tokens, so if two tokens are almost equally likely, the text may differ from one
     /// without guesses; it is still the same in every run.
     pub lookup: bool,
-    /// How far the model may think; `None` sets no limit, and thoughts then count as part of the
-    /// answer.
+    /// How much the model may think; with `None` there is no limit, and thoughts count as part of
+    /// the answer.
     pub thinking: Option<Thinking>,
-    /// Returns each token's log-probability, and those of this many of the most likely
-    /// alternatives.
+    /// Returns the log-probability of each token and of this many of the most likely alternatives.
     pub logprobs: Option<usize>,
     pub deadline: Duration,
 }
@@ -101,7 +100,7 @@ impl Request {
 pub struct Logprobs {
     pub token: Token,
     pub logprob: f32,
-    /// In order of likelihood.
+    /// Most likely first.
     pub top: Vec<(Token, f32)>,
 }
 
@@ -124,7 +123,8 @@ pub struct Tally {
     /// The part of `prompt_tokens` that was reused instead of evaluated.
     pub cached_tokens: usize,
     pub generated_tokens: usize,
-    /// The part of `generated_tokens` that is not an answer, if [`Request::thinking`] is set.
+    /// The part of `generated_tokens` that does not belong to the answer, if [`Request::thinking`]
+    /// is set.
     pub thought_tokens: usize,
     /// The part of `generated_tokens` that was guessed, see [`Request::lookup`].
     pub guessed_tokens: usize,
@@ -182,8 +182,8 @@ pub struct QueuePosition {
 }
 
 impl QueuePosition {
-    /// Records the job's place and expected wait. The place shown never increases: more urgent work
-    /// changes only the wait.
+    /// Records the job's place and expected wait. The reported place never increases: more urgent
+    /// work changes only the wait.
     pub fn moved_to(&self, place: usize, eta_ms: u64) {
         let fallen = |before: usize| Some(if before == 0 { place } else { before.min(place) });
         let _always_some = self.position.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fallen);
@@ -204,7 +204,7 @@ mod tests {
             told.push((standing.position.load(Ordering::Relaxed), standing.eta_ms.load(Ordering::Relaxed)));
         }
         assert_eq!(told, [(3, 300), (2, 200), (2, 400), (1, 100)]);
-        // It had a slot and lost it to a more urgent job.
+        // It lost its slot to a more urgent job.
         standing.position.store(0, Ordering::Relaxed);
         standing.moved_to(2, 0);
         assert_eq!(standing.position.load(Ordering::Relaxed), 2);

@@ -37,7 +37,7 @@ pub fn order(waiting: &[Waiting]) -> Vec<usize> {
     order
 }
 
-/// The index of the job to admit next. Jobs that follow another are left out.
+/// The index of the job to admit next, leaving out jobs that follow another.
 pub fn admit(waiting: &[Waiting]) -> Option<usize> {
     order(waiting).first().copied().filter(|&index| !waiting[index].follows)
 }
@@ -51,7 +51,8 @@ pub struct Running {
     pub may_be_parked: bool,
 }
 
-/// The slot to free for a job of `urgency`: that of the least urgent job, if that is less urgent.
+/// The slot to free for a job of `urgency`: that of the least urgent job, if it is less urgent than
+/// this.
 pub fn preempt(running: &[Running], urgency: u64) -> Option<usize> {
     let least = running.iter().filter(|job| job.may_be_parked).min_by_key(|job| job.urgency)?;
     (least.urgency < urgency).then_some(least.slot)
@@ -71,12 +72,12 @@ pub enum Phase {
 pub struct View {
     pub phase: Phase,
     pub priority: Priority,
-    /// The worker's clock at the last call for this slot's job; the smallest value has waited
-    /// longest.
+    /// The worker's clock at the last call for this slot's job; the smallest value marks the
+    /// longest wait.
     pub served: u64,
     /// Time since then.
     pub waited_ms: u64,
-    /// Rows of its next chunk, if the chunk may share a call with other prompts; else 0.
+    /// Rows of its next chunk if the chunk may share a call with other prompts, otherwise 0.
     pub rows: usize,
 }
 
@@ -102,7 +103,7 @@ pub struct Scheduler {
     decode_ms: u64,
     /// Maximum number of consecutive calls for one slot if calls cannot be shared.
     in_a_row: usize,
-    /// Maximum number of rows of a chunk.
+    /// Maximum number of rows in a chunk.
     chunk: usize,
     /// The slot of the last such call, and the number of its consecutive calls.
     turn: Option<(usize, usize)>,
@@ -113,9 +114,9 @@ impl Scheduler {
         Scheduler { in_a_row, chunk, ..Scheduler::default() }
     }
 
-    /// The next call. Only the most urgent running jobs get calls, and a job without calls becomes
-    /// more urgent. Between a chunk and a decode, the kind with less time so far goes first.
-    /// Without `co_batch` a call decodes one slot, which gets several consecutive calls if so
+    /// The next call. Only the most urgent running jobs get calls, and a job becomes more urgent
+    /// while it gets none. Between a chunk and a decode, the kind with less time so far goes first.
+    /// Without `co_batch`, a call decodes one slot, which gets several consecutive calls if so
     /// configured.
     pub fn next(&mut self, slots: &[View], co_batch: bool) -> Work {
         let Some(highest) = slots.iter().filter(|slot| slot.phase != Phase::Idle).map(View::urgency).max() else {
@@ -160,7 +161,7 @@ impl Scheduler {
 
 /// The slots whose prompts are read in one call with that of slot `first`, with the same number of
 /// rows each: the neighbours that make the largest call of at most `most` rows, if it has at least
-/// twice the rows of a call for `first` alone. `rows` has the rows of each slot's next chunk.
+/// twice the rows of a call for `first` alone. `rows` holds the size of each slot's next chunk.
 /// llama.cpp computes several sequences together only if their numbers are consecutive and each has
 /// the same number of rows.
 fn beside(rows: &[usize], first: usize, most: usize) -> Range<usize> {
@@ -194,8 +195,8 @@ mod tests {
         // A slot between them has nothing to read, or nothing that may be shared.
         check(&[30, 0, 30, 40], 2, 2..4);
         check(&[0, 0, 30], 0, 0..1);
-        // Nearly full calls stay separate; a short neighbour would truncate this one; and 25 rows
-        // of each would leave 5 for another call.
+        // Nearly full calls stay separate; a short neighbour would shorten this one; and 25 rows
+        // each would leave 5 for another call.
         check(&[200, 200], 0, 0..1);
         check(&[128, 128], 1, 0..2);
         check(&[100, 3, 90], 0, 0..1);

@@ -2,9 +2,9 @@
 //! tested exactly.
 //!
 //! Its tokens are bytes, and chat markers are ordinary text to it. As with a real model, its output
-//! depends only on the text in the sequence: what follows the last turn marker is its own reply so
-//! far, and the first rule whose pattern occurs before that marker determines the reply, or several
-//! equally likely ones.
+//! depends only on the text in the sequence: the text after the last turn marker is its own reply
+//! so far, and the first rule whose pattern occurs before that marker determines the reply, or
+//! several equally likely ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ const CLOSE: &str = "</think>";
 /// Logit of the script's next token when certain, then when unsure; all others get 0.
 const CERTAIN: f32 = 20.0;
 const UNSURE: f32 = 0.5;
-/// How much lower the logit of each further reply is, so that greedy decoding takes the first.
+/// How much lower the logit of each further reply is, so that greedy decoding picks the first.
 const LATER: f32 = 0.01;
 
 /// The replies to prompts.
@@ -39,13 +39,13 @@ pub struct Script {
     /// Pattern and replies of each rule.
     rules: Vec<(String, Vec<String>)>,
     otherwise: Vec<String>,
-    /// Prompts that contain one of these texts cannot be computed.
+    /// Prompts that contain one of these texts fail to evaluate.
     fails: Vec<String>,
     pub slots: usize,
     pub context: usize,
     /// Time per row, for testing waiting, priority and cancellation.
     pub row_time: Duration,
-    /// Maximum number of rows of a prefill call.
+    /// Maximum number of rows in a prefill call.
     pub chunk: usize,
     /// Whether it marks its thoughts with `<think>`.
     pub thoughtful: bool,
@@ -84,7 +84,7 @@ impl Script {
         self
     }
 
-    /// Sets its measured speed, in tokens per second read and written.
+    /// Sets its measured speed in tokens per second, for reading and writing.
     pub fn at(self, prompt: f64, decode: f64) -> Script {
         Script { speed: Some(Speed { prompt, decode }), ..self }
     }
@@ -100,7 +100,7 @@ impl Script {
         self
     }
 
-    /// Sets whether the user declares it capable; the default is that it is.
+    /// Sets whether the user declares it capable, which is the default.
     pub fn judged(self, capable: Option<bool>) -> Script {
         Script { capable, ..self }
     }
@@ -159,7 +159,7 @@ impl Script {
                 tokens.push(token);
             }
         }
-        // If a grammar has forced other text, the script ends.
+        // If a grammar forced different text, the script ends.
         if tokens.is_empty() { vec![END] } else { tokens }
     }
 
@@ -177,7 +177,7 @@ impl Script {
 /// The token of `reply` after the text `written` so far; `None` if the reply begins differently.
 fn after(reply: &str, written: &str) -> Option<Token> {
     let (mut reply, mut written) = (reply, written);
-    // A thought that was cut short is followed by whatever would have followed its end.
+    // After a thought that was cut short, continue with the text that follows it in the reply.
     if !reply.starts_with(written)
         && let (Some((_, after)), Some((_, so_far))) = (reply.split_once(CLOSE), written.split_once(CLOSE))
     {
@@ -264,7 +264,7 @@ impl Decoder for ScriptedDecoder {
             let sequence = &mut self.sequences[row.sequence];
             let byte = u8::try_from(row.token.0).unwrap_or(b'?');
             if sequence.len() != row.position {
-                let reason = format!("row for position {}, the sequence ends at {}", row.position, sequence.len());
+                let reason = format!("row for position {}, but the sequence ends at {}", row.position, sequence.len());
                 return Err(DecodeError::Failed { rows: rows.len(), reason });
             }
             sequence.push(byte);

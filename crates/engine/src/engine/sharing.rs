@@ -1,4 +1,4 @@
-//! Determines, by comparing logits, whether sequences may share a call without changing each other's tokens.
+//! Compares logits to determine whether sequences may share a call without changing each other's tokens.
 //!
 //! Kernels choose their order of summation by the number of rows and the context length, so whether
 //! a slot's tokens equal those of a solo run depends on the build, the machine and the regime (rows
@@ -48,12 +48,13 @@ pub enum Verdict {
     Open,
 }
 
-/// The verdicts on one model on this machine.
+/// The verdicts for one model on this machine.
 #[derive(Debug, Default)]
 pub struct Verdicts {
     /// Number of equal calls so far in each regime, up to [`PROOFS`].
     proofs: BTreeMap<Regime, u8>,
-    /// The regime in which logits differed. The model then never shares calls again, in any regime.
+    /// The regime in which logits differed. After that, the model never shares calls, in any
+    /// regime.
     refuted: Option<Regime>,
     file: Option<PathBuf>,
 }

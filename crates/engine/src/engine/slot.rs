@@ -9,9 +9,9 @@ use super::decoder::Token;
 pub const FIXED_MIN: usize = 64;
 
 /// A prefill call may be split if its first part is a multiple of this many rows, its second part
-/// is at least as long, and splitting was found to change no bit (see `worker/split.rs`). Kernels
-/// take rows in groups (ggml 4, AMX tiles 32) and the remaining rows one by one, and use different
-/// kernels for calls of few rows (up to 8, measured).
+/// is at least as long, and splitting was found to change no bits (see `worker/split.rs`). Kernels
+/// process rows in groups (ggml 4, AMX tiles 32) and the remaining rows one by one, and use
+/// different kernels for calls of few rows (up to 8, measured).
 pub const SPLIT: usize = 32;
 
 /// The tokens in one sequence of the decoder, position by position.
@@ -25,8 +25,8 @@ pub struct Slot {
     /// Number of tokens at the start that were computed as in a cold run: up to the last of `cuts`,
     /// plus the finished parts of an unfinished call.
     pub exact: usize,
-    /// Whether its job generated text. Only then is the slot copied before it is overwritten; a
-    /// scored prompt is not.
+    /// Whether its job generated text. Only then is the slot copied before it is overwritten;
+    /// scored prompts are not.
     pub generated: bool,
     /// The worker's clock when this slot last got a job; the smallest value is the least recently
     /// used.
@@ -34,7 +34,7 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// The slot of a sequence into which a copy was restored.
+    /// The slot of a sequence restored from a copy.
     pub fn of(tokens: Vec<Token>, cuts: Vec<usize>) -> Slot {
         Slot { exact: cuts.last().copied().unwrap_or(0), tokens, cuts, ..Slot::default() }
     }
@@ -44,8 +44,8 @@ impl Slot {
         shared(&self.tokens, prompt)
     }
 
-    /// Shortens to `length` tokens. If that is inside a call, only the calls before it count as
-    /// exact.
+    /// Shortens the slot to `length` tokens. If that is inside a call, only the calls before it
+    /// count as exact.
     pub fn truncate(&mut self, length: usize) {
         if length >= self.tokens.len() {
             return;
@@ -74,7 +74,7 @@ impl Slot {
         }
     }
 
-    /// Whether all its tokens were computed in prefill calls from position 0 on.
+    /// Whether all its tokens were computed in prefill calls starting at position 0.
     pub fn is_exact(&self) -> bool {
         self.exact == self.tokens.len()
     }
@@ -89,8 +89,8 @@ impl Slot {
     }
 }
 
-/// Tokens that were computed in prefill calls from position 0 on: where the calls ended, and the
-/// number of tokens, including those of an unfinished call.
+/// Tokens computed in prefill calls starting at position 0: where the calls ended, and the number
+/// of tokens, including those of an incomplete call.
 #[derive(Clone, Copy, Debug)]
 pub struct Held<'a> {
     pub cuts: &'a [usize],
@@ -117,31 +117,30 @@ pub fn shared(a: &[Token], b: &[Token]) -> usize {
 /// How much of a slot's contents a new prompt may reuse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reuse {
-    /// Only whole prefill calls from position 0 on, and part of the next one if calls may be split.
-    /// The rest is computed in the same calls as in a cold run, so the generated tokens are those
-    /// of a cold run.
+    /// Only whole prefill calls from position 0, and part of the next one if calls may be split.
+    /// The rest is computed in the same calls as in a cold run, so the generated tokens are the
+    /// same.
     #[default]
     Exact,
     /// Everything that matches, including generated tokens: for the next turn of the same
-    /// conversation, and if bits may change. Generated tokens were computed one by one instead of
-    /// in chunks, so the last bits of the logits may differ from a cold run.
+    /// conversation, or if bits may change. Generated tokens were computed one by one instead of in
+    /// chunks, so the last bits of the logits may differ from a cold run.
     Continue,
 }
 
 /// The calls in which a prompt is evaluated: first its fixed prefix, then the rest, both in chunks,
-/// the last of which may be shorter. So in every run a call ends at the end of the fixed prefix,
-/// and every prompt with that prefix can reuse everything up to there. A part of a picture is a
-/// separate call, however long, and is kept completely or not at all. Does not depend on earlier
-/// runs.
+/// the last of which may be shorter. So in every run a call ends where the fixed prefix ends, and
+/// every prompt with that prefix can reuse all of it. A part of a picture is a separate call of any
+/// length, and is kept completely or not at all. Does not depend on earlier runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prefill {
     /// Number of tokens in the whole prompt.
     prompt: usize,
     /// Tokens of the fixed prefix; 0 if there is none or it is too short for a call.
     fixed: usize,
-    /// Maximum number of rows of a call.
+    /// Maximum number of rows in a call.
     chunk: usize,
-    /// Positions of the parts of pictures, in order.
+    /// Positions of the picture parts, in order.
     pictures: Arc<[Range<usize>]>,
 }
 
@@ -173,7 +172,7 @@ impl Prefill {
         (base + ((from - base) / self.chunk + 1) * self.chunk).min(end)
     }
 
-    /// The picture at a position, or the ends of the text around it.
+    /// The picture at a position, or else the bounds of the text around it.
     fn around(&self, position: usize) -> Around {
         let next = self.pictures.partition_point(|picture| picture.end <= position);
         let after = next.checked_sub(1).map_or(0, |last| self.pictures[last].end);
@@ -185,7 +184,7 @@ impl Prefill {
     }
 
     /// The end of the call that continues `slot`. If the slot is not exact, the result differs from
-    /// a cold run anyway, and full chunks make the fewest calls.
+    /// a cold run anyway, and full chunks need the fewest calls.
     pub fn end(&self, slot: &Slot) -> usize {
         let from = slot.tokens.len();
         match self.around(from) {
@@ -195,8 +194,8 @@ impl Prefill {
         }
     }
 
-    /// The end of a first part of about `rows` rows of the call from `from` to `end`; `end` if it
-    /// cannot be split.
+    /// Where to split the call from `from` to `end` so that its first part has about `rows` rows;
+    /// `end` if it cannot be split.
     pub fn part_of(from: usize, end: usize, rows: usize) -> usize {
         let part = from + round_down(rows).max(SPLIT);
         if part + SPLIT <= end { part } else { end }
@@ -209,7 +208,7 @@ impl Prefill {
     }
 
     /// How many of the `shared` matching tokens to keep. The last token of a prompt is always
-    /// evaluated again, because its logits are needed. `splits(end)` says whether the call that
+    /// evaluated again, because its logits are needed. `splits(end)` returns whether the call that
     /// ends at `end` may be split.
     pub fn reusable(&self, shared: usize, held: Held<'_>, reuse: Reuse, splits: impl Fn(usize) -> bool) -> usize {
         let most = match self.around(shared.min(self.prompt.saturating_sub(1))) {
@@ -229,10 +228,10 @@ impl Prefill {
     }
 }
 
-/// Where a position of a prompt is.
+/// The location of a prompt position.
 enum Around {
     In(Range<usize>),
-    /// In text: where it begins and ends.
+    /// In text, with the bounds of that text.
     Between(usize, usize),
 }
 
@@ -372,7 +371,7 @@ mod tests {
             prop_assert_eq!(&held[..calls], &cold[..calls]);
             let begun = if calls > 0 { cold[calls - 1] } else { 0 };
             prop_assert!(kept == begun || splits && (kept - begun).is_multiple_of(SPLIT) && kept + SPLIT <= cold[calls]);
-            // The kept tokens do not end among the odd rows at the end of a call.
+            // Kept tokens do not end within the leftover rows at the end of a call.
             prop_assert!(kept == begun || kept - begun <= (held[calls] - begun) / SPLIT * SPLIT);
         }
     }

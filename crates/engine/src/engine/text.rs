@@ -1,8 +1,7 @@
 //! Turns the bytes of generated tokens into text: whole characters, with thoughts separated from the answer.
 //!
-//! Reasoning models write `<think>…</think>` before the answer; GPT-OSS uses a separate channel. A
-//! partial tag or character is held back until it is complete, and returned unchanged when the
-//! generation ends.
+//! Reasoning models write `<think>…</think>` before the answer; GPT-OSS uses a separate channel.
+//! Partial tags and characters are held back until they are complete or the generation ends.
 
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use super::request::Piece;
 use crate::base;
 use crate::models::dialect::Prompt;
 
-/// Splits a stream of bytes into [`Piece::Answer`]s and [`Piece::Thinking`]s.
+/// Splits a byte stream into [`Piece::Answer`]s and [`Piece::Thinking`]s.
 #[derive(Clone, Debug)]
 pub struct TextStream {
     /// The first bytes of an incomplete character.
@@ -26,8 +25,8 @@ pub struct TextStream {
     is_call: bool,
 }
 
-/// The bytes of a token as seen by the reader of a reply. Control tokens have none, except thinking
-/// tags and the dialect's marks of calls and channels, which give their name.
+/// The bytes of a token as the reader of a reply sees them. Control tokens have none, except
+/// thinking tags and the dialect's marks for calls and channels, which yield their names.
 pub fn bytes(vocabulary: &dyn Vocabulary, token: Token) -> &[u8] {
     let is_text = |name: &&[u8]| {
         std::str::from_utf8(name).is_ok_and(|name| vocabulary.marks().has(name) || vocabulary.is_said(name))
@@ -35,7 +34,7 @@ pub fn bytes(vocabulary: &dyn Vocabulary, token: Token) -> &[u8] {
     vocabulary.control(token).filter(is_text).unwrap_or_else(|| vocabulary.bytes(token))
 }
 
-/// The part of `prompt`'s end that its reader needs: more than a mark of one character per token
+/// Enough of the end of `prompt` to find its last mark: more than a mark of one character per token
 /// followed by blank lines.
 fn end_of(vocabulary: &dyn Vocabulary, prompt: &[Token], marks: &Marks) -> Vec<u8> {
     let last = &prompt[prompt.len().saturating_sub(2 * marks.open.len().max(marks.close.len()))..];
@@ -139,7 +138,7 @@ impl TextStream {
         loop {
             let ending = self.thinking.clone().map(|close| [(close, None)]);
             let tags: &[Tag] = ending.as_ref().map_or(&marks.tags, |ending| ending);
-            // Calls outside thoughts are read elsewhere.
+            // Calls outside thoughts are parsed elsewhere.
             let calls: &[String] = if self.is_thinking() { &marks.calls } else { &[] };
             let found = tags.iter().filter_map(|(tag, then)| Some((self.held.find(tag.as_str())?, tag, then)));
             let (tag_at, call_at) = (found.min(), calls.iter().filter_map(|call| self.held.find(call.as_str())).min());
@@ -257,7 +256,7 @@ mod tests {
         check_with(TextStream::after(&Letters::new(), &[]), &[text.as_bytes()], &[answer(text)]);
     }
 
-    /// A vocabulary with one control token; the flag says whether the dialect reads calls by it.
+    /// A vocabulary with one control token; the flag says whether the dialect parses calls by it.
     struct OneMark(bool);
 
     impl Vocabulary for OneMark {

@@ -1,6 +1,6 @@
-//! Limits a model's thoughts to a number of tokens; then the closing mark is inserted and the answer continues.
+//! Limits the number of tokens that a model may think; after that, the closing mark is inserted and the answer follows.
 //!
-//! A reply is parsed here by the same [`TextStream`] that separates thoughts from answers for its
+//! Replies are parsed here by the same [`TextStream`] that separates thoughts from answers for the
 //! reader, so that both agree on what a thought is: opened by the prompt or by the model, closed by
 //! its mark or by a call.
 
@@ -11,29 +11,29 @@ use super::sampler::Sampling;
 use super::text::{self, TextStream};
 use crate::models::dialect::Prompt;
 
-/// Maximum number of mark tokens that do not count as answer: those that open a thought, and those
-/// that close it.
+/// Maximum number of mark tokens that do not count as answer tokens: those that open a thought and
+/// those that close it.
 const MARKS_MAX: usize = 64;
 
-/// How far a model may think before it answers.
+/// How much a model may think before it answers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thinking {
-    /// Limit on the tokens of all thoughts in a reply together; at the limit the open one is
-    /// closed. With 0 each is closed as it opens.
+    /// Limit on the total number of tokens in a reply's thoughts; when it is reached, the open one
+    /// is closed. With 0, each is closed as soon as it opens.
     pub tokens_max: usize,
     /// Whether thoughts count towards [`Request::max_tokens`](super::Request::max_tokens), as API
-    /// clients expect; otherwise those tokens are for the answer alone.
+    /// clients expect; otherwise those tokens are reserved for the answer.
     pub counts: bool,
-    /// How the tokens of a thought are sampled.
+    /// Sampling settings for thoughts.
     pub sampling: Sampling,
-    /// A sentence to end a thought that is cut short, for a model family that was trained with one.
+    /// A sentence that ends a thought that is cut short, for model families trained with one.
     pub last_words: &'static str,
 }
 
 impl Thinking {
-    /// Fits these settings into the context: of the `room` tokens left by a prompt, an answer of
-    /// `answer` tokens keeps its share, but at most half; if thoughts count as answer, it keeps a
-    /// quarter.
+    /// Fits these settings into the context: of the `room` tokens that a prompt leaves, an answer
+    /// of `answer` tokens keeps its share, but at most half; if thoughts count towards the answer,
+    /// it keeps a quarter.
     fn within(self, room: usize, answer: usize, closing: usize) -> Thinking {
         let whole = if self.counts { answer.min(room) } else { room };
         let kept = if self.counts { whole / 4 } else { answer.min(whole / 2) };
@@ -64,7 +64,8 @@ pub struct Thought {
 }
 
 impl Thought {
-    /// For a reply to `prompt` of up to `answer` tokens in a slot of `context` tokens.
+    /// Limits the thoughts of a reply to `prompt` with up to `answer` tokens in a slot of `context`
+    /// tokens.
     pub fn new(
         vocabulary: &dyn Vocabulary,
         prompt: &[Token],
@@ -83,7 +84,7 @@ impl Thought {
         Thought { limit, text, used: 0, aside: 0, closed: false, next: VecDeque::new(), closing, between, answer }
     }
 
-    /// How the tokens of a thought are sampled.
+    /// Sampling settings for thoughts.
     pub fn sampling(&self) -> &Sampling {
         &self.limit.sampling
     }
@@ -93,7 +94,7 @@ impl Thought {
         self.text.is_thinking()
     }
 
-    /// The next token, if it is prescribed rather than chosen by the model.
+    /// The next token, if it is forced rather than chosen by the model.
     pub fn forced(&mut self) -> Option<Token> {
         if self.next.is_empty() && self.text.is_thinking() && self.used >= self.limit.tokens_max {
             self.close();
@@ -123,8 +124,8 @@ impl Thought {
         }
     }
 
-    /// Takes the next token of the reply. If the thought ends with it and a grammar `follows`, the
-    /// text between them is inserted.
+    /// Adds the next token of the reply. If it ends the thought and a grammar `follows`, the text
+    /// between thought and answer is inserted.
     pub fn push(&mut self, vocabulary: &dyn Vocabulary, token: Token, forced: bool, follows: bool) {
         let before = self.text.is_thinking();
         self.text.push(text::bytes(vocabulary, token));
@@ -141,8 +142,8 @@ impl Thought {
         self.aside
     }
 
-    /// Number of tokens so far that do not count as answer. Bounded even if a thought is opened
-    /// again and again.
+    /// Number of tokens so far that do not count as answer tokens. Bounded even if thoughts are
+    /// opened again and again.
     pub fn aside(&self) -> usize {
         let most = self.limit.tokens_max + self.closing.len() + MARKS_MAX;
         if self.limit.counts { 0 } else { self.aside.min(most) }
@@ -165,7 +166,7 @@ mod tests {
         Thinking { tokens_max, counts: false, sampling: Sampling::greedy(), last_words: "" }
     }
 
-    /// Thoughts, answer and end of the reply to `prompt` by a model that says `reply`.
+    /// Thoughts, answer and end of the reply to `prompt` by a model scripted to `reply`.
     fn said(reply: &str, prompt: &str, change: impl Fn(Request) -> Request) -> (String, String, Finish, Tally) {
         let mut script = Script::saying(reply);
         script.thoughtful = true;
@@ -214,7 +215,7 @@ mod tests {
         let (thoughts, answer, ..) = said("<think>\nabcdef</think>So.", "", opened);
         assert_eq!((thoughts.as_str(), answer.trim_start()), ("abc\n", "So."));
         check(&format!("<think>{THOUGHT}"), 5, "abcde\n", "");
-        // It ends its turn inside the thought.
+        // The model ends its turn inside the thought.
         check("<think>abc", 50, "abc\n", "");
     }
 

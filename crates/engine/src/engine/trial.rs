@@ -18,7 +18,7 @@ use crate::models::gguf::{self, Header, Kind};
 
 /// A vocabulary of 262,144 tokens takes half a second; a damaged file may hang.
 const WAITED_MAX: Duration = Duration::from_secs(60);
-/// Maximum number of bytes kept of the child's output; the last lines say why it ended.
+/// Maximum number of bytes of the child's output to keep; the last lines state why it ended.
 const WORDS_BYTES_MAX: usize = 1 << 16;
 /// Number of those lines that are reported.
 const LINES_TOLD: usize = 3;
@@ -48,14 +48,14 @@ impl Trial {
             }
             tried => tried?,
         }
-        // If it cannot be recorded, only the next load takes longer.
+        // If this cannot be recorded, the only effect is that the next load takes longer.
         if let Some(Err(error)) = place.map(|place| file::replace_json(&place, &BINDING)) {
             tracing::debug!("{} passed, but that could not be recorded: {error}", header.path.display());
         }
         Ok(())
     }
 
-    /// Tries the file of `header` whether or not it has passed before.
+    /// Tries the file of `header` even if it has already passed.
     pub fn again(&self, header: &Header, go_on: &mut dyn FnMut() -> bool) -> Result<(), LlamaError> {
         if header.kind != Kind::Projector {
             gguf::before_load(header).map_err(|error| LlamaError::Refused(error.to_string()))?;
@@ -81,19 +81,19 @@ enum End {
 
 fn spawn(program: &Path, file: &Path) -> io::Result<Child> {
     let mut command = Command::new(program);
-    // The child reads no settings, nor anything in the folder in which this process was started.
+    // The child reads no settings, and nothing from the folder in which this process was started.
     command.current_dir("/").args(["models", "check", "--here", "--"]).arg(path::absolute(file)?);
     command.env("MONOBLOC_LOG", "error").env("GGML_NO_BACKTRACE", "1");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()
 }
 
 /// Waits until the child ends, or kills it after `most` or when `go_on` returns false. Also returns
-/// its last words.
+/// the end of its output.
 fn watch(mut child: Child, most: Duration, go_on: &mut dyn FnMut() -> bool) -> io::Result<(End, String)> {
     let mut written = child.stderr.take();
     let reader = thread::spawn(move || {
         let (mut kept, mut piece) = (Vec::new(), [0; 4096]);
-        // Ends with the child, which then closes its side of the pipe.
+        // Ends with the child, whose side of the pipe is then closed.
         while let Some(bytes @ 1..) = written.as_mut().and_then(|from| from.read(&mut piece).ok()) {
             kept.extend_from_slice(&piece[..bytes]);
             let over = kept.len().saturating_sub(WORDS_BYTES_MAX);
@@ -122,7 +122,7 @@ fn watch(mut child: Child, most: Duration, go_on: &mut dyn FnMut() -> bool) -> i
 /// Why the trial failed, from how the child ended and its last output.
 fn failed(path: &Path, end: End, words: &str) -> LlamaError {
     let lines: Vec<&str> = words.lines().map(told).filter(|line| !line.is_empty()).collect();
-    // A child that ended by itself has explained everything in its own message.
+    // If the child ended by itself, its own message explains everything.
     let message = || lines.iter().rev().find_map(|line| line.strip_prefix("monobloc: "));
     if let (End::Own(status), Some(said)) = (end, message())
         && status.code() == Some(1)
@@ -134,14 +134,14 @@ fn failed(path: &Path, end: End, words: &str) -> LlamaError {
             Some(signal) => format!("it would end this program (signal {signal})"),
             None => format!("it ended with code {}", status.code().unwrap_or(-1)),
         },
-        End::Late | End::Cancelled => format!("it does not come back within {} s", WAITED_MAX.as_secs()),
+        End::Late | End::Cancelled => format!("it does not return within {} s", WAITED_MAX.as_secs()),
     };
     let last = lines[lines.len().saturating_sub(LINES_TOLD)..].join("; ");
-    let reason = if last.is_empty() { how } else { format!("{how}; its last words: {last}") };
+    let reason = if last.is_empty() { how } else { format!("{how}; its last output: {last}") };
     LlamaError::Load { file: path.display().to_string(), reason }
 }
 
-/// A line of the child without its log's time and level.
+/// A line of the child's log without its time and level.
 fn told(line: &str) -> &str {
     line.split_once(" llama.cpp: ").map_or(line, |(_, words)| words).trim()
 }
@@ -173,11 +173,11 @@ mod tests {
         check("kill -6 $$", Err("it would end this program (signal 6)"));
         check(
             "printf 'a\\nb\\nc\\n2026 ERROR llama.cpp: d\\n' >&2; kill -6 $$",
-            Err("it would end this program (signal 6); its last words: b; c; d"),
+            Err("it would end this program (signal 6); its last output: b; c; d"),
         );
         check("echo 'monobloc: m.gguf is odd' >&2; exit 1", Err("monobloc: m.gguf is odd"));
         check("exit 3", Err("it ended with code 3"));
-        check("exec sleep 60", Err("it does not come back within 60 s"));
+        check("exec sleep 60", Err("it does not return within 60 s"));
     }
 
     #[test]

@@ -18,9 +18,9 @@ pub struct Adapter {
 }
 
 impl Adapter {
-    /// Looks for the file in the folders `places` (an absolute path is used as it is) and compares
-    /// it with its model's header. Fails if the file is missing, is not an adapter, or changes
-    /// tensors that the model does not have.
+    /// Looks for the file in the folders `places` (an absolute path is used as is) and compares it
+    /// with the model's header. Fails if the file is missing, is not an adapter, or changes tensors
+    /// that the model does not have.
     pub fn open(role: Role, table: &LoraTable, base: &Header, places: &[&Path]) -> Result<Adapter, ModelsError> {
         let Some(path) = places.iter().map(|place| place.join(&table.file)).find(|path| path.is_file()) else {
             let looked = places.iter().map(|&place| place.to_owned()).collect();
@@ -33,7 +33,7 @@ impl Adapter {
         }
         if header.architecture != base.architecture {
             let (its, ours) = (&header.architecture, &base.architecture);
-            return Err(unfit(format!("was made for `{its}`, {} is `{ours}`", base.path.display())));
+            return Err(unfit(format!("was made for `{its}`, but {} is `{ours}`", base.path.display())));
         }
         if let Some(stray) = header.tensors.iter().find(|tensor| !fits(&tensor.name, base)) {
             return Err(unfit(format!("changes {}, which {} does not have", stray.name, base.path.display())));
@@ -98,7 +98,7 @@ mod tests {
             open("y.gguf", "adapter", "lfm2", &pair),
             "names the LoRA adapter y.gguf, which is not there; looked in ",
         );
-        check(open("x.gguf", "model", "lfm2", &["w"]), "x.gguf is a whole model; take it out of [router]");
+        check(open("x.gguf", "model", "lfm2", &["w"]), "x.gguf is a whole model; remove it from [router]");
         check(open("x.gguf", "adapter", "llama", &pair), "was made for `llama`, ");
         check(open("x.gguf", "adapter", "lfm2", &["v.lora_a"]), "changes v.lora_a, which ");
     }

@@ -1,4 +1,4 @@
-//! Lists the model architectures of the bound llama.cpp and their kinds of work.
+//! Lists the model architectures supported by the bound llama.cpp and the work they do.
 
 /// The kind of work done by models of an architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub enum Work {
     Projects,
     /// Drafts tokens for another model.
     Drafts,
-    /// Speech, diffusion, sequences in and out.
+    /// Speech, diffusion and sequence-to-sequence models.
     Other,
 }
 
@@ -39,11 +39,11 @@ pub fn can_generate(architecture: &str) -> Result<(), &'static str> {
     match work(architecture) {
         Some(Work::Generates) => Ok(()),
         Some(_) => Err("does not generate text"),
-        None => Err("this build of llama.cpp does not know"),
+        None => Err("this build of llama.cpp does not support"),
     }
 }
 
-/// From `LLM_ARCH_NAMES` in llama-arch.cpp (as bound by llama-cpp-2 0.1.160): causal text models.
+/// Causal text models, from `LLM_ARCH_NAMES` in llama-arch.cpp (as bound by llama-cpp-2 0.1.160).
 const GENERATING: &str = "
     llama llama4 deci falcon falcon-h1 grok gpt2 gptj gptneox gpt-oss mpt baichuan starcoder starcoder2 refact bloom
     stablelm qwen qwen2 qwen2moe qwen2vl qwen3 qwen3moe qwen3next qwen3vl qwen3vlmoe qwen35 qwen35moe qwen4exp phi2 phi3
@@ -80,6 +80,6 @@ mod tests {
             assert_eq!(can_generate(known), Ok(()), "{known}");
         }
         assert_eq!(can_generate("bert"), Err("does not generate text"));
-        assert_eq!(can_generate("hal9000"), Err("this build of llama.cpp does not know"));
+        assert_eq!(can_generate("hal9000"), Err("this build of llama.cpp does not support"));
     }
 }

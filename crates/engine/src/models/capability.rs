@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::gguf::Header;
 use crate::base::file;
 
-/// Number of parameters from which an unmeasured model counts as able to plan and reason by itself.
-/// Published scores drop sharply below: 1.2B models complete 8 % of multi-step requests, 24B models
-/// 26 to 66 % (LocalCowork's benchmark).
+/// Number of parameters from which an unmeasured model is assumed to be able to plan and reason by
+/// itself. Published scores drop sharply below this: 1.2B models complete 8 % of multi-step
+/// requests, 24B models 26 to 66 % (LocalCowork's benchmark).
 const CAPABLE_PARAMETERS: u64 = 3_000_000_000;
 /// Version of the probes. Raise it when their prompts change, so that every model is measured
 /// again.
@@ -46,7 +46,7 @@ impl ModelCapability {
         }
     }
 
-    /// From models.toml (`said`), else from measurements, else from size. `context` is the context
+    /// From models.toml (`said`), or else from measurements or the size. `context` is the context
     /// window in tokens.
     pub fn of(said: Option<bool>, measured: Option<&Measured>, header: &Header, context: usize) -> ModelCapability {
         let by_size = || header.parameters >= CAPABLE_PARAMETERS;
@@ -58,15 +58,16 @@ impl ModelCapability {
     }
 }
 
-/// How much of a turn a model does itself: measured at its first use, see `agent/probe/tier.rs`.
+/// How much of a turn a model does itself; measured when it is first used, see
+/// `agent/probe/tier.rs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
     /// Code looks things up and makes explicit edits; the model only words answers.
     Reads,
-    /// The model reads requests, answers from code and writes changes, which code checks.
+    /// The model reads requests, answers from code and writes changes, all of which code checks.
     Writes,
-    /// It may also run free loops with tools.
+    /// The model may also run free loops with tools.
     Acts,
 }
 
@@ -76,7 +77,7 @@ impl Tier {
     }
 }
 
-/// A number of right answers out of a number of questions.
+/// The number of correct answers and the number of questions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
     pub right: usize,
@@ -111,7 +112,7 @@ pub struct Choosing {
     pub grammar: Choices,
 }
 
-/// Right choices of a model that writes its calls in one of these ways.
+/// Correct choices by a model that writes its calls in one of these ways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Choices {
@@ -174,7 +175,7 @@ pub struct Measured {
     pub restraint: Share,
     /// Plans with the right number of steps, by that number.
     pub plans: BTreeMap<usize, Share>,
-    /// Right calls inside a grammar, of the tasks with up to [`TOOLS_MANY`] tools.
+    /// Correct calls inside a grammar, for the tasks with up to [`TOOLS_MANY`] tools.
     pub grammar: Share,
     /// Calls of the right tool if a call is requested, in a separate prompt with few tools.
     #[serde(default)]
@@ -187,9 +188,9 @@ pub struct Measured {
     pub writing: Share,
 }
 
-/// Rates that a model needs for free loops. 2 of 12 calls may be unreadable and 3 wrong, which a
+/// Rates that a model needs for free loops. Of 12 calls, 2 may be unreadable and 3 wrong, which a
 /// loop of 12 iterations survives. A model that calls tools for small talk, or plans one step
-/// instead of four, must not run free.
+/// instead of four, must not run freely.
 const FORMAT_MIN: f64 = 0.8;
 pub const SELECTION_MIN: f64 = 0.7;
 const RESTRAINT_MIN: f64 = 0.5;
@@ -197,8 +198,8 @@ const PLANS_MIN: f64 = 0.5;
 /// Rates that a model needs to write changes.
 const READING_MIN: f64 = 0.6;
 const WRITING_MIN: f64 = 0.6;
-/// Numbers of decisive probe prompts: calls, small talk, plans with the most steps, readings and
-/// changes.
+/// Number of prompts that decide a probe: calls, small talk, plans with the most steps, readings,
+/// and changes.
 pub const CALLS: usize = 12;
 pub const TALKS: usize = 4;
 pub const LONG_PLANS: usize = 2;
@@ -206,7 +207,7 @@ pub const READINGS: usize = 3;
 pub const CHANGES: usize = 3;
 /// Number of steps in a long plan. A model that plans four steps also plans one.
 pub const LONG_PLAN: usize = 4;
-/// Tasks among few and many tools, and the number of many tools.
+/// Number of tasks with few or many tools, and the number of tools that counts as many.
 pub const CHOICES: usize = 8;
 pub const TOOLS_MANY: usize = 15;
 
@@ -224,7 +225,7 @@ impl Measured {
         sum(self.selection.range(..=TOOLS_MANY).map(|(_, share)| *share))
     }
 
-    /// Whether enough calls are readable and name the right tool; `None` while that depends on the
+    /// Whether enough calls are readable and use the right tool; `None` while this depends on the
     /// open answers.
     pub fn calls(&self) -> Option<bool> {
         all([self.format.reaches(FORMAT_MIN, CALLS), self.selected().reaches(SELECTION_MIN, CALLS)])
@@ -277,12 +278,12 @@ impl Measured {
     }
 }
 
-/// The file with the results of one model file.
+/// The name of the file with a model file's results.
 fn saved(fingerprint: &str) -> String {
     format!("{fingerprint}.{PROBES}.json")
 }
 
-/// False if any is false, true if all are true.
+/// False if any is false, true if all are true, otherwise `None`.
 fn all<const N: usize>(verdicts: [Option<bool>; N]) -> Option<bool> {
     let is_lost = verdicts.contains(&Some(false));
     (is_lost || !verdicts.contains(&None)).then_some(!is_lost)
@@ -354,9 +355,9 @@ mod tests {
         };
         assert_eq!((tier((2, 2), (2, 2)), tier((3, 3), (2, 3))), (Some(Tier::Writes), Some(Tier::Writes)));
         assert_eq!((tier((2, 2), (0, 2)), tier((2, 3), (1, 3))), (Some(Tier::Reads), Some(Tier::Reads)));
-        // One more change decides.
+        // One more change decides the result.
         assert_eq!((tier((2, 2), (1, 2)), tier((3, 3), (0, 1))), (None, None));
-        // A model that cannot read requests writes none.
+        // A model that cannot read requests cannot write changes.
         assert_eq!(tier((0, 2), (0, 0)), Some(Tier::Reads));
     }
 
@@ -404,7 +405,7 @@ mod tests {
             Choices { few, many, margin_min: Some(0.5) }
         };
         assert!(of(3, 3).bears_many() && of(3, 4).bears_many() && !of(4, 3).bears_many());
-        // Time ran out before any choice among few.
+        // Time ran out before any choice among few tools.
         assert!(!Choices { few: Share::default(), ..of(0, 4) }.bears_many());
         assert!(of(4, 4).is_unsure(0.4) && !of(4, 4).is_unsure(0.5) && !Choices::default().is_unsure(0.0));
     }

@@ -1,5 +1,5 @@
-//! Identifies model files: by a quick fingerprint for caches, and by a full sha256 (computed once, then cached) for
-//! trust.
+//! Identifies model files: by a quick fingerprint for caches, and by a full SHA-256 (computed once,
+//! cached) for trust.
 
 use crate::base::hex;
 use std::collections::BTreeMap;
@@ -13,16 +13,17 @@ use super::gguf::Numbered;
 use crate::base::file;
 use crate::base::stamp::{Stamp, now_ns};
 
-/// Bytes hashed from the beginning of a file (a GGUF header with its vocabulary is a few MiB).
+/// Number of bytes hashed at the start of a file (a GGUF header with its vocabulary takes a few
+/// MiB).
 const HEAD_BYTES: u64 = 1 << 20;
-/// Blocks hashed from the rest, evenly spread.
+/// Number of blocks hashed in the rest of the file, evenly spread.
 const SAMPLES: u64 = 64;
 const SAMPLE_BYTES: u64 = 4096;
 
-/// Sixteen hexadecimal digits from length, times, the first MiB and 64 samples of the file. The
-/// change time is included, so that new content with the same length and modification time counts
-/// as another file. Reads about 1.3 MB of a file, whatever its size; of every part, if the model is
-/// split. Not secure against deliberate forgery.
+/// Sixteen hexadecimal digits computed from the length, times, first MiB and 64 samples of the
+/// file. The change time is included, so that new content with the same length and modification
+/// time counts as another file. Reads about 1.3 MB of each file, regardless of its size; of every
+/// part if the model is split. Not secure against deliberate forgery.
 pub fn fingerprint(path: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
     sample(path, &mut hash)?;
@@ -57,10 +58,10 @@ fn sample(path: &Path, hash: &mut Sha256) -> io::Result<()> {
     Ok(())
 }
 
-/// Maximum number of cached checksums; at this number all are dropped.
+/// Maximum number of cached checksums; when it is reached, all are dropped.
 const REMEMBERED_MAX: usize = 1000;
 
-/// The sha256 of a whole file in hexadecimal, cached in the file `memory` by path and [`Stamp`].
+/// The SHA-256 of an entire file in hexadecimal, cached in the file `memory` by path and [`Stamp`].
 pub fn sha256(path: &Path, memory: &Path) -> io::Result<String> {
     let path = path.canonicalize()?;
     let (stamp, looked_ns) = (Stamp::of(&fs::metadata(&path)?), now_ns());
@@ -78,7 +79,7 @@ pub fn sha256(path: &Path, memory: &Path) -> io::Result<String> {
         known.clear();
     }
     known.insert(key, digest.clone());
-    // If it cannot be saved, only the next call takes longer.
+    // If it cannot be saved, the only effect is that the next call takes longer.
     if let Err(error) = file::replace_json(memory, &known) {
         tracing::debug!("checksums could not be stored in {}: {error}", memory.display());
     }
@@ -101,7 +102,7 @@ fn sha256_now(path: &Path) -> io::Result<String> {
 mod tests {
     use super::*;
 
-    /// sha256 of `abc`, from FIPS 180-2.
+    /// SHA-256 of `abc`, from FIPS 180-2.
     const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
     #[test]

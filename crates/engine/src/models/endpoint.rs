@@ -1,4 +1,4 @@
-//! A role's server: a URL and its settings in `models.toml` and the options. Opens no connection.
+//! A role's server: its URL and settings, from `models.toml` and the options. Opens no connection.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,8 +9,8 @@ use url::{Host, Url};
 
 use crate::base::server_url;
 
-/// How long a server may be silent before the connection is given up, unless `timeout_silence_s`
-/// says otherwise: a CPU reads a long prompt for minutes.
+/// How long a server may be silent before the connection is closed, unless `timeout_silence_s`
+/// states otherwise: a CPU may read a long prompt for minutes.
 pub const SILENCE_DEFAULT: Duration = Duration::from_secs(600);
 /// Values of `timeout_silence_s`.
 pub const SILENCE_S: std::ops::RangeInclusive<u64> = 1..=24 * 3600;
@@ -33,24 +33,24 @@ const OWN_HEADERS: [&str; 9] = [
 /// The server for a role, and how to query it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint {
-    /// Base of the API, such as `http://gpu-box:8000/v1`; contains no user name, password, query or
-    /// fragment.
+    /// The API's base URL, such as `http://gpu-box:8000/v1`; contains no user name, password, query
+    /// or fragment.
     url: Url,
-    /// The model's name there; `None` uses the server's only model.
+    /// The model's name on the server; `None` selects the server's only model.
     pub model: Option<String>,
     pub key: Key,
-    /// Context in tokens; `None` asks the server.
+    /// Context in tokens; with `None`, the server is asked.
     pub context: Option<usize>,
-    /// A connection that is silent for this long is given up.
+    /// A connection that is silent for this long is closed.
     pub silence: Duration,
     /// Additional headers. Their values may be secret.
     pub headers: BTreeMap<String, String>,
-    /// Replace addresses, numbers and keys in requests by placeholders.
+    /// Whether addresses, numbers and keys in requests are replaced by placeholders.
     pub mask: bool,
 }
 
-/// Where the key comes from. The key itself is read when a connection is opened, and is stored
-/// nowhere else.
+/// Where the key comes from. The key itself is read when a connection is opened, and is not stored
+/// anywhere else.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Key {
     #[default]
@@ -62,8 +62,8 @@ pub enum Key {
 }
 
 impl Endpoint {
-    /// The server at `url` with defaults for everything else; the error describes the expected URL,
-    /// and repeats no secret.
+    /// The server at `url`, with defaults for everything else; the error describes the expected URL
+    /// and does not repeat any secrets.
     pub fn new(url: &str) -> Result<Endpoint, String> {
         let (model, key, headers) = (None, Key::None, BTreeMap::new());
         Ok(Endpoint {
@@ -77,7 +77,7 @@ impl Endpoint {
         })
     }
 
-    /// The base URL, without the last `/`.
+    /// The base URL without a trailing `/`.
     pub fn url(&self) -> &str {
         self.url.as_str().trim_end_matches('/')
     }
@@ -151,7 +151,8 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Key {
-    /// Reads the key; `None` if the server needs none. The error names the place and never the key.
+    /// Reads the key; `None` if the server needs none. The error states the source but never the
+    /// key.
     pub fn read(&self) -> Result<Option<String>, String> {
         let (text, place) = match self {
             Key::None => return Ok(None),
@@ -167,7 +168,7 @@ impl Key {
         };
         let key = text.trim();
         if key.is_empty() || !key.chars().all(|c| c.is_ascii_graphic()) {
-            return Err(format!("{place} contains no key; a key is one line of printable ASCII without blanks"));
+            return Err(format!("{place} contains no key; a key is one line of printable ASCII without spaces"));
         }
         Ok(Some(key.to_owned()))
     }

@@ -1,4 +1,4 @@
-//! Errors of the search for a role's model; each names the file, the places searched and a remedy.
+//! Errors when looking for a role's model; each states the file, the places searched and a remedy.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub enum ModelsError {
     #[error("{role}: {0}", role = .1)]
     Broken(Arc<GgufError>, Role),
     #[error(
-        "{role}: {} is of architecture `{architecture}`, which {why}; choose another model for [{role}] in models.toml",
+        "{role}: {} has the architecture `{architecture}`, which {why}; choose another model for [{role}] in models.toml",
         path.display()
     )]
     Architecture { role: Role, path: PathBuf, architecture: String, why: &'static str },
@@ -45,7 +45,7 @@ pub enum ModelsError {
     #[error("{role}: its URL {why}")]
     Url { role: Role, why: String },
     #[error(
-        "{role}: it is played by {url}, but --offline is on; leave that out, or take `url` out of [{role}] in models.toml"
+        "{role}: it is played by {url}, but --offline is on; leave that out, or remove `url` from [{role}] in models.toml"
     )]
     Offline { role: Role, url: String },
     #[error("no model is called {name}; {} has {}", dir.display(), there.join(", "))]
@@ -66,7 +66,7 @@ pub enum ModelsError {
         file.display(), paths(looked)
     )]
     AdapterMissing { role: Role, file: PathBuf, looked: Vec<PathBuf> },
-    #[error("{role}: the LoRA adapter {} {why}; take it out of [{role}] in models.toml, or name another", path.display())]
+    #[error("{role}: the LoRA adapter {} {why}; remove it from [{role}] in models.toml, or name another", path.display())]
     AdapterUnfit { role: Role, path: PathBuf, why: String },
     #[error("{role}: {} cannot be read for its checksum: {why}", path.display())]
     Unreadable { role: Role, path: PathBuf, why: String },

@@ -42,8 +42,8 @@ pub use types::TensorType;
 pub struct Header {
     #[serde(serialize_with = "crate::base::lossy")]
     pub path: PathBuf,
-    /// The files that contain its tensors: `path` alone, or the parts of a split model, of which it
-    /// is the first.
+    /// The files that contain its tensors: `path` alone, or all parts of a split model, of which
+    /// `path` is the first.
     #[serde(serialize_with = "crate::base::all_lossy")]
     pub files: Vec<PathBuf>,
     /// Total size of these files.
@@ -52,40 +52,42 @@ pub struct Header {
     pub architecture: String,
     /// Its purpose: a chat model or something else.
     pub kind: Kind,
-    /// `general.name`, else the file name without its ending.
+    /// `general.name`, or else the file name without its extension.
     pub name: String,
     /// Number of weights in all tensors.
     pub parameters: u64,
     pub layers: u32,
     /// Hidden size.
     pub embedding_length: u32,
-    /// Attention heads (the largest number if layers differ).
+    /// Number of attention heads (the largest if layers differ).
     pub heads: u32,
-    /// Key/value heads of every layer, according to the file; `kept` has the layers with keys.
+    /// Number of key/value heads in every layer, according to the file; `kept` holds the layers
+    /// with keys.
     pub kv_heads: Vec<u32>,
-    /// Length of one key vector of one head.
+    /// Length of a key vector per head.
     pub key_length: u32,
-    /// Length of one value vector of one head.
+    /// Length of a value vector per head.
     pub value_length: u32,
     /// Inner size of the dense feed-forward block (the largest if layers differ).
     pub feed_forward: u32,
-    /// Experts per layer; 0 for a dense model.
+    /// Number of experts per layer; 0 for a dense model.
     pub experts: u32,
-    /// Experts used per token.
+    /// Number of experts used per token.
     pub experts_used: u32,
-    /// Inner size of one expert; 0 for a dense model.
+    /// Inner size of an expert; 0 for a dense model.
     pub expert_feed_forward: u32,
     /// Context length in training, in tokens.
     pub context_train: u32,
-    /// Entries of the vocabulary.
+    /// Number of vocabulary entries.
     pub vocabulary: u32,
-    /// Merges of a byte-pair vocabulary; 0 for other kinds.
+    /// Number of merges in a byte-pair vocabulary; 0 for other kinds.
     pub merges: u32,
     /// Size of the sliding attention window in tokens; `None` if no layer has one.
     pub sliding_window: Option<u32>,
     /// The memory that each layer keeps for a sequence.
     pub kept: Vec<Layer>,
-    /// Numbers per token in a recurrent layer's working memory; 0 for short convolutions.
+    /// Number of elements per token in a recurrent layer's working memory; 0 for short
+    /// convolutions.
     pub recurrent_work: u32,
     /// Blocks at the end that predict further tokens (MTP); they are not loaded.
     pub unused_blocks: u32,
@@ -105,10 +107,10 @@ pub struct Header {
     pub tokenizer_pre: Option<String>,
     pub bos: Option<u32>,
     pub eos: Option<u32>,
-    /// The begin-of-text token, if the file requires every text to start with it.
+    /// The begin-of-text token, if the file requires it at the start of every text.
     pub begin: Option<String>,
-    /// How an embedding model's token vectors become one, by `enum llama_pooling_type` in llama.h;
-    /// `None` if it is not stated.
+    /// How an embedding model pools its token vectors, by `enum llama_pooling_type` in llama.h;
+    /// `None` if not stated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pooling: Option<u32>,
     /// The maker's sampling values.
@@ -155,7 +157,7 @@ impl Header {
         self.mix.iter().max_by_key(|(_, share)| share.parameters).map_or("none", |(name, _)| name)
     }
 
-    /// Bytes of all tensors.
+    /// Total size of all tensors in bytes.
     pub fn tensor_bytes(&self) -> Bytes {
         self.tensors.iter().map(|tensor| tensor.bytes).sum()
     }
@@ -166,7 +168,7 @@ impl Header {
         self.tensors.iter().filter(move |tensor| tensor.layer().is_none_or(|layer| layer < used))
     }
 
-    /// Layers that keep a recurrent state.
+    /// Number of layers that keep a recurrent state.
     pub fn recurrent_layers(&self) -> usize {
         self.kept.iter().filter(|layer| layer.state > 0).count()
     }
@@ -220,7 +222,7 @@ fn map(path: &Path) -> Result<Mmap, Flaw> {
         return Err(Flaw::Empty);
     }
     // SAFETY: the map is read-only and lives only during one inspection. If another process
-    // shortens the file meanwhile, the kernel ends this process with SIGBUS; nothing is ever
+    // shortens the file during that time, the kernel ends this process with SIGBUS; nothing is ever
     // written through the map.
     unsafe { Mmap::map(&file) }.map_err(Flaw::Unreadable)
 }
@@ -311,7 +313,7 @@ fn assemble(files: Vec<PathBuf>, file_bytes: u64, parsed: Parsed<'_>) -> Result<
     })
 }
 
-/// The begin-of-text token, according to `add_bos_token`; without that key only SentencePiece
+/// The begin-of-text token, if `add_bos_token` requires it; without that key, only SentencePiece
 /// models (`llama`) need the token.
 fn begin(parsed: &Parsed<'_>) -> Option<String> {
     let by_default = parsed.text("tokenizer.ggml.model").as_deref() == Some("llama");
@@ -334,7 +336,7 @@ pub struct Vocabulary {
     pub types: Vec<u32>,
     /// `left right`, most frequent first; empty without byte pairs.
     pub merges: Vec<String>,
-    /// By token id; empty if merges decide.
+    /// By token id; empty if merges are used instead.
     pub scores: Vec<f32>,
     /// For example `gpt2`.
     pub model: String,

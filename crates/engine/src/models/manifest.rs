@@ -1,4 +1,4 @@
-//! Reads `models.toml`, which assigns models to roles, with their settings.
+//! Reads `models.toml`, which assigns models and their settings to roles.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,26 +15,26 @@ use super::{ModelsError, Pooling, Role, scan};
 use super::{SamplingWish, Think};
 use crate::base::Bytes;
 
-/// The file built into the program; it explains the format.
+/// The built-in file, which explains the format.
 pub const SHIPPED: &str = include_str!("../../models.toml");
 
 /// Default type of the KV cache. On a CPU, f16 reads prompts of 512 tokens 17 to 22 % faster than
-/// q8_0, and of 2,000 tokens 65 to 70 % (Qwen 2.5 0.5B and 1.5B, SmolLM2); if memory is short,
-/// `budget::ladder` falls back to q8_0 first. An accelerator reads q8_0 as fast as f16, in half the
-/// memory.
+/// q8_0, and prompts of 2,000 tokens 65 to 70 % faster (Qwen 2.5 0.5B and 1.5B, SmolLM2); if memory
+/// is short, `budget::ladder` falls back to q8_0 first. An accelerator reads q8_0 as fast as f16,
+/// in half the memory.
 const KV_TYPE: &str = if crate::base::ACCELERATED { "q8_0" } else { "f16" };
 
 /// Values of `capability`, which replaces measuring a model.
 pub const CAPABILITIES: [&str; 2] = ["capable", "weak"];
 
-/// A month. To keep a model forever, write 0.
+/// A month. To keep a model forever, set 0.
 const KEEP_ALIVE_MAX_S: u64 = 31 * 24 * 3600;
 
 /// One `models.toml`.
 #[derive(Clone, Debug, Default)]
 pub struct Manifest {
     roles: BTreeMap<Role, RoleTable>,
-    /// Its path; `None` for the one built into the program.
+    /// Path of the file; `None` for the built-in one.
     pub path: Option<PathBuf>,
 }
 
@@ -49,7 +49,7 @@ pub struct RoleTable {
     models: Vec<Candidate>,
     /// The server whose model takes the role.
     url: Option<String>,
-    /// The model's name there.
+    /// The model's name on the server.
     model: Option<String>,
     key_file: Option<PathBuf>,
     key_env: Option<String>,
@@ -69,27 +69,27 @@ pub struct RoleTable {
     pub tier: Option<Tier>,
     /// `capable` or `weak`; overrides the probe.
     pub capability: Option<String>,
-    /// How far it thinks.
+    /// How much the model thinks.
     pub think: Option<Think>,
-    /// How its free text is sampled; values left out are the maker's.
+    /// How to sample free text; omitted values are the maker's.
     #[serde(default)]
     pub sampling: SamplingWish,
     /// LoRA adapters, all applied at once.
     #[serde(default)]
     pub lora: Vec<LoraTable>,
-    /// How the vectors of a text's tokens become one, for a GGUF embedder.
+    /// How to pool the token vectors of a text, for a GGUF embedder.
     pub pooling: Option<Pooling>,
     /// The words before a text, for a GGUF embedder.
     pub prompts: Option<PromptTable>,
 }
 
-/// The words that an embedder wants before a text, by its purpose, as written in the file.
+/// The words that an embedder expects before a text, by the text's purpose, as written in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PromptTable {
     pub query: String,
     pub document: String,
-    /// Before texts whose purpose is not known, such as those sent to `/v1/embeddings`.
+    /// Put before texts whose purpose is unknown, such as those sent to `/v1/embeddings`.
     pub plain: String,
 }
 
@@ -119,21 +119,20 @@ pub struct Candidate {
     pub pull: Option<String>,
     /// 64 hexadecimal digits.
     pub sha256: Option<String>,
-    /// Type of the KV cache for this model, unless a setting names another.
+    /// Type of the KV cache for this model, unless a setting overrides it.
     pub kv_type: Option<String>,
     /// The tier measured by the probe.
     pub tier: Option<Tier>,
     /// Size of the file to pull, in billions of bytes.
     pub gb: Option<f64>,
-    /// Number of coding tasks with hidden tests that it solves, out of 56; models.toml names the
-    /// source.
+    /// Number of coding tasks with hidden tests solved, out of 56; models.toml states the source.
     pub mark: Option<u32>,
-    /// Whether it thinks before it answers by default.
+    /// Whether it thinks by default before answering.
     #[serde(default)]
     pub thinks: bool,
     /// Whether monobloc was tried with it: `here` with the real file, `shape` with random weights.
     pub run: Option<String>,
-    /// Used only if no other candidate is present; then the biggest chat model available is chosen.
+    /// Used only if no other candidate is present; the largest available chat model is then chosen.
     #[serde(default)]
     pub fallback: bool,
     /// The user's own models.toml names it, so a missing file is an error.
@@ -141,16 +140,15 @@ pub struct Candidate {
     pub required: bool,
 }
 
-/// The memory that a model needs in addition to its file: keys and values of two slots of 8,192
-/// tokens, working memory, router and embedder.
+/// Memory needed in addition to the file: keys and values of two slots of 8,192 tokens, working
+/// memory, router and embedder.
 const BESIDE: f64 = 1.5e9;
 
 /// Maximum number of suggestions for one machine.
 const SUGGESTED: usize = 4;
 
 impl Candidate {
-    /// Whether this is the model of `header`, judged by its file name or its own name in the
-    /// header.
+    /// Whether this is the model of `header`, judging by the file name or the name in the header.
     pub fn is(&self, header: &Header) -> bool {
         let file = header.path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
         scan::matches(&self.file, &file)
@@ -178,8 +176,8 @@ impl Candidate {
 }
 
 impl Manifest {
-    /// Reads the file at `path`; roles without candidates get those of the built-in file. `None`
-    /// reads only the built-in file.
+    /// Reads the file at `path`; roles without candidates get those of the built-in file. With
+    /// `None`, reads only the built-in file.
     pub fn read(path: Option<&Path>) -> Result<Manifest, ModelsError> {
         let shipped = Manifest::parse(SHIPPED, Path::new("the models.toml built into monobloc"))?;
         let Some(path) = path else { return Ok(shipped) };
@@ -203,11 +201,11 @@ impl Manifest {
             table.settle().map_err(|why| fail(format!("[{role}] {why}")))?;
             let of_file = [("pooling", table.pooling.is_some()), ("prompts", table.prompts.is_some())];
             if let Some((key, _)) = of_file.iter().find(|(_, is_set)| *is_set && *role != Role::Embedder) {
-                return Err(fail(format!("[{role}] has `{key}`, which only [embedder] takes; leave it out")));
+                return Err(fail(format!("[{role}] has `{key}`, which only [embedder] accepts; leave it out")));
             }
             if let Some((key, _)) = of_file.iter().find(|(_, is_set)| *is_set && table.url.is_some()) {
                 return Err(fail(format!(
-                    "[{role}] has `{key}` beside `url`, whose server decides that; leave one out"
+                    "[{role}] has `{key}` and `url`, but the server decides that; leave one out"
                 )));
             }
         }
@@ -219,20 +217,20 @@ impl Manifest {
         self.roles.get(&role).cloned().unwrap_or_default()
     }
 
-    /// The candidates of any role that match the file called `name`.
+    /// The candidates for any role that match the file named `name`.
     fn matching(&self, name: &str) -> impl Iterator<Item = &Candidate> {
         self.roles.values().flat_map(|table| &table.models).filter(move |one| scan::matches(&one.file, name))
     }
 
-    /// Type of the KV cache for the file called `name`: that of the first candidate of any role
-    /// that matches it, else the default.
+    /// Type of the KV cache for the file named `name`: that of the first matching candidate for any
+    /// role, or else the default.
     pub fn kv_type(&self, name: &str) -> String {
         let said = self.matching(name).find_map(|candidate| candidate.kv_type.clone());
         said.unwrap_or_else(|| KV_TYPE.to_owned())
     }
 
-    /// The tier of the file called `name`, if a matching candidate has one, in this manifest or
-    /// else in the built-in one.
+    /// The tier of the file named `name`, if a matching candidate has one, in this manifest or else
+    /// in the built-in one.
     pub fn tier(&self, name: &str) -> Option<Tier> {
         let of = |manifest: &Manifest| manifest.matching(name).find_map(|candidate| candidate.tier);
         of(self).or_else(|| of(&Manifest::parse(SHIPPED, Path::new("models.toml")).ok()?))
@@ -244,8 +242,8 @@ impl Manifest {
         self.candidates(Role::Planner).into_iter().filter(fits).take(SUGGESTED).collect()
     }
 
-    /// The server whose model takes a role: the one at `url` if an option names it, else that of
-    /// the role's table.
+    /// The server whose model takes a role: the one at `url` if an option sets it, otherwise the
+    /// one in the role's table.
     pub fn endpoint(&self, role: Role, url: Option<&str>) -> Result<Option<Endpoint>, ModelsError> {
         let path = self.path.clone().unwrap_or_else(|| PathBuf::from("models.toml"));
         let folder = path.parent().unwrap_or(Path::new(".")).to_owned();
@@ -334,7 +332,7 @@ impl RoleTable {
         in_range(self.sampling)?;
         match self.lora.iter().find(|lora| !lora.scale.is_finite()) {
             Some(lora) => {
-                Err(format!("has a lora scale of {} for {}; write a number", lora.scale, lora.file.display()))
+                Err(format!("has a lora scale of {} for {}; write a finite number", lora.scale, lora.file.display()))
             }
             None => Ok(()),
         }
@@ -371,7 +369,7 @@ fn one_of(key: &str, value: Option<&str>, allowed: &[&str]) -> Result<(), String
 fn within(key: &str, value: Option<u64>, allowed: std::ops::RangeInclusive<u64>) -> Result<(), String> {
     match value {
         Some(value) if !allowed.contains(&value) => {
-            Err(format!("has {key} = {value}; allowed are {} to {}", allowed.start(), allowed.end()))
+            Err(format!("has {key} = {value}; it must be from {} to {}", allowed.start(), allowed.end()))
         }
         _ => Ok(()),
     }
@@ -416,7 +414,7 @@ mod tests {
     #[test]
     fn a_wrong_value_is_named_with_its_role_and_key() {
         check("[draft]\nfile = \"a\"", "`draft`");
-        check("[planner]\nfile = \"a\"\nslots = 17", "[planner] has slots = 17; allowed are 1 to 16");
+        check("[planner]\nfile = \"a\"\nslots = 17", "[planner] has slots = 17; it must be from 1 to 16");
         check("[planner]\ndialect = \"klingon\"", "write one of auto, lfm2");
         check("[router]\nkv_type = \"q3\"", "write one of f16");
         check("[planner]\ncapability = \"clever\"", "write one of capable, weak");
@@ -429,17 +427,20 @@ mod tests {
         check("[planner]\nsampling = { temperature = -1 }", "temperature = -1 }; write a number from 0 to 10");
         check("[planner]\nthink = \"much\"", "must be off, auto or a number of tokens");
         check("[planner]\nsampling = { heat = 1 }", "unknown field `heat`");
-        check("[planner]\nkeep_alive_s = 9999999", "[planner] has keep_alive_s = 9999999; allowed are 0 to 2678400");
+        check(
+            "[planner]\nkeep_alive_s = 9999999",
+            "[planner] has keep_alive_s = 9999999; it must be from 0 to 2678400",
+        );
         check("[planner]\nmodel = \"a\"", "[planner] has `model` without `url`; name the server too");
         check("[planner]\nurl = \"box\"", "[planner] has a url that is not a URL");
         check("[planner]\nurl = \"http://a\"\nkey_file = \"k\"\nkey_env = \"K\"", "leave one out");
         check(
             "[planner]\nurl = \"http://a\"\ntimeout_silence_s = 0",
-            "has timeout_silence_s = 0; allowed are 1 to 86400",
+            "has timeout_silence_s = 0; it must be from 1 to 86400",
         );
         check("[planner]\nurl = \"http://a\"\nheaders = { Host = \"b\" }", "sets the header Host");
-        check("[router]\npooling = \"mean\"", "[router] has `pooling`, which only [embedder] takes");
-        check("[embedder]\nurl = \"http://a\"\nprompts = { query = \"q: \" }", "`prompts` beside `url`");
+        check("[router]\npooling = \"mean\"", "[router] has `pooling`, which only [embedder] accepts");
+        check("[embedder]\nurl = \"http://a\"\nprompts = { query = \"q: \" }", "`prompts` and `url`");
         check("[embedder]\npooling = \"max\"", "unknown variant `max`");
         check("[planner", "models.toml");
     }

@@ -43,13 +43,13 @@ pub use sampling_wish::SamplingWish;
 pub use settings::{Exact, FlashAttention, KV_TYPES, ModelSettings};
 pub use think::Think;
 
-/// The use of a model. One file may take several roles.
+/// The purpose of a model. One file may take several roles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Plans, writes answers and changes.
+    /// Plans, and writes answers and changes.
     Planner,
-    /// Scores small questions, such as which words name a person; may word answers
+    /// Scores small questions, such as which words are a person's name; may word answers
     /// (`cognitive_model`).
     Router,
     /// Turns text into vectors.

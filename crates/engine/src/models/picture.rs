@@ -1,8 +1,8 @@
 //! Pictures for models that see: PNG, JPEG, WebP and the first frame of a GIF, within limits on bytes and pixels.
 //!
-//! Reading a picture takes the header of its file. The pixels are decoded where a model looks at it,
-//! and once before a server gets it, so that a waiting request holds no pixels and that their memory
-//! is reserved by then. Decoding happens here alone, one picture at a time.
+//! Reading a picture parses only its file's header. The pixels are decoded when a model looks at
+//! the picture, and once before a server gets it, so that waiting requests hold no pixels and
+//! memory has been reserved by then. All decoding happens here, one picture at a time.
 
 mod unfold;
 
@@ -22,37 +22,38 @@ use sha2::{Digest, Sha256};
 
 use crate::base::{Bytes, lock};
 
-/// Largest file of a picture.
+/// Maximum size of a picture's file.
 pub const FILE_MAX: Bytes = Bytes::mib(20);
-/// Maximum number of pixels of a picture: phone photos have 12 to 24 million, a 5K screen has 15 million.
+/// Maximum number of pixels in a picture: phone photos have 12 to 24 million, a 5K screen has 15
+/// million.
 pub const PIXELS_MAX: u64 = 25_000_000;
-/// Longest side; the formats' own decoders keep rows of it.
+/// Maximum length of a side; the formats' own decoders keep rows of this length.
 const SIDE_MAX: u32 = 16_384;
-/// How many times the longer side may be as long as the shorter one. Qwen's own preprocessor refuses
-/// more, and those of other families compute the shapes of tiles from it.
+/// Maximum ratio of the longer side to the shorter one. Qwen's own preprocessor refuses higher
+/// ratios, and those of other families derive tile shapes from it.
 const SHAPE_MAX: u32 = 200;
-/// Maximum memory while a picture is decoded: a progressive JPEG takes nine bytes a pixel, and some
-/// more for whole blocks. A file with more bytes a pixel may have fewer pixels.
+/// Maximum memory while decoding a picture: a progressive JPEG takes nine bytes per pixel, plus
+/// some for whole blocks. Files with more bytes per pixel may have fewer pixels.
 const DECODING_MAX: Bytes = Bytes(10 * PIXELS_MAX);
-/// Maximum memory of profiles and texts that a decoder unpacks with the header of a PNG.
+/// Maximum memory for the profiles and texts that a decoder unpacks with a PNG's header.
 const HEADER_MAX: Bytes = Bytes::mib(8);
-/// Maximum number of pixels handed to a projector, which scales them down further, or to a server.
+/// Maximum number of pixels passed to a projector, which scales them down further, or to a server.
 /// The families read at most 3.2 million (Qwen, 4,096 tokens of 28 × 28).
 pub const PIXELS_SEEN: u64 = 4_000_000;
-/// Quality of a photograph that is encoded for a server, of 100.
+/// Quality, out of 100, of photographs encoded for a server.
 const QUALITY: u8 = 92;
 
-/// Memory that looking at one picture may take before the projector has it: that of decoding, the
-/// decoder's copies of the file and of the texts in it, and three copies of the pixels that are
-/// handed on (ours, mtmd's and its preprocessor's).
+/// Memory that looking at a picture may take before the projector gets it: decoding, the decoder's
+/// copies of the file and of the texts in it, and three copies of the pixels that are passed on
+/// (ours, mtmd's and its preprocessor's).
 pub const WORK: Bytes = Bytes(DECODING_MAX.0 + 2 * FILE_MAX.0 + SEEN.0);
-/// Three bytes a pixel, three times.
+/// Three bytes per pixel, three times.
 const SEEN: Bytes = Bytes(3 * 3 * PIXELS_SEEN);
 
-/// Endings of the names of pictures.
+/// File extensions of pictures.
 const ENDINGS: [&str; 5] = ["png", "jpg", "jpeg", "webp", "gif"];
 
-/// Whether a file is a picture by the ending of its name.
+/// Whether a file is a picture, judging by its extension.
 pub fn is_named(path: &str) -> bool {
     let ending = Path::new(path).extension().and_then(|ending| ending.to_str());
     ending.is_some_and(|ending| ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending)))
@@ -60,7 +61,7 @@ pub fn is_named(path: &str) -> bool {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PictureError {
-    #[error("{name} has {bytes}; a picture may have {FILE_MAX}. Make it smaller")]
+    #[error("{name} has {bytes}; the maximum is {FILE_MAX}. Make it smaller")]
     Large { name: String, bytes: Bytes },
     #[error("{name} is not a PNG, JPEG, WebP or GIF; convert it to one of them")]
     Unknown { name: String },
@@ -76,12 +77,12 @@ pub enum PictureError {
     )]
     Deep { name: String, bytes: Bytes },
     #[error(
-        "{name} has {width} × {height} pixels; one side may be {SHAPE_MAX} times as long as the other. Cut it into parts"
+        "{name} has {width} × {height} pixels; one side may be at most {SHAPE_MAX} times the other. Cut it into parts"
     )]
     Strip { name: String, width: u32, height: u32 },
     #[error("{name} is not base64: {reason}")]
     Encoded { name: String, reason: String },
-    #[error("{name} cannot be read: {reason}; save it again, or take another")]
+    #[error("{name} cannot be read: {reason}; save it again, or use another")]
     Damaged { name: String, reason: String },
 }
 
@@ -96,18 +97,18 @@ struct Inner {
     /// SHA-256 of `file`.
     hash: [u8; 32],
     head: Head,
-    /// The file for servers, once it was asked for.
+    /// The file for servers, once it has been requested.
     sent: OnceLock<Vec<u8>>,
 }
 
-/// The statements of a file's header.
+/// The data in a file's header.
 #[derive(Clone, Copy)]
 struct Head {
     /// Size in pixels as shown, after the rotation that the file specifies.
     width: u32,
     height: u32,
     turn: Orientation,
-    /// Memory while it is decoded.
+    /// Memory needed while decoding.
     unfolded: Bytes,
 }
 
@@ -143,7 +144,7 @@ impl Picture {
         Ok(Picture(Arc::new(Inner { name, format, file, hash, head, sent: OnceLock::new() })))
     }
 
-    /// The same for a file in base64, as protocols carry it.
+    /// The same for a base64-encoded file, as used in protocols.
     pub fn of_base64(name: impl Into<String>, text: &str) -> Result<Picture, PictureError> {
         let (name, text) = (name.into(), text.trim());
         let bytes = Bytes(text.len() as u64 / 4 * 3);
@@ -175,18 +176,19 @@ impl Picture {
         (self.0.head.width, self.0.head.height)
     }
 
-    /// Width and height at which a projector or a server gets it: unchanged if it has few enough pixels.
+    /// Width and height passed to a projector or a server: unchanged if the picture has few enough
+    /// pixels.
     pub fn size_seen(&self) -> (u32, u32) {
         seen(self.0.head.width, self.0.head.height)
     }
 
-    /// Maximum memory that decoding it takes, at most [`WORK`].
+    /// Maximum memory needed to decode it, at most [`WORK`].
     pub fn work(&self) -> Bytes {
         self.0.head.unfolded + self.bytes() * 2 + SEEN
     }
 
-    /// Its pixels on white at this size, three bytes each: red, green, blue. Takes [`Picture::work`]
-    /// bytes meanwhile, which the caller has reserved.
+    /// Its pixels at this size on a white background, three bytes each: red, green, blue. Uses
+    /// [`Picture::work`] bytes during the call, which the caller must have reserved.
     pub fn pixels(&self, width: u32, height: u32) -> Result<Vec<u8>, PictureError> {
         let alone = alone();
         guarded(&self.0.name, || {
@@ -200,14 +202,15 @@ impl Picture {
         })
     }
 
-    /// Whether [`Picture::sent`] has the file already.
+    /// Whether the file for [`Picture::sent`] is ready.
     pub fn is_prepared(&self) -> bool {
         self.0.sent.get().is_some()
     }
 
-    /// The file that a server gets, and its type, such as `image/png`: the pixels that a projector
-    /// would get, encoded anew. Nothing else of the file leaves the machine: no place, no camera, no
-    /// thumbnail, no comment, no further frame. The first call decodes it, see [`Picture::pixels`].
+    /// The file for a server, and its type, such as `image/png`: the pixels that a projector would
+    /// get, re-encoded. Nothing else in the file leaves the machine: no location, camera,
+    /// thumbnail, comment or further frames. The first call decodes the picture, see
+    /// [`Picture::pixels`].
     pub fn sent(&self) -> Result<(&[u8], &'static str), PictureError> {
         let as_photograph = matches!(self.0.format, ImageFormat::Jpeg | ImageFormat::WebP);
         let kind = if as_photograph { ImageFormat::Jpeg } else { ImageFormat::Png }.to_mime_type();
@@ -217,7 +220,7 @@ impl Picture {
         let (width, height) = self.size_seen();
         let damaged = |reason: String| PictureError::Damaged { name: self.0.name.clone(), reason };
         let pixels = RgbImage::from_raw(width, height, self.pixels(width, height)?);
-        let pixels = pixels.ok_or_else(|| damaged("it has not as many pixels as its header says".to_owned()))?;
+        let pixels = pixels.ok_or_else(|| damaged("its number of pixels differs from its header".to_owned()))?;
         let mut file = Vec::new();
         let written = if as_photograph {
             pixels.write_with_encoder(JpegEncoder::new_with_quality(&mut file, QUALITY))
@@ -229,7 +232,7 @@ impl Picture {
     }
 }
 
-/// A size of the same shape with at most [`PIXELS_SEEN`] pixels.
+/// A size with the same aspect ratio and at most [`PIXELS_SEEN`] pixels.
 fn seen(width: u32, height: u32) -> (u32, u32) {
     let pixels = u64::from(width) * u64::from(height);
     if pixels <= PIXELS_SEEN {
@@ -240,8 +243,8 @@ fn seen(width: u32, height: u32) -> (u32, u32) {
     (side(width), side(height))
 }
 
-/// The right to hold a decoded picture: one at a time, so that [`WORK`] bounds what all requests
-/// together take.
+/// The right to hold a decoded picture: one at a time, so that [`WORK`] limits the memory of all
+/// requests together.
 struct Alone(#[expect(dead_code, reason = "held for its drop")] MutexGuard<'static, ()>);
 
 fn alone() -> Alone {
@@ -249,7 +252,7 @@ fn alone() -> Alone {
     Alone(lock(&DECODING))
 }
 
-/// Runs a decoder. One that panics at what a stranger's file holds has found the file damaged.
+/// Runs a decoder. If it panics on a stranger's file, the file counts as damaged.
 fn guarded<T>(name: &str, work: impl FnOnce() -> Result<T, PictureError>) -> Result<T, PictureError> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         Err(PictureError::Damaged { name: name.to_owned(), reason: "its decoder failed".to_owned() })
@@ -260,7 +263,7 @@ fn damaged(name: &str) -> impl Fn(image::ImageError) -> PictureError {
     move |error| PictureError::Damaged { name: name.to_owned(), reason: error.to_string() }
 }
 
-/// A decoder for a file whose header is within the limits. Decodes nothing yet.
+/// A decoder for a file whose header is within the limits. Does not decode anything yet.
 fn opened<'f>(name: &str, format: ImageFormat, file: &'f [u8]) -> Result<(impl ImageDecoder + 'f, Head), PictureError> {
     let mut limits = Limits::default();
     limits.max_alloc = Some(HEADER_MAX.0);
@@ -268,7 +271,7 @@ fn opened<'f>(name: &str, format: ImageFormat, file: &'f [u8]) -> Result<(impl I
     reader.limits(limits);
     let mut decoder = reader.into_decoder().map_err(damaged(name))?;
     let (width, height) = decoder.dimensions();
-    // The pixels of a lossy WebP have sizes of their own, at which they are decoded.
+    // A lossy WebP's pixel data has sizes of its own, at which it is decoded.
     for (width, height) in [(width, height)].into_iter().chain(unfold::inner_sizes(format, file)) {
         let pixels = u64::from(width) * u64::from(height);
         if pixels > PIXELS_MAX || width.max(height) > SIDE_MAX {
@@ -294,11 +297,11 @@ fn opened<'f>(name: &str, format: ImageFormat, file: &'f [u8]) -> Result<(impl I
     Ok((decoder, Head { width, height, turn, unfolded }))
 }
 
-/// Decodes the first frame, turned as the file asks.
+/// Decodes the first frame and rotates it as the file specifies.
 fn decode(name: &str, format: ImageFormat, file: &[u8], _: &Alone) -> Result<DynamicImage, PictureError> {
     let (mut decoder, head) = opened(name, format, file)?;
     let mut limits = Limits::default();
-    // For the frame of a GIF that is not as large as its canvas.
+    // For the frame of a GIF that is smaller than its canvas.
     limits.max_alloc = Some(4 * PIXELS_MAX);
     decoder.set_limits(limits).map_err(damaged(name))?;
     let mut decoded = DynamicImage::from_decoder(decoder).map_err(damaged(name))?;
@@ -306,7 +309,7 @@ fn decode(name: &str, format: ImageFormat, file: &[u8], _: &Alone) -> Result<Dyn
     Ok(decoded)
 }
 
-/// Without its transparency, as on a white page.
+/// Replaces transparency with a white background.
 fn on_white(decoded: DynamicImage) -> RgbImage {
     if !decoded.color().has_alpha() {
         return decoded.into_rgb8();
@@ -328,7 +331,7 @@ pub mod tests {
 
     use super::*;
 
-    /// A picture of `width` × `height` pixels that fade from `from` to white.
+    /// A picture of `width` × `height` pixels that fades from `from` to white.
     pub fn fading(width: u32, height: u32, from: [u8; 3]) -> Vec<u8> {
         let fade = |start: u8, x: u32| start + ((255 - u32::from(start)) * x / width.max(1)) as u8;
         encoded(RgbImage::from_fn(width, height, |x, _| Rgb(from.map(|start| fade(start, x)))).into(), ImageFormat::Png)
@@ -389,13 +392,13 @@ pub mod tests {
             "{told}"
         );
         assert!(refused(claiming(20_000, 1)).contains("20000 × 1 pixels"));
-        assert!(refused(claiming(2, 401)).contains("2 × 401 pixels; one side may be 200 times as long"));
+        assert!(refused(claiming(2, 401)).contains("2 × 401 pixels; one side may be at most 200 times"));
         assert!(Picture::read("p.png", claiming(400, 2)).is_ok());
         assert!(begun.elapsed().as_secs() < 5);
         let long = "A".repeat(FILE_MAX.0 as usize / 3 * 4 + 8);
-        assert!(Picture::of_base64("p.png", &long).unwrap_err().to_string().contains("a picture may have 20.0 MiB"));
+        assert!(Picture::of_base64("p.png", &long).unwrap_err().to_string().contains("the maximum is 20.0 MiB"));
         let large = vec![0x89; FILE_MAX.0 as usize + 1];
-        assert!(refused(large).contains("a picture may have 20.0 MiB"));
+        assert!(refused(large).contains("the maximum is 20.0 MiB"));
     }
 
     #[test]
@@ -430,7 +433,7 @@ pub mod tests {
         assert_ne!(read([1, 2, 3]), read([3, 2, 1]));
     }
 
-    /// A JPEG of 30 × 20 pixels with what a camera writes: a turn by a quarter, and a place.
+    /// A JPEG of 30 × 20 pixels with typical camera data: a quarter turn and a location.
     fn photograph() -> Vec<u8> {
         let mut about = b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0".to_vec();
         about.extend(b"Camera of Ada, 59.33 N 18.07 E");

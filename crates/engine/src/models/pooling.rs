@@ -1,4 +1,4 @@
-//! How the vectors of a text's tokens become one: as models.toml says, else the file's header, else its architecture's documentation.
+//! How to pool a text's token vectors: as stated in models.toml, else in the file's header, else in the architecture's documentation.
 
 use serde::Deserialize;
 
@@ -16,14 +16,16 @@ pub enum Pooling {
     Last,
 }
 
-/// Architectures whose makers document the mean; early conversions of them state no pooling.
+/// Architectures documented by their makers to use the mean; early conversions of them do not state
+/// the pooling.
 const MEAN: [&str; 4] = ["jina-bert-v2", "nomic-bert", "nomic-bert-moe", "gemma-embedding"];
-/// Encoders that need another call than the others.
+/// Encoders that need a different call.
 const UNREAD: &str = "t5encoder";
 const WAY_OUT: &str = "name an embedding model in [embedder] of models.toml";
 
 impl Pooling {
-    /// Of a number of `enum llama_pooling_type` in llama.h; `None` for no pooling and for scores.
+    /// The pooling with this number in `enum llama_pooling_type` of llama.h; `None` for no pooling
+    /// and for scores.
     pub fn by_number(number: u32) -> Option<Pooling> {
         [Pooling::Mean, Pooling::First, Pooling::Last].into_iter().find(|pooling| pooling.number() == number)
     }
@@ -36,20 +38,20 @@ impl Pooling {
         }
     }
 
-    /// The pooling of an embedder's file. `wished` is what models.toml says, which also makes an
-    /// embedder of a model that its header takes for one that writes text. The error follows the
-    /// file's name.
+    /// The pooling for an embedder's file. `wished` is the value in models.toml, which also turns a
+    /// model whose header identifies it as a text generator into an embedder. The error continues a
+    /// sentence that begins with the file's name.
     pub fn of(header: &Header, wished: Option<Pooling>) -> Result<Pooling, String> {
         let Header { kind, architecture, pooling, .. } = header;
         match architectures::work(architecture) {
             None => {
                 return Err(format!(
-                    "is of architecture `{architecture}`, which this build of llama.cpp does not know; {WAY_OUT}"
+                    "has the architecture `{architecture}`, which this build of llama.cpp does not support; {WAY_OUT}"
                 ));
             }
             Some(Work::Generates | Work::Encodes) if architecture != UNREAD => {}
             Some(_) => {
-                return Err(format!("is of architecture `{architecture}`, which makes no vectors here; {WAY_OUT}"));
+                return Err(format!("has the architecture `{architecture}`, which makes no vectors here; {WAY_OUT}"));
             }
         }
         match (kind, wished) {
@@ -72,7 +74,7 @@ impl Pooling {
             };
             format!(
                 "{said}, so it does not say how a text's tokens become one vector; write pooling = \"mean\", \"cls\" or \
-                 \"last\" in [embedder] of models.toml, as its maker says"
+                 \"last\" in [embedder] of models.toml, as its maker recommends"
             )
         })
     }
@@ -124,6 +126,6 @@ mod tests {
         check("qwen2", None, Some(Pooling::Last), Ok(Pooling::Last));
         check("clip", None, Some(Pooling::Last), Err("`clip`, which makes no vectors here"));
         check("t5encoder", Some(1), None, Err("`t5encoder`, which makes no vectors here"));
-        check("hal9000", Some(1), None, Err("`hal9000`, which this build of llama.cpp does not know"));
+        check("hal9000", Some(1), None, Err("`hal9000`, which this build of llama.cpp does not support"));
     }
 }

@@ -1,4 +1,4 @@
-//! Finds the projector file (`mmproj`) with which a model sees: next to the model, and of its embedding width.
+//! Finds the projector file (`mmproj`) that lets a model see: next to the model, with a matching embedding width.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,12 +23,12 @@ pub struct Beside {
     pub unfit: Vec<String>,
 }
 
-/// Families that llama.cpp's preprocessor cannot lay out apart from the prompt around the picture.
+/// Families whose pictures llama.cpp's preprocessor cannot lay out without the surrounding prompt.
 const NEED_THE_PROMPT: [&str; 2] = ["deepseek4v", "hunyuanvl"];
 
 /// The projector among `files` for the model of `header`: in its folder, with vectors of its width.
-/// If there are several, the one whose name has most in common with the model's. If the model is not
-/// among `files`, because models.toml names it elsewhere, its folder is read.
+/// If there are several, the one whose name has most in common with the model's name. If the model
+/// is not among `files`, because models.toml gives it a path elsewhere, its folder is read.
 pub fn beside(header: &Header, files: &[Found]) -> Beside {
     let folder = header.path.parent();
     let near: Vec<Arc<Header>> = if files.iter().any(|file| file.path == header.path) {
@@ -55,7 +55,7 @@ pub fn beside(header: &Header, files: &[Found]) -> Beside {
     found
 }
 
-/// The headers of the GGUF files directly in `folder`; those that cannot be read are left out.
+/// The headers of the GGUF files directly in `folder`; unreadable ones are omitted.
 fn read(folder: &Path) -> Vec<Arc<Header>> {
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let is_gguf = |path: &PathBuf| path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gguf"));
@@ -69,17 +69,17 @@ fn fits(one: &Header, header: &Header) -> Result<(), String> {
         return Err(format!("{name} is for sound, not for pictures"));
     };
     if NEED_THE_PROMPT.contains(&sight.projector.as_str()) {
-        return Err(format!("{name} is of the kind {}, which this program does not drive", sight.projector));
+        return Err(format!("{name} is of the kind {}, which this program does not support", sight.projector));
     }
     let (gives, takes) = (sight.width, header.embedding_length);
     if gives != 0 && gives != takes {
         let model = name_of(&header.path);
-        return Err(format!("{name} gives vectors of {gives} numbers, and {model} takes {takes}"));
+        return Err(format!("{name} gives vectors of {gives} numbers, but {model} takes {takes}"));
     }
     Ok(())
 }
 
-/// Length of the longest text that both names contain, case ignored.
+/// Length of the longest substring that the two names share, ignoring case.
 fn common(one: &str, other: &str) -> usize {
     let (one, other) = (one.to_lowercase().into_bytes(), other.to_lowercase().into_bytes());
     let mut longest = 0;
@@ -116,22 +116,22 @@ pub mod tests {
         Found { path: path.to_owned(), name: name_of(path), from: None, header }
     }
 
-    /// Sizes of the projector that [`write_tiny`] writes: pixels of its square, of a patch, hidden
-    /// and inner size.
+    /// Sizes in the projector written by [`write_tiny`]: pixels per side of its image and of a
+    /// patch, hidden and inner size.
     const IMAGE: u64 = 56;
     const PATCH: u64 = 14;
     const HIDDEN: u64 = 64;
     const INNER: u64 = 128;
-    /// Vectors that it makes of a picture.
+    /// Number of vectors that it makes from a picture.
     pub const VECTORS: usize = ((IMAGE / PATCH) * (IMAGE / PATCH)) as usize;
 
-    /// Writes a projector of the kind `mlp` with random weights for a model of this width. What a
-    /// model says about its vectors means nothing.
+    /// Writes a projector of kind `mlp` with random weights for a model of this width. A model's
+    /// output for its vectors is meaningless.
     pub fn write_tiny(path: &Path, width: u64) {
         write_sized(path, width, IMAGE);
     }
 
-    /// The same for pictures with this side in pixels.
+    /// The same, for pictures with sides of this many pixels.
     pub fn write_sized(path: &Path, width: u64, side: u64) {
         let mut tensors: Vec<(String, Vec<u64>)> = vec![
             ("v.patch_embd.weight".into(), vec![PATCH, PATCH, 3, HIDDEN]),
@@ -212,9 +212,9 @@ pub mod tests {
         assert_eq!(
             found.unfit,
             [
-                "mmproj-wide.gguf gives vectors of 128 numbers, and Small-2B.gguf takes 64",
+                "mmproj-wide.gguf gives vectors of 128 numbers, but Small-2B.gguf takes 64",
                 "mmproj-ears.gguf is for sound, not for pictures",
-                "mmproj-odd.gguf is of the kind hunyuanvl, which this program does not drive",
+                "mmproj-odd.gguf is of the kind hunyuanvl, which this program does not support",
             ]
         );
         assert!(beside(&header, &files[..1]).projector.is_none());

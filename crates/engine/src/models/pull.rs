@@ -17,25 +17,26 @@ use crate::base::{Bytes, Cancel};
 /// Default number of attempts per download.
 pub const ATTEMPTS_DEFAULT: u32 = 5;
 
-/// The wait after the first failed attempt. It doubles after each further one, up to [`PAUSE_MAX`].
+/// The pause after the first failed attempt. It doubles after each further one, up to
+/// [`PAUSE_MAX`].
 const PAUSE_DEFAULT: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
-/// A transfer without data for this long is abandoned: hf_hub's client has no time limit.
+/// A transfer that receives no data for this long is abandoned: hf_hub's client has no timeout.
 const STALL_MAX: Duration = Duration::from_secs(60);
 
-/// One file of one repository.
+/// A file in a repository.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Download {
     /// `owner/name`.
     pub repository: String,
     pub file: String,
-    /// The expected sha256; `None` uses the hub's own checksum, if it gives one.
+    /// The expected SHA-256; `None` uses the hub's own checksum, if available.
     pub sha256: Option<String>,
 }
 
 impl Download {
-    /// The files of a candidate; none if models.toml does not say where they come from.
+    /// A candidate's files; none if models.toml does not state their source.
     pub fn of(role: Role, candidate: &Candidate) -> Vec<Download> {
         let Some(repository) = candidate.hub.clone() else { return Vec::new() };
         let one = |file: &str, sha256| Download { repository: repository.clone(), file: file.into(), sha256 };
@@ -53,11 +54,11 @@ impl Download {
 pub struct Pull {
     /// Attempts per file; each continues where the last one stopped.
     pub attempts: u32,
-    /// The wait after the first failed attempt.
+    /// The pause after the first failed attempt.
     pub pause: Duration,
     /// The hub's cache, shared with other programs.
     pub cache: PathBuf,
-    /// Address of the hub; `None` takes `HF_ENDPOINT` or the usual one.
+    /// Address of the hub; `None` uses `HF_ENDPOINT` or the default.
     pub endpoint: Option<String>,
 }
 
@@ -72,9 +73,11 @@ impl Default for Pull {
 pub enum PullError {
     #[error("{file}: {reason}")]
     Refused { file: String, reason: String },
-    #[error("{file}: gave up after {attempts} attempts, the last one because {reason}; run the command again to go on")]
+    #[error(
+        "{file}: gave up after {attempts} attempts, the last one because {reason}; run the command again to continue"
+    )]
     GaveUp { file: String, attempts: u32, reason: String },
-    #[error("{file}: cancelled; run the command again to go on")]
+    #[error("{file}: cancelled; run the command again to continue")]
     Cancelled { file: String },
 }
 
@@ -116,7 +119,7 @@ fn api(how: &Pull) -> Result<Api, ApiError> {
     }
 }
 
-/// Waits for `pause`, but at most [`PAUSE_MAX`]; false if cancelled meanwhile.
+/// Waits for `pause`, but no longer than [`PAUSE_MAX`]; false if cancelled during the wait.
 fn rest(pause: Duration, cancel: &Cancel) -> bool {
     let until = Instant::now() + pause.min(PAUSE_MAX);
     while Instant::now() < until && !cancel.is_cancelled() {
@@ -184,9 +187,9 @@ fn listen(news: &Receiver<News>, cancel: &Cancel, progress: &mut dyn FnMut(Bytes
 struct Reporter(SyncSender<News>);
 
 impl Reporter {
-    /// Sends a report. If the receiver is gone, the transfer must end, but hf_hub has no way to
-    /// stop it, so its thread unwinds silently, which closes connection and file. The received data
-    /// stays for the next attempt.
+    /// Sends a report. If the receiver is gone, the transfer must end, but hf_hub offers no way to
+    /// stop it, so its thread unwinds silently, which closes the connection and the file. The
+    /// received data is kept for the next attempt.
     fn tell(&self, news: News) {
         if self.0.send(news).is_err() {
             std::panic::resume_unwind(Box::new("nobody is waiting for this download"));
@@ -206,20 +209,20 @@ impl Progress for Reporter {
     fn finish(&mut self) {}
 }
 
-/// Whether another attempt may help.
+/// Decides whether another attempt may help.
 fn judge(error: &ApiError) -> Failure {
     match (error, status(error)) {
         (_, Some(404)) => Failure::Final("the hub has no such repository or file; correct models.toml".into()),
         (_, Some(401 | 403)) => {
-            Failure::Final("the hub wants you to log in or to accept the model's terms first".into())
+            Failure::Final("the hub requires you to log in or to accept the model's terms first".into())
         }
         (ApiError::LockAcquisition(_), _) => Failure::Final("another program is downloading the same file".into()),
         _ => Failure::Passing(words(error)),
     }
 }
 
-/// The HTTP status with which the hub refused a request. Parsed from ureq's message, because ureq
-/// is used only through hf_hub.
+/// The HTTP status of a request refused by the hub. Parsed from ureq's message, because ureq is
+/// used only through hf_hub.
 fn status(error: &ApiError) -> Option<u16> {
     let ApiError::RequestError(error) = error else { return None };
     error.to_string().strip_prefix("http status: ")?.parse().ok()
@@ -246,7 +249,8 @@ fn verify(path: &Path, what: &Download) -> Result<(), Failure> {
     Err(Failure::Passing(reason))
 }
 
-/// The sha256 of a file in the hub's cache, which names large files by it; `None` for other files.
+/// The SHA-256 of a file in the hub's cache, which uses it as the name of large files; `None` for
+/// other files.
 fn name_as_sha256(blob: &Path) -> Option<String> {
     let name = blob.file_name()?.to_str()?;
     (name.len() == 64 && name.chars().all(|c| c.is_ascii_hexdigit())).then(|| name.to_owned())

@@ -21,7 +21,7 @@ use crate::base::Bytes;
 pub struct Registry {
     /// The model folder of this run.
     pub dir: PathBuf,
-    /// Every GGUF of the model folder, sorted by path.
+    /// All GGUF files in the model folder, sorted by path.
     pub files: Vec<Found>,
     planner: Resolved,
     router: Resolved,
@@ -34,10 +34,10 @@ pub struct Registry {
     pub notes: Vec<String>,
     /// A message if another planner replaced the first choice.
     pub replaced: Option<String>,
-    /// The roles that servers take.
+    /// The roles taken by servers.
     endpoints: Vec<(Role, Endpoint)>,
     manifest: Manifest,
-    /// Model settings for values that models.toml does not set.
+    /// Model settings for values not set in models.toml.
     config: ModelSettings,
     sha256_memory: PathBuf,
 }
@@ -65,7 +65,7 @@ impl Places {
 #[derive(Clone, Debug)]
 pub struct Found {
     pub path: PathBuf,
-    /// The name to show: Ollama's name, else the path below its folder.
+    /// The display name: Ollama's name, or else the path relative to its folder.
     pub name: String,
     /// The program that manages the file, if the file is in another program's folder.
     pub from: Option<&'static str>,
@@ -84,9 +84,9 @@ pub struct ModelSpec {
     pub context: u32,
     pub slots: usize,
     pub kv_type: String,
-    /// Layers on the GPU; `None` means as many as fit.
+    /// Number of layers on the GPU; `None` means as many as fit.
     pub gpu_layers: Option<u32>,
-    /// How long an idle model stays in memory; zero means until another one needs it.
+    /// How long an idle model stays in memory; zero means until another model needs the memory.
     pub keep_alive: Duration,
     /// Never evicted from memory.
     pub pinned: bool,
@@ -94,10 +94,9 @@ pub struct ModelSpec {
     pub capable: Option<bool>,
     /// `tier` in models.toml.
     pub tier: Option<Tier>,
-    /// How far it thinks.
+    /// How much it thinks.
     pub think: Think,
-    /// How its free text is sampled, from settings and models.toml; values left open are the
-    /// maker's.
+    /// How to sample its free text, from settings and models.toml; unset values are the maker's.
     pub sampling: SamplingWish,
     /// LoRA adapters, all applied at once.
     pub lora: Vec<Adapter>,
@@ -133,9 +132,9 @@ pub struct EmbedderSpec {
 /// The settings of models.toml for an embedder that is a GGUF file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EmbedderWishes {
-    /// Replaces the pooling of its header.
+    /// Overrides the pooling in its header.
     pub pooling: Option<Pooling>,
-    /// Replaces the prompts of its family.
+    /// Overrides the prompts of its family.
     pub prompts: Option<PromptTable>,
     /// The checksum that the file must have.
     pub sha256: Option<String>,
@@ -147,7 +146,8 @@ struct Resolved {
     checksum: OnceLock<Result<(), ModelsError>>,
 }
 
-/// Reads the models.toml named by `config`, else the one in `dir`, else the built-in one.
+/// Reads the models.toml that `config` specifies, or else the one in `dir`, or else the built-in
+/// one.
 fn manifest(config: &ModelSettings, dir: &Path) -> Result<Manifest, ModelsError> {
     let in_dir = dir.join("models.toml");
     let path = config.models_file.clone().map(absolute).or_else(|| in_dir.is_file().then_some(in_dir));
@@ -159,7 +159,8 @@ fn model_folder(config: &ModelSettings, usual: PathBuf) -> PathBuf {
     absolute(config.model_dir.clone().unwrap_or(usual))
 }
 
-/// The absolute path, so that the parent folder of a bare name is known and messages name a place.
+/// The absolute path, so that the parent folder of a bare name is known and messages state a
+/// location.
 fn absolute(path: PathBuf) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)
 }
@@ -218,12 +219,12 @@ impl Registry {
         };
         note_cut(&dir, &seen);
         let mut files = found_in(&dir, &seen, stores::kept_by(&dir));
-        // If the user named no folder, models downloaded by other programs are offered too.
+        // If the user specified no folder, models downloaded by other programs are also offered.
         let others = if config.model_dir.is_none() { places.stores.clone() } else { Vec::new() };
         for (from, folder) in others {
             let mut there = scan::scan(&folder).unwrap_or_default();
             note_cut(&folder, &there);
-            // A file that is linked from an earlier folder is found there.
+            // A file that an earlier folder links to has already been found there.
             let known: HashSet<PathBuf> = files.iter().filter_map(|file| file.path.canonicalize().ok()).collect();
             let is_new = |path: &Path| path.canonicalize().is_ok_and(|real| !known.contains(&real));
             there.ggufs.retain(|path| is_new(path));
@@ -281,7 +282,7 @@ impl Registry {
             Role::Planner => &self.planner,
             Role::Router => &self.router,
             Role::Embedder => {
-                panic!("the embedder is asked for as Registry::embedder; this is a bug in the caller")
+                panic!("the embedder is requested with Registry::embedder; this is a bug in the caller")
             }
             // The planner does the work of a role that was left out.
             Role::Quick | Role::Thinker | Role::Verifier | Role::Vision => self.extra(role).unwrap_or(&self.planner),
@@ -298,8 +299,8 @@ impl Registry {
         is_away || !Role::EXTRA.contains(&role) || self.extra(role).is_some()
     }
 
-    /// The server whose model takes a role, if models.toml or an option names one; an error if no
-    /// connection may be opened.
+    /// The server whose model takes a role, if models.toml or an option specifies one; an error if
+    /// connections are not allowed.
     pub fn endpoint(&self, role: Role) -> Result<Option<&Endpoint>, ModelsError> {
         let endpoint = self.endpoints.iter().find(|(of, _)| *of == role).map(|(_, endpoint)| endpoint);
         match endpoint {
@@ -308,7 +309,7 @@ impl Registry {
         }
     }
 
-    /// The roles that servers take, one line each.
+    /// The roles taken by servers, one per line.
     pub fn servers(&self) -> Vec<String> {
         let line = |(role, endpoint): &(Role, Endpoint)| {
             let model = endpoint.model.iter().map(|model| format!("{model} at ")).collect::<String>();
@@ -342,7 +343,7 @@ impl Registry {
         let spec = resolve::settled(Role::Planner, choice, &self.manifest, &self.config, &self.dir, &self.files)?;
         if let Ok(first) = &self.planner.spec {
             self.replaced = Some(format!(
-                "{} plans: {} does not fit into {memory} with what goes with it (`monobloc fit` has the figures)",
+                "{} plans: {} does not fit into {memory} with the other models (`monobloc fit` has the figures)",
                 name_of(&header.path),
                 name_of(&first.path)
             ));
@@ -362,7 +363,7 @@ impl Registry {
         resolve::settled(like, choice, &self.manifest, &self.config, &self.dir, &self.files)
     }
 
-    /// The models of the text roles, without comparing checksums.
+    /// The models of the text roles, without verifying checksums.
     fn settled(&self) -> impl Iterator<Item = &ModelSpec> {
         let extra = self.extra.iter().map(|(_, resolved)| resolved);
         [&self.planner, &self.router].into_iter().chain(extra).filter_map(|role| role.spec.as_ref().ok())

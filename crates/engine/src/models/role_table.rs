@@ -6,9 +6,9 @@ use super::{Endpoint, Key, Role};
 
 /// The text with `[role]` assigned to `endpoint`. Entries of another server are replaced.
 pub fn with_server(text: &str, role: Role, endpoint: &Endpoint) -> Result<String, String> {
-    let mut document: DocumentMut = text.parse().map_err(|error| format!("is no TOML: {error}"))?;
+    let mut document: DocumentMut = text.parse().map_err(|error| format!("is not TOML: {error}"))?;
     let table = document.entry(&role.to_string()).or_insert_with(|| Item::Table(Table::new()));
-    let table = table.as_table_like_mut().ok_or_else(|| format!("has `{role}` that is not a table"))?;
+    let table = table.as_table_like_mut().ok_or_else(|| format!("has a `{role}` that is not a table"))?;
     for key in ["url", "model", "key_file", "key_env", "timeout_silence_s", "headers", "context"] {
         table.remove(key);
     }

@@ -1,11 +1,11 @@
-//! The maker's sampling values for a model: from the header, else from its family, else none.
+//! The maker's sampling values for a model: from the header, or else from its family, or none.
 
 use super::gguf::{Header, Sampling};
 use crate::models::SamplingWish;
 
-/// Values stated by the makers of one family, outside the header.
+/// Values that a family's makers state outside the header.
 struct Family {
-    /// Names in `general.architecture`, separated by blanks.
+    /// Names in `general.architecture`, separated by spaces.
     architectures: &'static str,
     /// Part of the name of the model or its file, in lower case; empty for every model of the
     /// architecture.
@@ -42,8 +42,8 @@ const fn with_repetition(penalty: f32, wish: SamplingWish) -> SamplingWish {
 const QWEN_3_5: &str = "qwen35 qwen35moe";
 const QWEN_3: &str = "qwen3 qwen3moe qwen3next";
 
-/// The makers' values as quoted in issues and pull requests of other projects: the cards and files
-/// named here were not read. The first match counts. A family that is not listed is greedy.
+/// The makers' values as quoted in issues and pull requests of other projects; the cards and files
+/// mentioned here were not read. The first match counts. Families not listed are greedy.
 const FAMILIES: [Family; 12] = [
     // generation_config.json of each size; never a penalty.
     family("gemma4", "", None, draw(1.0, 64, 0.95, 0.0)),
@@ -60,8 +60,8 @@ const FAMILIES: [Family; 12] = [
     family("nemotron_h nemotron_h_moe", "", Some(true), draw(0.6, 0, 0.95, 0.0)),
     // generation_config.json of Granite 4.2; 4.0 and 4.1 are greedy.
     family("granite granitehybrid granitemoe", "4.2", None, draw(1.0, 0, 0.95, 0.0)),
-    // Cards of LFM2: models made for calls are greedy, the 24B has its own values, the others state
-    // the penalty.
+    // Cards of LFM2: models made for tool calls are greedy, the 24B model has its own values, and
+    // the others state the penalty.
     family("lfm2 lfm2moe", "tool", None, NONE),
     family("lfm2 lfm2moe", "router", None, NONE),
     family("lfm2moe", "24b-a2b", None, with_repetition(1.05, draw(0.1, 50, 1.0, 0.0))),
@@ -83,7 +83,7 @@ pub fn by_maker(header: &Header, thinks: bool) -> SamplingWish {
     FAMILIES.iter().find(fits).map_or(NONE, |family| family.wish)
 }
 
-/// A file with truncations but no temperature means temperature 1, as in Transformers.
+/// If a file has truncations but no temperature, the temperature is 1, as in Transformers.
 fn by_file(said: Sampling) -> SamplingWish {
     let truncates = said.top_k.is_some() || said.top_p.is_some() || said.min_p.is_some();
     SamplingWish {

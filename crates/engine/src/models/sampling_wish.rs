@@ -1,4 +1,4 @@
-//! Sampling values as requested by a person, a file or a client; any value may be left open.
+//! Sampling values requested by a person, a file or a client; any of them may be left unset.
 
 use serde::Deserialize;
 
@@ -29,7 +29,7 @@ impl SamplingWish {
         ("presence_penalty", -10.0, 10.0),
     ];
 
-    /// These values, completed from `other`.
+    /// These values, with missing ones taken from `other`.
     pub fn or(self, other: SamplingWish) -> SamplingWish {
         SamplingWish {
             temperature: self.temperature.or(other.temperature),

@@ -9,13 +9,13 @@ use hf_hub::{Cache, Repo};
 
 use super::stores;
 
-/// Levels of folders searched below the model folder.
+/// Number of folder levels searched below the model folder.
 const DEPTH: usize = 2;
-/// Levels below a repository's folder in the hub's cache: `snapshots`, a revision, and the
-/// repository's own folders.
+/// Number of levels below a repository's folder in the hub's cache: `snapshots`, a revision, and
+/// the repository's own folders.
 const DEPTH_IN_HUB: usize = 4;
-/// Maximum number of entries read, so that a folder given by mistake (such as `/`) takes only
-/// moments.
+/// Maximum number of entries read, so that a folder given by mistake (such as `/`) takes only a
+/// moment.
 const ENTRIES_MAX: usize = 20_000;
 /// Maximum number of GGUF files found. Each header is read, which takes 5 ms for a vocabulary of
 /// 262,144 tokens.
@@ -34,8 +34,8 @@ pub struct Scan {
     pub is_cut: bool,
 }
 
-/// Searches `dir` and two levels of folders below it, and repositories of the hub's cache and
-/// Ollama's store completely. Fails if `dir` cannot be read; skips unreadable folders below.
+/// Searches `dir` and two levels of folders below it, and searches repositories in the hub's cache
+/// and Ollama's store completely. Fails if `dir` cannot be read; skips unreadable subfolders.
 pub fn scan(dir: &Path) -> io::Result<Scan> {
     let mut scan = Scan::default();
     let mut left = ENTRIES_MAX;
@@ -67,7 +67,7 @@ pub fn scan(dir: &Path) -> io::Result<Scan> {
         }
     }
     scan.ggufs.sort();
-    // A repository's snapshots link to a single blob.
+    // Several snapshots of a repository link to the same blob.
     let mut seen = HashSet::new();
     scan.ggufs.retain(|path| path.canonicalize().is_ok_and(|real| seen.insert(real)));
     scan.embedders.sort();
@@ -94,8 +94,8 @@ pub fn beside(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Whether the folder contains an embedder for candle: its files are present, and `config.json`
-/// names no generating model or a pooling says that its output becomes vectors.
+/// Whether the folder contains an embedder for candle: its files are present, and either
+/// `config.json` lists no generating model or there is a pooling file.
 pub fn is_embedder(dir: &Path) -> bool {
     let has = |name: &str| dir.join(name).is_file();
     if !(has("config.json") && has("tokenizer.json") && !weights(dir).is_empty()) {
@@ -120,13 +120,13 @@ pub fn in_hub_cache(cache: &Path, repository: &str, file: &str) -> Option<PathBu
     Cache::new(cache.to_owned()).repo(Repo::model(repository.to_owned())).get(file)
 }
 
-/// Whether `name` matches `pattern`: `*` matches any text, `?` one byte; case is ignored.
+/// Whether `name` matches `pattern`, in which `*` matches any text and `?` one byte; ignores case.
 pub fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.to_lowercase().into_bytes(), name.to_lowercase().into_bytes());
     let (mut wanted, mut at) = (0, 0);
-    // The position after the last `*`, and the end of the text it matches. Only the last one is
-    // ever extended: earlier ones match as little as possible, which leaves the most for the rest
-    // of the pattern.
+    // The position after the last `*`, and the end of the text that it matches. Only the last one
+    // is ever extended: earlier ones match as little as possible, which leaves most of the text for
+    // the rest of the pattern.
     let mut star = None;
     loop {
         match (pattern.get(wanted), name.get(at)) {

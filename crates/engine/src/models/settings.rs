@@ -10,32 +10,32 @@ use super::think::Think;
 /// Types of the KV cache that llama.cpp supports on CPU, CUDA and Metal.
 pub const KV_TYPES: [&str; 3] = ["f16", "q8_0", "q4_0"];
 
-/// Where models are looked for, and the defaults for values that models.toml does not set.
+/// Where to look for models, and the defaults for values not set in models.toml.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelSettings {
-    /// Folder with the models; `None` means the user's data directory.
+    /// Folder with the models; `None` means the one in the user's data directory.
     pub model_dir: Option<PathBuf>,
-    /// The `models.toml` to use; `None` means the one in `model_dir`, else the one built into the program.
+    /// The `models.toml` to use; `None` means the one in `model_dir`, or else the built-in one.
     pub models_file: Option<PathBuf>,
-    /// The server whose model is planner or router; `None` leaves it to models.toml.
+    /// The server whose model is the planner or router; `None` leaves this to models.toml.
     pub planner_url: Option<String>,
     pub router_url: Option<String>,
-    /// Send placeholders for private data to the roles' servers.
+    /// Whether to send placeholders instead of private data to the roles' servers.
     pub mask_prompts: bool,
     /// Open no connection.
     pub offline: bool,
     /// Context window in tokens per slot.
     pub context: u32,
-    /// Inference slots per model.
+    /// Number of inference slots per model.
     pub slots: usize,
     /// Type of the KV cache (one of [`KV_TYPES`]); `None` chooses by model and device.
     pub kv_type: Option<String>,
     pub flash_attention: FlashAttention,
     /// Seconds that an unused model stays in memory.
     pub keep_alive_s: u64,
-    /// How far models think; `None` leaves it to models.toml.
+    /// How much models think; `None` leaves this to models.toml.
     pub think: Option<Think>,
-    /// Sampling values that the user sets instead of the model maker's.
+    /// The user's sampling values, which override the model maker's.
     pub sampling: SamplingWish,
 }
 

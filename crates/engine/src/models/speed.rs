@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::{ACCELERATED, file};
 
-/// Minimum numbers of tokens for a turn to be measured.
+/// Minimum numbers of tokens required to measure a turn.
 const PROMPT_MIN: usize = 200;
 const GENERATED_MIN: usize = 16;
 /// Weight of the newest turn in the moving average.
@@ -30,7 +30,8 @@ impl Speed {
         enough.then(|| Speed { prompt: rate(prompt, prompt_ms), decode: rate(generated, decode_ms) })
     }
 
-    /// Seconds to process a prompt of `prompt` tokens, and then to generate `generated` tokens.
+    /// Seconds until a prompt of `prompt` tokens is processed, and until `generated` tokens have
+    /// also been generated.
     pub fn seconds(self, prompt: usize, generated: usize) -> (f64, f64) {
         let first = prompt as f64 / self.prompt;
         (first, first + generated as f64 / self.decode)

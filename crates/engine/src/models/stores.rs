@@ -7,13 +7,13 @@ use serde::Deserialize;
 
 use crate::base::places;
 
-/// Maximum number of manifests read, and maximum bytes of one.
+/// Maximum number of manifests read, and maximum size of each in bytes.
 const MANIFESTS_MAX: usize = 2_000;
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
-/// Folders below `manifests`: host, user, model; the tag is a file.
+/// Number of path levels below `manifests`: host, user, model and tag.
 const LEVELS: usize = 4;
 
-/// The folders of other programs, with the program's name.
+/// The folders of other programs, with the programs' names.
 pub fn of_this_user() -> Vec<(&'static str, PathBuf)> {
     vec![
         ("Ollama", places::ollama_dir()),
@@ -35,7 +35,7 @@ pub fn kept_by(dir: &Path) -> Option<&'static str> {
     programs.into_iter().find(|(_, fits)| *fits).map(|(program, _)| program)
 }
 
-/// Whether the folder is Ollama's store.
+/// Whether the folder is an Ollama store.
 pub fn is_ollama(dir: &Path) -> bool {
     dir.join("manifests").is_dir() && dir.join("blobs").is_dir()
 }
@@ -55,8 +55,8 @@ struct Layer {
     digest: String,
 }
 
-/// The model, projector and adapter files in Ollama's store at `dir`, by Ollama's names for them:
-/// `qwen2.5:1.5b`. Unreadable manifests are left out.
+/// The model, projector and adapter files in Ollama's store at `dir`, by Ollama's names, such as
+/// `qwen2.5:1.5b`. Unreadable manifests are skipped.
 pub fn ollama(dir: &Path) -> Vec<(String, PathBuf)> {
     let root = dir.join("manifests");
     let (mut found, mut left) = (Vec::new(), MANIFESTS_MAX);
@@ -86,7 +86,7 @@ fn layers(manifest: &Path) -> Vec<Layer> {
     serde_json::from_slice::<Manifest>(&text).map_or_else(|_| Vec::new(), |manifest| manifest.layers)
 }
 
-/// The file of a layer that is a GGUF; other layers contain templates, parameters and licences.
+/// The file of a GGUF layer; other layers contain templates, parameters and licences.
 fn blob(dir: &Path, layer: &Layer) -> Option<PathBuf> {
     let what = layer.media_type.strip_prefix("application/vnd.ollama.image.")?;
     let digest = layer.digest.strip_prefix("sha256:")?;

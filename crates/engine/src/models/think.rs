@@ -1,4 +1,4 @@
-//! How far models think before they answer, as a user writes it: `off`, `auto` or a number of tokens.
+//! How much models think before answering, as written by a user: `off`, `auto` or a number of tokens.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,9 +10,9 @@ const TOKENS_MAX: usize = 1 << 20;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Think {
-    /// Models answer at once.
+    /// Models answer immediately.
     Off,
-    /// As far as time and context allow.
+    /// As much as time and context allow.
     #[default]
     Auto,
     /// At most this many tokens before an answer.

@@ -47,8 +47,8 @@ impl Store {
         ends
     }
 
-    /// The restored files that were hard links and are now separate files, each with its former
-    /// other name.
+    /// The restored files that were hard links and are now separate files, each with one of its
+    /// former other names.
     fn split_names<'a>(&self, project: &Path, steps: &'a [Step]) -> Vec<(&'a Step, PathBuf)> {
         let inode = |path: &Path| fs::symlink_metadata(project.join(path)).ok().map(|about| about.ino());
         let linked = || steps.iter().filter_map(|step| Some((step.then.marks().link?, step)));
@@ -56,7 +56,7 @@ impl Store {
             return Vec::new();
         }
         let mut names: BTreeMap<(u64, Option<Hash>), PathBuf> = BTreeMap::new();
-        // A name that was not touched still refers to the old file.
+        // An untouched name still refers to the old file.
         let inodes: BTreeSet<u64> = linked().map(|(link, _)| link).collect();
         for (path, known) in self.known().unwrap_or_default() {
             let is_one = inodes.contains(&known.stat.inode) && Stat::at(&project.join(&path)) == Ok(Some(known.stat));
@@ -76,7 +76,7 @@ impl Store {
 
     /// Writes a file or link.
     fn write(&self, at: &Path, then: Entry, project: &Path) -> Done {
-        let folder = at.parent().ok_or_else(|| io::Error::other("it has no folder"))?;
+        let folder = at.parent().ok_or_else(|| io::Error::other("it has no parent folder"))?;
         fs::create_dir_all(folder)?;
         let content = |hash| self.blob(hash).map_err(io::Error::other);
         match then {
@@ -125,7 +125,7 @@ fn changes_kind(step: &Step) -> bool {
 }
 
 impl Entry {
-    /// The present entry at a path, with the hash of its whole content.
+    /// The current entry at a path, with the hash of its complete content.
     pub fn at(path: &Path) -> io::Result<Entry> {
         let Some(stat) = Stat::at(path).map_err(io::Error::other)? else { return Ok(Entry::Absent) };
         let about = overwrite::About::of(path)?;
@@ -147,7 +147,7 @@ fn on_real_folders(project: &Path, path: &Path) -> io::Result<()> {
         match fs::symlink_metadata(project.join(folder)) {
             Ok(about) if about.is_dir() => {}
             Ok(_) => return Err(io::Error::other(format!("`{}` is not a folder", folder.display()))),
-            // A later step creates it, or its whole tree is being removed.
+            // A later step creates the folder, or its whole tree is being removed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -155,7 +155,7 @@ fn on_real_folders(project: &Path, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives the owner all rights on a folder until its mode is restored.
+/// Gives the owner full rights to a folder until its mode is restored.
 fn open_up(at: &Path) -> io::Result<()> {
     match fs::symlink_metadata(at) {
         Ok(about) if about.is_dir() && about.permissions().mode() & 0o700 != 0o700 => {
@@ -165,8 +165,8 @@ fn open_up(at: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes the entry at a path, unless it already has the kind of `then`. A folder that is not
-/// empty is an error of that kind.
+/// Removes the entry at a path, unless `then` is of the same kind. Fails if it is a folder that is
+/// not empty.
 fn remove(at: &Path, then: Entry) -> io::Result<()> {
     let gone = match fs::symlink_metadata(at) {
         Ok(about) if about.is_dir() && then.is_dir() => Ok(()),
@@ -188,7 +188,7 @@ fn make_folder(at: &Path) -> io::Result<()> {
     }
 }
 
-/// Creates a link in place of the present entry.
+/// Creates a link in place of the current entry.
 pub(super) fn put_link(at: &Path, target: Vec<u8>, marks: Marks) -> io::Result<()> {
     overwrite::replace(at, |temporary| symlink(OsString::from_vec(target), temporary))?;
     if let Some((user, group)) = marks.owner {
@@ -198,7 +198,7 @@ pub(super) fn put_link(at: &Path, target: Vec<u8>, marks: Marks) -> io::Result<(
     Ok(())
 }
 
-/// Writes a file of a copy, owned by the user who makes the copy.
+/// Writes a file of a copied project, owned by the user who makes the copy.
 pub(super) fn copy(to: &Path, content: &[u8], mode: u32, folder: &Path) -> io::Result<()> {
     let about = overwrite::About { mode, owner: None, attributes: None };
     overwrite::write(to, content, Some(&about), folder)

@@ -1,4 +1,4 @@
-//! The entry at a path of a project: a file with the hash of its content, a link or a folder, and its mode.
+//! The entry at a path in a project: a file with the hash of its content, a link or a folder, and its mode.
 
 use std::fmt;
 use std::str::FromStr;
@@ -36,7 +36,7 @@ impl FromStr for Hash {
     }
 }
 
-/// The owner, attributes and hard link of an entry. `None` means unknown, as in entries of earlier
+/// An entry's owner, attributes and hard link. `None` means unknown, as in entries of earlier
 /// versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
@@ -121,11 +121,11 @@ impl Entry {
         }
     }
 
-    /// Whether both are known to be the same. False if neither content is stored, because they
+    /// Whether both are known to be the same. False if neither content is stored, because then they
     /// cannot be compared.
     pub fn is_same(&self, other: &Entry) -> bool {
         let is_known = self.marks().owner.is_some() && other.marks().owner.is_some();
-        // A hard link is identified by its inode, which changes when the file is created again.
+        // A hard link is identified by its inode, which changes when the file is recreated.
         let plain =
             |entry: &Entry| entry.with(if is_known { Marks { link: None, ..entry.marks() } } else { Marks::default() });
         self.is_restorable() && plain(self) == plain(other)

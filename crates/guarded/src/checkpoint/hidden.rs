@@ -1,4 +1,4 @@
-//! Finds a call's changes to entries that checkpoints do not cover: ignored files, `.git`, and unreadable entries.
+//! Finds a call's changes to entries outside checkpoints: ignored files, `.git`, and unreadable entries.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
@@ -10,7 +10,7 @@ use crate::base::overwrite::{is_private, is_temporary};
 
 /// Maximum time for this search: a folder of packages has tens of thousands of files.
 const TIME_MAX: Duration = Duration::from_millis(300);
-/// Files of `.git` that even read-only commands rewrite, and contents that nothing refers to yet.
+/// Files in `.git` that even read-only commands rewrite, and contents that nothing refers to yet.
 const GIT_SKIPPED: [&str; 4] = ["index", "index.lock", "objects", "fsmonitor--daemon"];
 
 /// The uncovered entries of covered folders before a call.
@@ -27,7 +27,7 @@ impl Hidden {
     }
 
     /// The entries created, changed or deleted since: the outermost uncovered path of each, with
-    /// the reason why it is not covered.
+    /// the reason it is not covered.
     pub fn changes(&self, project: &Path, known: &HashSet<PathBuf>) -> BTreeMap<PathBuf, String> {
         let until = Instant::now() + TIME_MAX;
         let since = self.began_ns.saturating_sub(TICK_NS);
@@ -40,11 +40,11 @@ impl Hidden {
             let why = match is_changed(&project.join(path), since, skipped, until) {
                 Some(true) => why.to_owned(),
                 Some(false) => continue,
-                None => format!("{why}, too large to be searched"),
+                None => format!("{why}, too large to search"),
             };
             changes.insert(path.clone(), why);
         }
-        // An entry that is covered by now is already among the changes of the call.
+        // An entry that is now covered is already among the call's changes.
         let gone = self.tops.difference(&tops).filter(|path| !known.contains(*path));
         changes.extend(gone.map(|path| (path.clone(), "ignored, deleted".to_owned())));
         changes
@@ -70,7 +70,7 @@ fn tops(project: &Path, known: &HashSet<PathBuf>) -> BTreeSet<PathBuf> {
     tops
 }
 
-/// Whether an entry, or one below it, was changed since `since_ns`; `None` if time ran out. A
+/// Whether an entry, or one below it, has changed since `since_ns`; `None` if time ran out. A
 /// folder counts as changed if entries were created or deleted in it. `skipped`: names directly
 /// below it to skip.
 fn is_changed(top: &Path, since_ns: i64, skipped: &[&str], until: Instant) -> Option<bool> {
@@ -102,8 +102,7 @@ mod tests {
     use crate::base::Cancel;
     use crate::checkpoint::{About, Reach, Turn};
 
-    /// Checks which uncovered changes are reported by a turn that runs one command, as
-    /// `path: reason`.
+    /// Checks which uncovered changes a turn that runs one command reports, as `path: reason`.
     fn check(line: &str, expected: &[&str]) {
         let folder = tempfile::tempdir().unwrap();
         let run = |line: &str| {

@@ -1,4 +1,4 @@
-//! Locks a project for changes by one process at a time, and reports which process holds the lock.
+//! Locks a project so that only one process at a time can change it, and reports which process holds the lock.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -34,14 +34,14 @@ impl fmt::Display for Holder {
 }
 
 /// The lock, held until dropped. The system releases it however the process ends, so it never goes
-/// stale; the name of a dead holder in the file has no effect.
+/// stale; a dead holder's name in the file has no effect.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
 }
 
 impl Lock {
-    /// Takes the lock of a project; waits at most [`WAIT_MAX`] for another process.
+    /// Takes a project's lock, waiting at most [`WAIT_MAX`] for another process.
     pub fn wait(project: &Path, command: &str, cancel: &Cancel) -> Result<Lock, CheckpointError> {
         let until = Instant::now() + WAIT_MAX;
         loop {

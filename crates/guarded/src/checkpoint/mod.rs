@@ -25,8 +25,8 @@ pub use turn::{About, Anchor, Reach, Summary, Turn, recover};
 
 use crate::base::storage::Trouble;
 
-/// Why a checkpoint could not be made or restored. In that case nothing is overwritten unless it is
-/// stored.
+/// The reason a checkpoint could not be made or restored. In that case nothing is overwritten
+/// unless it is stored.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
     #[error("{why}")]
@@ -41,7 +41,7 @@ pub enum CheckpointError {
     Cancelled { holder: Holder },
     #[error("there is no checkpoint `{0}`; `monobloc checkpoints` lists them")]
     Unknown(String),
-    #[error("the content {hash} is not in the checkpoints any more")]
+    #[error("the content {hash} is no longer in the checkpoints")]
     Lost { hash: Hash },
     #[error("the content {hash} is damaged in the checkpoints")]
     Damaged { hash: Hash },

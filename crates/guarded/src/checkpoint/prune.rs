@@ -1,4 +1,4 @@
-//! Limits the checkpoints of a project: removes the oldest ones, and contents that are no longer needed.
+//! Limits a project's checkpoints: removes the oldest ones, and contents that are no longer needed.
 
 use std::collections::HashSet;
 
@@ -44,7 +44,7 @@ impl Store {
             })?;
         }
         if gone > 0 {
-            // Each step of the statement frees one page, so it must run to its end.
+            // Each step of the statement frees one page, so it must run to completion.
             self.rows("PRAGMA incremental_vacuum", [], |_| Ok(()))?;
         }
         Ok(gone)

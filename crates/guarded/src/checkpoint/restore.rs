@@ -17,18 +17,18 @@ use super::store::{Known, Origin, Store, bytes, entry, path};
 use super::sync::Look;
 use super::turn::About;
 
-/// The reason for skipping a path that another program changes at the same time.
+/// The reason for skipping a path that another program is changing at the same time.
 const MEANWHILE: &str = "changed meanwhile; it stays as it is";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
     /// The checkpoint being restored.
     pub target: i64,
-    /// The checkpoint of the state before the restore, for undoing it.
+    /// The checkpoint of the state before the restore, for undoing the restore.
     pub safety: i64,
     /// Whether all files are restored, so that only the report is left to do.
     pub applied: bool,
-    /// Paths of the plan that are left unchanged, each with the reason. Not stored.
+    /// Paths in the plan that are left unchanged, each with the reason. Not stored.
     pub left: Vec<(PathBuf, String)>,
 }
 
@@ -40,21 +40,21 @@ pub struct Applied {
 }
 
 impl Store {
-    /// Records other programs' changes to the whole project, which a plan needs, and removes
+    /// Records other programs' changes to the whole project, as a plan requires, and removes
     /// temporary files of interrupted writes. The caller must hold the project's lock, so that no
     /// write is in progress.
     pub fn look(&mut self, project: &Path) -> Result<(), CheckpointError> {
         let leftovers = self.atomically(|store| Look::new(store, project, Origin::Outside).all())?;
         for leftover in leftovers {
-            // If this fails, the next comparison finds it again.
+            // If this fails, the next comparison finds the file again.
             let _ = fs::remove_file(project.join(leftover));
         }
         Ok(())
     }
 
     /// Stores the plan of a restore and everything it will overwrite. A path that cannot be
-    /// restored, or that changed after the plan was made, is left out and reported; the others are
-    /// not affected. Changes no file yet. `memory` holds the present lessons.
+    /// restored, or that changed after the plan was made, is omitted and reported; the others are
+    /// not affected. Changes no file yet. `memory` holds the current lessons.
     pub fn prepare(
         &mut self,
         project: &Path,
@@ -83,13 +83,13 @@ impl Store {
         })
     }
 
-    /// Whether a step can be carried out. The inner error says why not.
+    /// Whether a step can be carried out. The inner error states why not.
     fn ready(&self, look: &Look<'_>, step: &Step) -> Result<Result<(), String>, CheckpointError> {
         for content in step.then.contents() {
             match self.blob(content) {
                 Ok(_) => {}
-                Err(CheckpointError::Lost { .. }) => return Ok(Err("its content is not stored any more".to_owned())),
-                Err(CheckpointError::Damaged { .. }) => return Ok(Err("what was stored of it is damaged".to_owned())),
+                Err(CheckpointError::Lost { .. }) => return Ok(Err("its content is no longer stored".to_owned())),
+                Err(CheckpointError::Damaged { .. }) => return Ok(Err("its stored content is damaged".to_owned())),
                 Err(error) => return Err(error),
             }
         }
@@ -102,7 +102,7 @@ impl Store {
         let is_as_planned = if step.now.is_restorable() {
             now.map_or(Entry::Absent, |known| known.entry).is_same(&step.now)
         } else {
-            // Its content cannot be compared, only whether it was touched.
+            // Its content cannot be compared; its metadata shows whether it was touched.
             now.map(|known| known.stat) == before.map(|known| known.stat)
         };
         Ok(if is_as_planned { Ok(()) } else { Err(MEANWHILE.to_owned()) })
@@ -137,7 +137,7 @@ impl Store {
                 failed.insert(step.path.clone());
             }
             match done {
-                // A folder in which other programs have created files meanwhile must stay.
+                // A folder in which other programs have since created files must stay.
                 Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
                 Err(error) => applied.skipped.push((step.path.clone(), error.to_string())),
                 Ok(Some(why)) => applied.skipped.push((step.path.clone(), why)),
@@ -166,7 +166,7 @@ impl Store {
     ) -> Result<Vec<PathBuf>, CheckpointError> {
         let mut missing = Vec::new();
         let known = self.known()?;
-        // The entry of every covered path at the checkpoint: its present entry with later changes
+        // The entry of every covered path at the checkpoint: its current entry with later changes
         // undone.
         let mut entries: BTreeMap<PathBuf, Entry> =
             known.iter().map(|(path, known)| (path.clone(), known.entry)).collect();

@@ -34,7 +34,7 @@ pub enum Foreign {
     Keep,
 }
 
-/// A path that requests changed since the checkpoint and whose entry differs from the one before.
+/// A path that requests have changed since the checkpoint and whose entry differs from the old one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     pub path: PathBuf,
@@ -46,8 +46,8 @@ pub struct Step {
 }
 
 impl Step {
-    /// Whether restoring it would remove a file that could not be recovered: a request created it,
-    /// and its content is not stored.
+    /// Whether restoring it would remove an unrecoverable file: a request created it, and its
+    /// content is not stored.
     pub fn is_final(&self) -> bool {
         self.then == Entry::Absent && !self.now.is_restorable()
     }
@@ -67,8 +67,8 @@ impl Plan {
     }
 }
 
-/// Plans how to undo the changes by requests, path by path. `changes` must be all changes since the
-/// checkpoint, in order. Paths changed only by other programs are not part of the plan. A pure
+/// Plans how to undo changes made by requests, path by path. `changes` must be all changes since
+/// the checkpoint, in order. Paths changed only by other programs are not part of the plan. A pure
 /// function.
 pub fn plan(changes: &[Change]) -> Plan {
     let mut by_path: BTreeMap<&PathBuf, Vec<&Change>> = BTreeMap::new();
@@ -93,7 +93,7 @@ struct State {
     entry: Entry,
     /// The entry before the requests whose changes are still in effect; `None` if there are none.
     before: Option<Entry>,
-    /// Whether another program has changed it after these requests.
+    /// Whether another program changed it after these requests.
     foreign: bool,
 }
 
@@ -105,7 +105,7 @@ impl State {
     }
 }
 
-/// The present state of a path.
+/// The current state of a path.
 fn end_of(changes: &[&Change]) -> Option<State> {
     let mut past = vec![State { entry: changes.first()?.old, before: None, foreign: false }];
     for change in changes {
@@ -183,7 +183,7 @@ mod tests {
     const OURS: Origin = Origin::Call(1);
     const BACK: Origin = Origin::Rewind(1);
 
-    /// Checks the plan for changes of one path, each with its origin and new entry.
+    /// Checks the plan for changes to one path, each with its origin and new entry.
     fn check(start: Entry, changes: &[(Origin, Entry)], expected: Option<(Entry, bool)>) {
         let mut old = start;
         let mut all = Vec::new();
@@ -222,7 +222,7 @@ mod tests {
         check(A, &[(OURS, B), (Origin::Outside, C), (OURS, B)], Some((A, true)));
         check(A, &[(Origin::Outside, B), (BACK, A), (OURS, C)], Some((A, false)));
         check(A, &[(OURS, B), (BACK, A), (Origin::Outside, B), (OURS, C)], Some((B, false)));
-        // The changes of a restore are undone as well.
+        // Changes made by a restore are undone as well.
         check(B, &[(BACK, A)], Some((B, false)));
         check(B, &[(BACK, A), (Origin::Outside, C)], Some((B, true)));
     }

@@ -19,8 +19,8 @@ const DEPTH_MAX: usize = 128;
 /// Maximum number of uncovered paths listed.
 const UNCOVERED_MAX: usize = 1_000;
 
-/// The metadata of an entry. If it is equal at two times, the entry did not change in between,
-/// unless [`Stat::is_fresh`].
+/// An entry's metadata. If it is the same at two times, the entry did not change in between, unless
+/// [`Stat::is_fresh`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
     pub kind: Kind,
@@ -41,7 +41,7 @@ pub enum Kind {
 }
 
 impl Stat {
-    /// `None` if it is neither file, folder nor link.
+    /// `None` if it is not a file, folder or link.
     pub fn of(about: &Metadata) -> Option<Stat> {
         let kind = match about.file_type() {
             kind if kind.is_file() => Kind::File,
@@ -61,7 +61,7 @@ impl Stat {
         })
     }
 
-    /// The present entry at `path`, without following links; `None` if there is none; an error if
+    /// The current entry at `path`, without following links; `None` if there is none; an error if
     /// it is unreadable or of another kind.
     pub fn at(path: &Path) -> Result<Option<Stat>, String> {
         match fs::symlink_metadata(path) {
@@ -73,8 +73,8 @@ impl Stat {
         }
     }
 
-    /// Whether the file changed so shortly before `now_ns` that a further change could leave the
-    /// same metadata.
+    /// Whether the file changed so shortly before `now_ns` that another change could leave the same
+    /// metadata.
     pub fn is_fresh(&self, now_ns: i64) -> bool {
         self.kind == Kind::File && self.ctime_ns >= now_ns.saturating_sub(TICK_NS)
     }

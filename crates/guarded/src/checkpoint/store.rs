@@ -18,8 +18,8 @@ use super::scan::{FILE_MAX, Kind, Stat};
 use crate::base::overwrite::About;
 use crate::base::{Bytes, state};
 
-/// Increased whenever the database schema changes. Version 1 had entries without owners and
-/// attributes and is still readable.
+/// Increased whenever the database schema changes. Version 1, whose entries had no owners and
+/// attributes, is still readable.
 const VERSION: i64 = 2;
 /// Maximum wait for a database lock. Writers hold the project's lock, so only readers can block,
 /// and only briefly.
@@ -28,7 +28,7 @@ const BUSY: Duration = Duration::from_secs(10);
 /// Attempts to read a file while it is being written.
 const TRIES: usize = 3;
 
-/// One connection to `.monobloc/checkpoints.db`. A content is stored once under its hash,
+/// One connection to `.monobloc/checkpoints.db`. Each content is stored once under its hash,
 /// LZ4-compressed if that makes it smaller, and verified on every read.
 pub struct Store {
     pub(super) db: Connection,
@@ -40,7 +40,7 @@ pub struct Store {
 pub struct Known {
     pub entry: Entry,
     pub stat: Stat,
-    /// The file may change again without different metadata, so the next comparison must read it.
+    /// The file may change again and keep the same metadata, so the next comparison must read it.
     pub fresh: bool,
 }
 
@@ -94,8 +94,8 @@ impl Store {
         db.busy_timeout(BUSY)?;
         let fresh: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
         if fresh == 0 {
-            // Returns the space of pruned contents to the disk. It must be set before the first
-            // table exists.
+            // Returns the space of pruned contents to the disk. Must be set before the first table
+            // exists.
             db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         }
         db.pragma_update(None, "journal_mode", "WAL")?;
@@ -110,7 +110,7 @@ impl Store {
             change.pragma_update(None, "user_version", VERSION)?;
         } else if version != VERSION {
             return Err(rusqlite::Error::ToSqlConversionFailure(format!(
-                "it has form {version}, this program writes {VERSION}; move it away, new checkpoints begin with the next change"
+                "it has format {version}, but this program writes {VERSION}; move it away; the next change begins new checkpoints"
             ).into()));
         }
         change.commit()?;
@@ -165,7 +165,7 @@ impl Store {
         Ok(self.row("SELECT 1 FROM blobs WHERE hash = ?1", [hash.0], |_| Ok(()))?.is_some())
     }
 
-    /// Stores a content unless it is already stored.
+    /// Stores content unless it is already stored.
     pub fn put_blob(&self, bytes: &[u8]) -> Result<Hash, CheckpointError> {
         let hash = hash(bytes);
         if self.has_blob(hash)? {
@@ -200,8 +200,8 @@ impl Store {
         Ok(sum.unwrap_or(0) as u64)
     }
 
-    /// Stores the content at a path and returns its entry. The inner error says why the content
-    /// could not be read, or that it is too large.
+    /// Stores the content at a path and returns its entry. The inner error gives the reason if the
+    /// content is unreadable or too large.
     pub fn keep(&self, path: &Path, stat: Stat) -> Result<Result<(Entry, Stat), String>, CheckpointError> {
         let marks = match About::of(path) {
             Ok(about) => Marks { link: linked(path), ..self.put_marks(&about)? },
@@ -275,7 +275,7 @@ impl Store {
         self.changes("seq > ?1", position)
     }
 
-    /// The changes for which `filter` holds of `value`, in order.
+    /// The changes that match `filter` with `value`, in order.
     pub(super) fn changes(&self, filter: &str, value: i64) -> Result<Vec<Change>, CheckpointError> {
         let sql = format!("SELECT seq, origin, number, path, old, new FROM changes WHERE {filter} ORDER BY seq");
         self.rows(&sql, [value], |row| {

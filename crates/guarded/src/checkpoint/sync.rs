@@ -1,4 +1,4 @@
-//! Compares a project with its last known state, records every difference as a change, and stores contents.
+//! Compares a project with its last known state, records all differences as changes, and stores contents.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -18,15 +18,15 @@ pub struct Look<'a> {
     pub project: &'a Path,
     /// Who made the differences.
     pub origin: Origin,
-    /// Store the content of every file, not only of changed ones, because the next call may
-    /// overwrite any of them.
+    /// Store the content of every file, not only changed ones, because the next call may overwrite
+    /// any of them.
     pub everything: bool,
-    /// When the call that made the differences began. An unknown path that is older existed before,
-    /// uncovered.
+    /// When the call that made the differences began. An unknown path older than that already
+    /// existed, uncovered.
     pub began_ns: Option<i64>,
     pub(super) uncovered: RefCell<Vec<(PathBuf, String)>>,
     pub(super) now_ns: i64,
-    /// All inodes known before comparing a whole project: a new path with one of them was moved
+    /// All inodes known before a whole project is compared: a new path with one of them was moved
     /// there.
     pub(super) inodes: RefCell<HashSet<u64>>,
 }
@@ -85,8 +85,8 @@ impl<'a> Look<'a> {
         Ok(leftovers)
     }
 
-    /// Keeps the reasons for paths that have not changed and whose content is still not stored:
-    /// most comparisons do not try them again.
+    /// Keeps the reasons for unchanged paths whose content is still not stored: most comparisons do
+    /// not try them again.
     fn still_uncovered(
         &self,
         known: &BTreeMap<PathBuf, Known>,
@@ -151,7 +151,7 @@ impl<'a> Look<'a> {
         let moved = self.inodes.borrow().contains(&stat.inode);
         let baseline = baseline || (known.is_none() && older && !moved);
         let ours = self.origin != Origin::Outside;
-        // A new file of another program is not read if the next call cannot overwrite it.
+        // Another program's new file is not read if the next call cannot overwrite it.
         let wanted = keep || stat.kind != Kind::File || (known.is_some() && kept) || (ours && !baseline);
         let (new, stat) = if wanted { self.kept(path, stat)? } else { (unkept(stat), stat) };
         let fresh = stat.is_fresh(self.now_ns);
@@ -160,7 +160,7 @@ impl<'a> Look<'a> {
             let (before, now) = (known.stat, stat);
             (before.kind, before.mode, before.size, before.mtime_ns) != (now.kind, now.mode, now.size, now.mtime_ns)
         });
-        // Compares contents if both are stored, else the metadata.
+        // Compares contents if both are stored, otherwise metadata.
         let differs = if kept && new.is_restorable() { !old.is_same(&new) } else { touched };
         if differs && !baseline {
             self.store.add_change(self.origin, path, old, new)?;

@@ -237,7 +237,7 @@ fn a_restore_that_was_interrupted_is_finished_before_another_turn() {
     );
     let (store, pending) = prepared(project, 1);
     drop(store);
-    // As left by a process that was killed midway.
+    // The state left by a process that was killed midway.
     run(project, "echo a > a; rm src; mkdir src; echo b > src/b; rmdir d; rm link; chmod 700 zeros empty; rm -r new");
     let mut store = Store::existing(project).unwrap().unwrap();
     assert!(store.is_unfinished().unwrap());

@@ -45,14 +45,14 @@ pub struct About {
     pub command: String,
 }
 
-/// The net changes of a turn, as numbers of files whose change can be undone.
+/// A turn's net changes, as numbers of files whose changes can be undone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     pub checkpoint: i64,
     pub created: usize,
     pub changed: usize,
     pub deleted: usize,
-    /// Changed paths that cannot be undone, each with the reason.
+    /// Changed paths whose changes cannot be undone, each with the reason.
     pub left: Vec<(PathBuf, String)>,
 }
 
@@ -84,7 +84,7 @@ struct Open {
     call: Option<i64>,
     /// The uncovered entries before the call in progress, if the call may change anything.
     hidden: Option<Hidden>,
-    /// Changes by such calls to uncovered entries, each path with the reason.
+    /// Such calls' changes to uncovered entries, each path with the reason.
     left: BTreeMap<PathBuf, String>,
     _lock: Lock,
 }
@@ -111,7 +111,7 @@ impl Turn {
         memory: Memory<'_>,
         work: impl FnOnce() -> T,
     ) -> Result<(T, i64), CheckpointError> {
-        // The lock is held during the work, so that the turn cannot be finished meanwhile.
+        // The lock is held during the work, so that the turn cannot be finished in the meantime.
         let mut state = self.state();
         let open = self.begun(&mut state, tool, reach, memory)?;
         let done = work();
@@ -245,7 +245,7 @@ impl Store {
         Ok(call)
     }
 
-    /// Records the differences found now as changes by the call, and removes temporary files of
+    /// Records the current differences as changes by the call, and removes temporary files of
     /// interrupted writes.
     pub(super) fn end_call(&self, project: &Path, call: i64) -> Result<(), CheckpointError> {
         let sql = "SELECT started_ns, everything FROM calls WHERE id = ?1";
@@ -254,7 +254,7 @@ impl Store {
         let look = Look { began_ns: everything.then_some(began), ..Look::new(self, project, Origin::Call(call)) };
         if everything {
             for leftover in look.all()? {
-                // If this fails, the next comparison finds it again.
+                // If this fails, the next comparison finds the file again.
                 let _ = fs::remove_file(project.join(leftover));
             }
         } else {
@@ -271,7 +271,7 @@ impl Store {
         Ok(self.row(sql, [], |row| row.get(0))?.unwrap_or(false))
     }
 
-    /// Whether a tool ran in the turn of a checkpoint or later.
+    /// Whether a tool ran in a checkpoint's turn or later.
     pub fn ran_since(&self, tool: &str, checkpoint: i64) -> Result<bool, CheckpointError> {
         let sql = "SELECT EXISTS (SELECT 1 FROM calls WHERE tool = ?1 AND checkpoint >= ?2)";
         Ok(self.row(sql, (tool, checkpoint), |row| row.get(0))?.unwrap_or(false))
@@ -297,7 +297,7 @@ impl Store {
         Ok(summary)
     }
 
-    /// Every change by the calls of a checkpoint's turn.
+    /// Every change by the calls in a checkpoint's turn.
     pub fn changes_of(&self, checkpoint: i64) -> Result<Vec<Change>, CheckpointError> {
         self.changes("origin = 'call' AND number IN (SELECT id FROM calls WHERE checkpoint = ?1)", checkpoint)
     }
@@ -319,7 +319,7 @@ pub fn recover(store: &mut Store, project: &Path) -> Result<Vec<i64>, Checkpoint
     Ok(checkpoints)
 }
 
-/// The first old and last new entry of every path that differs in the end.
+/// The first old and last new entry of every path where these differ.
 pub(super) fn net(changes: &[Change]) -> BTreeMap<&Path, (Entry, Entry)> {
     let mut net: BTreeMap<&Path, (Entry, Entry)> = BTreeMap::new();
     for change in changes {

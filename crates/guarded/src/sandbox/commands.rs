@@ -1,15 +1,15 @@
-//! Settings of commands: their access and their limits.
+//! Settings for commands: their access and limits.
 
 use std::path::PathBuf;
 
 use crate::base::{Bytes, Hidden};
 
-/// Access of commands outside the project, and their resource limits.
+/// Commands' access outside the project, and their resource limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commands {
-    /// Run in a sandbox that enforces all of this; if false, the user is asked about each command.
+    /// Run commands in a sandbox that enforces all of this; if false, ask the user about each one.
     pub confined: bool,
-    /// May use the network and other programs' sockets.
+    /// Whether commands may use the network and other programs' sockets.
     pub network: bool,
     /// Readable paths besides the project, programs and toolchains.
     pub reads: Vec<PathBuf>,
@@ -17,13 +17,13 @@ pub struct Commands {
     pub writes: Vec<PathBuf>,
     /// Maximum memory of one process.
     pub memory: Bytes,
-    /// Maximum size of a file that is written.
+    /// Maximum size of a file that a command writes.
     pub file_size: Bytes,
-    /// Maximum number of processes and threads of one command at once.
+    /// Maximum number of processes and threads that a command may have at once.
     pub processes: u64,
-    /// For a command whose call gives no timeout.
+    /// Timeout for a command whose call gives none.
     pub timeout_s: usize,
-    /// The places in the project that must not be read.
+    /// Paths in the project that must not be read.
     pub hidden: Hidden,
 }
 

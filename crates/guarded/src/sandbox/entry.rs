@@ -13,8 +13,8 @@ use crate::base::{ACCELERATED, Bytes};
 
 /// Maximum number of open files of a process.
 const OPEN_MAX: u64 = 4_096;
-/// CPU seconds allowed beyond deadline × cores; then the system kills the process even if monobloc
-/// does not.
+/// CPU seconds allowed beyond deadline × cores; after that, the system kills the process even if
+/// monobloc does not.
 const CPU_SPARE_S: u64 = 10;
 
 #[cfg(target_env = "gnu")]
@@ -44,13 +44,13 @@ pub fn put(command: &mut Command, confines: &Confines<'_>, mut jail: Jail, sende
         limits.into_iter().filter(|_| limited).try_for_each(lower)?;
         jail.enter(sender.as_raw_fd(), &|| lower(processes))
     };
-    // SAFETY: between fork and exec only system calls are made, on memory that was ready before; nothing is allocated
-    // or freed, and no lock is taken.
+    // SAFETY: between fork and exec only system calls are made, on memory prepared beforehand;
+    // nothing is allocated or freed, and no lock is taken.
     unsafe { command.pre_exec(enter) };
 }
 
-/// Limits this process itself: its CPU time and, unless the libraries of an accelerator map more
-/// than they use, its memory. Also disables core dumps.
+/// Limits this process's CPU time and, unless an accelerator's libraries map more memory than they
+/// use, its memory. Also disables core dumps.
 pub fn limit_self(memory: Bytes, time: Duration) -> io::Result<()> {
     let memory = if ACCELERATED { libc::RLIM_INFINITY } else { memory.0 };
     [(libc::RLIMIT_DATA, memory), (libc::RLIMIT_CPU, time.as_secs()), (libc::RLIMIT_CORE, 0)]
@@ -61,7 +61,7 @@ pub fn limit_self(memory: Bytes, time: Duration) -> io::Result<()> {
 /// Lowers a limit to `most`; never raises it.
 fn lower((resource, most): Resource) -> io::Result<()> {
     let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: both calls get a pointer to a structure that lives here.
+    // SAFETY: both calls get a pointer to a local structure.
     check(unsafe { libc::getrlimit(resource, &mut now) }.into())?;
     let most = now.rlim_max.min(most);
     let lower = libc::rlimit { rlim_cur: most, rlim_max: most };

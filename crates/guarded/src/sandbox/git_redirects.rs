@@ -15,7 +15,7 @@ pub struct GitRedirects {
     within: Vec<PathBuf>,
 }
 
-/// A file that redirected git, and its new path, or why it could not be moved.
+/// A file that redirected git, with its new path or the reason it could not be moved.
 #[derive(Debug)]
 pub struct Aside {
     pub path: PathBuf,
@@ -60,8 +60,8 @@ impl GitRedirects {
     }
 }
 
-/// Renames a file within its folder, to a name that no ended command can have used. Also `None` if
-/// a parent folder is a link, because its target is not ours.
+/// Renames a file within its folder, to a name that no earlier command can have used. Also `None`
+/// if a parent folder is a link, because its target is not ours.
 fn renamed(path: &Path) -> io::Result<Option<PathBuf>> {
     let folder = path.parent().unwrap_or(path);
     let found = folder.canonicalize().and_then(|real| path.symlink_metadata().map(|_| real));

@@ -7,10 +7,10 @@ use std::time::Duration;
 use super::system::{Held, Mark};
 use super::{Aside, GitRedirects, Registered};
 
-/// Maximum number of rounds of killing the marked processes; several are needed because a process
-/// can fork between two rounds.
+/// Maximum number of rounds in which marked processes are killed; several are needed because a
+/// process can fork between two rounds.
 const ROUNDS_MAX: usize = 64;
-/// How often processes are counted where the system does not enforce their limit.
+/// Interval between counts of processes where the system does not enforce their limit.
 const COUNT_EVERY: Duration = Duration::from_millis(50);
 
 /// The process group of a command and the part of its sandbox that stays in this process. A process
@@ -26,7 +26,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// The group of a command that is not started yet, and the child's end of the connection.
+    /// The group of a command that has not started yet, and the child's end of the connection.
     pub fn new(misled: GitRedirects, held: Held) -> io::Result<(Group, UnixStream)> {
         let (receiver, sender) = UnixStream::pair()?;
         Ok((Group { leader: None, receiver: Some(receiver), held, misled, live: None }, sender))
@@ -43,12 +43,12 @@ impl Group {
     }
 
     /// Returns once the command has more than `most` processes, if the system does not enforce that
-    /// limit: for root, and where the user's other processes would count too. Otherwise it never
+    /// limit (for root, and where the user's other processes would count too). Otherwise never
     /// returns; the command's deadline bounds the wait.
     pub async fn crowded(&self, most: u64) {
         let Some(mark) = self.held.mark.filter(|_| self.held.counts) else { return std::future::pending().await };
         loop {
-            // A command usually ends before it is counted.
+            // Most commands end before the first count.
             tokio::time::sleep(COUNT_EVERY).await;
             let counted = tokio::task::spawn_blocking(move || mark.processes().count());
             if counted.await.is_ok_and(|count| count as u64 > most) {
@@ -57,7 +57,7 @@ impl Group {
         }
     }
 
-    /// Ends every process; returns the files that redirected git and where they are now.
+    /// Ends every process; returns the files that redirected git and their new paths.
     pub fn end(mut self) -> Vec<Aside> {
         self.finish()
     }
@@ -70,13 +70,13 @@ impl Group {
             end_marked(mark);
         }
         self.live = None;
-        // No process of the command is left that could change the permissions restored here.
+        // No process of the command is left to change the permissions restored here.
         self.held = Held::default();
         std::mem::take(&mut self.misled).put_aside()
     }
 }
 
-/// Kills the processes with that mark, in rounds until there are none.
+/// Kills the processes with this mark in rounds, until none are left.
 pub(super) fn end_marked(mark: Mark) {
     // SAFETY: kill takes two integers and touches no memory.
     let killed = || mark.processes().filter(|id| unsafe { libc::kill(*id, libc::SIGKILL) } == 0).count();

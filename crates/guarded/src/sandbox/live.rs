@@ -1,4 +1,4 @@
-//! The process groups started by monobloc that still run, so that none of them outlives it.
+//! Tracks the running process groups that monobloc started, so that none outlives it.
 
 use std::sync::Mutex;
 
@@ -6,7 +6,7 @@ use super::group::{end_marked, kill_group};
 use super::system::Mark;
 use crate::base::lock;
 
-/// The running groups; `None` once the program ends, because nothing may be started then.
+/// The running groups; `None` once the program is ending, because nothing may be started then.
 static LIVE: Mutex<Option<Vec<Live>>> = Mutex::new(Some(Vec::new()));
 
 /// A process group and its permanent mark, if it has one.
@@ -31,7 +31,7 @@ impl Live {
 pub struct Registered(Live);
 
 impl Registered {
-    /// The group led by the process `leader`; its processes have the mark `mark`.
+    /// The group led by the process `leader`, whose processes have the mark `mark`.
     pub fn new(leader: u32, mark: Option<Mark>) -> Registered {
         let live = Live { leader, mark };
         match &mut *lock(&LIVE) {
@@ -52,8 +52,8 @@ impl Drop for Registered {
     }
 }
 
-/// Kills every process of every group that still runs, and of any started from now on. Call this
-/// when the program ends.
+/// Kills every process in every running group, and in any group started later. Call this when the
+/// program ends.
 pub fn end_all() {
     let live = lock(&LIVE).take();
     live.into_iter().flatten().for_each(Live::end);

@@ -1,4 +1,4 @@
-//! The sandbox of commands and MCP servers: the system enforces which files, sockets and resources they use.
+//! The sandbox for commands and MCP servers: the system enforces which files, sockets and resources they use.
 
 mod commands;
 mod entry;
@@ -36,13 +36,13 @@ pub struct Confines<'a> {
     pub project: &'a Path,
     /// Its own folder for temporary files.
     pub temp: &'a Path,
-    /// It may connect to the internet and to other programs.
+    /// Whether it may connect to the internet and to other programs.
     pub network: bool,
-    /// It may change in `.git` whatever `git commit` changes. For short-lived commands only,
-    /// because files that redirect git to other settings are not moved aside until the command has
-    /// ended.
+    /// Whether it may change whatever `git commit` changes in `.git`. For short-lived commands
+    /// only, because files that redirect git to other settings are not moved aside until the
+    /// command has ended.
     pub git: bool,
-    /// Its memory, files and processor time are limited.
+    /// Whether its memory, files and processor time are limited.
     pub limited: bool,
     /// Deadline in seconds, enforced by the caller; `None` for a server.
     pub seconds: Option<u64>,
@@ -52,8 +52,8 @@ pub struct Confines<'a> {
 /// Environment variables that every sandboxed program inherits; they hold no tokens or keys.
 const INHERITED: &str = "PATH HOME USER LOGNAME SHELL LANG LC_ALL TZ";
 
-/// Phrases in the output of programs when the system refused something or a limit was reached. Some
-/// lack the first letter so that they match in either case.
+/// Phrases that programs print when the system refused something or a limit was reached. Some lack
+/// the first letter so that they match in either case.
 const REFUSALS: [&str; 15] = [
     "Permission denied",
     "permission denied",
@@ -72,12 +72,12 @@ const REFUSALS: [&str; 15] = [
     "emporarily unavailable",
 ];
 
-/// Whether the output of a program suggests that the sandbox refused something.
+/// Whether a program's output suggests that the sandbox refused something.
 pub fn tells_of_refusal(text: &str) -> bool {
     REFUSALS.iter().any(|refusal| text.contains(refusal))
 }
 
-/// The rights of a sandboxed program, in words.
+/// A sandboxed program's rights, in words.
 pub fn bounds(changes: &str, reads: &str, network: bool) -> String {
     let network =
         if network { "" } else { ", connect to nothing, not even a socket of its own, and listen on no port" };
@@ -85,14 +85,13 @@ pub fn bounds(changes: &str, reads: &str, network: bool) -> String {
     format!("it may change {changes} and its own temporary files, read {reads}{network}{memory}")
 }
 
-/// Why this machine cannot enforce the sandbox; `None` if it can. Probed once, with commands that
-/// test it.
+/// Why this machine cannot enforce the sandbox; `None` if it can. Probed once, with test commands.
 pub fn missing() -> Option<&'static str> {
     system::missing()
 }
 
-/// The differences from the full sandbox if commands are confined without namespaces here; `None`
-/// if they are not.
+/// The differences from the full sandbox if this machine confines commands without namespaces;
+/// `None` if it does not.
 pub fn reduced() -> Option<&'static str> {
     system::reduced()
 }
@@ -112,14 +111,14 @@ pub fn unconfined(commands: &Commands) -> Option<&'static str> {
 /// How commands under these settings are confined, in words.
 pub fn confinement(commands: &Commands) -> String {
     match (unconfined(commands), reduced()) {
-        (Some(why), _) => format!("not confined, so each command is asked about: {why}"),
+        (Some(why), _) => format!("not confined, so every command needs consent: {why}"),
         (None, Some(lacks)) => format!("confined without namespaces: {lacks}"),
         (None, None) => "fully confined".to_owned(),
     }
 }
 
-/// A shell that enters the sandbox when it starts, except for the mechanisms that this machine
-/// lacks. Dropping the group kills all its processes.
+/// A shell that enters the sandbox when it starts, without the mechanisms that this machine lacks.
+/// Dropping the group kills all its processes.
 pub fn shell(confines: &Confines<'_>) -> io::Result<(Command, Group)> {
     let mut command = Command::new("sh");
     let (jail, held) = if confines.commands.confined {
@@ -137,20 +136,20 @@ pub fn shell(confines: &Confines<'_>) -> io::Result<(Command, Group)> {
     Ok((command, group))
 }
 
-/// Passes a few harmless variables and those named by `more` to the command; its temporary files go
-/// to `temp`.
+/// Passes a few harmless variables, and those named in `more`, to the command; its temporary files
+/// go to `temp`.
 pub fn set_environment<'n>(command: &mut Command, more: impl Iterator<Item = &'n str>, temp: &Path) {
     let inherited = INHERITED.split_whitespace().chain(more);
     command.env_clear().envs(inherited.filter_map(|name| Some((name, std::env::var_os(name)?))));
     command.envs(["TMPDIR", "TMP", "TEMP"].map(|name| (name, temp)));
 }
 
-/// Starts a command from [`shell`] whose group is `group`. It is killed when the child is dropped
-/// and when the program ends.
+/// Starts a command from [`shell`] in its group `group`. The command is killed when the child is
+/// dropped or the program ends.
 pub fn spawn(command: Command, group: &mut Group) -> io::Result<Child> {
     let mut command = tokio::process::Command::from(command);
     let child = command.kill_on_drop(true).spawn()?;
-    // Closes this process's copy of the connection whose end `group.started` waits for.
+    // Closes this process's copy of the connection, because `group.started` waits for it to close.
     drop(command);
     group.started(child.id());
     Ok(child)

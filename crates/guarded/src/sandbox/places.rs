@@ -1,4 +1,4 @@
-//! Which paths a sandboxed command may read and write, and which of them are protected.
+//! Determines which paths a sandboxed command may read and write, and which of them are protected.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::base::{Hidden, state};
 pub enum May {
     Read,
     Write,
-    /// Also device calls (ioctl); for devices that store nothing.
+    /// Also allows device calls (ioctl); for devices that store nothing.
     Use,
 }
 
@@ -24,20 +24,20 @@ pub struct Places {
     pub pinned: Vec<PathBuf>,
     /// Read-only, although inside a writable path.
     pub kept: Vec<PathBuf>,
-    /// monobloc's folder in the project: also read-only, and a command sees only the files that
-    /// users write ([`OF_PEOPLE`]). This keeps requests and answers in the journal out of its
+    /// monobloc's folder in the project: also read-only, and a command sees only the files in it
+    /// that users write ([`OF_PEOPLE`]). This keeps the journal's requests and answers out of its
     /// searches.
     pub own: Option<PathBuf>,
     /// Paths that a command can neither create nor replace: missing files that would redirect git,
     /// and a link to git's folder.
     pub fixed: Vec<PathBuf>,
-    /// A folder on the project's disk that is closed to commands or holds closed places.
+    /// A folder on the project's disk that is closed to commands or contains closed places.
     pub closed_on_disk: Option<PathBuf>,
 }
 
-/// The same places for a system without mount namespaces, where a right over a folder covers
-/// everything in it. A folder with protected places therefore grants no right to change; its other
-/// entries grant it one by one.
+/// The same places for a system without mount namespaces, where a right to a folder covers
+/// everything in it. A folder with protected places is therefore not made writable; its other
+/// entries are, one by one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Apart {
     pub open: Vec<(PathBuf, May)>,
@@ -47,15 +47,15 @@ pub struct Apart {
     pub shared: BTreeSet<PathBuf>,
     /// Protected places, which need not exist.
     pub closed: BTreeSet<PathBuf>,
-    /// The paths that cannot be moved or replaced: protected places, shared folders, and folders
-    /// that git keeps in its own.
+    /// The paths that cannot be moved or replaced: protected places, shared folders, and subfolders
+    /// of git's own folder.
     pub stays: BTreeSet<PathBuf>,
     /// Folders in which everything unprotected may be changed, with links resolved.
     pub writes: Vec<PathBuf>,
 }
 
-/// Maximum number of entries of a shared folder that are opened one by one. A command cannot change
-/// folders beyond that number.
+/// Maximum number of entries of a shared folder that are made writable one by one. A command cannot
+/// change folders beyond that number.
 const ENTRIES_MAX: usize = 10_000;
 
 impl Places {
@@ -104,25 +104,25 @@ impl Apart {
     }
 }
 
-/// The files of monobloc's folder that users write.
+/// The files in monobloc's folder that users write.
 pub const OF_PEOPLE: [&str; 2] = ["config.toml", ".gitignore"];
 
-/// Folders of programs and of system information.
+/// Folders with programs and system information.
 const SYSTEM: [&str; 12] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/nix", "/snap", "/proc", "/sys"];
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 /// Settings for resolving host names.
 const NAMES: [&str; 3] = ["/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"];
-/// Programs, toolchains and their settings in a home folder. Keys and passwords lie elsewhere.
+/// Programs, toolchains and their settings in a home folder. Keys and passwords are elsewhere.
 const HOME: &str = "
     .cargo/bin .cargo/registry .cargo/git .cargo/config .cargo/config.toml .cargo/env .rustup .nvm .volta .fnm
     .local/share/fnm .npm/_npx .bun .deno .asdf .local/share/mise .pyenv .local/share/uv .cache/uv .local/pipx
     .local/share/pipx .local/bin .local/lib .venv miniconda3 anaconda3 .rbenv .rvm .sdkman .jenv .goenv go/bin
     go/pkg .gitconfig .config/git .gitignore";
-/// Maximum number of parent folders of a project that are searched for its repository.
+/// Maximum number of a project's parent folders searched for its repository.
 const ABOVE_MAX: usize = 16;
 
-/// The places of a command under these limits.
+/// The places for a command under these limits.
 pub fn of(confines: &Confines<'_>) -> Places {
     let Confines { project, temp, commands, .. } = *confines;
     let home = std::env::home_dir().filter(|home| home.is_absolute()).unwrap_or_else(|| PathBuf::from("/"));
@@ -155,8 +155,8 @@ pub fn of(confines: &Confines<'_>) -> Places {
 const SEEN_MAX: usize = 400_000;
 const HIDDEN_MAX: usize = 4_000;
 
-/// The files and folders of the project that rules hide, without those inside a hidden folder. An
-/// error if there are too many to find or hide.
+/// The project's files and folders that rules hide, except those inside a hidden folder. An error
+/// if there are too many to find or hide.
 pub fn hidden(project: &Path, hidden: &Hidden) -> io::Result<Vec<PathBuf>> {
     let (mut found, mut folders, mut seen) = (Vec::new(), Vec::new(), 0);
     if !hidden.is_nothing() {
@@ -196,7 +196,7 @@ pub fn unmade(project: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
     (unmade, vec![project.to_owned(), repository.folder])
 }
 
-/// Further folders of tools: those named in `PATH` and in the variables of toolchains.
+/// Further folders with tools: those named in `PATH` and in toolchains' variables.
 fn tools(home: &Path) -> Vec<PathBuf> {
     let above_home = |path: &Path| home.starts_with(path);
     let mut folders = Vec::new();
@@ -204,7 +204,7 @@ fn tools(home: &Path) -> Vec<PathBuf> {
         if !folder.is_absolute() || above_home(&folder) {
             continue;
         }
-        // Libraries lie next to `bin`, so its parent folder is taken, but not a home folder or one
+        // Libraries lie next to `bin`, so its parent folder is used, but not a home folder or one
         // directly below it.
         let beside = folder.parent().filter(|_| folder.ends_with("bin"));
         let beside = beside.filter(|parent| !above_home(parent) && parent.parent() != Some(home));
@@ -217,7 +217,7 @@ fn tools(home: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// The root of the repository around a project that is part of one: it holds settings and
+/// The root of the repository that contains the project, if any: it holds the settings and
 /// dependencies of all parts.
 fn enclosing(project: &Path, home: &Path) -> Option<PathBuf> {
     let above = project.ancestors().skip(1).take(ABOVE_MAX).take_while(|folder| !home.starts_with(folder));
@@ -234,7 +234,7 @@ struct Repository {
 
 /// Files in git's folders that redirect git to other settings and hooks, or are settings.
 const REDIRECTS: [&str; 3] = ["commondir", "config.worktree", "gitdir"];
-/// Maximum number of linked work trees protected.
+/// Maximum number of protected linked work trees.
 const TREES_MAX: usize = 64;
 
 impl Repository {
@@ -255,7 +255,7 @@ impl Repository {
         Some(Repository { folder, pointer: Some(git) })
     }
 
-    /// Git's folders of linked work trees, with links resolved.
+    /// Git's folders for linked work trees, with links resolved.
     fn trees(&self) -> impl Iterator<Item = PathBuf> {
         let trees = fs::read_dir(self.folder.join("worktrees")).into_iter().flatten().flatten().take(TREES_MAX);
         trees.filter_map(|entry| entry.path().canonicalize().ok())

@@ -10,7 +10,7 @@ use super::entry::check;
 type Control = [u64; 4];
 const ONE: u32 = size_of::<RawFd>() as u32;
 
-/// Programs started by this process do not inherit what is received.
+/// Programs started by this process do not inherit the received file.
 #[cfg(target_os = "linux")]
 const KEPT_HERE: libc::c_int = libc::MSG_CMSG_CLOEXEC;
 #[cfg(not(target_os = "linux"))]
@@ -48,7 +48,7 @@ pub fn send(connection: RawFd, file: RawFd) -> io::Result<()> {
     } as i64)
 }
 
-/// The file that was sent; `None` if the other side closes without sending one.
+/// The received file; `None` if the other side closes without sending one.
 pub fn receive(connection: RawFd) -> Option<File> {
     let (mut byte, mut control) = (0, Control::default());
     let mut part = bytes(&mut byte);

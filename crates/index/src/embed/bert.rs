@@ -74,10 +74,11 @@ impl Bert {
         let (mut x, mut positions) = (Vec::with_capacity(tokens * d), Vec::with_capacity(tokens * d));
         for ids in sequences {
             let of_ids = self.positions.get(..ids.len() * d);
-            positions.extend_from_slice(of_ids.ok_or_else(|| format!("{} tokens are more than positions", ids.len()))?);
+            positions
+                .extend_from_slice(of_ids.ok_or_else(|| format!("{} tokens exceed the model's positions", ids.len()))?);
             for &id in *ids {
                 let row = self.words.get(id as usize * d..(id as usize + 1) * d);
-                x.extend_from_slice(row.ok_or_else(|| format!("token {id} is not of the model's vocabulary"))?);
+                x.extend_from_slice(row.ok_or_else(|| format!("token {id} is not in the model's vocabulary"))?);
             }
         }
         self.norm.apply(&mut x, &positions);
@@ -127,7 +128,7 @@ impl Layer {
 }
 
 impl Norm {
-    /// `bias` is that of the product before the normalisation. Old files call the weight gamma and
+    /// `bias` belongs to the product before the normalisation. Old files call the weight gamma and
     /// the shift beta.
     fn load(bias: Vec<f32>, at: &VarBuilder, config: &Config) -> Result<Norm> {
         let at = at.pp("LayerNorm");

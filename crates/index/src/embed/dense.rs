@@ -1,4 +1,4 @@
-//! A dense layer after the pooling, from a folder such as `2_Dense`.
+//! A dense layer after pooling, from a folder such as `2_Dense`.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The embedder with one interface for all callers, whether it runs in this process or on a server.
+//! The embedder, with one interface for all callers, whether it runs in this process or on a server.
 
 use std::fmt;
 use std::path::Path;
@@ -9,8 +9,8 @@ use super::handle::{Local, Options};
 use super::prompts::Purpose;
 use crate::base::Cancel;
 
-/// An embedder outside this process, which adds prompts itself if its model wants any. Every vector
-/// has unit length.
+/// An embedder outside this process, which adds any prompts that its model needs. Every vector has
+/// unit length.
 pub trait Distant: fmt::Debug + Send + Sync {
     fn dimensions(&self) -> usize;
     /// Changes whenever the vectors do.
@@ -55,8 +55,8 @@ impl Embedder {
         }
     }
 
-    /// The time that a token takes, as a multiple of all-MiniLM-L6-v2's: an estimate from the number
-    /// of weights, 1 for a server.
+    /// The time per token as a multiple of all-MiniLM-L6-v2's, estimated from the number of
+    /// weights; 1 for a server.
     pub fn work(&self) -> f64 {
         match self {
             Embedder::Here(local) => local.work(),
@@ -65,7 +65,7 @@ impl Embedder {
     }
 
     /// One unit vector per text, in order. For a text too long for one pass it is the mean of its
-    /// pieces, up to [`super::TOKENS_MAX`]. The model's own words for `purpose` are put before each
+    /// pieces, up to [`super::TOKENS_MAX`]. The model's own prompt for `purpose` precedes each
     /// text. Blocks; call it from a thread that may wait. Stops between batches if cancelled.
     pub fn embed(&self, texts: &[String], purpose: Purpose, cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
         match self {
@@ -74,8 +74,8 @@ impl Embedder {
         }
     }
 
-    /// Like [`Embedder::embed`] for documents, but reads only as much of each text as fits one pass:
-    /// for chunks of code, which say at the beginning what they are.
+    /// Like [`Embedder::embed`] for documents, but reads only as much of each text as fits one
+    /// pass: for chunks of code, whose beginning identifies them.
     pub fn embed_heads(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
         match self {
             Embedder::Here(local) => local.embed_heads(texts, cancel),
@@ -101,12 +101,12 @@ impl Embedder {
         }
     }
 
-    /// The text of these tokens, without special tokens. Fails if one is not in the vocabulary.
+    /// The text of these tokens, without special tokens. Fails if a token is not in the vocabulary.
     pub fn text_of(&self, tokens: &[u32]) -> Result<String, EmbedError> {
         match self {
             Embedder::Here(local) => local.text_of(tokens),
             Embedder::Away(_) => {
-                Err(EmbedError::Failed("the embedder is a server's, whose tokens are not known here".to_owned()))
+                Err(EmbedError::Failed("the embedder runs on a server, and its tokens are not known here".to_owned()))
             }
         }
     }

@@ -14,7 +14,7 @@ pub enum EmbedError {
     Unreadable { file: PathBuf, reason: String },
     #[error("{} is damaged or does not belong to this model: {reason}; fetch the model's files again", file.display())]
     Damaged { file: PathBuf, reason: String },
-    #[error("{} is larger than the {limit} that are read; fetch the model's files again", file.display())]
+    #[error("{} is larger than the limit of {limit}; fetch the model's files again", file.display())]
     TooLarge { file: PathBuf, limit: Bytes },
     #[error(
         "{}: `{field}` is {found}; supported: {supported}. Name another folder for the embedder in models.toml, or a \
@@ -22,7 +22,7 @@ pub enum EmbedError {
         file.display()
     )]
     Unsupported { file: PathBuf, field: String, found: String, supported: String },
-    /// A text that names the file, the fault and the way out.
+    /// A message with the file, the fault and the remedy.
     #[error("{0}")]
     Refused(String),
     #[error(

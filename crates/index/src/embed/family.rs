@@ -1,4 +1,4 @@
-//! Which architecture a `config.json` describes, and the figures that memory and length follow from.
+//! Reads from a `config.json` the architecture and the sizes that determine memory and length.
 
 use std::path::Path;
 
@@ -8,21 +8,21 @@ use super::error::EmbedError;
 use super::files::{damaged, number, unsupported};
 use super::weights::Root;
 
-/// The architectures; each except Gemma 3 is a model of candle-transformers.
+/// The supported architectures; all except Gemma 3 are models of candle-transformers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     Bert,
     JinaBert,
     NomicBert,
     ModernBert,
-    /// RoBERTa, XLM-RoBERTa and CamemBERT differ in their vocabularies only.
+    /// RoBERTa, XLM-RoBERTa and CamemBERT differ only in their vocabularies.
     Roberta,
     DistilBert,
     Qwen3,
     Gemma3,
 }
 
-/// Values of `model_type`, and the beginnings of names in `architectures`.
+/// Values of `model_type`, and prefixes of names in `architectures`.
 const KINDS: [(&str, &str, Family); 9] = [
     ("bert", "Bert", Family::Bert),
     ("nomic_bert", "NomicBert", Family::NomicBert),
@@ -37,13 +37,13 @@ const KINDS: [(&str, &str, Family); 9] = [
 const SUPPORTED: &str =
     "bert (JinaBERT's too), nomic_bert, modernbert, roberta, xlm-roberta, camembert, distilbert, qwen3, gemma3_text";
 
-/// The figures of a model.
+/// The dimensions of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     /// Length of a token's vector.
     pub width: usize,
     pub heads: usize,
-    /// Numbers per token in the attention: for each head, one vector of the size of a head.
+    /// Numbers per token in the attention: one vector of head size for each head.
     pub attention: usize,
     /// Numbers in the keys and values that candle's decoder keeps per token in all layers.
     pub kept: usize,
@@ -113,8 +113,8 @@ impl Family {
         }
     }
 
-    /// Whether models of this architecture may write text instead: then only a stated pooling shows
-    /// that one makes vectors.
+    /// Whether models of this architecture may generate text instead; then only a stated pooling
+    /// identifies an embedder.
     pub fn may_write(self) -> bool {
         matches!(self, Family::Qwen3 | Family::Gemma3)
     }
@@ -145,7 +145,7 @@ impl Family {
         ];
         let mut positions = number(file, config, self.positions())?;
         if self == Family::Roberta {
-            // The first positions belong to padding.
+            // The first positions are reserved for padding.
             positions = positions.saturating_sub(config["pad_token_id"].as_u64().unwrap_or(0) as usize + 1);
         }
         let (mut attention, mut kept) = (width, 0);
@@ -157,17 +157,17 @@ impl Family {
                 kept = layers.saturating_mul(2).saturating_mul(kv_heads).saturating_mul(head);
             }
             if !heads.is_multiple_of(kv_heads) {
-                return Err(damaged(file, format!("{heads} heads cannot share {kv_heads} heads of keys")));
+                return Err(damaged(file, format!("{heads} heads cannot share {kv_heads} key heads")));
             }
         } else if !width.is_multiple_of(heads) {
-            return Err(damaged(file, format!("a width of {width} cannot be cut into {heads} heads")));
+            return Err(damaged(file, format!("a width of {width} cannot be divided into {heads} heads")));
         }
         Ok(Shape { width, heads, attention, kept, wide, layers, vocabulary, positions })
     }
 
-    /// `config` for a model that reads at most `tokens`, so that tables which grow with the length
-    /// (JinaBERT's is squared: 3 GB for 8,192 positions) hold no more. Fields without effect on
-    /// vectors are added where a file leaves them out.
+    /// `config` for a model that reads at most `tokens`, so that tables that grow with the length
+    /// (JinaBERT's is squared: 3 GB for 8,192 positions) hold no more. Adds fields without effect
+    /// on vectors where a file omits them.
     pub fn fitted(self, mut config: Value, tokens: usize) -> Value {
         let Some(fields) = config.as_object_mut() else { return config };
         if !matches!(self, Family::Bert | Family::DistilBert | Family::Roberta) {

@@ -1,4 +1,4 @@
-//! Reads the small files of an embedder's folder, each up to a number of bytes.
+//! Reads the small files in an embedder's folder, each up to a maximum size.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -9,13 +9,13 @@ use serde_json::Value;
 use super::error::EmbedError;
 use crate::base::Bytes;
 
-/// Largest configuration that is read. The largest known one, of a classifier with its labels, is
-/// 100 KB.
+/// Maximum size of a configuration. The largest known one, of a classifier with its labels, is 100
+/// KB.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
-/// Largest `tokenizer.json` that is read. Gemma's, with 262,144 tokens, is 33 MB.
+/// Maximum size of `tokenizer.json`. Gemma's, with 262,144 tokens, is 33 MB.
 pub const TOKENIZER_BYTES_MAX: u64 = 128 << 20;
 
-/// The whole file; fails if it has more than `limit` bytes.
+/// The complete file; fails if it has more than `limit` bytes.
 pub fn read(file: &Path, limit: u64) -> Result<Vec<u8>, EmbedError> {
     let failed = |error: std::io::Error| match error.kind() {
         ErrorKind::NotFound => EmbedError::Missing(file.to_owned()),
@@ -44,7 +44,7 @@ pub fn unreadable(file: &Path, error: &std::io::Error) -> EmbedError {
     EmbedError::Unreadable { file: file.to_owned(), reason: error.to_string() }
 }
 
-/// `field` of `file` has a value that is not supported.
+/// The error for an unsupported value in `field` of `file`.
 pub fn unsupported(file: &Path, field: &str, found: &Value, supported: &str) -> EmbedError {
     let (field, supported) = (field.to_owned(), supported.to_owned());
     EmbedError::Unsupported { file: file.to_owned(), field, found: found.to_string(), supported }

@@ -1,4 +1,4 @@
-//! Reads and checks the folder of an embedder: config.json, tokenizer.json, model.safetensors and what sentence-transformers adds.
+//! Reads and checks an embedder's folder: config.json, tokenizer.json, model.safetensors and the files that sentence-transformers adds.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use crate::embed::stock::{Config, Encoder, Stock};
 use crate::embed::weights::Weights;
 use crate::models::{Pooling, digest, places};
 
-/// The folder of an embedder with its configuration read; its weights are not loaded.
+/// An embedder's folder with its configuration read; its weights are not loaded.
 pub struct Folder {
     path: PathBuf,
     family: Family,
@@ -71,7 +71,7 @@ impl Folder {
         })
     }
 
-    /// Whether our own kernels compute this model.
+    /// Whether our own kernels run this model.
     fn is_packed(&self) -> bool {
         matches!(&self.config, Config::Bert(config) if config.hidden_act == HiddenAct::Gelu) && self.dense.is_empty()
     }
@@ -100,18 +100,18 @@ impl Folder {
         let file = self.path.join("tokenizer.json");
         let bytes = files::read(&file, TOKENIZER_BYTES_MAX)?;
         let mut tokenizer = Tokenizer::from_bytes(bytes).map_err(|error| damaged(&file, error.to_string()))?;
-        // Added tokens may lie beyond the model's vocabulary, as Gemma's for pictures does.
+        // Added tokens may lie beyond the model's vocabulary, as Gemma's image token does.
         let (ours, models) = (tokenizer.get_vocab_size(false), self.shape.vocabulary);
         if ours > models {
-            return Err(damaged(&file, format!("it has {ours} tokens, the model {models}")));
+            return Err(damaged(&file, format!("it has {ours} tokens, but the model has {models}")));
         }
         tokenizer.with_truncation(None).map_err(|error| damaged(&file, error.to_string()))?;
         tokenizer.with_padding(None);
         for prompt in self.prompts.all() {
             let tokens = tokenizer.encode_fast(prompt, true).map_err(|error| damaged(&file, error.to_string()))?.len();
-            // A prompt takes room from every text.
+            // A prompt leaves less room for every text.
             if !prompt.is_empty() && tokens > self.max_tokens / 2 {
-                let reason = format!("a prompt takes {tokens} of the {} tokens that are read at once", self.max_tokens);
+                let reason = format!("a prompt takes {tokens} of the maximum of {} tokens", self.max_tokens);
                 return Err(damaged(&self.path.join("config_sentence_transformers.json"), reason));
             }
         }
@@ -180,8 +180,8 @@ impl Folder {
             // either queries, keys and values or the wide activation.
             options.batch_tokens.max(self.max_tokens) * (4 * width + (3 * width).max(wide))
         } else {
-            // candle keeps every step of a layer until the layer is done: per token about sixteen
-            // vectors and four wide ones, per pair of tokens six scores for each head. JinaBERT's
+            // candle keeps every step of a layer until the layer is done: about sixteen vectors and
+            // four wide ones per token, and six scores for each head per pair of tokens. JinaBERT's
             // table of distances is one more.
             let tokens = self.max_tokens;
             options.lanes() * tokens * (16 * width.max(attention) + 4 * wide + kept + 7 * heads * tokens)
@@ -200,8 +200,8 @@ impl Folder {
 const ARITHMETIC: &[u8] = b"int8 rows 1";
 const STOCK_ARITHMETIC: &[u8] = b"candle f32 1";
 
-/// Weights of all-MiniLM-L6-v2 without its vocabulary.
+/// Number of weights in all-MiniLM-L6-v2 without its vocabulary.
 pub(super) const MINI_LM_NUMBERS: f64 = 11_000_000.0;
-/// How many times as long candle takes for all-MiniLM-L6-v2 as our own kernels (texts of 256 tokens
-/// on two busy cores: 1,200 and 4,700 tokens a second).
+/// candle's time for all-MiniLM-L6-v2 relative to our own kernels (texts of 256 tokens on two busy
+/// cores: 1,200 and 4,700 tokens a second).
 const STOCK_SLOWER: f64 = 4.0;

@@ -29,7 +29,7 @@ pub struct Config {
     use_bidirectional_attention: bool,
 }
 
-/// Every sixth layer attends to the whole text in all Gemma 3 models.
+/// All Gemma 3 models attend to the whole text in every sixth layer.
 fn every_sixth() -> usize {
     6
 }
@@ -38,7 +38,7 @@ pub struct Gemma {
     words: Embedding,
     layers: Vec<Layer>,
     norm: RmsNorm,
-    /// The rotation in layers that see a window, and in those that see all.
+    /// The rotation in layers that attend to a window, and in those that attend to everything.
     near: Rotation,
     far: Rotation,
     config: Config,
@@ -54,7 +54,7 @@ struct Layer {
     gate: Linear,
     up: Linear,
     down: Linear,
-    /// Before and after the attention, before and after the feed-forward part.
+    /// Norms before and after the attention, and before and after the feed-forward part.
     norms: [RmsNorm; 4],
     sees_all: bool,
 }
@@ -95,14 +95,15 @@ impl Gemma {
         self.norm.forward(&x)
     }
 
-    /// How far a token sees in a layer with a window. If it sees both ways, half of that each way.
+    /// How far a token attends in a layer with a window. If it attends both ways, half of that each
+    /// way.
     fn window(&self) -> usize {
         let window = self.config.sliding_window;
         if self.config.use_bidirectional_attention { window / 2 + 1 } else { window }
     }
 
-    /// The mask added to the scores [tokens, tokens]: tokens at a distance of `window` or more, and
-    /// later ones unless the model reads both ways, are out of sight.
+    /// The mask added to the scores [tokens, tokens]: hides tokens at a distance of `window` or
+    /// more, and later ones unless the model reads both ways.
     fn mask(&self, tokens: usize, window: usize, like: &Tensor) -> Result<Tensor> {
         let sees = |from: usize, to: usize| {
             from.abs_diff(to) < window && (to <= from || self.config.use_bidirectional_attention)
@@ -182,7 +183,7 @@ impl Rotation {
     }
 }
 
-/// Gemma stores the weight of a norm less 1.
+/// Gemma stores a norm's weights minus 1.
 fn norm(width: usize, config: &Config, at: VarBuilder) -> Result<RmsNorm> {
     Ok(RmsNorm::new((at.get(width, "weight")? + 1.0)?, config.rms_norm_eps))
 }

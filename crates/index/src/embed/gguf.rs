@@ -1,4 +1,4 @@
-//! An embedder that is a GGUF file, which llama.cpp computes on the processor.
+//! An embedder in a GGUF file, which llama.cpp runs on the processor.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -20,7 +20,7 @@ use crate::engine::{Token, Vocabulary};
 use crate::models::gguf::{self, Header};
 use crate::models::{Pooling, digest, places};
 
-/// A GGUF of which the header was read.
+/// A GGUF file whose header has been read.
 pub struct Gguf {
     header: Header,
     pooling: Pooling,
@@ -39,12 +39,12 @@ pub struct Llama {
     dimensions: usize,
 }
 
-/// Tokens of a call, unless a text may have more. A call's texts are compared with each other and
-/// the results masked, so more tokens take longer each.
+/// Tokens per call, unless a text may have more. A call's texts are compared with each other and
+/// the results masked, so with more tokens, each takes longer.
 const CALL_TOKENS: usize = 512;
 /// Name of the arithmetic, see `folder::ARITHMETIC`.
 const ARITHMETIC: &[u8] = b"llama.cpp 1";
-/// How many times as long llama.cpp takes for all-MiniLM-L6-v2 as our own kernels.
+/// llama.cpp's time for all-MiniLM-L6-v2 relative to our own kernels.
 const SLOWER: f64 = 2.0;
 
 impl Gguf {
@@ -82,17 +82,17 @@ impl Gguf {
         Ok(Gguf { header, pooling, prompts, max_tokens })
     }
 
-    /// Tokens of one call.
+    /// Tokens per call.
     fn rows(&self) -> usize {
         self.max_tokens.max(CALL_TOKENS)
     }
 
-    /// Memory of weights, vocabulary, graph, and the results of a call.
+    /// Memory for weights, vocabulary, graph, and the results of a call.
     pub fn memory(&self) -> Bytes {
         Estimate::of_embedder(&self.header, self.rows() as u32).total()
     }
 
-    /// A hash of everything that determines vectors. The checksum of the file is cached.
+    /// A hash of everything that determines vectors. The file's checksum is cached.
     pub fn fingerprint(&self) -> Result<String, EmbedError> {
         let mut hash = Sha256::new();
         for file in &self.header.files {
@@ -122,7 +122,7 @@ impl Gguf {
         let llama = Arc::new(Llama::load(&header, pooling, rows, options)?);
         for prompt in prompts.all() {
             let tokens = llama.tokens(prompt).count();
-            // A prompt takes room from every text.
+            // A prompt leaves less room for every text.
             if !prompt.is_empty() && tokens > max_tokens / 2 {
                 return Err(EmbedError::Refused(format!(
                     "{}: the prompt {prompt:?} takes {tokens} of the {max_tokens} tokens that are read at once; set a \
@@ -152,7 +152,7 @@ impl Llama {
         let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack: true, mapped: !repack::copies(header) };
         let weights = Arc::new(Weights::load(header, loading, |_| true)?);
         let encoder = Encoder::new(weights.clone(), pooling, rows, options.lanes())?;
-        // The tokens around any text are also around this one.
+        // Every text is framed by the same tokens as this one.
         let (bare, framed) = (weights.words("a", false), weights.words("a", true));
         let before = (0..framed.len()).find(|at| framed[*at..].starts_with(&bare)).unwrap_or(0);
         let after = framed.get(before + bare.len()..).unwrap_or_default().to_vec();
@@ -170,15 +170,15 @@ impl Llama {
         Tokens { before, text: self.weights.words(text, false), after }
     }
 
-    /// The text of tokens below [`Llama::vocabulary`], without special ones.
+    /// The text of tokens below [`Llama::vocabulary`], without special tokens.
     pub fn text_of(&self, tokens: &[u32]) -> String {
         let bytes: Vec<u8> =
             tokens.iter().flat_map(|token| self.weights.bytes(Token(*token as i32)).iter().copied()).collect();
         String::from_utf8_lossy(&bytes).trim_start().to_owned()
     }
 
-    /// The unit vectors of `sequences`, in order, which have at most the tokens of one call. Without
-    /// tokens they are zeros.
+    /// The unit vectors of `sequences`, in order; together they have at most the tokens of one
+    /// call. A sequence without tokens gives zeros.
     pub fn embed(&self, sequences: &[&[u32]]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let texts: Vec<&[u32]> = sequences.iter().copied().filter(|tokens| !tokens.is_empty()).collect();
         let made = lock(&self.encoder).encode(&texts);

@@ -20,22 +20,22 @@ use crate::models::EmbedderWishes;
 
 /// Options of an embedder. `Options::default()` shares no permit and holds no memory lease.
 pub struct Options {
-    /// Maximum tokens read in one pass; longer texts are read in pieces. A model that was made for
-    /// fewer reads fewer.
+    /// Maximum tokens read in one pass; longer texts are read in pieces. A model made for fewer
+    /// reads fewer.
     pub max_tokens: usize,
     /// Tokens per batch; one permit covers one batch. With MiniLM, 2,048 take two busy cores less
-    /// than half a second. Models of candle, which are slower, read one pass per thread.
+    /// than half a second. candle's models, which are slower, read one pass per thread.
     pub batch_tokens: usize,
     /// Threads per batch; 0 means every core.
     pub threads: usize,
-    /// Taken for every batch, queries before other texts.
+    /// Acquired for every batch; queries come before other texts.
     pub permit: Permit,
     /// The lease of the memory computed by [`crate::embed::memory`]; held until the weights are
     /// freed.
     pub lease: Option<Lease>,
-    /// The settings of models.toml for a GGUF file.
+    /// The settings in models.toml for a GGUF file.
     pub wishes: EmbedderWishes,
-    /// Where a GGUF file is tried before it is loaded here.
+    /// Where a GGUF file is test-loaded before it is loaded here.
     pub trial: Option<Trial>,
 }
 
@@ -77,8 +77,9 @@ struct Shared {
     _lease: Option<Lease>,
 }
 
-/// Maximum bytes read per token of a text. WordPiece tokens are shorter (a word above 100 letters
-/// is one unknown token), so text beyond [`TOKENS_MAX`] times this exceeds the limit anyway.
+/// Maximum bytes read per token of a text. WordPiece tokens are shorter (a word longer than 100
+/// letters is one unknown token), so text beyond [`TOKENS_MAX`] times this exceeds the limit
+/// anyway.
 const BYTES_A_TOKEN: usize = 512;
 /// Minimum texts per thread when tokenising; with fewer, a second thread costs more than it saves.
 const TEXTS_A_THREAD: usize = 16;
@@ -115,7 +116,7 @@ impl Local {
         &self.shared.loaded.fingerprint
     }
 
-    /// One unit vector per text, in order. For a text too long for one pass it is the mean of its
+    /// One unit vector per text, in order. For a text too long for one pass, it is the mean of its
     /// pieces, up to [`TOKENS_MAX`]. Blocks; call it from a thread that may wait. Stops between
     /// batches if cancelled.
     pub fn embed(&self, texts: &[String], purpose: Purpose, cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
@@ -123,7 +124,7 @@ impl Local {
     }
 
     /// Like [`Local::embed`] for documents, but reads only as much of each text as fits one pass:
-    /// for chunks of code, which say at the beginning what they are.
+    /// for chunks of code, whose beginning identifies them.
     pub fn embed_heads(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
         let texts = self.shared.all_tokens(texts, Purpose::Document, cancel)?;
         let heads: Vec<Vec<u32>> = texts.iter().map(|text| text.head(self.shared.loaded.max_tokens)).collect();
@@ -143,14 +144,14 @@ impl Local {
         Ok(self.shared.all_tokens(texts, Purpose::Plain, cancel)?.iter().map(Tokens::count).collect())
     }
 
-    /// The text of these tokens, without special tokens. Fails if one is not in the vocabulary.
+    /// The text of these tokens, without special tokens. Fails if a token is not in the vocabulary.
     pub fn text_of(&self, tokens: &[u32]) -> Result<String, EmbedError> {
         self.shared.loaded.reader.text_of(tokens)
     }
 }
 
 impl Shared {
-    /// The vectors of whole texts.
+    /// The vectors of complete texts.
     fn pooled(&self, texts: &[Tokens], priority: Priority, cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
         let pieces: Vec<Vec<Vec<u32>>> = texts.iter().map(|text| text.pieces(self.loaded.max_tokens)).collect();
         let counts: Vec<usize> = pieces.iter().map(Vec::len).collect();
@@ -192,13 +193,13 @@ impl Shared {
         Ok(vectors)
     }
 
-    /// The vectors of one batch, whose sequences are sorted by length. With our own kernels threads
-    /// never wait for each other between layers, because each computes whole shares.
+    /// The vectors of one batch, whose sequences are sorted by length. With our own kernels,
+    /// threads never wait for each other between layers, because each computes complete shares.
     fn encode(&self, batch: &[&[u32]]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let bert = match &self.loaded.model {
             Model::Packed(bert) => bert,
             Model::Llama(llama) => return Ok(spread(1, 1, |_| llama.embed(batch))?.concat()),
-            // All threads in one part, which catches a panic.
+            // One part for all threads, which catches a panic.
             Model::Stock(stock) => {
                 let all = spread(1, 1, |_| stock.embed(batch, TOKENS_A_SHARE).map_err(EmbedError::Failed));
                 return Ok(all?.concat());
@@ -300,7 +301,7 @@ mod tests {
         for (text, (found, expected)) in texts.iter().zip(found.iter().zip(&expected)) {
             assert_eq!(found.len(), embedder.dimensions());
             let alike = kernels::cosine(found, expected)[0];
-            // Weights have eight bits; in a text without words, only its two special tokens average
+            // Weights have eight bits; in a text without words, only the two special tokens average
             // out the rounding.
             let bound = if text.is_empty() { 0.98 } else { 0.99 };
             assert!(alike >= bound, "cosine {alike} for {text:?}");

@@ -1,10 +1,10 @@
 //! Computes unit-length embedding vectors of texts, in this process or on a server.
 //!
-//! An embedder is a GGUF file, which llama.cpp computes, or a folder.
-//! A folder has config.json, tokenizer.json and model.safetensors, and may have the files by which
-//! sentence-transformers describes pooling, dense layers, prompts and length. BERT encoders run on
-//! our own kernels, the others in f32 by candle. Calls block; in this process the
-//! calling thread takes the device's permit for every batch.
+//! An embedder is a GGUF file, which llama.cpp runs, or a folder. A folder has config.json,
+//! tokenizer.json and model.safetensors, and may have the files in which sentence-transformers
+//! describes pooling, dense layers, prompts and length. BERT encoders run on our own kernels, the
+//! others in f32 on candle. Calls block; in this process the calling thread takes the device's
+//! permit for every batch.
 
 mod batch;
 mod bert;

@@ -1,4 +1,4 @@
-//! Reads what sentence-transformers writes next to a model: pooling, dense layers, prompts, length.
+//! Reads the files that sentence-transformers adds to a model: pooling, dense layers, prompts, length.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -11,7 +11,7 @@ use super::pooling;
 use super::prompts::Prompts;
 use crate::models::Pooling;
 
-/// Tokens read at once if no file states a number: what all-MiniLM-L6-v2 was made for.
+/// Tokens read at once if no file states a number, as in all-MiniLM-L6-v2.
 const TOKENS_UNSTATED: usize = 256;
 /// Maximum number of dense layers.
 const DENSE_MAX: usize = 4;
@@ -22,7 +22,7 @@ pub struct Modules {
     pub pooling: Option<Pooling>,
     pub dense: Vec<Dense>,
     pub prompts: Prompts,
-    /// Tokens that the model was made to read at once.
+    /// Number of tokens that the model was made to read at once.
     pub tokens: usize,
     /// The content of all files read, for the fingerprint.
     pub read: Vec<Vec<u8>>,
@@ -77,7 +77,8 @@ impl Modules {
             let layer = Dense::open(&folder.join(&name))?;
             let before = layers.last().map_or(width, |layer| layer.outputs);
             if layer.inputs != before {
-                let reason = format!("`in_features` is {}, the vectors before it have {before} numbers", layer.inputs);
+                let reason =
+                    format!("`in_features` is {}, but the vectors before it have {before} numbers", layer.inputs);
                 return Err(damaged(&folder.join(name).join("config.json"), reason));
             }
             read.push(layer.config.clone());
@@ -89,7 +90,7 @@ impl Modules {
 
 /// The folders of the pooling and the dense layers in `modules.json`, a list such as
 /// `[{"path": "", "type": "sentence_transformers.models.Transformer"}, {"path": "1_Pooling", "type": …}, …]`.
-/// A last module `Normalize` changes nothing, because all our vectors have unit length.
+/// A final `Normalize` module changes nothing, because all our vectors have unit length.
 fn ordered(folder: &Path, file: &Path, value: &Value) -> Result<(String, Vec<String>), EmbedError> {
     let kinds = "Transformer, Pooling, any Dense, Normalize, in this order";
     let modules = value.as_array().ok_or_else(|| damaged(file, "it is not a list".to_owned()))?;

@@ -41,7 +41,7 @@ impl Tokens {
     }
 }
 
-/// The mean of unit vectors, each weighted by its number of tokens and scaled to unit length.
+/// The mean of unit vectors, weighted by their numbers of tokens and scaled to unit length.
 pub fn mean(parts: impl Iterator<Item = (usize, Vec<f32>)>) -> Vec<f32> {
     let mut parts = parts.peekable();
     let Some((tokens, mut sum)) = parts.next() else { return Vec::new() };

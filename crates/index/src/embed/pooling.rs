@@ -1,4 +1,4 @@
-//! How a text's vector is made of those of its tokens, as `1_Pooling/config.json` says.
+//! Combines the vectors of a text's tokens into one, as `1_Pooling/config.json` specifies.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::error::EmbedError;
 use super::files::{damaged, number, unsupported};
 use crate::models::Pooling;
 
-/// The modes by their names, older files' flags first.
+/// The modes by name, older files' flags first.
 const MODES: [(&str, &str, Pooling); 3] = [
     ("pooling_mode_mean_tokens", "mean", Pooling::Mean),
     ("pooling_mode_cls_token", "cls", Pooling::First),
@@ -17,15 +17,17 @@ const MODES: [(&str, &str, Pooling); 3] = [
 ];
 const SUPPORTED: &str = "one of mean, cls and lasttoken";
 
-/// Reads the content of `file`. Older files have a flag for every mode, newer ones the name of
-/// one; a file with neither means the mean, as in sentence-transformers. `width` is that of the
-/// model.
+/// Reads the content of `file`. Older files have a flag for every mode, newer ones the name of one;
+/// a file with neither uses the mean, as in sentence-transformers. `width` is the model's.
 pub fn read(file: &Path, value: &Value, width: usize) -> std::result::Result<Pooling, EmbedError> {
     let field = ["word_embedding_dimension", "embedding_dimension"].into_iter().find(|field| !value[field].is_null());
     if let Some(field) = field
         && number(file, value, field)? != width
     {
-        return Err(damaged(file, format!("`{field}` is {}, the model's vectors have {width} numbers", value[field])));
+        return Err(damaged(
+            file,
+            format!("`{field}` is {}, but the model's vectors have {width} numbers", value[field]),
+        ));
     }
     if let Some(mode) = value.get("pooling_mode").filter(|mode| !mode.is_null()) {
         let known = MODES.iter().find(|(_, name, _)| mode == name);
@@ -45,7 +47,7 @@ pub fn read(file: &Path, value: &Value, width: usize) -> std::result::Result<Poo
             let known = MODES.iter().find(|(flag, ..)| one == flag);
             known.map(|(.., pooling)| *pooling).ok_or_else(|| unsupported(file, one, &json!(true), SUPPORTED))
         }
-        [_, other, ..] => Err(unsupported(file, other, &json!("true beside another mode"), SUPPORTED)),
+        [_, other, ..] => Err(unsupported(file, other, &json!("true together with another mode"), SUPPORTED)),
     }
 }
 
@@ -104,10 +106,13 @@ mod tests {
         check(json!({"pooling_mode": "max"}), Err("`pooling_mode` is \"max\"; supported: one of mean, cls"));
         check(json!({"pooling_mode_max_tokens": true}), Err("`pooling_mode_max_tokens` is true"));
         check(json!({"pooling_mode_mean_tokens": false}), Err("`pooling_mode_mean_tokens` is false"));
-        check(json!({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": true}), Err("beside another mode"));
+        check(
+            json!({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": true}),
+            Err("together with another mode"),
+        );
         check(
             json!({"word_embedding_dimension": 9}),
-            Err("`word_embedding_dimension` is 9, the model's vectors have 8"),
+            Err("`word_embedding_dimension` is 9, but the model's vectors have 8"),
         );
     }
 

@@ -1,4 +1,4 @@
-//! The words that a model wants before a text, by its purpose.
+//! The prompts that a model expects before a text, by purpose.
 
 use std::path::Path;
 
@@ -9,14 +9,14 @@ use super::files::{damaged, unsupported};
 use crate::models::PromptTable;
 use crate::models::gguf::Header;
 
-/// For which purpose a text is embedded. Many models were trained with different words before a
-/// query than before the texts that it should find.
+/// The purpose for which a text is embedded. Many models were trained with different prompts for
+/// queries and for the texts to find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     Query,
-    /// A text that queries are to find.
+    /// A text for queries to find.
     Document,
-    /// A text whose purpose only the caller has: it gets the model's default prompt, if there is one.
+    /// A text for an unstated purpose: it gets the model's default prompt, if there is one.
     Plain,
 }
 
@@ -27,9 +27,9 @@ pub struct Prompts {
     plain: String,
 }
 
-/// The prompts that the makers of families publish, for GGUF files, whose headers have none: the
-/// parts of a name, and the words before a query and a document. The first family whose parts are
-/// all in the name counts.
+/// Prompts published by the makers of model families, for GGUF files, whose headers have none: the
+/// parts of a name, and the prompts for a query and a document. The first family whose parts are
+/// all in the name applies.
 const FAMILIES: [(&[&str], &str, &str); 12] = [
     (&["nomic-embed-text"], "search_query: ", "search_document: "),
     (&["nomic-embed-code"], "Represent this query for searching relevant code: ", ""),
@@ -49,17 +49,18 @@ const FAMILIES: [(&[&str], &str, &str); 12] = [
     (&["e5-large"], "query: ", "passage: "),
 ];
 const PASSAGES: &str = "Represent this sentence for searching relevant passages: ";
-/// Models of a family that are told a task of the user's instead.
+/// Models of a family whose prompt is a task from the user instead.
 const TOLD_A_TASK: &str = "instruct";
 
 impl Prompts {
-    /// Those of `[embedder] prompts` in models.toml.
+    /// The prompts from `[embedder] prompts` in models.toml.
     pub fn of_table(table: &PromptTable) -> Prompts {
         let PromptTable { query, document, plain } = table.clone();
         Prompts { query, document, plain }
     }
 
-    /// Those of the model's family, known by its name in the header or the file's; none for others.
+    /// The prompts of the model's family, recognised by the name in the header or of the file; none
+    /// for other models.
     pub fn of_family(header: &Header) -> Prompts {
         let file = header.path.file_name().unwrap_or_default().to_string_lossy();
         let names = [header.name.as_str(), &*file].map(|name| name.to_lowercase().replace([' ', '_'], "-"));

@@ -1,4 +1,4 @@
-//! Cuts texts into the tokens of a model, and puts tokens together again.
+//! Splits texts into a model's tokens, and joins tokens back into text.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::gguf::Llama;
 use super::pieces::Tokens;
 
 pub enum Reader {
-    /// Of a folder, whose model has vectors for as many tokens as `vocabulary` says.
+    /// For a folder, whose model has vectors for `vocabulary` tokens.
     Tokenizer {
         tokenizer: Box<Tokenizer>,
         vocabulary: usize,
@@ -18,7 +18,7 @@ pub enum Reader {
 }
 
 impl Reader {
-    /// The tokens of a text. The error has the reason alone.
+    /// The tokens of a text. The error is only the reason.
     pub fn tokens(&self, text: String) -> Result<Tokens, String> {
         let (tokenizer, vocabulary) = match self {
             Reader::Llama(llama) => return Ok(llama.tokens(&text)),
@@ -29,12 +29,12 @@ impl Reader {
         let before = special.iter().take_while(|mark| **mark == 1).count();
         let after = special[before..].iter().rev().take_while(|mark| **mark == 1).count();
         let end = all.len() - after;
-        // A token for which the model has no vector is left out.
+        // A token for which the model has no vector is omitted.
         let known = |ids: &[u32]| ids.iter().copied().filter(|id| (*id as usize) < vocabulary).collect();
         Ok(Tokens { before: known(&all[..before]), text: known(&all[before..end]), after: known(&all[end..]) })
     }
 
-    /// The text of these tokens, without special tokens. Fails if one is not in the vocabulary.
+    /// The text of these tokens, without special tokens. Fails if a token is not in the vocabulary.
     pub fn text_of(&self, tokens: &[u32]) -> Result<String, EmbedError> {
         let size = match self {
             Reader::Tokenizer { tokenizer, .. } => tokenizer.get_vocab_size(true),

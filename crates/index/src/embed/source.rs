@@ -1,4 +1,4 @@
-//! The files of an embedder, a folder or a GGUF, read and checked; loading gives the model with what they say.
+//! Reads and checks an embedder's files, a folder or a GGUF, and loads the model with their settings.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use super::stock::Stock;
 use crate::base::Bytes;
 use crate::models::EmbedderWishes;
 
-/// An embedder that is not loaded.
+/// An embedder that is not loaded yet.
 pub enum Source {
     Folder(Box<Folder>),
     Gguf(Box<Gguf>),
 }
 
-/// A loaded model with what its files say.
+/// A loaded model with the settings from its files.
 pub struct Loaded {
     pub model: Model,
     pub reader: Reader,
@@ -36,7 +36,7 @@ pub struct Loaded {
     pub batch_tokens: usize,
 }
 
-/// A model up to one vector a text.
+/// A model with all steps up to one vector per text.
 pub enum Model {
     /// Our own kernels, in eight bits.
     Packed(Bert),

@@ -61,7 +61,7 @@ impl Encoder {
             Config::NomicBert(config) => Encoder::NomicBert(nomic_bert::NomicBertModel::load(weights, config)?),
             Config::ModernBert(config) => {
                 // candle treats a missing norm as one that the model does not have, but only the
-                // first layer has none.
+                // first layer lacks it.
                 for layer in 1..config.num_hidden_layers {
                     weights.get(config.hidden_size, &format!("model.layers.{layer}.attn_norm.weight"))?;
                 }
@@ -75,7 +75,7 @@ impl Encoder {
     }
 
     /// The vectors of all tokens [texts, tokens, width] from `ids` [texts, tokens]. No token is
-    /// padding, so every mask lets everything through.
+    /// padding, so no mask hides any.
     fn hidden(&self, ids: &Tensor) -> Result<Tensor> {
         match self {
             Encoder::Bert(model) => model.forward(ids, &ids.zeros_like()?, None),
@@ -83,10 +83,10 @@ impl Encoder {
             Encoder::NomicBert(model) => model.forward(ids, None, None),
             Encoder::ModernBert(model) => model.forward(ids, &ids.ones_like()?),
             Encoder::Roberta(model) => model.forward(ids, &ids.ones_like()?, &ids.zeros_like()?, None, None, None),
-            // Here a 1 stands for what is masked.
+            // Here 1 means masked.
             Encoder::DistilBert(model) => model.forward(ids, &Tensor::zeros((1, 1, 1, 1), DType::U8, ids.device())?),
-            // The model keeps the keys of what it read; a copy, which shares the weights, starts
-            // without any.
+            // The model keeps the keys of tokens it has read; a copy, which shares the weights,
+            // starts without any.
             Encoder::Qwen3(model) => model.clone().forward(ids, 0),
             Encoder::Gemma3(model) => model.forward(ids),
         }
@@ -109,9 +109,9 @@ impl Stock {
         ThreadPoolBuilder::new().num_threads(count).build().map_err(|error| error.to_string())
     }
 
-    /// The unit vectors of `sequences`, sorted by length, in order. Those of one length share a
-    /// pass, up to `share` tokens. Threads compute whole passes: dividing a single product among
-    /// two busy cores took 1.5 times as long as one thread (MiniLM, passes of 256 tokens).
+    /// The unit vectors of `sequences`, sorted by length, in order. Sequences of equal length share
+    /// a pass, up to `share` tokens. Threads compute complete passes: dividing a single product
+    /// among two busy cores took 1.5 times as long as one thread (MiniLM, passes of 256 tokens).
     pub fn embed(&self, sequences: &[&[u32]], share: usize) -> std::result::Result<Vec<Vec<f32>>, String> {
         let alike = sequences.chunk_by(|one, next| one.len() == next.len());
         let passes: Vec<&[&[u32]]> =
@@ -121,7 +121,7 @@ impl Stock {
         Ok(vectors?.concat())
     }
 
-    /// The unit vectors of sequences of one length. Without tokens they are zeros.
+    /// The unit vectors of sequences of equal length. Without tokens they are zeros.
     fn pass(&self, sequences: &[&[u32]]) -> std::result::Result<Vec<Vec<f32>>, String> {
         let length = sequences.first().map_or(0, |ids| ids.len());
         if length == 0 {

@@ -1,4 +1,4 @@
-//! Each architecture gives the vectors of candle's model, with the pooling, dense layers, prompts and length of its files.
+//! Tests that each architecture gives the vectors of candle's model, with the pooling, dense layers, prompts and length in its files.
 
 mod gemma;
 mod gguf;
@@ -35,7 +35,8 @@ fn mean(x: &Tensor) -> Vec<f32> {
     unit(&x.mean(0).unwrap())
 }
 
-/// The vectors are the same; those of our own kernels, for `bert`, up to the rounding to eight bits.
+/// The vectors are equal; for `bert`, which our own kernels compute, up to the rounding to eight
+/// bits.
 fn assert_same(name: &str, found: &[f32], expected: &[f32]) {
     assert_eq!(found.len(), expected.len(), "{name}");
     let alike = kernels::cosine(found, expected)[0];
@@ -136,7 +137,7 @@ fn an_added_token_that_the_model_does_not_have_is_left_out() {
     }
 }
 
-/// The list of sentence-transformers for a model with one dense layer.
+/// The module list of sentence-transformers for a model with one dense layer.
 fn modules() -> Value {
     let module = |place: usize, path: &str, kind: &str| json!({"idx": place, "name": "", "path": path, "type": format!("sentence_transformers.models.{kind}")});
     json!([
@@ -153,7 +154,7 @@ fn put_dense(folder: &Folder, config: Value) {
     folder.put("2_Dense/config.json", &config);
 }
 
-/// A folder with a dense layer to five numbers.
+/// A folder whose dense layer has five outputs.
 fn with_dense(name: &str) -> Folder {
     let folder = sample(name);
     folder.put("1_Pooling/config.json", &json!({"word_embedding_dimension": 16, "pooling_mode_cls_token": true}));

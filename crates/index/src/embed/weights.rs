@@ -1,4 +1,4 @@
-//! The tensors of a safetensors file: how much memory they take, and by which names a model finds them.
+//! The tensors of a safetensors file: their memory, and the names by which a model finds them.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::error::EmbedError;
 use super::files::damaged;
 use crate::base::lock;
 
-/// A mapped file whose header was read.
+/// A mapped file whose header has been read.
 pub struct Weights {
     file: PathBuf,
     mapped: MmapedSafetensors,
@@ -22,9 +22,9 @@ pub struct Weights {
 #[derive(Debug, Clone, Copy)]
 pub struct Root {
     /// A tensor that every file of the model has, named without prefix. A file may put a prefix
-    /// (`bert.`, `model.`) before all names, or leave out the usual one.
+    /// (`bert.`, `model.`) before all names, or omit the usual one.
     pub anchor: &'static str,
-    /// The prefix by which the model asks for its tensors.
+    /// The prefix in the names of the tensors that the model requests.
     pub prefix: &'static str,
 }
 
@@ -52,8 +52,8 @@ impl Weights {
     }
 
     /// A model, made by `make` from tensors in f32. Fails if a tensor is missing or has another
-    /// shape, or if a layer has one that the model does not ask for: then it would compute
-    /// something else than was trained.
+    /// shape, or if a layer has one that the model does not request: then it would compute
+    /// something different from the trained model.
     pub fn load<T>(self, root: Root, make: impl FnOnce(VarBuilder) -> candle_core::Result<T>) -> Result<T, EmbedError> {
         let Weights { file, mapped } = self;
         let names: Vec<String> = mapped.tensors().into_iter().map(|(name, _)| name).collect();
@@ -82,7 +82,7 @@ impl Weights {
     }
 }
 
-/// Tables that some files contain although every model computes them.
+/// Tables that some files contain although every model computes them itself.
 const COMPUTED: [&str; 2] = ["inv_freq", "position_ids"];
 
 /// The first line of candle's error, which may contain a backtrace.

@@ -22,13 +22,13 @@ pub(super) const RESOLVE_ALL: &str = "resolve_all";
 pub(super) const GAPS: &str = "gaps";
 /// Maximum number of parsing threads. More do not help, because one thread writes.
 const PARSERS: usize = 4;
-/// Number of threads that resolve references. Each builds its own tables over all files, so more
+/// Number of threads that resolve references. Each builds its own tables for all files, so more
 /// would cost memory.
 const RESOLVERS: usize = 2;
-/// Below this number of files one thread resolves them: building the tables costs more than
+/// Below this number of files, one thread resolves them: building the tables costs more than
 /// resolving the files.
 const ALONE_MAX: usize = 16;
-/// Files written per transaction; a kill loses at most one transaction.
+/// Files written per transaction; a killed process loses at most one transaction.
 const BATCH_FILES: usize = 128;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,7 +189,7 @@ impl Index {
         Some(FileRecord { path, language, stamp, hash, skipped, outline, sketch, interface, chunks })
     }
 
-    /// The text of a file, or an empty text with the reason to skip the file.
+    /// The text of a file, or an empty text with the reason for skipping the file.
     fn content(&self, path: &str) -> (String, Option<String>) {
         match scan::read(&self.project, path) {
             Ok(text) => (text, None),
@@ -197,7 +197,7 @@ impl Index {
         }
     }
 
-    /// Whether the file's content is the indexed one.
+    /// Whether the file's content equals the indexed content.
     pub(super) fn is_as_indexed(&self, path: &str, known: &FileRow) -> bool {
         let (text, skipped) = self.content(path);
         known.hash == ids::content(&text) && known.skipped == skipped
@@ -275,7 +275,7 @@ pub(super) fn add_reasons(files: Vec<FileRow>, skipped: &mut Vec<Skipped>, parti
 }
 
 /// Describes the code that limits keep out of the index, for answers that find nothing; empty if
-/// there is none. Files that are not code do not count.
+/// there is none. Only code files count.
 fn gaps(skipped: &[Skipped], partial: &[Skipped]) -> String {
     let limits: Vec<String> = scan::by_reason(skipped)
         .into_iter()
@@ -288,7 +288,7 @@ fn gaps(skipped: &[Skipped], partial: &[Skipped]) -> String {
     }
     if let Some(first) = partial.first() {
         let more = if partial.len() > 1 { format!(" and {} more", partial.len() - 1) } else { String::new() };
-        all.push(format!("in the index only in part: {}{more} ({})", first.path, first.reason));
+        all.push(format!("only partly in the index: {}{more} ({})", first.path, first.reason));
     }
     if all.is_empty() { String::new() } else { format!("{}; `monobloc index status` lists them", all.join("; ")) }
 }
@@ -302,7 +302,7 @@ pub(super) fn stop(cancel: &Cancel) -> Result<(), IndexError> {
     if cancel.is_cancelled() { Err(IndexError::Cancelled) } else { Ok(()) }
 }
 
-/// Files whose stamp differs, which must be read, and indexed files that no longer exist.
+/// Files that must be read because their stamp differs, and indexed files that no longer exist.
 pub(super) struct Change {
     pub look: Vec<Found>,
     pub gone: Vec<String>,

@@ -4,20 +4,19 @@ use super::declared::{Declared, declared};
 use super::syntax::{self, Kind, Outline};
 use super::words;
 
-/// A definition of up to this many bytes stays whole; a longer one is split at its members or at
+/// A definition of up to this many bytes is not split; a longer one is split at its members or at
 /// blank lines.
 const CHUNK_BYTES_MAX: usize = 1_500;
-/// Neighbours are merged up to this size, for which published rankings of code chunks were
-/// measured.
+/// Neighbours are merged up to this size, the one used in published rankings of code chunks.
 const MERGED_BYTES_MAX: usize = 750;
-/// A piece up to this size, about one line, says too little to be a chunk of its own.
+/// A piece up to this size, about one line, has too little content to be a chunk of its own.
 const SCRAP_BYTES_MAX: usize = 80;
 /// Maximum number of words in the embedded text, about 45 tokens. On four projects 24, 28, 32, 36
 /// and 48 words gave a mean nDCG@10 of .876, .885, .885, .883 and .880, all within noise; 256
 /// tokens of code ranked no better at many times the cost.
 const SUMMARY_WORDS_MAX: usize = 32;
 
-/// A range of whole lines of one file.
+/// A range of complete lines in one file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chunk {
     /// Position in the file, from 0.
@@ -27,11 +26,11 @@ pub struct Chunk {
     pub end: usize,
     pub content: String,
     /// Positions in `Outline::definitions` of the definitions that begin in it, largest first; if
-    /// there are none, of the innermost definition around it. The first names the chunk.
+    /// there are none, that of the innermost definition around it. The first names the chunk.
     pub definitions: Vec<usize>,
     /// Its declarations, in a language without a grammar.
     pub declared: Vec<Declared>,
-    /// The text that is embedded: path words, names, comments.
+    /// The text to embed: path words, names, comments.
     pub summary: String,
 }
 
@@ -96,7 +95,7 @@ impl Lines<'_> {
         self.cut(next, end, container.is_some(), pieces);
     }
 
-    /// Splits the file before the comments of each declaration. Macros and modules begin no piece,
+    /// Splits the file before the comments of each declaration, but not at macros and modules,
     /// because they come in series or enclose everything.
     fn split_at_declarations(&self, pieces: &mut Vec<Piece>) {
         let mut next = 1;
@@ -109,8 +108,9 @@ impl Lines<'_> {
         self.cut(next, self.lines.len(), true, pieces);
     }
 
-    /// Splits lines into pieces of at most `CHUNK_BYTES_MAX`, each before the last blank line or
-    /// heading of its second half, else where it is full. A longer line is a piece of its own.
+    /// Splits lines into pieces of at most `CHUNK_BYTES_MAX`, each ending before the last blank
+    /// line or heading in its second half, or where it is full. A longer line is a piece of its
+    /// own.
     fn cut(&self, start: usize, end: usize, is_fragment: bool, pieces: &mut Vec<Piece>) {
         let mut from = start;
         while from <= end {

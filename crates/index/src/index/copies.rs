@@ -5,20 +5,20 @@ use std::collections::HashMap;
 
 use super::paths::{self, Sort};
 
-/// One in this many distinct lines is kept in a sketch.
+/// A sketch keeps one in this many distinct lines.
 const SAMPLED: u64 = 2;
 /// Maximum number of lines in a sketch: 32 KB per file.
 const SAMPLES_MAX: usize = 8_000;
 /// A line with fewer letters and digits is too common to be evidence.
 const LETTERS_MIN: usize = 12;
-/// A line that is in more files than this is a licence or boilerplate.
+/// A line found in more files than this is a licence or boilerplate.
 const FILES_MAX: usize = 8;
 /// A file may be a copy if more than this share of its lines is found in other files.
 const SHARE: f64 = 0.6;
 /// Minimum matching lines of a copy in a folder where copies are usual (`dist/`, `vendor/`).
 const MARKED_LINES_MIN: usize = 6;
-/// Minimum matching lines of a bundle in any folder, and the number of files it takes lines from:
-/// similar files share passages, but only a bundle consists of several files.
+/// Minimum matching lines of a bundle in any folder, and the number of files that contribute lines
+/// to it: similar files share passages, but only a bundle consists of several files.
 const BUNDLE_LINES_MIN: usize = 60;
 const BUNDLE_FILES_MIN: usize = 3;
 /// Minimum number of lines that a bundle takes from each file.
@@ -28,7 +28,7 @@ const TAKEN_MIN: usize = 3;
 const TWIN_LINES_MIN: usize = 20;
 const TWIN_SHARE: f64 = 0.9;
 
-/// Hashes of a sample of the text's lines, by letters and digits only: quotes, spaces and
+/// Hashes of a sample of the text's lines, based on letters and digits only: quotes, spaces and
 /// semicolons do not matter. The same line is in the sample of every file that contains it.
 pub fn sketch(text: &str) -> Vec<u32> {
     let mut hashes: Vec<u32> = Vec::new();
@@ -85,7 +85,7 @@ pub fn copies(files: &[(String, Vec<u32>)]) -> Vec<&str> {
     copies
 }
 
-/// How unlike a source path a path is: 0 in `src` or `lib`, 1 elsewhere, more in folders of copies
+/// How unlike a source path a path is: 0 in `src` or `lib`, 1 elsewhere, more in folders for copies
 /// and examples.
 fn strangeness(path: &str) -> usize {
     let sorts = paths::sorts(path);

@@ -1,4 +1,4 @@
-//! Finds declarations in languages without a grammar, by the words at the beginning of lines.
+//! Finds declarations in languages without a grammar by the words at the beginning of lines.
 //!
 //! Only searches use this: no graph, rename or check does, because it guesses where a grammar would
 //! be exact.
@@ -10,12 +10,12 @@ use crate::base::is_listed;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declared {
     /// As written. A path (`Oban.Cron`, `file_helper::open`) gives its last segment and, as a
-    /// second entry, the whole path.
+    /// second entry, the complete path.
     pub name: String,
     pub kind: &'static str,
     /// The line of the declaration, counted from 1.
     pub line: usize,
-    /// The line on which its comments and attributes begin.
+    /// The first line of its comments and attributes.
     pub from: usize,
 }
 
@@ -26,7 +26,7 @@ const MODIFIERS: &str = "\
     internal isolated lateinit lazy local mutating native noinline nonisolated open operator override package_private \
     partial private protected pub public readonly required sealed static strictfp suspend synchronized template threadlocal \
     transient unsafe value virtual volatile";
-/// Declaring keywords, by the kind that they declare.
+/// Declaring keywords, by the kind of thing they declare.
 const KEYWORDS: &[(&str, &str)] = &[
     (
         "class",
@@ -55,7 +55,7 @@ const ABOVE_MAX: usize = 80;
 pub fn declared(language: &str, source: &str) -> Vec<Declared> {
     let lines: Vec<&str> = source.lines().collect();
     let mut all: Vec<Declared> = Vec::new();
-    // The token that ends the multi-line comment or string around the current line.
+    // The token that ends the multi-line comment or string at the current line.
     let mut until: Option<&str> = None;
     for at in 0..lines.len() {
         if let Some(end) = until {
@@ -72,7 +72,7 @@ pub fn declared(language: &str, source: &str) -> Vec<Declared> {
     all
 }
 
-/// The token that ends a comment or string if it begins on this line and does not end on it.
+/// The token that ends a comment or string that begins on this line and does not end on it.
 fn opened(line: &str) -> Option<&'static str> {
     const BLOCKS: &[(&str, &str)] =
         &[("\"\"\"", "\"\"\""), ("/*", "*/"), ("--[[", "]]"), ("--[==[", "]==]"), ("=begin", "=end"), ("{-", "-}")];
@@ -209,7 +209,7 @@ fn path(text: &str) -> Option<&str> {
     path.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '$' || c == '~').then_some(path)
 }
 
-/// The text, if it consists of a path only.
+/// The text, if it is only a path.
 fn whole_path(text: &str) -> Option<&str> {
     path(text).filter(|path| *path == text)
 }
@@ -249,8 +249,8 @@ fn signature<'l>(language: &str, line: &'l str) -> Option<(&'l str, &'static str
     Some((whole_path(name)?, "function"))
 }
 
-/// The path of a function in languages that write its type first. `line` is the whole line, `text`
-/// the part after its modifiers.
+/// The path of a function in languages that write its type first. `line` is the complete line,
+/// `text` the part after its modifiers.
 fn function_of_c<'l>(line: &str, text: &'l str, modified: bool, next: &str) -> Option<(&'l str, &'static str)> {
     let open = text.find('(')?;
     let before = text[..open].trim_end();
@@ -272,7 +272,7 @@ fn function_of_c<'l>(line: &str, text: &'l str, modified: bool, next: &str) -> O
     (shaped && !is_statement).then_some((whole_path(name)?, "function"))
 }
 
-/// The names for a path: its last segment, and the whole path if it has several.
+/// The names for a path: its last segment, and the complete path if it has several.
 fn names(path: &str) -> Vec<String> {
     let segments: Vec<&str> = path.split(['.', ':', '\\']).filter(|s| !s.is_empty() && *s != "self").collect();
     let Some(last) = segments.last().filter(|last| !words::parts(last).is_empty()) else { return Vec::new() };

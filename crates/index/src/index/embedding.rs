@@ -11,13 +11,13 @@ use crate::base::Cancel;
 use crate::embed::Embedder;
 
 /// Texts embedded per call and vectors stored per transaction, with MiniLM: under a second of work,
-/// which a kill can lose. Fewer with a slower model.
+/// lost if the process is killed. Fewer with a slower model.
 const BATCH_TEXTS: usize = 128;
 /// Number of embeddings kept for deleted content, so that switching branches back and forth
 /// recomputes nothing.
 const SPARE_EMBEDDINGS: usize = 20_000;
 
-/// Whose vectors are computed.
+/// The embedder whose vectors are computed.
 pub(crate) struct Source<'a> {
     /// The embedder's fingerprint.
     pub model: &'a str,
@@ -102,8 +102,8 @@ impl Index {
             (store.vector_keys(model)?, store.meta("vectors")?.unwrap_or_default())
         };
         let expected = keys.len() + self.vectors_missing(model)?;
-        // Searches skip vectors of deleted content; with more than a quarter of those, the vector
-        // index is rebuilt.
+        // Searches skip vectors of deleted content; if these exceed a quarter, the vector index is
+        // rebuilt.
         let current =
             |v: &Vectors| v.len() <= keys.len() + keys.len() / 4 && v.dimensions() == dimensions && v.suits(expected);
         let is_held = read_lock(&self.vectors).as_ref().is_some_and(|(m, v)| m == model && current(v));

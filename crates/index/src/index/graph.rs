@@ -1,4 +1,4 @@
-//! The code graph in memory: symbols and the calls, imports, references, bases and containment between them.
+//! The code graph in memory: symbols, and the calls, imports, references, bases and containment between them.
 
 mod question;
 mod reach;
@@ -52,7 +52,7 @@ pub struct Neighbour {
     pub reason: String,
     /// Line of the reference in the file of the edge's source, counted from 1.
     pub line: usize,
-    /// Whether the reference is outside every function, so that it runs when the file is loaded.
+    /// Whether the reference is outside all functions, so that it runs when the file is loaded.
     pub at_load: bool,
 }
 
@@ -71,8 +71,8 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Reads the graph of a project: the symbols of code, and of a document only its file. Edges to
-    /// symbols that an interrupted run removed are left out.
+    /// Reads a project's graph: the symbols of code, and for a document only its file. Omits edges
+    /// to symbols that an interrupted run removed.
     pub fn load(store: &Store) -> Result<Graph, IndexError> {
         let mut graph = Graph::default();
         for symbol in store.symbols()? {
@@ -117,20 +117,20 @@ impl Graph {
         Bytes((nodes + edges + places + names + ENTRY * entries) as u64)
     }
 
-    /// The id of a file's module; 0 for a file that is not in the graph.
+    /// The id of a file's module; 0 if the file is not in the graph.
     pub fn module_id(&self, path: &str) -> i64 {
         self.modules.get(path).map_or(0, |at| self.graph[*at].id)
     }
 
-    /// Every file of the graph, by path.
+    /// Every file in the graph, by path.
     pub fn files(&self) -> Vec<&str> {
         let mut files: Vec<&str> = self.modules.keys().map(String::as_str).collect();
         files.sort_unstable();
         files
     }
 
-    /// Links between two files: (source, target, weight). The weight is the edge's confidence, halved for imports; containment
-    /// is left out.
+    /// Links between two files: (source, target, weight). The weight is the edge's confidence,
+    /// halved for imports; containment is omitted.
     pub fn file_links(&self) -> Vec<(&str, &str, f64)> {
         let weight = |link: &Link| link.confidence * if link.kind == EdgeKind::Imports { 0.5 } else { 1.0 };
         let ends = |e: petgraph::graph::EdgeReference<'_, Link>| (e.source(), e.target());
@@ -211,7 +211,7 @@ impl Graph {
         edges.map(|e| (&self.graph[e.source()], self.neighbour(e.target(), e.weight()))).collect()
     }
 
-    /// The definitions around a symbol, innermost first, without its file.
+    /// The definitions around a symbol, innermost first, excluding its file.
     pub fn containers(&self, id: i64) -> Vec<&Node> {
         /// Definitions rarely nest deeper than a few levels.
         const DEPTH_MAX: usize = 64;

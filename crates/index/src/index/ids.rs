@@ -41,7 +41,7 @@ pub fn symbols(path: &str, outline: &Outline) -> Vec<i64> {
     let mut namesakes: HashMap<String, usize> = HashMap::new();
     let mut ids: Vec<i64> = Vec::with_capacity(outline.definitions.len());
     for definition in &outline.definitions {
-        // The id of the container stands for its whole name, which may be long.
+        // The id of the container stands for its full name, which may be long.
         let container = definition.container.map_or(String::new(), |c| ids[c].to_string());
         let owner = definition.member_of.as_ref().map_or(String::new(), |owner| format!("{owner}."));
         let name = format!("{container}/{} {owner}{}", definition.kind.name(), definition.name);

@@ -7,7 +7,7 @@ use super::paths::{self, Sort};
 /// PageRank's damping factor (Brin and Page): the share of importance that flows along links; the
 /// rest is distributed evenly.
 const DAMPING: f64 = 0.85;
-/// Iterations. Each multiplies the error by `DAMPING`, so that it ends at a few thousandths of the
+/// Number of iterations. Each multiplies the error by `DAMPING`, leaving a few thousandths of the
 /// largest value.
 const ROUNDS: usize = 40;
 
@@ -38,7 +38,7 @@ impl FileImportance {
                 *weights.entry((source, target)).or_default() += weight;
             }
         }
-        // Sorted, so that sums are deterministic; logarithmic, because many references say little
+        // Sorted, so that sums are deterministic; logarithmic, because many references mean little
         // more than a few.
         let mut edges: Vec<(usize, usize, f64)> = weights.into_iter().map(|((s, t), w)| (s, t, w.ln_1p())).collect();
         edges.sort_by_key(|(source, target, _)| (*source, *target));
@@ -65,7 +65,7 @@ impl FileImportance {
         self.importance.get(path).copied().unwrap_or(0.0)
     }
 
-    /// Whether most of the file's lines are in other files that look more like the source.
+    /// Whether most of the file's lines also occur in other files that look more like the source.
     pub fn is_copy(&self, path: &str) -> bool {
         self.copies.contains(path)
     }

@@ -107,8 +107,8 @@ impl<'a> Project<'a> {
         held || definition.kind == Kind::Method || definition.member_of.is_some()
     }
 
-    /// Definitions of the same name in the same container, including itself: overloads, a type and
-    /// a value of one name, parts of one interface.
+    /// Definitions with the same name in the same container, including itself: overloads, a type
+    /// and a value with one name, parts of one interface.
     pub fn siblings(&self, symbol: Symbol) -> Vec<Symbol> {
         let own = self.definition(symbol);
         let all = self.outline(symbol.file).definitions.iter().enumerate();

@@ -44,7 +44,7 @@ use crate::base::{Bytes, state};
 use crate::embed::EmbedError;
 use store::Store;
 
-/// Errors of opening, refreshing or searching an index.
+/// Errors from opening, refreshing or searching an index.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
     #[error("the project {path} cannot be read: {source}; name a folder with --project")]
@@ -64,7 +64,7 @@ pub enum IndexError {
 /// The index of one project. It can be searched while it is being refreshed.
 pub struct Index {
     project: PathBuf,
-    /// The folder with the index: that of [`state::folder`], or the one passed to `open_in`.
+    /// The folder that contains the index: from [`state::folder`], or passed to `open_in`.
     folder: PathBuf,
     /// The only connection that writes; its lock serialises changes.
     writer: Mutex<Store>,
@@ -163,7 +163,7 @@ impl Index {
         }
     }
 
-    /// The searchable vectors: their model and number.
+    /// The model and number of the searchable vectors.
     pub fn vectors_of(&self) -> String {
         read_lock(&self.vectors).as_ref().map_or(String::new(), |(model, all)| format!("{model} {}", all.len()))
     }

@@ -64,7 +64,7 @@ pub fn sorts(path: &str) -> Vec<Sort> {
     let (above, name) = lower.rsplit_once('/').unwrap_or(("", &lower));
     let language = syntax::language_of(&lower);
     let (is_source, is_data) = (syntax::is_source(language), is_listed("json toml yaml", language));
-    // Whether a parent folder has one of the words in its name.
+    // Whether the name of a parent folder contains one of the words.
     let within = |words: &str| above.split(['/', '-', '_', '.']).any(|word| is_listed(words, word));
     let is_also = |sort: Sort| match sort {
         Sort::Example => {

@@ -1,4 +1,4 @@
-//! Walks a project and lists the files to index, and the skipped ones with the reason.
+//! Walks a project and lists the files to index and the skipped ones, with reasons.
 
 mod text;
 
@@ -35,10 +35,10 @@ const BUNDLES: &[(&str, &str)] = &[
     (".css.map", "a source map"),
     (".ts.map", "a source map"),
 ];
-/// Deepest folder that is entered.
+/// Maximum depth of visited folders.
 const DEPTH_MAX: usize = 64;
 
-/// A file on disk that is not read yet.
+/// A file on disk that has not been read yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// Relative to the project, with `/`.
@@ -68,7 +68,7 @@ pub fn by_reason(skipped: &[Skipped]) -> Vec<(&str, usize)> {
     counts
 }
 
-/// Whether a file skipped for this reason may be readable now, although its size and time are
+/// Whether a file skipped for this reason may have become readable, although its size and time are
 /// unchanged.
 pub fn may_pass(reason: &str) -> bool {
     reason.starts_with(text::UNREADABLE)
@@ -123,7 +123,7 @@ fn leave_out_beyond(bytes_max: u64, scan: &mut Scan) {
         total <= bytes_max
     };
     let kept = scan.files.iter().take_while(fits).count();
-    let reason = format!("too much text: the files before it have {}, all that is read", Bytes(bytes_max));
+    let reason = format!("too much text: the files before it have {}, the limit", Bytes(bytes_max));
     let beyond = scan.files.drain(kept..).map(|file| Skipped { path: file.path, reason: reason.clone() });
     scan.skipped.extend(beyond);
 }
@@ -172,7 +172,7 @@ fn skip_reason(path: &str, kind: Option<FileType>, about: &Metadata) -> Option<S
         return Some("a link: links are not followed".into());
     }
     if !kind.is_some_and(|k| k.is_file()) {
-        return Some("no plain file: a pipe, a socket or a device".into());
+        return Some("not a regular file: a pipe, a socket or a device".into());
     }
     if is_lock_file(path) {
         return Some("a lock file".into());
@@ -184,7 +184,7 @@ fn skip_reason(path: &str, kind: Option<FileType>, about: &Metadata) -> Option<S
     too_large.then(|| format!("too large: {}, more than {}", Bytes(about.len()), Bytes(FILE_BYTES_MAX)))
 }
 
-/// The path that an error of the walk refers to.
+/// The path that a walk error refers to.
 fn path_of(error: &ignore::Error) -> Option<&Path> {
     match error {
         ignore::Error::WithPath { path, .. } => Some(path),

@@ -26,7 +26,7 @@ pub struct Status {
     pub changed: Vec<String>,
     /// Indexed files that no longer exist.
     pub gone: Vec<String>,
-    /// An earlier run ended before it had resolved all references; the next refresh will.
+    /// An earlier run ended before resolving all references; the next refresh resolves the rest.
     pub unfinished: bool,
     /// Files left out of the index, each with the reason.
     pub skipped: Vec<Skipped>,

@@ -1,4 +1,4 @@
-//! Stores and searches a project's vectors in one usearch index: exactly up to `EXACT_MAX`, by HNSW above.
+//! Stores and searches a project's vectors in one usearch index: exactly up to `EXACT_MAX`, by HNSW above it.
 
 use crate::base::hex;
 use std::fs;
@@ -21,7 +21,7 @@ const EXACT: (usize, usize, usize) = (2, 1, 1);
 pub enum VectorError {
     #[error("the vector index failed: {0}")]
     Library(String),
-    #[error("a vector has {found} dimensions, the index {expected}; the embedder was changed without saying so")]
+    #[error("a vector has {found} dimensions, but the index has {expected}; the embedder changed unexpectedly")]
     Dimensions { expected: usize, found: usize },
     #[error("the vector file {path} cannot be written: {source}")]
     File { path: PathBuf, source: std::io::Error },
@@ -51,8 +51,8 @@ impl Vectors {
         let options = IndexOptions {
             dimensions,
             metric: MetricKind::Cos,
-            // Half floats: rankings of unit vectors do not visibly change, and the file is half the
-            // size.
+            // Half floats: rankings of unit vectors do not change noticeably, and the file is half
+            // the size.
             quantization: ScalarKind::F16,
             connectivity,
             expansion_add,
@@ -124,7 +124,8 @@ impl Vectors {
     pub fn save(&self, path: &Path) -> Result<String, VectorError> {
         let mut bytes = vec![0; self.index.serialized_length()];
         self.index.save_to_buffer(&mut bytes).map_err(library)?;
-        // A fixed name, so that the next save overwrites a possibly large file left by a kill.
+        // A fixed name, so that the next save overwrites a possibly large file left by a killed
+        // process.
         let partial = path.with_extension("usearch.partial");
         let written = fs::write(&partial, &bytes).and_then(|()| fs::rename(&partial, path));
         written.map_err(|source| {
@@ -151,7 +152,7 @@ impl Vectors {
 }
 
 /// The kind of search and the SHA-256 of a file. An index for exact search has too few links for
-/// HNSW, so the kind counts.
+/// HNSW, so the kind must match.
 fn mark(bytes: &[u8], exact: bool) -> String {
     let digest = hex(&Sha256::digest(bytes));
     format!("{}-{digest}", if exact { "exact" } else { "hnsw" })

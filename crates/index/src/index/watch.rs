@@ -9,7 +9,7 @@ use notify::{Event, EventKind, RecursiveMode, Watcher};
 use crate::base::Cancel;
 use crate::base::ignored::Ignored;
 
-/// A pause after which a burst of changes (a save, a checkout, a build) counts as over.
+/// The pause after which a burst of changes (a save, a checkout, a build) counts as over.
 const QUIET: Duration = Duration::from_millis(60);
 /// A burst that does not end is reported after this time.
 const BURST_MAX: Duration = Duration::from_secs(2);
@@ -70,20 +70,20 @@ impl Watch {
             match self.changed.recv_timeout(if burst.is_some() { QUIET } else { LOOK }) {
                 Ok(()) => burst = Some((burst.map_or(now, |(begun, _)| begun), Instant::now())),
                 Err(RecvTimeoutError::Timeout) => {}
-                // The watcher owns the sender and lives as long as `self`: without it no more
-                // events can come.
+                // The watcher owns the sender and lives as long as `self`: without it, no more
+                // events can arrive.
                 Err(RecvTimeoutError::Disconnected) => return false,
             }
         }
     }
 }
 
-/// Whether an event changes files of the project that are not ignored.
+/// Whether an event changes files in the project that are not ignored.
 fn counts(rules: &Ignored, event: &Event) -> bool {
     if matches!(event.kind, EventKind::Access(_)) {
         return false;
     }
-    // A path that is gone may have been a folder; treating it as an existing one loses no rule.
+    // A deleted path may have been a folder, but is treated as a file.
     let counts = |path: &PathBuf| !rules.covers(path, path.is_dir());
     event.paths.is_empty() || changes_rules(event) || event.paths.iter().any(counts)
 }

@@ -27,7 +27,7 @@ pub fn parts(identifier: &str) -> Vec<String> {
     parts
 }
 
-/// Splits before a capital that follows a small letter, and before the last capital of a run:
+/// Splits before a capital that follows a lower-case letter, and before the last capital of a run:
 /// `HTTPHeader` gives http, header.
 fn split_case(piece: &str, parts: &mut Vec<String>) {
     let letters: Vec<char> = piece.chars().collect();
@@ -50,13 +50,13 @@ fn lower(letters: &[char]) -> String {
 }
 
 /// Every identifier-like run of letters, digits and `_` in `text`; runs longer than
-/// `WORD_BYTES_MAX` are left out.
+/// `WORD_BYTES_MAX` are omitted.
 pub fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty() && w.len() <= WORD_BYTES_MAX)
 }
 
-/// The entry of `text` in the full-text index: every identifier whole (without `_`) and, if it has
-/// several parts, each part.
+/// The entry of `text` in the full-text index: every identifier in full (without `_`) and, if it
+/// has several parts, each part.
 pub fn searchable(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 2);
     for identifier in identifiers(text) {
@@ -81,7 +81,7 @@ pub fn root(word: &str) -> String {
     STEMMER.with(|stemmer| stemmer.stem(word).into_owned())
 }
 
-/// The stem shared by a verb and its agent noun: `router`, `routing` and `route` have one, as do
+/// The stem shared by a verb and its agent noun: `router`, `routing` and `route` share one, as do
 /// `formatter` and `formatting`.
 pub fn kin(word: &str) -> String {
     /// Minimum length of a stem.
@@ -132,7 +132,7 @@ pub fn joined(mut roots: Vec<String>) -> String {
     roots.join(" ")
 }
 
-/// Words to look for in the full-text index, without duplicates: `searchable` without stop words,
+/// Words to search for in the full-text index, without duplicates: `searchable` without stop words,
 /// or with them if there are no others.
 pub fn query_words(query: &str) -> Vec<String> {
     let text = searchable(query);

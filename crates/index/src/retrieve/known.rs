@@ -1,4 +1,4 @@
-//! Reuses the answers of earlier questions, from this process or another, until the index changes.
+//! Reuses the answers to earlier questions, from this process or another, until the index changes.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ const SAME_MEANING: f32 = 0.95;
 /// Number of characters of a question that are embedded if embedding the whole question fails.
 const SHORTER_CHARS: usize = 200;
 
-/// A hit as stored: chunk, score and its parts.
+/// A hit as stored: chunk, score and the score's parts.
 type KeptHit = (i64, f64, Vec<(String, f64)>);
 
 /// The stored form of an answer's hits.
@@ -26,12 +26,12 @@ struct Kept {
     notes: Vec<String>,
 }
 
-/// Computes the vector of a text; the error says why it failed.
+/// Computes the vector of a text; the error gives the cause.
 type Embed<'a> = dyn Fn(&str) -> Result<Vec<f32>, String> + 'a;
 
-/// Like [`search`], but embeds the question itself, and reuses the answer to an earlier question of
-/// the same text or meaning. Without an embedder, or if it fails, the search uses words and graph,
-/// and the notes say so.
+/// Like [`search`], but embeds the question itself, and reuses the answer to an earlier question
+/// with the same text or meaning. Without an embedder, or if it fails, the search uses words and
+/// the graph, and the notes mention this.
 pub fn answer(index: &Index, embedder: Option<&Embedder>, question: &str, k: usize) -> Result<Hits, IndexError> {
     let embed = embedder.map(|embedder| move |text: &str| embedder.embed_one(text).map_err(|error| error.to_string()));
     answer_with(index, embed.as_ref().map(|embed| embed as &Embed), question, k)
@@ -67,7 +67,7 @@ fn answer_with(index: &Index, embed: Option<&Embed>, question: &str, k: usize) -
         _ => false,
     };
     if let Some(mut hits) = lookup.same(alike)? {
-        hits.notes.push("answered like an earlier question of the same meaning".into());
+        hits.notes.push("answered like an earlier question with the same meaning".into());
         return Ok(hits);
     }
     let mut hits = search(index, question, vector.as_deref(), k)?;
@@ -76,14 +76,14 @@ fn answer_with(index: &Index, embed: Option<&Embed>, question: &str, k: usize) -
         hits.notes.retain(|note| !note.ends_with("no embedder"));
         hits.notes.splice(0..0, notes);
     }
-    // The embedder may work again at the next search.
+    // The embedder may work again for the next search.
     if vector.is_some() || embed.is_none() {
         lookup.keep(vector.as_deref(), &hits);
     }
     Ok(hits)
 }
 
-/// A question, with the stored answers to questions of its kind.
+/// A question, with the stored answers to questions of the same kind.
 struct Lookup<'a> {
     index: &'a Index,
     question: &'a str,
@@ -195,7 +195,7 @@ mod tests {
     fn check(index: &Index, embedded: &Cell<usize>, question: &str, k: usize) -> Hits {
         let embed = |text: &str| {
             embedded.set(embedded.get() + 1);
-            // Questions about trying have the same vector.
+            // Questions that contain "tr" have the same vector.
             Ok(if text.contains("tr") { vec![1.0, 0.0] } else { vec![0.0, 1.0] })
         };
         answer_with(index, Some(&embed), question, k).unwrap()

@@ -20,14 +20,14 @@ use crate::index::{ChunkRow, Index, IndexError};
 use query::{Query, Rarity};
 use rank::Ranking;
 
-/// Candidates taken from the vector search, and maximum number of chunks that define names in the
-/// query.
+/// Number of candidates from the vector search, and maximum number of chunks that define names in
+/// the query.
 const CANDIDATES: usize = 150;
-/// Candidates taken from the full-text search: copies and tests in a whole repository take up to
-/// half of them.
+/// Number of candidates from the full-text search: in a whole repository, up to half of them are
+/// copies and tests.
 const WORDS_CANDIDATES: usize = 300;
-/// Number of hits whose neighbours in the graph become candidates, steps walked from them, and
-/// maximum number of neighbours.
+/// Number of hits whose neighbours in the graph become candidates, number of steps walked from
+/// them, and maximum number of neighbours.
 const GRAPH: (usize, usize, usize) = (5, 2, 40);
 
 /// A chunk of a file that answers the query.
@@ -58,8 +58,8 @@ pub struct Hits {
     pub notes: Vec<String>,
 }
 
-/// The `k` chunks of the project that answer `query` best. `query_vector` must come from the model
-/// that made the vectors of the index.
+/// The `k` chunks of the project that best answer `query`. `query_vector` must come from the model
+/// that made the index's vectors.
 pub fn search(index: &Index, query: &str, query_vector: Option<&[f32]>, k: usize) -> Result<Hits, IndexError> {
     let query = Query::read(query);
     let mut notes = Vec::new();
@@ -111,7 +111,7 @@ pub fn search(index: &Index, query: &str, query_vector: Option<&[f32]>, k: usize
     Ok(Hits { hits, notes })
 }
 
-/// Nearest chunks by vector, with their cosines. If that is not possible, returns none and adds a
+/// Nearest chunks by vector, with their cosines. If that is impossible, returns none and adds a
 /// note.
 fn by_meaning(index: &Index, query_vector: Option<&[f32]>, notes: &mut Vec<String>) -> Vec<(i64, f32)> {
     let Some(vector) = query_vector else {
@@ -128,7 +128,7 @@ fn by_meaning(index: &Index, query_vector: Option<&[f32]>, notes: &mut Vec<Strin
     })
 }
 
-/// A note that says why nothing was found.
+/// A note on why nothing was found.
 fn why_nothing(index: &Index, query: &Query) -> Result<String, IndexError> {
     Ok(match index.paths()?.len() {
         _ if query.words.is_empty() => "nothing found: the query has no word to look for".into(),

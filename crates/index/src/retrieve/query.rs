@@ -23,18 +23,18 @@ pub struct Query {
     pub code_names: Vec<String>,
     /// Whether the whole query is one name.
     pub is_symbol: bool,
-    /// Whether the query was longer than the part that is used.
+    /// Whether the query was longer than the part used.
     pub is_cut: bool,
 }
 
 impl Query {
-    /// Maximum bytes of a query that are used; a pasted file is truncated.
+    /// Maximum number of bytes used from a query; a pasted file is truncated.
     const BYTES_MAX: usize = 4_000;
     /// Number of leading words; any two or three of them may form a name.
     const COMBINED_WORDS_MAX: usize = 12;
     /// Maximum number of consecutive words that may form a name.
     const RUN_MAX: usize = 6;
-    /// Number of words whose other forms are looked for.
+    /// Number of words whose other forms are searched for.
     const FORMS_MAX: usize = 12;
     /// Maximum number of stems used; a question has about a dozen.
     const ROOTS_MAX: usize = 100;
@@ -63,10 +63,10 @@ impl Query {
         }
     }
 
-    /// Index keys of definitions that the query may mean: of every name as written, of every
-    /// sequence of words, and of any two or three of the leading words.
+    /// Index keys of definitions that the query may mean: every name as written, every sequence of
+    /// words, and any two or three of the leading words.
     pub fn keys(&self) -> Vec<String> {
-        // Only whole names are checked: `from_tin` is a name although `from` is a stop word.
+        // Only complete names are checked: `from_tin` is a name although `from` is a stop word.
         let names = self.written.iter().filter(|name| !words::is_stop_word(&name.to_lowercase()));
         let mut keys: Vec<String> = names.take(Self::ROOTS_MAX).map(|name| words::key(name)).collect();
         for length in 1..=Self::RUN_MAX {
@@ -131,7 +131,7 @@ pub struct Rarity {
 const CODE_WEIGHT: f64 = 2.0;
 
 impl Rarity {
-    /// Computes the weights from the number of all chunks and the number with each of the query's
+    /// Computes the weights from the total number of chunks and the number with each of the query's
     /// words (`with`).
     pub fn new(query: &Query, chunks: usize, with: &[usize]) -> Rarity {
         let rarity = |with: usize| (1.0 + (chunks as f64 - with as f64 + 0.5).max(0.5) / (with as f64 + 0.5)).ln();
@@ -161,7 +161,7 @@ impl Rarity {
     }
 }
 
-/// Whether a word is written like code: with an underscore, or a capital after a small letter.
+/// Whether a word is written like code: with an underscore, or a capital after a lower-case letter.
 fn is_code(word: &str) -> bool {
     let inner = word.trim_matches('_');
     inner.contains('_') || inner.chars().zip(inner.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase())

@@ -1,4 +1,4 @@
-//! Ranks the candidates of a search: base score from words and vectors, plus signals, with less for repeated files.
+//! Ranks the candidates of a search: base score from words and vectors, plus signals, reduced for repeated files.
 
 use std::collections::HashMap;
 
@@ -8,10 +8,10 @@ use crate::index::{ChunkPlace, FileImportance};
 
 /// Weights of the full-text columns: name, path, signature, doc, body.
 pub const COLUMN_WEIGHTS: [f64; 5] = [3.0, 2.0, 1.5, 1.0, 1.0];
-/// Share of the vectors in the base score; it is lower for names, which words find better.
+/// Vectors' share of the base score; lower for names, which words find better.
 const MEANING_FOR_SYMBOL: f64 = 0.3;
 const MEANING_FOR_PROSE: f64 = 0.4;
-/// Bonus for chunks of the file with the highest sum of scores; proportional for other files.
+/// Bonus for chunks of the file with the highest total score; proportionally less for other files.
 const COHERENCE: f64 = 0.15;
 /// Bonus for a direct neighbour of a good hit in the graph; halved with every further step.
 const NEIGHBOUR: f64 = 0.15;
@@ -20,7 +20,7 @@ const REPEAT: f64 = 0.35;
 
 struct Candidate {
     id: i64,
-    /// `None` until it is read, and for a chunk that was removed meanwhile.
+    /// `None` until it is read, and for a chunk that has since been removed.
     place: Option<ChunkPlace>,
     /// `File::number` of its file.
     file: usize,
@@ -37,7 +37,7 @@ impl Candidate {
 
 /// The signals of a file.
 struct File {
-    /// Number in the order in which files were added.
+    /// Position in the order in which files were added.
     number: usize,
     /// Bonus for query words in its path.
     gain: f64,
@@ -170,8 +170,8 @@ impl<'q> Ranking<'q> {
         }
     }
 
-    /// The `k` best chunks, chosen one by one; every further chunk of a file counts about a third
-    /// of the previous one.
+    /// The `k` best chunks, chosen one by one; each further chunk of a file counts about a third as
+    /// much as the previous one.
     pub fn finish(self, k: usize) -> Vec<Ranked> {
         let mut waiting: Vec<(f64, Candidate)> =
             self.candidates.into_iter().filter(|c| c.place.is_some()).map(|c| (c.score(), c)).collect();

@@ -2,7 +2,7 @@
 //!
 //! The weights here and in `rank` were fitted by coordinate ascent on a coarse grid and then
 //! rounded: first on 69 questions about four projects (zod, express, axum, pydantic; fitted on
-//! three and measured on the fourth they lost .03 nDCG@10), then on these and 153 questions about
+//! three and measured on the fourth, they lost .03 nDCG@10), then on these and 153 questions about
 //! nine whole repositories. BENCHMARKS.md has the results on ten others.
 
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use crate::index::{FileImportance, HandedOnName, Named, words};
 
 /// Bonus for defining the name that is the whole query; it outweighs everything else.
 const DEFINITION: f64 = 3.0;
-/// Bonus for a definition whose name has all words of a sentence, by weight; proportional for
+/// Bonus for a definition whose name has all words of a sentence, weighted; proportionally less for
 /// fewer.
 const DEFINITION_IN_PROSE: f64 = 0.5;
 /// Bonus for a definition whose name is a plain word of a sentence.
@@ -25,7 +25,7 @@ const FILE_OF_THAT_NAME: f64 = 1.5;
 const OTHER_SPELLING: f64 = 0.8;
 /// Factor if the name is a related word (`Router` for `routing`).
 const OTHER_FORM: f64 = 0.5;
-/// Factor for a method whose name is the whole query: a bare name more often means a definition
+/// Factor for a method whose name is the whole query: a bare name usually means a definition
 /// outside a type.
 const METHOD: f64 = 0.85;
 /// Factor for a heading, an element, a rule or a key.
@@ -33,7 +33,8 @@ const OF_DOCUMENT: f64 = 0.5;
 /// Bonus for re-exporting a name from another project (`pub use`, `export … from`), the nearest
 /// thing to a definition in this one.
 const HANDED_ON: f64 = 1.5;
-/// Bonus if the names of file and folder have all words of the query; proportional for fewer.
+/// Bonus if the names of file and folder contain all words of the query; proportionally less for
+/// fewer.
 const PATH: f64 = 1.3;
 /// Bonus for the most important file of the project, as a share of its score.
 const IMPORTANCE: f64 = 0.25;
@@ -81,7 +82,7 @@ fn likelihood(query: &Query, named: &Named) -> f64 {
         "variable" | "impl" | "macro" => 0.7,
         "method" if query.is_symbol => METHOD,
         "module" => 0.5,
-        // Words of prose and settings name code as well.
+        // Words in prose and settings also name code.
         "section" | "element" | "rule" | "key" => OF_DOCUMENT,
         _ => 1.0,
     };
@@ -99,15 +100,15 @@ fn likelihood(query: &Query, named: &Named) -> f64 {
     kind * spelling * if home { FILE_OF_THAT_NAME } else { 1.0 }
 }
 
-/// Whether the query means this very name. A plain lower-case word may also mean the file of that
-/// name.
+/// Whether the query means exactly this name. A plain lower-case word may also mean the file with
+/// that name.
 fn is_meant(query: &Query, name: &String) -> bool {
     let spelt = name.contains(|c: char| c.is_uppercase() || c == '_');
     query.code_names.contains(name) || (query.is_symbol && spelt && query.written.contains(name))
 }
 
-/// Bonus for query words in the names of file and folder. Words match if they are related or the
-/// stem of one is a prefix of the other's stem.
+/// Bonus for query words in the names of the file and folder. Words match if they are related or
+/// one's stem is a prefix of the other's.
 pub fn path(query: &Query, rarity: &Rarity, path: &str) -> f64 {
     const PREFIX_MIN: usize = 3;
     let folder = path.rsplit('/').nth(1).unwrap_or_default();
@@ -129,8 +130,8 @@ pub fn path(query: &Query, rarity: &Rarity, path: &str) -> f64 {
 
 /// Factors for files that a query rarely means, unless it asks for them.
 const TEST: f64 = 0.3;
-/// The factor of tests for a query that asks for them. It is below 1, because the word often names
-/// the subject of the code; if tests are meant, their paths contain the word and match it.
+/// The factor for tests if a query asks for them. It is below 1, because the word often names the
+/// subject of the code; if tests are meant, their paths contain the word and match it.
 const TEST_ASKED: f64 = 0.8;
 const EXAMPLE: f64 = 0.3;
 const OLD: f64 = 0.3;
@@ -146,7 +147,8 @@ const SUPERSEDED: f64 = 0.3;
 /// The factor for a file whose lines are also in the sources.
 const COPY: f64 = 0.3;
 
-/// The factor for a chunk of a source file that defines tests; `None` if `of_file` already has it or the query asks for tests.
+/// The factor for a chunk of a source file that defines tests; `None` if `of_file` already includes
+/// it or the query asks for tests.
 pub fn test_inside(
     query: &Query,
     of_file: &[(&'static str, f64)],

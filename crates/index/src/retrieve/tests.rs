@@ -1,4 +1,4 @@
-//! Tests searches in a small project.
+//! Tests of searches in a small project.
 
 use std::fs;
 use std::path::Path;
@@ -96,7 +96,7 @@ fn a_search_without_vectors_or_without_hits_says_so() {
     assert!(nothing.notes[1].contains("the index is empty"));
 }
 
-/// The paths of the hits of a search in a project of these files, best first.
+/// The paths of a search's hits in a project with these files, best first.
 fn found(files: &[(&str, &str)], query: &str) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     for (path, text) in files {

@@ -3,7 +3,7 @@
 /// Average letters per token in code, for common vocabularies.
 const LETTERS_A_TOKEN: usize = 5;
 
-/// The estimated number of tokens: for each word one per five letters or part thereof, and one for
+/// The estimated number of tokens: one per five letters of each word or part thereof, and one for
 /// every other visible character and line break.
 pub fn tokens(text: &str) -> usize {
     let mut count = 0;

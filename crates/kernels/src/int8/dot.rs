@@ -229,7 +229,7 @@ mod x86 {
         }
         let mut stored = [[[0; PANEL]; P]; R];
         for (stored, sum) in stored.as_flattened_mut().iter_mut().zip(sums.as_flattened()) {
-            // SAFETY: sixteen integers are as long as the register, and the store requires no
+            // SAFETY: sixteen integers fill the register exactly, and the store requires no
             // alignment.
             unsafe { _mm512_storeu_si512(stored.as_mut_ptr().cast(), *sum) };
         }
@@ -266,7 +266,7 @@ mod x86 {
             }
             for (stored, sums) in stored.iter_mut().zip(sums) {
                 for (half, sum) in stored[at].as_chunks_mut::<8>().0.iter_mut().zip(sums) {
-                    // SAFETY: eight integers are as long as the register, and the store requires no
+                    // SAFETY: eight integers fill the register exactly, and the store requires no
                     // alignment.
                     unsafe { _mm256_storeu_si256(half.as_mut_ptr().cast(), sum) };
                 }
@@ -311,7 +311,7 @@ mod x86 {
             for (stored, sums) in stored.iter_mut().zip(sums) {
                 for (four, sums) in stored[at].as_chunks_mut::<4>().0.iter_mut().zip(sums) {
                     let mut pairs = [0i32; 8];
-                    // SAFETY: eight integers are as long as the register, and the store requires no
+                    // SAFETY: eight integers fill the register exactly, and the store requires no
                     // alignment.
                     unsafe { _mm256_storeu_si256(pairs.as_mut_ptr().cast(), sums) };
                     *four = std::array::from_fn(|output| pairs[2 * output] + pairs[2 * output + 1]);

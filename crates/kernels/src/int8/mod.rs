@@ -147,7 +147,7 @@ pub fn matmul(x: &Activations, weights: &Weights, out: &mut [f32]) {
     matmul_with(Dot::best(), x, weights, out);
 }
 
-/// [`matmul`] on chosen instructions.
+/// [`matmul`] on a chosen instruction set.
 pub fn matmul_with(dot: Dot, x: &Activations, weights: &Weights, out: &mut [f32]) {
     let stride = weights.inputs.next_multiple_of(GROUP);
     let rows = x.scales.len();

@@ -1,4 +1,4 @@
-//! Splits a sentence into clauses with the table of its language.
+//! Splits a sentence into clauses using the table of its language.
 
 use std::ops::Range;
 
@@ -18,12 +18,12 @@ const CLAUSE_MAX: usize = 60;
 const SKIPPED_MAX: usize = 6;
 /// Maximum length of a phrase like `puis`, in tokens.
 const SEQUENCE_MAX: usize = 4;
-/// Number of tokens after one of the table's doers in which a relative pronoun is looked for.
+/// Number of tokens after one of the table's doers that are searched for a relative pronoun.
 const RELATIVE_MAX: usize = 4;
 /// Maximum number of subordinate clauses before the main one.
 const DEPTH_MAX: usize = 3;
 
-/// The form of an order's verb. Joined orders have the same form.
+/// The form of an order's verb. Joined orders share one form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Imperative,
@@ -32,16 +32,16 @@ enum Form {
     Wished,
 }
 
-/// How a clause begins, with the form of its verb.
+/// How a clause begins, and the form of its verb.
 #[derive(Clone, Copy)]
 struct Opening {
     head: Head,
     form: Form,
-    /// The verb is the first word, or the last of its clause, and no other phrase precedes it.
+    /// The verb is the first word, or the last in its clause, and no other phrase precedes it.
     direct: bool,
-    /// The clause has no verb and takes the previous one.
+    /// The clause has no verb and uses the previous one.
     borrows: bool,
-    /// Index of the verb or, without one, of the first word that is not merely polite.
+    /// Index of the verb or, if there is none, of the first word that is not merely polite.
     place: usize,
 }
 
@@ -77,7 +77,7 @@ struct Joint {
     strong: bool,
 }
 
-/// The clauses of `line`, in order. With `whole`, only words like `dann` split it.
+/// The clauses of `line`, in order. If `whole`, only words like `dann` split it.
 pub(super) fn cut(line: &Line, whole: bool, table: &'static Table) -> Vec<Clause> {
     let reader = Reader { line, table };
     let mut clauses = Vec::new();
@@ -132,7 +132,7 @@ impl Reader<'_, '_, '_> {
         Opening { head: Head { mode, start, ..opening.head }, ..opening }
     }
 
-    /// Skips punctuation and connectives. Never past the last token.
+    /// Skips punctuation and connectives, but never past the last token.
     fn skip(&self, from: usize) -> Joint {
         let words = self.table.words;
         let is_mark =
@@ -144,7 +144,7 @@ impl Reader<'_, '_, '_> {
             let [joins, sequence, additions] =
                 [words.joins, words.sequence, words.additions].map(|list| self.phrase(at, list));
             let mark = is_mark(at).then_some(at + 1);
-            // `después de leer`: a longer phrase that only says when.
+            // `después de leer`: a longer phrase that only states a time.
             let is_when = self.phrase(at, words.subordinators) > sequence.max(additions);
             let Some(end) = mark.max(joins).max(sequence).max(additions) else { break };
             if end >= self.line.len() || is_when && mark.max(joins).is_none() {
@@ -168,7 +168,7 @@ impl Reader<'_, '_, '_> {
     }
 
     /// The index after the polite phrases at `from`, and whether one of them connects a wish to its
-    /// verb. `wished`: the previous clause was a wish.
+    /// verb. `wished` is true if the previous clause was a wish.
     fn leads_end(&self, from: usize, wished: bool) -> (usize, bool) {
         let (mut at, mut is_wish) = (from, false);
         let words = self.table.words;
@@ -185,8 +185,8 @@ impl Reader<'_, '_, '_> {
         ((next + mark).min(self.line.len().saturating_sub(1)), is_wish)
     }
 
-    /// How the clause at `from` begins; `before` is the form of a preceding order. `depth` counts
-    /// the subordinate clauses before it.
+    /// The opening of the clause at `from`; `before` is the form of a preceding order. `depth`
+    /// counts the subordinate clauses before it.
     fn begin(&self, from: usize, before: Option<Form>, depth: usize) -> Opening {
         let words = self.table.words;
         let is_after_wish = before == Some(Form::Wished);
@@ -232,8 +232,8 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    /// How the sentence continues after the subordinate clause at `at`, if it then gives an order
-    /// or asks a question.
+    /// The opening after the subordinate clause at `at`, if the sentence then gives an order or
+    /// asks a question.
     fn behind_clause(&self, at: usize, end: usize, depth: usize) -> Option<Opening> {
         let comma = (end..self.line.len().min(end + CLAUSE_MAX)).find(|&i| kind(self.line, i) == Some(Kind::Comma))?;
         let main = self.begin(self.skip(comma).next, None, depth + 1);
@@ -279,8 +279,8 @@ impl Reader<'_, '_, '_> {
         (at.saturating_sub(comma + SEQUENCE_MAX)..at).any(is_before)
     }
 
-    /// Index of the verb, after a word like `zuerst`, that says what the reader is to do:
-    /// `öffnest du`, `tu ouvres`, `abres`, `откроешь`.
+    /// Index of the verb, after a word like `zuerst`, for an action of the reader: `öffnest du`,
+    /// `tu ouvres`, `abres`, `откроешь`.
     fn told(&self, at: usize) -> Option<usize> {
         if !self.is_behind_sequence(at) {
             return None;
@@ -322,14 +322,14 @@ impl Reader<'_, '_, '_> {
         self.behind_particles(at, |low| self.table.is_infinitive(low))
     }
 
-    /// Index of the verb of a wish at `at`, or after pronouns there: `m'envoies`. If the wish
+    /// Index of a wish's verb at `at` or after the pronouns there: `m'envoies`. If the wish
     /// `is_certain`, every word outside the closed classes counts as a verb.
     fn wished(&self, at: usize, is_certain: bool) -> Option<usize> {
         let may_be = |low: &str| is_certain && !low.is_empty() && !self.table.is_closed(low);
         self.behind_particles(at, |low| may_be(low) || self.table.is_wished(low))
     }
 
-    /// Index of the first word from `from` on for which `is_verb` holds, if only pronouns and
+    /// Index of the first word, starting at `from`, that satisfies `is_verb`, if only pronouns and
     /// particles precede it.
     fn behind_particles(&self, from: usize, is_verb: impl Fn(&str) -> bool) -> Option<usize> {
         let words = self.table.words;
@@ -347,8 +347,8 @@ impl Reader<'_, '_, '_> {
         None
     }
 
-    /// Index and form of the verb that ends the clause at `from`. `is_asked`: earlier words show
-    /// that it is an order.
+    /// Index and form of the verb that ends the clause at `from`. `is_asked` is true if earlier
+    /// words show that it is an order.
     fn last_verb(&self, from: usize, is_asked: bool, is_wish: bool) -> Option<(usize, Form)> {
         let words = self.table.words;
         if !is_asked && self.is(from, words.subjects) {
@@ -377,7 +377,7 @@ impl Reader<'_, '_, '_> {
         None
     }
 
-    /// Whether the word at `at` ends a clause; a wish may end in another verb:
+    /// Whether the word at `at` ends a clause; a wish may end with another verb:
     /// `wenn du … öffnen könntest`.
     fn is_end(&self, at: usize, is_wish: bool) -> bool {
         let words = self.table.words;
@@ -394,7 +394,7 @@ impl Reader<'_, '_, '_> {
         end.is_some_and(|end| !self.table.is_closed(self.low(end)))
     }
 
-    /// How the clause after `joint`, at `at`, begins; `None` if it is not a separate clause. The
+    /// The opening of the clause at `at`, after `joint`; `None` if it is not a separate clause. The
     /// clause before it begins at `from`, with the opening `left`.
     fn opens(&self, at: usize, joint: &Joint, from: usize, left: &Opening) -> Option<Opening> {
         let before = Some(left.form).filter(|_| left.is_order());
@@ -424,8 +424,8 @@ impl Reader<'_, '_, '_> {
         opens.then_some(right)
     }
 
-    /// Treats a clause with an unknown verb as an order unless it begins like a statement: an order
-    /// follows `und` or `dann`.
+    /// Treats a clause with an unknown verb as an order unless it begins like a statement, since an
+    /// order follows `und` or `dann`.
     fn take_for_order(&self, from: usize, opening: &mut Opening) {
         if opening.head.mode == Mode::Statement && !opening.borrows && !self.is_statement(from) {
             opening.head.mode = Mode::Request;
@@ -439,7 +439,7 @@ impl Reader<'_, '_, '_> {
         lists.iter().any(|list| self.is(from, list))
     }
 
-    /// Whether `from` up to the next comma only names a thing: `dann die Tests`.
+    /// Whether the text from `from` to the next comma only names a thing: `dann die Tests`.
     fn is_thing(&self, from: usize) -> bool {
         let words = self.table.words;
         let says = |at: &usize| self.is_imperative(*at) || self.is_infinitive(*at) || self.is(*at, words.finite);
@@ -448,7 +448,7 @@ impl Reader<'_, '_, '_> {
         begins && !(from + 1..self.line.len().min(from + CLAUSE_MAX)).take_while(inside).any(|at| says(&at))
     }
 
-    /// Whether the verbs before `at` describe what one of the table's doers does:
+    /// Whether the verbs before `at` describe the actions of one of the table's doers:
     /// `un script qui lit … et affiche …`.
     fn is_of_doer(&self, from: usize, at: usize) -> bool {
         let words = self.table.words;

@@ -9,15 +9,16 @@ pub(super) struct Clause {
     pub from: usize,
     pub to: usize,
     pub head: Head,
-    /// Verb taken from the previous clause, if this one has none: `run the linter, then the tests`.
+    /// Verb borrowed from the previous clause, if this one has none:
+    /// `run the linter, then the tests`.
     pub borrowed_verb: Option<usize>,
-    /// Object (token range) taken from the next clause, if this one has none:
+    /// Object (token range) borrowed from the next clause, if this one has none:
     /// `build and test the project`.
     pub borrowed_object: Option<(usize, usize)>,
 }
 
-/// Adds the clause `from..to` without final punctuation. With `borrows`, a clause without a verb
-/// takes the previous one's.
+/// Adds the clause `from..to` without final punctuation. If `borrows`, a clause without a verb
+/// borrows the previous one's.
 pub(super) fn finish(line: &Line, clauses: &mut Vec<Clause>, from: usize, to: usize, head: Head, borrows: bool) {
     let mut to = to;
     while to > from
@@ -38,9 +39,9 @@ pub(super) fn finish(line: &Line, clauses: &mut Vec<Clause>, from: usize, to: us
 }
 
 /// Gives a verb without an object the object of the next clause that has one:
-/// `Build, test and deploy the app`. `has_object` says whether the verb at an index includes its
-/// object; `is_preposition` says whether the word at an index is a preposition, so that no object
-/// is there.
+/// `Build, test and deploy the app`. `has_object` returns whether the verb at an index includes its
+/// object; `is_preposition`, whether the word at an index is a preposition, so that no object is
+/// there.
 pub(super) fn lend_objects(
     clauses: &mut [Clause],
     has_object: impl Fn(usize) -> bool,

@@ -1,4 +1,4 @@
-//! Splits an English sentence into clauses, each of which asks for one action or answer.
+//! Splits an English sentence into clauses, each asking for one action or answer.
 
 use super::clause::{Clause, finish, lend_objects};
 use super::head::{Head, Line, Mode, head};
@@ -13,18 +13,18 @@ use super::words::*;
 struct Joint {
     end: usize,
     next: usize,
-    /// Whether it consists of a word like `then`, rather than only a comma or `and`.
+    /// Whether it contains a word like `then`, not just a comma or `and`.
     strong: bool,
 }
 
-/// The clauses of `line`, in order; at least one unless the line is empty. With `whole`, only words
+/// The clauses of `line`, in order; at least one unless the line is empty. If `whole`, only words
 /// like `then` split it.
 pub(super) fn cut(line: &Line, whole: bool) -> Vec<Clause> {
     let mut clauses: Vec<Clause> = Vec::new();
     let mut opening = head(line, 0);
     let mut from = opening.start;
     let mut strong = false;
-    // After a word like `then`, a clause without a verb takes the previous one.
+    // After a word like `then`, a clause without a verb borrows the previous one.
     let borrows = |strong: bool, from: usize| strong && !is_subordinator(low(line, from));
     let mut at = opening.verb.unwrap_or(from) + 1;
     while at < line.len() {
@@ -99,7 +99,7 @@ fn opens_clause(line: &Line, at: usize, next: usize, comma: bool, left: &Head) -
         let asks = |i: usize| is_question_word(low(line, i)) || matches!(low(line, i), "if" | "whether");
         return !left.verb.is_some_and(|verb| (verb + 1..at.min(verb + 8)).any(asks));
     }
-    // `, in src/a.rs change the title`: a place, then what to do there.
+    // `, in src/a.rs change the title`: a place, then an action there.
     let placed = comma && matches!(low(line, next), "in" | "inside" | "within") && is_path(line, next + 1);
     let Some(verb) = verb_at(line, if placed { next + 2 } else { next }) else { return false };
     let object = has_object(line, verb);
@@ -125,7 +125,7 @@ fn request_joins(line: &Line, at: usize, verb: usize, comma: bool, left: Option<
     if !comma && !object && before.is_some_and(|class| class != Class::Rarely) {
         return false;
     }
-    // `a script to read …, parse … and print …`: the clauses state the purpose of a thing to be
+    // `a script to read …, parse … and print …`: the clauses state the purpose of something to be
     // made. The subject of a task or an email ends at a comma.
     let purpose =
         |i: usize| low(line, i) == "to" && verb_at(line, i + 1).is_some() || matches!(low(line, i), "that" | "which");
@@ -133,7 +133,7 @@ fn request_joins(line: &Line, at: usize, verb: usize, comma: bool, left: Option<
     if makes_thing(low(line, left)) && (left + 2..at).any(purpose) && !(comma && is_matter()) {
         return false;
     }
-    // A comma does not separate just two items: `list the invoices, and block time for them`.
+    // A comma is not used between just two items: `list the invoices, and block time for them`.
     let is_lone = || !(left..at).any(|i| kind(line, i) == Some(Kind::Comma));
     let opens = comma && verb > at + 1 && kind(line, verb + 1) == Some(Kind::Word) && is_lone();
     let plural = |i: usize| low(line, i).len() > 3 && low(line, i).ends_with('s') && !low(line, i).ends_with("ss");

@@ -1,4 +1,4 @@
-//! Decides what kind of English clause begins at a word: a request, a question or a statement.
+//! Decides which kind of English clause begins at a word: a request, a question or a statement.
 
 use super::lookahead::{
     has_object, is_path, kind, low, opens_question, polite_end, skip_connectives, starts, strong_joint, told, verb_at,
@@ -7,7 +7,7 @@ use super::scan::{Kind, Token};
 use super::verbs::{self, Class};
 use super::words::*;
 
-/// The tokens of one sentence, without line ends.
+/// The tokens of one sentence, without line breaks.
 pub(super) type Line<'t, 'a> = [&'t Token<'a>];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub(super) struct Head {
 /// `In src/a.rs and src/b.rs rename …`.
 const OPENING_MAX: usize = 16;
 
-/// How the clause at `from` begins. `from` must be within `line`.
+/// The head of the clause at `from`, which must be within `line`.
 pub(super) fn head(line: &Line, from: usize) -> Head {
     let start = skip_connectives(line, from);
     let told = told(line, start).filter(|_| strong_joint(line, from) == Some(start));
@@ -57,7 +57,7 @@ impl Head {
     }
 }
 
-/// As [`head`], for a clause without connectives; `depth` counts the recursion.
+/// Like [`head`], for a clause without connectives; `depth` counts the recursion.
 fn begin(line: &Line, from: usize, depth: usize) -> Head {
     let statement = Head::new(Mode::Statement, None);
     if depth > 4 || from >= line.len() {
@@ -93,7 +93,7 @@ fn begin(line: &Line, from: usize, depth: usize) -> Head {
     colon.map_or(statement, |colon| begin(line, colon + 1, depth + 1))
 }
 
-/// How a question begins: with a bare infinitive after `do`, `can` and the like.
+/// The head of a question: with a bare infinitive after `do`, `can` and the like.
 fn question(line: &Line, at: usize) -> Head {
     let (word, second) = (low(line, at), low(line, at + 1));
     let infinitive = [word, second]
@@ -103,7 +103,7 @@ fn question(line: &Line, at: usize) -> Head {
     Head { infinitive, ..Head::new(Mode::Question, None) }
 }
 
-/// How `If …, VERB` and `After …, VERB` begin.
+/// The head of `If …, VERB` or `After …, VERB`.
 fn subordinate(line: &Line, at: usize, depth: usize) -> Option<Head> {
     let comma = (at + 1..line.len()).find(|&i| kind(line, i) == Some(Kind::Comma) || low(line, i) == "then")?;
     let main = begin(line, skip_connectives(line, comma), depth + 1);
@@ -111,7 +111,7 @@ fn subordinate(line: &Line, at: usize, depth: usize) -> Option<Head> {
     (main.mode != Mode::Statement).then_some(Head { conditional, ..main })
 }
 
-/// How `In src/a.rs, VERB` and `In src/a.rs VERB the …` begin.
+/// The head of `In src/a.rs, VERB` or `In src/a.rs VERB the …`.
 fn phrase(line: &Line, at: usize, depth: usize) -> Option<Head> {
     for i in at + 1..line.len().min(at + OPENING_MAX) {
         if kind(line, i) == Some(Kind::Comma) {

@@ -10,7 +10,7 @@ pub(super) struct Unit {
     pub from: usize,
     pub to: usize,
     pub item: Item,
-    /// Whether it ends in a colon, so that it may introduce a list.
+    /// Whether it ends in a colon and so may introduce a list.
     pub introduces: bool,
 }
 
@@ -27,10 +27,9 @@ struct Marker {
     at: usize,
     body: usize,
     item: Item,
-    /// Whether it begins a line, so that its item may have several sentences.
+    /// Whether it begins a line, in which case its item may have several sentences.
     own_line: bool,
-    /// Whether punctuation precedes it. If not, only the sequence of numbers shows that it is a
-    /// marker.
+    /// Whether punctuation precedes it. If not, only the number sequence shows that it is a marker.
     fresh: bool,
 }
 
@@ -96,7 +95,7 @@ fn sentences(tokens: &[Token], (from, to): (usize, usize), tongue: Tongue, units
     push(tokens, start, to, Item::None, units);
 }
 
-/// Whether a single line break also ends a sentence, instead of only wrapping the text.
+/// Whether a single line break also ends a sentence, rather than just wrapping the text.
 fn breaks_line(tokens: &[Token], start: usize, (at, to): (usize, usize), tongue: Tongue) -> bool {
     let Some(next) = tokens.get(at + 1).filter(|_| at > start && at + 1 < to) else { return true };
     let line: Vec<&Token> = tokens[at + 1..to.min(at + 12)].iter().collect();
@@ -106,10 +105,10 @@ fn breaks_line(tokens: &[Token], start: usize, (at, to): (usize, usize), tongue:
         || tongue.begins_order(&next.low) && !tongue.is_closed(&tokens[at - 1].low)
 }
 
-/// How many markers after a `1.` are searched for its `2.`.
+/// Maximum number of markers after a `1.` that are searched for its `2.`.
 const MARKERS_AHEAD_MAX: usize = 50;
 
-/// The markers that really belong to a list.
+/// The markers that actually belong to a list.
 fn markers(tokens: &[Token], tongue: Tongue) -> Vec<Marker> {
     let found: Vec<(Marker, u32, bool)> = (0..tokens.len()).filter_map(|i| marker(tokens, i)).collect();
     let mut kept: Vec<Marker> = Vec::new();
@@ -164,7 +163,7 @@ fn marker(tokens: &[Token], at: usize) -> Option<(Marker, u32, bool)> {
         let body = close.filter(|_| kind(at + 1) == Some(Kind::Open)).map_or(at + 1, |close| close + 1);
         return Some((Marker { at, body, item: Item::Bullet, own_line, fresh }, 0, false));
     }
-    // Its number, and whether it is a letter.
+    // The marker's number, and whether it is a letter.
     let label = |i: usize| {
         let token = tokens.get(i).filter(|token| token.kind == Kind::Word)?;
         match token.low.as_bytes() {

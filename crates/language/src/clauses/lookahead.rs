@@ -1,5 +1,5 @@
-//! Recognises what begins at a token: an imperative verb, an object, a question, a connective or a
-//! polite phrase.
+//! Recognises an imperative verb, an object, a question, a connective or a polite phrase at a
+//! token.
 
 use super::head::Line;
 use super::scan::Kind;
@@ -51,7 +51,7 @@ pub(super) fn verb_at(line: &Line, at: usize) -> Option<usize> {
     is_verb.then_some(verb)
 }
 
-/// Whether a verb needs no object when it refers to a project.
+/// Whether a verb that refers to a project needs no object.
 pub(super) fn is_deed(low: &str) -> bool {
     matches!(low, "commit" | "push" | "build" | "deploy" | "test" | "merge" | "stop" | "exit" | "quit")
 }
@@ -88,7 +88,7 @@ pub(super) fn starts(line: &Line, at: usize, phrase: &str) -> Option<usize> {
     Some(place)
 }
 
-/// Polite phrases before a request; the verb follows.
+/// Polite phrases before a request; a verb follows them.
 pub(super) const LEADS: &str = "\
     can you, could you, would you, will you, can we, could we, i want you to, i need you to, i'd like you to, \
     i would like you to, i want to, i need to, i'd like to, i would like to, we need to, we want to, we should, \
@@ -99,8 +99,8 @@ pub(super) const LEADS: &str = "\
     it would be great to, quickly, carefully, hey, hi, hello, ok, okay, sure, great, thanks, alright, claude, \
     well, so, now";
 
-/// Skips `and`, `then`, `after that`, `first`, …, with the commas after them. Never past the last
-/// token.
+/// Skips `and`, `then`, `after that`, `first`, …, and the commas after them, but never past the
+/// last token.
 pub(super) fn skip_connectives(line: &Line, from: usize) -> usize {
     let mut at = from;
     for _ in 0..6 {
@@ -122,7 +122,7 @@ pub(super) const JOINING: &str = "\
     plus, additionally, furthermore, moreover, meanwhile, to begin with, to start, at the end, in the end, \
     in the meantime, from there, while you're at it, while you are at it, followed by";
 
-/// Words that join only with a comma, a verb, a question or a polite phrase after them.
+/// Words that only join if a comma, verb, question or polite phrase follows.
 pub(super) const ORDERING: &str = "\
     first of all, first, firstly, second, secondly, third, thirdly, fourth, fifth, next, finally, lastly, last, \
     also, now, later, so, but, or, then also, to finish, start by, begin by";
@@ -161,9 +161,8 @@ pub(super) fn strong_joint(line: &Line, at: usize) -> Option<usize> {
     (strong && end > at && end < line.len()).then_some(end)
 }
 
-/// Index of the verb, after a word like `first`, that says what the reader is to do
-/// (`you open the report`), but not of one that says what the reader will encounter
-/// (`you get an error`).
+/// Index of the verb, after a word like `first`, for an action of the reader
+/// (`you open the report`), but not for something the reader will encounter (`you get an error`).
 pub(super) fn told(line: &Line, at: usize) -> Option<usize> {
     let meets = matches!(low(line, at + 1), "get" | "obtain" | "receive" | "find" | "end" | "land" | "reach" | "need");
     (low(line, at) == "you" && !meets).then(|| verb_at(line, at + 1)).flatten()

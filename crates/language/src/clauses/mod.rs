@@ -2,10 +2,10 @@
 //! model. Pure.
 //!
 //! `Read src/a.rs and tell me what it does, then run the tests.` has three parts: an act, an answer
-//! that only reports what the first act found, and an act. English has clause rules of its own
-//! (`english`), because many of its verbs are also nouns. German, French, Spanish and Russian have
-//! tables of words (`table`) and share one set of rules (`by_table`). In all other languages, each
-//! sentence or list item is a part.
+//! that only reports the findings of the first act, and another act. English has its own clause
+//! rules (`english`), because many of its verbs are also nouns. German, French, Spanish and Russian
+//! have tables of words (`table`) and share one set of rules (`by_table`). In all other languages,
+//! each sentence or list item is a part.
 
 mod by_table;
 mod clause;
@@ -31,14 +31,14 @@ pub enum PartKind {
     Act,
     /// Only asks for the findings of earlier parts; the turn's answer covers it.
     Answer,
-    /// Only states facts. A part of its own only if the request asks for nothing.
+    /// Only states facts. A separate part only if the request asks for nothing.
     Given,
 }
 
 /// One thing a request asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// The clause as written, without the preceding connective, with a capital first letter.
+    /// The clause as written, without the preceding connective, starting with a capital letter.
     pub text: String,
     /// Sentences around the clause that only state facts about it.
     pub context: String,
@@ -48,12 +48,12 @@ pub struct Part {
     pub paths: Vec<String>,
     /// Quoted texts, without their quotation marks or backticks.
     pub quoted: Vec<String>,
-    /// Whether it refers to something that an earlier part names or creates (`it`, `them`, `this`,
-    /// `each`).
+    /// Whether it refers to something that an earlier part mentions or creates (`it`, `them`,
+    /// `this`, `each`).
     pub refers_back: bool,
     /// Whether a tool has to do it, the answer covers it, or it only states facts.
     pub kind: PartKind,
-    /// Indexes of earlier parts whose result this one needs.
+    /// Indexes of earlier parts whose results this one needs.
     pub depends_on: Vec<usize>,
 }
 
@@ -64,7 +64,7 @@ impl Part {
     }
 }
 
-/// Maximum length that is split into clauses; the rest is added to the last part's context.
+/// Maximum length to split into clauses; the rest is added to the last part's context.
 const SCANNED_BYTES_MAX: usize = 64 << 10;
 
 /// Maximum number of parts per request: nobody reads and approves a longer plan. Further clauses
@@ -81,7 +81,8 @@ pub fn is_english(request: &str) -> bool {
     matches!(tongue::Tongue::of(request, &scan::scan(request)), tongue::Tongue::English)
 }
 
-/// The parts of `request`, in order. Empty only for a blank request; takes time linear in its length.
+/// The parts of `request`, in order. Empty only for a blank request; takes time linear in the
+/// request's length.
 pub fn parts(request: &str) -> Vec<Part> {
     let cut = (0..=SCANNED_BYTES_MAX.min(request.len())).rev().find(|&at| request.is_char_boundary(at)).unwrap_or(0);
     let (scanned, rest) = request.split_at(cut);

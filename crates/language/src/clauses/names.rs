@@ -1,4 +1,4 @@
-//! Collects the paths and quotations of a clause.
+//! Collects the paths and quotations in a clause.
 
 use crate::shape::is_path;
 
@@ -17,7 +17,7 @@ pub fn unquoted<'a>(token: &Token<'a>) -> &'a str {
     chars.as_str()
 }
 
-/// The paths and quotations among some tokens, without duplicates and in order.
+/// The paths and quotations in a range of tokens, in order and without duplicates.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mentions {
     pub paths: Vec<String>,

@@ -1,4 +1,4 @@
-//! Decides the role of each clause in a plan: an act, an answer to give at the end, or a stated fact.
+//! Decides the role of each clause in a plan: an act, an answer to be given at the end, or a stated fact.
 
 use super::head::Mode;
 use super::lists::Item;
@@ -37,7 +37,7 @@ pub fn plain(text: &str) -> Part {
     }
 }
 
-/// Words that only say where to look.
+/// Words that only point to a place to look.
 const POINTING: &str = "look, see, check, read, open, use, please, have, take, a, at, in, into, inside, the, file, it, is, should, be, stands";
 
 #[derive(Default)]
@@ -45,7 +45,7 @@ struct Assembly {
     parts: Vec<Part>,
     /// The words of each part, for references between parts.
     words: Vec<Vec<String>>,
-    /// Stated facts that are not assigned to a part yet.
+    /// Stated facts not assigned to a part yet.
     waiting: Vec<Piece>,
     /// The introduction of the list being read.
     intro: Option<Intro>,
@@ -55,7 +55,7 @@ struct Assembly {
 #[derive(Clone)]
 struct Intro {
     text: String,
-    /// The verb for items without one of their own.
+    /// The verb for items without their own.
     verb: Option<String>,
     /// Whether each item is an act: `Fix these bugs:`.
     each: bool,
@@ -86,7 +86,7 @@ impl Assembly {
         }
     }
 
-    /// Keeps the introduction of a list; `false` if it is itself an act that its items only
+    /// Stores the introduction of a list; `false` if it is itself an act that its items only
     /// describe.
     fn introduce(&mut self, piece: &Piece, item: Item, mode: Mode) -> bool {
         let asks = piece.mode == Mode::Request;
@@ -108,8 +108,8 @@ impl Assembly {
         true
     }
 
-    /// Whether an introduction has no content of its own: `Do the following`,
-    /// `Please do these things`, `I need you to`.
+    /// Whether an introduction has no content: `Do the following`, `Please do these things`,
+    /// `I need you to`.
     fn says_nothing(&self, piece: &Piece) -> bool {
         piece.mode != Mode::Question
             && piece.mentions.paths.is_empty()
@@ -149,7 +149,7 @@ impl Assembly {
         }
     }
 
-    /// Adds a part, together with the facts kept for it.
+    /// Adds a part, with the facts kept for it.
     fn act(&mut self, piece: &Piece) {
         let mut part = Part { text: piece.text.clone(), verb: piece.verb.clone(), ..plain("") };
         let mut words = piece.words.clone();
@@ -192,7 +192,7 @@ impl Assembly {
         part.verb.as_deref().is_some_and(shows) && piece.continues && part.quoted.is_empty() && shows_outcome(piece)
     }
 
-    /// Indexes of earlier parts whose result the clause needs.
+    /// Indexes of earlier parts whose results the clause needs.
     fn needs(&self, part: &Part, words: &[String]) -> Vec<usize> {
         if self.parts.is_empty() {
             return Vec::new();
@@ -213,7 +213,7 @@ impl Assembly {
         needed
     }
 
-    /// Merges a last part that only names the file to look in with the question before it:
+    /// Merges a last part that only names the file to look in with the preceding question:
     /// `How many …? Look in src/a.rs`.
     fn point_back(&mut self) {
         let [.., question, pointer] = self.parts.as_mut_slice() else { return };
@@ -246,7 +246,7 @@ impl Assembly {
     }
 }
 
-/// Two sentences, with the full stop between them that splitting removed.
+/// Two sentences, rejoined with the full stop that splitting removed.
 pub(super) fn join(first: &str, second: &str) -> String {
     match first.chars().next_back() {
         None => second.to_owned(),
@@ -255,7 +255,7 @@ pub(super) fn join(first: &str, second: &str) -> String {
     }
 }
 
-/// Adds paths and quotations to a part, each once.
+/// Adds paths and quotations to a part, without duplicates.
 fn merge(part: &mut Part, mentions: &Mentions) {
     let lists = [(&mut part.paths, &mentions.paths), (&mut part.quoted, &mentions.quoted)];
     for (into, from) in lists {
@@ -267,7 +267,7 @@ fn merge(part: &mut Part, mentions: &Mentions) {
     }
 }
 
-/// Whether a clause refers to something before it, by a pronoun or a phrase like `the result`.
+/// Whether a clause refers to something before it, through a pronoun or a phrase like `the result`.
 fn refers_back(piece: &Piece) -> bool {
     let words = &piece.words;
     words.iter().enumerate().any(|(i, word)| {
@@ -286,12 +286,12 @@ fn refers_back(piece: &Piece) -> bool {
     })
 }
 
-/// Whether a word refers to something mentioned before, or to a result.
+/// Whether a word refers to something mentioned earlier, or to a result.
 fn is_back(piece: &Piece, word: &str) -> bool {
     words::points_back(word) || words::is_outcome(word) || piece.tongue.refers(word)
 }
 
-/// Whether the clause only asks to see what was found: `show me the result`, `print it`,
+/// Whether the clause only asks to see the findings: `show me the result`, `print it`,
 /// `give me the total`.
 fn shows_outcome(piece: &Piece) -> bool {
     let says_nothing = |word: &str| {

@@ -1,5 +1,5 @@
-//! Splits a request into tokens in such a way that nothing inside a quotation, a path or a number
-//! counts as punctuation.
+//! Splits a request into tokens so that nothing inside a quotation, path or number counts as
+//! punctuation.
 
 use super::words::listed;
 
@@ -23,11 +23,11 @@ pub enum Kind {
     Newline,
     /// One or more empty lines.
     Blank,
-    /// Any other separate symbol: `*`, `•`, `->`.
+    /// Any other single symbol: `*`, `•`, `->`.
     Mark,
 }
 
-/// A piece of the request with its place in it (byte offsets).
+/// A piece of the request with its byte offset.
 #[derive(Clone, Debug)]
 pub struct Token<'a> {
     /// The kind, which the clause rules look at first.
@@ -48,7 +48,7 @@ impl Token<'_> {
         matches!(self.kind, Kind::Stop | Kind::Question | Kind::Bang | Kind::Semicolon | Kind::Blank)
     }
 
-    /// Whether the token is the end of a line or an empty line.
+    /// Whether the token is a line break or an empty line.
     pub(crate) fn is_line_end(&self) -> bool {
         matches!(self.kind, Kind::Newline | Kind::Blank)
     }
@@ -59,7 +59,7 @@ impl Token<'_> {
     }
 }
 
-/// Words that keep their full stop. `etc.` ends a sentence when a capital follows.
+/// Words that keep their full stop. `etc.` ends a sentence if a capital follows.
 const ABBREVIATIONS: &str = "\
     e.g., i.e., etc., vs., mr., mrs., ms., dr., prof., approx., no., fig., cf., inc., ltd., a.m., p.m., т.е., \
     т.д., т.п., др., напр., z.b., d.h., bzw., usw., ca., nr., hr., mme., sr., sra.";
@@ -76,7 +76,7 @@ pub fn scan(text: &str) -> Vec<Token<'_>> {
     scanner.tokens
 }
 
-/// The tokens of `text` without its line ends.
+/// The tokens of `text`, without line breaks.
 pub fn scan_line(text: &str) -> Vec<Token<'_>> {
     scan(text).into_iter().filter(|token| !token.is_line_end()).collect()
 }
@@ -129,7 +129,7 @@ impl<'a> Scanner<'a> {
         self.push(kind, at, at + length)
     }
 
-    /// Byte offset after the quotation that opens at `at`; `None` if none does.
+    /// Byte offset after the quotation that opens at `at`; `None` if there is none.
     fn opaque_end(&mut self, at: usize, c: char) -> Option<usize> {
         let rest = &self.text[at..];
         if let Some(inner) = rest.strip_prefix("```") {
@@ -170,7 +170,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Whether the character at `at` begins an operator (`!=`, `:=`), or is a comma or stop between
-    /// blanks. Such a character is mentioned as a symbol and is not punctuation.
+    /// spaces. Such a character is mentioned as a symbol and is not punctuation.
     fn is_sign(&self, at: usize) -> bool {
         let begins = self.text[..at].ends_with(char::is_whitespace);
         let run = self.text[at..].split(char::is_whitespace).next().unwrap_or_default();
@@ -252,8 +252,8 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Whether a dot before `rest` begins a name, as in `.gitignore`, `./x`, `../y`, `.5`, instead of
-/// being a full stop.
+/// Whether a dot before `rest` begins a name, as in `.gitignore`, `./x`, `../y`, `.5`, and is not a
+/// full stop.
 fn starts_name(rest: &str) -> bool {
     rest.chars().next().is_some_and(|c| c.is_alphanumeric() || c == '/' || c == '.')
 }
@@ -277,7 +277,7 @@ fn mark(c: char) -> Option<Kind> {
 mod tests {
     use super::*;
 
-    /// Checks the tokens' texts, written with `|` between them and `⏎` for line ends.
+    /// Checks the tokens' texts, written with `|` between them and `⏎` for line breaks.
     fn check(text: &str, expected: &str) {
         let seen: Vec<&str> = scan(text).iter().map(|t| if t.text.trim().is_empty() { "⏎" } else { t.text }).collect();
         assert_eq!(seen.join("|"), expected, "{text}");

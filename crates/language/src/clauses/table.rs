@@ -12,14 +12,14 @@ use super::scan::{Kind, Token};
 use super::words::{entries, listed};
 use crate::shape;
 
-/// The data of a language. Phrases are separated by a comma and a space, words and endings by a
+/// The data for a language. Phrases are separated by a comma and a space, words and endings by a
 /// space.
 pub(super) struct Words {
     /// Infinitives of verbs that begin orders.
     pub verbs: &'static str,
     /// Imperatives that cannot be derived from `verbs` by `endings`.
     pub imperatives: &'static str,
-    /// Ending of an infinitive, and the endings of its imperatives; the first match counts.
+    /// Ending of an infinitive, and the endings of its imperatives; the first match is used.
     pub endings: &'static [(&'static str, &'static [&'static str])],
     /// Prefixes that turn a verb into another verb (`auf-`, `re-`, `пере-`).
     pub prefixes: &'static str,
@@ -33,23 +33,23 @@ pub(super) struct Words {
     pub last_endings: &'static str,
     /// Endings that turn an imperative or infinitive into the verb of a wish: `que tu ouvre-s`.
     pub wish_endings: &'static [&'static str],
-    /// Endings that always mark what the reader does: `откро-ешь`.
+    /// Endings that always mark an action of the reader: `откро-ешь`.
     pub told_endings: &'static str,
-    /// Verbs in that form that say what the reader only encounters: `dann findest du …`.
+    /// Verbs in that form for something the reader only encounters: `dann findest du …`.
     pub meets: &'static str,
-    /// Pronouns and polite endings that are attached to an imperative or infinitive.
+    /// Pronouns and polite endings attached to an imperative or infinitive.
     pub clitics: &'static str,
     pub polite_endings: &'static str,
     /// A pronoun that turns the infinitive before it into an imperative: `öffnen Sie`.
     pub formal: &'static str,
     /// Whether the infinitive of an order is its last word: `die Datei öffnen`.
     pub verb_last: bool,
-    /// Whether a capitalised word is a noun, except at the start of a sentence.
+    /// Whether capitalised words are nouns, except at the start of a sentence.
     pub noun_capitals: bool,
-    /// Words with the form of a verb that are not verbs.
+    /// Words that have a verb's form but are not verbs.
     pub not_verbs: &'static str,
 
-    /// Words that join clauses as well as nouns.
+    /// Words that can join both clauses and nouns.
     pub joins: &'static str,
     /// Phrases that express sequence, and those that add something; a verb after one begins a
     /// clause.
@@ -57,16 +57,16 @@ pub(super) struct Words {
     pub additions: &'static str,
     /// Polite phrases before a request.
     pub leads: &'static str,
-    /// Phrases of wishes: an order even if no verb follows.
+    /// Phrases of wishes, which are orders even if no verb follows.
     pub wants: &'static str,
     /// Phrases that join a wish to its verb: `je voudrais que tu`.
     pub wishes: &'static str,
     pub subordinators: &'static str,
-    /// Conjunctions that introduce a condition.
+    /// Conjunctions introducing a condition.
     pub conditions: &'static str,
-    /// Phrases that begin a purpose with an infinitive.
+    /// Phrases that introduce a purpose with an infinitive.
     pub purposes: &'static str,
-    /// Things that act by themselves: a relative clause about them is not an order.
+    /// Things that act on their own: a relative clause about them is not an order.
     pub doers: &'static str,
     pub questions: &'static str,
     pub negations: &'static str,
@@ -78,16 +78,16 @@ pub(super) struct Words {
     pub addressees: &'static str,
     /// Pronouns that are objects or refer to something mentioned before.
     pub objects: &'static str,
-    /// Words besides `objects` that may stand between a polite phrase or connective and an
+    /// Words besides `objects` that may occur between a polite phrase or connective and an
     /// infinitive.
     pub before_infinitive: &'static str,
     /// Finite verbs of statements.
     pub finite: &'static str,
 
-    /// Words that refer to a result, or to something that an earlier part names.
+    /// Words that refer to a result, or to something that an earlier part mentions.
     pub back: &'static str,
-    /// Four subsets of `verbs` and `imperatives`: verbs that only report something, that show
-    /// something, that look something up, and that mean work in general.
+    /// Four subsets of `verbs` and `imperatives`: verbs for only reporting something, for showing
+    /// something, for looking something up, and for work in general.
     pub tells: &'static str,
     pub shows: &'static str,
     pub looks: &'static str,
@@ -96,10 +96,10 @@ pub(super) struct Words {
     pub following: &'static str,
 }
 
-/// The data of a language with the forms of its verbs.
+/// The data for a language, with the forms of its verbs.
 pub(super) struct Table {
     pub words: &'static Words,
-    /// Each imperative with its infinitive, or with itself if the table has no infinitive for it.
+    /// Each imperative with its infinitive, or with itself if the table lacks the infinitive.
     imperatives: HashMap<String, &'static str>,
     infinitives: HashSet<&'static str>,
     /// Every word of a closed class.
@@ -111,11 +111,11 @@ pub(super) struct Table {
 static TABLES: LazyLock<[Table; 4]> =
     LazyLock::new(|| [&german::WORDS, &french::WORDS, &spanish::WORDS, &russian::WORDS].map(Table::of));
 
-/// Minimum number of letters in a word whose ending marks it as a verb: always, and if an object
+/// Minimum number of letters in a word whose ending marks it as a verb: always, or if an object
 /// follows.
 const ENDING_LETTERS_MIN: usize = 5;
 const OBJECT_ENDING_LETTERS_MIN: usize = 4;
-/// Maximum number of prefixes, or of clitics, of a verb: `wieder-her-stellen`, `envía-me-lo`.
+/// Maximum number of prefixes, and of clitics, per verb: `wieder-her-stellen`, `envía-me-lo`.
 const AFFIXES_MAX: usize = 2;
 
 impl Table {
@@ -188,7 +188,7 @@ impl Table {
         !self.closed.contains(low) && ends_in(low, self.words.imperative_endings, ENDING_LETTERS_MIN)
     }
 
-    /// Whether `low` is an imperative provided that an object follows.
+    /// Whether `low` is an imperative if an object follows.
     pub fn may_be_imperative(&self, low: &str) -> bool {
         !self.closed.contains(low) && ends_in(low, self.words.object_endings, OBJECT_ENDING_LETTERS_MIN)
     }
@@ -205,7 +205,7 @@ impl Table {
         !self.closed.contains(low) && (self.is_known_infinitive(low) || has_ending())
     }
 
-    /// Whether `low` is an infinitive provided that it ends an order.
+    /// Whether `low` is an infinitive if it ends an order.
     pub fn may_be_last(&self, low: &str) -> bool {
         !self.closed.contains(low) && ends_in(low, self.words.last_endings, ENDING_LETTERS_MIN)
     }
@@ -221,7 +221,7 @@ impl Table {
         forms.any(|form| self.imperative(form).is_some() || self.is_known_infinitive(form))
     }
 
-    /// Whether `low` is a verb in the form that says what the reader does.
+    /// Whether `low` is a verb in the form for the reader's actions.
     pub fn is_told(&self, low: &str) -> bool {
         !self.closed.contains(low)
             && !listed(self.words.meets, low)
@@ -237,7 +237,7 @@ impl Table {
     }
 
     /// `low`, and the forms left after removing its trailing clitics one by one, with and without
-    /// the accents that clitics cause.
+    /// accents caused by clitics.
     fn bare(&self, low: &str) -> Vec<String> {
         let mut forms = vec![low.to_owned()];
         let mut rest = low;
@@ -253,7 +253,7 @@ impl Table {
     }
 
     /// The verb that `known` finds for `low` or, after removing at most `prefixes_max` prefixes,
-    /// for the rest; the prefixes are then restored.
+    /// for the rest; the prefixes are then put back.
     fn with_prefixes(
         &self,
         low: &str,
@@ -314,23 +314,23 @@ fn unaccented(word: &str) -> String {
     word.chars().map(plain).collect()
 }
 
-/// The elided word with its apostrophe, and the word after it: `l'` and `envoyer`.
+/// The elided word with its apostrophe, and the next word: `l'` and `envoyer`.
 pub(super) fn elided(low: &str) -> Option<(&str, &str)> {
     let at = low.find('\'').filter(|at| *at <= 2)?;
     Some(low.split_at(at + 1))
 }
 
-/// Words of Italian, Portuguese and Dutch, whose texts would otherwise be mistaken for one of the
-/// tables' languages.
+/// Words of Italian, Portuguese and Dutch; texts in these languages would otherwise be mistaken for
+/// one of the tables' languages.
 const FOREIGN: &str = "\
     il, gli, di, che, per, nel, della, sono, un', o, os, um, uma, do, da, em, não, com, depois, \
     het, een, van, niet, naar, daarna";
-/// Minimum share, or number, of a text's words that must be in a table for the text to be in its
+/// Minimum share, or number, of words in a text that must be in a table for the text to be in its
 /// language.
 const SHARE_MIN: f64 = 0.25;
 const WORDS_MIN: usize = 2;
 
-/// The table with the most words of a text, if there are more of them than `english` words. A text
+/// The table that contains the most words of a text, if these outnumber its `english` words. A text
 /// that is mainly Cyrillic, or contains a Russian imperative, is Russian.
 pub(super) fn choose(text: &str, tokens: &[Token], english: usize) -> Option<&'static Table> {
     let [.., russian] = &*TABLES;

@@ -1,4 +1,4 @@
-//! Tests how requests in many styles are split: how many acts and answers, and what the parts contain.
+//! Tests how requests in many styles are split: how many acts and answers there are, and what the parts contain.
 
 use proptest::prelude::*;
 
@@ -318,7 +318,7 @@ fn a_request_of_a_megabyte_is_read_in_linear_time() {
     assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
 }
 
-/// Simple clauses of independent actions that cannot be read as part of one another.
+/// Simple clauses for independent actions, none of which can be read as part of another.
 const CLAUSES: &[&str] = &[
     "open src/main.rs",
     "delete the old backups",

@@ -1,4 +1,4 @@
-//! Splits sentences into clauses by the rules of the request's language.
+//! Splits sentences into clauses, following the rules of the request's language.
 
 use super::clause::Clause;
 use super::head::{Head, Mode};
@@ -13,15 +13,15 @@ use super::{by_table, english, verbs, words};
 pub(super) struct Piece {
     pub tongue: Tongue,
     pub text: String,
-    /// Words in lower case, without quotations.
+    /// Words in lower case, excluding quotations.
     pub words: Vec<String>,
     pub mentions: Mentions,
     pub mode: Mode,
     pub verb: Option<String>,
-    /// Whether the verb only asks to be told something.
+    /// Whether the verb only asks for information.
     pub only_tells: bool,
     pub item: Item,
-    /// Whether it ends in a colon; the list items after it belong to it.
+    /// Whether it ends in a colon; the list items that follow belong to it.
     pub introduces: bool,
     /// Whether it is not the first clause of its sentence.
     pub continues: bool,

@@ -1,16 +1,16 @@
-//! A table of English verbs that can begin a request, grouped by how certainly the bare word is a
+//! A table of English verbs that can begin a request, grouped by how likely the bare word is a
 //! verb.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// How certainly a bare word is a verb, and which words must follow it in an imperative if that is
+/// How likely a bare word is a verb, and which words must follow it in an imperative if that is
 /// uncertain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Almost never a noun: `extract`, `delete`.
     Sure,
-    /// A noun just as often: `report`, `test`. Must be followed by an object or a preposition.
+    /// Equally often a noun: `report`, `test`. Must be followed by an object or preposition.
     Either,
     /// Mostly a noun or adjective: `name`, `clean`. Must be followed by a determiner, a pronoun or
     /// a name.
@@ -64,7 +64,7 @@ reserve return review rewind ring roll route run sample sell ship sign sketch sl
 stop stream strengthen study survey sync tag target test text touch trace track trade train transfer transpile
 treat triage tune tweak use vet view vote wake watch wire work";
 
-/// Programs whose names begin a command line like a verb.
+/// Programs whose names can begin a command line like a verb.
 const COMMANDS: &str =
     "git cargo npm npx yarn pnpm docker kubectl pip pytest brew apt sudo curl chmod mkdir gh terraform";
 

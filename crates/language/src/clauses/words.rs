@@ -1,4 +1,4 @@
-//! The closed classes of words for the clause rules, each in one place.
+//! The closed word classes for the clause rules, each defined in one place.
 
 /// Whether `word` is an entry of `table`: words or phrases separated by a comma and a space.
 pub fn listed(table: &str, word: &str) -> bool {
@@ -10,7 +10,7 @@ pub fn entries(table: &str) -> impl Iterator<Item = &str> {
     table.split(", ").filter(|entry| !entry.is_empty())
 }
 
-/// Turns each row into a function that says whether a lower-case word is in it.
+/// Turns each row into a function that returns whether a lower-case word is in it.
 macro_rules! classes {
     ($($(#[$about:meta])* $vis:vis $name:ident = $words:literal;)*) => {
         $($(#[$about])* $vis fn $name(low: &str) -> bool { listed($words, low) })*
@@ -62,9 +62,9 @@ classes! {
         result, results, output, outcome, answer, answers, data, findings, total, totals, count, number, numbers, \
         value, values, lines, matches, contents, content, diff, difference, differences, list, sum, names, \
         conclusion, reason";
-    /// Pronouns that refer to something mentioned before.
+    /// Pronouns that refer to something mentioned earlier.
     pub(super) points_back = "it, them, its, their, they, one, ones, each, that, this, these, those, same";
-    /// Verbs that only look something up: a question right after one is about what it found.
+    /// Verbs that only look something up: a question right after one is about the findings.
     pub(super) only_looks = "\
         read, open, look, inspect, analyse, analyze, find, search, list, check, count, run, scan, grep, review, \
         compare, examine, parse, trace, see, go, study, query, fetch, load, get, explore, investigate, walk, locate, \
@@ -72,11 +72,11 @@ classes! {
         test, benchmark, lint, figure, determine, summarize, summarise";
     /// Verbs that only report something to the user.
     pub(super) only_tells = "tell, explain, let, say, answer, clarify, elaborate, inform, advise, describe";
-    /// Verbs for making something that has a purpose of its own (`a script to read … and print …`).
+    /// Verbs for making something with a purpose of its own (`a script to read … and print …`).
     pub(super) makes_thing = "\
         add, write, create, implement, make, build, define, develop, generate, design, need, want, introduce, \
         provide, compose, draft";
-    /// Things that concern a matter which somebody else handles (`a task to apply for the job`).
+    /// Things concerning a matter that someone else handles (`a task to apply for the job`).
     pub(super) is_matter = "task, todo, reminder, note, event, meeting, appointment, ticket, email, mail, message";
     /// Verbs that show something, and verbs for work in general.
     pub(super) shows = "show, give, print, report, display, return, list, send";
@@ -88,13 +88,13 @@ classes! {
         finally, next, first, then";
 }
 
-/// Finite verb forms: the word before one is a subject, not an object.
+/// Finite verb forms, whose preceding word is a subject, not an object.
 pub(super) fn is_finite(low: &str) -> bool {
     is_auxiliary(low) && !matches!(low, "do" | "have")
         || matches!(low, "fails" | "failed" | "crashes" | "crashed" | "returns" | "seems" | "looks" | "gets" | "needs")
 }
 
-/// Adverbs that may be between a connective and its verb.
+/// Adverbs that may occur between a connective and its verb.
 pub fn is_adverb(low: &str) -> bool {
     let is_no_adverb = matches!(low, "reply" | "apply" | "supply" | "family" | "monthly" | "assembly");
     is_listed_adverb(low) || low.len() > 4 && low.ends_with("ly") && !is_no_adverb

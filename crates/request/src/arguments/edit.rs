@@ -1,5 +1,5 @@
 //! Finds the one line that `change X from A to B` refers to, so that an edit needs no model; finds
-//! nothing when unsure.
+//! nothing if unsure.
 
 use std::ops::RangeInclusive;
 
@@ -19,7 +19,7 @@ pub struct Edit {
     pub new: String,
 }
 
-/// Minimum lead of the best location's score over the next one's.
+/// Minimum lead of the best location's score over the second-best.
 const MARGIN: f32 = 0.75;
 
 /// Maximum number of lines an edit may span, from the first changed line to the last.
@@ -56,7 +56,7 @@ pub(crate) fn settle(intent: &Intent, file: &str) -> Result<Edit, Unsettled> {
     for (at, line) in &changed {
         lines[*at] = line;
     }
-    let unclear = || Unsettled::of("the line cannot be told from others");
+    let unclear = || Unsettled::of("the line cannot be told apart from others");
     Edit::between(file, &lines.join("\n")).ok_or_else(unclear)
 }
 
@@ -71,8 +71,8 @@ impl Edit {
         let (old, new): (Vec<&str>, Vec<&str>) = (file.split(newline).collect(), after.split(newline).collect());
         let first = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
         let same = old[first..].iter().rev().zip(new[first..].iter().rev()).take_while(|(a, b)| a == b).count();
-        // Removing whole lines also removes a line end, so the edit includes the next remaining
-        // line.
+        // Removing complete lines also removes a line ending, so the edit includes the next
+        // remaining line.
         let gone = old.len() - same;
         let (from, to) = match (gone, new.len() == first + same) {
             (gone, true) if gone < old.len() => (first, gone),
@@ -87,7 +87,7 @@ impl Edit {
 }
 
 /// A small range of lines around `first..=last` whose text, joined by `newline`, occurs only once
-/// in the file; `None` if there is none. `lines` has all lines of the file.
+/// in the file; `None` if there is none. `lines` contains all lines of the file.
 fn unmistakable(file: &str, lines: &[&str], newline: &str, first: usize, last: usize) -> Option<RangeInclusive<usize>> {
     /// Maximum number of lines added above or below to make a location unique.
     const AROUND_MAX: usize = 12;
@@ -109,7 +109,7 @@ fn is_renaming(old: &str, intent: &Intent) -> bool {
 /// A line number, from 0, and the new text.
 type Changed = (usize, String);
 
-/// Every line with `old` as a whole word.
+/// Every line that contains `old` as a complete word.
 fn everywhere(lines: &[&str], old: &str, new: &str) -> Option<Vec<Changed>> {
     let found = lines.iter().enumerate().map(|(at, line)| (at, line, places::whole(line, old, &[])));
     let changed: Vec<Changed> = found
@@ -123,7 +123,7 @@ fn everywhere(lines: &[&str], old: &str, new: &str) -> Option<Vec<Changed>> {
 /// A score, a line, and the text found in it.
 type Ranked = (f32, usize, String);
 
-/// The location with the highest score, if it clearly exceeds the next one's; else all lines with
+/// The location with the highest score, if it is clearly above the second-best; else all lines with
 /// about the same score.
 fn clearly_best(mut ranked: Vec<Ranked>) -> Result<Ranked, Vec<usize>> {
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
@@ -157,8 +157,8 @@ fn one_place(lines: &[&str], old: &str, intent: &Intent) -> Result<Changed, Unse
     Ok((at, replaced(lines[at], &form, &matching(&form, &new), &[offset])))
 }
 
-/// The spellings that a file may have for the old value, and the new value in the same spelling. An
-/// empty value has quotation marks.
+/// The spellings that the old value may have in a file, and the new value in the same spelling. An
+/// empty value is in quotation marks.
 fn forms(old: &str, new: &str) -> (Vec<String>, String) {
     match old {
         "" => (["\"\"", "''"].map(str::to_owned).to_vec(), format!("\"{new}\"")),
@@ -167,7 +167,7 @@ fn forms(old: &str, new: &str) -> (Vec<String>, String) {
 }
 
 /// Replaces the step's object as literal text of the file: `change A to B`, where A is not the name
-/// of a value. `None` if A may be such a name.
+/// of a value. `None` if A could be such a name.
 fn of_text(lines: &[&str], intent: &Intent) -> Option<Result<Changed, Unsettled>> {
     let object = intent
         .object
@@ -191,7 +191,8 @@ fn of_text(lines: &[&str], intent: &Intent) -> Option<Result<Changed, Unsettled>
     }
 }
 
-/// The offset, if there is only one; among several occurrences in a line, the one inside its value.
+/// The offset, if there is only one; among several occurrences in a line, the one inside the line's
+/// value.
 fn chosen(line: &str, offsets: &[usize]) -> Option<usize> {
     if let [only] = offsets {
         return Some(*only);
@@ -201,7 +202,7 @@ fn chosen(line: &str, offsets: &[usize]) -> Option<usize> {
     behind.next().copied().filter(|_| behind.next().is_none())
 }
 
-/// Score bonus: a step more often means a line that assigns a value than one that uses it, and
+/// Score bonus: a step usually means a line that assigns a value rather than one that uses it, and
 /// almost never a comment.
 fn bonus(line: &str) -> f32 {
     if is_comment(line) {
@@ -238,8 +239,7 @@ fn assignment(lines: &[&str], intent: &Intent) -> Result<Changed, Unsettled> {
             unfitting.push((score, at, String::new()));
             continue;
         };
-        // If several keys match (two `"version"` entries), a new number replaces the value that is
-        // a number.
+        // If several keys match (two `"version"` entries), a new number replaces the numeric value.
         if is_number(&intent.new) && is_number(&line[start..end]) {
             score += MARGIN;
         }
@@ -317,7 +317,7 @@ fn flags(value: &str) -> Option<(&'static str, &'static str)> {
 }
 
 /// `new` in the style of `old` (quotes, word for true or false, digits); `None` if the kinds of
-/// value differ. `is_last`: nothing follows it on the line.
+/// value differ. `is_last`: nothing follows `old` on the line.
 fn fitting(old: &str, new: &str, is_last: bool) -> Option<String> {
     let bare = new.trim_matches(['"', '\'', '`']);
     if let Some(quote) = old.chars().next().filter(|c| matches!(c, '"' | '\'' | '`')) {
@@ -334,7 +334,7 @@ fn fitting(old: &str, new: &str, is_last: bool) -> Option<String> {
         return starts_number(bare).then(|| matching(old, bare));
     }
     let is_one = |c: char| c.is_alphanumeric() || "_-.:".contains(c);
-    // A plain value at the end of its line may contain blanks and signs, as in INI files.
+    // A plain value at the end of its line may contain spaces and symbols, as in INI files.
     let is_text = |c: char| !c.is_control() && !"\"'`\\,;#(){}[]=".contains(c);
     let is_word = !bare.trim().is_empty() && bare.chars().all(|c| is_one(c) || is_last && is_text(c));
     (is_word && flags(&bare.to_lowercase()).is_none()).then(|| bare.to_owned())

@@ -178,7 +178,7 @@ fn a_refusal_says_what_is_there() {
     check("change the lid from 4 to 5", "lid = 9\n", "`4` does not occur in it by itself; line 1 is `lid = 9`");
     check("replace 'lids' with 'cap'", "cap = 9\n", "`lids` does not occur in it by itself");
     check("change lid from 4 to 4", "lid = 4\n", "the old and the new value are both `4`");
-    let several = "`4` is on lines 2 and 4; say which is meant, by a word of its line or section";
+    let several = "`4` is on lines 2 and 4; specify one by a word from its line or section";
     check("change the lid from 4 to 5", "[a]\nlid = 4\n[b]\nlid = 4\n", several);
     check("set the lid to soon", "lid = 4\n", "line 1 is `lid = 4`, where `soon` does not fit");
     check("set the cap to 5", "lid = 4\n", "no line gives `cap` a value that can become `5`");

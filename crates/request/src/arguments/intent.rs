@@ -19,7 +19,7 @@ pub(crate) struct Intent {
     pub new: String,
     /// Whether every occurrence is meant: a rename, or `everywhere`.
     pub all: bool,
-    /// Whether the old text is literal, like an identifier or a quotation.
+    /// Whether the old text is literal, such as an identifier or a quotation.
     pub exact: bool,
     /// The object of the verb, if it may be either literal text or the name of a value:
     /// `change A to B`.
@@ -31,16 +31,16 @@ const VERBS: &str = "\
     correct, fix, turn, swap, modify, edit, upgrade, downgrade, substitute, enable, disable, измени, замени, \
     поменяй, переименуй, установи, увеличь, уменьши, исправь";
 
-/// Verbs whose object may be a text of the file: `change A to B`.
+/// Verbs whose object may be text from the file: `change A to B`.
 const OF_TEXTS: &str = "change, modify, edit, turn, switch, update, convert, измени, поменяй";
-/// Words that end a value, and words that may connect the words of one.
+/// Words that end a value, and words that may connect words within a value.
 const ENDS: &str = "in, inside, everywhere, throughout, within, across, then, so, because, instead, please, в, везде";
 const JOINTS: &str = "of, and, for, и";
 
-/// Words that mean every place.
+/// Words that mean every location.
 const EVERYWHERE: &str = "all, every, everywhere, occurrences, везде";
 
-/// Words that do not help to find the location.
+/// Words that do not help find the location.
 pub(super) const EMPTY: &str = "\
     the, a, an, of, in, its, our, my, to, value, for, from, with, and, that, this, it, all, every, each, \
     please, function, variable, constant, method, class, field, setting, option, file, everywhere, occurrences, \
@@ -55,7 +55,7 @@ pub(crate) fn from_to(about_text: &str, old: &str, new: &str) -> Intent {
     Intent { about, old: Some(old.to_owned()), new: new.to_owned(), all, exact: false, object: None }
 }
 
-/// The change that `step` asks for; `None` if it names no new value. Words that occur in `file`
+/// The change that `step` asks for; `None` if it gives no new value. Words that occur in `file`
 /// count as the old text.
 pub(super) fn read(step: &str, file: &str) -> Option<Intent> {
     let tokens = scan_line(step);
@@ -89,23 +89,23 @@ pub(super) fn read(step: &str, file: &str) -> Option<Intent> {
         at.split(from, to)
     });
     let first = readings.next()?;
-    // Among several words `to`, choose the one for which the old text is in the file.
+    // If `to` occurs several times, choose the one for which the old text is in the file.
     let is_there = |intent: &Intent| intent.old.as_deref().is_none_or(|old| holds(file, old));
     if is_there(&first) { Some(first) } else { Some(readings.find(is_there).unwrap_or(first)) }
 }
 
-/// A step that changes something, with its file.
+/// A step that changes something, and its file.
 struct Clause<'c> {
     step: &'c str,
     tokens: &'c [Token<'c>],
-    /// Index of its verb.
+    /// Index of the step's verb.
     verb: usize,
     file: &'c str,
 }
 
 impl Clause<'_> {
-    /// Splits the clause into a change, where the words at `from` and `to` precede the old and the
-    /// new value.
+    /// Splits the clause into a change, where the words at `from` and `to` precede the old and new
+    /// values.
     fn split(&self, from: Option<usize>, to: usize) -> Option<Intent> {
         let Clause { step, tokens, verb, file } = *self;
         let name = tokens[verb].low.as_str();
@@ -145,12 +145,12 @@ impl Clause<'_> {
     }
 }
 
-/// Whether a verb's object is literally a text or name of the file.
+/// Whether a verb's object is literally text or a name from the file.
 fn is_literal(verb: &str) -> bool {
     matches!(verb, "replace" | "rename" | "substitute" | "swap" | "correct" | "fix" | "замени" | "переименуй")
 }
 
-/// The source text of some tokens; a quotation without its marks.
+/// The source text of some tokens; for a quotation, without its marks.
 fn raw(step: &str, tokens: &[Token]) -> String {
     match tokens {
         [] => String::new(),
@@ -165,7 +165,7 @@ fn without_empty_quotes(text: &str) -> &str {
     if matches!(text, "\"\"" | "''" | "``" | "“”" | "‘’" | "«»") { "" } else { text }
 }
 
-/// Whether a token is punctuation that ends a clause, and not part of `!=` or `a,b`.
+/// Whether a token is punctuation that ends a clause rather than part of `!=` or `a,b`.
 fn is_mark(tokens: &[Token], at: usize) -> bool {
     let is_glued = tokens.get(at + 1).is_some_and(|next| next.start == tokens[at].end);
     let marks = [Kind::Comma, Kind::Stop, Kind::Semicolon, Kind::Bang, Kind::Question, Kind::Dash];
@@ -187,8 +187,8 @@ fn phrase_from(step: &str, tokens: &[Token], from: usize) -> Option<(String, usi
     tokens.get(from).map(|_| (raw(step, &tokens[from..end]), end))
 }
 
-/// The value that begins at token `from`, and the index of the token after it: a quotation, a number or version, signs, or words up to a
-/// mark or a word like `in`.
+/// The value that begins at token `from`, and the index of the token after it: a quotation, a
+/// number or version, symbols, or words up to a punctuation mark or a word like `in`.
 fn value(step: &str, tokens: &[Token], from: usize, to: usize) -> Option<(String, usize)> {
     let first = tokens.get(from).filter(|_| from < to)?;
     if first.kind == Kind::Opaque {
@@ -200,7 +200,7 @@ fn value(step: &str, tokens: &[Token], from: usize, to: usize) -> Option<(String
     let run_end = (from..to).find(|&i| i + 1 == to || tokens[i + 1].start > tokens[i].end).map_or(to, |last| last + 1);
     let run = &step[first.start..tokens[run_end - 1].end];
     let ends = |&i: &usize| is_mark(tokens, i) || listed(ENDS, &tokens[i].low) || listed(JOINTS, &tokens[i].low);
-    // A value may consist of signs: `!=`, `,`, `🙂`.
+    // A value may consist of symbols: `!=`, `,`, `🙂`.
     let is_of_signs = places::is_of_signs(run);
     let begin = if is_of_signs { run_end } else { from };
     let end = (begin..to).find(ends).unwrap_or(to);
@@ -221,8 +221,8 @@ pub(super) fn is_number(word: &str) -> bool {
     bare.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// The old text among the object's tokens, with its token range: a quotation, the whole phrase, or
-/// a name that occurs in `file`.
+/// The old text among the object's tokens, with its token range: a quotation, the complete phrase,
+/// or a name that occurs in `file`.
 fn named(
     step: &str,
     tokens: &[Token],
@@ -249,7 +249,7 @@ fn named(
     }
     let phrase = &step[tokens[object.start].start..tokens[object.end - 1].end];
     let coined = |text: &str| is_joined(text) || text.chars().any(|c| c.is_ascii_digit()) || text.contains("::");
-    // `change maxRetries to 5` sets a value, `change getUser to loadUser` is a rename.
+    // `change maxRetries to 5` sets a value; `change getUser to loadUser` is a rename.
     let alike = |text: &str| {
         text.starts_with(|c: char| c.is_ascii_digit()) || new.starts_with(|c: char| c.is_alphabetic()) && coined(new)
     };

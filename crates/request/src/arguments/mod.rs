@@ -1,5 +1,4 @@
-//! Reads the explicit content of a clause without a model: an edit (`change X from A to B`), a removal or a command.
-//! Pure.
+//! Reads the explicit content of a clause without a model: an edit (`change X from A to B`), a removal or a command. Pure functions only.
 
 mod edit;
 mod intent;

@@ -8,7 +8,7 @@ const REMOVES: &str = "remove, delete, erase, strip, удали, удалить,
 /// Verbs that mean removal only together with a particle.
 const WITH_PARTICLE: &str = "take, cut, strike, cross";
 const PARTICLES: &str = "out, away, off";
-/// Verbs that mean removal only with `from`: `drop a note in a.md` adds one.
+/// Verbs that mean removal only with `from`: `drop a note in a.md` adds a note.
 const DROPS: &str = "drop, cut";
 /// Words that introduce a new value: `drop the limit to 5 from a.md` removes nothing.
 const VALUE_FOLLOWS: &str = "to, by, into";
@@ -18,7 +18,7 @@ const IN_FRONT: &str = "in, inside, from, в, из";
 const WITHIN: &str = "from, out, in, inside, of, из, в";
 /// Words that begin a reason.
 const REASONS: &str = "since, because, as, so";
-/// Trailing words that say nothing about the object.
+/// Trailing words that do not describe the object.
 const TAILS: &str = "please, now, too, also, again, completely, entirely, everywhere, there, пожалуйста, везде";
 
 /// The tokens that name the object of the removal, before and after the file; `None` if nothing is
@@ -42,7 +42,7 @@ pub(super) fn object<'s>(tokens: &[Token<'s>]) -> Option<Vec<Token<'s>>> {
     let takes_out = listed(WITH_PARTICLE, word(lead)) && listed(PARTICLES, word(lead + 1));
     let from = (lead + if gets_rid { 3 } else { 1 + usize::from(takes_out) }).min(end);
     let preposition = if listed("from, out, in, из", word(from)) && path_behind(tokens, from).is_some() {
-        // `remove from notes.md the line about X`.
+        // `remove from notes.md the line about X`
         Some(from)
     } else if in_front {
         None
@@ -72,13 +72,14 @@ fn path_behind(tokens: &[Token], at: usize) -> Option<usize> {
     (at + 1..tokens.len().min(at + 4)).find(|at| is_path(&tokens[*at]))
 }
 
-/// The tokens without trailing commas and trailing words in `tails`.
+/// The tokens without trailing commas and the trailing words in `tails`.
 fn without_tail<'t, 's>(tokens: &'t [Token<'s>], tails: &[&str]) -> &'t [Token<'s>] {
     let says = |token: &Token| token.kind != Kind::Comma && !tails.iter().any(|tail| is_word(token, tail));
     &tokens[..tokens.iter().rposition(says).map_or(0, |last| last + 1)]
 }
 
-/// Index at which a final `from it` or `out of the file` begins; the end if there is none.
+/// Index at which a final `from it` or `out of the file` begins; the end of the text if there is
+/// none.
 fn without_pointer(tokens: &[Token], from: usize) -> usize {
     let points = |at: &usize| {
         let rest: Vec<&str> = tokens[*at + 1..].iter().map(|token| token.low.as_str()).collect();

@@ -1,4 +1,4 @@
-//! Finds the command that a clause asks to run, or whose output it asks to see.
+//! Finds the command that a clause asks to run, or whose output it asks for.
 
 use std::sync::LazyLock;
 
@@ -13,17 +13,17 @@ use crate::language::clauses::words::{self, listed};
 /// `with just one thread`.
 const PROGRAMS: &str = "cargo|npm|npx|pnpm|yarn|bun|deno|node|cmake|ninja|pytest|python3?|pip|uv|tox|ruff|mypy|git|docker|gradle|\
     mvn|dotnet|swift|ruby|rake|bundle|php|composer|eslint|prettier|tsc|jest|vitest|bash|sh";
-/// Nouns after `run` that are not programs.
+/// Nouns that may follow `run` but are not programs.
 const NOUNS: &str = "tests, test, benchmarks, linter, everything, all";
 
-/// Whether `text` asks to see the output of a command, as in `show the git log`.
+/// Whether `text` asks for the output of a command, as in `show the git log`.
 pub fn shows_command(text: &str) -> bool {
     shown(text).is_some()
 }
 
 /// The git command in `show me the git log`, with its flags, paths and revisions. `None` if a noun follows, as in `show the git log parser`.
 fn shown(text: &str) -> Option<&str> {
-    // `git` after any other word is only mentioned: `show where git log is parsed`.
+    // After any other word, `git` is only mentioned: `show where git log is parsed`.
     static SHOWN: LazyLock<Regex> = LazyLock::new(|| {
         let asks = r"(?:show|print|display|give|get|see|view|check|list|what(?:['’]s)?)";
         let between = r"(?:\s+(?:me|us|the|is|of|what|output|a|current|latest|recent))*";

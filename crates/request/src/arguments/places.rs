@@ -1,10 +1,10 @@
-//! Finds whole occurrences of a text in a file, and scores how well a line matches a description.
+//! Finds complete occurrences of a text in a file, and scores how well a line matches a description.
 
 use crate::edit::is_comment;
 use crate::language::shape::is_joined;
 use crate::language::words;
 
-/// Units that may directly follow a number, each with the word for it in requests.
+/// Units that may directly follow a number, each with its word in requests.
 const UNITS: &[(&str, &str)] = &[
     ("s", "second"),
     ("sec", "second"),
@@ -33,8 +33,8 @@ const TYPES: &[&str] = &[
 ];
 
 /// The byte offsets of `text` in `file` where it is not part of a longer word, number, name or
-/// sign. A unit may follow a number if `about`, the surrounding words of the request, mentions that
-/// unit.
+/// symbol. A unit may follow a number if `about`, the surrounding words of the request, mentions
+/// that unit.
 pub(super) fn whole(file: &str, text: &str, about: &[String]) -> Vec<usize> {
     if text.is_empty() {
         return Vec::new();
@@ -96,8 +96,8 @@ pub(super) fn is_type(text: &str) -> bool {
     TYPES.contains(&text)
 }
 
-/// The byte offsets of `text` in `file`, except where it continues a word: wherever `text` begins
-/// or ends with a letter, digit or underscore, none may be adjacent.
+/// The byte offsets of `text` in `file`, except where it is part of a longer word: wherever `text`
+/// begins or ends with a letter, digit or underscore, no such character may be adjacent.
 pub(super) fn apart(file: &str, text: &str) -> Vec<usize> {
     let (first, last) = (text.chars().next(), text.chars().next_back());
     let is_word_at = |c: Option<char>| c.is_some_and(is_word);
@@ -128,7 +128,7 @@ fn is_sign(c: char) -> bool {
     matches!(c, '=' | '!' | '<' | '>' | '+' | '-' | '*' | '/' | '&' | '|' | '^' | '%' | ':' | '~')
 }
 
-/// Whether a text has no letters or digits: `!=`, `,`, `🙂`.
+/// Whether a text contains no letters or digits: `!=`, `,`, `🙂`.
 pub(super) fn is_of_signs(text: &str) -> bool {
     !text.contains(char::is_alphanumeric)
 }
@@ -170,8 +170,8 @@ pub(super) fn parts(text: &str) -> Vec<String> {
     words::split(text).iter().map(singular).collect()
 }
 
-/// Whether two words mean the same: they are equal or share most of their beginning (`retry`,
-/// `retrie`; `max`, `maximum`).
+/// Whether two words have the same meaning: they are equal or share most of their beginning
+/// (`retry`, `retrie`; `max`, `maximum`).
 pub(super) fn same(a: &str, b: &str) -> bool {
     let shared = a.chars().zip(b.chars()).take_while(|(x, y)| x == y).count();
     a == b
@@ -179,7 +179,7 @@ pub(super) fn same(a: &str, b: &str) -> bool {
         || shared == 3 && (a == "max" || b == "max" || a == "min" || b == "min")
 }
 
-/// Score of line `at` for the words `about`: 2 for each on the line itself, 1 for each in the
+/// Score of line `at` for the words in `about`: 2 for each on the line itself, 1 for each in the
 /// comment or heading above it.
 pub(super) fn answers(lines: &[&str], at: usize, about: &[String]) -> f32 {
     let own = parts(lines[at]);
@@ -200,8 +200,8 @@ fn comment_above<'a>(lines: &'a [&'a str], at: usize) -> impl Iterator<Item = &'
     lines[..at].iter().rev().take(3).copied().take_while(|line| is_comment(line) || line.trim_start().starts_with("#["))
 }
 
-/// The nearest line above with less indentation, which heads the table or block of a line
-/// (`[planner]`, `"server": {`, `class Pool:`).
+/// The nearest less indented line above, which heads the table or block of a line (`[planner]`,
+/// `"server": {`, `class Pool:`).
 fn heading<'a>(lines: &'a [&'a str], at: usize) -> Option<&'a str> {
     /// Number of lines searched upwards for a heading.
     const HEADING_MAX: usize = 60;

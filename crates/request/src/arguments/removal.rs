@@ -32,8 +32,8 @@ const ENTRIES: &str = "\
 const FILLERS: &str = "\
     about, containing, contains, that, which, who, says, say, saying, mentioning, mentions, with, for, on, of, to, in, from, named, called, \
     starting, starts, beginning, begins, is, are, there, file, про, о, об, со, с, где";
-/// Words that select a line by order, number, form or exclusion, which cannot be resolved from the
-/// file's text: such a step is refused.
+/// Words that select a line by order, number, form or exclusion, which the file's text cannot
+/// resolve: such a step is refused.
 const SELECTORS: &str = "\
     not, no, without, except, but, unless, other, than, after, before, above, below, until, between, first, second, third, last, top, \
     bottom, middle, next, previous, some, few, all, every, each, any, both, either, empty, blank, duplicate, duplicated, unused, obsolete, \
@@ -111,12 +111,12 @@ pub fn settle_removal(step: &str, path: &str, file: &str) -> Option<Result<Edit,
             .or_else(|| without_quoted(&object, file))
             .or_else(|| without_definition(&object, path, file))
             .or_else(|| without_described(&object, path, file))
-            .unwrap_or_else(|| Err("it is not clear what is to be removed".to_owned()))
+            .unwrap_or_else(|| Err("it is not clear what to remove".to_owned()))
     };
     let edit = after.and_then(|after| {
-        Edit::between(file, &after).ok_or_else(|| "the lines to remove cannot be told from others".to_owned())
+        Edit::between(file, &after).ok_or_else(|| "the lines to remove cannot be told apart from others".to_owned())
     });
-    let otherwise = "quote the text that is to go, name the numbers of its lines, or name a definition";
+    let otherwise = "quote the text to remove, give its line numbers, or name a definition";
     Some(edit.map_err(|reason| format!("nothing is removed from {path}: {reason}; {otherwise}")))
 }
 
@@ -139,8 +139,8 @@ fn without_lines(object: &[Token], file: &str) -> Option<Result<String, String>>
     Some(Ok(lines[..from - 1].concat() + &lines[to..].concat()))
 }
 
-/// The file without a quoted text that occurs once. The whole line is removed if the text fills it
-/// or the step says `line`.
+/// The file without a quoted text that occurs once. The complete line is removed if the text fills
+/// it or the step contains `line`.
 fn without_quoted(object: &[Token], file: &str) -> Option<Result<String, String>> {
     let (quoted, others): (Vec<&Token>, Vec<&Token>) = object.iter().partition(|token| token.kind == Kind::Opaque);
     let [text] = quoted.as_slice() else { return None };
@@ -161,7 +161,7 @@ fn without_quoted(object: &[Token], file: &str) -> Option<Result<String, String>
     if is_whole || nouns.iter().any(|noun| listed(LINES, &noun.low)) {
         return Some(Ok(format!("{}{}", &file[..line_start], &file[line_end..])));
     }
-    // Keep only one of the spaces on both sides.
+    // Keep only one of the surrounding spaces.
     let behind = if file[..start].ends_with([' ', '\n']) || start == 0 {
         file[end..].strip_prefix(' ').unwrap_or(&file[end..])
     } else {
@@ -203,13 +203,13 @@ fn without_described(object: &[Token], path: &str, file: &str) -> Option<Result<
         !about.is_empty() && is_comment && is_import && about.iter().all(|word| words.contains(word))
     };
     let found: Vec<usize> = (0..lines.len()).filter(is_meant).collect();
-    let [at] = found.as_slice() else { return Some(Err(format!("{} lines answer to that", found.len()))) };
+    let [at] = found.as_slice() else { return Some(Err(format!("{} lines match", found.len()))) };
     let line = lines[*at].trim_end();
     let goes_on = |at: Option<usize>| {
         edit::is_comment(line) && at.and_then(|at| lines.get(at)).is_some_and(|line| edit::is_comment(line))
     };
     if line.ends_with(['{', '[', '(', ':', '\\']) || !is_mark && (goes_on(at.checked_sub(1)) || goes_on(Some(at + 1))) {
-        return Some(Err(format!("line {} belongs together with others", at + 1)));
+        return Some(Err(format!("line {} belongs with other lines", at + 1)));
     }
     let mut before = lines[..*at].concat();
     let closes = lines.get(at + 1).is_some_and(|line| line.trim_start().starts_with(['}', ']']));
@@ -271,10 +271,10 @@ mod tests {
             ("remove 'one' from a.md", "`one` occurs 2 times"),
             ("remove 'three' from a.md", "`three` occurs 0 times"),
             ("delete line 9 of a.md", "it has 4 lines"),
-            ("remove the line about three from a.md", "0 lines answer to that"),
-            ("remove the item one from a.md", "2 lines answer to that"),
-            ("remove the last line about one from a.md", "not clear what is to be removed"),
-            ("remove what is about two from a.md", "not clear what is to be removed"),
+            ("remove the line about three from a.md", "0 lines match"),
+            ("remove the item one from a.md", "2 lines match"),
+            ("remove the last line about one from a.md", "not clear what to remove"),
+            ("remove what is about two from a.md", "not clear what to remove"),
             ("delete the function f from a.md", "it is not clear"),
         ] {
             let refused = after(step, "a.md", NOTES).expect_err(step);

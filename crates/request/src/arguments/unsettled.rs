@@ -4,17 +4,17 @@
 use super::intent::{self, Intent};
 use super::places;
 
-/// Why a step yields no edit of a file.
+/// The reason why a step yields no edit of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Unsettled {
-    /// The step does not say which value replaces which.
+    /// The step does not state which value replaces which.
     Unsaid,
-    /// Several lines match it.
+    /// Several lines match the step.
     Several(String),
     /// The step is clear, but no line of the file matches it.
     Refused {
         why: String,
-        /// No reading of the file could yield the edit, so a model could not make it either.
+        /// No interpretation of the file could yield the edit, so a model could not make it either.
         is_certain: bool,
     },
 }
@@ -33,7 +33,7 @@ pub(super) fn same_values(value: &str) -> Unsettled {
 const LINE_CHARS: usize = 80;
 const LINES_NAMED_MAX: usize = 8;
 
-/// A line of the file for quoting in a reason.
+/// A line of the file, to be quoted in a reason.
 pub(super) fn quoted(lines: &[&str], at: usize) -> String {
     let text: String = lines[at].trim().chars().take(LINE_CHARS).collect();
     format!("line {} is `{text}`", at + 1)
@@ -50,7 +50,7 @@ pub(super) fn absent(lines: &[&str], old: &str, intent: &Intent) -> Unsettled {
         within.or_else(|| best(&mut (0..lines.len()).filter(|at| !lines[*at].trim().is_empty() && score(*at) >= 2.0)));
     let there = near.map_or(String::new(), |at| format!("; {}", quoted(lines, at)));
     let shown = if old.is_empty() { "\"\"" } else { old };
-    // A model may match differing words, and 30_000 for `30 seconds`, but not `blue` inside
+    // A model may match different words, and 30_000 for `30 seconds`, but not `blue` inside
     // `sea-blue`.
     let is_of_signs = places::is_of_signs(old);
     let is_literal = intent::is_number(old) || is_of_signs;
@@ -59,7 +59,7 @@ pub(super) fn absent(lines: &[&str], old: &str, intent: &Intent) -> Unsettled {
     Unsettled::Refused { why: format!("`{shown}` does not occur in it by itself{there}"), is_certain }
 }
 
-/// Why it is unclear which place is meant.
+/// The reason why the location is ambiguous.
 pub(super) fn several(old: &str, at: &[usize]) -> Unsettled {
     let mut numbers: Vec<usize> = at.iter().map(|at| at + 1).collect();
     numbers.sort_unstable();
@@ -69,12 +69,10 @@ pub(super) fn several(old: &str, at: &[usize]) -> Unsettled {
         Some((last, before)) if more.is_empty() && !before.is_empty() => format!("{} and {last}", before.join(", ")),
         _ => numbers.join(", "),
     };
-    Unsettled::Several(format!(
-        "`{old}` is on lines {listed}{more}; say which is meant, by a word of its line or section"
-    ))
+    Unsettled::Several(format!("`{old}` is on lines {listed}{more}; specify one by a word from its line or section"))
 }
 
-/// Why the only occurrence of the old value is probably not meant.
+/// The reason why the only occurrence of the old value is probably not the intended one.
 pub(super) fn elsewhere(lines: &[&str], old: &str, at: usize) -> Unsettled {
-    Unsettled::of(format!("`{old}` occurs only where nothing shows that it is meant: {}", quoted(lines, at)))
+    Unsettled::of(format!("`{old}` occurs only where it is probably not meant: {}", quoted(lines, at)))
 }

@@ -6,9 +6,9 @@ use crate::language::{shape, words};
 
 use super::{effect, place_of, without_joint};
 
-/// The orders of a step, each as a step of its own. Each order has its own verb, names its own file
-/// (or its own code, if the step names no file), and neither refers to an earlier order nor names
-/// its subject. A change described in several clauses stays one step.
+/// The orders of a step, as separate steps. Each order has its own verb, names its own file (or its
+/// own code, if the step names no file), and neither refers to an earlier order nor names its
+/// subject. A change described in several clauses remains one step.
 pub(super) fn orders((kind, text): (Kind, String)) -> Vec<(Kind, String)> {
     let begins = begins(kind, &text);
     if begins.len() < 2 {
@@ -19,7 +19,7 @@ pub(super) fn orders((kind, text): (Kind, String)) -> Vec<(Kind, String)> {
     pieces.map(|piece| (kind, piece)).collect()
 }
 
-/// Where the independent orders of a step begin; fewer than two if there is only one.
+/// Where the independent orders of a step begin; fewer than two entries if there is only one order.
 fn begins(kind: Kind, text: &str) -> Vec<usize> {
     if matches!(kind, Kind::Rename | Kind::Move | Kind::Fix) {
         return Vec::new();
@@ -46,8 +46,8 @@ fn begins(kind: Kind, text: &str) -> Vec<usize> {
     places
 }
 
-/// Whether a clause alone orders a change of code: it names its own file, and neither refers to an
-/// earlier clause nor names its subject.
+/// Whether a clause orders a change of code on its own: it names its own file, and neither refers
+/// to an earlier clause nor names its subject.
 pub fn is_change(part: &Part, earlier: &[Part]) -> bool {
     let more = [kind::is_red, kind::speaks_of_tests, kind::speaks_of_docs];
     let is_edit = Kind::of_clause(part) == Kind::Edit && !more.iter().any(|speaks| speaks(&part.text));
@@ -59,7 +59,7 @@ fn is_whole(part: &Part) -> bool {
     part.verb.is_some() && !part.refers_back && part.context.is_empty() && !kind::only_forbids(&part.text)
 }
 
-/// Whether a clause names none of the code that earlier ones mention.
+/// Whether a clause names no code that earlier clauses mention.
 fn is_new<'p>(part: &Part, earlier: impl Iterator<Item = &'p Part>) -> bool {
     let earlier: Vec<String> = earlier.flat_map(|part| words::split(&part.text)).collect();
     let names = shape::names_in(&part.text);

@@ -15,7 +15,7 @@ fn span(earlier: &str, later: &str, request: &str) -> String {
 }
 
 /// Joins steps that ask for nothing by themselves to the neighbouring change: prohibitions, and
-/// pieces of its sentence that were read as questions.
+/// pieces of the change's sentence that were read as questions.
 pub(super) fn join_fragments(steps: &mut Vec<(Kind, String)>, request: &str) {
     let is_change = |kind: Kind| matches!(kind, Kind::Edit | Kind::Fix);
     let mut at = 0;
@@ -68,7 +68,7 @@ pub(super) fn join_repairs(steps: &mut Vec<(Kind, String)>, request: &str) {
     }
 }
 
-/// Joins a short question to the previous one in its sentence:
+/// Joins a short question to the previous question in its sentence:
 /// `What is the default and who uses it?`.
 pub(super) fn join_questions_of_a_sentence(steps: &mut Vec<(Kind, String)>, request: &str) {
     steps.dedup_by(|(kind, text), (before, earlier)| {
@@ -83,7 +83,7 @@ pub(super) fn join_questions_of_a_sentence(steps: &mut Vec<(Kind, String)>, requ
     });
 }
 
-/// Joins a command that only says how to make the previous edit: `with node:test`.
+/// Joins a command to the previous edit if it only states how to make that edit: `with node:test`.
 pub(super) fn join_means(steps: &mut Vec<(Kind, String)>, request: &str) {
     steps.dedup_by(|(kind, text), (before, earlier)| {
         let is_with = || {
@@ -115,7 +115,7 @@ pub(super) fn join_forms_of_answers(steps: &mut Vec<(Kind, String)>) {
     });
 }
 
-/// Joins an edit to the previous edit if it has no verb or begins with a name from it:
+/// Joins an edit to the previous edit if it has no verb or begins with a name from that edit:
 /// `make f() take a path too. f('a') should be 'b'`.
 pub(super) fn join_edits_without_verb(steps: &mut Vec<(Kind, String)>) {
     steps.dedup_by(|(kind, text), (before, earlier)| {

@@ -1,4 +1,4 @@
-//! Tests of completing steps: no part of a request is dropped, and related parts become one step.
+//! Tests the completion of steps: no part of a request is dropped, and related parts become one step.
 
 use super::*;
 use crate::steps::read;

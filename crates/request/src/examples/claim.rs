@@ -1,5 +1,5 @@
-//! Reads the statements of a request about the result of a call: its present result, the wanted
-//! result, and whether the present one is wrong.
+//! Reads the statements of a request about the result of a call: its current result, the wanted
+//! result, and whether the current one is wrong.
 
 use super::{CONSTANTS, EXAMPLES_MAX, closed};
 
@@ -41,32 +41,32 @@ const BUT: &[&str] = &[
 /// Words after a result that mark it as right: `returns 3, that is fine`.
 pub(super) const FINE: &[&str] =
     &["fine", "right", "correct", "ok", "okay", "good", "richtig", "gut", "correcto", "bien"];
-/// Filler words between such a word and the result.
+/// Fillers between such a word and the result.
 const FILLERS: &[&str] = &[
     "be", "return", "give", "yield", "become", "raise", "throw", "it", "to", "sein", "geben", "werden", "être", "ser",
     "devolver", "a", "an",
 ];
 
-/// The statements about the result of a call, read from the text behind the call.
+/// The statements about the result of a call, read from the text after the call.
 #[derive(Debug, Default)]
 pub(super) struct Claim {
-    /// The result that it returns, according to the text.
+    /// The result that the call returns, according to the text.
     pub stated: Option<String>,
-    /// The result that it should return.
+    /// The result that the call should return.
     should: Option<String>,
     /// Results that several calls should return, listed in a later sentence.
     pub later: Vec<String>,
-    /// Whether the text says that `stated` is wrong.
+    /// Whether the text states that `stated` is wrong.
     pub is_wrong: bool,
 }
 
 impl Claim {
-    /// The result that it should return; for a new function also the stated one.
+    /// The result that the call should return; for a new function, also the stated one.
     pub fn expected(&self, is_new: bool) -> Option<String> {
         self.should.clone().or(self.stated.clone().filter(|_| is_new && !self.is_wrong))
     }
 
-    /// Reads the `text` behind a call. `given` is the call's first string; a bare word that
+    /// Reads the `text` after a call. `given` is the call's first string; a bare word that
     /// resembles it also counts as a result.
     pub fn of(text: &str, given: &str) -> Claim {
         let mut claim = Claim::default();
@@ -121,17 +121,17 @@ impl Claim {
     }
 }
 
-/// Whether a word says that a result is right; `before` is the word before it.
+/// Whether a word states that a result is right; `before` is the previous word.
 fn is_fine(word: &str, before: &str) -> bool {
     FINE.contains(&word.trim_end_matches(['.', '!'])) && !NOT.contains(&before)
 }
 
-/// Whether a sentence ends in `text` before `rest`, which is the end of `text`.
+/// Whether a sentence ends in `text` before `rest`, the last part of `text`.
 fn ended(text: &str, rest: &str) -> bool {
     text[..text.len() - rest.len()].contains(". ")
 }
 
-/// The first word of a text and what follows it.
+/// The first word of a text and the rest.
 fn word_of(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start_matches([' ', ',', ';', '\n', '`', ':']);
     let end = text.find([' ', ',', ';', '\n']).unwrap_or(text.len());
@@ -160,7 +160,7 @@ fn values(text: &str, given: &str) -> Vec<String> {
     found
 }
 
-/// A literal or a bare word at the beginning of `text`, and what follows it.
+/// A literal or a bare word at the beginning of `text`, and the rest.
 fn value<'a>(text: &'a str, given: &str) -> Option<(String, &'a str)> {
     let first = text.chars().next()?;
     let end = match first {
@@ -177,8 +177,8 @@ fn value<'a>(text: &'a str, given: &str) -> Option<(String, &'a str)> {
     (is_text || is_word).then(|| (value.to_owned(), &text[end..]))
 }
 
-/// Whether a word is an inflected form of `given`: counted from both ends, half of the letters are
-/// equal, as in `geese` and `goose`.
+/// Whether a word is an inflected form of `given`: counted from both ends, half of the letters
+/// match, as in `geese` and `goose`.
 fn is_form(value: &str, given: &str) -> bool {
     let same =
         |pairs: &mut dyn Iterator<Item = (char, char)>| pairs.take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();

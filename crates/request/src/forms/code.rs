@@ -15,7 +15,7 @@ const CHANGES: &str =
 const USES: &str = "callers, caller, usage, usages, references, reference";
 /// Nouns for the subject or object of a call.
 const CODE: &str = "function, functions, method, methods, class, classes, code, symbol, symbols, helper, helpers, else, other, others, file, files";
-/// Things other than code: an open question about them cannot be answered from the index.
+/// Things other than code: the index cannot answer an open question about them.
 const NOT_CODE: &str = "folder, folders, directory, directories, commit, commits, branch, branches";
 
 /// The tool for questions about callers, imports, dependencies and definitions.

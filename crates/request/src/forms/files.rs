@@ -10,7 +10,7 @@ use crate::language::shape;
 const WITHIN: &str = "in, from, of";
 const DELETES: &str = "delete, remove, erase";
 const MOVES: &str = "move, rename";
-/// Words that may follow a file that is a verb's object. Before any other word, the file only
+/// Words that may follow a file that is a verb's object. Before other words, the file only
 /// describes the object (`delete old.css import`).
 const BEHIND_FILE: &str = "\
     and, or, to, into, as, onto, under, below, at, with, file, please, now, too, also, completely, entirely, permanently, then, again, if, \
@@ -22,13 +22,13 @@ const EDITS: &str = "\
     change, replace, set, bump, increase, decrease, raise, lower, reduce, update, fix, correct, edit, modify, swap, substitute, comment, \
     uncomment, append, prepend, insert, adjust, toggle, enable, disable, turn, switch, double, halve, shorten, lengthen, extend, simplify, refactor, \
     rewrite, reword, optimise, optimize, improve, sort, reformat, invert";
-/// Words before the file in which something is changed.
+/// Words before the file to change.
 const HELD_BY: &str = "in, inside, within, of, from, at, on, to, into, by, the, this, my, our, file, module, script";
 /// Verbs that create a file, or part of one.
 const MAKES: &str = "create, write, save, generate, store, draft, export, make, add";
 /// Verbs that add something to a file.
 const PUTS: &str = "put, place, leave, write, add, make, create";
-/// Words that say where in a file something is added.
+/// Words that state where in a file something is added.
 const BESIDE: &str = "above, below, before, after, top, bottom, end, beginning, line, behind";
 /// Words before a file to be created.
 const TO_MAKE: &str = "file, to, into, in, as, called, named, script, module, document";
@@ -38,7 +38,7 @@ const MAKES_PARTS: &str = "create, write, generate, draft, make, add";
 const READS: &str = "\
     read, open, show, see, view, print, cat, display, check, look, take, have, let, summarize, summarise, explain, describe, review, walk, inspect, \
     examine, study, tell, give, compare, quote, understand, know, what, what's, which, how, why, who, is, are, was, does, do, did, has";
-/// Words in requests to list a place, in any order.
+/// Words in requests to list a location, in any order.
 const LISTS: &str = "\
     list, ls, show, see, open, view, print, display, what, what's, which, how, many, me, us, the, a, all, every, everything, folder, folders, \
     directory, directories, dir, file, files, subfolders, is, are, there, in, inside, within, under, below, of, contents, content, tree, structure, does, \
@@ -56,7 +56,7 @@ pub(super) const TEXT: &str = "word, words, text, string, phrase";
 /// Words after `search for` that begin a description instead of a literal text.
 const DESCRIBED: &str = "code, part, place, logic, implementation, function, method, how, where, why, what";
 
-/// The tool for files searched by name.
+/// The tool for finding files by name.
 pub(super) fn found(clause: &Clause) -> Option<Builtin> {
     let has = |table: &str| clause.has(table);
     let by_kind = clause.place("files").is_some_and(|files| {
@@ -86,7 +86,7 @@ pub(super) fn found(clause: &Clause) -> Option<Builtin> {
     found.then_some(Builtin::FindFiles)
 }
 
-/// The tool for text searched in files.
+/// The tool for finding text in files.
 pub(super) fn searched(clause: &Clause) -> Option<Builtin> {
     let has = |table: &str| clause.has(table);
     let verb = clause.verb();
@@ -116,7 +116,8 @@ pub(super) fn searched(clause: &Clause) -> Option<Builtin> {
     searched.then_some(Builtin::SearchText)
 }
 
-/// The tool to create, change, move or delete a file. `removes`: the clause removes something.
+/// The tool to create, change, move or delete a file. `removes` states whether the clause removes
+/// something.
 pub(super) fn changed(clause: &Clause, removes: bool) -> Option<Builtin> {
     let path = clause.path?;
     let verb = clause.verb();
@@ -151,7 +152,7 @@ pub(super) fn changed(clause: &Clause, removes: bool) -> Option<Builtin> {
     }
 }
 
-/// The tool to delete or move a whole file, or to remove or rename a text in it. `file` is the
+/// The tool to delete or move a complete file, or to remove or rename a text in it. `file` is the
 /// index of its path.
 fn whole_or_part(clause: &Clause, file: usize, removes: bool) -> Option<Builtin> {
     let (words, lead, verb) = (&clause.words, clause.lead, clause.verb());
@@ -196,7 +197,7 @@ pub(super) fn looked_at(clause: &Clause) -> Option<Builtin> {
         return (clause.are_up_to(folder, LISTS) && behind).then_some(Builtin::ListDir);
     }
     if let Some(file) = clause.file() {
-        // `in F, how many …`.
+        // `in F, how many …`
         let leads = clause.are_up_to(file, "in, inside, for, from, at, of, according, based, on, to, the, file");
         let verb = if leads { clause.words.get(file + 1).copied().unwrap_or_default() } else { clause.verb() };
         let goes_through = verb == "go" && listed("through, over", clause.behind_verb(1));

@@ -1,8 +1,8 @@
 //! Decides from the wording of a clause which built-in tool it asks for.
 //!
-//! `what does F import` and `which files import F` have almost the same words in a different order.
-//! Bags of words and vectors ignore order, so grammar rules choose between the built-in tools here
-//! and fill in their arguments.
+//! `what does F import` and `which files import F` contain almost the same words in a different
+//! order. Bags of words and vectors ignore order, so grammar rules choose between the built-in
+//! tools here and fill in their arguments.
 
 mod code;
 mod files;
@@ -54,15 +54,15 @@ pub fn symbol_of(index: Option<&Index>, part: &Part) -> Option<String> {
     symbol(part, graph.as_deref())
 }
 
-/// The code symbol in a step. The candidates in order of preference: a quotation that is in the
-/// index; another name in the index, names written like code first, then longer ones; a name
-/// written like code that is not a path.
+/// The code symbol in a step. Candidates, in order of preference: a quotation that is in the index;
+/// another name in the index, names written like code first, then longer ones; a name written like
+/// code that is not a path.
 pub fn symbol(part: &Part, graph: Option<&Graph>) -> Option<String> {
     let text = part.full_text();
     let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '.' | ':' | '/');
     let words: Vec<&str> = text.split(|c| !is_part(c)).map(|word| word.trim_matches(['.', ':', '/'])).collect();
-    // A plain lower-case word counts only where a name is expected; a word common in requests only
-    // after a kind (`function list`).
+    // A plain lower-case word counts only where a name is expected; a word that is common in
+    // requests counts only after a kind (`function list`).
     let may_be_name = |at: &usize| {
         let (word, before) = (words[*at], at.checked_sub(1).map(|before| words[before].to_lowercase()));
         let before = before.as_deref().unwrap_or_default();
@@ -96,7 +96,7 @@ const LOOKS: &str = "\
     find, search, grep, look, show, list, ls, locate, get, give, see, check, tell, view, open, print, display, count, let, what, what's, \
     which, where, where's, how, who, who's, scan, jump, go, is, are, was, were, does, do, did, has, have, any";
 /// Words common in requests about code; they do not count as symbols even if the project has
-/// symbols with these names.
+/// symbols with those names.
 const USUAL: &str = "\
     list, show, find, read, open, see, look, search, check, tell, give, get, make, set, change, add, insert, remove, delete, move, rename, \
     replace, update, fix, run, build, use, uses, used, using, call, calls, called, caller, callers, callee, callees, import, imports, imported, \
@@ -107,7 +107,7 @@ const USUAL: &str = "\
     request, program, tool, tools, step, error, write, create, save, copy, comment, comments, places, place, at, on, into, about, impact";
 
 /// The built-in tool that `part` asks for; `None` if no rule matches. `symbol` is the code symbol
-/// that [`symbol_of`] finds in it.
+/// that [`symbol_of`] finds in `part`.
 pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
     // `Refactor the app: create F with the text "…"`.
     let behind_colon = || {
@@ -164,12 +164,12 @@ impl<'c> Clause<'c> {
         Some(Clause { words, lead, cites, quotes, name, path })
     }
 
-    /// Whether a word from the verb on is in `table`.
+    /// Whether the verb or a later word is in `table`.
     fn has(&self, table: &str) -> bool {
         self.place(table).is_some()
     }
 
-    /// Index of the first word from the verb on that is in `table`.
+    /// Index of the first word in `table`, starting at the verb.
     fn place(&self, table: &str) -> Option<usize> {
         (self.lead..self.words.len()).find(|&at| listed(table, self.words[at]))
     }
@@ -207,7 +207,7 @@ impl<'c> Clause<'c> {
         listed(ASKS, self.verb()) || self.verb() == "list"
     }
 
-    /// Index of the path if its ending or the words of the clause show that it is a file.
+    /// Index of the path if its extension or the words of the clause show that it is a file.
     fn file(&self) -> Option<usize> {
         self.path.filter(|&path| !self.is_folder(path))
     }

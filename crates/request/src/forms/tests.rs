@@ -1,4 +1,4 @@
-//! Tests which built-in tool is chosen for a clause because of its wording.
+//! Tests which built-in tool the wording of a clause selects.
 
 use super::*;
 use crate::language::clauses::parts;

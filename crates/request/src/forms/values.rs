@@ -14,23 +14,23 @@ use crate::language::clauses::Part;
 use crate::language::clauses::words::{is_determiner, is_preposition, listed};
 use crate::language::shape;
 
-/// Words before the text to search.
+/// Words before the text to search for.
 const LEADS_TEXT: &str =
     "for, mention, mentions, mentioning, with, containing, contain, contains, say, says, saying, grep, of";
-/// Words after the text to search.
+/// Words after the text to search for.
 const BEHIND_TEXT: &str =
     "occur, occurs, appear, appears, anywhere, somewhere, used, left, please, in, inside, within, under, below, across";
-/// Verbs for running something; the verb also names what is run.
+/// Verbs for running something; the verb also names the thing to run.
 const RUNS: &str = "run, rerun, execute, start, launch, check, test, build, compile, lint, format, install";
 /// Nouns after the text that are not part of it: `unsafe blocks`.
 const PLACES: &str = "blocks, block, comment, comments, calls, statements, keyword, strings, markers";
 
-/// Maximum number of calls in one step; a step that names several files has one call for each.
+/// Maximum number of calls in one step; a step that names several files makes one call per file.
 const CALLS_MAX: usize = 12;
 
 type Arguments = Map<String, Value>;
 
-/// The sources of values besides the clause's own words.
+/// The sources of values other than the clause's own words.
 pub struct Known<'a> {
     /// The code symbol in the clause.
     pub symbol: Option<&'a str>,
@@ -40,8 +40,8 @@ pub struct Known<'a> {
     pub files: &'a dyn Fn(&str) -> Vec<String>,
 }
 
-/// The arguments of each call of `tool` that `part` spells out: one call, or for `read_file` one
-/// per file.
+/// The arguments of each call of `tool` that `part` spells out: one call, except for `read_file`,
+/// which has one per file.
 ///
 /// # Errors
 /// If something is missing; the error names it for the user.
@@ -51,7 +51,7 @@ pub fn arguments(tool: Builtin, part: &Part, known: &Known<'_>) -> Result<Vec<Ar
     let with = |values: &[(&str, Option<String>)]| -> Result<Arguments, String> {
         let value = |(name, value): &(&str, Option<String>)| match value {
             Some(value) => Ok(((*name).to_owned(), Value::String(value.clone()))),
-            None => Err(format!("`{}` needs `{name}`, which the request does not say", tool.name())),
+            None => Err(format!("`{}` needs `{name}`, which the request does not give", tool.name())),
         };
         values.iter().map(value).collect()
     };
@@ -71,7 +71,7 @@ pub fn arguments(tool: Builtin, part: &Part, known: &Known<'_>) -> Result<Vec<Ar
         Builtin::FindFiles => with(&[("pattern", pattern(&clause, part))]),
         Builtin::SearchText => {
             let sought = sought(&clause, part);
-            // The path to search in must differ from the text to search.
+            // The path to search must differ from the text to search for.
             let place = paths.iter().find(|path| sought.as_deref() != Some(path)).map(|path| meant(path, known.files));
             let place = place.map(|place| ("path", Some(place)));
             with(&[("pattern", sought)].into_iter().chain(place).collect::<Vec<_>>())
@@ -92,7 +92,7 @@ pub fn arguments(tool: Builtin, part: &Part, known: &Known<'_>) -> Result<Vec<Ar
         | Builtin::Outline
         | Builtin::Graph
         | Builtin::Edit
-        | Builtin::Plan => Err(format!("no form spells out `{}`", tool.name())),
+        | Builtin::Plan => Err(format!("no form covers `{}`", tool.name())),
     };
     Ok(vec![arguments?])
 }
@@ -121,7 +121,7 @@ fn quoted(part: &Part) -> Option<String> {
     free.next().filter(|_| free.next().is_none()).cloned()
 }
 
-/// One call per path, with the lines named in the clause.
+/// One call per path, with the line numbers given in the clause.
 fn read(clause: &Clause, paths: &[&str], known: &Known<'_>) -> Vec<Arguments> {
     let lines = lines(clause);
     let one = |path: &&str| {
@@ -134,14 +134,14 @@ fn read(clause: &Clause, paths: &[&str], known: &Known<'_>) -> Vec<Arguments> {
     paths.iter().take(CALLS_MAX).map(one).collect()
 }
 
-/// Path and content of a file to write; the content must be quoted in the request.
+/// Path and content of a file to write; the request must quote the content.
 fn written_file(part: &Part, paths: &[&str]) -> Result<Vec<(&'static str, Option<String>)>, String> {
     let content = quoted(part);
     let is_outside = |path: &&&str| content.as_deref().is_none_or(|content| !content.contains(**path));
     let path = paths.iter().find(is_outside).map(|path| (*path).to_owned());
     match (&path, &content) {
         (Some(path), None) => Err(format!(
-            "the text for {path} is not quoted in the request; quote it, or get a planner that writes (scripts/fetch-models)"
+            "the text for {path} is not quoted in the request; quote it, or use a planner that writes (scripts/fetch-models)"
         )),
         _ => Ok(vec![("path", path), ("content", content)]),
     }
@@ -167,8 +167,8 @@ fn written(part: &Part) -> Vec<&str> {
     part.text.split_whitespace().map(bare).filter(|word| !word.is_empty()).collect()
 }
 
-/// The text to search: a quotation, the word after `the word`, a tag like TODO, or the words after
-/// `for` and the like.
+/// The text to search for: a quotation, the word after `the word`, a tag like TODO, or the words
+/// after `for` and the like.
 fn sought(clause: &Clause, part: &Part) -> Option<String> {
     if let Some(quoted) = part.quoted.first() {
         return Some(quoted.clone());
@@ -189,8 +189,8 @@ fn sought(clause: &Clause, part: &Part) -> Option<String> {
     Some(words[from..to].join(" "))
 }
 
-/// The file name or wildcard to find: a quotation, the word after `named`, an ending like `.toml`,
-/// a wildcard, or the path.
+/// The file name or wildcard to find: a quotation, the word after `named`, an extension like
+/// `.toml`, a wildcard, or the path.
 fn pattern(clause: &Clause, part: &Part) -> Option<String> {
     if let Some(quoted) = part.quoted.first() {
         return Some(quoted.clone());
@@ -225,7 +225,7 @@ fn is_command(clause: &Clause) -> bool {
     clause.lead == 0 && listed(verbs, clause.behind_verb(1))
 }
 
-/// Whether the clause runs a program, or tests, builds, lints or formats the whole project.
+/// Whether the clause asks to run a program, or to test, build, lint or format the whole project.
 pub(super) fn runs(clause: &Clause, part: &Part) -> bool {
     let names_one = || {
         listed("run, rerun, execute", clause.verb()) && !part.quoted.is_empty()
@@ -234,14 +234,13 @@ pub(super) fn runs(clause: &Clause, part: &Part) -> bool {
     is_command(clause) || task(clause).is_some() || names_one()
 }
 
-/// The command line in `part`, or the one for its task according to the project's manifest at
-/// `root`.
+/// The command line in `part`, or else the one for its task from the project's manifest at `root`.
 pub fn project_command(part: &Part, root: &Path) -> Option<String> {
     let text = part.text.to_lowercase();
     command(&Clause::of(&text, part, None)?, part, root)
 }
 
-/// Whether `part` asks for all tests of a place or of the project, and nothing else about them.
+/// Whether `part` asks to run all tests of a location or of the project, and nothing else.
 pub fn runs_all_tests(part: &Part) -> bool {
     Clause::of(&part.text.to_lowercase(), part, None).is_some_and(|clause| task(&clause) == Some(Task::Test))
 }

@@ -39,8 +39,8 @@ pub(crate) const CHANGES: &str = "\
 pub(crate) const MAKES: &str = "\
     create write generate add make save draft document put store copy extract split translate export import insert append prepend new erstelle \
     schreibe füge crée écris ajoute crea escribe añade создай напиши добавь";
-/// Verbs that remove, and further words for removal: other words that ask for it, words for
-/// dropping or replacing something, and words that allow text or code to become shorter.
+/// Verbs of removal, and further words for removal: other words that ask for it, words for dropping
+/// or replacing something, and words that allow text or code to be shortened.
 pub(crate) const REMOVE: &str = "remove delete drop strip entferne lösche supprime elimina удали убери";
 pub(crate) const REMOVALS: &str = "rid unused obsolete entfernen löschen enlève retire quita borra";
 pub(crate) const GIVES_WAY: &str = "\
@@ -51,7 +51,7 @@ pub(crate) const SHORTENS: &str = "\
 /// Words before the verb of a request: `In the file F, please change …`.
 pub(crate) const BEFORE_VERB: &str = "in inside within of the file my our please can could you would now then also and just dans im en der datei в файле";
 
-/// Words that ask a question, and words that express a wish to be told something.
+/// Words that ask a question, and words that express a wish for information.
 pub(crate) const QUESTIONS: &str = "\
     what which where how who when why whats wheres whos hows tell explain show describe erkläre sag zeig explique \
     dime explica muestra summarise summarize whose was warum welcher welches wann wer wie wo welche qué cuál quién \

@@ -40,7 +40,7 @@ pub(super) const STOPS: &[&str] = &[
     "should", "has", "must", "does", "the", "a", "an", "at", "into", "as", "it", "die", "der", "das", "in", "zu",
     "für", "que", "para", "pour", "qui", "dans", "en",
 ];
-/// Words for well-known files, and the names of these files.
+/// Words for well-known files, and the names of those files.
 pub(super) const WELL_KNOWN_FILES: &[(&str, &[&str])] = &[
     ("readme", &["readme.md", "readme.rst", "readme.txt", "readme"]),
     ("changelog", &["changelog.md", "changes.md", "history.md", "changelog.rst", "changes.rst", "changelog"]),

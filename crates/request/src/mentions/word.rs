@@ -8,28 +8,28 @@ use crate::language::shape::{is_capitalised, is_coined, is_dotted};
 use super::Project;
 use super::vocabulary::{ADDS, KINDS, OPTIONS, PRONOUNS, STOPS, TESTS, TYPES};
 
-/// How many words after a verb in `ADDS` are searched for a word for tests:
+/// Number of words after a verb in `ADDS` that are searched for a word for tests:
 /// `write a few more unit tests`.
 const OBJECT_WORDS: usize = 5;
 
-/// A word with its place in a text.
+/// A word and its place in a text.
 pub(super) struct Word<'t> {
     /// The word without surrounding punctuation.
     pub word: &'t str,
-    /// The same in lower case.
+    /// The word in lower case.
     pub low: String,
     text: &'t str,
     /// All words of the text, and the index of this one.
     words: &'t [(usize, &'t str)],
     place: usize,
-    /// The byte at which it begins.
+    /// The byte at which the word begins.
     pub at: usize,
-    /// The word before, in lower case; empty for the first one.
+    /// The previous word, in lower case; empty for the first one.
     before: String,
-    /// The character after it.
+    /// The character after the word.
     after: Option<char>,
     pub is_quoted: bool,
-    /// Whether an opening parenthesis follows it.
+    /// Whether an opening parenthesis follows the word.
     pub is_called: bool,
 }
 
@@ -45,43 +45,43 @@ impl<'t> Word<'t> {
         Word { word, low: word.to_lowercase(), text, words, place, at, before, after, is_quoted, is_called }
     }
 
-    /// Whether it is a word for a function, class or the like.
+    /// Whether the word denotes a function, class or the like.
     pub fn is_kind(&self) -> bool {
         is_listed(KINDS, &self.low)
     }
 
-    /// Whether it follows a word for a function, class or the like.
+    /// Whether the word follows a word for a function, class or the like.
     pub fn is_after_kind(&self) -> bool {
         is_listed(KINDS, &self.before)
     }
 
-    /// Whether it follows a word for an option, a parameter or the like.
+    /// Whether the word follows a word for an option, a parameter or the like.
     pub fn is_after_option(&self) -> bool {
         is_listed(OPTIONS, &self.before)
     }
 
-    /// Whether a value follows it: `units: false`, `depth=3`.
+    /// Whether a value follows the word: `units: false`, `depth=3`.
     pub fn is_given_a_value(&self) -> bool {
         matches!(self.after, Some(':' | '='))
     }
 
-    /// Whether it is a word for tests.
+    /// Whether the word denotes tests.
     pub fn is_of_tests(&self) -> bool {
         TESTS.contains(&self.low.as_str())
     }
 
-    /// Whether it is a verb that asks for something new.
+    /// Whether the word is a verb that asks for something new.
     pub fn adds(&self) -> bool {
         let next = self.words.get(self.place + 1).map(|next| next.1.to_lowercase()).unwrap_or_default();
         is_listed(ADDS, &self.low) && !PRONOUNS.contains(&next.as_str())
     }
 
-    /// Whether it is a verb that asks for new tests.
+    /// Whether the word is a verb that asks for new tests.
     pub fn adds_tests(&self) -> bool {
         is_listed(ADDS, &self.low) && names_tests(&self.words[self.place + 1..])
     }
 
-    /// Whether it has the spelling of a name in code.
+    /// Whether the word is spelled like a name in code.
     pub fn is_coined(&self, project: &Project) -> bool {
         // The first word of a sentence is capitalised anyway.
         let above = self.text[..self.at].trim_end();
@@ -93,7 +93,7 @@ impl<'t> Word<'t> {
         if begins && is_capitalised(self.word) { is_type() } else { is_coined(self.word) }
     }
 
-    /// Whether it follows a colon, with at most a comma or full stop after it:
+    /// Whether the word follows a colon, with at most a comma or full stop after the word:
     /// `another helper in a.py: tail, like head`.
     pub fn is_listed(&self) -> bool {
         self.text[..self.at].trim_end().ends_with(':')
@@ -101,30 +101,30 @@ impl<'t> Word<'t> {
             && self.word.len() > 2
     }
 
-    /// Whether the text says that something has this name.
+    /// Whether the text states that something has this name.
     pub fn is_introduced(&self) -> bool {
         matches!(self.before.as_str(), "called" | "named" | "namens" | "nommée" | "llamada")
     }
 
-    /// Whether it is joined by `and` to the word `other`.
+    /// Whether `and` joins the word to the word `other`.
     pub fn is_joined_to(&self, other: Option<&&str>) -> bool {
         self.before == "and" && self.place >= 2 && other.is_some_and(|other| *other == self.words[self.place - 2].1)
     }
 
-    /// Whether it can name a definition: an identifier, not inside a value, and not an ordinary
-    /// word after one of `KINDS`.
+    /// Whether the word can name a definition: an identifier, not inside a value, and not an
+    /// ordinary word after one of `KINDS`.
     pub fn can_be_name(&self) -> bool {
         !STOPS.contains(&self.low.as_str()) && is_dotted(self.word) && !is_inside_value(self.text, self.at)
     }
 
-    /// Whether the word `back` places before it is in `list`.
+    /// Whether the word `back` places earlier is in `list`.
     pub fn is_behind(&self, back: usize, list: &[&str]) -> bool {
         self.place >= back && list.contains(&self.words[self.place - back].1.to_lowercase().as_str())
     }
 }
 
-/// The words of a text and the byte at which each begins; `is_inside` says which characters belong
-/// to a word.
+/// The words of a text and the byte at which each begins; `is_inside` tests whether a character
+/// belongs to a word.
 pub(super) fn split(text: &str, is_inside: impl Fn(char) -> bool) -> Vec<(usize, &str)> {
     let mut words = Vec::new();
     let mut start = None;

@@ -12,17 +12,18 @@ use crate::confine::{Access, ConfineError, Root};
 use crate::edit::testing::is_test;
 use crate::language::shape;
 
-/// Maximum number of a folder's entries compared with another spelling, and maximum length of a
-/// name in bytes.
+/// Maximum number of entries of a folder that are compared with another spelling, and maximum
+/// length of a name in bytes.
 const ENTRIES_MAX: usize = 10_000;
 const NAME_BYTES_MAX: usize = 400;
 
 /// Where names are looked up.
 pub(super) struct Disk<'a> {
     root: Option<&'a Root>,
-    /// The paths of the index.
+    /// The indexed paths.
     known: &'a [String],
-    /// The positions in `known` of the paths with a given file name, keyed by its plain spelling.
+    /// The positions in `known` of the paths with a given file name, keyed by the plain spelling of
+    /// the name.
     named: OnceCell<HashMap<String, Vec<usize>>>,
     /// The entries of folders, each with its plain spelling.
     listed: RefCell<HashMap<PathBuf, Vec<(String, String)>>>,
@@ -32,7 +33,7 @@ pub(super) struct Disk<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Form {
     pub is_quoted: bool,
-    /// Whether a preceding preposition or noun marks it as a file.
+    /// Whether a preceding preposition or noun marks the name as a file.
     pub leads: bool,
 }
 
@@ -41,7 +42,7 @@ impl<'a> Disk<'a> {
         Disk { root, known, named: OnceCell::new(), listed: RefCell::default() }
     }
 
-    /// Whether a name of several words may begin with this one.
+    /// Whether a name of several words may begin with this word.
     pub fn may_go_on(&self, word: &str) -> bool {
         let begin = format!("{} ", plain(word));
         let names = self.named().keys().any(|name| name.starts_with(&begin));
@@ -131,7 +132,7 @@ impl<'a> Disk<'a> {
         entries.filter(|(plain, _)| plain == name).map(|(_, entry)| entry.clone()).collect()
     }
 
-    /// Whether `wanted` holds for the plain spelling of any entry of a folder; the folder is read
+    /// Whether `wanted` is true of the plain spelling of any entry of a folder; the folder is read
     /// only once.
     fn entries(&self, folder: &Path, wanted: impl Fn(&str) -> bool) -> bool {
         let mut listed = self.listed.borrow_mut();
@@ -153,7 +154,7 @@ impl<'a> Disk<'a> {
         })
     }
 
-    /// The indexed file whose path ends with `said`; among several, those that are not tests.
+    /// The indexed file whose path ends with `said`; among several, the one that is not a test.
     fn at_the_end(&self, said: &str) -> Option<Found> {
         let said = said.trim_start_matches("./");
         if said.starts_with(['/', '~']) || said.contains("..") {
@@ -197,7 +198,7 @@ fn spellings(said: &str) -> Vec<String> {
     all
 }
 
-/// A name in lower case, with composed letters, straight quotation marks, and plain blanks and
+/// A name in lower case, with composed letters, straight quotation marks, and plain spaces and
 /// dashes.
 fn plain(name: &str) -> String {
     if name.is_ascii() {
@@ -215,7 +216,7 @@ fn plain(name: &str) -> String {
 
 /// Whether a word looks like a file name: it has a known ending, or is `Makefile` or `Dockerfile`.
 pub fn is_file_name(word: &str) -> bool {
-    /// Endings of text files of no known language.
+    /// Extensions of text files in no known language.
     const OF_TEXTS: &[&str] = &["txt", "cfg", "ini", "lock", "rst", "env", "xml", "csv", "conf", "tsv"];
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
     match name.rsplit_once('.') {

@@ -1,4 +1,4 @@
-//! Tests which file a request names, in projects with unusual names and links.
+//! Tests which file a request names, in projects with unusual names and with links.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -24,7 +24,7 @@ const FILES: &[&str] = &[
     "notes",
 ];
 
-/// A project with these files, all except `.secret` in the index.
+/// A project with these files, all indexed except `.secret`.
 fn project() -> (tempfile::TempDir, Root, Vec<String>) {
     let dir = tempfile::tempdir().unwrap();
     for file in FILES {

@@ -13,7 +13,7 @@ pub(super) struct Gemma3n {
     pub head: u64,
 }
 
-/// Publicly known sizes; they were not compared with the maker's own files.
+/// Publicly known sizes, not compared with the maker's own files.
 pub(super) const E4B: Gemma3n =
     Gemma3n { layers: 35, window: 512, hidden: 2048, inner: 16_384, heads: 8, kv_heads: 2, head: 256 };
 /// The last two layers use the keys and values of earlier ones.

@@ -13,7 +13,7 @@ pub(super) struct Mistral {
     pub head: u64,
 }
 
-/// Publicly known sizes; they were not compared with the maker's own files.
+/// Publicly known sizes, not compared with the maker's own files.
 pub(super) const MINISTRAL_8B: Mistral =
     Mistral { layers: 34, hidden: 4096, inner: 14_336, heads: 32, kv_heads: 8, head: 128 };
 pub(super) const TINY_MISTRAL: Mistral =
@@ -52,7 +52,7 @@ pub(super) struct Latent {
     /// Length of the latent vectors of queries, and of keys and values.
     pub query: u64,
     pub latent: u64,
-    /// Numbers of a head that are rotated, that are not, and of its values.
+    /// Per head: rotated numbers, other numbers, and numbers of its values.
     pub rotated: u64,
     pub plain: u64,
     pub value: u64,
@@ -62,7 +62,7 @@ pub(super) struct Latent {
     pub experts_used: u64,
 }
 
-/// Publicly known sizes; they were not compared with the maker's own files.
+/// Publicly known sizes, not compared with the maker's own files.
 pub(super) const GLM_FLASH: Latent = Latent {
     architecture: "deepseek2",
     layers: 47,
@@ -94,10 +94,10 @@ pub(super) const TINY_GLM: Latent = Latent {
     experts_used: 2,
 };
 
-/// llama.cpp reads Mistral 4 as it reads DeepSeek 2 (`models.h`).
+/// llama.cpp reads Mistral 4 in the same way as DeepSeek 2 (`models.h`).
 pub(super) const TINY_MISTRAL4: Latent = Latent { architecture: "mistral4", ..TINY_GLM };
 
-/// Layers at the start without experts.
+/// Number of initial layers without experts.
 const LEADING_DENSE: u32 = 1;
 
 impl Latent {

@@ -16,7 +16,7 @@ pub enum Fill {
     Zeros,
     /// Rates of decay of states: negative numbers of about -1.
     Decays,
-    /// Small tensors that are never quantised, f32.
+    /// Small tensors that are never quantised (f32).
     Uniform,
     /// Matrices, in the requested quantisation.
     Quantised,
@@ -57,7 +57,7 @@ pub struct Blueprint {
 }
 
 impl Blueprint {
-    /// A blueprint with the keys that every architecture has.
+    /// A blueprint with the keys common to all architectures.
     pub(super) fn new(architecture: &'static str, layers: u32, context: u64, hidden: u64) -> Blueprint {
         let mut plan = Blueprint { architecture, keys: HeaderWriter::new(architecture), tensors: Vec::new() };
         plan.sizes(&[("block_count", layers.into()), ("context_length", context), ("embedding_length", hidden)]);
@@ -95,7 +95,7 @@ impl Blueprint {
         ])
     }
 
-    /// The number of experts, how many a token uses, and the inner size of each.
+    /// The number of experts, the number that a token uses, and the inner size of each.
     pub(super) fn experts(&mut self, experts: u64, used: u64, inner: u64) -> &mut Blueprint {
         self.sizes(&[("expert_count", experts), ("expert_used_count", used), ("expert_feed_forward_length", inner)])
     }

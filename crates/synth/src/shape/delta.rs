@@ -6,13 +6,13 @@ use super::blueprint::{Blueprint, Fill};
 pub(super) struct Sizes {
     pub architecture: &'static str,
     pub layers: u32,
-    /// Whether a block follows that predicts a further token (MTP).
+    /// Whether an additional block predicts a further token (MTP).
     pub predicts: bool,
     pub hidden: u64,
     pub heads: u64,
     pub kv_heads: u64,
     pub head: u64,
-    /// Rotated numbers of a head, and their division into four sections of pairs.
+    /// Rotated numbers per head, and their division into four sections of pairs.
     pub rotated: u64,
     pub sections: [i32; 4],
     /// Key and value heads of the delta nets, and the length of both.
@@ -33,7 +33,7 @@ const CONV: u64 = 4;
 /// One in this many layers has attention.
 const INTERVAL: u32 = 4;
 
-/// Publicly known sizes; they were not compared with the maker's own files.
+/// Publicly known sizes, not compared with the maker's own files.
 pub(super) const QWEN35_4B: Sizes = Sizes {
     architecture: "qwen35",
     layers: 32,

@@ -24,7 +24,7 @@ pub(super) struct Sizes {
 const CONV_WIDTH: u64 = 3;
 
 /// The published hyper-parameters (ollama convert_lfm2.go, llama.cpp lfm2.cpp and lfm2moe.cpp, the
-/// vendor's cards). Which layers of the 24B and the 2.6B have attention is not published, but
+/// vendor's cards). Which layers of the 24B and the 2.6B have attention is not published; it is
 /// inferred from their number.
 pub(super) const LFM2_24B: Sizes = Sizes {
     architecture: "lfm2moe",

@@ -30,7 +30,7 @@ pub(super) struct Sizes {
 /// Columns of the convolution.
 const CONV: u64 = 4;
 
-/// Publicly known sizes; they were not compared with the maker's own files.
+/// Publicly known sizes, not compared with the maker's own files.
 pub(super) const GRANITE_H_TINY: Sizes = Sizes {
     architecture: "granitehybrid",
     layers: "MMMMM*MMMMMMMMM*MMMMMMMMM*MMMMMMMMM*MMMM",
@@ -175,7 +175,7 @@ impl Sizes {
                 block.feed_forward("_shexp", hidden, self.shared);
             }
             "falcon-h1" => {
-                // llama.cpp expects this norm without the usual ending.
+                // llama.cpp expects this norm without the usual suffix.
                 block.add("ffn_norm", &[hidden], Fill::Ones);
                 block.feed_forward("", hidden, self.inner);
             }

@@ -13,14 +13,14 @@ pub(super) struct Gemma {
     pub hidden: u64,
     pub inner: u64,
     pub heads: u64,
-    /// Key/value heads and head length of layers with a window, and of the others.
+    /// Key/value heads and head length of layers with a window, and of the other layers.
     pub kv_heads: (u64, u64),
     pub head: (u64, u64),
     /// Numbers per token that every layer gets from a table of its own; 0 if it has none.
     pub per_layer: u64,
 }
 
-/// Publicly known sizes; they were not compared with the maker's own files.
+/// Publicly known sizes, not compared with the maker's own files.
 pub(super) const GEMMA4_E4B: Gemma = Gemma {
     layers: 42,
     every: 6,
@@ -138,7 +138,7 @@ pub(super) struct GptOss {
     pub experts_used: u64,
 }
 
-/// Publicly known sizes; they were not compared with the maker's own files.
+/// Publicly known sizes, not compared with the maker's own files.
 pub(super) const GPT_OSS_20B: GptOss = GptOss {
     layers: 24,
     window: 128,

@@ -1,5 +1,5 @@
 //! Changes the docstring that a request names (`mention it in the docstring of Store`) as a passage
-//! of text, so that the code around it stays.
+//! of text, so that the surrounding code is preserved.
 
 use crate::agent::evidence::Evidence;
 use crate::agent::guide::passage::{Passage, Place};
@@ -28,7 +28,7 @@ pub(super) async fn change(
     let all = parts::definitions(&node.path, &before);
     let is_it = |span: &&Span| span.name == last && (span.lines.0..=span.lines.1).contains(&node.start);
     let Some(passage) = all.iter().find(is_it).and_then(|span| passage(&before, span)) else {
-        return Ok(Some(Done::note(format!("not done: `{name}` has no docstring; say what it is to say"))));
+        return Ok(Some(Done::note(format!("not done: `{name}` has no docstring; say what it should contain"))));
     };
     tracing::debug!(way = "docstring", name);
     let body = body(&before, &passage).filter(|_| job.step.text.adds_words());
@@ -40,7 +40,7 @@ pub(super) async fn change(
     write(job, target, evidence).await.map(Some)
 }
 
-/// The lines of the docstring of a definition, if these contain nothing else.
+/// The lines of a definition's docstring, if they contain nothing else.
 fn passage(text: &str, of: &Span) -> Option<Passage> {
     let range = of.docstring.clone()?;
     let lines = (line_of(text, range.start), line_of(text, range.end));
@@ -49,7 +49,7 @@ fn passage(text: &str, of: &Span) -> Option<Passage> {
     is_alone.then(|| Passage { lines, title: of.name.clone() })
 }
 
-/// The lines of a docstring above its closing quotation marks, if these are on a line of their own.
+/// The lines of a docstring above its closing quotation marks, if these are on a separate line.
 fn body(text: &str, docstring: &Passage) -> Option<Passage> {
     let (first, last) = docstring.lines;
     let is_alone = matches!(text.lines().nth(last - 1).map(str::trim), Some("\"\"\"" | "'''"));

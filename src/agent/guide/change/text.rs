@@ -1,4 +1,4 @@
-//! Changes a file without definitions: through its keys if it has any, else the model rewrites a
+//! Changes a file without definitions: through its keys if it has any; else the model rewrites a
 //! passage or adds one after it.
 
 use std::collections::HashSet;
@@ -22,7 +22,7 @@ const ADDITION: &str = include_str!("../../prompts/addition.md");
 /// nothing although the request asks for a removal.
 const NOTHING_CHANGED: &str = "Nothing is changed by what you wrote.";
 const NOTHING_GONE: &str = "The request removes something, and nothing is gone.";
-/// Number of tokens that a passage may have beyond twice its old length.
+/// Number of tokens that a passage may have in addition to twice its old length.
 const TEXT_MORE: usize = 120;
 
 /// Changes the file `path`, whether it has keys or passages or is still empty.
@@ -40,7 +40,7 @@ pub(super) async fn change(job: Job<'_>, path: &str, evidence: &mut Evidence) ->
         return create(job, path, &pack, evidence).await;
     }
     let Some(wanted) = wanted(job, path, &before, &all).await? else {
-        return Ok(Done::note(format!("not done: which passage of {path} is meant is not clear; name its heading")));
+        return Ok(Done::note(format!("not done: it is unclear which passage of {path} is meant; name its heading")));
     };
     let chosen = match wanted {
         Place::Change(at) => passage::narrowed(&before, &all[at], job.step.text.content()),
@@ -69,17 +69,17 @@ async fn wanted(job: Job<'_>, path: &str, before: &str, all: &[Passage]) -> Resu
     }))
 }
 
-/// A passage that the model rewrites, or after which it adds a new one.
+/// A passage that the model rewrites, or after which it adds a new passage.
 pub(super) struct Target<'a> {
     pub path: &'a str,
     /// The text of the file.
     pub before: &'a str,
     pub wanted: Place,
-    /// The passage shown to the model: the whole passage, or the lines that the step is about.
+    /// The passage shown to the model: the complete passage, or the lines that the step is about.
     pub chosen: Passage,
 }
 
-/// The text of the file with the model's answer put in.
+/// The text of the file with the model's answer inserted.
 struct Draft {
     after: String,
     /// The place of the answer in the file.
@@ -89,7 +89,7 @@ struct Draft {
 }
 
 impl Target<'_> {
-    /// Puts the model's answer into the file, in place of the passage or after it.
+    /// Inserts the model's answer into the file, in place of the passage or after it.
     fn put(&self, job: Job<'_>, written: &str) -> Draft {
         let Target { path, before, wanted, chosen } = self;
         let code = match wanted {
@@ -134,7 +134,7 @@ impl Target<'_> {
         Draft { after, place, problem }
     }
 
-    /// The problem of documentation about something new that does not name it.
+    /// The problem with documentation about something new that does not name it.
     fn silent_about(&self, job: Job<'_>, after: &str) -> Option<String> {
         let new = job.scene.request.mentions(job.index).ok()?.asked_for;
         let names: Vec<&str> = new.iter().map(|name| name.rsplit('.').next().unwrap_or(name)).collect();
@@ -145,8 +145,8 @@ impl Target<'_> {
         is_silent.then(|| format!("What was written does not name `{}`.", names.join("`, `")))
     }
 
-    /// The problem of a docstring with a new example that has not been run, unless the request asks
-    /// for examples.
+    /// The problem with a docstring with a new example that has not been run, unless the request
+    /// asks for examples.
     fn unrun_example(&self, job: Job<'_>, after: &str) -> Option<String> {
         let count = |text: &str| text.lines().filter(|line| line.trim_start().starts_with(">>>")).count();
         let asks = job.step.text.asks_for_examples();
@@ -154,7 +154,7 @@ impl Target<'_> {
         is_new.then(|| "What was written has an example that nobody asked for; say it in words.".to_owned())
     }
 
-    /// The problem of changed prose whose new words do not occur in the request.
+    /// The problem with changed prose whose new words do not occur in the request.
     fn beside_the_point(&self, job: Job<'_>, after: &str) -> Option<String> {
         let asked = job.asked();
         if !is_prose(self.path) || asked.speaks_of_form() {
@@ -183,7 +183,7 @@ impl Target<'_> {
     }
 }
 
-/// A line of the file that occurs more often in `after` than in `before`.
+/// A line that occurs more often in `after` than in `before`.
 fn twice<'t>(before: &str, after: &'t str) -> Option<&'t str> {
     const TELLING_CHARS: usize = 16;
     let count = |text: &str, line: &str| text.lines().filter(|other| other.trim() == line).count();
@@ -223,8 +223,8 @@ pub(super) async fn write(job: Job<'_>, mut target: Target<'_>, evidence: &mut E
     match until_right(job, messages, forms, take).await? {
         Ok(after) => job.replace(path, before, &after, evidence).await,
         Err(trouble) if trouble == NOTHING_CHANGED || trouble == NOTHING_GONE => {
-            let why = format!("not changed: no change of {path} was found that does what you ask");
-            Ok(Done::note(format!("{why}; say which words are to stand there")))
+            let why = format!("not changed: no change to {path} was found that does what you ask");
+            Ok(Done::note(format!("{why}; give the words to put there")))
         }
         Err(trouble) => Ok(Done::note(format!("not done: {}", refusal::of_file(path, &trouble)))),
     }
@@ -254,8 +254,8 @@ fn passage_task(job: Job<'_>, path: &str, before: &str, chosen: &Passage, place:
     }
 }
 
-/// Asks for one fenced block of lines without headings. A model that cannot write only the new text
-/// may repeat the passage with it.
+/// Asks for one fenced block of lines without headings. A model that cannot write the new text
+/// alone may repeat the passage with it.
 fn addition_ask(tokens: usize, round: usize) -> Ask {
     let form = "start: \"````\\n\" LINE+ \"````\"\nLINE: /([^#`\\n][^\\n]*|`[^`\\n][^\\n]*)\\n/\n";
     let form = Form::Lark(form.to_owned());
@@ -263,8 +263,8 @@ fn addition_ask(tokens: usize, round: usize) -> Ask {
     Ask { form, tokens, seed, phase: "writing text" }
 }
 
-/// Asks the model which passage to change, or after which to add a new one. A single passage is
-/// changed without asking. `None` if the answer names no place.
+/// Asks the model which passage to change, or where to add a new one. A single passage is changed
+/// without asking. `None` if the answer names no place.
 async fn place(job: Job<'_>, path: &str, all: &[Passage]) -> Result<Option<Place>, TurnError> {
     if all.len() == 1 {
         return Ok(Some(Place::Change(0)));

@@ -1,4 +1,4 @@
-//! Runs the checks of a written change: the examples of the request, the tests that cover it, and
+//! Runs the checks of a written change: the examples in the request, the tests that cover it, and
 //! calls written by the model.
 
 use crate::agent::budget::Guided;
@@ -13,7 +13,7 @@ use crate::edit::examples::Example;
 use super::choice::{self, items_of};
 use super::{Attempt, Order, Outcome, Rounds};
 
-/// Whether the examples of the request were run among `calls` and passed.
+/// Whether the examples in the request ran among `calls` and passed.
 pub(super) fn hold(calls: &[Entry], evidence: &Evidence) -> bool {
     calls.iter().any(|call| call.succeeded() && evidence.check(call.id) == Some(Check::Examples))
 }
@@ -29,21 +29,21 @@ pub(super) fn already_so(job: Job<'_>, order: &Order<'_>, files: &Files) -> Opti
     if !is_of_calls || asks_for_more || asked.speaks_of_what_is_right() {
         return None;
     }
-    // Examples of functions in other files were not run.
+    // Examples that use functions in other files were not run.
     let place = files.place_of(&first.name);
     if !all.iter().all(|one| files.place_of(&one.name) == place) {
         return None;
     }
     let told = |one: &Example| {
         let gives = if one.is_wrong { "does not give" } else { "gives" };
-        format!("`{}` {gives} {} as it is", one.call, one.expected)
+        format!("`{}` currently {gives} {}", one.call, one.expected)
     };
     let told: Vec<String> = all.iter().map(told).collect();
-    Some(Done::refused(&format!("{}; say which call gives something wrong", told.join(", "))))
+    Some(Done::refused(&format!("{}; name a call with a wrong result", told.join(", "))))
 }
 
 impl Rounds<'_> {
-    /// Runs the examples and calls of the request; if an example fails in the first round, small
+    /// Runs the examples and calls in the request; if an example fails in the first round, small
     /// changes are tried. `None` if no problem is found.
     pub(super) async fn run_examples(
         &mut self,
@@ -52,7 +52,7 @@ impl Rounds<'_> {
     ) -> Result<Option<Outcome>, TurnError> {
         let wrong = verify::examples_or_calls(self.job, &mut self.files, evidence).await?;
         let Some(wrong) = wrong else { return Ok(None) };
-        // For a reported mistake, small changes were tried before.
+        // For a reported mistake, small changes have already been tried.
         let may_mend = attempt.round == 0 && !self.files.asked.is_report() && !wrong.is_vague;
         if may_mend
             && let Some(mended) =
@@ -68,7 +68,7 @@ impl Rounds<'_> {
     }
 
     /// Refuses a change that a call contradicts without showing the right result. The model may
-    /// write it once more.
+    /// rewrite it once.
     fn contradicted(&mut self, problem: String) -> Outcome {
         match self.contradiction.replace(problem.clone()) {
             None => Outcome::Refused(problem),
@@ -88,7 +88,7 @@ impl Rounds<'_> {
             return accepted(String::new(), None);
         };
         if ran.of_new && self.files.only_tests {
-            // A new test that fails proves nothing and must not stay.
+            // A new test that fails proves nothing and must not remain.
             self.next = Some((items_of(&attempt.pieces), true));
             return Ok(Outcome::Refused(trouble));
         }
@@ -101,7 +101,7 @@ impl Rounds<'_> {
         }
         if self.files.is_wanted(&trouble) {
             let first = trouble.lines().take(2).collect::<Vec<_>>().join(" ");
-            return accepted(String::new(), Some(format!("changed; a check expects what was before: {first}")));
+            return accepted(String::new(), Some(format!("changed; a check expects the old behaviour: {first}")));
         }
         self.next = Some((items_of(&attempt.pieces), true));
         Ok(Outcome::Refused(trouble))
@@ -126,7 +126,7 @@ impl Rounds<'_> {
                 Outcome::Accepted(Done { tried: vec![format!("tried: {said}")], ..done })
             }
             Shown::Contradiction(said) => self.contradicted(format!("{TRIED}{said}")),
-            // Writing the change again would not make its effect visible.
+            // Rewriting the change would not make its effect visible.
             Shown::Unseen => Outcome::Final(format!("{TRIED}{UNSEEN}")),
         })
     }

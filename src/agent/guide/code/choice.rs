@@ -1,5 +1,5 @@
-//! Chooses the definitions that a change of code may touch, and the items that the request or a
-//! failed round determines without the model.
+//! Chooses the definitions that a code change may touch, and the items that the request or a failed
+//! round determines without the model.
 
 use crate::agent::budget::Guided;
 use crate::agent::guide::Job;
@@ -67,7 +67,7 @@ pub(super) async fn narrow_to_executed(
     Ok(())
 }
 
-/// The items that the request determines, and whether these are all. `None` if the model has to
+/// The items that the request determines, and whether they are all. `None` if the model has to
 /// choose.
 pub(super) fn decided(job: Job<'_>, order: &Order<'_>, files: &Files, choices: &Choices) -> Option<Given> {
     let (mentions, asked) = (order.mentions, &files.asked);
@@ -89,8 +89,8 @@ pub(super) fn decided(job: Job<'_>, order: &Order<'_>, files: &Files, choices: &
     given
 }
 
-/// Maximum number of items that the model may name in the first round: one for a report, because a 1.5B model that may name more changes
-/// correct code.
+/// Maximum number of items that the model may name in the first round: one for a report, because a
+/// 1.5B model that may name more also changes correct code.
 pub(super) fn items_max(mentions: &Mentions, asked: &Text) -> usize {
     let is_of_one = !mentions.adds && mentions.new_names.is_empty() && mentions.symbols.len() < 2;
     if is_of_one && asked.is_report() { 1 } else { Guided::ITEMS }

@@ -1,5 +1,5 @@
-//! Judges the drafts of a round in the order in which they are finished, and takes the first that
-//! passes the checks.
+//! Judges the drafts of a round in the order in which they finish, and takes the first that passes
+//! the checks.
 
 use std::time::Instant;
 
@@ -26,7 +26,7 @@ enum Reached {
     Difference,
 }
 
-/// The state after a refused draft, from which the next round continues.
+/// The state after a refused draft; the next round continues from it.
 #[derive(Clone)]
 struct Standing {
     files: Version,
@@ -38,10 +38,10 @@ struct Standing {
 }
 
 impl<'a> Rounds<'a> {
-    /// One round: the model writes, and the first draft that passes the checks is taken. The first
-    /// round has one greedy draft; after it, several drafts are written in parallel if the model
-    /// supports that. If none passes, the next round continues from the draft that passed the most
-    /// checks.
+    /// One round: the model writes, and the first draft that passes the checks is accepted. The
+    /// first round has one greedy draft; later rounds have several, written in parallel if the
+    /// model supports that. If none passes, the next round continues from the draft that passed the
+    /// most checks.
     pub(super) async fn round(
         &mut self,
         round: usize,
@@ -56,8 +56,8 @@ impl<'a> Rounds<'a> {
             let Some(draft) = drafts.next().await.transpose()? else { break };
             let is_over = Instant::now() >= until;
             let has_others = at < count && !is_over;
-            // The last draft decides whether a change that was set aside is made, so it is judged
-            // in any case.
+            // The last draft decides whether the change that was set aside is made, so it is always
+            // judged.
             if known.contains(&draft) && (has_others || begun.doubted.is_none()) {
                 continue;
             }
@@ -67,7 +67,7 @@ impl<'a> Rounds<'a> {
             let (reached, outcome) = self.judge(&draft, attempt, evidence).await?;
             if let Outcome::Accepted(mut done) = outcome {
                 if count > 1 && done.notes.is_empty() {
-                    done.tried.push(format!("taken: draft {at} of {count} of round {}", round + 1));
+                    done.tried.push(format!("accepted: draft {at} of {count} of round {}", round + 1));
                 }
                 return Ok(Outcome::Accepted(done));
             }
@@ -86,8 +86,7 @@ impl<'a> Rounds<'a> {
         Ok(outcome)
     }
 
-    /// Has the model name items and write one or several drafts of them; returns the number of
-    /// drafts.
+    /// Has the model name items and write one or more drafts of them; returns the number of drafts.
     async fn write(&mut self, round: usize) -> Result<(Drafts<'a>, usize), TurnError> {
         let given = self.next.take();
         let writer = Writer {
@@ -102,7 +101,7 @@ impl<'a> Rounds<'a> {
         let is_drawn = round > 0 && items.iter().any(|item| !matches!(item.what, What::Remove(_)));
         let count = if is_drawn { budget::drafts(&self.job.model().await?) } else { 1 };
         if count > 1 {
-            let notice = format!("{count} drafts are written at once; the first that passes the checks is taken");
+            let notice = format!("{count} drafts are written at once; the first that passes the checks is used");
             self.job.scene.host.notice(&notice);
         }
         let drafts = writer.drafts(items, &self.messages, count);
@@ -129,7 +128,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// Merges a draft into the files, writes them, and runs the examples, then the command or the
-    /// tests. Incomplete items are written again in the next round.
+    /// tests. Incomplete items are rewritten in the next round.
     async fn judge(
         &mut self,
         draft: &Draft,
@@ -145,7 +144,8 @@ impl<'a> Rounds<'a> {
                     return Ok((Reached::Merge, outcome));
                 }
             }
-            // The change that the model was asked about stays if no complete one replaces it.
+            // The change that the model was questioned about is kept if no complete one replaces
+            // it.
             Err(why) => {
                 self.next = Some((draft.iter().map(|(item, _)| item.clone()).collect(), true));
                 if self.may_try_again(&attempt) {

@@ -1,4 +1,4 @@
-//! Has the model write one definition of one file as in a change of code but without a project, to
+//! Has the model write one definition in one file, as in a code change but without a project, to
 //! measure how well it writes.
 
 use crate::agent::budget::{Guided, Pace};
@@ -16,7 +16,7 @@ use super::write::{added, changed};
 use super::{NAME, WRITE};
 
 /// The file after the change that `request` asks for, with code of at most `tokens_max` tokens;
-/// `None` if the model did not write a complete definition that fits into it.
+/// `None` if the model did not write a complete definition within that limit.
 pub async fn sample(
     question: Question<'_>,
     (path, text): (&str, &str),

@@ -26,17 +26,17 @@ use super::Given;
 const CASES: usize = Guided::CASES;
 /// Maximum length, in lines, of a definition that is sampled several times.
 const DRAWN_LINES_MAX: usize = 25;
-/// Number of rounds in which only some lines of a long function are changed; after them it is
-/// written whole.
+/// Number of rounds in which only some lines of a long function are changed; after that, it is
+/// rewritten completely.
 const WITHIN_ROUNDS: usize = 3;
 
-/// The code of an item; the error says why it is incomplete.
+/// The code of an item; the error gives the reason why it is incomplete.
 pub(super) type Code = Result<String, String>;
 
-/// The items of a change with their code; an incomplete item is the last one.
+/// The items of a change with their code; an incomplete item comes last.
 pub(super) type Draft = Vec<(Item, Code)>;
 
-/// Drafts in the order in which they are finished. Dropping the stream cancels the unfinished ones.
+/// Drafts in the order in which they finish. Dropping the stream cancels the unfinished ones.
 pub(super) type Drafts<'a> = Pin<Box<dyn Stream<Item = Result<Draft, TurnError>> + Send + 'a>>;
 
 /// The context in which the model writes in one round.
@@ -58,7 +58,7 @@ impl<'a> Writer<'_, 'a> {
         if is_all {
             return Ok(given);
         }
-        // After a failed check only one item is written again.
+        // After a failed check, only one item is rewritten.
         let most = if self.round == 0 { self.items_max } else { 1 };
         let form = Form::Lark(self.choices.grammar(&given, most));
         let form = Ask { form, tokens: self.job.limits().names, seed: None, phase: "finding what to change" };
@@ -112,7 +112,7 @@ impl<'a> Writer<'_, 'a> {
     }
 }
 
-/// An item that the model is to write.
+/// An item for the model to write.
 #[derive(Clone)]
 struct Order {
     item: Item,
@@ -128,7 +128,7 @@ enum Way {
     Whole(Whole),
 }
 
-/// An item that is written as a whole.
+/// An item that is written completely.
 #[derive(Clone)]
 struct Whole {
     message: String,
@@ -136,7 +136,7 @@ struct Whole {
     /// Maximum length of the answer, in tokens.
     tokens: usize,
     is_long: bool,
-    /// The texts of its file, before the change and now.
+    /// The texts of the item's file, before the change and now.
     known: Vec<String>,
 }
 
@@ -152,13 +152,13 @@ struct Draw {
 }
 
 impl Draw {
-    /// The seed of a sample, different in all rounds; `None` in the first round, which is greedy.
+    /// The seed of a sample, different for every round; `None` in the first round, which is greedy.
     /// Greedy decoding in later rounds would repeat the refused answer.
     fn seed(self, sample: usize) -> Option<usize> {
         (self.round > 0).then(|| self.round + self.rounds * (self.at + self.count * sample))
     }
 
-    /// Maximum number of samples of an item: all drafts of a round together need about as many
+    /// Maximum number of samples of an item: all drafts of a round together take about as many
     /// samples as a single draft would.
     fn samples(self, is_long: bool) -> usize {
         if self.round > 0 && !is_long { Guided::SAMPLES.div_ceil(self.count) } else { 1 }
@@ -199,7 +199,7 @@ impl Whole {
             tracing::debug!(draw.round, draw.at, sample, written.text, "written");
             code = written.whole().map(|text| reply::first(text).unwrap_or_default());
             answer = written.text;
-            // Another sample would be cut too.
+            // Another sample would also be cut off.
             let is_known = |code: &String| self.known.iter().any(|text| preserve::has_code(text, code));
             if !code.as_ref().is_ok_and(is_known) {
                 break;
@@ -210,8 +210,8 @@ impl Whole {
     }
 }
 
-/// The host of one of several drafts. It passes on everything but thoughts, since interleaved
-/// thoughts of several drafts would be unreadable.
+/// The host of one of several drafts. It passes on everything except thoughts, since interleaved
+/// thoughts from several drafts would be unreadable.
 struct Aside<'h>(&'h dyn Host);
 
 impl Host for Aside<'_> {

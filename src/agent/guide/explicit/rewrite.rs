@@ -1,4 +1,4 @@
-//! Rewrites whole files as a step spells it out: exports, names, quoted texts.
+//! Rewrites complete files as a step spells it out: exports, names, quoted texts.
 
 use crate::agent::guide::Job;
 use crate::context::is_declaration;
@@ -20,9 +20,9 @@ pub(super) fn all(job: Job<'_>, mentions: &Mentions) -> Vec<Rewrite> {
     rewrites
 }
 
-/// A new text for a whole file.
+/// A new text for a complete file.
 pub(super) struct Rewrite {
-    /// The rule that made it, for the log.
+    /// The rule that made the rewrite, for the log.
     pub way: &'static str,
     pub path: String,
     pub before: String,
@@ -44,8 +44,8 @@ fn exported(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
     Some(Rewrite { way: "export", path: path.clone(), before, after })
 }
 
-/// `f should use a.b, not a.c`: replaces a name throughout the definition that is named or, if none
-/// is, in the only named file.
+/// `f should use a.b, not a.c`: replaces a name throughout the named definition, or in the only
+/// named file if no definition is named.
 fn swapped(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
     let wanted = job.step.text.replacements().names.as_ref()?;
     let is_value = |name: &str| wanted.old.ends_with(name) || wanted.new.ends_with(name);
@@ -71,8 +71,8 @@ fn swapped(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
 
 /// `the text 'a' should be 'b'`, `'b' instead of 'a'`: replaces a string literal in the named
 /// files, else in those that define the named symbols, else in all. A template
-/// (`'${flag}' not given`) is found by the line with the most words of the old text. Empty if the
-/// step asks for no such change, or if too many places contain the text.
+/// (`'${flag}' not given`) is found as the line that shares the most words with the old text. Empty
+/// if the step asks for no such change, or if too many places contain the text.
 fn reworded(job: Job<'_>, mentions: &Mentions) -> Vec<Rewrite> {
     let values = job.step.text.replacements().values.as_ref();
     let Some(wanted) = values.filter(|one| one.is_quoted) else { return Vec::new() };

@@ -13,19 +13,19 @@ use crate::request::mentions::Mentions;
 
 use super::{Files, Refusal};
 
-/// A change that is being assembled.
+/// A change in progress.
 struct Draft {
     /// Texts of the changed files.
     after: BTreeMap<String, String>,
     touched: Vec<Stretch>,
-    /// Items that the model wrote without any difference.
+    /// Items that the model wrote unchanged.
     unchanged: Vec<Item>,
     /// Names that may be removed.
     may_go: Vec<String>,
 }
 
 impl Files {
-    /// Applies the model's code, not yet on disk. After a refusal nothing has changed.
+    /// Applies the model's code, not yet on disk. After a refusal, nothing has changed.
     pub fn take(&mut self, job: Job<'_>, pieces: &[(Item, String)], mentions: &Mentions) -> Result<(), Refusal> {
         if pieces.is_empty() {
             return Err(refusal::NOTHING_NAMED.to_owned().into());
@@ -82,7 +82,7 @@ impl Files {
         let text = match (&item.what, known) {
             (What::File, None) => Ok(format!("{}\n", code.trim_end())),
             (_, None) => Err(format!("{path} is none of the files shown.")),
-            // An earlier round has written the file.
+            // The file was written in an earlier round.
             (What::File, Some(_)) if !self.before.contains_key(path) => Ok(format!("{}\n", code.trim_end())),
             (What::File, Some(_)) => Err(format!("{path} already exists.")),
             (What::Statement(old), Some(now)) => {
@@ -139,7 +139,7 @@ impl Files {
         }
     }
 
-    /// Whether only white space changes although the request does not mention white space.
+    /// Whether only white space changes although the request does not mention it.
     fn differs_in_space_alone(&self, draft: &Draft) -> bool {
         let is_same = |(path, text): (&String, &String)| {
             let before = self.before.get(path).map(String::as_str).unwrap_or_default();
@@ -198,11 +198,11 @@ impl Files {
         }
     }
 
-    /// Adds imports for the names of the project that the changed files now use.
+    /// Adds imports for the project names that the changed files now use.
     fn bring_in_imports(&self, job: Job<'_>, pieces: &[(Item, String)], after: &mut BTreeMap<String, String>) {
         let graph = job.index.graph().ok();
         let place = |name: &str| {
-            // The index does not contain the code of this step or of earlier ones yet.
+            // The index does not yet contain the code of this step or of earlier ones.
             if let Some((item, _)) = pieces.iter().find(|(item, _)| matches!(item.what, What::Add) && item.name == name)
             {
                 return Some(item.path.clone());
@@ -221,7 +221,7 @@ impl Files {
         }
     }
 
-    /// Adjusts the line ends of the files, and refuses the change if a check finds a problem.
+    /// Adjusts the line endings of the files, and refuses the change if a check finds a problem.
     fn check(&self, job: Job<'_>, Draft { after, may_go, .. }: &mut Draft) -> Result<(), Refusal> {
         for (path, text) in after {
             let before = self.before.get(path).map(String::as_str).unwrap_or_default();
@@ -279,8 +279,8 @@ impl Files {
     }
 }
 
-/// The refusal of an answer that changes only white space; `unchanged` are the items without any
-/// difference.
+/// The refusal of an answer that changes only white space; `unchanged` are the items that do not
+/// differ.
 fn nothing_new(pieces: &[(Item, String)], unchanged: Vec<Item>) -> Refusal {
     let names: Vec<String> = pieces.iter().map(|(item, _)| format!("`{}`", item.name)).collect();
     let message = format!(
@@ -290,7 +290,7 @@ fn nothing_new(pieces: &[(Item, String)], unchanged: Vec<Item>) -> Refusal {
     Refusal { message, unchanged }
 }
 
-/// The text of a file after an edit; the error is for the model.
+/// The text of a file after an edit; the error is a message to the model.
 fn edited(path: &str, now: &str, edit: &Edit<'_>) -> Result<String, String> {
     edit::apply(path, now, edit).map(|applied| applied.text).map_err(|mismatch| match mismatch {
         Mismatch::Unclear(why) => why,

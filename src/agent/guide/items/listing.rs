@@ -1,4 +1,4 @@
-//! Lists the items of a file: its definitions, and the statements outside of them.
+//! Lists the items of a file: its definitions, and the statements outside them.
 
 use crate::context::Shown;
 use crate::edit::line_of;
@@ -10,15 +10,15 @@ use super::{Item, What};
 
 /// Maximum number of definitions offered per file.
 const NAMES_MAX: usize = 80;
-/// In lines: maximum length of a container that is rewritten whole (a longer one is changed member
-/// by member), and of a function whose inner definitions are not offered.
+/// In lines: maximum length of a container that is rewritten completely (a longer one is changed
+/// member by member), and of a function whose inner definitions are not offered.
 const CONTAINER_LINES_MAX: usize = 25;
 const FUNCTION_LINES_MAX: usize = 70;
-/// Maximum length of a statement's title, which is its first line, in characters.
+/// Maximum length of a statement's title, its first line, in characters.
 const TITLE_CHARS: usize = 60;
 
-/// The items of a file: its definitions, and either all statements outside them or only those that
-/// were shown.
+/// The items of a file: its definitions, and either all statements outside them or only those
+/// shown.
 pub(super) fn named(file: &Shown, all_statements: bool) -> Vec<Item> {
     let spans = parts::definitions(&file.path, &file.text);
     let is_shown = |span: &Span| file.lines.iter().any(|(from, to)| *from <= span.lines.1 && span.lines.0 <= *to);
@@ -32,7 +32,7 @@ pub(super) fn named(file: &Shown, all_statements: bool) -> Vec<Item> {
             Sort::Class | Sort::Record => length(span) <= CONTAINER_LINES_MAX,
             // The shown lines of a long function can be changed.
             Sort::Function if is_shown(span) => true,
-            // A longer container was not shown whole, so it cannot be rewritten whole.
+            // A longer container was not shown in full, so it cannot be rewritten in full.
             _ => length(span) <= crate::context::WHOLE_LINES_MAX,
         };
         let inside = outer(span).filter(|outer| outer.bytes.end >= span.bytes.end);
@@ -44,7 +44,7 @@ pub(super) fn named(file: &Shown, all_statements: bool) -> Vec<Item> {
         fits && reached
     };
     let mut found: Vec<&Span> = spans.iter().filter(is_offered).collect();
-    // If several definitions share a name, as overloads do, the longest has the name alone.
+    // If several definitions share a name, as overloads do, only the longest has the plain name.
     found.sort_by_key(|span| (!is_shown(span), std::cmp::Reverse(length(span))));
     found.truncate(NAMES_MAX);
     let item = |name: String, what: What| Item { path: file.path.clone(), name, what };
@@ -71,7 +71,7 @@ pub(super) fn named(file: &Shown, all_statements: bool) -> Vec<Item> {
     items
 }
 
-/// The titles and texts of all statements outside definitions, or only of those that were shown.
+/// The titles and texts of all statements outside definitions, or only of those shown.
 fn statements(file: &Shown, all: bool) -> Vec<(String, String)> {
     let Some(parts) = parts::parts(&file.path, &file.text) else { return Vec::new() };
     let is_shown = |part: &&Part| {

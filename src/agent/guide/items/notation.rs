@@ -50,7 +50,7 @@ impl Choices {
         format!("start: {begin}{rest}\nitem: {}\n{rules}", items.join(" | "))
     }
 
-    /// An item as the model names it.
+    /// An item in the form in which the model names it.
     pub fn line(&self, item: &Item) -> String {
         let place = if self.paths.len() > 1 { format!(" in {}", item.path) } else { String::new() };
         match &item.what {
@@ -62,7 +62,7 @@ impl Choices {
         }
     }
 
-    /// Parses the items of an answer, each once.
+    /// Parses the items in an answer, without duplicates.
     pub fn read(&self, answer: &str) -> Vec<Item> {
         let mut items: Vec<Item> = Vec::new();
         for item in answer.lines().filter_map(|line| self.item(line.trim())) {
@@ -87,7 +87,7 @@ impl Choices {
             ("change", Some(item)) => Some(item.clone()),
             ("remove", Some(item)) => Some(Item { what: What::Remove(removed(&item.what)), ..item.clone() }),
             ("add", _) if name == "lines" => Some(Item { path, name, what: What::Lines }),
-            // An existing definition is changed even if the model says `add`.
+            // An existing definition is changed even if the model writes `add`.
             ("add", Some(item)) => Some(item.clone()),
             ("add", None) if self.old.iter().any(|item| item.name == name) => {
                 self.old.iter().find(|item| item.name == name).cloned()

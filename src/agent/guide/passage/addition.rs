@@ -2,8 +2,8 @@
 
 use crate::language::words;
 
-/// The lines of `written` with new text: models repeat the lines that they were shown, or their
-/// words.
+/// The lines of `written` that contain new text: models repeat the lines that they were shown, or
+/// their words.
 pub fn new_lines(passage: &str, written: &str) -> String {
     let repeats = |line: &str, known: &str| {
         let said = words::content(line);
@@ -35,7 +35,7 @@ pub(super) fn insert(lines: &mut Vec<String>, (first, last): (usize, usize), mut
         if end > begin {
             new.insert(0, String::new());
         }
-        // The closing marks of a docstring stay after its text.
+        // The closing marks of a docstring remain after its text.
         let is_close = |line: &String| is_blank(line) || matches!(line.trim(), "\"\"\"" | "'''");
         if lines.get(end).is_some_and(|line| !is_close(line)) {
             new.push(String::new());
@@ -65,8 +65,7 @@ fn depth(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// The indentation, the mark and the text of a list entry: `- text`, `2. text`. `None` for any
-/// other line.
+/// The indentation, mark and text of a list entry: `- text`, `2. text`. `None` for other lines.
 fn entry(line: &str) -> Option<(usize, &str, &str)> {
     let (mark, text) = line.trim_start().split_once(' ')?;
     let number = mark.strip_suffix(['.', ')']).unwrap_or_default();
@@ -74,7 +73,7 @@ fn entry(line: &str) -> Option<(usize, &str, &str)> {
     (matches!(mark, "-" | "*" | "+") || is_number).then_some((depth(line), mark, text.trim()))
 }
 
-/// Whether the text of a passage ends with a list, as the section of a version in a changelog does.
+/// Whether the text of a passage ends with a list, like a version's section in a changelog.
 pub fn ends_with_list(passage: &str) -> bool {
     let lines = || passage.lines().rev().filter(|line| !line.trim().is_empty());
     // An entry may continue in indented lines.

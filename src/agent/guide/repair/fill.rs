@@ -16,14 +16,14 @@ const MARKS: &[[&str; 3]] = &[
     ["<fim_prefix>", "<fim_suffix>", "<fim_middle>"],
     ["<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"],
 ];
-/// Minimum length, in lines, of a definition that is tried; a shorter one says too little about the
-/// missing line.
+/// Minimum length, in lines, of a definition to try; a shorter one gives too little information
+/// about the missing line.
 const LINES_MIN: usize = 4;
-/// Maximum number of lines of one definition that are tried.
+/// Maximum number of lines tried in one definition.
 const LINES_MAX: usize = 16;
 
 /// The code lines of the definition `within`, without its first line, as byte ranges without line
-/// ends. Lines that share the most words with the clues come first.
+/// endings. Lines that share the most words with the clues come first.
 pub fn lines(path: &str, text: &str, within: &Range<usize>, clues: &RepairHints) -> Vec<Range<usize>> {
     let comments = comments(path, text);
     let mut found = Vec::new();
@@ -39,7 +39,7 @@ pub fn lines(path: &str, text: &str, within: &Range<usize>, clues: &RepairHints)
     if found.len() < LINES_MIN {
         return Vec::new();
     }
-    // The head of the definition is assumed to be right.
+    // The head of the definition is assumed to be correct.
     let mut found: Vec<Range<usize>> = found.into_iter().skip(1).collect();
     found.sort_by_key(|line| std::cmp::Reverse(clues.shared(&text[line.clone()])));
     found.truncate(LINES_MAX);
@@ -51,9 +51,9 @@ pub fn lines(path: &str, text: &str, within: &Range<usize>, clues: &RepairHints)
 pub struct Spot<'a> {
     pub path: &'a str,
     pub text: &'a str,
-    /// Bytes of the definition.
+    /// Byte range of the definition.
     pub within: &'a Range<usize>,
-    /// Bytes of the line, without its line end.
+    /// Byte range of the line, without its line ending.
     pub line: &'a Range<usize>,
 }
 
@@ -90,12 +90,12 @@ pub async fn fill(job: Job<'_>, spot: Spot<'_>, shows_old: bool) -> Result<Vec<S
     Ok(extents.iter().map(|new| format!("{}{new}{}", &text[..start], &text[line.end..])).collect())
 }
 
-/// The parts of an answer that may replace the line: the whole answer if the model ended it, the
+/// The parts of an answer that may replace the line: the complete answer if the model ended it, the
 /// part up to and including the old line, the part before the next line of the code, and the first
 /// line.
 fn extents(written: &str, has_ended: bool, old: &str, next: &str) -> Vec<String> {
     let lines: Vec<&str> = written.trim_start().lines().collect();
-    // The last line of a cut answer may be incomplete.
+    // The last line of an incomplete answer may be cut off.
     let has_first = has_ended || lines.len() > 1 || written.ends_with('\n');
     let place = |wanted: &str| lines.iter().skip(1).position(|line| line.trim() == wanted).map(|at| at + 1);
     let ends = [has_ended.then_some(lines.len()), place(old).map(|at| at + 1), place(next), has_first.then_some(1)];

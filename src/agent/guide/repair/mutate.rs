@@ -1,8 +1,8 @@
-//! Generates small changes of a definition that undo common mistakes, each in one place; a repair
+//! Generates small changes to a definition that undo common mistakes, each in one place; a repair
 //! tries them one by one.
 //!
-//! These kinds of change have worked in program repair by mutation (GenProg's code from elsewhere
-//! in the file, templates of PAR and TBar): another literal, operator or name, swapped arguments, a
+//! Program repair by mutation has used such changes with success (GenProg's code from elsewhere in
+//! the file, templates of PAR and TBar): another literal, operator or name, swapped arguments, a
 //! call around a name, an additional or missing statement or element.
 
 mod generator;
@@ -21,9 +21,9 @@ pub use hints::RepairHints;
 
 use generator::Generator;
 
-/// Maximum number of mutants of one definition.
+/// Maximum number of mutants per definition.
 const MUTANTS_MAX: usize = 250;
-/// Maximum number of values of the file that are tried in place of one name.
+/// Maximum number of values in the file that are tried in place of one name.
 const VALUES_MAX: usize = 6;
 
 const NAMES: &[&str] = &["identifier", "property_identifier", "field_identifier"];
@@ -33,10 +33,10 @@ const CALLS: &[&str] = &["call", "call_expression"];
 /// One small change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mutant {
-    /// The bytes of the file that `new` replaces.
+    /// The byte range in the file that `new` replaces.
     pub bytes: Range<usize>,
     pub new: String,
-    /// Lower is more likely.
+    /// A lower rank is more likely.
     pub rank: usize,
 }
 
@@ -47,7 +47,7 @@ impl Mutant {
     }
 }
 
-/// Mutants of the definition at the bytes `within`, most likely first. `may_be_wrong` says whether
+/// Mutants of the definition at the bytes `within`, most likely first. `may_be_wrong` tests whether
 /// a change may begin at a byte.
 pub fn mutants(
     path: &str,
@@ -59,7 +59,7 @@ pub fn mutants(
     let nodes = syntax_nodes(path, text, within);
     let is_value = |one: &Span| one.sort == Sort::Value && one.container.is_empty();
     let values = parts::definitions(path, text).into_iter().filter(is_value).take(VALUES_MAX);
-    // A value of the file that the definition does not use yet is more likely to be right.
+    // A value in the file that the definition does not yet use is more likely to be right.
     let rank = |name: &str| if nodes.iter().any(|node| &text[node.bytes.clone()] == name) { 6 } else { 3 };
     let values = values.map(|one| (rank(&one.name), one.name));
     let found = siblings::hunks(path, text, within);

@@ -9,13 +9,13 @@ use crate::index::{EdgeKind, Graph, Neighbour, Node};
 
 /// Maximum number of suspects. A small model is shown the first two or three.
 pub const SUSPECTS_MAX: usize = 5;
-/// Maximum number of failures that are used; the others often have the same cause.
+/// Maximum number of failures used; the others often have the same cause.
 const FAILURES_MAX: usize = 10;
 /// Number of lines above a failed assertion whose calls count, if the test is not a named function.
 /// Nearly all tests are shorter.
 const TEST_LINES_MAX: usize = 12;
 
-/// Maximum number of words of a test's name that are compared with definitions, and minimum length
+/// Maximum number of words in a test's name that are compared with definitions, and minimum length
 /// of such a definition's name.
 const NAME_WORDS_MAX: usize = 8;
 const NAME_LETTERS_MIN: usize = 4;
@@ -41,7 +41,7 @@ enum Tier {
 }
 
 /// The suspects, at most [`SUSPECTS_MAX`], most likely first; several failures in one definition
-/// make it more likely.
+/// make it a more likely suspect.
 pub fn suspects(report: &Report, graph: &Graph) -> Vec<Suspect> {
     let report = report.clone().located(&graph.files());
     let mut found: Vec<(Tier, usize, Suspect)> = Vec::new();
@@ -86,7 +86,7 @@ fn suspect(node: &Node) -> Suspect {
     Suspect { path: node.path.clone(), name: node.name.clone(), start_line: node.start, end_line: node.end }
 }
 
-/// The innermost definition at a place; `None` outside all definitions.
+/// The innermost definition at a position; `None` outside all definitions.
 fn at<'g>(graph: &'g Graph, file: &str, line: usize) -> Option<&'g Node> {
     let node = graph.named(&format!("{file}:{line}")).into_iter().next()?;
     (node.id != graph.module_id(file)).then_some(node)
@@ -127,7 +127,7 @@ fn add_called(failure: &Failure, graph: &Graph, found: &mut Vec<(Tier, Suspect)>
     let is_code = |node: &Node| !is_test(graph, node);
     let mut own: Vec<Node> = Vec::new();
     for call in calls {
-        // A helper of the tests is replaced by the functions that it calls.
+        // A test helper is replaced by the functions that it calls.
         if is_code(&call.node) {
             own.push(call.node);
         } else {
@@ -152,7 +152,7 @@ fn callees(graph: &Graph, node: &Node) -> Vec<Neighbour> {
     calls.into_iter().filter(|call| call.kind == EdgeKind::Calls && call.node.id != node.id).collect()
 }
 
-/// The function of the failed test, found by its place or its name.
+/// The function of the failed test, found by its position or its name.
 fn test_of<'g>(failure: &Failure, graph: &'g Graph) -> Option<&'g Node> {
     let by_place =
         failure.frames.iter().rev().find_map(|frame| at(graph, &frame.file, frame.line).filter(|n| is_test(graph, n)));
@@ -165,8 +165,8 @@ fn test_of<'g>(failure: &Failure, graph: &'g Graph) -> Option<&'g Node> {
         let parts: Vec<&str> = name.split([':', '.']).filter(|part| !part.is_empty()).collect();
         let named = graph.named(parts.last()?);
         let candidates = named.into_iter().filter(|node| is_test(graph, node));
-        // If several tests have the same name, take the one whose path has the most words of the
-        // full name.
+        // If several tests have the same name, take the one whose path shares the most words with
+        // the full name.
         candidates.max_by_key(|node| {
             let words = || node.path.split(['/', '.']);
             parts.iter().filter(|part| words().any(|word| word == **part)).count()

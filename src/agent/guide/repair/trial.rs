@@ -26,19 +26,19 @@ use crate::agent::guide::copy::{self, Copy};
 use crate::agent::guide::together::{FileEdit, changed_meanwhile};
 use crate::agent::guide::{Done, Job, Stretch, refusal, verify};
 
-/// Maximum number of suspected definitions that are changed, and of lines per definition.
+/// Maximum number of suspected definitions to change, and of lines per definition.
 const PLACES_MAX: usize = 8;
 const LINES_MAX: usize = 300;
-/// Maximum number of additional functions that are changed because the check executes them, of
-/// lines per function, and of files searched for them.
+/// Maximum number of additional functions to change because the check executes them, of lines per
+/// function, and of files searched for them.
 const RAN_MAX: usize = 6;
 const RAN_LINES_MAX: usize = 80;
 const RAN_FILES_MAX: usize = 40;
-/// A definition of this many lines moves its lines back by one place in the order.
+/// Number of lines in a definition that move its lines back by one position in the order.
 const LINES_A_RANK: usize = 10;
-/// Maximum number of lines that are filled in a second time, with the old line in the prompt.
+/// Maximum number of lines filled in a second time, with the old line in the prompt.
 const OLD_SHOWN_MAX: usize = 2;
-/// Maximum number of copies of the project on which changes are tried in parallel.
+/// Maximum number of project copies on which changes are tried in parallel.
 const COPIES_MAX: usize = 4;
 /// Maximum number of characters of the check in a notice to the user.
 const NOTICE_CHARS: usize = 60;
@@ -50,12 +50,12 @@ const BETTER_TIME: Duration = Duration::from_secs(5);
 /// A check that fails.
 pub struct Check<'a> {
     pub line: &'a str,
-    /// A summary of its output.
+    /// A summary of the check's output.
     pub said: &'a str,
     pub took: Duration,
     /// Earlier failures that may remain.
     pub may_fail: Option<&'a Report>,
-    /// Time for changes made by code, and again for lines filled in by the model.
+    /// Time for changes made by code, and the same time again for lines filled in by the model.
     pub time: Duration,
 }
 
@@ -65,16 +65,16 @@ struct Place {
     name: String,
     lines: (usize, usize),
     bytes: Range<usize>,
-    /// The text of the whole file.
+    /// The complete text of the file.
     text: String,
     /// Number of lines of the file that do not parse.
     faults: usize,
 }
 
-/// A change of one place.
+/// A change in one place.
 pub struct Mended {
     place: Arc<Place>,
-    /// The text of the whole file with the change.
+    /// The complete text of the file with the change.
     text: String,
 }
 
@@ -128,7 +128,7 @@ async fn by_code(
     bench.first_that_passes(&mut candidates, until).await
 }
 
-/// Tries lines of all places, filled in by the model.
+/// Tries lines in all places, filled in by the model.
 async fn by_the_model(
     bench: &mut Bench<'_>,
     places: &[Arc<Place>],
@@ -138,7 +138,7 @@ async fn by_the_model(
     let until = Instant::now() + bench.check.time;
     let mut lines: Vec<(usize, &Arc<Place>, Range<usize>)> = Vec::new();
     for (at, place) in places.iter().enumerate() {
-        // The model reads the whole definition for each line.
+        // The model reads the complete definition for each line.
         let cost = place.text[place.bytes.clone()].lines().count() / LINES_A_RANK;
         let mut all = fill::lines(&place.path, &place.text, &place.bytes, clues);
         all.retain(|line| executed.may_be_wrong(&place.path, line_of(&place.text, line.start)));
@@ -153,7 +153,7 @@ async fn by_the_model(
             let spot = fill::Spot { path: &place.path, text: &place.text, within: &place.bytes, line: &line };
             let filled = fill::fill(bench.job, spot, shows_old).await?;
             let mut candidates = filled.into_iter().map(|text| Mended::of(place, text));
-            // Lines that the model has already filled in are tried even after the time is over.
+            // Lines that the model has already filled in are tried even after the time is up.
             let end = until + bench.check.time;
             if let Some(found) = bench.first_that_passes(&mut candidates, end).await? {
                 return Ok(Some(found));
@@ -163,7 +163,7 @@ async fn by_the_model(
     Ok(None)
 }
 
-/// Writes a change into the project and runs the check there; reverts it if the check fails.
+/// Writes a change to the project and runs the check there; reverts it if the check fails.
 pub async fn keep(
     job: Job<'_>,
     mended: Mended,
@@ -184,7 +184,7 @@ pub async fn keep(
         return Ok(Done { touched: vec![touched], ..Done::default() });
     };
     let taken_back = job.write(path, Some(&mended.text), before, evidence).await?;
-    // If the user refuses, the change stays, as the note says.
+    // If the user refuses, the change remains, as the note says.
     tried.accept();
     Ok(Done { taken_back, ..Done::note(refusal::not_done(taken_back, &trouble)) })
 }
@@ -201,8 +201,8 @@ impl Mended {
         Mended { place: place.clone(), text }
     }
 
-    /// Runs the check on a copy with this change and restores the copy. Returns how many of the
-    /// permitted failures remain; `None` if the check fails otherwise.
+    /// Runs the check on a copy with this change and restores the copy. Returns the number of
+    /// permitted failures that remain; `None` if the check fails otherwise.
     async fn tried(&self, copy: &Copy, check: Approved<ToolCall>, may_fail: Option<&Report>) -> Option<usize> {
         let Place { path, text: before, .. } = &*self.place;
         if !copy.put(path, Some(&self.text)) {
@@ -212,7 +212,7 @@ impl Mended {
         failures.filter(|_| copy.put(path, Some(before)))
     }
 
-    /// Whether the change differs from the file and parses no worse.
+    /// Whether the change differs from the file and parses equally well or better.
     fn is_worth_a_run(&self) -> bool {
         self.text != self.place.text && parts::faults(&self.place.path, &self.text).len() <= self.place.faults
     }
@@ -264,8 +264,8 @@ fn also_executed(job: Job<'_>, known: &[Arc<Place>], executed: &Executed) -> Vec
     found.into_iter().map(|(_, place)| place).take(RAN_MAX).collect()
 }
 
-/// Runs the check on a copy. Returns how many of the permitted failures remain; `None` if the check
-/// fails otherwise.
+/// Runs the check on a copy. Returns the number of permitted failures that remain; `None` if the
+/// check fails otherwise.
 async fn failures_left(copy: &Copy, check: Approved<ToolCall>, may_fail: Option<&Report>) -> Option<usize> {
     let outcome = copy.run(check).await;
     if outcome.is_ok() {
@@ -283,8 +283,8 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Runs the check on every copy without a change. If it passes there, it cannot prove a change.
-    /// This also makes the first build of each copy, which takes longest.
+    /// Runs the check, without a change, on every copy. If it passes there, it cannot prove a
+    /// change. This also does the first build of each copy, which takes longest.
     async fn fails_as_it_is(&mut self) -> Result<bool, TurnError> {
         let mut running = JoinSet::new();
         for copy in std::mem::take(&mut self.copies) {
@@ -301,7 +301,7 @@ impl Bench<'_> {
         Ok(fails)
     }
 
-    /// Tries `candidates` in order, some in parallel, until one passes or the time is over.
+    /// Tries `candidates` in order, some in parallel, until one passes or the time is up.
     async fn first_that_passes(
         &mut self,
         candidates: &mut (dyn Iterator<Item = Mended> + Send),
@@ -340,12 +340,12 @@ impl Bench<'_> {
         Ok(best.map(|(_, change)| change))
     }
 
-    /// Time limit for the check on a copy that was already built.
+    /// Time limit for the check on a copy that has already been built.
     fn limit(&self) -> Duration {
         (2 * self.check.took + GRACE).min(Guided::CHECK_TIME)
     }
 
-    /// The right to run the check again; the user gave it when the check ran in the project.
+    /// Permission to run the check again; the user gave it when the check ran in the project.
     fn right(&self, limit: Duration) -> Option<Approved<ToolCall>> {
         copy::right(self.job, self.check.line, limit)
     }

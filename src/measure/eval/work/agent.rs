@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::child::Ended;
 use crate::protocol::{Event, Record, Usage};
 
-/// Maximum length of an answer that is kept, in characters; nobody reads more.
+/// Maximum number of characters kept from an answer; nobody reads more.
 const ANSWER_CHARS_MAX: usize = 200_000;
 
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ impl Agent {
         Ok(Agent::Other(line.to_owned()))
     }
 
-    /// The command that does `request` in the folder `project`.
+    /// The command that carries out `request` in the folder `project`.
     pub fn command(&self, project: &Path, request: &str) -> Command {
         match self {
             Agent::Own { program, settings } => {

@@ -12,14 +12,14 @@ use anyhow::{Context as _, Result, bail};
 use crate::base::Cancel;
 use crate::tools::sandbox::Registered;
 
-/// Time between two checks whether the program has ended.
+/// Interval between checks of whether the program has ended.
 const POLL_EVERY: Duration = Duration::from_millis(20);
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(3);
 /// A program that prints more than this is killed: a model that never stops writing must not fill
 /// the disk.
 const OUTPUT_BYTES_MAX: u64 = 256 << 20;
-/// Number of final bytes of an output that are read.
+/// Number of bytes read from the end of an output.
 const READ_BYTES_MAX: u64 = 32 << 20;
 
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// The end of its output, stdout before stderr, for people who look for the reason of a
+    /// The end of its output, stdout before stderr, for people who look for the reason for a
     /// failure.
     pub fn tail(&self) -> String {
         /// In characters; a failed test with its traceback fits.
@@ -45,8 +45,8 @@ impl Ended {
     }
 }
 
-/// Runs `command` in its own process group for at most `limit`. Fails if it cannot be started or on
-/// cancellation, but not if the command fails.
+/// Runs `command` in its own process group for at most `limit`. Fails if it cannot be started or is
+/// cancelled, but not if the command fails.
 pub fn run(command: &mut Command, limit: Duration, cancel: &Cancel) -> Result<Ended> {
     let (mut stdout, mut stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
     command.stdin(Stdio::null()).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?).process_group(0);

@@ -1,5 +1,5 @@
-//! Runs a suite of three cases with shell scripts as agents that do the work, nothing or harm, or
-//! that hang.
+//! Runs a suite of three cases with shell scripts as agents that do the work, do nothing, do harm,
+//! or hang.
 
 use std::fs;
 
@@ -94,7 +94,8 @@ fn a_missing_project_is_reported_before_any_work() {
     check(Some("nothing"), "none of the 3 cases");
 }
 
-/// The agent's model is played by hand; the agent shows half of the model's last words.
+/// The agent's model is played by hand; the agent shows half of the words in the model's last
+/// reply.
 #[test]
 fn an_answer_that_is_cut_is_told_from_a_whole_one() {
     let folder = tempfile::tempdir().unwrap();

@@ -21,7 +21,7 @@ impl Replies {
         Ok(Replies(folder.to_owned()))
     }
 
-    /// The number of the latest reply; 0 without any.
+    /// The number of the latest reply; 0 if there is none.
     pub fn latest(&self) -> usize {
         let names = fs::read_dir(&self.0).into_iter().flatten().flatten().map(|entry| entry.file_name());
         names.filter_map(|name| number(&name.to_string_lossy())).max().unwrap_or(0)
@@ -49,7 +49,7 @@ fn number(name: &str) -> Option<usize> {
 }
 
 /// The share of the words of `said` that occur in `shown` in the same order, from 0 to 1. Markup,
-/// blanks and punctuation do not count.
+/// spaces and punctuation do not count.
 pub fn kept(said: &str, shown: &str) -> f64 {
     let (said, shown) = (words(said), words(shown));
     let equal = |op: DiffOp| if let DiffOp::Equal { len, .. } = op { len } else { 0 };

@@ -110,7 +110,7 @@ fn messages_of_many_shapes_are_read() {
     );
 }
 
-/// The data of the events.
+/// The data in the events.
 fn data(events: &[String]) -> Vec<Value> {
     events.iter().map(|event| serde_json::from_str(event.trim_start_matches("data: ")).unwrap_or_default()).collect()
 }

@@ -14,9 +14,9 @@ enum Block {
     Thinking,
 }
 
-/// Signs of life after which an empty piece of text is sent instead of a `ping`: Claude Code does
-/// not count pings, and gives up after five minutes. Answers that begin sooner have no empty block
-/// before them.
+/// Signs of life after which an empty piece of text replaces the `ping`: Claude Code does not count
+/// pings, and gives up after five minutes. Answers that begin sooner are not preceded by an empty
+/// block.
 const PINGS_MAX: usize = 12;
 
 /// Writes one answer.
@@ -26,19 +26,19 @@ pub struct Events {
     model: String,
     stop: Vec<String>,
     open: Option<Block>,
-    /// The number of the block that is open or comes next.
+    /// The index of the open block or, if none is open, of the next one.
     index: usize,
     /// Signs of life since the last piece.
     pings: usize,
 }
 
 impl Events {
-    /// `stop` are the texts at which the answer ends.
+    /// `stop` lists the texts that end the answer.
     pub fn new(model: String, stop: Vec<String>) -> Events {
         Events { id: fresh_id("msg_"), model, stop, open: None, index: 0, pings: 0 }
     }
 
-    /// The message with this content; before its end, usage and reason are unknown.
+    /// The message with this content; until it ends, usage and reason are unknown.
     fn message(&self, content: &[Value], end: Option<End>) -> Value {
         let (reason, stop) = end.map(|end| self.reason(end)).unzip();
         json!({
@@ -47,7 +47,7 @@ impl Events {
         })
     }
 
-    /// Why the answer ended, and before which stop text.
+    /// Why the answer ended and, if at a stop text, at which one.
     fn reason(&self, end: End) -> (&'static str, Option<&str>) {
         match end.reason {
             Reason::Stop => ("end_turn", None),
@@ -122,7 +122,7 @@ impl Events {
     }
 }
 
-/// Anthropic counts cached tokens separately from those that were read.
+/// Anthropic counts cached tokens separately from tokens that were read.
 fn usage(end: End) -> Value {
     json!({
         "input_tokens": end.prompt.saturating_sub(end.cached),
@@ -191,7 +191,7 @@ mod tests {
         fields::call(&json!("call_1"), &json!("Read"), &json!({ "path": "a" }))
     }
 
-    /// The data of the events, whose names are the types of their data.
+    /// The data in the events, each of which is named after its data's type.
     fn data(events: &[String]) -> Vec<Value> {
         events.iter().map(|event| serde_json::from_str(event.split_once("data: ").unwrap().1).unwrap()).collect()
     }

@@ -57,7 +57,7 @@ fn error(problem: &Problem) -> Value {
         Kind::Failed => "api_error",
     };
     let message = match problem.kind {
-        // Clients recognise the overflow, and how far to compact, by these words and numbers.
+        // Clients recognise the overflow, and how much to compact, by these words and numbers.
         Kind::TooLong { prompt, context } => format!("prompt is too long: {prompt} tokens > {context} maximum"),
         _ => problem.message.clone(),
     };

@@ -11,8 +11,8 @@ use crate::serve::wire::fields;
 
 /// Claude Code puts this line at the front of the system text:
 /// `x-anthropic-billing-header: cc_version=…; cch=fa690;`. Its `cch` is new in each request. The
-/// model has no use for the line, and with it no prompt would begin like the previous one, so the
-/// cache could not be used (ggml-org/llama.cpp#20623, anthropics/claude-code#68900).
+/// line is useless to the model, and would make every prompt begin differently, so that the cache
+/// could not be used (ggml-org/llama.cpp#20623, anthropics/claude-code#68900).
 const BILLING_LINE: &str = "x-anthropic-billing-header:";
 
 #[derive(Debug, Deserialize)]
@@ -22,7 +22,7 @@ struct Message {
     content: Value,
 }
 
-/// The request in `fields`, from which `model` and `stream` have already been taken.
+/// The request in `fields`, from which `model` and `stream` have already been removed.
 pub fn read(mut fields: Fields, model: Model) -> Result<(Ask, Ignored), Problem> {
     let mut conversation = Conversation::default();
     let system = fields.take::<Value>("system")?.unwrap_or_default();
@@ -51,8 +51,8 @@ pub fn read(mut fields: Fields, model: Model) -> Result<(Ask, Ignored), Problem>
         max_tokens: fields.take("max_tokens")?,
         stop: fields.take("stop_sequences")?.unwrap_or_default(),
         sampling: fields.sampling()?,
-        // Without the field Anthropic's models do not think, and simple clients take the first
-        // block to be the text.
+        // Without the field, Anthropic's models do not think, and simple clients assume that the
+        // first block is the text.
         thoughts: match &thinking {
             None => Thoughts::Off,
             given => fields::thinking(given.as_ref())?,
@@ -62,7 +62,7 @@ pub fn read(mut fields: Fields, model: Model) -> Result<(Ask, Ignored), Problem>
     Ok((ask, fields.rest()?))
 }
 
-/// The blocks of a text, which is a block itself if it has none.
+/// The blocks of a text; text without blocks is itself one block.
 fn blocks(text: &Value) -> &[Value] {
     text.as_array().map_or(std::slice::from_ref(text), Vec::as_slice)
 }
@@ -94,12 +94,11 @@ fn read_message(conversation: &mut Conversation, message: &Message) -> Result<()
                 let text = if block["is_error"] == true { format!("Error: {text}") } else { text };
                 conversation.result(block["tool_use_id"].as_str().unwrap_or_default(), text);
             }
-            // The model does not read thoughts of earlier turns again, and this server has no tools
+            // The model does not reread thoughts from earlier turns, and this server has no tools
             // of its own to call.
             "thinking" | "redacted_thinking" | "server_tool_use" => {}
             kind if kind.ends_with("_tool_result") => {}
-            // Claude Code adds messages with the role `system` in the middle, with the remaining
-            // tokens.
+            // Claude Code inserts messages with the role `system` that state the remaining tokens.
             _ => {
                 let text = text(conversation, "messages", &message.content, block)?;
                 conversation.say("messages", &message.role, &text)?;

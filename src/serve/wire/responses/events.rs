@@ -1,4 +1,4 @@
-//! Writes an answer as the response of `/v1/responses` and its events: items are added, grow and are done.
+//! Writes an answer as the response of `/v1/responses` and its events: items are added, grow and are completed.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ enum Said {
 }
 
 impl Said {
-    /// The part of an item that holds this text.
+    /// The part of an item that contains this text.
     fn part(self, text: &str) -> Value {
         match self {
             Said::Text => json!({ "type": "output_text", "text": text, "annotations": [], "logprobs": [] }),
@@ -56,7 +56,7 @@ pub struct Events {
     temperature: Option<f32>,
     top_p: Option<f32>,
     tools: Tools,
-    /// The items that are finished.
+    /// The finished items.
     output: Vec<Value>,
     growing: Option<Growing>,
     /// The number of the next event.
@@ -105,7 +105,7 @@ impl Events {
         })
     }
 
-    /// The response at its end.
+    /// The final response.
     fn finished(&self, end: End) -> Value {
         let mut response = self.response(status(end));
         if end.reason == Reason::Length {
@@ -115,14 +115,14 @@ impl Events {
             "input_tokens": end.prompt,
             "input_tokens_details": { "cached_tokens": end.cached, "cache_write_tokens": 0 },
             "output_tokens": end.generated,
-            // Tokens of thoughts are not counted separately.
+            // Thought tokens are not counted separately.
             "output_tokens_details": { "reasoning_tokens": 0 },
             "total_tokens": end.prompt + end.generated,
         });
         response
     }
 
-    /// An event. Its name is its type, and all events are numbered.
+    /// An event, named after its type. All events are numbered.
     fn event(&mut self, kind: &str, fields: Value) -> String {
         let mut event = json!({ "type": kind, "sequence_number": self.sequence });
         self.sequence += 1;
@@ -132,12 +132,12 @@ impl Events {
         named(&event)
     }
 
-    /// An event about the whole response.
+    /// An event about the entire response.
     fn state(&mut self, kind: &str, response: Value) -> String {
         self.event(kind, json!({ "response": response }))
     }
 
-    /// An event about the item after the finished ones.
+    /// An event about the item that follows the finished ones.
     fn item(&mut self, kind: &str, item: Value) -> String {
         self.event(kind, json!({ "output_index": self.output.len(), "item": item }))
     }
@@ -214,13 +214,13 @@ impl Events {
     }
 }
 
-/// The status of a response, and of the item in which it ended.
+/// The status of a response, and of the item that it ended in.
 fn status(end: End) -> &'static str {
     if end.reason == Reason::Length { "incomplete" } else { "completed" }
 }
 
 impl Wire for Events {
-    /// The items are built as for a stream, whose events are discarded.
+    /// The items are built as for a stream, but the events are discarded.
     fn whole(mut self, whole: &Whole) -> Value {
         self.piece(Said::Thinking, &whole.thinking);
         self.piece(Said::Text, &whole.text);
@@ -241,8 +241,8 @@ impl Wire for Events {
             Delta::Text(text, _) => self.piece(Said::Text, &text),
             Delta::Thinking(text) => self.piece(Said::Thinking, &text),
             Delta::Call(call) => self.call(&call),
-            // codex keeps waiting after any event, and openai-python accepts the event any number
-            // of times.
+            // Any event keeps codex waiting, and openai-python accepts this one any number of
+            // times.
             Delta::Alive => vec![self.state("response.in_progress", self.response("in_progress"))],
             Delta::Finished(end) => {
                 let mut events = self.close(status(end));
@@ -265,7 +265,7 @@ impl Wire for Events {
         vec![self.state("response.failed", response)]
     }
 
-    /// codex compacts the conversation only if it reads about the overflow in a stream. A status of
+    /// codex compacts the conversation only if the overflow is reported in a stream. A status of
     /// 400 ends its turn, whatever the code (`map_api_error` in
     /// codex-rs/codex-api/src/api_bridge.rs).
     fn tells(&self, problem: &Problem) -> bool {

@@ -1,4 +1,4 @@
-//! Reads the `input` of a request to `/v1/responses`, a text or a list of items, into turns.
+//! Reads the `input` of a request to `/v1/responses`, which is text or a list of items, into turns.
 
 use serde_json::{Value, json};
 
@@ -19,12 +19,12 @@ pub fn conversation(instructions: Option<&str>, input: &Value) -> Result<Convers
                 read_item(&mut conversation, item)?;
             }
         }
-        _ => return Err(Problem::invalid("input", "`input` must be a text or a list of items")),
+        _ => return Err(Problem::invalid("input", "`input` must be a string or a list of items")),
     }
     Ok(conversation)
 }
 
-/// Tools that codex sends as an item of the input, in addition to those in `tools`.
+/// Tools that codex sends as an input item, in addition to those in `tools`.
 pub fn additional_tools(input: &Value) -> impl Iterator<Item = &Value> {
     let items = input.as_array().into_iter().flatten();
     items.filter(|item| item["type"] == "additional_tools").filter_map(|item| item["tools"].as_array()).flatten()
@@ -45,7 +45,7 @@ fn read_item(conversation: &mut Conversation, item: &Value) -> Result<(), Proble
             conversation.result(item["call_id"].as_str().unwrap_or_default(), text);
         }
         "item_reference" => {
-            let text = "answers are not stored, so items cannot be referred to; send the item itself";
+            let text = "answers are not stored, so items cannot be referenced; send the item itself";
             return Err(Problem::invalid("input", text));
         }
         // Reasoning, calls of OpenAI's own tools and items that only OpenAI can decrypt.

@@ -27,11 +27,11 @@ pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Respons
     answered(streams, async move { server.reply(ask).await }, events).await.map(|response| ignored.told(response))
 }
 
-/// The request in `fields`, from which `model` and `stream` have already been taken, with the
+/// The request in `fields`, from which `model` and `stream` have already been removed, and the
 /// client's tools.
 fn read(mut fields: Fields, model: Model) -> Result<(Ask, Tools, Ignored), Problem> {
     needs_no_memory(&mut fields)?;
-    // Events arrive whole, without padding that hides their length.
+    // Events arrive unsplit, without padding to hide their length.
     fields.take::<Value>("stream_options")?;
     let input = fields.take::<Value>("input")?.unwrap_or_default();
     let mut tools = Tools::default();

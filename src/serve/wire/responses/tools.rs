@@ -1,8 +1,8 @@
-//! Offers the tools in a request to `/v1/responses` to the model, and converts its calls back into the client's.
+//! Offers the tools of a request to `/v1/responses` to the model, and converts its calls back for the client.
 //!
 //! codex sends the tools of an MCP server in one namespace:
 //! `{"type": "namespace", "name": "mcp__docs", "tools": [{"type": "function", "name": "find", …}]}`.
-//! For the model the tool is `mcp__docs__find`. codex accepts the call only with separate
+//! The model uses the tool as `mcp__docs__find`. codex accepts the call only with separate
 //! `namespace` and `name` (openai/codex#23186).
 
 use serde_json::{Map, Value, json};
@@ -12,11 +12,11 @@ use crate::serve::problem::Problem;
 use crate::serve::wire::fields;
 use crate::tools::ToolSpec;
 
-/// The argument of a custom tool, which takes one text.
+/// The argument of a custom tool, which takes a single text.
 pub const INPUT: &str = "input";
 
-/// codex puts its own tools in this namespace, and treats a call without a namespace as one of
-/// them.
+/// codex puts its own tools in this namespace, and treats calls without a namespace as calls of
+/// those.
 const OWN: &str = "functions";
 
 /// The name of a tool in the model's prompt.
@@ -28,7 +28,7 @@ pub fn flat(namespace: Option<&str>, name: &str) -> String {
     }
 }
 
-/// The client's tools in the client's order, which the prompt uses.
+/// The client's tools, in the client's order, which is also used in the prompt.
 #[derive(Debug, Default)]
 pub struct Tools {
     tools: Vec<Tool>,
@@ -36,7 +36,7 @@ pub struct Tools {
 
 #[derive(Debug)]
 struct Tool {
-    /// As in the model's prompt.
+    /// As written in the model's prompt.
     spec: ToolSpec,
     name: String,
     namespace: Option<String>,
@@ -44,7 +44,7 @@ struct Tool {
 }
 
 impl Tools {
-    /// Adds a tool of any kind. Those that run at OpenAI, such as `web_search`, are left out.
+    /// Adds a tool of any kind. Tools that run at OpenAI, such as `web_search`, are omitted.
     pub fn add(&mut self, namespace: Option<&str>, tool: &Value) -> Result<(), Problem> {
         match tool["type"].as_str() {
             Some("function") => self.insert(namespace, tool, &tool["parameters"], false),
@@ -70,7 +70,7 @@ impl Tools {
         let mut spec = fields::tool(tool, parameters)?;
         let name = std::mem::take(&mut spec.name);
         spec.name = flat(namespace, &name);
-        // codex may send a tool both in `tools` and in the input. One more than the limit is kept,
+        // codex may send a tool both in `tools` and in the input. One tool above the limit is kept,
         // so that the request is refused.
         let known = self.tools.iter().position(|known| known.spec.name == spec.name);
         let tool = Tool { spec, name, namespace: namespace.map(str::to_owned), custom };
@@ -107,7 +107,8 @@ impl Tools {
         self.tools.iter().find(|tool| tool.spec.name == call.name)
     }
 
-    /// The item of a call. An item that has only begun has an empty input, to which events add.
+    /// The item for a call. An item that has only just begun has an empty input, to which events
+    /// add.
     pub fn item(&self, id: &str, call: &Call, status: &str, begun: bool) -> Value {
         let tool = self.called(call);
         let custom = tool.is_some_and(|tool| tool.custom);
@@ -135,7 +136,7 @@ impl Tools {
     }
 }
 
-/// The schema of a custom tool. The grammar of its input goes into its description as text.
+/// The schema of a custom tool. The grammar for its input is added to its description as text.
 fn custom_parameters(format: &Value) -> Value {
     let mut input = Map::from_iter([("type".to_owned(), json!("string"))]);
     if let Some(grammar) = format["definition"].as_str() {

@@ -61,7 +61,7 @@ async fn hooks_and_settings_of_git_and_the_database_cannot_be_changed() {
     }
     // The file is moved rather than deleted, because somebody else may have created it.
     let text = bench.run("echo ../evil > .git/commondir").await.text;
-    let (path, rest) = text.split_once(" would have git read other settings: moved to ").expect("told");
+    let (path, rest) = text.split_once(" would make git read other settings: moved to ").expect("told");
     let (aside, rest) = rest.split_once("; ").expect("a place");
     assert!(path == ".git/commondir" && rest.starts_with("$ echo"), "{text}");
     assert_eq!(bench.project.text(aside), "../evil\n");
@@ -216,7 +216,7 @@ async fn a_command_reads_nothing_that_is_hidden_and_git_does_not_take_it_for_del
     std::fs::write(project.join("x.env"), "the key").unwrap();
     let hidden = Hidden::by(|path| path == "kept" || path.ends_with(".env"));
     if reduced().is_some() {
-        // Then each command needs consent.
+        // In that case each command needs consent.
         let why = unconfined(&Commands { hidden, ..Commands::default() });
         return assert!(why.is_some_and(|why| why.contains("rules deny reading")), "{why:?}");
     }

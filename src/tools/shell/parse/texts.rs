@@ -2,7 +2,7 @@
 
 use crate::tools::shell::word::Word;
 
-/// Adds unquoted text: backslashes are removed, wildcards become unknown text.
+/// Adds unquoted text: backslashes are removed, and wildcards become unknown text.
 pub fn bare(text: &str, word: &mut Word, torn: &mut bool) {
     let mut chars = text.chars();
     let (mut brace, mut quote) = (false, None);

@@ -35,7 +35,7 @@ fn plan(descriptions: &[&str]) -> Event {
     }
 }
 
-/// `status` of each entry of the only update, which is a plan.
+/// `status` of each entry of the only update, which must be a plan.
 fn statuses(update: &Value) -> Vec<(String, String)> {
     assert_eq!(update[0]["sessionUpdate"], "plan", "{update}");
     let said = |value: &Value| value.as_str().expect("a text").to_owned();

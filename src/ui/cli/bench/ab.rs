@@ -6,8 +6,7 @@ use clap::Args;
 use crate::app::App;
 use crate::measure::bench::ab::{self, CASES, Run};
 
-/// Run three requests of 1, 2 and 5 steps through the single-model loop and through the
-/// orchestrator
+/// Run three requests, with 1, 2 and 5 steps, through the single-model loop and the orchestrator
 #[derive(Args)]
 pub struct Ab {
     /// Print the figures as one JSON object on the last line
@@ -20,7 +19,7 @@ pub struct Ab {
 
 impl Ab {
     pub async fn run(self, app: &App) -> Result<()> {
-        // Both modes share the models, so that neither pays for loading them.
+        // Both modes share the models, so that neither pays for loading.
         let (pool, embedder) = (app.pool(app.registry()?), super::super::embedder(app));
         let mut runs = Vec::new();
         let numbered = CASES.iter().zip(1..);

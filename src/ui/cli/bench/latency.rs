@@ -1,4 +1,4 @@
-//! `monobloc bench latency`: measures how long one user waits.
+//! `monobloc bench latency`: measures how long a single user waits.
 
 use anyhow::Result;
 use clap::Args;
@@ -12,16 +12,16 @@ use crate::measure::bench::subject::Setting;
 pub struct Latency {
     #[command(flatten)]
     models: super::Models,
-    /// Length of the prompt
+    /// Length of the prompt, in tokens
     #[arg(long, value_name = "TOKENS", default_value_t = 256, value_parser = clap::value_parser!(u32).range(32..=65536))]
     prompt: u32,
     /// Tokens to generate
     #[arg(long, value_name = "TOKENS", default_value_t = 64, value_parser = clap::value_parser!(u32).range(2..=4096))]
     generate: u32,
-    /// Rounds; figures are their medians
+    /// Number of rounds, of which the figures are medians
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=20))]
     rounds: u8,
-    /// Also measure the decoder alone, to see the engine's overhead per token
+    /// Also measure the decoder alone, to show the engine's overhead per token
     #[arg(long)]
     bare: bool,
 }

@@ -1,4 +1,4 @@
-//! `monobloc bench memory`: compares predicted with measured memory.
+//! `monobloc bench memory`: compares predicted and measured memory.
 
 use std::path::PathBuf;
 
@@ -8,19 +8,19 @@ use clap::Args;
 use crate::app::App;
 use crate::measure::bench::memory::{self, Case, Row};
 
-/// Compare predicted with measured memory, each model in a fresh process with every slot filled
+/// Compare predicted and measured memory, for each model in a fresh process with every slot filled
 #[derive(Args)]
 pub struct Memory {
     #[command(flatten)]
     models: super::Models,
-    /// Tokens per slot; several values give one case each
+    /// Tokens per slot; each value gives one case
     #[arg(long, value_delimiter = ',', default_values_t = [512, 2048], value_parser = clap::value_parser!(u32).range(64..))]
     contexts: Vec<u32>,
-    /// Numbers of slots; several values give one case each
+    /// Number of slots; each value gives one case
     #[arg(long, value_delimiter = ',', default_values_t = [1, 2], value_parser = clap::value_parser!(u8).range(1..=16))]
     slots: Vec<u8>,
-    /// Allocate nothing, and compare the memory of the context with what llama.cpp would take (also
-    /// for `synth --hollow`)
+    /// Allocate nothing, and compare the context's memory with the memory that llama.cpp would need
+    /// (also for `synth --hollow`)
     #[arg(long)]
     dry: bool,
 }
@@ -84,7 +84,7 @@ fn columns(cells: [String; 7]) -> String {
     cells.map(|cell| format!("{cell:>11}")).join(" ")
 }
 
-/// One case of `bench memory`, in this process
+/// Run one case of `bench memory` in this process
 #[derive(Args)]
 pub struct MemoryChild {
     file: PathBuf,

@@ -18,7 +18,7 @@ use crate::measure::bench::Figures;
 use crate::models::Role;
 use crate::models::manifest::KV_TYPES;
 
-/// Measure memory, latency and slots of models, and retrieval on a project
+/// Measure the memory, latency and slots of models, and retrieval in a project
 #[derive(Args)]
 pub struct Bench {
     #[command(subcommand)]
@@ -53,12 +53,13 @@ impl Bench {
     }
 }
 
-// The models that a benchmark measures.
+// The models for a benchmark to measure.
 #[derive(Args)]
 struct Models {
     /// GGUF files [default: planner and router]
     files: Vec<PathBuf>,
-    /// KV cache type [default: that of the model in models.toml, else f16, or q8_0 in a build for an accelerator]
+    /// KV cache type [default: the model's type in models.toml, else f16, or q8_0 in a build for an
+    /// accelerator]
     #[arg(long, value_parser = KV_TYPES)]
     kv_type: Option<String>,
     /// Print the figures as one JSON object on the last line
@@ -67,7 +68,7 @@ struct Models {
 }
 
 impl Models {
-    /// Each file once, with its KV cache type.
+    /// Each distinct file, with its KV cache type.
     fn files(&self, app: &App) -> Result<Vec<(PathBuf, String)>> {
         let mut files = self.files.clone();
         if files.is_empty() {

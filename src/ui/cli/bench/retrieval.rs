@@ -11,7 +11,7 @@ use crate::measure::bench::retrieval;
 /// Measure embedding, indexing, an edit, searches and call-graph lookups on a copy of a project
 #[derive(Args)]
 pub struct Retrieval {
-    /// Folder of a project [default: the project]
+    /// Project folder [default: the project]
     dir: Option<PathBuf>,
     /// Print the figures as one JSON object
     #[arg(long)]
@@ -35,7 +35,7 @@ impl Retrieval {
     }
 }
 
-/// The embedder with one thread and with all threads; prints a note if there is none.
+/// The embedder with one thread and with all threads; prints a note if there is no embedder.
 fn embedders(app: &App) -> Vec<(usize, crate::embed::Embedder)> {
     let threads = if app.threads() > 1 { vec![1, app.threads()] } else { vec![1] };
     let with = |threads: usize| {

@@ -12,19 +12,19 @@ use crate::measure::bench::subject::Setting;
 pub struct Slots {
     #[command(flatten)]
     models: super::Models,
-    /// Slots of the model
+    /// Number of slots of the model
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=16))]
     slots: u8,
-    /// Tokens of the agents' shared preamble
+    /// Length of the agents' shared preamble, in tokens
     #[arg(long, value_name = "TOKENS", default_value_t = 96, value_parser = clap::value_parser!(u32).range(8..=8192))]
     preamble: u32,
-    /// Tokens of each agent's own prompt after the preamble
+    /// Length of each agent's own prompt after the preamble, in tokens
     #[arg(long, value_name = "TOKENS", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=8192))]
     own: u32,
-    /// Tokens each agent generates
+    /// Number of tokens each agent generates
     #[arg(long, value_name = "TOKENS", default_value_t = 48, value_parser = clap::value_parser!(u32).range(2..=4096))]
     generate: u32,
-    /// Rounds; figures are their medians
+    /// Number of rounds, of which the figures are medians
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=20))]
     rounds: u8,
 }

@@ -1,4 +1,4 @@
-//! A question for consent to a tool call; it is given lines of input, because standard input has another reader.
+//! A question for consent to a tool call; it receives lines of input, because standard input has another reader.
 
 use console::style;
 use serde_json::{Map, Value};
@@ -20,14 +20,14 @@ fn choices(proposal: &Proposal) -> String {
     format!("[y]es,{always} [n]o, [e]dit the arguments")
 }
 
-/// A question that waits for a line of input. Dropping it withdraws the question.
+/// A question waiting for a line of input. Dropping it withdraws the question.
 pub struct Question {
     proposal: Proposal,
     reply: oneshot::Sender<Decision>,
     tries: usize,
     /// Whether the next line contains the new arguments.
     editing: bool,
-    /// The values given so far, if values are requested.
+    /// The values entered so far, if values are requested.
     values: Vec<String>,
 }
 
@@ -50,7 +50,7 @@ impl Question {
         }
     }
 
-    /// Takes a line of input; returns the question if it is still open.
+    /// Handles a line of input; returns the question if it is still open.
     pub fn answer(mut self, line: &str) -> Option<Question> {
         let wanted = self.proposal.wanted().len();
         if wanted > 0 {
@@ -83,7 +83,7 @@ impl Question {
             }
             (false, _) => return self.again(),
         };
-        // This fails if the turn was cancelled meanwhile; it needs no decision then.
+        // This fails if the turn was cancelled in the meantime and so needs no decision.
         let _: Result<(), Decision> = self.reply.send(decision);
         None
     }

@@ -1,11 +1,11 @@
-//! Reads standard input line by line on its own thread, so that commands are read while a request runs.
+//! Reads standard input line by line on its own thread, so that commands are read while a request is running.
 
 use std::io::{BufRead, Read};
 use std::thread;
 
 use tokio::sync::mpsc;
 
-/// Number of lines read ahead; then the reader waits.
+/// Number of lines read ahead; the reader waits at this limit.
 const AHEAD: usize = 16;
 
 /// One line, or a message about its fault.
@@ -14,8 +14,8 @@ pub type Read1 = Result<String, String>;
 /// The lines of `input`; the channel closes at the end of the input.
 pub fn lines(input: impl BufRead + Send + 'static, line_bytes_max: usize) -> mpsc::Receiver<Read1> {
     let (sender, receiver) = mpsc::channel(AHEAD);
-    // Never joined: reading from a terminal cannot be interrupted, so the thread ends with the
-    // process.
+    // Never joined: reading from a terminal cannot be interrupted, so the thread lives until the
+    // process ends.
     thread::spawn(move || {
         let mut input = input;
         while let Some(line) = one(&mut input, line_bytes_max) {
@@ -37,7 +37,7 @@ fn one(input: &mut impl BufRead, line_bytes_max: usize) -> Option<Read1> {
     if read > line_bytes_max && bytes.last() != Some(&b'\n') {
         input.skip_until(b'\n').ok()?;
         return Some(Err(format!(
-            "the line is longer than the {line_bytes_max} bytes that are taken; put long text into a file of the project and name the file"
+            "the line is longer than {line_bytes_max} bytes; put long text into a file of the project and name the file"
         )));
     }
     let text =
@@ -70,7 +70,7 @@ mod tests {
         check(b"", &[]);
         check(b"a\nb", &[Ok("a"), Ok("b")]);
         check(b"12345678\nok\n", &[Ok("12345678"), Ok("ok")]);
-        check(b"123456789\nok\n", &[Err("longer than the 8 bytes"), Ok("ok")]);
+        check(b"123456789\nok\n", &[Err("longer than 8 bytes"), Ok("ok")]);
         check(b"123456789", &[Err("longer")]);
         check(b"\xff\nok\n", &[Err("not UTF-8"), Ok("ok")]);
     }

@@ -5,21 +5,21 @@ use crate::checkpoint::Foreign;
 use crate::config::Think;
 use crate::protocol::ModelsOp;
 
-/// Every command with its arguments, and what it does.
+/// Every command with its arguments and effect.
 pub const COMMANDS: [(&str, &str); 17] = [
-    ("/models", "the model files at hand, and what each would take"),
-    ("/load NAME", "load a role's model, or a file of the model folder"),
+    ("/models", "the available model files, and what each would take"),
+    ("/load NAME", "load a role's model, or a file from the model folder"),
     ("/unload NAME", "give a model's memory back"),
-    ("/swap OLD NEW", "put NEW in the place of OLD; it takes over OLD's roles"),
+    ("/swap OLD NEW", "replace OLD with NEW, which takes over OLD's roles"),
     ("/ps", "what is in memory; answers while a request runs"),
     ("/pin NAME", "keep a model in memory"),
     ("/unpin NAME", "no longer keep it"),
-    ("/retry", "ask the last request again, after an error say"),
+    ("/retry", "ask the last request again, such as after an error"),
     (
         "/undo",
-        "take back the last request that changed files; /undo keep, /undo force: what others changed stays, or not",
+        "undo the last request that changed files; /undo keep, /undo force: keep or overwrite what others changed",
     ),
-    ("/rewind C", "go back to a checkpoint, c3 say"),
+    ("/rewind C", "go back to a checkpoint, such as c3"),
     ("/checkpoints", "the states to go back to"),
     ("/think N", "tokens that models may think before an answer; /think off, /think auto"),
     ("/resume", "the conversations of this project; /resume 1 continues the last one"),
@@ -33,7 +33,7 @@ pub const COMMANDS: [(&str, &str); 17] = [
 pub fn help() -> String {
     let request = ("anything else", "is a request, as with `monobloc ask`");
     let rows = [request].into_iter().chain(COMMANDS).map(|(command, what)| format!("{command:<18} {what}\n"));
-    let end = "A NAME is planner, router, a file, or a part of a file's name. Ctrl-C ends the running request, and without one the conversation.";
+    let end = "A NAME is planner, router, a file, or a part of a file's name. Ctrl-C ends the running request, or the conversation if there is none.";
     rows.collect::<String>() + end
 }
 
@@ -41,7 +41,7 @@ pub fn help() -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
     Nothing,
-    /// Answered immediately, even while a request runs.
+    /// Answered immediately, even while a request is running.
     Show(Show),
     /// Queued and done in order.
     Work(Work),
@@ -63,21 +63,21 @@ pub enum Show {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Work {
     Request(String),
-    /// Asks the last request again.
+    /// Repeats the last request.
     Retry,
     Models(ModelsOp),
-    /// Lists the resources and prompts of servers, which are started for it.
+    /// Lists the resources and prompts of servers, which are started for this.
     Offers,
     Back(Back),
     /// Continues the conversation with this number; 1 is the last one.
     Resume(usize),
-    /// Sets how far models think from now on.
+    /// Sets how much models think from now on.
     Think(Think),
     Exit,
 }
 
-/// Parses one line. A first word with a second slash is a path, so `/etc/hosts is …` is a request, and one with a colon names
-/// a prompt of a server.
+/// Parses one line. A first word with a second slash is a path, so `/etc/hosts is …` is a request;
+/// one with a colon names a server's prompt.
 pub fn read(line: &str) -> Line {
     let line = line.trim();
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -126,7 +126,7 @@ fn form(command: &str) -> String {
         Some((form, what)) => format!("it is written {form}: {what}"),
         None => {
             let names = COMMANDS.map(|(form, _)| name(form));
-            format!("{command} is not a command; there are {}", names.join(", "))
+            format!("{command} is not a command; the commands are {}", names.join(", "))
         }
     }
 }
@@ -171,7 +171,7 @@ mod tests {
             ("/resume 0", "/resume 1"),
             ("/undo everything", "/undo keep"),
             ("/rewind", "/rewind C"),
-            ("/remove x", "/remove is not a command; there are /models, /load"),
+            ("/remove x", "/remove is not a command; the commands are /models, /load"),
         ] {
             assert!(matches!(read(line), Line::Wrong(why) if why.contains(form)), "{line}");
         }

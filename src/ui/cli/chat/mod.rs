@@ -25,12 +25,12 @@ use crate::protocol::{Event, Mode, Proposal, REQUEST_BYTES_MAX, Record};
 use crate::session::{Message, Session};
 use crate::ui::screen;
 
-/// Maximum number of requests waiting behind the running one. If it is reached, no line is read
-/// until one is done.
+/// Maximum number of requests waiting behind the running one. At this limit, no line is read until
+/// a request is done.
 pub(in crate::ui) const QUEUE_MAX: usize = 16;
 
 /// Start a conversation: models stay in memory between requests, /help lists the commands; uses the
-/// whole terminal, or reads line by line
+/// full terminal, or reads line by line
 #[derive(Args, Default)]
 pub struct Chat {
     /// Read and write line by line, even on a terminal
@@ -45,7 +45,7 @@ pub struct Chat {
     /// agent: plan, act, answer; chat: look things up and answer, change nothing
     #[arg(long, default_value = "agent", value_parser = modes())]
     mode: Mode,
-    /// Continue the last conversation of this project
+    /// Continue this project's last conversation
     #[arg(long = "continue")]
     continues: bool,
 }
@@ -56,7 +56,7 @@ impl Chat {
             let options = screen::Options { mode: self.mode, approves: self.yes, continues: self.continues };
             return screen::run(app, options).await;
         }
-        // Until there is a conversation, Ctrl-C cancels the program as in other commands.
+        // Until the conversation exists, Ctrl-C cancels the program, as in other commands.
         let opening = tokio::spawn(super::watch_for_interrupt(app.clone()));
         let session = Arc::new(super::ask::session(app, "monobloc chat", self.json)?);
         let interrupts = signal(SignalKind::interrupt())?;
@@ -86,7 +86,7 @@ struct Conversation {
     queue: VecDeque<Work>,
     running: Option<Running>,
     question: Option<Question>,
-    /// Whether standard input has not ended yet.
+    /// Whether standard input is still open.
     listening: bool,
 }
 
@@ -148,7 +148,7 @@ impl Conversation {
         self.prompt()
     }
 
-    /// Handles a message of the running work; `None` means it is done.
+    /// Handles a message from the running work; `None` means that the work is done.
     fn take(&mut self, message: Option<Message>) -> Result<()> {
         match message {
             Some(Message::Record(record)) => self.printer.print(&record),
@@ -174,13 +174,13 @@ impl Conversation {
         }
     }
 
-    /// Whether the user can be asked and has not already answered with `--yes`, which gives no
-    /// values.
+    /// Whether the user can be asked and has not already answered with `--yes`, which does not give
+    /// any values.
     fn asks(&self, proposal: &Proposal) -> bool {
         self.terminal && !self.options.json && !(self.options.yes && proposal.wanted().is_empty())
     }
 
-    /// The first Ctrl-C cancels the running work and clears the queue; a second one, or one when
+    /// The first Ctrl-C cancels the running work and clears the queue; a second one, or one while
     /// nothing is running, ends the program.
     fn interrupted(&mut self) -> Result<()> {
         match &self.running {
@@ -217,7 +217,7 @@ impl Conversation {
         self.printer.print(&Record::now(&self.session.conversation(), event))
     }
 
-    /// Prints the text before the cursor, on a terminal only.
+    /// Prints the text before the cursor, but only on a terminal.
     fn prompt(&mut self) -> Result<()> {
         if !self.terminal || self.options.json {
             return Ok(());
@@ -231,7 +231,7 @@ impl Conversation {
     }
 }
 
-/// The next message of the running work; waits forever if nothing runs.
+/// The next message from the running work; waits forever if nothing is running.
 async fn next(running: &mut Option<Running>) -> Option<Message> {
     match running {
         Some(running) => running.messages.recv().await,

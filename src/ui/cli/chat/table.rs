@@ -1,11 +1,11 @@
-//! Tables of `monobloc chat`: models in memory, model files, conversations, and the offers of MCP
-//! servers.
+//! Formats tables for `monobloc chat`: models in memory, model files, conversations, and offers of
+//! MCP servers.
 
 use crate::protocol::{Memory, ModelFile, ModelRow, ServerRow};
 use crate::session::Conversation;
 use crate::tools::mcp::offers::Offers;
 
-/// Number of characters shown of a conversation's first request.
+/// Number of characters of a conversation's first request that are shown.
 const FIRST_CHARS: usize = 70;
 
 /// The table of `/ps`: models and other holders of memory.
@@ -27,7 +27,7 @@ pub fn memory(memory: &Memory) -> String {
         lines.push(format!("loading {}: {:.0} %", loading.file, loading.share * 100.0));
     }
     if memory.models.is_empty() && memory.loading.is_none() && memory.servers.is_empty() {
-        lines.push("no model is loaded; a request loads what it needs, /load NAME does it now".into());
+        lines.push("no model is loaded; a request loads what it needs; /load NAME loads a model now".into());
     }
     lines.push(format!("{} of {} are free", memory.free_bytes, memory.budget_bytes));
     lines.join("\n")
@@ -50,7 +50,7 @@ fn row(model: &ModelRow) -> [String; 7] {
 fn parts(model: &ModelRow) -> String {
     let mut parts: Vec<String> = model.parts.iter().map(|(part, bytes)| format!("{part} {bytes}")).collect();
     if model.shares_weights {
-        parts.push("weights shared with the row of the same file above".into());
+        parts.push("weights shared with the same file's row above".into());
     }
     if !model.lora.is_empty() {
         parts.push(format!("LoRA {}", model.lora.join(", ")));
@@ -84,11 +84,11 @@ pub fn files(files: &[ModelFile]) -> String {
             [roles, file.file.clone(), needs]
         })
         .collect();
-    if rows.is_empty() { "no model file is at hand".to_owned() } else { aligned(&rows).join("\n") }
+    if rows.is_empty() { "no model file was found".to_owned() } else { aligned(&rows).join("\n") }
 }
 
-/// The table of `/mcp`: resources and prompts under the names for a request, and the reasons for
-/// missing ones.
+/// The table of `/mcp`: resources and prompts with their names in requests, and the reasons some
+/// are missing.
 pub fn offers(offers: &Offers) -> String {
     let resources = offers.resources.iter().map(|one| [one.written(), one.about.clone()]);
     let prompts = offers.prompts.iter().map(|one| [one.form(), one.about.clone()]);

@@ -1,4 +1,4 @@
-//! Does the work requested by a line of a conversation, for the line-based conversation and for the full screen.
+//! Does the work that a line of a conversation requests, in line-based and full-screen conversations.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,21 +15,21 @@ use crate::protocol::{Ask, Event, Given, Mode, Op, Record};
 use crate::session::{Message, Session};
 use crate::ui::cli::{ask, checkpoints, told};
 
-/// Maximum number of checkpoints and conversations listed, newest first, and of changed files
-/// named.
+/// Maximum number of listed checkpoints and conversations, newest first, and of named changed
+/// files.
 const SHOWN_MAX: usize = 20;
 
-/// Work in progress. Its messages end when it does.
+/// Work in progress. Its messages end when the work does.
 pub struct Running {
     pub messages: mpsc::UnboundedReceiver<Message>,
     pub cancel: Cancel,
 }
 
-/// The pictures and pastes that go along with a request.
+/// The pictures and pastes sent with a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Attached {
     pub given: Vec<Given>,
-    /// Files of pictures, inside the project or not.
+    /// Picture files, inside the project or elsewhere.
     pub pictures: Vec<PathBuf>,
 }
 
@@ -67,7 +67,7 @@ pub fn start(app: &App, session: &Arc<Session>, work: Work, mode: Mode, attached
             session.think(think);
             Ok(vec![Event::Notice { text: format!("from now on: thinking {think}") }])
         }),
-        // The reader of the line ends by itself.
+        // The reader of the line ends on its own.
         Work::Exit => mpsc::unbounded_channel().1,
     };
     Running { messages, cancel }
@@ -83,14 +83,14 @@ fn in_background(
     tokio::task::spawn_blocking(move || {
         let events = work(&session).unwrap_or_else(|error| vec![Event::TurnFailed { error: told(&error) }]);
         for event in events {
-            // This fails if the receiver is gone, which is fine.
+            // Failure is fine: it means that the receiver is gone.
             let _ = sender.send(Message::Record(Record::now(&session.conversation(), event)));
         }
     });
     messages
 }
 
-/// Goes back. The events report files that are not restored, and the result.
+/// Goes back. The events report unrestored files and the result.
 fn go_back(app: &App, back: &Back) -> Result<Vec<Event>> {
     match app.go_back("monobloc chat", back)? {
         Went::Back { rewound, notes } => {
@@ -114,11 +114,11 @@ fn resume(session: &Session, number: usize) -> Result<Vec<Event>> {
         bail!("there is no conversation {number}; /resume lists all {}", talks.len());
     };
     session.resume(talk)?;
-    let text = format!("goes on after {} requests, the first of them: {}", talk.requests, talk.first);
+    let text = format!("continues after {} requests, the first of them: {}", talk.requests, talk.first);
     Ok(vec![Event::Notice { text }])
 }
 
-/// The output of a command that shows something, as text and as JSON.
+/// The output of a display command, as text and as JSON.
 pub fn shown(app: &App, session: &Session, what: Show) -> Result<(String, Value)> {
     let (text, kind, data) = match what {
         Show::Help => (line::help(), "help", json!({ "text": line::help() })),

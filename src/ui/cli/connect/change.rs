@@ -1,4 +1,4 @@
-//! Writes a client's configuration into its file, or removes it; shows the diff and says how to go back.
+//! Writes or removes a client's configuration in its file; shows the diff and how to go back.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ use super::setup::{Form, Setup};
 use super::{copies, entries};
 use crate::base::hex;
 
-/// Precedes the checksum of a file created by monobloc, so that it is removed or replaced only
-/// while nobody else has changed it.
+/// Precedes the checksum of a file created by monobloc, which is only removed or replaced if nobody
+/// else has changed it.
 const MARK: &str = "# made by monobloc connect, which may replace or remove this file while it is unchanged: ";
 
 /// A change to a client's file, made or only shown.
@@ -33,7 +33,7 @@ impl Change {
     }
 }
 
-/// Writes the configuration in `setup`. With `dry_run` only returns the diff.
+/// Writes the configuration in `setup`. If `dry_run`, only returns the diff.
 pub fn write(client: &str, setup: &Setup, dry_run: bool) -> Result<Change> {
     let (file, old, new) = match &setup.form {
         Form::Entries { file, entries } => {
@@ -45,14 +45,14 @@ pub fn write(client: &str, setup: &Setup, dry_run: bool) -> Result<Change> {
             let old = copies::read(file)?;
             if old.as_deref().is_some_and(|old| !old.trim().is_empty() && !is_unchanged(old)) {
                 bail!(
-                    "{} is there, and YAML is not edited in place; copy what `monobloc connect {client}` prints",
+                    "{} already exists, and YAML is not edited in place; copy what `monobloc connect {client}` prints",
                     file.display()
                 );
             }
             (file, old, format!("{MARK}{}\n{text}", sum(text)))
         }
         Form::Printed { place, .. } => {
-            bail!("nothing is written for {client}; `monobloc connect {client}` prints what belongs into {place}")
+            bail!("nothing is written for {client}; `monobloc connect {client}` prints what belongs in {place}")
         }
     };
     if old.as_deref() == Some(new.as_str()) {
@@ -71,29 +71,29 @@ pub fn write(client: &str, setup: &Setup, dry_run: bool) -> Result<Change> {
     copies::replace(file, &new)?;
     let before =
         kept.map_or_else(|| "it was not there before".to_owned(), |copy| format!("the old one is {}", copy.display()));
-    let words = format!("wrote {}; {before}; `monobloc connect {client} --undo` goes back", file.display());
+    let words = format!("wrote {}; {before}; `monobloc connect {client} --undo` reverts this", file.display());
     Ok(Change { changed: true, words, ..change })
 }
 
-/// Whether monobloc wrote this entire text and nothing has changed since.
+/// Whether monobloc wrote this entire text and it has not changed since.
 fn is_unchanged(text: &str) -> bool {
     let Some((first, rest)) = text.split_once('\n') else { return false };
     first.strip_prefix(MARK).is_some_and(|said| said == sum(rest))
 }
 
-/// Eight bytes suffice: nobody gains by forging it.
+/// Eight bytes suffice: nobody gains anything by forging it.
 fn sum(text: &str) -> String {
     hex(&Sha256::digest(text.as_bytes())[..8])
 }
 
-/// Removes what [`write()`] wrote. With `dry_run` only returns the diff.
+/// Removes what [`write()`] wrote. If `dry_run`, only returns the diff.
 pub fn undo(client: &str, setup: &Setup, dry_run: bool) -> Result<Change> {
     let file = match &setup.form {
         Form::Entries { file, .. } | Form::Whole { file, .. } => file,
         Form::Printed { .. } => bail!("nothing is ever written for {client}, so there is nothing to remove"),
     };
     let Some(text) = copies::read(file)? else {
-        return Ok(Change::none(file, "is not there; nothing to remove"));
+        return Ok(Change::none(file, "does not exist; nothing to remove"));
     };
     let back = match &setup.form {
         Form::Entries { entries, .. } => back(file, &text, entries)?,
@@ -104,7 +104,7 @@ pub fn undo(client: &str, setup: &Setup, dry_run: bool) -> Result<Change> {
         _ => None,
     };
     let Some(Back { text: bare, copy }) = back else {
-        return Ok(Change::none(file, "has no entry of monobloc; nothing to remove"));
+        return Ok(Change::none(file, "has no monobloc entry; nothing to remove"));
     };
     let change = Change {
         file: file.clone(),
@@ -123,27 +123,27 @@ pub fn undo(client: &str, setup: &Setup, dry_run: bool) -> Result<Change> {
         }
         (Some(bare), None) => {
             copies::replace(file, &bare)?;
-            format!("took monobloc out of {}; all else in it stays", file.display())
+            format!("removed monobloc from {}; everything else in it stays", file.display())
         }
         (None, _) => {
             fs::remove_file(file)?;
-            format!("removed {}, which had nothing but monobloc in it", file.display())
+            format!("removed {}, which contained only monobloc", file.display())
         }
     };
     Ok(Change { changed: true, words, ..change })
 }
 
-/// How to remove monobloc from a file.
+/// The way to remove monobloc from a file.
 #[derive(Default)]
 struct Back {
-    /// The text without it; `None` if the file was created by monobloc and contains nothing else.
+    /// The text without monobloc's entries; `None` if monobloc created the file and it contains
+    /// nothing else.
     text: Option<String>,
-    /// The kept copy with that text, which is removed: apart from monobloc, nothing has changed
-    /// since.
+    /// The kept copy with that text, to be removed: only monobloc's part has changed since.
     copy: Option<PathBuf>,
 }
 
-/// How to go back; `None` if the file has no entry of monobloc.
+/// The way back; `None` if the file has no monobloc entry.
 fn back(file: &Path, text: &str, all: &[Entry]) -> Result<Option<Back>> {
     if !entries::has(file, text, all)? {
         return Ok(None);

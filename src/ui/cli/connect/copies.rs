@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::base::overwrite::{self, About};
 
-/// Maximum number of copies of one file; more would come from a loop somewhere.
+/// Maximum number of copies of one file; more could only come from a loop.
 const COPIES_MAX: usize = 100;
 
 /// The text of a file; `None` if it does not exist.
@@ -22,15 +22,15 @@ pub fn read(file: &Path) -> Result<Option<String>> {
 }
 
 /// Atomically replaces the file that the path leads to, keeping its owner and permissions: many
-/// such files contain keys. A new file is readable only by its owner, and one marked read-only is
-/// left alone.
+/// such files contain keys. A new file is readable only by its owner, and a read-only file is left
+/// alone.
 pub fn replace(file: &Path, text: &str) -> Result<()> {
     let written = || -> io::Result<()> {
-        // A link to another folder, common for dotfiles, stays a link.
+        // A link to another folder, as is common for dotfiles, stays a link.
         let target = match fs::canonicalize(file) {
             Ok(target) => target,
             Err(_) if fs::symlink_metadata(file).is_ok() => {
-                return Err(io::Error::other("it is a link that leads nowhere; make what it leads to first"));
+                return Err(io::Error::other("it is a dangling link; create its target first"));
             }
             Err(_) => file.to_owned(),
         };
@@ -47,8 +47,8 @@ pub fn replace(file: &Path, text: &str) -> Result<()> {
     written().with_context(|| format!("{} cannot be written", file.display()))
 }
 
-/// Keeps the file's present text next to it, under the first name that is free or already has this
-/// text.
+/// Keeps the file's current text next to it, under the first name that is free or already contains
+/// this text.
 pub fn keep(file: &Path, text: &str) -> Result<PathBuf> {
     for number in 0..COPIES_MAX {
         let copy = name(file, number);

@@ -1,4 +1,4 @@
-//! Adds monobloc's entries to the text of a JSON or TOML file and removes them; everything else stays unchanged.
+//! Adds and removes monobloc's entries in the text of a JSON or TOML file; everything else stays unchanged.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use crate::edit::{self, Edit, line_of};
 
 const TOML: &str = "toml";
 
-/// An entry of a file. Null marks an unwanted entry, which is removed.
+/// An entry in a file. Null marks an unwanted entry, which is removed.
 pub type Entry = (Keys, Value);
 
-/// The text with these entries; a blank text is an empty file.
+/// The text with these entries; blank text counts as an empty file.
 ///
 /// # Errors
 /// If the file cannot be parsed, or has something else in the place of an entry; the message names
@@ -71,7 +71,7 @@ fn parsed(file: &Path, text: &str) -> Result<Vec<Keys>> {
             named(file, &format!("{} on line {line}", error.message().replace('\n', ", ")))
         })?;
     }
-    // Without changes this only parses; the error says where the text is wrong.
+    // Without changes this only parses; the error gives the position of the fault.
     changed(form, text, &[]).map_err(|why| named(file, &why))?;
     let all = keyed::entries(form, text).ok_or_else(|| named(file, "it has no entries"))?;
     Ok(all.into_iter().map(|(keys, _)| keys).collect())
@@ -101,7 +101,8 @@ fn changed(form: &str, text: &str, changes: &[Change]) -> Result<String, String>
     Ok(edit::apply(form, text, &Edit::Entries(changes))?.text)
 }
 
-/// A name whose ending shows [`keyed`] the format of a file; the client's own may end in `.jsonc`.
+/// A name whose extension shows [`keyed`] the format of a file; the client's file may end in
+/// `.jsonc`.
 fn form(file: &Path) -> &'static str {
     if file.extension().is_some_and(|ending| ending == TOML) { "client.toml" } else { "client.json" }
 }
@@ -123,7 +124,7 @@ fn removed(form: &str, text: String, keys: &[String]) -> Result<String, String> 
     Ok(if comments(&pruned) < comments(&shorter) { shorter } else { pruned })
 }
 
-/// Counts characters that begin a comment. Some are in strings, but only a difference matters.
+/// Counts the characters that begin comments. Some are in strings, but only a difference matters.
 fn comments(text: &str) -> usize {
     ["//", "/*", "#"].iter().map(|sign| text.matches(sign).count()).sum()
 }

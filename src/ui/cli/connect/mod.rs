@@ -1,4 +1,4 @@
-//! `monobloc connect`: configures the named editors and agents to use monobloc, and only on request.
+//! `monobloc connect`: configures the given editors and agents to use monobloc, but only on request.
 
 mod change;
 mod copies;
@@ -24,10 +24,10 @@ use setup::{Client, Form, Setup, Wish, clients, shell};
 /// remove it again
 #[derive(Args)]
 pub struct Connect {
-    /// The client; without it, lists all clients with their files
+    /// The client; if omitted, lists all clients and their files
     client: Option<String>,
-    /// Write into the client's file; everything else in it stays, and the old file is kept next to
-    /// it as NAME.before-monobloc
+    /// Write to the client's file; everything else in it stays, and the old file is kept next to it
+    /// as NAME.before-monobloc
     #[arg(long, requires = "client", conflicts_with = "undo")]
     write: bool,
     /// Remove monobloc from the client's file again
@@ -36,7 +36,7 @@ pub struct Connect {
     /// Write nothing: print the configuration, or with --write or --undo the diff
     #[arg(long)]
     dry_run: bool,
-    /// Where `monobloc serve` listens
+    /// The address on which `monobloc serve` listens
     #[arg(long, value_name = "ADDRESS", default_value = DEFAULT_LISTEN)]
     listen: SocketAddr,
     /// The file with the secret of `monobloc serve` [default: serve-token in the configuration
@@ -115,8 +115,8 @@ fn find(name: &str) -> Result<Client> {
     bail!("unknown client `{name}`; the clients are {}{meant}", names.join(", "))
 }
 
-/// Number of tokens in a slot of the planner; `None` if no planner is found: the client's own
-/// default then applies.
+/// Number of tokens per planner slot; `None` if no planner is found, so that the client's default
+/// applies.
 fn context(app: &App) -> Option<u32> {
     app.registry().ok()?.get(Role::Planner).ok().map(|spec| spec.context)
 }
@@ -146,11 +146,11 @@ fn list(wish: &Wish, json: bool) -> Result<()> {
     for client in clients()? {
         putln!("{:<15} {:<27} {}", client.name, client.about, state(&client.setup(wish)?.form));
     }
-    putln!("`monobloc connect CLIENT` prints the configuration, `--write` writes it, `--undo` takes it out again");
+    putln!("`monobloc connect CLIENT` prints the configuration, `--write` writes it, `--undo` removes it again");
     Ok(())
 }
 
-/// The file, and its state regarding monobloc.
+/// The file, and whether monobloc is in it.
 fn state(form: &Form) -> String {
     let (file, found) = match form {
         Form::Printed { .. } => return "is printed, not written".to_owned(),
@@ -175,7 +175,9 @@ fn print(client: &str, setup: &Setup, json: bool) -> Result<()> {
         Form::Entries { file, entries } => {
             (entries::put(file, "", entries)?, file.display().to_string(), "puts it there")
         }
-        Form::Whole { file, text } => (text.clone(), file.display().to_string(), "makes the file if it is not there"),
+        Form::Whole { file, text } => {
+            (text.clone(), file.display().to_string(), "creates the file if it does not exist")
+        }
         Form::Printed { place, text } => (text.clone(), place.clone(), ""),
     };
     if json {
@@ -185,9 +187,9 @@ fn print(client: &str, setup: &Setup, json: bool) -> Result<()> {
     }
     put!("{text}");
     if how.is_empty() {
-        tell!("monobloc: this belongs into {place}");
+        tell!("monobloc: this belongs in {place}");
     } else {
-        tell!("monobloc: this belongs into {place}; `monobloc connect {client} --write` {how}");
+        tell!("monobloc: this belongs in {place}; `monobloc connect {client} --write` {how}");
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use super::entries::Entry;
 #[derive(Deserialize)]
 pub struct Client {
     pub name: String,
-    /// How it is connected, for the list.
+    /// The kind of connection, for the list.
     pub about: String,
     #[serde(default)]
     files: Vec<String>,
@@ -37,18 +37,18 @@ pub fn clients() -> Result<Vec<Client>> {
     Ok(table.client)
 }
 
-/// The values from which configurations are made.
+/// The values for making configurations.
 pub struct Wish {
-    /// Path of this program's executable.
+    /// Path to this program's executable.
     pub program: String,
     /// `http://ADDRESS` of the server.
     pub server: String,
     pub token_file: String,
     /// The command that starts this server.
     pub serve: String,
-    /// Absolute path of the project.
+    /// Absolute path to the project.
     pub project: String,
-    /// Number of tokens in a slot of the planner; `None` if there is no planner.
+    /// Number of tokens per planner slot; `None` if there is no planner.
     pub context: Option<u32>,
 }
 
@@ -58,13 +58,13 @@ pub struct Setup {
     pub remarks: Vec<String>,
 }
 
-/// How a configuration reaches its place.
+/// The form in which a configuration is installed.
 pub enum Form {
-    /// Entries of a JSON or TOML file, which is edited in place.
+    /// Entries for a JSON or TOML file, which is edited in place.
     Entries { file: PathBuf, entries: Vec<Entry> },
-    /// The whole content of a YAML file: YAML is not edited in place.
+    /// The complete content of a YAML file: YAML is not edited in place.
     Whole { file: PathBuf, text: String },
-    /// Text that the user copies.
+    /// Text for the user to copy.
     Printed { place: String, text: String },
 }
 
@@ -130,10 +130,10 @@ impl Wish {
             ("{server}", self.server.clone()),
             ("{v1}", format!("{}/v1", self.server)),
             ("{token_file}", escaped(&self.token_file)),
-            // As an argument in a shell.
+            // As a shell argument.
             ("{token}", format!("\"$(cat {})\"", shell(&self.token_file))),
             ("{context}", count(self.context)),
-            // A quarter of the context, so that three quarters remain for the prompt.
+            // A quarter of the context, leaving three quarters for the prompt.
             ("{output}", count(self.context.map(|context| context / 4))),
             ("{file}", file.display().to_string()),
             ("{folder}", shell(&file.parent().unwrap_or(file).display().to_string())),
@@ -146,7 +146,8 @@ impl Wish {
     }
 }
 
-/// A path that begins with `~` or `{config}`, which is `$XDG_CONFIG_HOME`, else `~/.config`.
+/// A path that begins with `~` or `{config}`, which stands for `$XDG_CONFIG_HOME`, else
+/// `~/.config`.
 fn expanded(path: &str) -> PathBuf {
     let home = env::home_dir().unwrap_or_else(|| PathBuf::from("."));
     let (begin, rest) = path.split_once('/').unwrap_or((path, ""));
@@ -162,13 +163,13 @@ fn variable(name: &str) -> Option<PathBuf> {
     env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// The text as it appears within a quoted string in JSON, TOML, YAML or Lua.
+/// The text as written inside a quoted string in JSON, TOML, YAML or Lua.
 fn escaped(text: &str) -> String {
     let quoted = Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// The text as one word of a shell.
+/// The text as a single shell word.
 pub fn shell(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
     if !text.is_empty() && text.chars().all(plain) {

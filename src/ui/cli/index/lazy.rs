@@ -8,9 +8,9 @@ use crate::index::{Index, IndexError, Progress};
 use crate::models::Registry;
 use crate::ui::cli::{or_note, warn};
 
-/// The embedder, if it is loaded yet.
+/// The embedder, if already loaded.
 pub struct Lazy {
-    /// Where to load it from. Loading is tried once, and a missing embedder is reported once.
+    /// Where to load it from. It is loaded at most once, and a missing embedder is reported once.
     registry: Option<Registry>,
     embedder: Option<Embedder>,
     /// The embedder's identity, under which vectors are stored; `None` if there is no embedder.
@@ -24,7 +24,7 @@ impl Lazy {
         let fingerprint = registry.as_ref().and_then(|registry| app.embedder_fingerprint(registry));
         let mut lazy = Lazy { registry, embedder: None, fingerprint };
         if lazy.fingerprint.is_none() {
-            // Opening it yields the reason why it cannot be used.
+            // Opening it yields the reason it cannot be used.
             lazy.open(app);
         }
         lazy

@@ -1,4 +1,4 @@
-//! `monobloc index status`: shows what the index covers and which files have changed since.
+//! `monobloc index status`: shows what the index covers and which files have changed since the last refresh.
 
 use std::path::PathBuf;
 
@@ -11,8 +11,8 @@ use crate::base::visible;
 use crate::index::Index;
 use crate::ui::lookup::status;
 
-/// Show what the index covers, files changed since, skipped files with reasons, sizes and model;
-/// changes nothing
+/// Show what the index covers, files changed since its last refresh, skipped files with reasons,
+/// sizes and model; changes nothing
 #[derive(Args)]
 pub struct Status {
     /// Folder of the project [default: the project]

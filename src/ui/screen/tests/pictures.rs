@@ -1,4 +1,4 @@
-//! Pictures of the screen: five situations at three sizes.
+//! Tests pictures of the screen: five situations at three sizes.
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;

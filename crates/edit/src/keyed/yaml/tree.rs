@@ -1,4 +1,4 @@
-//! A YAML document as a tree of its values and the places where they are written.
+//! A YAML document as a tree of its values and their positions.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use super::write::is_plain;
 /// Maximum depth of a document.
 const DEPTH_MAX: usize = 100;
 
-/// A value, with the bytes where it is written. Those of a block end where its last line of content ends.
+/// A value and its bytes in the text. Those of a block end with its last line of content.
 #[derive(Debug)]
 pub struct Node {
     pub at: Range<usize>,
@@ -25,19 +25,19 @@ pub enum Kind {
     Map(Vec<(Node, Node)>),
 }
 
-/// How a scalar is written.
+/// The notation of a scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     Plain,
     Single,
     Double,
-    /// Over several lines, after `|` or `>`.
+    /// On several lines, after `|` or `>`.
     Block,
 }
 
-/// The value of a file with one document. `None` for several documents and for text that is not
-/// YAML, for keys that are not text or occur twice, and for anchors and tags, whose meaning is not
-/// found where they are written.
+/// The value of a file with one document. `None` for several documents, for text that is not YAML,
+/// for keys that are not text or occur twice, and for anchors and tags, whose meaning is defined
+/// elsewhere.
 pub fn read(text: &str) -> Option<Node> {
     let bytes: Vec<usize> = text.char_indices().map(|(byte, _)| byte).chain([text.len()]).collect();
     let mut open: Vec<Open> = Vec::new();
@@ -80,13 +80,13 @@ pub fn read(text: &str) -> Option<Node> {
     found
 }
 
-/// The line and the message of the first error of the syntax.
+/// The line and message of the first syntax error.
 pub fn fault(text: &str) -> Option<(usize, String)> {
     let error = Parser::new_from_str(text).find_map(Result::err)?;
     Some((error.marker().line(), error.info().to_owned()))
 }
 
-/// A list or an object whose end was not read yet.
+/// A list or object whose end has not been read yet.
 struct Open {
     start: usize,
     is_map: bool,
@@ -118,7 +118,7 @@ impl Open {
 }
 
 impl Node {
-    /// The text of a scalar that is text.
+    /// The text of a text scalar.
     fn text(&self) -> Option<&str> {
         match &self.kind {
             Kind::Scalar(text, style) if *style != Style::Plain || of_plain(text).is_string() => Some(text),
@@ -143,7 +143,7 @@ impl Node {
         }
     }
 
-    /// The place of the entry called `key`.
+    /// The position of the entry with the key `key`.
     pub fn entry(&self, key: &str) -> Option<usize> {
         let Kind::Map(entries) = &self.kind else { return None };
         entries.iter().position(|(name, _)| name.text() == Some(key))
@@ -159,7 +159,8 @@ impl Node {
     }
 }
 
-/// The value of a plain scalar. Numbers that JSON writes differently count as text: comparing two files gives the same result.
+/// The value of a plain scalar. Numbers that JSON writes differently count as text, which does not
+/// affect comparisons of two files.
 fn of_plain(text: &str) -> Value {
     match text {
         "" | "~" | "null" => Value::Null,

@@ -1,4 +1,4 @@
-//! Spellings of a changed YAML file. None of them is checked here.
+//! Spellings of a changed YAML file, not yet checked.
 
 use std::ops::Range;
 
@@ -10,10 +10,10 @@ use crate::keyed::{Change, Keys};
 
 /// Plain words that some YAML readers interpret as a boolean or as null.
 const RESERVED: &str = "true false yes no on off y n null ~";
-/// Spaces by which a new block is indented.
+/// Indentation of a new block, in spaces.
 const INDENT: &str = "  ";
 
-/// The file after a change, in each way in which it may be written, the most natural first.
+/// The file after a change, in each possible spelling, the most natural first.
 pub fn spellings(text: &str, tree: &Node, change: &Change) -> Vec<String> {
     let file = File { text, tree };
     match change {
@@ -40,17 +40,17 @@ impl<'f> File<'f> {
         format!("{}{new}{}", &self.text[..start], &self.text[end..])
     }
 
-    /// The first byte of the line of `at`.
+    /// The first byte of the line that contains `at`.
     fn line(self, at: usize) -> usize {
         self.text[..at].rfind('\n').map_or(0, |end| end + 1)
     }
 
-    /// The end of the line of `at`, without its line end.
+    /// The end of the line that contains `at`, without its line ending.
     fn line_end(self, at: usize) -> usize {
         self.text[at..].find('\n').map_or(self.text.len(), |end| at + end)
     }
 
-    /// Spaces as wide as the text before `at` in its line; at most 100.
+    /// As many spaces as the line has characters before `at`; at most 100.
     fn before(self, at: usize) -> &'static str {
         let width = self.text[self.line(at)..at].chars().count();
         indent(width)
@@ -68,7 +68,7 @@ impl<'f> File<'f> {
             self.text[key..].find(mark).map(|at| key + at)
         };
         let (start, lead) = match style {
-            // The place of a block covers only its lines; its mark is replaced too.
+            // The position of a block covers only its lines; its mark is replaced too.
             Style::Block => (behind(&['|', '>']).unwrap_or(old.at.start), ""),
             // `key:` without a value.
             _ if old.at.is_empty() => (behind(&[':']).map_or(old.at.start, |colon| colon + 1), " "),
@@ -77,7 +77,8 @@ impl<'f> File<'f> {
         let end = old.at.end.max(start);
         let mut all = Vec::new();
         if let Value::String(new) = value {
-            // A boolean, a mode or a date, which other readers do not interpret as text, stays one.
+            // A boolean, mode or date, which other readers do not interpret as text, keeps its
+            // type.
             all.extend(old.is_open().then(|| new.clone()));
             all.extend((style == Style::Block && new.contains('\n')).then(|| self.lines(start, end, new)));
         }
@@ -85,10 +86,10 @@ impl<'f> File<'f> {
         all.iter().map(|new| self.with(start, end, &format!("{lead}{new}"))).collect()
     }
 
-    /// The block from `start` to `end` with its mark and its margin, and with other lines.
+    /// The block from `start` to `end` with new lines but the same mark and margin.
     fn lines(self, start: usize, end: usize, new: &str) -> String {
         let mark = self.line_end(start);
-        // A block without lines ends before its mark's line does.
+        // A block without lines ends before the end of its mark's line.
         let first = self.text[mark..end.max(mark)].lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let margin = indent(first.len() - first.trim_start().len());
         let line = |line: &str| if line.is_empty() { "\n".to_owned() } else { format!("\n{margin}{line}") };
@@ -103,7 +104,7 @@ impl<'f> File<'f> {
         entries.get(outer.entry(last)?).map(|(key, _)| key)
     }
 
-    /// An entry at the end of the innermost object that exists.
+    /// A new entry at the end of the innermost object that exists.
     fn new_entry(self, keys: &Keys, value: Value) -> Vec<String> {
         let there = (0..keys.len()).rev().find_map(|depth| Some((depth, self.tree.below(&keys[..depth])?)));
         let Some((depth, outer)) = there else { return Vec::new() };
@@ -132,7 +133,7 @@ impl<'f> File<'f> {
         blocks.iter().map(|new| self.with(end, end, &format!("\n{margin}{key}:{new}"))).collect()
     }
 
-    /// The white space before each element of a list or object in brackets.
+    /// The white space before each element of a bracketed list or object.
     fn between(self, outer: &Node, first: &Node) -> String {
         let lead = &self.text[outer.at.start + 1..first.at.start];
         if lead.contains('\n') { format!("\n{}", self.before(first.at.start)) } else { " ".to_owned() }
@@ -155,7 +156,7 @@ impl<'f> File<'f> {
         written(value, style).iter().map(|new| self.with(end, end, &format!("{lead}{new}"))).collect()
     }
 
-    /// The dash before an element of a list in lines.
+    /// The dash before an element of a list with one element per line.
     fn dash(self, element: &Node) -> Option<usize> {
         let line = self.line(element.at.start);
         self.text[line..element.at.start].rfind('-').map(|dash| line + dash)
@@ -175,7 +176,7 @@ impl<'f> File<'f> {
         self.dash(&all[index]).map(|dash| self.without_lines(dash, all[index].at.end)).into_iter().collect()
     }
 
-    /// The file without one of several elements in brackets, and without the comma next to it.
+    /// The file without one of several bracketed elements and without the comma next to it.
     fn without_in_brackets(self, one: Option<Place>, before: Option<Place>, next: Option<Place>) -> Vec<String> {
         match (one, before, next) {
             (Some(one), _, Some(next)) => self.up_to(one, next.start).into_iter().collect(),
@@ -184,13 +185,14 @@ impl<'f> File<'f> {
         }
     }
 
-    /// The file without an element, up to the next one. `None` if that one has a comment above it.
+    /// The file without an element, up to the next one. `None` if the next one has a comment above
+    /// it.
     fn up_to(self, element: Place, next: usize) -> Option<String> {
         let own_line = self.line_end(element.end).min(next);
         (!self.text[own_line..next].contains('#')).then(|| self.with(element.start, next, ""))
     }
 
-    /// The file without the lines from the one of `start` to the one of `end`.
+    /// The file without the lines from that of `start` to that of `end`.
     fn without_lines(self, start: usize, end: usize) -> String {
         let end = self.line_end(end);
         self.with(self.line(start), (end + 1).min(self.text.len()), "")
@@ -241,13 +243,13 @@ fn written(value: &Value, style: Style) -> Vec<String> {
     all
 }
 
-/// Whether every reader interprets an unquoted word as text, as far as its beginning shows.
+/// Whether the beginning of an unquoted word shows that every reader interprets it as text.
 pub(super) fn is_plain(text: &str) -> bool {
     let is_odd = |first: char| first.is_ascii_digit() || matches!(first, '-' | '+' | '.' | ' ');
     !text.is_empty() && !text.starts_with(is_odd) && !text.ends_with(' ') && !is_listed(RESERVED, &text.to_lowercase())
 }
 
-/// A text without quotes if it needs none anywhere.
+/// A text without quotes, unless some reader needs them.
 fn words(text: &str) -> String {
     let is_simple = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.' | '/' | '@');
     if is_plain(text) && text.chars().all(is_simple) && !text.starts_with('@') {

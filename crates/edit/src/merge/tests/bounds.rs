@@ -1,5 +1,5 @@
-//! Tests of merges and removals in files that are deep, long or full of definitions. Work that grows
-//! with the square of the size takes minutes here, so these tests would not end in time.
+//! Tests merges and removals in files that are deep, long or full of definitions. Quadratic work
+//! takes minutes here, so these tests would time out.
 
 use super::by_query::{changes, named, refused, removed};
 use crate::{Edit, Hints};

@@ -1,4 +1,4 @@
-//! Tests of merging languages that a query describes.
+//! Tests merging in languages that a query describes.
 
 use super::{Hints, check, in_container, with};
 use crate::{Edit, apply};
@@ -246,7 +246,7 @@ pub(super) fn changes(path: &str, before: &str, written: &str, (old, new): (&str
     check(path, before, written, &before.replacen(old, new, 1));
 }
 
-/// The same with a definition named as a tool call names it.
+/// The same, with a definition named as in a tool call.
 pub(super) fn named(path: &str, before: &str, (name, code): (&str, &str), (old, new): (&str, &str)) {
     assert_eq!(before.matches(old).count(), 1, "{old}");
     let edit = Edit::Definition { name: Some(name), code, hints: Hints::default() };
@@ -254,7 +254,7 @@ pub(super) fn named(path: &str, before: &str, (name, code): (&str, &str), (old, 
     assert_eq!(text.as_deref(), Ok(before.replacen(old, new, 1).as_str()), "{name}");
 }
 
-/// Asserts that an edit is refused with all of these words.
+/// Asserts that an edit is refused with a message that contains all these words.
 pub(super) fn refused(path: &str, before: &str, edit: &Edit<'_>, words: &[&str]) {
     let said = apply(path, before, edit).expect_err("a refusal").to_string();
     assert!(words.iter().all(|word| said.contains(word)), "{said}");

@@ -1,4 +1,4 @@
-//! Tests that unrelated bytes stay the same, and that no text makes a merge panic.
+//! Tests that unrelated bytes stay unchanged and that no text makes a merge panic.
 
 use proptest::prelude::*;
 
@@ -52,7 +52,7 @@ fn changes_have_their_name_and_line() {
     );
 }
 
-/// Real files of this repository and texts of other languages.
+/// Real files from this repository, and texts in other languages.
 const FILES: &[(&str, &str)] = &[
     ("merge.rs", include_str!("../../merge.rs")),
     ("parts.rs", include_str!("../../../../index/src/index/syntax/parts.rs")),

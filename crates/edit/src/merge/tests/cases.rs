@@ -1,5 +1,4 @@
-//! Changes as they are made by hand, in languages by query that are compiled: each compares the file
-//! after it.
+//! Tests typical manual changes in compiled languages by query, comparing the file after each.
 
 use super::by_query::{changes, named, refused, removed};
 use super::check;

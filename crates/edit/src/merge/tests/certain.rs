@@ -1,4 +1,4 @@
-//! Tests that a definition is put only where it is certain that it belongs, and that older languages keep their ways.
+//! Tests that a definition is only put where it certainly belongs, and that earlier languages are handled as before.
 
 use super::by_query::{named, refused};
 use super::check;
@@ -37,7 +37,7 @@ fn a_method_without_its_class_is_refused_beside_a_class_and_a_struct() {
 #[test]
 fn a_removal_that_breaks_the_file_is_refused() {
     let java = "enum Glaze {\n    MATT,\n    GLOSS;\n\n    int heat() { return 1; }\n}\n";
-    refused("Glaze.java", java, &Edit::Remove("Glaze.GLOSS"), &["without `Glaze.GLOSS` it no longer parses"]);
+    refused("Glaze.java", java, &Edit::Remove("Glaze.GLOSS"), &["it no longer parses without `Glaze.GLOSS`"]);
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn a_modifier_that_stays_is_told_of_beside_another_change() {
     let java = "class Kiln {\n    static int cone() { return 1; }\n\n    int tile() { return 1; }\n}\n";
     let code = "class Kiln {\n    int cone() { return 1; }\n\n    int tile() { return 2; }\n}\n";
     let change = ("tile() { return 1", "tile() { return 2");
-    says("Kiln.java", java, ("", code), change, &["`cone` keeps `static`, which was not written"]);
+    says("Kiln.java", java, ("", code), change, &["`cone` keeps `static`, which the new text lacks"]);
 }
 
 #[test]

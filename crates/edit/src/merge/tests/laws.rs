@@ -1,4 +1,4 @@
-//! Laws of merges in languages by query: they hold for each definition of each sample file.
+//! Tests laws of merges in languages by query, for each definition in each sample file.
 
 use super::by_query::{C, CPP, CSHARP, JAVA, KOTLIN, LUA, PHP, RUBY, SCALA, SHELL, SWIFT};
 use super::{Hints, MergeError, merge};
@@ -6,7 +6,7 @@ use crate::heads::squeezed;
 use crate::index::parts::{Sort, Span, definitions};
 use crate::{Edit, Mismatch, apply};
 
-/// Each sample with a statement of its language.
+/// Each sample, and a statement in its language.
 const SAMPLES: &[(&str, &str, &str)] = &[
     ("kiln.c", C, "mark();"),
     ("kiln.cpp", CPP, "mark();"),
@@ -21,7 +21,7 @@ const SAMPLES: &[(&str, &str, &str)] = &[
     ("Kiln.swift", SWIFT, "mark()"),
 ];
 
-/// The result of putting `code` in the place of a definition, as the guide does it: by its line.
+/// The result of replacing a definition with `code` by its line, as the guide does.
 fn by_line(path: &str, text: &str, span: &Span, code: &str) -> Result<String, MergeError> {
     let hints = Hints { container: span.container.last().cloned(), line: Some(span.lines.0), ..Hints::default() };
     merge(path, text, code, &hints).map(|merged| merged.text)

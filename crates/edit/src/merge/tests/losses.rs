@@ -1,10 +1,10 @@
-//! Tests that a merge in a language by query neither loses nor doubles code without a word.
+//! Tests that a merge in a language by query never silently loses or duplicates code.
 
 use super::by_query::{CPP, CSHARP, JAVA, KOTLIN, RUBY, changes, named, refused, removed};
 use super::{Hints, check};
 use crate::{Edit, apply};
 
-/// The text after a merge by the name of a definition, and its notes.
+/// The text after a merge by definition name, and the notes.
 pub(super) fn noted(path: &str, before: &str, (name, code): (&str, &str)) -> (String, String) {
     let name = (!name.is_empty()).then_some(name);
     let edit = Edit::Definition { name, code, hints: Hints::default() };
@@ -12,7 +12,7 @@ pub(super) fn noted(path: &str, before: &str, (name, code): (&str, &str)) -> (St
     (applied.text, applied.notes.join("\n"))
 }
 
-/// Asserts the text after a merge and words of its notes.
+/// Asserts the text after a merge, and words in its notes.
 pub(super) fn says(path: &str, before: &str, written: (&str, &str), (old, new): (&str, &str), words: &[&str]) {
     assert_eq!(before.matches(old).count(), 1, "{old}");
     let (text, notes) = noted(path, before, written);
@@ -245,7 +245,7 @@ fn a_replaced_method_is_noted_if_its_class_was_not_written() {
 #[test]
 fn a_declaration_of_c_can_be_removed_beside_its_definition() {
     let c = "int heat(int cone);\nint cool(void);\n\nint heat(int cone)\n{\n    return 1;\n}\n";
-    refused("kiln.c", c, &Edit::Remove("heat"), &["from lines 1, 4 on", "with `;` behind it"]);
+    refused("kiln.c", c, &Edit::Remove("heat"), &["from lines 1, 4 on", "followed by `;`"]);
     removed("kiln.c", c, "int heat(int cone);", "int heat(int cone);\n");
     removed("kiln.c", c, "int heat(int cone)", "int heat(int cone)\n{\n    return 1;\n}\n");
     let declared = "extern int cone;\n\nint cone = 4;\n";

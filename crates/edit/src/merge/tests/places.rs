@@ -1,4 +1,4 @@
-//! Tests of the place of what is added in a language by query, and of the class that is meant.
+//! Tests where additions go in a language by query, and which class is chosen.
 
 use super::by_query::{CPP, RUBY, SCALA, changes, named};
 use super::check;

@@ -1,4 +1,4 @@
-//! Edits by name in functions of real projects, drawn at random.
+//! Tests edits by name in random functions of real projects.
 //!
 //! Each function gets a comment as its first line; nothing else may change.
 
@@ -7,10 +7,10 @@ use crate::{Edit, apply};
 
 use super::Hints;
 
-/// The functions tried in a project.
+/// Number of functions tried per project.
 const TRIED: usize = 30;
 
-/// Project, endings of its files, and the mark of a comment.
+/// Project, file extensions, and comment sign.
 const PROJECTS: &[(&str, &[&str], &str)] = &[
     ("jq", &["c"], "//"),
     ("spdlog", &["h", "cpp"], "//"),
@@ -53,7 +53,7 @@ fn edits_by_name_in_real_projects() {
             if line >= span.bytes.end {
                 continue;
             }
-            // In the column of the line below.
+            // In the same column as the line below.
             let below = text[line..].lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
             let added = format!("{}{mark} as before\n", &below[..below.len() - below.trim_start().len()]);
             let line_start = text[..span.bytes.start].rfind('\n').map_or(0, |end| end + 1);

@@ -117,7 +117,7 @@ fn a_new_function_goes_behind_the_last_and_imports_are_joined() {
             "def last(x):\n    return x\n\n\ndef dump(x: Any) -> str:\n    return json.dumps(x)\n",
         ),
     );
-    // Names that the new code does not use are not imported, nor is a name that the file binds already.
+    // Names that the new code does not use or the file already binds are not imported.
     store(
         "import re\nfrom elsewhere import last\n\ndef dump(x):\n    return last(x)\n",
         "    return x\n\n\nif",

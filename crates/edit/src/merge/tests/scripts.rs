@@ -1,5 +1,5 @@
-//! Changes as they are made by hand, in languages by query that are mostly interpreted: each compares
-//! the file after it.
+//! Tests typical manual changes in mostly interpreted languages by query, comparing the file after
+//! each.
 
 use super::by_query::{changes, named, removed};
 

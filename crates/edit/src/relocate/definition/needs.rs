@@ -1,5 +1,5 @@
-//! Finds the names that the moved code uses: their imports are copied or moved with it, and other
-//! definitions of the old file are imported from there.
+//! Finds the names that the moved code uses: imports of them are copied or moved along, and other
+//! definitions in the old file are imported from there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::text::{line_at, line_of, line_start};
 const ASSIGNS: [&str; 12] = ["++", "--", "+=", "-=", "*=", "/=", "%=", "|=", "&=", "||=", "&&=", "??="];
 
 /// Names that the old file imports and the moved code uses: index of the statement, index of the
-/// name, and whether the rest of the file still uses it.
+/// name, and whether the rest of the old file still uses it.
 type Imports = BTreeMap<(usize, usize), bool>;
 
 /// Records the imports that the new file needs and those that the old file no longer needs.
@@ -55,7 +55,7 @@ pub fn read(work: &mut Move) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// The words of the moved code that also occur in the rest of its file.
+/// The words in the moved code that also occur in the rest of its file.
 fn words(work: &Move) -> Vec<String> {
     let text = work.old();
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
@@ -65,7 +65,7 @@ fn words(work: &Move) -> Vec<String> {
     all.into_iter().filter(|word| *word != work.name).filter(in_rest).map(str::to_owned).collect()
 }
 
-/// Records the meaning of one word of the moved code, if code outside of it binds the word.
+/// Records the meaning of a word in the moved code, if code outside binds the word.
 fn read_word(
     work: &mut Move,
     statements: &[Statement],
@@ -162,7 +162,7 @@ fn bring(work: &mut Move, statement: &Statement, name: usize) -> Result<(), Move
     let file = view.names.file(path).unwrap_or_default();
     let leads = view.names.module(file, &one.source).map(|module| view.names.path(module).to_owned());
     if leads.as_deref() == Some(view.to) {
-        // The definition that it imported is in the same file now.
+        // The definition that it imported is now in the same file.
         let is_same = one.local == one.name && one.name != "default" && one.name != "*";
         return if is_same { Ok(()) } else { Err(no()) };
     }
@@ -181,7 +181,7 @@ fn bring(work: &mut Move, statement: &Statement, name: usize) -> Result<(), Move
 }
 
 /// Copies Rust imports that are used without being named: traits, whose methods are called, and
-/// star imports of other crates.
+/// star imports from other crates.
 fn without_names(work: &mut Move, statements: &[Statement]) -> Result<(), MoveError> {
     let (view, text) = (work.view, work.old());
     for statement in statements.iter().filter(|statement| statement.is_plain) {

@@ -1,11 +1,11 @@
-//! Finds the position of a moved definition in its new file, and the names by which files import
+//! Finds the position of a moved definition in its new file, and the names that files use to import
 //! each other's modules.
 
 use super::{Move, View, paths, python};
 use crate::index::parts::{MODULE, Part, Sort, parts};
 use crate::index::whole_words;
 
-/// Beginnings of code that stays last in a file.
+/// Beginnings of code that stays at the end of a file.
 const LAST: [&str; 4] = ["if __name__", "module.exports", "export default", "export {"];
 
 /// The line feeds between two definitions.
@@ -53,12 +53,12 @@ pub fn python_module(view: &View, path: &str, target: &str) -> String {
     let bare = bare.strip_suffix("/__init__").unwrap_or(bare);
     let is_relative = text.lines().any(|line| line.trim_start().starts_with("from ."));
     let relative = is_relative.then(|| python::relative(view, paths::folder(path), bare)).flatten();
-    // No module is called `-`, so the name is counted from the outermost package.
+    // No module is called `-`, so the name starts from the outermost package.
     relative.unwrap_or_else(|| python::absolute(view, "-", target))
 }
 
-/// Whether the new file exports its definitions through `module.exports`; for an empty file the
-/// form of the old file counts.
+/// Whether the new file exports its definitions through `module.exports`; an empty file follows the
+/// old file.
 pub fn is_common_js(view: &View) -> bool {
     let is_script = super::family(view.to) == "script";
     let text = if view.text(view.to).trim().is_empty() { view.text(view.from) } else { view.text(view.to) };

@@ -1,4 +1,4 @@
-//! Checks, as far as the index allows, that after the move every name means the same as before.
+//! Checks, as far as the index allows, that every name has the same meaning after the move.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -49,13 +49,13 @@ pub fn holds(work: &Move, edits: &[NewText]) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// Names that a text uses without binding them.
+/// Names that a text uses but does not bind.
 fn free(path: &str, text: &str) -> impl Iterator<Item = String> {
     unbound(path, text).unwrap_or_default().into_iter().map(|one| one.name)
 }
 
-/// The number of certain uses of the definition in each file; both files of the move count as one.
-/// Uses after a dot and imports do not count.
+/// The number of certain uses of the definition in each file; the two files of the move count as
+/// one. Imports and uses after a dot do not count.
 fn uses(
     work: &Move,
     names: &Names,
@@ -88,7 +88,7 @@ fn in_list(text: &str, at: usize) -> bool {
             && text[..at].lines().last().is_some_and(|line| line.contains("exports."))
 }
 
-/// A file that `path` imports and whose imports lead back to `path`, directly or not.
+/// A file that `path` imports and whose imports lead back to `path`, directly or indirectly.
 fn circle(names: &Names, path: &str) -> Option<String> {
     let start = names.file(path)?;
     let imports = |file: usize| {

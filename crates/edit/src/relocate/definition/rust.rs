@@ -1,4 +1,4 @@
-//! Moves between the modules of a Rust crate: paths, visibility and the declaration of a new module.
+//! Moves definitions between modules of a Rust crate: paths, visibility and the declaration of a new module.
 
 use super::super::rust::{Declared, Module, declaration, declare};
 use super::{Move, MoveError, Piece, View, hidden, stuck};
@@ -6,13 +6,13 @@ use crate::index::parts::{Part, Sort, parts};
 use crate::index::{Occurrence, whole_words};
 use crate::rename::FileOccurrences;
 
-/// The path of the module in a file: `crate::a::b`, or `crate` for the crate root.
+/// The path of a file's module: `crate::a::b`, or `crate` for the crate root.
 pub fn path_of(path: &str) -> Option<String> {
     Some(Module::of(path).map_or_else(|| "crate".to_owned(), |module| module.path()))
 }
 
-/// Whether a file belongs to another crate than the old file: to another package, or to a program
-/// next to the library.
+/// Whether a file belongs to a different crate from the old file: to another package, or to a
+/// program next to the library.
 pub fn is_another_crate(view: &View, path: &str) -> bool {
     let package = |path: &str| {
         let at = path.rfind("src/").filter(|at| *at == 0 || path[..*at].ends_with('/'))?;
@@ -45,7 +45,7 @@ pub fn path(work: &mut Move, sheet: &FileOccurrences, one: &Occurrence, receiver
     Ok(())
 }
 
-/// A path of the old file in a form that is valid everywhere in the crate; `None` if it leads out
+/// A path from the old file in a form that is valid everywhere in the crate; `None` if it leads out
 /// of the crate's modules.
 pub fn absolute(view: &View, source: &str) -> Option<String> {
     let own = path_of(view.from)?;
@@ -87,8 +87,8 @@ pub fn paths_inside(work: &mut Move) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// Imports the definition into the old file, which still uses it, or into its inline module if all
-/// uses are there. The root of a library re-exports a public definition.
+/// Imports the definition into the old file if it is still used there, or into the old file's
+/// inline module if all uses are there. A library root re-exports a public definition.
 pub fn import_what_is_left(work: &mut Move) -> Result<(), MoveError> {
     let (view, line) = (work.view, import(work));
     let first = work.left.first().cloned().flatten();
@@ -107,8 +107,8 @@ pub fn import_what_is_left(work: &mut Move) -> Result<(), MoveError> {
 pub fn check(work: &mut Move) -> Result<(), MoveError> {
     let view = work.view;
     let not_done = || {
-        let way_out = "a definition moves between the modules of one crate, whose files are in `src`";
-        MoveError::NotDone { what: format!("a definition of {} to {}", view.from, view.to), way_out }
+        let way_out = "a definition can only move between modules of one crate, with files in `src`";
+        MoveError::NotDone { what: format!("a definition from {} to {}", view.from, view.to), way_out }
     };
     if is_another_crate(view, view.to) {
         return Err(not_done());

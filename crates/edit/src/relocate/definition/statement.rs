@@ -19,7 +19,7 @@ pub struct Statement {
     variant: String,
 }
 
-/// The import statements of a file, including those inside functions if the language lists them.
+/// The import statements of a file; those inside functions are included if the language lists them.
 pub fn all(path: &str, text: &str) -> Vec<Statement> {
     let sites = import_sites(language_of(path), text).unwrap_or_default();
     let is_plain = |at: usize| line_start(text, at) == at;
@@ -58,14 +58,14 @@ pub fn all(path: &str, text: &str) -> Vec<Statement> {
     found
 }
 
-/// A Rust path without braces around a single name.
+/// A Rust path with the braces around a single name removed.
 fn without_braces(statement: &str) -> String {
     static_regex!(ITSELF = r"::\{\s*self\s*,?\s*\}");
     static_regex!(ALONE = r"\{\s*([\w:]+(?: as \w+)?)\s*,?\s*\}");
     ALONE.replace_all(&ITSELF.replace_all(statement, ""), "$1").into_owned()
 }
 
-/// The names of an import. For `import a.b`, which imports the module itself, the name is made
+/// The names of an import. For `import a.b`, which imports the module itself, the name is left
 /// empty.
 fn whole_module(names: Vec<Imported>, form: ImportForm) -> Vec<Imported> {
     let plain = |one: Imported| Imported { name: String::new(), ..one };
@@ -78,7 +78,7 @@ impl Statement {
         self.names.iter().position(|one| one.bytes.contains(&at))
     }
 
-    /// The edits that remove some names, or the whole statement if no name is left.
+    /// The edits that remove some names, or the whole statement if no names are left.
     pub fn without(&self, path: &str, text: &str, gone: &[usize]) -> Result<Vec<Piece>, MoveError> {
         let empty = |range| Piece { range, new: String::new() };
         if gone.len() >= self.names.len() {
@@ -114,7 +114,7 @@ impl Statement {
         Ok(vec![Piece { range: self.bytes.clone(), new: without_braces(&left) }])
     }
 
-    /// Runs of names with only commas between them.
+    /// Runs of names separated only by commas.
     fn groups(&self, text: &str) -> Vec<Range<usize>> {
         let mut groups: Vec<Range<usize>> = Vec::new();
         for at in 0..self.names.len() {
@@ -147,7 +147,7 @@ impl Statement {
         found.filter(|_| is_script).ok_or_else(|| stuck(path, text, self.names[first].bytes.start))
     }
 
-    /// A statement that imports only the name with the index `at` from the module `source`.
+    /// A statement that imports only the name at index `at` from the module `source`.
     pub fn line(&self, path: &str, text: &str, at: usize, source: &str) -> String {
         let (one, core) = (&self.names[at], &text[self.bytes.clone()]);
         let spec = &text[one.bytes.clone()];

@@ -1,9 +1,9 @@
-//! Tests of moves of definitions in small projects, with every changed text compared.
+//! Tests moves of definitions in small projects, comparing every changed text.
 
 use super::*;
 use crate::rename::tests::{Project, split};
 
-/// Asserts the texts of all files that the move of `name` changes. Files are written as `path: text`.
+/// Asserts the texts of all files that moving `name` changes. Files are given as `path: text`.
 fn moved(files: &[&str], name: &str, (from, to): (&str, &str), expected: &[&str]) -> Plan {
     let project = Project::new(&split(files));
     let plan = definition(&project.index, &project.read(), name, Some(from), to);
@@ -146,12 +146,12 @@ fn what_cannot_be_done_safely_is_refused_with_its_reason() {
     let a = "a.ts: import * as z from './z';\nlet count = 0;\nexport let shown = 0;\nconst hide = () => count;\nexport function show() { return hide(); }\nexport function set() { shown = 1; }\nexport function zed() { return z.z; }\nexport const twice = () => shown * 2;\nexport const use = () => twice();\n";
     let z = "z.ts: export const z = 1;\n";
     let with = |b: &'static str| [a, z, b];
-    refused(&with("b.ts: export const b = 1;\n"), "show", to, "`show` uses `hide`, which a.ts keeps to itself");
+    refused(&with("b.ts: export const b = 1;\n"), "show", to, "`show` uses `hide`, which is private to a.ts");
     refused(&with("b.ts: export const b = 1;\n"), "set", to, "a.ts, line 6");
-    refused(&with("b.ts: export const twice = 1;\n"), "twice", to, "`twice` has a meaning already in b.ts, line 1");
-    refused(&with("b.ts: const z = 1;\nexport { z };\n"), "zed", to, "`z` has a meaning already in b.ts, line 1");
-    refused(&with("b.ts: export const b = 1;\n"), "twice", to, "leads back to b.ts");
-    refused(&with("b.ts: export const b = 1;\n"), "none", to, "defines no `none`");
+    refused(&with("b.ts: export const twice = 1;\n"), "twice", to, "`twice` already has a meaning in b.ts, line 1");
+    refused(&with("b.ts: const z = 1;\nexport { z };\n"), "zed", to, "`z` already has a meaning in b.ts, line 1");
+    refused(&with("b.ts: export const b = 1;\n"), "twice", to, "in turn depends on b.ts");
+    refused(&with("b.ts: export const b = 1;\n"), "none", to, "has no `none`");
     refused(
         &with("b.ts: import * as a from './a';\na.zed();\n"),
         "zed",
@@ -167,5 +167,5 @@ fn what_cannot_be_done_safely_is_refused_with_its_reason() {
         "src/a.rs: pub struct P { n: u32 }\n\npub fn n(p: &P) -> u32 { p.n }\n",
         "src/b.rs: //! B.\n",
     ];
-    refused(&private, "n", ("src/a.rs", "src/b.rs"), "`pub fn n(p: &P) -> u32 { p.n }` may not be seen");
+    refused(&private, "n", ("src/a.rs", "src/b.rs"), "`pub fn n(p: &P) -> u32 { p.n }` may not be visible");
 }

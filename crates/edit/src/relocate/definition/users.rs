@@ -1,4 +1,4 @@
-//! Redirects the places that name the moved definition: imports, re-exports and export lists of all
+//! Redirects the places that name the moved definition: imports, re-exports and export lists in all
 //! files.
 
 use std::ops::Range;
@@ -61,7 +61,7 @@ fn keep(work: &Move, sheet: &FileOccurrences, one: &Occurrence) -> Result<(), Mo
     Ok(())
 }
 
-/// Whether an import of `source` leads straight to the old file.
+/// Whether an import of `source` leads directly to the old file.
 fn leads_here(work: &Move, sheet: &FileOccurrences, one: &Occurrence, source: &str) -> bool {
     let (names, old) = (work.view.names, work.view.names.file(work.view.from));
     if work.language == "rust" {
@@ -118,7 +118,7 @@ fn change(work: &mut Move, sheet: &FileOccurrences, one: &Occurrence) -> Result<
     }
 }
 
-/// The outermost inline module of the old file around an occurrence.
+/// The outermost inline module around an occurrence in the old file.
 fn module_around(work: &Move, one: &Occurrence) -> Option<String> {
     let outline = work.view.names.file(work.view.from).map(|file| work.view.names.outline(file))?;
     let around = std::iter::successors(one.inside, |at| outline.definitions[*at].container);
@@ -135,7 +135,7 @@ fn member(work: &mut Move, sheet: &FileOccurrences, one: &Occurrence, receiver: 
     if work.language == "go" || is_entry && entry(&sheet.text, view.from, work.name, one.bytes.start).is_some() {
         return Ok(());
     }
-    // If the namespace is that of a file that re-exports the name, it stays as it is.
+    // If the namespace belongs to a file that re-exports the name, it stays as it is.
     let mut imports = view.names.outline(sheet.file).imports.iter().filter(|import| import.local == *receiver);
     let old = view.names.file(view.from);
     let hands_on = imports.any(|import| view.names.module_of(sheet.file, import).is_some_and(|file| Some(file) != old));
@@ -147,7 +147,7 @@ fn item_at(path: &str, text: &str, at: usize) -> Option<Part> {
     parts(path, text)?.items.into_iter().find(|item| item.core.contains(&at))
 }
 
-/// The bytes of `exports.NAME = NAME;`, with its line.
+/// The bytes of `exports.NAME = NAME;`, including its line.
 fn entry(text: &str, path: &str, name: &str, at: usize) -> Option<Range<usize>> {
     let item = item_at(path, text, at)?;
     let code = text[item.core.clone()].trim_end_matches(';');
@@ -157,8 +157,8 @@ fn entry(text: &str, path: &str, name: &str, at: usize) -> Option<Range<usize>> 
     is_it.then(|| whole_lines(text, &item.whole()))
 }
 
-/// The bytes to remove if the place is in an export list or in an export assignment. The inner
-/// `None` means that they cannot be removed.
+/// The bytes to remove if the place is in an export list or export assignment. The inner `None`
+/// means that they cannot be removed.
 fn exporting(work: &Move, sheet: &FileOccurrences, at: usize) -> Option<Option<Range<usize>>> {
     if work.language != "script" {
         return None;
@@ -173,27 +173,27 @@ fn exporting(work: &Move, sheet: &FileOccurrences, at: usize) -> Option<Option<R
         return None;
     }
     let name = at..at + work.name.len();
-    // `{ NAME as other }` and `{ other: NAME }` give it another name, which the new file would not
+    // `{ NAME as other }` and `{ other: NAME }` give it another name that the new file would not
     // export.
     let is_plain =
         !sheet.text[name.end..].trim_start().starts_with("as ") && !sheet.text[..at].trim_end().ends_with(':');
     Some(if is_plain { out_of_list(&sheet.text, name).map(|range| alone(&sheet.text, &item, range)) } else { None })
 }
 
-/// The whole statement if its list has no other element, else `range`.
+/// The whole statement if its list has no other elements, else `range`.
 fn alone(text: &str, item: &Part, range: Range<usize>) -> Range<usize> {
     let left = format!("{}{}", &text[item.core.start..range.start], &text[range.end..item.core.end]);
     let inside = left.split_once('{').and_then(|(_, rest)| rest.rsplit_once('}')).map_or("", |(inside, _)| inside);
     if inside.trim().is_empty() { whole_lines(text, &item.whole()) } else { range }
 }
 
-/// An element of a list with the comma that belongs to it.
+/// A list element with the comma that belongs to it.
 fn out_of_list(text: &str, element: Range<usize>) -> Option<Range<usize>> {
     let after = &text[element.end..];
     let behind = after.trim_start();
     if let Some(rest) = behind.strip_prefix(',') {
         let rest = rest.trim_start_matches([' ', '\t', '\n']);
-        // After the last element of a multi-line list, the closing bracket keeps its line.
+        // After the last element of a multi-line list, the closing bracket stays on its line.
         if !rest.starts_with([']', '}', ')']) {
             return Some(element.start..text.len() - rest.len());
         }
@@ -210,7 +210,7 @@ fn out_of_list(text: &str, element: Range<usize>) -> Option<Range<usize>> {
 }
 
 /// The name by which `path` imports the new file, in the style of `source`, which leads to the old
-/// one.
+/// file.
 fn renamed(work: &Move, path: &str, source: &str) -> Option<String> {
     let view = work.view;
     match work.language {
@@ -225,7 +225,7 @@ fn renamed(work: &Move, path: &str, source: &str) -> Option<String> {
     }
 }
 
-/// Makes an import lead to the new file.
+/// Redirects an import to the new file.
 fn redirect(work: &mut Move, sheet: &FileOccurrences, one: &Occurrence, source: &str) -> Result<(), MoveError> {
     let (view, at, text) = (work.view, one.bytes.start, sheet.text.as_str());
     let no = || stuck(&sheet.path, text, at);
@@ -268,14 +268,14 @@ fn redirect(work: &mut Move, sheet: &FileOccurrences, one: &Occurrence, source: 
     Ok(())
 }
 
-/// Whether a statement of a file already leads to the new file, so that another name can join it.
+/// Whether a statement in a file already leads to the new file, so another name can join it.
 fn imports_new(work: &Move, sheet: &FileOccurrences, all: &[Statement]) -> bool {
     let (names, new) = (work.view.names, work.view.names.file(work.view.to));
     let leads = |source: &str| names.module(sheet.file, source) == new;
     work.language != "rust" && all.iter().any(|s| s.names.iter().any(|one| one.open && leads(&one.source)))
 }
 
-/// Makes `export { NAME } from './old'` lead to the new file.
+/// Redirects `export { NAME } from './old'` to the new file.
 fn hand_on(work: &mut Move, sheet: &FileOccurrences, one: &Occurrence, source: &str) -> Result<(), MoveError> {
     let (view, at, text) = (work.view, one.bytes.start, sheet.text.as_str());
     let no = || stuck(&sheet.path, text, at);

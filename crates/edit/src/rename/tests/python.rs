@@ -1,4 +1,4 @@
-//! Renames in Python: imports, annotations, methods, module variables.
+//! Tests renames in Python: imports, annotations, methods, module variables.
 
 use super::check;
 

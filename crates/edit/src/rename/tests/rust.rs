@@ -1,4 +1,4 @@
-//! Renames in Rust: paths, impl blocks, traits, macros.
+//! Tests renames in Rust: paths, impl blocks, traits, macros.
 
 use super::{check, refused};
 
@@ -28,6 +28,6 @@ fn rust_methods_change_in_the_trait_and_its_impls_and_functions_in_macros() {
     refused(
         &["src/lib.rs: struct A;\nimpl std::fmt::Display for A { fn fmt(&self) {} }\n"],
         ("A.fmt", "show"),
-        "because of `Display`",
+        "gets its name from `Display`",
     );
 }

@@ -9,11 +9,13 @@ const CONTEXT_MIN: u32 = 2048;
 
 // Losses other than speed, expressed as a share of speed to make all steps comparable.
 
-/// Loss for half of the context window.
+/// Loss for halving the context window.
 const HALF_CONTEXT: f64 = 0.15;
-/// Loss for one slot of several: four slots together decode a third faster than one (24B, 37 instead of 28 tokens per second).
+/// Loss for giving up one of several slots: four slots together decode a third faster than one
+/// (24B, 37 instead of 28 tokens per second).
 const ONE_SLOT: f64 = 0.10;
-/// Losses for a KV cache in 8 bits, which rarely changes answers, and in 4 bits, which sometimes does.
+/// Losses for an 8-bit KV cache, which rarely changes answers, and a 4-bit one, which sometimes
+/// does.
 const KV_8_BITS: f64 = 0.01;
 const KV_4_BITS: f64 = 0.06;
 /// Minimum loss of a step, so that steps that do not affect speed are not taken needlessly.
@@ -78,8 +80,8 @@ pub fn up(now: &LoadSettings, asked: &LoadSettings) -> Vec<LoadSettings> {
     steps
 }
 
-/// All settings to try if the context must not change, fastest first: weights not repacked, then
-/// experts and layers on the host.
+/// All settings to try if the context must not change, fastest first: as requested, without
+/// repacked weights, then with experts and layers on the host.
 pub fn moves(header: &Header, asked: &LoadSettings, machine: &Machine) -> Vec<LoadSettings> {
     let plain = LoadSettings { repack: false, ..asked.clone() };
     let mut moves = vec![asked.clone(), plain.clone()];
@@ -97,7 +99,8 @@ fn with_slots(now: &LoadSettings, slots: usize) -> LoadSettings {
     LoadSettings { slots, outputs: now.outputs.max(slots as u32), ..now.clone() }
 }
 
-/// The next value of `experts_on_host`, with the experts of one more layer on the host; `None` if all are there.
+/// The next value of `experts_on_host`, which puts the experts of one more layer on the host;
+/// `None` if all are already there.
 fn next_expert_layer(header: &Header, now: &LoadSettings) -> Option<u32> {
     let (first, end) = place::expert_layers(header)?;
     let next = now.experts_on_host.max(now.layers_on_host).max(first) + 1;

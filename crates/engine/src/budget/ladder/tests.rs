@@ -12,7 +12,7 @@ fn asked(name: &str, headers: Vec<Header>) -> Asked {
     Asked { name: name.into(), candidates, gpu_layers: None, optional: name == "router" }
 }
 
-/// A planner with experts, of 6.4 GB.
+/// A planner with experts, 6.4 GB in size.
 fn planner() -> Header {
     hybrid(24, 1024, 128, "q8_0")
 }
@@ -38,7 +38,7 @@ fn the_least_important_is_given_up_and_the_router_before_the_planners_file() {
     check(&planners(vec![planner()]), card(16), "planner: as asked");
     check(&planners(vec![planner()]), card(6), "planner: experts of ");
     check(&planners(vec![hybrid(24, 2048, 0, "q8_0")]), card(2), "layers on the CPU");
-    // Without a card, settings are reduced and nothing is moved.
+    // Without a card, settings are reduced but nothing is moved.
     let alone = place::need(&planner(), &wanted(8192, 2, "q8_0"), &host(0)).all().host;
     let little_less = Machine::of(alone + Bytes::mib(22) - Bytes::mib(20));
     check(&planners(vec![planner()]), little_less, "planner: KV q4_0 instead of q8_0");
@@ -49,7 +49,7 @@ fn the_least_important_is_given_up_and_the_router_before_the_planners_file() {
     check(&planners(small()), host(5 << 10), "planner: a smaller quantisation: hybrid-24-1024-Q4_0");
     let tiny = vec![planner(), hybrid(8, 1024, 0, "q8_0")];
     check(&planners(tiny), host(1 << 10), "planner: a smaller model: hybrid-8-1024-Q8_0");
-    // A refusal says how much memory is missing.
+    // A refusal states how much memory is missing.
     check(&planners(vec![planner()]), host(1 << 10), "planner on the lowest rung needs ");
     check(&planners(vec![planner()]), host(1 << 10), "are needed: raise --budget, or use a smaller");
     let cuda = host(1 << 10).with_card(Kind::Cuda, Bytes::gib(4));
@@ -116,7 +116,7 @@ fn on_a_mac_the_limit_that_would_make_room_is_named() {
     assert_eq!(hint(22, &Machine::of(Bytes::gib(4)).with_card(Kind::Cuda, Bytes::gib(4))), None);
 }
 
-/// Acts like a long-running process: in each action the first number selects what is done, the
+/// Acts like a long-running process: the first number of each action selects the operation, the
 /// second a model or an amount.
 fn live(ledger: &Ledger, models: &[Header], actions: &[(u8, u64)]) {
     let mut loaded: Vec<(Reservation, Header, usize)> = Vec::new();
@@ -141,7 +141,8 @@ fn live(ledger: &Ledger, models: &[Header], actions: &[(u8, u64)]) {
             }
             // A swap or an eviction.
             2 if !loaded.is_empty() => drop(loaded.swap_remove(amount as usize % loaded.len())),
-            // One more slot for a model: granted from free memory or refused; no other model loses memory.
+            // One more slot for a model: granted from free memory or refused, without taking memory
+            // from another model.
             3 if !loaded.is_empty() => {
                 let index = amount as usize % loaded.len();
                 let (_, header, slots) = &loaded[index];

@@ -1,8 +1,8 @@
 //! Overrides where llama.cpp stores some matrices.
 //!
-//! Two kinds are overridden: experts that stay on the host when their layers are on an accelerator,
-//! and matrices that must not be stored in AMX tiles so that sequences of recurrent layers can
-//! share a call (see [`repack::untiled`]).
+//! Two kinds are overridden: experts that stay on the host while their layers are on an
+//! accelerator, and matrices that must not be stored in AMX tiles, so that sequences can share a
+//! call in recurrent layers (see [`repack::untiled`]).
 
 use std::ffi::{CStr, CString, c_void};
 use std::ptr::{self, NonNull};
@@ -31,9 +31,9 @@ impl BufferOverrides {
         BufferOverrides(names.into_iter().map(|names| (names, host)).collect())
     }
 
-    /// Adds the matrices of a model that must stay out of AMX tiles; returns whether there are any.
-    /// Adds none if the machine has no tiles, or if layers may go on an accelerator, because the
-    /// override would keep them off it.
+    /// Adds the model's matrices that must stay out of AMX tiles; returns whether there are any.
+    /// Adds none if the machine has no tiles, or if layers may be placed on an accelerator, because
+    /// the override would keep them off it.
     pub fn untile(&mut self, header: &Header, on_gpu: bool) -> bool {
         if !repack::has_tiles() || on_gpu {
             return false;
@@ -72,8 +72,8 @@ fn untiled(matrices: &[(&Tensor, Lies)]) -> Option<Vec<(CString, BufferType)>> {
 /// The buffer type of ggml's kernels for interleaved rows.
 fn repack_type() -> Option<BufferType> {
     const GET: &CStr = c"ggml_backend_dev_get_extra_bufts";
-    // SAFETY: devices and what they offer are static; the function looked up by this name has this
-    // type (`ggml_backend_dev_get_extra_bufts_t`) and returns a null-terminated list.
+    // SAFETY: devices and their buffer types are static; the function looked up by this name has
+    // this type (`ggml_backend_dev_get_extra_bufts_t`) and returns a null-terminated list.
     unsafe {
         let device = sys::ggml_backend_dev_by_type(sys::GGML_BACKEND_DEVICE_TYPE_CPU);
         let get = sys::ggml_backend_reg_get_proc_address(sys::ggml_backend_dev_backend_reg(device), GET.as_ptr());
@@ -99,8 +99,8 @@ fn plain_type() -> Option<BufferType> {
     struct Place([u8; 64]);
     static PLACE: Place = Place([0; 64]);
     let place = PLACE.0.as_ptr().cast_mut().cast::<c_void>();
-    // SAFETY: only the buffer's type is read, and nothing is written; freeing the buffer leaves the
-    // memory, which it does not own.
+    // SAFETY: only the buffer's type is read, and nothing is written; freeing the buffer does not
+    // free the memory, because the buffer does not own it.
     unsafe {
         let buffer = NonNull::new(sys::ggml_backend_cpu_buffer_from_ptr(place, PLACE.0.len()))?;
         let kind = sys::ggml_backend_buffer_get_type(buffer.as_ptr());

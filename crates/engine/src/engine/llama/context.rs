@@ -18,30 +18,30 @@ use super::{Shape, int};
 use crate::engine::decoder::{DecodeError, Row, Stop};
 use crate::models::FlashAttention;
 
-/// One context. It borrows the model from which it was created.
+/// A context. It borrows the model that it was created from.
 pub(super) struct Context<'w> {
     raw: NonNull<sys::llama_context>,
     memory: sys::llama_memory_t,
     batch: sys::llama_batch,
     rows_max: usize,
     vocabulary: usize,
-    /// A `*const Stop` while a call runs, else null. Boxed, because llama.cpp keeps its address.
+    /// A `*const Stop` during a call, otherwise null. Boxed, because llama.cpp keeps its address.
     stop: Box<AtomicPtr<c_void>>,
-    /// Like `threads`, dropped after the context, which `Drop` frees first.
+    /// Dropped after the context, which `Drop` frees first; so is `threads`.
     overlay: Option<Overlay<'w>>,
     threads: Threads,
     _model: PhantomData<&'w LlamaModel>,
 }
 
-// SAFETY: a context may be used from any thread, one at a time; nothing in it is bound to the
-// thread that created it.
+// SAFETY: a context may be used from any thread, one at a time; it is not bound to the thread that
+// created it.
 unsafe impl Send for Context<'_> {}
 
 impl<'w> Context<'w> {
-    /// Creates a context with `context` positions per slot; `None` if llama.cpp refuses. Create one
-    /// context of a model at a time, because this changes the model. `undo`: rows of a call that
-    /// recurrent layers must be able to undo. `windows`: whether layers with a sliding window keep
-    /// only the cells of their window; otherwise they can be cut anywhere.
+    /// Creates a context with `context` positions per slot; `None` if llama.cpp refuses. Create the
+    /// contexts of a model one at a time, because each call changes the model. `undo`: number of
+    /// rows of a call that recurrent layers must be able to undo. `windows`: whether layers with a
+    /// sliding window keep only the cells of their window; otherwise they can be cut anywhere.
     pub fn new(model: &'w LlamaModel, shape: &Shape, context: usize, undo: u32, windows: bool) -> Option<Context<'w>> {
         let stop = Box::new(AtomicPtr::new(std::ptr::null_mut()));
         let threads = Threads::new(shape.threads)?;
@@ -119,9 +119,9 @@ impl<'w> Context<'w> {
         self.call(self.batch, stop)
     }
 
-    /// Evaluates vectors of a projector in one call; each is as wide as the model's input.
-    /// `positions` consists of blocks with one number per vector, as many blocks as the model has
-    /// numbers per position. After an error, the sequence must be cut.
+    /// Evaluates projector vectors in one call; each is as wide as the model's input. `positions`
+    /// consists of blocks with one number per vector, as many blocks as the model has numbers per
+    /// position. After an error, the sequence must be cut.
     pub fn decode_vectors(
         &mut self,
         sequence: usize,
@@ -132,7 +132,7 @@ impl<'w> Context<'w> {
         stop: Stop<'_>,
     ) -> Result<(), DecodeError> {
         if rows > self.rows_max {
-            let reason = format!("a call has {} rows", self.rows_max);
+            let reason = format!("a call has at most {} rows", self.rows_max);
             return Err(DecodeError::Failed { rows, reason });
         }
         let mut of_one = [int(sequence)];
@@ -153,26 +153,26 @@ impl<'w> Context<'w> {
         self.call(batch, stop)
     }
 
-    /// Sets whether each row attends only to earlier rows, as for text.
+    /// Sets whether rows attend only to earlier rows, as in text.
     pub fn set_causal(&mut self, is_causal: bool) {
         // SAFETY: the context is live.
         unsafe { sys::llama_set_causal_attn(self.raw.as_ptr(), is_causal) }
     }
 
-    /// Rows of one call.
+    /// Maximum number of rows in a call.
     pub fn rows_max(&self) -> usize {
         self.rows_max
     }
 
-    /// Evaluates a batch whose arrays have its number of rows.
+    /// Evaluates a batch whose arrays hold as many rows as it declares.
     fn call(&mut self, batch: sys::llama_batch, stop: Stop<'_>) -> Result<(), DecodeError> {
         let rows = batch.n_tokens as usize;
-        // The callback gets a thin pointer to the fat one; it is cleared before `stop` goes out of
-        // scope.
+        // The callback gets a thin pointer to the fat one, which is cleared before `stop` goes out
+        // of scope.
         self.stop.store((&raw const stop).cast_mut().cast(), Ordering::Release);
         let threads = int(self.threads.for_call());
         let begun = Instant::now();
-        // SAFETY: the context is live, and so are the batch's arrays, which its makers sized.
+        // SAFETY: the context is live, and so are the batch's arrays, which its creators sized.
         let answer = unsafe {
             sys::llama_set_n_threads(self.raw.as_ptr(), threads, threads);
             sys::llama_decode(self.raw.as_ptr(), batch)
@@ -190,8 +190,8 @@ impl<'w> Context<'w> {
 
     /// Logits after row `row` of the last call; empty if that row did not request them.
     pub fn logits(&self, row: usize) -> &[f32] {
-        // SAFETY: a non-null answer points to a vocabulary's worth of floats that live until the next call, which needs
-        // `&mut self`.
+        // SAFETY: a non-null result points to one float per vocabulary entry; they live until the
+        // next call, which needs `&mut self`.
         unsafe {
             let first = sys::llama_get_logits_ith(self.raw.as_ptr(), int(row));
             if first.is_null() { &[] } else { std::slice::from_raw_parts(first, self.vocabulary) }
@@ -204,7 +204,7 @@ impl<'w> Context<'w> {
         unsafe { sys::llama_memory_seq_rm(self.memory, int(sequence), int(from), -1) }
     }
 
-    /// Rows at the end of a call that recurrent layers can undo; 0 if none.
+    /// Number of rows at the end of a call that recurrent layers can undo; 0 if none.
     pub fn undo_rows(&self) -> usize {
         // SAFETY: the context is live.
         unsafe { sys::llama_n_rs_seq(self.raw.as_ptr()) as usize }
@@ -220,7 +220,7 @@ impl<'w> Context<'w> {
     /// Writes a sequence's state to `bytes`: all layers, or only those that cannot be cut. False if
     /// llama.cpp fails.
     pub fn state_into(&mut self, sequence: usize, part: Part, bytes: &mut Vec<u8>) -> bool {
-        // SAFETY: the context is live, and the buffer is as large as llama.cpp says it needs.
+        // SAFETY: the context is live, and the buffer has the size that llama.cpp requested.
         unsafe {
             let size = sys::llama_state_seq_get_size_ext(self.raw.as_ptr(), int(sequence), part.flags());
             bytes.clear();
@@ -259,7 +259,7 @@ impl<'w> Context<'w> {
 impl Drop for Context<'_> {
     fn drop(&mut self) {
         // SAFETY: both were created in `new` and are freed once; the model and the callback's data
-        // still live.
+        // are still alive.
         unsafe {
             sys::llama_batch_free(self.batch);
             sys::llama_free(self.raw.as_ptr());
@@ -279,13 +279,15 @@ impl Part {
     fn flags(self) -> sys::llama_state_seq_flags {
         match self {
             Part::Whole => 0,
-            // `LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY` of llama.h, a macro the binding does not carry over.
+            // `LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY` in llama.h, a macro that the binding does not
+            // expose.
             Part::Uncuttable => 1,
         }
     }
 }
 
-/// The abort callback. llama.cpp's threads call it between graph nodes (CPU) or command buffers (Metal); CUDA does not.
+/// The abort callback. llama.cpp's threads call it between graph nodes (CPU) or command buffers
+/// (Metal); CUDA does not call it.
 unsafe extern "C" fn asked_to_stop(data: *mut c_void) -> bool {
     // SAFETY: `data` is the address of the context's `stop`, which outlives the context.
     let slot = unsafe { &*data.cast::<AtomicPtr<c_void>>() };
@@ -298,11 +300,12 @@ unsafe extern "C" fn asked_to_stop(data: *mut c_void) -> bool {
 pub(super) fn pointer(model: &LlamaModel) -> *mut sys::llama_model {
     // SAFETY: `LlamaModel` and the pointer type inside are both `repr(transparent)` in the version
     // pinned in Cargo.toml, so the wrapper *is* the pointer; `tests::the_wrapper_is_the_pointer`
-    // would notice a change.
+    // would detect a change.
     unsafe { std::mem::transmute_copy::<LlamaModel, *mut sys::llama_model>(model) }
 }
 
-/// Wraps a model that was loaded with options the binding does not offer. The wrapper frees the model when dropped.
+/// Wraps a model loaded with options that the binding does not offer. The wrapper frees the model
+/// when dropped.
 pub(super) fn wrapped(model: NonNull<sys::llama_model>) -> LlamaModel {
     // SAFETY: as in `pointer`.
     unsafe { std::mem::transmute::<NonNull<sys::llama_model>, LlamaModel>(model) }
@@ -323,7 +326,7 @@ mod tests {
     const PROMPT: usize = 300;
     const GENERATED: usize = 4;
 
-    /// The bits of all logits read, with `number(call)` of two threads used by each call.
+    /// The bits of all logits read; each call uses `number(call)` of two threads.
     fn logits(model: &LlamaModel, kv: KvFormat, number: impl Fn(usize) -> usize) -> Vec<u32> {
         let shape = Shape {
             slots: 1,

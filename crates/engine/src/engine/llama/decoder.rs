@@ -14,14 +14,14 @@ struct Sequence {
     /// Rows of its last call; 0 once some of them were undone.
     fresh: usize,
     /// Checkpoints, each with the length at which it was taken, shortest first. The last ones are
-    /// the slot's own, older ones are spare.
+    /// the slot's own; older ones are spare.
     marks: Vec<(usize, Mark)>,
-    /// Whether a call failed midway, so that the next [`Decoder::keep`] must clean up, whatever
-    /// length is requested.
+    /// Whether a call failed midway, so that the next [`Decoder::keep`] must clean up regardless of
+    /// the requested length.
     torn: bool,
     /// The length at which cells outside the window were last dropped; 0 if never.
     settled: usize,
-    /// Pictures in it whose rows do not take one position each.
+    /// Its pictures whose rows do not take one position each.
     places: Vec<Place>,
 }
 
@@ -33,7 +33,7 @@ impl Sequence {
     }
 
     /// The length that llama.cpp reports after the first `length` rows: the last position plus one.
-    /// All rows of a picture with rows and columns are at the position of its first row.
+    /// In a picture with rows and columns, all rows have the position of the first one.
     fn told(&self, length: usize) -> usize {
         match self.places.iter().find(|place| place.from + place.rows == length) {
             Some(place) => self.position(place.from) + 1,
@@ -55,15 +55,15 @@ impl Sequence {
 #[derive(Clone, Copy)]
 struct Window {
     tokens: usize,
-    /// Cells of one sequence: enough for the window and a call.
+    /// Number of cells for one sequence: enough for the window and a call.
     cells: usize,
     /// Number of cells outside the window at which a sequence is settled before a call. Only then
-    /// can it be copied exactly, which urgent jobs wait for.
+    /// can it be copied exactly, and urgent jobs wait for that.
     generated: usize,
 }
 
-/// Number of generated tokens after which a sequence is settled; its window is then copied twice (8
-/// MiB for Gemma 3 270M). On a GPU the copies take longer and the tokens less time.
+/// Number of generated tokens after which a sequence is settled, which copies its window twice (8
+/// MiB for Gemma 3 270M). On a GPU, copies take longer and tokens less time.
 const SETTLED_EVERY: usize = 32;
 const SETTLED_EVERY_GPU: usize = 256;
 
@@ -72,12 +72,12 @@ const SETTLED_EVERY_GPU: usize = 256;
 /// recorded again.
 const GPU_CALLS_IN_A_ROW: usize = 16;
 
-/// Numbers per position in models whose positions encode rows and columns of a picture
+/// Numbers per position in models whose positions encode picture rows and columns
 /// (`GGML_MROPE_SECTIONS`).
 const GRID_BLOCKS: usize = 4;
 
-/// Rows of one part of a prefill call on a CPU: a quarter of a full call; each row takes a tenth
-/// more time.
+/// Rows in one part of a prefill call on a CPU: a quarter of a full call, at the cost of a tenth
+/// more time per row.
 const PART_ROWS: usize = 64;
 
 /// One context of one model.
@@ -87,15 +87,15 @@ pub struct LlamaDecoder<'w> {
     limits: Limits,
     /// Whether there are recurrent layers, which cannot be cut, only restored.
     recurs: bool,
-    /// Layers with a window can be cut back to where they were last settled, and must be restored
-    /// to go further back.
+    /// Layers with a window can be cut back to the length at which they were last settled; to go
+    /// further back, they must be restored.
     window: Option<Window>,
-    /// Number of a sequence's checkpoints in the context's memory.
+    /// Number of checkpoints per sequence in the context's memory.
     own_marks: usize,
     /// Takes further checkpoints.
     spares: Option<Spares>,
     sequences: Vec<Sequence>,
-    /// The latest checkpoint, in reused memory.
+    /// The latest checkpoint, in a reused buffer.
     scratch: Vec<u8>,
 }
 
@@ -125,7 +125,7 @@ impl<'w> LlamaDecoder<'w> {
         LlamaDecoder { context, weights, limits, recurs, window, own_marks, spares, sequences, scratch }
     }
 
-    /// The same decoder with further checkpoints in `spares`.
+    /// The same decoder, with `spares` for further checkpoints.
     pub fn with_spares(self, spares: Option<Spares>) -> LlamaDecoder<'w> {
         LlamaDecoder { spares, ..self }
     }
@@ -136,7 +136,7 @@ impl<'w> LlamaDecoder<'w> {
     }
 
     fn clear(&mut self, sequence: usize) -> usize {
-        // Removing a whole sequence cannot fail.
+        // Removing an entire sequence cannot fail.
         self.context.remove(sequence, 0);
         self.sequences[sequence] = Sequence::default();
         0
@@ -151,8 +151,8 @@ impl<'w> LlamaDecoder<'w> {
         self.context.remove(sequence, position) && self.context.length(sequence) == told
     }
 
-    /// Undoes rows for which no checkpoint is needed: rows of the last call, for which recurrent
-    /// layers keep states, and rows since a window was settled. `None` if that is not possible.
+    /// Undoes rows that need no checkpoint: rows of the last call, for which recurrent layers keep
+    /// states, and rows since a window was settled. `None` if that is not possible.
     fn undo(&mut self, sequence: usize, wanted: usize) -> Option<usize> {
         let Sequence { length, fresh, torn, settled, .. } = self.sequences[sequence];
         let rows = length - wanted;
@@ -164,8 +164,8 @@ impl<'w> LlamaDecoder<'w> {
         Some(wanted)
     }
 
-    /// Restores the latest checkpoint at or before `wanted` and cuts the attention layers to it.
-    /// `None` if that is not possible.
+    /// Restores the latest checkpoint at or before `wanted` and cuts the attention layers to the
+    /// same length. `None` if that is not possible.
     fn rewind(&mut self, sequence: usize, wanted: usize) -> Option<usize> {
         self.forget(sequence, wanted);
         let (length, mark) = self.sequences[sequence].marks.last().cloned()?;
@@ -192,8 +192,8 @@ impl<'w> LlamaDecoder<'w> {
         if settled == 0 { length.saturating_sub(window.tokens) } else { length - settled }
     }
 
-    /// Settles a sequence if a call of `rows` rows would have no room otherwise, or enough was
-    /// generated. False if llama.cpp fails.
+    /// Settles a sequence if a call of `rows` rows would otherwise have no room, or if enough has
+    /// been generated. False if llama.cpp fails.
     fn make_room(&mut self, sequence: usize, rows: usize) -> bool {
         let (Some(window), outside) = (self.window, self.outside(sequence)) else { return true };
         if outside < window.generated && window.tokens + outside + rows <= window.cells {
@@ -220,8 +220,8 @@ impl<'w> LlamaDecoder<'w> {
 }
 
 impl LlamaDecoder<'_> {
-    /// Evaluates the vectors of a part of a picture, in calls of the maximum size; returns the
-    /// index of the last row in the last call.
+    /// Evaluates the vectors of a picture part in calls of the maximum size; returns the index of
+    /// the last row in the last call.
     fn read_vectors(
         &mut self,
         sequence: usize,
@@ -303,7 +303,7 @@ impl Decoder for LlamaDecoder<'_> {
         let most = self.context.rows_max();
         if seen.whole && shown.rows > most {
             let name = shown.picture.name();
-            return Err(failed(format!("{name} must be read in one call, which has {most} rows at most")));
+            return Err(failed(format!("{name} must be read in one call, of at most {most} rows")));
         }
         // Even a stopped call may have left cells behind.
         self.sequences[sequence].torn = true;
@@ -339,7 +339,7 @@ impl Decoder for LlamaDecoder<'_> {
 
     fn copies_exactly(&self, sequence: usize) -> bool {
         let outside = self.outside(sequence);
-        // The next call would settle it, and so do copying and restoring.
+        // The next call would settle it, as copying and restoring do.
         outside == 0 || self.window.is_some_and(|window| outside >= window.generated)
     }
 

@@ -1,4 +1,4 @@
-//! Finds the accelerator that llama.cpp can use, and its present memory.
+//! Finds the accelerator that llama.cpp can use, and its current memory.
 
 use std::ptr::{NonNull, null_mut};
 
@@ -9,12 +9,12 @@ use crate::base::{ACCELERATED, Bytes};
 use crate::budget::machine::{Accelerator, Kind};
 
 /// The first graphics card that this build supports, with its memory; `None` if there is none.
-/// Asking for the memory starts the driver, so the driver's own memory is already deducted.
+/// Querying the memory starts the driver, so the driver's own memory is already deducted.
 pub fn accelerator() -> Option<Accelerator> {
     if !ACCELERATED {
         return None;
     }
-    // Once started, llama.cpp logs what it finds.
+    // Once started, llama.cpp logs the devices that it finds.
     super::backend().ok()?;
     list_llama_ggml_backend_devices().into_iter().find_map(|device| {
         let is_part_of_host = match device.device_type {
@@ -24,7 +24,7 @@ pub fn accelerator() -> Option<Accelerator> {
         };
         let (kind, shared) = match device.backend.as_str() {
             "CUDA" => (Kind::Cuda, is_part_of_host),
-            // On Metal the total is the working set, the most that one program may use.
+            // On Metal the total is the working set, the maximum that one program may use.
             "Metal" | "MTL" => (Kind::Metal, true),
             "Vulkan" => (Kind::Vulkan, is_part_of_host),
             _ => return None,
@@ -34,17 +34,18 @@ pub fn accelerator() -> Option<Accelerator> {
     })
 }
 
-/// Tensors in the question of [`has_flash_attention`]: three operands and the result.
+/// Number of tensors in the query of [`has_flash_attention`]: three operands and the result.
 const OPERANDS: usize = 4;
 
 /// Whether the accelerator computes flash attention over `patches` patches with heads of `head`
-/// numbers, as a projector asks for it: keys and values in f16, no mask. False without one.
+/// numbers, in the form that a projector uses: keys and values in f16, no mask. False if there is
+/// no accelerator.
 pub fn has_flash_attention(head: u32, patches: u64) -> bool {
     if !ACCELERATED || super::backend().is_err() {
         return false;
     }
-    // SAFETY: the context holds descriptions of tensors alone (`no_alloc`), has room for them, and is
-    // freed once, after the last use of any. The device lives as long as the process.
+    // SAFETY: the context holds only tensor descriptions (`no_alloc`), has room for them, and is
+    // freed once, after their last use. The device lives as long as the process.
     unsafe {
         let mem_size = OPERANDS * sys::ggml_tensor_overhead();
         let params = sys::ggml_init_params { mem_size, mem_buffer: null_mut(), no_alloc: true };

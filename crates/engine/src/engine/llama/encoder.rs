@@ -1,4 +1,4 @@
-//! Makes vectors of texts: each text of a call is a sequence of its own, and llama.cpp pools the vectors of its tokens.
+//! Computes vectors of texts: each text in a call is a separate sequence, and llama.cpp pools its tokens' vectors.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -15,32 +15,32 @@ use crate::models::Pooling;
 /// Maximum number of texts in a call.
 pub const TEXTS_MAX: usize = 64;
 
-/// A context that gives vectors instead of logits, with its model.
+/// A context that produces vectors instead of logits, with its model.
 pub struct Encoder {
     raw: NonNull<sys::llama_context>,
-    /// Null for models whose tokens see each other in both directions: they keep nothing.
+    /// Null for models whose tokens attend in both directions: they keep no state.
     memory: sys::llama_memory_t,
     batch: sys::llama_batch,
     rows_max: usize,
     width: usize,
-    /// Like `_weights`, dropped after the context, which `Drop` frees first.
+    /// Dropped after the context, which `Drop` frees first; so is `_weights`.
     threads: Threads,
     _weights: Arc<Weights>,
 }
 
-// SAFETY: a context may be used from any thread, one at a time; nothing in it is bound to the
-// thread that created it.
+// SAFETY: a context may be used from any thread, one at a time; it is not bound to the thread that
+// created it.
 unsafe impl Send for Encoder {}
 
 impl Encoder {
-    /// Creates a context whose calls have at most `rows` tokens in all, on the CPU with `threads`
-    /// threads.
+    /// Creates a context on the CPU with `threads` threads, whose calls have at most `rows` tokens
+    /// in total.
     pub fn new(weights: Arc<Weights>, pooling: Pooling, rows: usize, threads: usize) -> Result<Encoder, LlamaError> {
         let failed = |reason: Option<String>| {
             let reason = reason.unwrap_or_else(|| "it refused; MONOBLOC_LOG=debug shows its own messages".to_owned());
             LlamaError::Context { slots: 1, context: rows, reason }
         };
-        // llama.cpp divides calls of such a model, and would keep the last part of a text alone.
+        // llama.cpp splits the calls of such a model, and would keep only the last part of a text.
         if weights.recurs() {
             return Err(failed(Some("a recurrent model is not supported as an embedder; choose another".to_owned())));
         }
@@ -59,7 +59,7 @@ impl Encoder {
         params.embeddings = true;
         params.pooling_type = int(pooling.number() as usize);
         params.flash_attn_type = sys::LLAMA_FLASH_ATTN_TYPE_DISABLED;
-        // All texts of a call share the cells of a model that keeps some.
+        // In a model that keeps state, all texts of a call share its cells.
         params.kv_unified = true;
         params.swa_full = true;
         params.no_perf = true;
@@ -84,8 +84,8 @@ impl Encoder {
         self.width
     }
 
-    /// The vector of each text, not scaled. No text may be empty; together they have at most the
-    /// tokens of one call.
+    /// The vector of each text, not scaled. Texts must not be empty, and together they must fit in
+    /// one call.
     pub fn encode(&mut self, texts: &[&[u32]]) -> Result<Vec<Vec<f32>>, DecodeError> {
         let mut vectors = Vec::with_capacity(texts.len());
         for texts in texts.chunks(TEXTS_MAX.min(self.rows_max)) {
@@ -117,7 +117,8 @@ impl Encoder {
         let threads = int(self.threads.for_call());
         let begun = Instant::now();
         log::forget();
-        // SAFETY: the context is live, and so are the batch's arrays; the memory is the context's or null.
+        // SAFETY: the context is live, and so are the batch's arrays; the memory belongs to the
+        // context or is null.
         let answer = unsafe {
             if !self.memory.is_null() {
                 sys::llama_memory_clear(self.memory, false);
@@ -130,20 +131,22 @@ impl Encoder {
             return Err(failed(log::reason().unwrap_or_else(|| format!("llama_decode answered {answer}"))));
         }
         let vector = |text: usize| {
-            // SAFETY: a non-null answer points to `width` floats that live until the next call, which needs `&mut self`.
+            // SAFETY: a non-null result points to `width` floats that live until the next call,
+            // which needs `&mut self`.
             unsafe {
                 let first = sys::llama_get_embeddings_seq(self.raw.as_ptr(), int(text));
                 (!first.is_null()).then(|| std::slice::from_raw_parts(first, self.width).to_vec())
             }
         };
         let vectors: Option<Vec<Vec<f32>>> = (0..texts.len()).map(vector).collect();
-        vectors.ok_or_else(|| failed("it gave a text no vector".to_owned()))
+        vectors.ok_or_else(|| failed("it returned no vector for a text".to_owned()))
     }
 }
 
 impl Drop for Encoder {
     fn drop(&mut self) {
-        // SAFETY: both were created in `new` and are freed once; the model and the threads still live.
+        // SAFETY: both were created in `new` and are freed once; the model and the threads are
+        // still alive.
         unsafe {
             sys::llama_batch_free(self.batch);
             sys::llama_free(self.raw.as_ptr());

@@ -1,7 +1,7 @@
 //! A projector in llama.cpp's mtmd: lays pictures out as rows of a prompt and computes their vectors.
 //!
-//! mtmd never gets a file: `models/picture.rs` decodes them, so its own decoders (stb_image, ffmpeg)
-//! are not reached.
+//! mtmd never gets a file: `models/picture.rs` decodes pictures, so mtmd's own decoders (stb_image,
+//! ffmpeg) are never reached.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
@@ -21,60 +21,61 @@ use crate::engine::pictures::Part;
 use crate::models::gguf::Header;
 use crate::models::{Picture, digest};
 
-/// How often a picture is halved until it has few enough vectors.
+/// Maximum number of sizes tried for a picture, each half the previous one, until it has few enough
+/// vectors.
 const HALVED_MAX: usize = 6;
 
 /// How a projector is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sharpness {
-    /// Maximum number of vectors of a picture.
+    /// Maximum number of vectors per picture.
     pub tokens: u32,
     pub threads: usize,
     /// Whether it is computed on the accelerator.
     pub on_gpu: bool,
-    /// Whether attention is computed in products, without flash attention.
+    /// Whether attention is computed as matrix products, without flash attention.
     pub products: bool,
 }
 
-/// A loaded projector. It reads the vocabulary of the model for which it was loaded, so it must be
-/// dropped before that.
+/// A loaded projector. It reads the vocabulary of the model that it was loaded for, so it must be
+/// dropped first.
 pub(super) struct Eye {
     raw: NonNull<sys::mtmd_context>,
-    /// Identifies the file and how pictures are laid out.
+    /// Identifies the file and the layout of pictures.
     name: String,
     tokens: usize,
     width: usize,
-    /// The picture that is being evaluated, with its numbers ready for the projector. Held during
-    /// every computation, because the projector has one working memory.
+    /// The picture being evaluated, preprocessed for the projector. Locked during every
+    /// computation, because the projector has only one working memory.
     ready: Mutex<Option<Ready>>,
 }
 
-// SAFETY: laying out only reads the context (mtmd.h: `mtmd_tokenize` is thread-safe), and whoever
-// computes holds `ready`.
+// SAFETY: laying out only reads the context (mtmd.h: `mtmd_tokenize` is thread-safe), and every
+// computation holds `ready`.
 unsafe impl Send for Eye {}
 // SAFETY: as above.
 unsafe impl Sync for Eye {}
 
-/// A picture as mtmd has prepared it.
+/// A picture prepared by mtmd.
 struct Ready {
     hash: [u8; 32],
     chunks: Chunks,
 }
 
-// SAFETY: chunks are plain data, used by the holder of the lock alone.
+// SAFETY: chunks are plain data, used only by the holder of the lock.
 unsafe impl Send for Ready {}
 
 /// The vectors of one part of a picture.
 pub(super) struct Seen {
-    /// `width` numbers for each row.
+    /// `width` numbers per row.
     pub vectors: Vec<f32>,
     pub width: usize,
-    /// Positions relative to that of the part, for each row: time, row, column, and one unused;
-    /// `None` if a row is one position.
+    /// Positions of the rows relative to that of the part: time, row, column, and one unused;
+    /// `None` if each row takes one position.
     pub grid: Option<Vec<[i32; 4]>>,
-    /// How far the text after the part is from the text before it.
+    /// Distance from the text before the part to the text after it, in positions.
     pub positions: usize,
-    /// Whether every row attends to every other one, so that all are evaluated in one call.
+    /// Whether all rows attend to each other and must therefore be evaluated in one call.
     pub whole: bool,
 }
 
@@ -95,13 +96,13 @@ impl Eye {
         // SAFETY: the context is live.
         if !unsafe { sys::mtmd_support_vision(raw.as_ptr()) } {
             let file = header.path.display().to_string();
-            return Err(LlamaError::Load { file, reason: "it sees no pictures".to_owned() });
+            return Err(LlamaError::Load { file, reason: "it does not support pictures".to_owned() });
         }
         Ok(eye)
     }
 
-    /// Does what [`Eye::open`] does, but on the CPU and without a model: a damaged file ends the
-    /// process here (see [`crate::engine::trial`]).
+    /// Like [`Eye::open`], but on the CPU and without a model: a damaged file ends the process here
+    /// (see [`crate::engine::trial`]).
     pub fn rehearse(header: &Header) -> Result<(), LlamaError> {
         backend()?;
         let sharp = Sharpness { tokens: 64, threads: 1, on_gpu: false, products: false };
@@ -111,19 +112,19 @@ impl Eye {
         Ok(())
     }
 
-    /// The name under which its vectors are known; see [`pictures`](crate::engine::pictures).
+    /// The name that identifies its vectors; see [`pictures`](crate::engine::pictures).
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The parts of a picture in a prompt. If the size decides the number of vectors in its family,
+    /// The parts of a picture in a prompt. If the number of vectors depends on the picture's size,
     /// the picture is shrunk until it has few enough.
     pub fn lay_out(&self, picture: &Picture) -> Result<Vec<Part>, String> {
         let chunks = self.placeholder(picture)?.1;
         (0..chunks.len()).map(|index| chunks.part(index)).collect()
     }
 
-    /// The size at which a picture has few enough vectors, and its chunks without pixels.
+    /// A size at which the picture has few enough vectors, and its chunks without pixels.
     fn placeholder(&self, picture: &Picture) -> Result<((u32, u32), Chunks), String> {
         let (mut width, mut height) = picture.size_seen();
         let mut least = usize::MAX;
@@ -137,7 +138,7 @@ impl Eye {
             (width, height) = ((width / 2).max(1), (height / 2).max(1));
         }
         let most = self.tokens;
-        Err(format!("{} takes {least} tokens, and a picture may take {most}; raise image_tokens", picture.name()))
+        Err(format!("{} takes {least} tokens, but the limit is {most}; raise image_tokens", picture.name()))
     }
 
     /// Computes the vectors of a part of a picture.
@@ -162,7 +163,8 @@ impl Eye {
         Ok(seen)
     }
 
-    /// mtmd's chunks for a picture of this size: with `pixels`, three bytes each, or only counted.
+    /// mtmd's chunks for a picture of this size: with `pixels`, three bytes each, or without, for
+    /// counting only.
     fn chunks(&self, picture: &Picture, width: u32, height: u32, pixels: Option<&[u8]>) -> Result<Chunks, String> {
         let whole = 3 * width as usize * height as usize;
         if pixels.is_some_and(|pixels| pixels.len() != whole) {
@@ -194,20 +196,20 @@ impl Eye {
     fn compute(&self, chunks: &Chunks, index: usize, rows: usize) -> Result<Seen, String> {
         let chunk = chunks.get(index);
         log::forget();
-        // SAFETY: context and chunk are live; the answer holds `width` floats for each of the
+        // SAFETY: context and chunk are live; the result holds `width` floats for each of the
         // chunk's tokens until the next call, which waits for `ready`. A chunk with vectors has
-        // image tokens, and positions are asked for indices below their number.
+        // image tokens, and positions are requested only for indices below their number.
         unsafe {
             let count = sys::mtmd_input_chunk_get_n_tokens(chunk);
             if count != rows {
-                return Err(format!("it has {count} vectors, and {rows} were laid out"));
+                return Err(format!("it has {count} vectors instead of {rows}"));
             }
             if sys::mtmd_encode_chunk(self.raw.as_ptr(), chunk) != 0 {
                 return Err(log::reason().unwrap_or_else(|| "the projector failed".to_owned()));
             }
             let first = sys::mtmd_get_output_embd(self.raw.as_ptr());
             if first.is_null() {
-                return Err("the projector gave nothing".to_owned());
+                return Err("the projector returned nothing".to_owned());
             }
             let vectors = std::slice::from_raw_parts(first, count * self.width).to_vec();
             let image = sys::mtmd_input_chunk_get_tokens_image(chunk);
@@ -246,15 +248,15 @@ fn init(
     let name = CString::new(path.as_os_str().as_bytes())
         .map_err(|_| LlamaError::Refused(format!("the path {file} has a zero byte; rename it")))?;
     log::forget();
-    // SAFETY: the parameters are a plain structure; the path and the watch, which only the call
-    // itself uses, outlive it.
+    // SAFETY: the parameters are a plain structure; the path and the watch are used only during the
+    // call, and outlive it.
     let raw = unsafe {
         let mut params = sys::mtmd_context_params_default();
         params.use_gpu = sharp.on_gpu;
         params.print_timings = false;
         params.n_threads = int(sharp.threads.max(1));
         params.image_max_tokens = i32::try_from(sharp.tokens).unwrap_or(i32::MAX);
-        // Left to choose, it would take more memory than was reserved.
+        // If left to choose, it would take more memory than was reserved.
         params.flash_attn_type =
             if sharp.products { sys::LLAMA_FLASH_ATTN_TYPE_DISABLED } else { sys::LLAMA_FLASH_ATTN_TYPE_ENABLED };
         params.progress_callback = Some(report_progress);
@@ -294,7 +296,7 @@ impl Chunks {
 
     /// `index` must be below [`Chunks::len`].
     fn get(&self, index: usize) -> *const sys::mtmd_input_chunk {
-        // SAFETY: the list is live; the chunk lives as long.
+        // SAFETY: the list is live, and the chunk lives as long as the list.
         unsafe { sys::mtmd_input_chunks_get(self.0.as_ptr(), index) }
     }
 
@@ -308,12 +310,12 @@ impl Chunks {
         unsafe { sys::mtmd_input_chunk_get_n_tokens(self.get(index)) }
     }
 
-    /// Vectors of all chunks.
+    /// Number of vectors in all chunks.
     fn vectors(&self) -> usize {
         (0..self.len()).filter(|index| !self.is_text(*index)).map(|index| self.tokens(index)).sum()
     }
 
-    /// The chunk with the vectors of part `part`.
+    /// The index of the chunk with the vectors of part `part`.
     fn index_of(&self, part: usize) -> Option<usize> {
         (0..self.len()).filter(|index| !self.is_text(*index)).nth(part)
     }
@@ -326,7 +328,7 @@ impl Chunks {
             };
         }
         let mut count = 0;
-        // SAFETY: the chunk is live; the tokens live as long, and are read here.
+        // SAFETY: the chunk is live; the tokens live as long as it does, and are copied here.
         let tokens = unsafe {
             let first = sys::mtmd_input_chunk_get_tokens_text(self.get(index), &raw mut count);
             if first.is_null() { &[] } else { std::slice::from_raw_parts(first, count) }
@@ -346,7 +348,7 @@ mod tests {
     use crate::models::gguf::inspect;
     use crate::models::projector::tests::{write_sized, write_tiny};
 
-    /// Held by tests that read mtmd's log, because one of them takes its lines away.
+    /// Held by tests that read mtmd's log, because one of them redirects it.
     static LOG: Mutex<()> = Mutex::new(());
 
     thread_local! {
@@ -368,7 +370,7 @@ mod tests {
         let _log = lock(&LOG);
         // SAFETY: the callback needs no data and lives as long as the process.
         unsafe { sys::mtmd_log_set(Some(note), std::ptr::null_mut()) };
-        // A picture of 1,024 patches, without flash attention: the scores are most of it.
+        // A picture of 1,024 patches without flash attention: the scores take most of the memory.
         for (side, products) in [(56, false), (448, false), (448, true)] {
             write_sized(&path, 576, side);
             let header = inspect(&path).unwrap();

@@ -39,8 +39,8 @@ pub(super) fn forget() {
     LINES.with_borrow_mut(|lines| lines.complaints.clear());
 }
 
-/// The reason of the last failure on one line: this thread's errors since [`forget`], without those
-/// that only repeat that something failed. Warnings are used if there was no error.
+/// The reason for the last failure, on one line: this thread's last three errors since [`forget`],
+/// except those that only repeat that something failed; the warnings if there were no errors.
 pub(super) fn reason() -> Option<String> {
     LINES.with_borrow(|lines| {
         let of = |level| -> Vec<&str> {
@@ -55,7 +55,7 @@ pub(super) fn reason() -> Option<String> {
     })
 }
 
-/// The line without the C++ function name that llama.cpp puts before it.
+/// The line without the C++ function name that llama.cpp puts in front.
 fn without_function(line: &str) -> &str {
     let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     match line.split_once(": ") {
@@ -70,12 +70,12 @@ unsafe extern "C" fn note(level: sys::ggml_log_level, text: *const c_char, _data
     }
     // SAFETY: llama.cpp passes a NUL-terminated text that lives until this call returns.
     let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
-    // A thread that is ending has lost its lines.
+    // A thread that is ending no longer has its lines.
     let _ = LINES.try_with(|lines| lines.borrow_mut().add(level, &text));
 }
 
-/// Keeps the text that llama.cpp prints before it ends the process. Without this callback it would
-/// start a debugger, which may hang.
+/// Prints llama.cpp's last message before it ends the process. Without this callback, llama.cpp
+/// would start a debugger, which may hang.
 unsafe extern "C" fn last_words(message: *const c_char) {
     if !message.is_null() {
         // SAFETY: as in `note`.

@@ -1,4 +1,4 @@
-//! Loads LoRA adapters and applies them to one context; other contexts of the same weights stay without them.
+//! Loads LoRA adapters and applies them to one context; other contexts with the same weights are unaffected.
 
 use crate::base::lock;
 use std::ffi::CString;
@@ -18,8 +18,7 @@ use super::context::pointer;
 pub(super) struct Overlay<'w> {
     adapters: Vec<NonNull<sys::llama_adapter_lora>>,
     scales: Vec<f32>,
-    /// Held while the model changes, as it does when an adapter is loaded or freed or a context is
-    /// created.
+    /// Held during changes to the model: loading or freeing an adapter, or creating a context.
     model_lock: &'w Mutex<()>,
 }
 
@@ -29,7 +28,7 @@ unsafe impl Send for Overlay<'_> {}
 
 impl<'w> Overlay<'w> {
     /// Reads `files`, each with its scale. Call this before creating the context: llama.cpp sizes
-    /// the context's graph by the adapters that are loaded (`graph_max_nodes`).
+    /// the context's graph by the loaded adapters (`graph_max_nodes`).
     pub fn read(
         model: &'w LlamaModel,
         model_lock: &'w Mutex<()>,
@@ -64,7 +63,8 @@ fn read_adapter(
     let failed = |reason: &str| LlamaError::Adapter { file: file.display().to_string(), reason: reason.to_owned() };
     let path = CString::new(file.as_os_str().as_bytes()).map_err(|_| failed("its path has a zero byte"))?;
     let _held = lock(model_lock);
-    // SAFETY: the model is live, and nothing else changes it meanwhile; the path ends in a NUL.
+    // SAFETY: the model is live, and nothing else changes it during the call; the path ends with a
+    // NUL.
     let adapter = unsafe { sys::llama_adapter_lora_init(pointer(model), path.as_ptr()) };
     NonNull::new(adapter).ok_or_else(|| failed("its shapes do not fit the model, or the file is damaged"))
 }

@@ -1,6 +1,6 @@
 //! Releases the pages of a mapped model file that were read only to be copied.
 //!
-//! They stay in the system's file cache, but no longer count as this process's memory.
+//! They stay in the system's file cache, but no longer count towards this process's memory.
 
 use std::fs;
 use std::ops::Range;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::engine::prefix::{Spare, Spares};
 
-/// Maximum number of checkpoints of one sequence.
+/// Maximum number of checkpoints per sequence.
 const MARKS_MAX: usize = 32;
 
 /// A checkpoint of the layers that cannot be cut.
@@ -12,7 +12,7 @@ const MARKS_MAX: usize = 32;
 pub(super) enum Mark {
     /// In the slot's share of the context's memory.
     Own(Arc<[u8]>),
-    /// Dropped when something else needs its memory.
+    /// Dropped when its memory is needed for something else.
     Spare(Spare),
 }
 
@@ -33,7 +33,7 @@ impl Mark {
 }
 
 /// Leaves only the last `own` checkpoints in the context's memory; the others become spare if there
-/// is room, and are dropped otherwise.
+/// is room, otherwise they are dropped.
 pub(super) fn spare_the_older(marks: &mut Vec<(usize, Mark)>, own: usize, spares: Option<&Spares>) {
     let older = marks.len().saturating_sub(own);
     let mut number = 0;

@@ -2,11 +2,11 @@
 //! work with tokens and rows.
 //!
 //! This folder relies on the following, each checked by a test in `tests/it/engine.rs`. If logits
-//! must be exact, a call evaluates the prompt of one sequence only, and generated tokens of several
+//! must be exact, a call evaluates the prompt of only one sequence, and generated tokens of several
 //! sequences share a call only if that was found to change nothing (`kv_unified = false`, see
 //! `sharing`). Recurrent layers cannot be cut, so every `mark` takes a checkpoint of them, which is
 //! restored before the attention layers are cut. Sliding windows are restored too, and can be cut
-//! back to where they were last settled (see `decoder`).
+//! back to the length at which they were last settled (see `decoder`).
 
 mod buffer_overrides;
 mod context;
@@ -42,20 +42,20 @@ use crate::models::{Exact, FlashAttention};
 pub enum LlamaError {
     #[error("llama.cpp could not start: {0}")]
     Backend(String),
-    /// A text that names the file and the fault.
+    /// A text that states the file and the fault.
     #[error("{0}")]
     Refused(String),
     #[error(
         "llama.cpp cannot load {file}: {reason}; fetch it again, or choose another model (MONOBLOC_LOG=debug shows more)"
     )]
     Load { file: String, reason: String },
-    #[error("{file} cannot be tried in a process of its own: {reason}; try again")]
+    #[error("{file} cannot be tried in a separate process: {reason}; try again")]
     Untried { file: String, reason: String },
     #[error("loading {file} was cancelled")]
     Cancelled { file: String },
-    #[error("llama.cpp could not read the LoRA adapter {file}: {reason}; take it out of models.toml, or name another")]
+    #[error("llama.cpp could not read the LoRA adapter {file}: {reason}; remove it from models.toml, or name another")]
     Adapter { file: String, reason: String },
-    #[error("llama.cpp could not make a context of {slots} × {context} positions: {reason}")]
+    #[error("llama.cpp could not create a context of {slots} × {context} positions: {reason}")]
     Context { slots: usize, context: usize, reason: String },
 }
 
@@ -91,19 +91,20 @@ impl KvFormat {
     }
 }
 
-/// The positions of a context are rounded up to a multiple of this (llama.cpp pads `n_ctx` to it).
+/// A context's number of positions is rounded up to a multiple of this (llama.cpp pads `n_ctx` to
+/// it).
 const CONTEXT_BLOCK: usize = 256;
 
 /// The size of a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     pub slots: usize,
-    /// Positions of each slot.
+    /// Number of positions per slot.
     pub context: usize,
     pub kv: KvFormat,
     pub flash: FlashAttention,
     pub threads: usize,
-    /// Maximum number of rows of one prefill call.
+    /// Maximum number of rows in one prefill call.
     pub chunk: usize,
     /// Whether slots share calls even if that changes logits, see [`Weights::sharing`].
     pub exact: Exact,
@@ -145,7 +146,7 @@ impl Shape {
 /// tokens.
 const SCORED_ROWS: usize = 16;
 
-/// The global state of llama.cpp, started once per process and never stopped.
+/// llama.cpp's global state, initialised once per process and never torn down.
 fn backend() -> Result<&'static LlamaBackend, LlamaError> {
     static BACKEND: OnceLock<Result<LlamaBackend, LlamaError>> = OnceLock::new();
     BACKEND
@@ -157,8 +158,8 @@ fn backend() -> Result<&'static LlamaBackend, LlamaError> {
         .map_err(Clone::clone)
 }
 
-/// The processor features that llama.cpp was built for and found, such as `AVX512 = 1 | …`.
-/// Together with [`BINDING`] it identifies the build that computed a saved state or a verdict.
+/// The processor features that llama.cpp was built for and detected, such as `AVX512 = 1 | …`.
+/// Together with [`BINDING`], this identifies the build that computed a saved state or a verdict.
 pub fn system_info() -> String {
     // SAFETY: the function has no preconditions and returns a NUL-terminated string that lives as long as the process.
     let text = unsafe { CStr::from_ptr(llama_cpp_sys_2::llama_print_system_info()) };

@@ -1,7 +1,7 @@
 //! Reads a large file ahead of llama.cpp, which alternates between reading a matrix and copying it.
 //!
-//! The bytes are discarded: their purpose is to be in the system's file cache when llama.cpp reads
-//! them.
+//! The bytes are discarded; reading them puts them into the system's file cache before llama.cpp
+//! needs them.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,7 +12,8 @@ use std::thread::{self, JoinHandle};
 
 use crate::base::Bytes;
 
-/// How far to read ahead: several matrices of a large model, but little of a small machine's cache.
+/// How far to read ahead: several matrices of a large model, but only a small part of a small
+/// machine's cache.
 const AHEAD: Bytes = Bytes::mib(512);
 /// Smaller files load fast enough without it.
 const WORTH_IT: Bytes = Bytes::gib(1);
@@ -20,7 +21,7 @@ const PIECE: usize = 4 << 20;
 
 /// A thread that reads ahead during a load. Dropping it ends the thread.
 pub(super) struct ReadAhead {
-    /// Bytes from the start of the first file that the thread may have read by now.
+    /// How many bytes from the start of the first file the thread may read for now.
     allowed: Arc<AtomicU64>,
     /// Unparked when `allowed` grows.
     reader: Option<JoinHandle<()>>,
@@ -36,7 +37,7 @@ impl ReadAhead {
         let allowed = Arc::new(AtomicU64::new(AHEAD.0));
         let limit = allowed.clone();
         let reader = (bytes >= WORTH_IT.0).then_some(files).and_then(|files| {
-            // Without the thread, the load only takes longer.
+            // Without the thread, the load just takes longer.
             thread::Builder::new().name("read-ahead".into()).spawn(move || read(files, &limit)).ok()
         });
         ReadAhead { allowed, reader, bytes }
@@ -77,7 +78,7 @@ fn read(files: Vec<File>, allowed: &AtomicU64) {
                     Some(next) => file = next,
                     None => return,
                 },
-                // llama.cpp reports whatever cannot be read.
+                // llama.cpp reports read errors itself.
                 Err(_) => return,
                 Ok(bytes) => done += bytes as u64,
             },

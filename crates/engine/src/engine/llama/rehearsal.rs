@@ -1,7 +1,7 @@
-//! Determines what a context would take in llama.cpp, without allocating weights, KV cache or working memory.
+//! Determines a context's memory in llama.cpp, without allocating weights, KV cache or working memory.
 //!
-//! llama.cpp reports the sizes only in its log, so this takes the log over for the rest of the
-//! process. It uses `no_alloc`.
+//! llama.cpp reports these sizes only in its log, so this captures the log for the rest of the
+//! process. Uses `no_alloc`.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ use super::{LlamaError, Shape, Weights};
 use crate::base::{Bytes, lock};
 use crate::models::gguf::Header;
 
-/// The memory of a context as llama.cpp computes it.
+/// A context's memory as computed by llama.cpp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rehearsal {
     pub kv: Bytes,
@@ -21,7 +21,7 @@ pub struct Rehearsal {
     pub output: Bytes,
 }
 
-/// Lines of llama.cpp's log since [`rehearse`] took it over.
+/// Lines of llama.cpp's log since [`rehearse`] began capturing it.
 static LINES: Mutex<String> = Mutex::new(String::new());
 
 /// Simulates the creation of a context with `shape` for the file of `header`, on the CPU.
@@ -35,12 +35,12 @@ pub fn rehearse(header: &Header, shape: &Shape) -> Result<Rehearsal, LlamaError>
 
 /// The log callback.
 unsafe extern "C" fn note(_: sys::ggml_log_level, text: *const c_char, _: *mut c_void) {
-    // SAFETY: llama.cpp passes a string that ends with a zero byte and lives until this returns.
+    // SAFETY: llama.cpp passes a NUL-terminated string that lives until this function returns.
     let text = unsafe { CStr::from_ptr(text) };
     lock(&LINES).push_str(&text.to_string_lossy());
 }
 
-/// Adds up the sizes in such lines; a model with windows has two caches.
+/// Adds up the sizes in lines like these; a model with windows has two caches.
 /// ```text
 /// llama_kv_cache: size =   85.00 MiB (  8192 cells,  10 layers,  1/1 seqs), K (q8_0): …
 /// llama_memory_recurrent: size =   62.81 MiB (     1 cells,  40 layers, …

@@ -1,20 +1,20 @@
-//! Decides how many threads a call uses: all, or fewer if other programs make them wait for cores. Pure.
+//! Decides how many threads a call uses: all, or fewer if other programs keep them waiting for cores. Pure.
 
 use std::time::Duration;
 
 /// Call time after which waiting is assessed: several scheduler ticks of a few milliseconds each.
 const WINDOW: Duration = Duration::from_millis(30);
-/// There are too many threads if they waited for a core for more than this share of their time.
-/// Measured on two cores: below 0.02 when each thread has a core, a third when another program
-/// keeps one core busy.
+/// There are too many threads if they waited for cores for more than this share of their time.
+/// Measured on two cores: below 0.02 if each thread has a core, a third if another program keeps
+/// one core busy.
 const CROWDED: f64 = 0.1;
-/// Call time without waiting after which more threads are tried: initially, and at most after
-/// failed attempts.
+/// Call time without waiting before more threads are tried: the initial value, and the maximum
+/// after failed attempts.
 const PATIENCE_MIN: Duration = Duration::from_millis(250);
 const PATIENCE_MAX: Duration = Duration::from_secs(8);
 
-/// The number of threads, adapted as senders adapt their rate on a congested network: reduced at
-/// once when cores are crowded, raised after a time without waiting, which doubles after each
+/// The number of threads, adapted the way senders adapt their rate on a congested network: reduced
+/// at once when cores are crowded, raised after a time without waiting, which doubles after each
 /// failed attempt.
 #[derive(Clone, Debug)]
 pub struct ThreadCount {
@@ -22,11 +22,11 @@ pub struct ThreadCount {
     now: usize,
     /// Call time since the last assessment.
     wall: Duration,
-    /// Call time since the cores were crowded or the number changed.
+    /// Call time since the cores were last crowded or the number last changed.
     calm: Duration,
-    /// How long `calm` must last before more threads are tried.
+    /// How long `calm` must be before more threads are tried.
     patience: Duration,
-    /// While more threads are being tried: the previous number.
+    /// The previous number, while more threads are being tried.
     before: Option<usize>,
 }
 
@@ -56,14 +56,14 @@ impl ThreadCount {
         self.wall += wall;
     }
 
-    /// Adapts the number. `waited`: how long all threads together waited for cores since the last
+    /// Adapts the number. `waited`: the total time that all threads waited for cores since the last
     /// assessment.
     pub fn judge(&mut self, waited: Duration) {
         let wall = std::mem::take(&mut self.wall);
         let share = waited.as_secs_f64() / (wall.as_secs_f64() * self.now as f64).max(f64::MIN_POSITIVE);
-        // A call ends with its slowest thread: if `n` threads waited a share `w` of their time, it
-        // took about `n * w` longer; with one thread less it would take about `1 / (n - 1)` longer.
-        // So with few threads, more waiting is acceptable.
+        // A call ends with its slowest thread: if `n` threads waited for a share `w` of their time,
+        // it took about `n * w` longer; with one thread fewer it would take about `1 / (n - 1)`
+        // longer. So with few threads, more waiting is acceptable.
         let few = 1.0 / (self.now * self.now) as f64;
         if share > few.max(CROWDED) {
             let fewer = self.now - (self.now / 4).max(1).min(self.now - 1);
@@ -76,7 +76,7 @@ impl ThreadCount {
             (self.before, self.patience) = (None, PATIENCE_MIN);
         }
         if self.now < self.most && self.calm >= self.patience {
-            // Half as many more, or one more after a failed attempt.
+            // Adds half the current number, or one after a failed attempt.
             let step = if self.patience > PATIENCE_MIN { 1 } else { (self.now / 2).max(1) };
             (self.before, self.calm) = (Some(self.now), Duration::ZERO);
             self.now = (self.now + step).min(self.most);

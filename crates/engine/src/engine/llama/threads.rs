@@ -1,11 +1,11 @@
 //! Owns the llama.cpp thread pool of a context; a call uses as many of its threads as have a core.
 //!
 //! The threads wait for each other about 600 times per token by spinning, which is fastest as long
-//! as each has a core. When another program takes a core, every wait lasts until the delayed thread
+//! as each has a core. If another program takes a core, every wait lasts until the delayed thread
 //! has a core again: on two cores, the speed drops from 120 to between 6 and 35 tokens per second
-//! (SmolLM2-135M), while one thread alone reaches 50 to 75. The kernel counts how long threads that
-//! were ready to run had no core, and [`ThreadCount`] adapts to that. The number of threads changes
-//! no token: threads share the rows of a matrix, and no sum is split.
+//! (SmolLM2-135M), while a single thread reaches 50 to 75. The kernel records how long threads that
+//! were ready to run had no core, and [`ThreadCount`] adapts to that. The number of threads does
+//! not affect the tokens: threads share the rows of a matrix, and no sum is split.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ use llama_cpp_sys_2 as sys;
 use super::int;
 use crate::engine::llama::thread_count::ThreadCount;
 
-/// How long threads spin before they sleep: 131,072 iterations per unit, about 9 ms. The next token
-/// comes sooner.
+/// How long threads spin before they sleep, in units of 131,072 iterations, about 9 ms. The next
+/// token usually comes sooner.
 const POLL: u32 = 1;
 /// After a longer pause, all threads are tried again, because other programs may have ended.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -29,7 +29,8 @@ pub(super) struct Threads {
     pool: NonNull<sys::ggml_threadpool>,
     count: ThreadCount,
     most: usize,
-    /// The kernel's `schedstat` file of each thread, the caller's first; `None` if there are none.
+    /// The kernel's `schedstat` file for each thread, the caller's first; `None` if the kernel has
+    /// none.
     schedstats: Option<Vec<PathBuf>>,
     /// Each thread's waiting time at the start of the current assessment period.
     waited: Vec<Duration>,
@@ -37,7 +38,7 @@ pub(super) struct Threads {
     last: Instant,
 }
 
-// SAFETY: a pool is used only by the holder of its context, one at a time.
+// SAFETY: a pool is used only by the holder of its context, by one thread at a time.
 unsafe impl Send for Threads {}
 
 impl Threads {
@@ -48,7 +49,7 @@ impl Threads {
         let mut params = unsafe { sys::ggml_threadpool_params_default(int(most)) };
         params.poll = POLL;
         let mut pool = None;
-        // SAFETY: the parameters are read during the call only.
+        // SAFETY: the parameters are read only during the call.
         let schedstats = schedstats_of(|| pool = NonNull::new(unsafe { sys::ggml_threadpool_new(&raw mut params) }));
         let schedstats = schedstats.filter(|files| files.len() == most);
         let (count, waited) = (ThreadCount::new(most), Vec::new());
@@ -97,7 +98,7 @@ impl Threads {
         (self.most, self.schedstats) = (number, None);
     }
 
-    /// How long each thread has been ready to run without a core since it started.
+    /// How long each thread has been ready to run without a core, in total.
     fn waited(&self) -> Vec<Duration> {
         let waited = |path: &PathBuf| {
             let counted = fs::read_to_string(path).ok()?;
@@ -115,9 +116,9 @@ impl Drop for Threads {
     }
 }
 
-/// The `schedstat` files of the calling thread, then of the threads that `make` starts; `None` if
-/// there are none. New threads inherit the calling thread's name, so it takes a unique name
-/// meanwhile.
+/// The `schedstat` files of the calling thread and of the threads that `make` starts; `None` if
+/// there are none. New threads inherit the calling thread's name, so the calling thread has a
+/// unique name during the call.
 fn schedstats_of(make: impl FnOnce()) -> Option<Vec<PathBuf>> {
     const OWN: &str = "/proc/thread-self";
     static POOLS: AtomicUsize = AtomicUsize::new(0);
@@ -130,7 +131,8 @@ fn schedstats_of(make: impl FnOnce()) -> Option<Vec<PathBuf>> {
     let threads = fs::read_dir("/proc/self/task").ok()?.flatten().map(|thread| thread.path());
     let is_ours = |thread: &PathBuf| fs::read_to_string(thread.join("comm")).is_ok_and(|comm| comm.trim_end() == name);
     let mut ours: Vec<PathBuf> = threads.filter(is_ours).collect();
-    // Sorted in the order in which they were started, in which calls use them.
+    // Sorted in the order in which they were started, which is also the order in which calls use
+    // them.
     ours.sort_by_key(|thread| thread.file_name().and_then(|id| id.to_str()?.parse::<u32>().ok()));
     Some([PathBuf::from(OWN)].into_iter().chain(ours).map(|thread| thread.join("schedstat")).collect())
 }

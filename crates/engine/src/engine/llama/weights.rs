@@ -24,16 +24,17 @@ use crate::models::dialect::{Piece, Prompt};
 use crate::models::gguf::{self, Header, Kind};
 use crate::models::{Exact, FlashAttention, Pooling};
 
-/// Rows of a call of the contexts that [`Weights::rehearse`] makes.
+/// Number of rows per call in the contexts that [`Weights::rehearse`] creates.
 const REHEARSED_ROWS: usize = 64;
 
-/// Part of [`system_info`] if llama.cpp was built for AMX and the processor has it.
+/// Occurs in [`system_info`] if llama.cpp was built for AMX and the processor supports it.
 const AMX: &str = "AMX_INT8 = 1";
 
 /// How weights are loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loading {
-    /// Number of last layers that go on the accelerator: 0 for none; more than exist for all.
+    /// Number of layers to put on the accelerator, counted from the last: 0 for none, more than
+    /// exist for all.
     pub gpu_layers: u32,
     /// The experts of this many leading layers stay on the host.
     pub experts_on_host: u32,
@@ -42,8 +43,8 @@ pub struct Loading {
     /// per second instead of 17.
     pub repack: bool,
     /// Whether the file is memory-mapped. Small files whose matrices are copied are read instead:
-    /// their rest is then in memory only once, whereas accessing a mapped file keeps blocks of up
-    /// to 2 MiB.
+    /// the rest of the file is then in memory only once, whereas accessing a mapped file keeps
+    /// blocks of up to 2 MiB.
     pub mapped: bool,
 }
 
@@ -54,13 +55,13 @@ pub struct Weights {
     eye: OnceLock<Eye>,
     model: LlamaModel,
     tokens: Vec<TokenText>,
-    /// Whether matrices may be stored in tiles for AMX, Intel's matrix unit, with none excluded.
+    /// Whether matrices may be stored in tiles for AMX, Intel's matrix unit, without exceptions.
     tiled: bool,
     /// Whether some layers are on an accelerator.
     on_gpu: bool,
     header: Header,
-    /// Held while the model changes: creating a context changes it, so only one is created at a
-    /// time (llama-cpp-2 says the same).
+    /// Held while the model changes. Creating a context changes it, so only one is created at a
+    /// time (llama-cpp-2 states the same).
     model_lock: Mutex<()>,
 }
 
@@ -77,7 +78,7 @@ pub(super) struct Watch<'a> {
 }
 
 impl Weights {
-    /// Loads the file of `header`. `progress` gets the share that has been read, 0 to 1, and
+    /// Loads the file of `header`. `progress` receives the share read so far, from 0 to 1, and
     /// cancels the load by returning false.
     pub fn load(
         header: &Header,
@@ -98,8 +99,8 @@ impl Weights {
         params.load_mode = if loading.mapped { sys::LLAMA_LOAD_MODE_MMAP } else { sys::LLAMA_LOAD_MODE_NONE };
         params.progress_callback = Some(report_progress);
         params.progress_callback_user_data = (&raw mut watch).cast();
-        // Without this, llama.cpp would multiply large batches on the accelerator even if no layer
-        // is on it.
+        // Without this, llama.cpp would multiply large batches on the accelerator even if it holds
+        // no layers.
         let mut no_devices = [std::ptr::null_mut()];
         if loading.gpu_layers == 0 {
             params.devices = no_devices.as_mut_ptr();
@@ -110,7 +111,7 @@ impl Weights {
         let tiled = loading.repack && !wholly_on_gpu && !elsewhere.untile(header, on_gpu);
         let places = elsewhere.entries();
         params.tensor_buft_overrides = places.as_ptr();
-        // SAFETY: path, watch, devices, names and places outlive the call, which is the only one that uses them.
+        // SAFETY: path, watch, devices, names and places outlive the call and are used only by it.
         let model = unsafe { sys::llama_load_model_from_file(path.as_ptr(), params) };
         let cancelled = || LlamaError::Cancelled { file: header.path.display().to_string() };
         let model = NonNull::new(model).ok_or_else(|| if watch.cancelled { cancelled() } else { refused(header) })?;
@@ -127,8 +128,8 @@ impl Weights {
         Weights { eye: OnceLock::new(), model, tokens, tiled, on_gpu, header, model_lock }
     }
 
-    /// Does everything that a load on the CPU does, without reading weights or allocating memory
-    /// for them or for their contexts (`no_alloc`).
+    /// Does everything that a load on the CPU does, except for reading weights and allocating
+    /// memory for them or their contexts (`no_alloc`).
     pub(super) fn hollow(header: &Header) -> Result<Weights, LlamaError> {
         let path = ready(header)?;
         // SAFETY: the call returns a plain structure.
@@ -138,14 +139,14 @@ impl Weights {
         params.n_gpu_layers = 0;
         params.devices = no_devices.as_mut_ptr();
         params.load_mode = sys::LLAMA_LOAD_MODE_NONE;
-        // SAFETY: path and devices outlive the call, which is the only one that uses them.
+        // SAFETY: path and devices outlive the call and are used only by it.
         let model = unsafe { sys::llama_load_model_from_file(path.as_ptr(), params) };
         let model = wrapped(NonNull::new(model).ok_or_else(|| refused(header))?);
         Ok(Weights::of(model, header, false, false))
     }
 
     /// Loads a file without its weights, tokenises a text and creates a small context. If the file
-    /// makes llama.cpp end the process, it happens here: see [`crate::engine::trial`].
+    /// makes llama.cpp end the process, it does so here: see [`crate::engine::trial`].
     pub fn rehearse(header: &Header) -> Result<(), LlamaError> {
         if header.kind == Kind::Projector {
             return Eye::rehearse(header);
@@ -175,12 +176,12 @@ impl Weights {
         &self.model
     }
 
-    /// The right to create a context, which only one holds at a time.
+    /// The exclusive right to create a context.
     pub(super) fn alone(&self) -> MutexGuard<'_, ()> {
         lock(&self.model_lock)
     }
 
-    /// The tokens of a text; with `framed`, between the special tokens that belong around one.
+    /// The tokens of a text; if `framed`, with the special tokens that enclose a text.
     pub fn words(&self, text: &str, framed: bool) -> Vec<u32> {
         let mut tokens = Vec::new();
         self.model.vocab().tokenize_into(text.as_bytes(), &mut tokens, framed, false);
@@ -192,8 +193,8 @@ impl Weights {
         self.model.is_hybrid() || self.model.is_recurrent()
     }
 
-    /// Tokens of the sliding window if it is narrower than a context of `positions`. For
-    /// architectures whose windows are not in the header, contexts keep all cells (`swa_full`).
+    /// Size of the sliding window in tokens, if it is smaller than a context of `positions`. If the
+    /// header does not state an architecture's window, contexts keep all cells (`swa_full`).
     pub(super) fn window(&self, positions: usize) -> Option<usize> {
         self.header.sliding_window?;
         // SAFETY: the model is live.
@@ -201,7 +202,7 @@ impl Weights {
         (tokens > 0 && tokens < positions).then_some(tokens)
     }
 
-    /// Number of a slot's checkpoints in its context's memory.
+    /// Number of checkpoints that a slot keeps in its context's memory.
     pub(super) fn own_marks(&self, shape: &Shape) -> usize {
         cache::own_marks(&self.header, &shape.settings()) as usize
     }
@@ -216,7 +217,7 @@ impl Weights {
     ) -> Result<(), LlamaError> {
         let _held = lock(&self.model_lock);
         if self.eye.get().is_none() {
-            // Nobody else sets it, because the lock is held.
+            // The lock is held, so nothing else sets it.
             let _ = self.eye.set(Eye::open(header, &self.model, sharp, go_on)?);
         }
         Ok(())
@@ -236,13 +237,13 @@ impl Weights {
         self.on_gpu
     }
 
-    /// Whether sequences may share a call. They may not with recurrent layers in AMX tiles (see
-    /// [`repack::untiled`](crate::budget::repack::untiled)). With sliding windows and with experts,
+    /// Whether sequences may share a call. With recurrent layers in AMX tiles they may not (see
+    /// [`repack::untiled`](crate::budget::repack::untiled)). With sliding windows or experts,
     /// logits are known to differ, so sequences share calls only if exact logits are not required,
-    /// which is the default on a GPU. The router of experts is a matrix of floats, and ggml adds
-    /// its sums in a different order for two rows than for one (`llamafile_sgemm`). Rounding hides
-    /// that in most calls, so the first few prove nothing: small mixtures produced different tokens
-    /// only after 15 to 1,700 tokens.
+    /// which is the default on a GPU. The experts' router is a matrix of floats, and ggml sums in a
+    /// different order for two rows than for one (`llamafile_sgemm`). Rounding hides this in most
+    /// calls, so the first few prove nothing: small mixtures produced different tokens only after
+    /// 15 to 1,700 tokens.
     pub fn sharing(&self, exact: Exact) -> Sharing {
         let wanted = match exact {
             Exact::Auto => self.on_gpu,
@@ -359,8 +360,7 @@ impl Vocabulary for Weights {
     }
 
     fn tokenize(&self, prompt: &Prompt) -> Vec<Token> {
-        // Leave out pictures that cannot be seen: they are an error only where they should be
-        // seen.
+        // Pictures that cannot be seen are omitted; they are an error only where they must be seen.
         self.laid(prompt, &mut |_| Ok(())).map(|laid| laid.tokens).unwrap_or_default()
     }
 

@@ -24,11 +24,11 @@ pub struct Active {
     pub shares_weights: bool,
     /// File names of its adapters.
     pub lora: Vec<String>,
-    /// The settings reduced to make it fit, in words; `None` without any.
+    /// The settings reduced to make it fit, in words; `None` if there are none.
     pub rung: Option<String>,
-    /// The work of each slot, `None` for a free one; empty before the first request.
+    /// The work of each slot, `None` if it is free; empty before the first request.
     pub busy: Vec<Option<Busy>>,
-    /// Number of requests that wait for a slot.
+    /// Number of requests waiting for a slot.
     pub waiting: usize,
     /// Memory held, by purpose.
     pub parts: Vec<(&'static str, Bytes)>,

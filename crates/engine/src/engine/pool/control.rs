@@ -1,4 +1,4 @@
-//! Changes the models in memory on request (load, unload, swap, pin), and estimates what a load would take.
+//! Loads, unloads, swaps and pins models on request, and estimates how much memory a load would take.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::models::{ModelSpec, Role};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Forecast {
     pub file: String,
-    /// Additional memory, beyond what is already loaded.
+    /// Memory needed in addition to what is already loaded.
     pub needed: Bytes,
     pub free: Bytes,
     /// The components of `needed`, for example `weights 98.0 MiB, KV 85.0 MiB`.
@@ -41,9 +41,9 @@ impl Pool {
         inner.describe(&key)
     }
 
-    /// Unloads every context that `name` matches and waits until its memory is free. Returns the
-    /// memory freed. Before returning `NotLoaded`, it waits for models that the keep-alive has just
-    /// unloaded.
+    /// Unloads every context that matches `name` and waits until its memory is free. Returns the
+    /// amount of memory freed. Before returning `NotLoaded`, waits for models that the keep-alive
+    /// has just unloaded.
     pub fn unload(&self, name: &str) -> Result<Bytes, PoolError> {
         let inner = &self.inner;
         let _changing = inner.change();
@@ -59,9 +59,9 @@ impl Pool {
         Ok(machine.total(inner.ledger.free()).saturating_sub(before))
     }
 
-    /// Replaces the loaded model `from`, with all contexts that the name matches, by `to`, a role
-    /// or a file, which takes over their roles. The memory of `from` counts as free; if `to` does
-    /// not fit even then, nothing changes.
+    /// Replaces the loaded model `from` and all contexts that match the name with `to`, a role or a
+    /// file, which takes over their roles. The memory of `from` counts as free; if `to` does not
+    /// fit even then, nothing changes.
     pub fn swap(&self, from: &str, to: &str, progress: Progress) -> Result<Active, PoolError> {
         let _changing = self.inner.change();
         self.inner.swap(from, to, progress)
@@ -122,7 +122,7 @@ impl Inner {
         index.map(|index| resident.active().swap_remove(index)).ok_or_else(gone)
     }
 
-    /// Removes the contexts selected by `meant` from the list, or none of them if one is pinned or
+    /// Removes the contexts selected by `meant` from the list, or none if one of them is pinned or
     /// in use.
     fn remove(&self, meant: impl FnOnce(&Resident) -> Result<Vec<usize>, PoolError>) -> Result<Vec<Entry>, PoolError> {
         let mut resident = self.resident();
@@ -156,7 +156,7 @@ impl Inner {
         self.describe(&new)
     }
 
-    /// The contexts that `from` matches, which must belong to one file, and all their roles.
+    /// The contexts that match `from`, which must belong to one file, and all their roles.
     fn to_be_replaced(&self, from: &str) -> Result<(Vec<Key>, Vec<Role>), PoolError> {
         let resident = self.resident();
         let (mut keys, mut roles) = (Vec::new(), Vec::new());
@@ -233,7 +233,7 @@ impl Inner {
     }
 }
 
-/// The role called `name`, if its models come from a pool.
+/// The role named `name`, if its models come from a pool.
 fn text_role(name: &str) -> Option<Role> {
     name.to_ascii_lowercase().parse::<Role>().ok().filter(|role| *role != Role::Embedder)
 }

@@ -40,7 +40,7 @@ pub enum PoolError {
     NeedsFlash(String),
     #[error(transparent)]
     Picture(#[from] PictureError),
-    #[error("{model} sees no pictures: {why}")]
+    #[error("{model} cannot see pictures: {why}")]
     Blind { model: String, why: String },
     #[error("no model plays {0} here")]
     Absent(String),

@@ -1,4 +1,4 @@
-//! Chooses the models to unload when memory or places run out: the longest idle, no more than needed. Pure.
+//! Chooses which models to unload when memory or places run out: the longest idle ones, and no more than needed. Pure.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,11 +15,11 @@ pub struct Holder<'a> {
     pub weights: Amount,
     /// Time since its last use; `None` while it is in use.
     pub idle: Option<Duration>,
-    /// Never chosen: pinned, or spared for another reason.
+    /// Never chosen, because it is pinned or spared for another reason.
     pub kept: bool,
 }
 
-/// Memory and places for files: the amount wanted, or the amount that a choice frees.
+/// Memory and places for files, either required or freed by a choice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
     pub bytes: Amount,
@@ -48,13 +48,15 @@ pub fn freed(holders: &[Holder], gone: &[usize]) -> Room {
     room
 }
 
-/// The contexts to unload to free `wanted`; `None` if even all idle ones are not enough.
+/// The contexts to unload to free `wanted`; `None` if even unloading all idle ones would not
+/// suffice.
 pub fn victims(holders: &[Holder], wanted: Room) -> Option<Vec<usize>> {
     let mut idle: Vec<usize> = (0..holders.len()).filter(|&i| holders[i].idle.is_some() && !holders[i].kept).collect();
     idle.sort_by_key(|&index| std::cmp::Reverse(holders[index].idle));
     let enough = (0..=idle.len()).find(|&count| freed(holders, &idle[..count]).covers(wanted))?;
     let mut chosen = idle[..enough].to_vec();
-    // An earlier choice may be unnecessary once a larger context is chosen too; it then stays.
+    // Once a larger context is chosen as well, an earlier choice may be unnecessary; it then stays
+    // loaded.
     for index in idle[..enough].iter().rev() {
         let without: Vec<usize> = chosen.iter().copied().filter(|other| other != index).collect();
         if freed(holders, &without).covers(wanted) {

@@ -53,8 +53,8 @@ impl Inner {
     }
 
     /// Settings for a measurement. Context, slots and KV format stay as requested, because they
-    /// change what is measured; only the layout of the weights and the layers on the accelerator
-    /// may change.
+    /// change what is measured; only the placement of the weights, including which layers are on
+    /// the accelerator, may change.
     fn fit_alone(&self, spec: &ModelSpec, as_asked: FittedSettings, machine: &Machine) -> FittedSettings {
         let (header, asked, free) = (&spec.header, &as_asked.settings, self.ledger.free());
         let fits = |settings: &LoadSettings| place::need(header, settings, machine).all().fits(free);
@@ -66,7 +66,7 @@ impl Inner {
     }
 
     /// The settings that the ladder finds for `spec` together with the other role's model. If
-    /// nothing fits, the smallest ones: the refusal then names what would suffice.
+    /// nothing fits, the smallest ones; the refusal then states what would suffice.
     fn fit_with_the_other_role(
         &self,
         spec: &ModelSpec,
@@ -104,8 +104,8 @@ impl Inner {
     }
 }
 
-/// Whether a model may have these settings, so that there is room for its projector: slots and
-/// precision of its cache are given up, but neither its speed nor a context of [`CONTEXT_GOOD`] tokens.
+/// Whether these settings are acceptable for the sake of the projector: they may give up slots and
+/// cache precision, but neither speed nor a context of [`CONTEXT_GOOD`] tokens.
 fn is_worth_sight(settings: &LoadSettings, asked: &LoadSettings) -> bool {
     settings.context >= CONTEXT_GOOD.min(asked.context)
         && (settings.layers_on_host, settings.experts_on_host) == (asked.layers_on_host, asked.experts_on_host)

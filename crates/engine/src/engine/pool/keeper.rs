@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::Inner;
 
-/// Maximum sleep, because a model that becomes idle does not wake the thread.
+/// Maximum sleep, needed because a model that becomes idle does not wake the thread.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
 const SLEEP_MIN: Duration = Duration::from_millis(50);
 

@@ -1,6 +1,6 @@
 //! Loads one model step by step: requirements, room, weights, context, engine.
 //!
-//! Nothing is allocated before its memory is reserved. Callers hold the lock `changing`.
+//! Nothing is allocated before its memory is reserved. Callers must hold the lock `changing`.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -26,10 +26,10 @@ use crate::models::speed::Speed;
 use crate::models::thinking::last_words;
 use crate::models::{Measured, ModelCapability, ModelSpec, Role, dialect, digest};
 
-/// Gets the file name and the share read so far, 0 to 1; cancels the load by returning false.
+/// Receives the file name and the share read so far, from 0 to 1; returns false to cancel the load.
 pub type Progress = Box<dyn FnMut(&str, f32) -> bool + Send>;
 
-/// Shortest context that is recommended, in tokens.
+/// Shortest recommended context, in tokens.
 const SHORT_CONTEXT: u32 = 2048;
 
 /// The requirements of a load, known before it begins.
@@ -76,7 +76,7 @@ impl Need {
         parts.map(|(part, bytes)| format!("{part} {bytes}")).collect::<Vec<_>>().join(", ")
     }
 
-    /// A holder that keeps the weights that this load reuses, so that nobody expects them to be
+    /// A holder that keeps the weights reused by this load, so that they are not expected to be
     /// freed when another context of the file is unloaded.
     pub fn anchor(&self) -> Option<Holder<'_>> {
         let (context, weights) = (Amount::default(), self.takes.weights);
@@ -86,7 +86,7 @@ impl Need {
 }
 
 impl Inner {
-    /// The present requirements for loading `spec`.
+    /// The current requirements for loading `spec`.
     pub(super) fn need(&self, spec: &ModelSpec) -> Result<Need, PoolError> {
         let FittedSettings { shape, mut settings, rung } = self.standing(spec)?;
         let lora = spec.lora.iter().map(|adapter| (adapter.path.clone(), adapter.scale)).collect();
@@ -133,8 +133,8 @@ impl Inner {
         Ok(key)
     }
 
-    /// Unloads idle models if this load needs their memory or place and that suffices. Fails if a
-    /// place is missing.
+    /// Unloads idle models if this load needs their memory or places and unloading them suffices.
+    /// Fails if a place is missing.
     fn make_room(&self, need: &Need) -> Result<(), PoolError> {
         self.released(Vec::new(), Some(need))?;
         // Copies of sequences are dropped first: they are the cheapest to recompute.
@@ -153,7 +153,7 @@ impl Inner {
         Err(PoolError::Full { model, max, loaded: self.resident().told() })
     }
 
-    /// How many of the `files` in memory must go before this load's file has a place.
+    /// How many of the `files` in memory must be unloaded to make a place for this load's file.
     pub(super) fn missing_places(&self, need: &Need, files: usize) -> usize {
         match self.options.max_loaded {
             Some(max) if need.there.is_none() => (files + 1).saturating_sub(max),
@@ -181,7 +181,7 @@ impl Inner {
         Ok(Admitted { weights, context, adapters })
     }
 
-    /// Advice after a refusal: the mildest reduction of settings with which the model would fit,
+    /// Advice after a refusal: the mildest reduction of settings with which the model would fit, or
     /// else a smaller model.
     fn way_out(&self, need: &Need) -> String {
         let one_slot = LoadSettings { slots: 1, ..need.settings.clone() };
@@ -317,15 +317,15 @@ impl Inner {
 /// disk. Few blocks are held in addition to the copies.
 const MAPPED_FROM: Bytes = Bytes::gib(4);
 
-/// The placement of the weights, for a fingerprint: another placement or layout changes the last
-/// bits.
+/// The placement of the weights, for a fingerprint: a different placement or layout changes the
+/// last bits.
 fn placement(settings: &LoadSettings) -> String {
     let LoadSettings { repack, layers_on_host, experts_on_host, .. } = settings;
     format!("repack={repack} host={layers_on_host},{experts_on_host}")
 }
 
-/// The adapters, for a fingerprint, with their file stamps, so that a changed file counts as
-/// another adapter.
+/// The adapters, for a fingerprint, with their file stamps, so that a changed file counts as a
+/// different adapter.
 fn adapters_of(lora: &[(PathBuf, f32)]) -> String {
     let one = |(path, scale): &(PathBuf, f32)| {
         let stamp = std::fs::metadata(path).map(|about| Stamp::of(&about));

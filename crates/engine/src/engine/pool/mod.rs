@@ -1,4 +1,4 @@
-//! Lends models by role: loads them on first use, unloads idle ones to free memory or after their keep-alive.
+//! Lends models by role: loads them on first use, unloads idle ones to free memory or when their keep-alive expires.
 
 mod active;
 mod control;
@@ -64,7 +64,7 @@ impl Drop for Leased {
 
 #[derive(Clone, Debug, Default)]
 pub struct PoolOptions {
-    /// Tries a file in another process before it is loaded here; `None` loads it at once.
+    /// Tries a file in another process before it is loaded here; with `None`, it is loaded at once.
     pub trial: Option<Trial>,
     pub threads: usize,
     /// Slots per model, unless models.toml asks for fewer.
@@ -76,7 +76,7 @@ pub struct PoolOptions {
     /// Whether matrices may be copied into the layout that the CPU kernels read fastest.
     pub repack: bool,
     pub exact: Exact,
-    /// Maximum number of tokens of one picture; `None` for
+    /// Maximum number of tokens per picture; `None` for
     /// [`sight::TOKENS`](crate::budget::sight::TOKENS).
     pub image_tokens: Option<u32>,
     pub memory: EngineMemory,
@@ -87,9 +87,9 @@ pub struct PoolOptions {
 pub struct EngineMemory {
     /// Copies of sequences that left their slots.
     pub prefixes: Option<PrefixStore>,
-    /// Folder of the verdicts on shared and split calls for each model on this machine.
+    /// Folder for the verdicts on shared and split calls, per model on this machine.
     pub verdicts: Option<PathBuf>,
-    /// Folder of probe results.
+    /// Folder for probe results.
     pub capabilities: Option<PathBuf>,
 }
 
@@ -104,13 +104,13 @@ struct Inner {
     registry: Option<Registry>,
     ledger: Ledger,
     permit: Permit,
-    /// For models computed by the accelerator alone: they do not wait for those on the CPU.
+    /// For models that run entirely on the accelerator: they do not wait for those on the CPU.
     accelerator: Permit,
     options: PoolOptions,
-    /// Locked only briefly, so that asking what is in memory never waits for a load.
+    /// Locked only briefly, so that listing the models in memory never waits for a load.
     resident: Mutex<Resident>,
-    /// Locked during a load or unload: the memory for a second load depends on what the first one
-    /// takes.
+    /// Locked during a load or unload, because the memory left for a second load depends on the
+    /// first one.
     changing: Mutex<()>,
     /// Wakes the keep-alive thread, which is started at the first load.
     keeper: OnceLock<mpsc::Sender<()>>,
@@ -177,7 +177,7 @@ impl Pool {
         self.inner.resident().of(role)
     }
 
-    /// The model of `role`, loaded if necessary. Blocks for as long as the load takes.
+    /// The model of `role`, loaded if necessary. Blocks during the load.
     pub fn lease(
         &self,
         role: Role,
@@ -218,7 +218,7 @@ impl Pool {
         files.iter().map(|file| file.path.clone()).collect()
     }
 
-    /// Folder of probe results.
+    /// Folder for probe results.
     pub fn capabilities(&self) -> Option<&PathBuf> {
         self.inner.options.memory.capabilities.as_ref()
     }
@@ -298,7 +298,7 @@ impl Inner {
         self.resident().entries.iter().find(|entry| entry.roles.contains(&role)).map(|entry| entry.key.clone())
     }
 
-    /// The model of `role`: the one assigned by a swap, otherwise that of models.toml, verified.
+    /// The model of `role`: the one assigned by a swap, otherwise the one in models.toml, verified.
     fn spec(&self, role: Role) -> Result<ModelSpec, PoolError> {
         let assigned = self.resident().assigned.get(&role).cloned();
         match assigned {

@@ -18,8 +18,8 @@ use crate::models::Role;
 pub const RELEASE_MAX: Duration = Duration::from_secs(5);
 
 impl Inner {
-    /// Unloads idle models so that `wanted` is free for a model of `role`: for its load, if `need` is
-    /// given, else for its projector. If that would not suffice, unloads none and returns false.
+    /// Unloads idle models to free `wanted` for a model of `role`: for its load if `need` is given,
+    /// otherwise for its projector. If that would not suffice, unloads none and returns false.
     pub(super) fn give_up(&self, wanted: Room, role: Role, need: Option<&Need>) -> Result<bool, PoolError> {
         let mut resident = self.resident();
         let Some(mut chosen) = choose(&resident, wanted, role, need) else { return Ok(false) };
@@ -30,8 +30,8 @@ impl Inner {
         Ok(true)
     }
 
-    /// Drops contexts and waits until their memory is back in the ledger, as well as that of
-    /// weights that no other context and no `coming` load uses. Also waits for models that the
+    /// Drops contexts and waits until their memory is back in the ledger, including that of weights
+    /// used by no other context and not by the `coming` load. Also waits for models that the
     /// keep-alive has just unloaded.
     pub(super) fn released(&self, gone: Vec<Entry>, coming: Option<&Need>) -> Result<(), PoolError> {
         let mut resident = self.resident();
@@ -64,7 +64,7 @@ impl Inner {
         others.into_iter().collect()
     }
 
-    /// The error for a reservation that the ledger refused, with a list of all holders.
+    /// The error for a reservation refused by the ledger, with a list of all holders.
     pub(super) fn no_room(&self, need: &Need, refused: Refused) -> PoolError {
         let mut loaded = self.resident().told();
         for (label, bytes) in self.others() {
@@ -76,8 +76,8 @@ impl Inner {
     }
 }
 
-/// Waits until the lease of some memory is dropped, at most until `deadline`; returns whether it
-/// was dropped.
+/// Waits until the lease on some memory is dropped, or until `deadline`; returns whether it was
+/// dropped.
 fn is_freed(memory: &Weak<()>, deadline: Instant) -> bool {
     while memory.strong_count() > 0 {
         if Instant::now() > deadline {

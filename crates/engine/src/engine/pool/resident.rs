@@ -1,4 +1,4 @@
-//! The list of models in memory: contexts, their roles and who uses them.
+//! The list of models in memory: contexts, their roles, and their users.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -35,18 +35,18 @@ pub struct Model {
     pub capability: ModelCapability,
     /// Whether the user declared the capability, which then overrides the measured one.
     pub said: bool,
-    /// The result of the probe, if this file was probed before it was loaded.
+    /// The probe result, if this file was probed before it was loaded.
     pub measured: Option<Measured>,
-    /// How its free text is sampled.
+    /// Sampling settings for its free text.
     pub manner: Manner,
-    /// How far it thinks, and the last words of a thought that is cut short.
+    /// How much it thinks, and the last words of a thought that is cut short.
     pub think: Think,
     pub last_words: &'static str,
     /// Its reading and writing speed, if measured on this machine before it was loaded.
     pub speed: Option<Speed>,
     /// Number of its parameters according to the file's header; 0 for a scripted model.
     pub parameters: u64,
-    /// The settings reduced to make it fit, in words; `None` without any.
+    /// The settings reduced to make it fit, in words; `None` if there are none.
     pub rung: Option<String>,
     /// When the last loan ended.
     pub(super) used: Mutex<Instant>,
@@ -55,7 +55,7 @@ pub struct Model {
 /// One context in memory.
 pub struct Entry {
     pub key: Key,
-    /// The specification with which it can be loaded again.
+    /// The specification for loading it again.
     pub spec: ModelSpec,
     pub roles: Vec<Role>,
     /// Cloned for each loan.
@@ -86,7 +86,7 @@ impl Entry {
         self.need.context + self.adapters.into()
     }
 
-    /// Fails if it may not be unloaded now because it is in use or pinned.
+    /// Fails if it cannot be unloaded now because it is in use or pinned.
     pub fn may_go(&self) -> Result<(), PoolError> {
         match (self.idle(), self.pinned) {
             (None, _) => Err(PoolError::InUse(file_name(&self.key.path))),
@@ -103,9 +103,9 @@ impl Entry {
         self.spec.keep_alive = if ours.is_zero() || theirs.is_zero() { Duration::ZERO } else { ours.max(theirs) };
     }
 
-    /// Whether this model must stay in memory whatever one of `role` needs. The planner can also act
-    /// as router, so it is never unloaded for the router; otherwise the two would keep evicting each
-    /// other.
+    /// Whether this model must stay in memory when one of `role` needs room. The planner can also
+    /// act as router, so it is never unloaded for the router; otherwise the two would keep evicting
+    /// each other.
     pub fn is_spared_by(&self, role: Role) -> bool {
         role != Role::Planner && self.roles.contains(&Role::Planner)
     }
@@ -148,7 +148,7 @@ pub struct Resident {
     /// Models that are present from the start and are never unloaded: the scripted ones of tests.
     pub fixed: HashMap<Role, Arc<Model>>,
     pub loading: Option<Loading>,
-    /// Contexts that were unloaded without waiting for their memory.
+    /// Contexts that were unloaded without waiting for their memory to be freed.
     pub leaving: Vec<Leaving>,
 }
 
@@ -179,8 +179,8 @@ impl Resident {
         self.entries.iter().find(|entry| entry.key == *key)
     }
 
-    /// Positions in the list of the contexts `keys`, in ascending order; those not in memory are
-    /// left out.
+    /// The list indices of the contexts `keys`, in ascending order; those not in memory are
+    /// omitted.
     pub fn places(&self, keys: &[Key]) -> Vec<usize> {
         (0..self.entries.len()).filter(|&index| keys.contains(&self.entries[index].key)).collect()
     }
@@ -195,7 +195,7 @@ impl Resident {
         self.entries.iter().map(|entry| &entry.key.path).collect::<BTreeSet<_>>().len()
     }
 
-    /// Records what must be waited for when `gone` are dropped: each context, and weights that no
+    /// Records the memory to wait for when `gone` are dropped: each context, and weights that no
     /// other context uses.
     pub fn see_off(&mut self, gone: &[Entry]) {
         self.leaving.retain(|one| one.memory.strong_count() > 0);
@@ -220,8 +220,8 @@ impl Resident {
         }
     }
 
-    /// The contexts that match a role, a file or part of a file name. An error if none matches or
-    /// the matches belong to several files.
+    /// The contexts that match a role, a file or part of a file name. Fails if none match or the
+    /// matches belong to several files.
     pub fn meant(&self, name: &str) -> Result<Vec<usize>, PoolError> {
         let those = |test: &dyn Fn(&Entry) -> bool| -> Vec<usize> {
             (0..self.entries.len()).filter(|&index| test(&self.entries[index])).collect()

@@ -1,4 +1,4 @@
-//! Loads the projector of a model in memory when it must see its first picture, after reserving memory.
+//! Reserves memory for a model's projector and loads it when the model must see its first picture.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,9 +14,10 @@ use crate::models::projector::{Beside, Projector};
 use crate::models::{FlashAttention, ModelSpec, Picture, Role};
 
 impl Pool {
-    /// Makes a lent model able to see pictures. Blocks while its projector is loaded, once; idle models
-    /// are unloaded if it needs their memory. Fails with what to get if there is none, and with the
-    /// arithmetic if it does not fit. `go_on` cancels the load by returning false.
+    /// Makes a lent model able to see pictures. Blocks while its projector is loaded, which happens
+    /// once; idle models are unloaded if it needs their memory. Fails with advice if there is no
+    /// projector, and with the arithmetic if it does not fit. `go_on` cancels the load by returning
+    /// false.
     pub fn see(&self, model: &Leased, go_on: &mut dyn FnMut() -> bool) -> Result<(), PoolError> {
         let _changing = self.inner.change();
         let (spec, held, threads) = self.inner.seeing(model)?;
@@ -27,7 +28,7 @@ impl Pool {
     }
 
     /// Whether the model of `role` may see pictures: it has a projector next to it, or is on a
-    /// The error says what to get. Reads no file.
+    /// server. The error says what to get. Reads no file.
     pub fn sight(&self, role: Role) -> Result<(), PoolError> {
         if self.endpoint(role)?.is_some() {
             return Ok(());
@@ -39,9 +40,10 @@ impl Pool {
         }
     }
 
-    /// Prepares a picture for a server ([`Picture::sent`]), with the memory for it reserved. Blocks.
+    /// Prepares a picture for a server ([`Picture::sent`]), with memory reserved for it. Blocks.
     pub fn prepare(&self, picture: &Picture) -> Result<(), PoolError> {
-        /// Held while a picture is prepared, so that several at once do not all need their memory.
+        /// Held while a picture is prepared, so that several pictures do not need their memory at
+        /// once.
         static TURN: Mutex<()> = Mutex::new(());
         let _turn = lock(&TURN);
         if picture.is_prepared() {
@@ -57,7 +59,7 @@ impl Pool {
 }
 
 impl Inner {
-    /// The specification of a lent model with a projector, and its weights.
+    /// The specification of a lent model with a projector, its weights and its number of threads.
     fn seeing(&self, model: &Leased) -> Result<(ModelSpec, Arc<Held>, usize), PoolError> {
         let resident = self.resident();
         let name = model.engine.model();
@@ -117,7 +119,7 @@ impl Inner {
         Seeing { tokens, text_width: spec.header.embedding_length, products }
     }
 
-    /// The memory that the projector beside a model will take; nothing if there is none, if it is
+    /// The memory that the projector next to a model will take; nothing if there is none, if it is
     /// loaded, or if another role looks at pictures.
     pub(super) fn sight_to_come(&self, spec: &ModelSpec, on_gpu: bool) -> Amount {
         let has_another_eye = || self.registry.as_ref().is_some_and(|registry| registry.plays(Role::Vision));
@@ -131,20 +133,22 @@ impl Inner {
         self.sight_amount(&SightEstimate::of(&projector.header, seeing), on_gpu)
     }
 
-    /// Where a projector's memory is taken. With an accelerator, weights and working memory are there.
+    /// A projector's memory on each account. With an accelerator, its weights and working memory
+    /// are on the device.
     fn sight_amount(&self, estimate: &SightEstimate, on_gpu: bool) -> Amount {
         let device = if on_gpu { estimate.weights + estimate.compute } else { Bytes::ZERO };
         self.ledger.machine().amount(estimate.total().saturating_sub(device), device)
     }
 
-    /// Drops copies of sequences until this much is free: they are the cheapest to recompute.
+    /// Drops copies of sequences, which are the cheapest to recompute, until this much memory is
+    /// free.
     fn drop_copies(&self, amount: Amount) {
         if let Some(prefixes) = &self.options.memory.prefixes {
             prefixes.make_room(amount.host);
         }
     }
 
-    /// Reserves memory; `told` adds to a refusal.
+    /// Reserves memory; `told` adds details to a refusal.
     fn reserve(
         &self,
         label: &str,
@@ -165,9 +169,9 @@ fn projector_label(spec: &ModelSpec) -> String {
 
 /// Why a model cannot see, and what to get.
 fn why(beside: &Beside) -> String {
-    let advice = "put its mmproj-*.gguf into the same folder (the page that offers the model offers it too)";
+    let advice = "put its mmproj-*.gguf into the same folder (it is offered on the model's page)";
     match beside.unfit.as_slice() {
-        [] => format!("no projector lies beside it; {advice}"),
+        [] => format!("there is no projector beside it; {advice}"),
         unfit => format!("{}; {advice}", unfit.join(", and ")),
     }
 }
@@ -191,7 +195,7 @@ mod tests {
     const MODEL: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
     const WIDTH: u64 = 576;
 
-    /// A folder with the small model and a random projector for vectors of `width` numbers.
+    /// A folder with the small model and a random projector for vectors of length `width`.
     fn folder(width: u64) -> tempfile::TempDir {
         let models = std::env::var_os("MONOBLOC_TEST_MODELS").map(PathBuf::from);
         let models = models.unwrap_or_else(crate::models::places::model_dir);
@@ -254,7 +258,7 @@ mod tests {
         // The words before the picture are the same, the picture is not.
         let other = said(&model, &ask(&model, [10, 10, 200]));
         assert!(other.tally.cached_tokens <= at, "{:?}, the picture begins at {at}", other.tally);
-        // A new process, or a model that is loaded again, says the same about it.
+        // A new process, or a reloaded model, gives the same answer about it.
         drop(model);
         drop(pool);
         let pool = self::pool(dir.path(), &ledger);
@@ -312,7 +316,7 @@ mod tests {
         let told = pool.see(&model, &mut || true).unwrap_err().to_string();
         assert!(
             told.contains(
-                "mmproj-tiny.gguf gives vectors of 128 numbers, and SmolLM2-135M-Instruct.Q4_1.gguf takes 576"
+                "mmproj-tiny.gguf gives vectors of 128 numbers, but SmolLM2-135M-Instruct.Q4_1.gguf takes 576"
             ),
             "{told}"
         );
@@ -320,8 +324,8 @@ mod tests {
         let pool = self::pool(dir.path(), &ledger);
         let model = pool.lease(Role::Planner, |_, _| true).unwrap();
         let told = pool.see(&model, &mut || true).unwrap_err().to_string();
-        assert!(told.contains("sees no pictures: no projector lies beside it; put its mmproj-*.gguf"), "{told}");
-        assert!(pool.sight(Role::Planner).unwrap_err().to_string().contains("sees no pictures"));
+        assert!(told.contains("cannot see pictures: there is no projector beside it; put its mmproj-*.gguf"), "{told}");
+        assert!(pool.sight(Role::Planner).unwrap_err().to_string().contains("cannot see pictures"));
     }
 
     #[test]
@@ -405,7 +409,7 @@ mod tests {
         assert_eq!(with(enough), (String::new(), true));
         let (given_up, sees) = with(enough - Bytes::mib(2));
         assert!(given_up.starts_with("KV ") && sees, "{given_up}");
-        // If it has no room even then, the model gives up nothing for it.
+        // If there is no room even then, the model gives up nothing for it.
         assert_eq!(with(enough - Bytes::mib(200)), (String::new(), false));
     }
 

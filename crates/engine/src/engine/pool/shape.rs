@@ -36,7 +36,7 @@ pub fn wanted(spec: &ModelSpec, shape: &Shape, options: &PoolOptions, machine: &
     }
 }
 
-/// Number of positions in training; no limit if the header says 0, which means unknown.
+/// Number of positions in training; unlimited if the header has 0, which means unknown.
 fn trained(header: &Header) -> usize {
     match header.context_train as usize {
         0 => usize::MAX,
@@ -45,12 +45,12 @@ fn trained(header: &Header) -> usize {
 }
 
 /// Maximum number of rows in a prefill call. A call reads every weight once, regardless of its
-/// number of rows, so more rows are faster until a row costs only its arithmetic. An unwanted call
-/// is stopped midway, so only answers in other slots wait for its end.
+/// number of rows, so more rows are faster until a row costs only its arithmetic. A call that is no
+/// longer wanted is stopped midway, so only answers in other slots wait for its end.
 pub const CHUNK_ROWS: usize = 256;
-/// The same on a GPU: 15,000 prompt tokens per second instead of 9,000 with 256 (H200, the 24B's
-/// shape), and 4,400 instead of 1,900 with half of its experts on the host, whose matrices are
-/// copied to the GPU for each call.
+/// The same on a GPU: 15,000 prompt tokens per second instead of 9,000 with 256 rows (H200, the
+/// 24B's shape), and 4,400 instead of 1,900 with half of its experts on the host, whose matrices
+/// are copied to the GPU for each call.
 const CHUNK_ROWS_GPU: usize = 1024;
 /// Minimum number of rows if memory is the limit; from 64 rows on, attention is computed in tiles
 /// of 64 rows.
@@ -58,17 +58,17 @@ const CHUNK_ROWS_MIN: usize = 64;
 /// Maximum memory that a call's attention scores may take.
 const SCORES_MAX: Bytes = Bytes::mib(256);
 
-/// The shape of a model whose layers have been placed: a prefill call has the number of rows for a
-/// CPU if no layer is on a GPU.
+/// The shape of a model whose layers have been placed: if no layer is on a GPU, prefill calls have
+/// as many rows as on a CPU.
 pub fn placed(shape: Shape, settings: &LoadSettings, header: &Header) -> Shape {
     let chunk = if settings.gpu_layers(header) == 0 { shape.chunk.min(CHUNK_ROWS) } else { shape.chunk };
     Shape { chunk, ..shape }
 }
 
-/// Rows of a prefill call, at most the chunk of `shape`. Computed from the model and its context
-/// and never from measured time: the chunk size changes the last bits of the logits, and every run
-/// must give the same tokens. If attention is computed as matrix products, every head keeps each
-/// row's scores against all cells, so long contexts get fewer rows.
+/// Number of rows in a prefill call, at most the chunk of `shape`. Computed from the model and its
+/// context, never from measured times: the chunk size changes the last bits of the logits, and
+/// every run must give the same tokens. If attention is computed as matrix products, every head
+/// keeps each row's scores against all cells, so long contexts get fewer rows.
 pub fn chunk_rows(header: &Header, shape: &Shape) -> usize {
     let (most, products) = (shape.chunk, shape.is_read_in_products());
     let scores_of = |rows: usize| {
@@ -85,5 +85,5 @@ pub fn chunk_rows(header: &Header, shape: &Shape) -> usize {
         .unwrap_or(CHUNK_ROWS_MIN)
 }
 
-/// Bytes of a score: in f32, and its copy in f16 (`budget::estimate`).
+/// Bytes per score: in f32, plus a copy in f16 (`budget::estimate`).
 const SCORE_BYTES: u64 = 6;

@@ -17,7 +17,7 @@ use crate::base::Bytes;
 use crate::engine::decoder::{Saved, Token};
 
 const MAGIC: &str = "MBKV2\n";
-/// Maximum size, in bytes, of the JSON line of a file.
+/// Maximum size of a file's JSON line, in bytes.
 const HEAD_BYTES_MAX: u64 = 64 << 10;
 /// Maximum number of hashes kept in `seen`.
 const SEEN_MAX: usize = 256;
@@ -56,7 +56,7 @@ impl Disk {
         let file = self.file_of(model, tokens);
         match read(&file) {
             Ok(copied) if copied.tokens == tokens => {
-                // The modification time serves as the time of last use for `make_room`.
+                // `make_room` uses the modification time as the time of last use.
                 let _ = File::options().append(true).open(&file).and_then(|file| file.set_modified(now()));
                 Some(copied)
             }
@@ -86,7 +86,7 @@ impl Disk {
         let from = lines.len().saturating_sub(SEEN_MAX);
         let noted = fs::create_dir_all(self.folder_of(model)).and_then(|()| fs::write(&file, lines[from..].join("\n")));
         if let Err(error) = noted {
-            tracing::debug!(%error, "the folder of preambles cannot be written");
+            tracing::debug!(%error, "the preamble folder cannot be written");
         }
         false
     }
@@ -163,7 +163,7 @@ fn read(file: &Path) -> io::Result<Copied> {
     reader.read_to_end(&mut body)?;
     let whole = 4 * head.tokens + head.state + head.marks.iter().map(|(_, bytes)| bytes).sum::<usize>();
     if head.cuts.last() != Some(&head.tokens) || !head.cuts.is_sorted() {
-        return Err(io::Error::other("its calls do not end where it ends"));
+        return Err(io::Error::other("its calls do not end at its last token"));
     }
     if body.len() != whole || hex(&Sha256::digest(&body)) != head.sha256 {
         return Err(io::Error::other("the checksum does not match"));

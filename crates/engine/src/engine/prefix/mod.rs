@@ -21,12 +21,12 @@ use crate::base::hex;
 use crate::models::digest;
 
 /// Identifies everything that determines the bits of a saved state: model file, KV format, chunk,
-/// threads, slots, adapters and build. A state is never used under another fingerprint.
+/// threads, slots, adapters and build. A state is never used with a different fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint(String);
 
 impl Fingerprint {
-    /// The fingerprint of a model file and how it is loaded. `extra` names anything else that
+    /// The fingerprint of a model file and of how it is loaded. `extra` lists anything else that
     /// changes the arithmetic: adapters, placement of layers, repacked weights, shared calls.
     pub fn of(file: &Path, shape: &Shape, extra: &str) -> io::Result<Fingerprint> {
         // The format of a state depends on the number of slots, but not on their length.

@@ -1,8 +1,8 @@
 //! Keeps checkpoints beyond a context's own share of memory, until something else needs that memory.
 //!
-//! A checkpoint of Qwen3.6 takes 63 to 150 MiB, so a slot's own share has room for few. More of
-//! them save time when an earlier part of a prompt changes, and they are the first to be dropped
-//! when memory is short.
+//! A checkpoint of Qwen3.6 takes 63 to 150 MiB, so a slot's own share holds only a few. Having more
+//! saves time when an earlier part of a prompt changes; they are the first to be dropped when
+//! memory is short.
 
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
@@ -27,8 +27,7 @@ struct Held {
     _lease: Lease,
 }
 
-/// A checkpoint that may have been dropped meanwhile. Its memory is free once nothing holds it any
-/// more.
+/// A checkpoint that may already have been dropped. Its memory is freed once nothing holds it.
 #[derive(Clone, Debug)]
 pub struct Spare(Arc<Ticket>);
 

@@ -1,4 +1,4 @@
-//! Keeps copies of sequences in host memory, on the ledger and under a limit; drops the least recently used.
+//! Keeps copies of sequences in host memory, on the ledger and up to a limit; drops the least recently used.
 //!
 //! Spare checkpoints are dropped before any copy.
 
@@ -40,7 +40,7 @@ struct Shared {
     copies: Mutex<Copies>,
 }
 
-/// Together they have at most some ten thousand tokens, so they are searched linearly.
+/// All copies together have at most some ten thousand tokens, so they are searched linearly.
 #[derive(Debug, Default)]
 struct Copies {
     /// Least recently used first.
@@ -142,7 +142,7 @@ impl Prefixes {
             match self.store.0.ledger.reserve("prefix copies", bytes) {
                 Ok(reservation) => break reservation,
                 Err(_) if copies.drop_oldest() => {}
-                // Models take precedence: without room nothing is kept, and the prompt is
+                // Models take precedence: if there is no room, nothing is kept, and the prompt is
                 // recomputed.
                 Err(_) => return,
             }
@@ -152,7 +152,7 @@ impl Prefixes {
         copies.kept.push(Entry { model: self.model.clone(), copied, bytes, _lease });
     }
 
-    /// Stores the model's checkpoints beyond its contexts' own shares.
+    /// Storage for the model's checkpoints beyond its contexts' own shares.
     pub fn spares(&self) -> Spares {
         self.store.0.spares.clone()
     }
@@ -165,8 +165,8 @@ impl Prefixes {
         Some(self.store.0.ledger.reserve("parked sequence", bytes).ok()?.commit(bytes))
     }
 
-    /// Writes a preamble to disk for later runs when it is seen for the second time, so that a text
-    /// used only once does not reach the disk.
+    /// Writes a preamble to disk for later runs when it is seen for the second time, so that texts
+    /// used only once are not written.
     pub fn preamble(&self, tokens: &[Token], cuts: &[usize], save: impl FnOnce() -> Option<Saved>) {
         let Some(disk) = &self.store.0.disk else { return };
         if tokens.len() < TOKENS_MIN || !disk.wants(&self.model, tokens) {

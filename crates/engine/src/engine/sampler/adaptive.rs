@@ -1,6 +1,6 @@
 //! Entropy-adaptive sampling: takes the most likely token if the model is certain, widens the draw if very uncertain.
 //!
-//! After Entropix (xjdr-alt/entropix, `sampler.py`), but using only logits: llama.cpp does not
+//! Based on Entropix (xjdr-alt/entropix, `sampler.py`), but uses only logits: llama.cpp does not
 //! expose the attention scores that Entropix also uses, and inserting questions into the text is
 //! not a sampler's task. Its thresholds are in bits; a bit is ln 2 nats.
 
@@ -9,11 +9,11 @@ use kernels::Entropy;
 use super::Sampling;
 
 const BIT: f32 = std::f32::consts::LN_2;
-/// If both values are below these, the most likely token is taken (`low_ent_thresh`,
+/// If both values are below these thresholds, the most likely token is chosen (`low_ent_thresh`,
 /// `low_vent_thresh`: 0.1 each).
 const SURE_ENTROPY: f32 = 0.1 * BIT;
 const SURE_VARENTROPY: f32 = 0.1 * BIT * BIT;
-/// If entropy and varentropy are above these, the temperature rises (`med_ent_thresh` 3,
+/// If entropy and varentropy are above these thresholds, the temperature rises (`med_ent_thresh` 3,
 /// `high_vent_thresh` 5).
 const LOST_ENTROPY: f32 = 3.0 * BIT;
 const LOST_VARENTROPY: f32 = 5.0 * BIT * BIT;
@@ -53,7 +53,8 @@ mod tests {
         sure[7] = 30.0;
         check(&sure, 0.0, 0.05);
         check(&[0.0, 0.0, 0.0], 0.7, 0.05);
-        // Half of the probability on one token, the rest spread over many: high entropy and high varentropy.
+        // Half the probability is on one token and the rest is spread over many: high entropy and
+        // high varentropy.
         let mut lost = vec![0.0; 10_001];
         lost[0] = 10_000f32.ln();
         check(&lost, 1.4, 0.1);

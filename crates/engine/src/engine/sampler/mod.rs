@@ -15,8 +15,8 @@ use super::decoder::Token;
 use super::request::Logprobs;
 use truncate::Candidate;
 
-/// A chosen token and how certain the model was: entropy and varentropy of the distribution,
-/// without tokens that a grammar forbids, before [`Sampling`] changed it.
+/// A chosen token and the model's uncertainty: entropy and varentropy of the distribution, without
+/// tokens that a grammar forbids, before [`Sampling`] changes it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Choice {
     pub token: Token,
@@ -27,7 +27,7 @@ pub struct Choice {
 }
 
 /// Chooses the next token. Penalties change `logits`; entries of minus infinity are chosen only if
-/// there is nothing else. Ties go to the lowest index, so that greedy decoding is reproducible.
+/// there are no others. Ties go to the lowest index, so that greedy decoding is reproducible.
 pub fn choose(
     sampling: &Sampling,
     logits: &mut Cow<'_, [f32]>,
@@ -47,7 +47,7 @@ pub fn choose(
     Choice { token: Token(index as i32), entropy: uncertainty.entropy, varentropy: uncertainty.varentropy }
 }
 
-/// The choice of a token that was inserted into the text without asking the model.
+/// The choice for a token that was inserted into the text without consulting the model.
 pub fn given(token: Token, logits: &[f32]) -> Choice {
     let kernels::Entropy { entropy, varentropy } = kernels::entropy(logits);
     Choice { token, entropy, varentropy }

@@ -29,15 +29,15 @@ pub struct Sampling {
     pub presence_penalty: f32,
     /// Penalises tokens that continue a repetition.
     pub dry: Option<Dry>,
-    /// Lets each token's entropy and varentropy decide between the most likely token, the draw
+    /// Uses each token's entropy and varentropy to decide between the most likely token, the draw
     /// described above, and a wider draw (`sampler/adaptive.rs`).
     pub adaptive: bool,
     pub seed: u64,
 }
 
 /// The "don't repeat yourself" penalty: `multiplier * base^(n - allowed_length)` is subtracted from
-/// the logit of a token that would continue a repetition of `n` tokens. Unlike llama.cpp's, it has
-/// no sequence breakers.
+/// the logit of a token that would continue a repetition of `n` tokens. Unlike in llama.cpp, there
+/// are no sequence breakers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dry {
     pub multiplier: f32,
@@ -59,7 +59,7 @@ impl Sampling {
         self.penalises_tokens() || self.active_dry().is_some()
     }
 
-    /// Whether recent tokens are penalised wherever they occurred.
+    /// Whether recent tokens are penalised regardless of where they occurred.
     pub(super) fn penalises_tokens(&self) -> bool {
         (self.repetition_penalty, self.frequency_penalty, self.presence_penalty) != (1.0, 0.0, 0.0)
     }
@@ -85,8 +85,8 @@ impl Sampling {
         }
     }
 
-    /// These options with the values of `wish`. A temperature draws from what llama.cpp's default
-    /// truncations leave, unless other truncations are given.
+    /// These options with the values of `wish`. With a temperature, tokens are drawn from those
+    /// left by llama.cpp's default truncations, unless other truncations are given.
     pub fn wished(self, wish: SamplingWish) -> Sampling {
         let draws = wish.temperature.is_some_and(|temperature| temperature > 0.0) && self.temperature == 0.0;
         let (top_k, top_p, min_p) = if draws { TRUNCATIONS } else { (self.top_k, self.top_p, self.min_p) };
@@ -129,7 +129,7 @@ impl Sampling {
 /// How a model's free text is sampled. Answers inside a grammar are greedy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Manner {
-    /// For answers preceded by thinking.
+    /// For answers that follow thinking.
     pub thinking: Sampling,
     /// For immediate answers.
     pub silent: Sampling,
@@ -138,8 +138,7 @@ pub struct Manner {
 }
 
 impl Manner {
-    /// From settings and models.toml, else from the header, else from the model family, else
-    /// greedy.
+    /// From settings and models.toml, or else the header, the model family, or greedy.
     pub fn of(spec: &ModelSpec) -> Manner {
         let by = |thinks| Sampling::greedy().wished(spec.sampling.or(by_maker(&spec.header, thinks)));
         Manner { thinking: by(true), silent: by(false), seed: spec.sampling.seed }
@@ -153,7 +152,7 @@ impl Manner {
 /// A value of [`Sampling`] that is out of range.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SamplingError {
-    #[error("a {name} of {given} makes no sense; it is {range}")]
+    #[error("a {name} of {given} is invalid; it must be {range}")]
     Range { name: &'static str, given: f32, range: &'static str },
     #[error("adaptive sampling varies the temperature, which is 0; give one above 0, such as 0.7")]
     AdaptiveGreedy,
@@ -187,15 +186,15 @@ mod tests {
         check(greedy, None);
         check(Sampling { temperature: 0.7, adaptive: true, dry: Some(Dry::new(0.8)), ..greedy }, None);
         let wrong = Sampling { temperature: -1.0, ..greedy };
-        check(wrong, Some("a temperature of -1 makes no sense; it is 0 (greedy) to 10"));
+        check(wrong, Some("a temperature of -1 is invalid; it must be 0 (greedy) to 10"));
         let wrong = Sampling { top_p: 0.0, ..greedy };
-        check(wrong, Some("a top-p of 0 makes no sense; it is above 0, at most 1 (off)"));
+        check(wrong, Some("a top-p of 0 is invalid; it must be above 0, at most 1 (off)"));
         let wrong = Sampling { min_p: f32::NAN, ..greedy };
-        check(wrong, Some("a min-p of NaN makes no sense; it is 0 (off) to 1"));
+        check(wrong, Some("a min-p of NaN is invalid; it must be 0 (off) to 1"));
         let wrong = Sampling { repetition_penalty: 0.0, ..greedy };
-        check(wrong, Some("a repetition penalty of 0 makes no sense; it is above 0, at most 10; 1 is off"));
+        check(wrong, Some("a repetition penalty of 0 is invalid; it must be above 0, at most 10; 1 is off"));
         let wrong = Sampling { dry: Some(Dry::new(-0.8)), ..greedy };
-        check(wrong, Some("a DRY multiplier of -0.8 makes no sense; it is 0 (off) to 100"));
+        check(wrong, Some("a DRY multiplier of -0.8 is invalid; it must be 0 (off) to 100"));
         let wrong = Sampling { adaptive: true, ..greedy };
         check(wrong, Some("adaptive sampling varies the temperature, which is 0; give one above 0, such as 0.7"));
     }

@@ -1,4 +1,4 @@
-//! Tests the sampling chain as a whole: masked tokens, reproducibility, penalties and truncation.
+//! Tests the entire sampling chain: masked tokens, reproducibility, penalties and truncation.
 
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ fn check(sampling: Sampling, logits: &[f32], generated: &[Token], expected: i32)
     assert_eq!(choice.token, Token(expected), "{sampling:?}");
 }
 
-/// A draw with everything switched off except the temperature.
+/// A draw with everything but the temperature switched off.
 fn drawn(temperature: f32) -> Sampling {
     Sampling { temperature, ..Sampling::greedy() }
 }

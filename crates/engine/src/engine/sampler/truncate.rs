@@ -44,8 +44,7 @@ fn keep_best(candidates: &mut Vec<Candidate>, k: usize) {
     }
 }
 
-/// The first guess at how many candidates top-p keeps; each further attempt takes four times as
-/// many.
+/// The first guess at how many candidates top-p keeps; each further attempt quadruples it.
 const GUESS: usize = 64;
 
 /// Keeps the smallest set of most likely candidates whose probabilities, among all candidates, sum

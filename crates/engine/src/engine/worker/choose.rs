@@ -1,4 +1,4 @@
-//! Chooses the next token of a job: the text of a closed thought, else the model's choice, within any grammar.
+//! Chooses the next token of a job: the text that closes a thought, or else the model's choice, within any grammar.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::engine::sampler::{self, Choice, Sampling};
 use crate::engine::text;
 use crate::engine::thought::Thought;
 
-/// The state that a choice depends on besides the logits.
+/// The state besides the logits that a choice depends on.
 pub struct Chooser<'a> {
     pub vocabulary: &'a dyn Vocabulary,
     pub request: &'a Request,
@@ -22,9 +22,9 @@ pub struct Chooser<'a> {
 pub struct Chosen {
     pub choice: Choice,
     pub logprobs: Option<Logprobs>,
-    /// Whether the model ends its turn with it.
+    /// Whether the model ends its turn with this token.
     pub is_end: bool,
-    /// Whether nothing may follow it in the grammar.
+    /// Whether the grammar allows nothing after this token.
     pub completes: bool,
 }
 
@@ -71,8 +71,8 @@ impl Chooser<'_> {
             None => {
                 let drawn = sampler::choose(thought.sampling(), logits, generated, random);
                 let calls = || thought.would_call(text::bytes(self.vocabulary, drawn.token));
-                // A turn that ends inside its thought has no answer, and only the grammar may begin
-                // its own call.
+                // A turn that ends inside a thought has no answer, and with a grammar, calls may
+                // begin only where it allows them.
                 let leaves = is_end(self.vocabulary, self.request, drawn.token) || self.constraint.is_some() && calls();
                 forced = if leaves && thought.close() { thought.forced() } else { None };
                 forced.map_or(drawn, |token| Choice { token, ..drawn })

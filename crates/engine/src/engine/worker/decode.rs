@@ -1,5 +1,5 @@
-//! Generates one more token for each slot: in a shared call if that is known to be safe or bits may change, else
-//! singly.
+//! Generates a token for each slot: in a shared call if that is known to be safe or bits may
+//! change, else separately.
 
 use std::borrow::Cow;
 
@@ -13,8 +13,8 @@ use crate::engine::sharing::{Regime, Verdict};
 use crate::engine::thought::Thought;
 
 /// Minimum number of slots for choosing tokens on several threads. A greedy choice takes 24 µs
-/// among 65,536 tokens and 55 µs among 151,936. For sixteen slots that matters next to a GPU call
-/// of 2 ms; for a few, waking the threads would take as long.
+/// among 65,536 tokens and 55 µs among 151,936. For sixteen slots that matters compared with a GPU
+/// call of 2 ms; for a few, waking the threads would take as long.
 const PARALLEL_MIN: usize = 4;
 
 /// A slot whose next token is chosen from the logits after `row` of the last call.
@@ -23,7 +23,7 @@ pub(super) struct Taken {
     pub row: usize,
 }
 
-/// How a job ends with a token.
+/// How a job ends after a token.
 type Ended = Result<Finish, EngineError>;
 
 impl<D: Decoder> Worker<'_, D> {
@@ -49,7 +49,7 @@ impl<D: Decoder> Worker<'_, D> {
         let regime = Regime::of(&lengths);
         match self.verdicts.on(regime) {
             Verdict::Proved => self.decode_together(rows),
-            // Normally the scheduler sends one slot per call here; several arrive only in the call
+            // The scheduler normally sends one slot per call here; several arrive only in the call
             // that refuted sharing.
             Verdict::Refuted => rows.iter().for_each(|row| self.decode_together(std::slice::from_ref(row))),
             Verdict::Open => self.decode_both_ways(rows, regime),
@@ -79,8 +79,8 @@ impl<D: Decoder> Worker<'_, D> {
         self.take_tokens(&taken.collect::<Vec<_>>());
     }
 
-    /// Evaluates all rows in one call, undoes them, and evaluates them one by one. The latter
-    /// results count.
+    /// Evaluates all rows in one call, undoes them, and evaluates them one by one. The second
+    /// results are used.
     fn decode_both_ways(&mut self, rows: &[Row], regime: Regime) {
         rows.iter().for_each(|row| self.decoder.mark(row.sequence));
         let shared: Option<Vec<Vec<f32>>> = match self.decoder.decode(rows, &|| false) {
@@ -90,7 +90,7 @@ impl<D: Decoder> Worker<'_, D> {
         let mut equal = shared.is_some();
         for (number, row) in rows.iter().enumerate() {
             if self.cut_back(row.sequence, row.position) != row.position {
-                let reason = "its sequence could not be taken back one token".to_owned();
+                let reason = "its sequence could not be cut back by one token".to_owned();
                 let error = crate::engine::decoder::DecodeError::Failed { rows: 1, reason };
                 equal = false;
                 self.abort(&[row.sequence], &error);
@@ -119,12 +119,12 @@ impl<D: Decoder> Worker<'_, D> {
         let take = |(index, one, logits): (usize, &mut Occupied, &[f32])| {
             Some((index, one.take_token(vocabulary, context, logits)?))
         };
-        // On a CPU, llama.cpp's threads still spin on the cores when a call has ended.
+        // On a CPU, llama.cpp's threads keep spinning on the cores after a call.
         let is_serial = taken.len() < PARALLEL_MIN || self.limits.sharing != Sharing::Wanted;
         let ended: Vec<(usize, Ended)> = if is_serial {
             jobs.filter_map(take).collect()
         } else {
-            // Collected first, because only this thread may ask the decoder.
+            // Collected first, because only this thread may access the decoder.
             jobs.collect::<Vec<_>>().into_par_iter().filter_map(take).collect()
         };
         for (index, ended) in ended {
@@ -169,7 +169,7 @@ impl Occupied {
         if let Some(lookup) = lookup {
             lookup.push(token);
         }
-        // A closed stream is noticed before the next call.
+        // A closed stream is detected before the next call.
         let _ = active.job.updates.send(Update::Token(chosen.choice, chosen.logprobs));
         let aside = thought.as_ref().map_or(0, |thought| thought.aside());
         // A benchmark (`ignore_end`) generates all its tokens, even repeated ones.

@@ -10,15 +10,15 @@ use crate::engine::lookup::{GUESSED_MIN, Lookup};
 const ROWS: usize = 16;
 
 impl<D: Decoder> Worker<'_, D> {
-    /// The source of guesses for a job with `prompt`, if its request allows them and rejected rows
-    /// can be undone.
+    /// The source of guesses for a job with `prompt`, if its request allows guesses and rejected
+    /// rows can be undone.
     pub(super) fn lookup(&self, task: &Task, prompt: &[Token]) -> Option<Lookup> {
         let asks = matches!(task, Task::Generate { request, .. } if request.lookup);
         (asks && self.limits.undo >= GUESSED_MIN).then(|| Lookup::new(prompt))
     }
 
-    /// Evaluates the last token of slot `index` and a guess after it, and takes the next tokens up
-    /// to the first wrong guess. False if there was no guess.
+    /// Evaluates the last token of slot `index` and a guess after it, and accepts tokens up to the
+    /// first wrong guess. False if there was no guess.
     pub(super) fn verify(&mut self, index: usize) -> bool {
         let Some(rows) = self.guess_rows(index) else { return false };
         let held = self.slots[index].slot.tokens.len();
@@ -58,7 +58,7 @@ impl<D: Decoder> Worker<'_, D> {
     }
 
     /// Rows for the last token of slot `index` and a guess after it, as many as the call, the
-    /// context and the request allow; `None` without a guess.
+    /// context and the request allow; `None` if there is no guess.
     fn guess_rows(&self, index: usize) -> Option<Vec<Row>> {
         let occupied = &self.slots[index];
         let active = occupied.active.as_ref()?;
@@ -69,7 +69,7 @@ impl<D: Decoder> Worker<'_, D> {
         };
         let held = occupied.slot.tokens.len();
         let rows = self.limits.undo.saturating_add(1).min(self.limits.outputs).min(ROWS);
-        // A thought may take more than the answer; the excess is undone.
+        // A thought may use more tokens than the answer has left; the excess is undone.
         let left = match thought {
             Some(thought) if thought.is_open() => rows,
             Some(thought) => (request.max_tokens + thought.aside()).saturating_sub(generated.len()),

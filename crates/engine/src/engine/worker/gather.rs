@@ -5,12 +5,12 @@ use std::cmp::Reverse;
 use super::{Decoder, Worker};
 use crate::engine::decoder::Sharing;
 
-/// Number of consecutive times that tokens are generated in several calls before jobs are moved:
-/// the next job may soon fill the gap, and a move takes as long as a few tokens.
+/// Number of times in a row that tokens are generated in several calls before jobs are moved: the
+/// next job may soon fill the gap, and a move takes as long as a few tokens.
 const APART_MAX: usize = 8;
 
 impl<D: Decoder> Worker<'_, D> {
-    /// Moves jobs next to each other if their tokens have been generated in several calls for some
+    /// Moves jobs next to each other if their tokens have been generated in separate calls for some
     /// time.
     pub(super) fn gather(&mut self) {
         if self.limits.sharing != Sharing::Wanted || self.apart < APART_MAX {
@@ -28,7 +28,8 @@ impl<D: Decoder> Worker<'_, D> {
     }
 }
 
-/// The fewest moves, each from a busy slot to a free one, that make the busy slots neighbours.
+/// The smallest set of moves, each from a busy slot to a free one, after which the busy slots are
+/// neighbours.
 fn moves(busy: &[bool]) -> Vec<(usize, usize)> {
     let jobs = busy.iter().filter(|busy| **busy).count();
     let held = |from: usize| busy[from..from + jobs].iter().filter(|busy| **busy).count();

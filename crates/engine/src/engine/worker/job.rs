@@ -32,7 +32,7 @@ pub struct Job {
 }
 
 pub enum Task {
-    /// The prompt of the request is in the job.
+    /// The request's prompt is stored in the job.
     Generate {
         request: Box<Request>,
         constraint: Option<Box<Constraint>>,
@@ -60,9 +60,9 @@ pub struct Inbox {
     pub permit: Permit,
     /// The prefix store of this model, if there is one.
     pub prefixes: Option<Prefixes>,
-    /// Verdicts on slots that share a call.
+    /// Verdicts on calls shared by slots.
     pub verdicts: Verdicts,
-    /// Verdicts on prefill calls made in two parts.
+    /// Verdicts on prefill calls split in two.
     pub splits: Verdicts,
 }
 
@@ -103,7 +103,7 @@ impl Pressure {
         self.levels.iter().map(|level| level.load(Ordering::SeqCst)).sum()
     }
 
-    /// The work of each slot; `None` for a free one.
+    /// The work of each slot; `None` for free slots.
     pub fn slots(&self) -> Vec<Option<Busy>> {
         lock(&self.slots).clone()
     }
@@ -112,7 +112,7 @@ impl Pressure {
         *lock(&self.slots) = slots;
     }
 
-    /// Whether a job of a higher priority than `priority` is waiting.
+    /// Whether a job with a higher priority than `priority` is waiting.
     pub fn above(&self, priority: Priority) -> bool {
         self.levels[priority as usize + 1..].iter().any(|level| level.load(Ordering::Relaxed) > 0)
     }
@@ -138,7 +138,7 @@ impl Job {
         }
     }
 
-    /// The part of a picture that begins at a position of the prompt.
+    /// The picture part that begins at this position of the prompt.
     pub fn shown_at(&self, position: usize) -> Option<&Shown> {
         self.shown.iter().find(|shown| shown.from == position)
     }
@@ -149,7 +149,7 @@ impl Job {
     }
 
     pub fn fail(&self, error: EngineError) {
-        // Sending fails only if the receiver was dropped, and then the error is not needed.
+        // Sending fails only if the receiver was dropped, and then nobody needs the error.
         let _ = self.updates.send(Update::Failed(error));
     }
 }

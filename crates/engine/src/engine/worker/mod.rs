@@ -1,4 +1,4 @@
-//! The thread that owns a model: takes jobs, assigns slots, makes one call after another and sends tokens.
+//! The thread that owns a model: accepts jobs, assigns slots, makes calls one after another and sends tokens.
 
 mod choose;
 mod decode;
@@ -57,7 +57,7 @@ impl Inbox {
     }
 }
 
-/// A slot and the job that has it.
+/// A slot and the job that occupies it.
 #[derive(Default)]
 struct Occupied {
     slot: Slot,
@@ -69,28 +69,28 @@ struct Active {
     /// The calls in which the prompt is evaluated.
     prefill: Prefill,
     started: Instant,
-    /// When the whole prompt had been evaluated.
+    /// When evaluation of the prompt ended.
     prompted: Option<Instant>,
     /// Number of prompt tokens that were reused.
     cached: usize,
-    /// When it last got a call, by the worker's clock and as time.
+    /// When it last got a call, by the worker's clock and by wall-clock time.
     served: u64,
     served_at: Instant,
     /// Its urgency when it got its slot.
     urgency: u64,
-    /// How often it had to give up its slot.
+    /// Number of times it had to give up its slot.
     parked: u8,
-    /// How often its current chunk was stopped for a more urgent job.
+    /// Number of times its current chunk was stopped for a more urgent job.
     stopped: u8,
     progress: Progress,
 }
 
 enum Progress {
-    /// Prompt tokens are being evaluated; `Slot::tokens` has the finished ones.
+    /// Prompt tokens are being evaluated; `Slot::tokens` holds the finished ones.
     Prompt,
     /// Tokens are being generated; the last one is not in the slot yet.
     Decode { generated: Vec<Token>, random: fastrand::Rng, repetition: Repetition, lookup: Option<Lookup> },
-    /// Continuations are being scored; `after` has the logits at the end of the prefix.
+    /// Continuations are being scored; `after` holds the logits at the end of the prefix.
     Score { after: Vec<f32>, sums: Vec<f64> },
 }
 
@@ -101,20 +101,20 @@ struct Worker<'v, D> {
     permit: Permit,
     pressure: Arc<Pressure>,
     prefixes: Option<Prefixes>,
-    /// Verdicts on slots that share a call.
+    /// Verdicts on calls shared by slots.
     verdicts: Verdicts,
     /// Verdicts on split prefill calls, by the length at their end.
     splits: Verdicts,
     slots: Vec<Occupied>,
     waiting: VecDeque<Waiter>,
     scheduler: Scheduler,
-    /// Number of consecutive times that tokens were generated in several calls because the slots
-    /// are not neighbours.
+    /// Number of times in a row that tokens were generated in several calls because the slots are
+    /// not neighbours.
     apart: usize,
     /// Counts calls and admissions; orders slots and jobs by age.
     clock: u64,
-    /// Moving average of the time that a job holds a slot, for the expected wait; 0 before the
-    /// first.
+    /// Moving average of the time that jobs hold a slot, for the expected wait; 0 before the first
+    /// one ends.
     service_ms: f64,
 }
 
@@ -165,8 +165,8 @@ impl<D: Decoder> Worker<'_, D> {
         let pressure = &self.pressure;
         self.waiting.retain(|waiter| {
             let job = waiter.job();
-            // Checked once: a stream dropped between two checks would leave the queue without
-            // leaving `pressure`.
+            // Checked only once: if a stream were dropped between two checks, its job would leave
+            // the queue without leaving `pressure`.
             let over = job.is_over();
             if over {
                 job.fail(EngineError::Deadline(job.deadline));
@@ -215,7 +215,7 @@ impl<D: Decoder> Worker<'_, D> {
             let held_ms = active.started.elapsed().as_millis() as f64;
             self.service_ms = if self.service_ms == 0.0 { held_ms } else { 0.8 * self.service_ms + 0.2 * held_ms };
             let tally = active.tally();
-            // Whoever receives the answer must find the slot free.
+            // When the answer arrives, the slot must already be shown as free.
             self.show();
             let _ = active.job.updates.send(Update::Finished { finish, tally });
         }
@@ -255,7 +255,8 @@ impl Occupied {
         View { phase, priority: self.priority(), served, waited_ms, rows }
     }
 
-    /// Rows of text of its prompt's next chunk; 0 if no prompt is being read, or a picture is next.
+    /// Number of text rows in its prompt's next chunk; 0 if no prompt is being read or a picture is
+    /// next.
     fn prompt_rows(&self) -> usize {
         let is_text = |active: &Active| active.job.shown_at(self.slot.tokens.len()).is_none();
         match &self.active {

@@ -12,7 +12,7 @@ use crate::engine::request::EngineError;
 use crate::engine::scheduler::{self, Running, Waiting};
 use crate::engine::slot::{self, Held, Prefill, Reuse, Slot};
 
-/// How often a job may have to give up its slot.
+/// Maximum number of times a job may have to give up its slot.
 const PARKED_MAX: u8 = 3;
 
 /// A job without a slot.
@@ -31,7 +31,7 @@ pub(super) struct Parked {
 }
 
 impl Parked {
-    /// The same as when it got its slot.
+    /// Its urgency when it got its slot.
     pub fn urgency(&self) -> u64 {
         self.active.urgency
     }
@@ -47,8 +47,8 @@ impl Waiter {
 }
 
 impl<D: Decoder> Worker<'_, D> {
-    /// Assigns slots to waiting jobs while possible, and updates the queue position and expected
-    /// wait of the others.
+    /// Assigns slots to waiting jobs as far as possible, and updates the queue position and
+    /// expected wait of the others.
     pub(super) fn admit(&mut self) {
         while let Some((next, urgency)) = self.next_waiting() {
             let prompt = &self.waiting[next].job().prompt;
@@ -235,7 +235,7 @@ impl<D: Decoder> Worker<'_, D> {
     }
 
     /// Restores the longest known prefix of `prompt` into slot `index`, from another slot or the
-    /// prefix store, if it saves at least [`TOKENS_MIN`] tokens compared with the slot's present
+    /// prefix store, if it saves at least [`TOKENS_MIN`] tokens compared with the slot's current
     /// contents.
     fn fetch_prefix(&mut self, index: usize, prompt: &[Token], prefill: &Prefill, reuse: Reuse) {
         let usable = |tokens: &[Token], held: Held<'_>| {
@@ -271,7 +271,7 @@ impl<D: Decoder> Worker<'_, D> {
     }
 
     /// Copies a slot's contents to the prefix store before they are overwritten, if they are long
-    /// enough and were generated.
+    /// enough and belong to a generation.
     fn leave_copy(&mut self, index: usize) {
         let Some(prefixes) = &self.prefixes else { return };
         let Slot { tokens, cuts, generated, .. } = &self.slots[index].slot;
@@ -283,7 +283,7 @@ impl<D: Decoder> Worker<'_, D> {
         }
     }
 
-    /// Copies all slots to the prefix store before the model is unloaded, for when it is loaded
+    /// Copies all slots to the prefix store before the model is unloaded, in case it is loaded
     /// again.
     pub(super) fn leave_copies(&mut self) {
         (0..self.slots.len()).for_each(|index| self.leave_copy(index));

@@ -11,8 +11,8 @@ use crate::engine::repetition::Repetition;
 use crate::engine::scheduler;
 use crate::engine::slot::Prefill;
 
-/// How often one chunk may be stopped for a more urgent job before it runs to its end. The results
-/// of a stopped call are lost, so this bounds how long a prompt can be delayed.
+/// Maximum number of times a chunk may be stopped for a more urgent job before it runs to its end.
+/// A stopped call loses its results, so this limits how long a prompt can be delayed.
 const STOPPED_MAX: u8 = 3;
 
 /// Positions in the prompt of slot `index` that are evaluated in one call.
@@ -42,7 +42,7 @@ impl<D: Decoder> Worker<'_, D> {
                 }
             }
             Err(DecodeError::Stopped) => parts.iter().for_each(|part| self.stopped(part.index, part.positions.start)),
-            // Each separately, so that a prompt that cannot be computed does not end the others.
+            // One by one, so that a prompt that cannot be computed does not end the others.
             Err(error) => {
                 for Part { index, positions } in parts {
                     if self.cut_back(index, positions.start) == positions.start {
@@ -55,8 +55,8 @@ impl<D: Decoder> Worker<'_, D> {
         }
     }
 
-    /// Evaluates the next chunk of a prompt, or part of it; after the last one, takes the first
-    /// generated token.
+    /// Evaluates the next chunk of a prompt, or part of it; after the last one, generates the first
+    /// token.
     fn chunk(&mut self, index: usize) {
         let Occupied { slot, active: Some(active) } = &self.slots[index] else { return };
         let (from, end) = (slot.tokens.len(), active.prefill.end(slot));
@@ -83,7 +83,7 @@ impl<D: Decoder> Worker<'_, D> {
         self.read(&whole, to == end, rows - 1);
     }
 
-    /// Evaluates the part of a picture at position `from` of a prompt.
+    /// Evaluates the picture part at position `from` of a prompt.
     fn look(&mut self, index: usize, from: usize) {
         let Some(active) = &self.slots[index].active else { return };
         let Some(shown) = active.job.shown_at(from) else { return };
@@ -101,8 +101,8 @@ impl<D: Decoder> Worker<'_, D> {
         }
     }
 
-    /// Records the computed part of a prompt. `ends` is false for the first part of a call; `row`
-    /// is the last row of `part` in the latest call.
+    /// Records that a part of a prompt was computed. `ends` is false for the first part of a call;
+    /// `row` is the last row of `part` in the latest call.
     fn read(&mut self, part: &Part, ends: bool, row: usize) {
         let (index, to) = (part.index, part.positions.end);
         let Occupied { slot, active: Some(active) } = &mut self.slots[index] else { return };
@@ -117,8 +117,8 @@ impl<D: Decoder> Worker<'_, D> {
     }
 
     /// Evaluates these parts of prompts in one call, which stops early for a job more urgent than
-    /// all of theirs. Logits are computed after the last position of a prompt, and of each part if
-    /// they are `wanted`.
+    /// all of theirs. Logits are computed at the end of each prompt, and at the end of each part if
+    /// `wanted`.
     pub(super) fn evaluate(&mut self, parts: &[Part], wanted: bool) -> Result<(), DecodeError> {
         let (mut rows, mut jobs, mut must_finish) = (Vec::new(), Vec::new(), false);
         for Part { index, positions } in parts {
@@ -152,8 +152,8 @@ impl<D: Decoder> Worker<'_, D> {
     }
 
     /// Whether the call that ends at `end` is made in parts: because a job of at least the same
-    /// priority is generating and would wait for its end, or because it was stopped before, and
-    /// stopping a part loses less.
+    /// priority is generating and would have to wait, or because it was stopped before and stopping
+    /// a part loses less.
     fn goes_in_parts(&self, index: usize, end: usize) -> bool {
         let Occupied { slot, active: Some(active) } = &self.slots[index] else { return false };
         let priority = active.job.priority;
@@ -163,7 +163,8 @@ impl<D: Decoder> Worker<'_, D> {
         slot.is_exact() && self.may_split(end) && is_waited_for()
     }
 
-    /// Offers the fixed prefix to the disk cache at its end, if it was computed as in a cold run.
+    /// Offers the fixed prefix to the disk cache when its end is reached, if it was computed as in
+    /// a cold run.
     fn keep_preamble(&mut self, index: usize, to: usize) {
         let (Some(prefixes), Some(active)) = (&self.prefixes, &self.slots[index].active) else { return };
         let held = &self.slots[index].slot;

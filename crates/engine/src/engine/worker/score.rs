@@ -5,7 +5,8 @@ use crate::engine::decoder::{Row, Token};
 use crate::engine::sampler;
 
 impl<D: Decoder> Worker<'_, D> {
-    /// Evaluates the next continuation of a score job and cuts the sequence back to the end of its prefix.
+    /// Evaluates the next continuation of a scoring job and cuts the sequence back to the end of
+    /// its prefix.
     pub(super) fn score_one(&mut self, index: usize) {
         let Some(active) = &self.slots[index].active else { return };
         let (Progress::Score { after, sums }, Task::Score { continuations, .. }) = (&active.progress, &active.job.task)
@@ -26,7 +27,7 @@ impl<D: Decoder> Worker<'_, D> {
             match self.decoder.decode(&rows, &|| active.job.is_over()) {
                 Ok(()) => {}
                 Err(DecodeError::Stopped) => {
-                    // The job is over; the worker ends it with its reason before the next call.
+                    // The job is over; the worker ends it, with the reason, before the next call.
                     self.cut_back(index, base);
                     return;
                 }

@@ -1,10 +1,10 @@
 //! Determines, by comparing logits, whether a prefill call may be made in two parts without
-//! changing a bit.
+//! changing any bits.
 //!
 //! If so, a prompt that shares a prefix with an earlier one is computed from where they differ,
-//! instead of from the last whole call before that, and calls can be short while another job waits.
-//! Whether it is so depends on the kernels: it holds for dense models, whose sums for a row do not
-//! depend on the other rows, but not for mixtures of experts, whose experts then get other rows.
+//! instead of from the last complete call before that, and calls can be short while another job
+//! waits. This depends on the kernels: it works for dense models, where a row's sums do not depend
+//! on the other rows, but not for mixtures of experts, whose experts then get different rows.
 //! Therefore it is measured, as for slots that share calls (see `sharing`).
 
 use super::decode::same_bits;
@@ -35,8 +35,8 @@ impl<D: Decoder> Worker<'_, D> {
     }
 
     /// Recomputes positions `part` to `end` in a separate call, and returns whether the logits
-    /// equal those of the whole call, which must be the latest one. If they do not, or if stopped,
-    /// cut back to `from`.
+    /// equal those of the complete call, which must be the latest one. If they do not, or if
+    /// stopped, the caller must cut back to `from`.
     pub(super) fn prove_split(
         &mut self,
         index: usize,

@@ -1,4 +1,4 @@
-//! A conversation as the input of a dialect: messages, calls and their results, and the tools that may be called.
+//! A conversation as input for a dialect: messages, calls and their results, and the available tools.
 
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ pub enum Speaker {
     Tool,
 }
 
-/// The place of a picture in the content of a message (OBJECT REPLACEMENT CHARACTER).
+/// Marks the place of a picture in a message's content (OBJECT REPLACEMENT CHARACTER).
 pub const SHOWN: char = '\u{fffc}';
 
 /// A part of a message's content.
@@ -22,17 +22,17 @@ pub enum Part<'a> {
     Picture(&'a Picture),
 }
 
-/// `text` without characters that would stand for a picture.
+/// `text` without characters that would represent a picture.
 fn plain(text: &str) -> String {
     text.replace(SHOWN, "\u{fffd}")
 }
 
-/// One message. The results of a message's calls follow it, in the order of the calls.
+/// A message. The results of its calls follow it, in the order of the calls.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
     pub speaker: Speaker,
     pub content: String,
-    /// The pictures that stand for the [`SHOWN`] characters in the content, in order.
+    /// The pictures for the [`SHOWN`] characters in the content, in order.
     pub pictures: Vec<Picture>,
     /// The assistant's thoughts before its text.
     pub thinking: String,
@@ -46,7 +46,7 @@ impl Message {
         Message { speaker, content, pictures: Vec::new(), thinking, calls: Vec::new() }
     }
 
-    /// The same message with a picture after its present text.
+    /// The same message with a picture after its current text.
     pub fn and_picture(mut self, picture: Picture) -> Message {
         if self.pictures.is_empty() {
             self.content = plain(&self.content);
@@ -56,13 +56,13 @@ impl Message {
         self
     }
 
-    /// The same message with more text.
+    /// The same message with text appended.
     pub fn and_text(mut self, text: &str) -> Message {
         self.content += &if self.pictures.is_empty() { text.to_owned() } else { plain(text) };
         self
     }
 
-    /// Its content in order. A picture without a place in the text is left out.
+    /// Its content in order. Pictures without a place in the text are omitted.
     pub fn parts(&self) -> Vec<Part<'_>> {
         let (mut parts, mut pictures) = (Vec::new(), self.pictures.iter());
         for text in self.content.split_inclusive(SHOWN) {
@@ -115,7 +115,7 @@ pub struct ToolText {
 
 impl ToolText {
     /// The tool in OpenAI's format. A tool without parameters has a schema without properties,
-    /// because templates look for one.
+    /// because templates access them.
     pub fn json(&self) -> Value {
         let mut parameters = self.parameters.clone();
         match &mut parameters {

@@ -14,7 +14,7 @@ use crate::models::gguf::Header;
 /// Values of `dialect` in `models.toml`: the file's own template, or a built-in one.
 pub const DIALECTS: [&str; 7] = ["auto", "lfm2", "hermes", "llama3", "gemma", "chatml", "plain"];
 
-/// The source of the built-in template called `name`.
+/// The source of the built-in template named `name`.
 fn builtin(name: &str) -> Option<&'static str> {
     Some(match name {
         "lfm2" => include_str!("builtin/lfm2.jinja"),
@@ -37,9 +37,9 @@ fn format(name: &str) -> Option<Calls> {
     }
 }
 
-/// The dialect named by `configured`; for `auto` (and any name not in [`DIALECTS`]) that of the
-/// file's template. If `call_format` is one of [`FORMATS`](super::FORMATS), it overrides how calls
-/// are written and read.
+/// The dialect that `configured` specifies; for `auto` (and any name not in [`DIALECTS`]), that of
+/// the file's template. If `call_format` is one of [`FORMATS`](super::FORMATS), it overrides how
+/// calls are written and read.
 pub fn choose(header: &Header, configured: &str, call_format: Option<&str>) -> Arc<Dialect> {
     let format = call_format.and_then(format);
     if let Some(source) = builtin(configured) {
@@ -48,7 +48,7 @@ pub fn choose(header: &Header, configured: &str, call_format: Option<&str>) -> A
     let Some(source) = &header.chat_template else { return Arc::new(stand_in(header, format, "has no chat template")) };
     Arc::new(match Template::compile(source) {
         Ok(template) => of_template(header, source, template, format.clone())
-            .unwrap_or_else(|| stand_in(header, format, "has a chat template that shows no message of the user")),
+            .unwrap_or_else(|| stand_in(header, format, "has a chat template that omits the user's messages")),
         Err(why) => stand_in(header, format, &format!("has a chat template that cannot be used ({why})")),
     })
 }
@@ -115,7 +115,7 @@ fn notation(source: &str, template: &Template, (begin, end): (&str, &str), forma
     notation
 }
 
-/// The built-in template nearest to a file without a usable template; the log says so.
+/// The built-in template closest to a file without a usable template; logs a warning.
 fn stand_in(header: &Header, format: Option<Calls>, why: &str) -> Dialect {
     let has = |token: &str| header.special.control.iter().any(|name| name == token);
     let name = match header.architecture.as_str() {
@@ -130,8 +130,8 @@ fn stand_in(header: &Header, format: Option<Calls>, why: &str) -> Dialect {
     of_builtin(source, Some(header), format)
 }
 
-/// Names that text from outside must not form: the file's control tokens, the tokens added by its
-/// maker that the template or the calls use, and without a vocabulary anything there that looks
+/// Names that outside text must not form: the file's control tokens, the tokens added by its maker
+/// that the template or the calls use, and, if there is no vocabulary, anything in these that looks
 /// like a mark.
 fn names(header: Option<&Header>, source: &str, notation: &Notation) -> Vec<String> {
     let used = format!("{source}{}", notation.calls.marks().collect::<String>());
@@ -170,7 +170,7 @@ mod tests {
         gguf::inspect(Path::new(&path)).unwrap()
     }
 
-    /// Checks the mark of the calls of a file's dialect.
+    /// Checks the mark for calls in the dialect of a file.
     fn check(architecture: &str, template: &str, expected: &str) {
         let template =
             if template.is_empty() { String::new() } else { format!("{template}{{{{ messages[-1].content }}}}") };
@@ -236,7 +236,7 @@ mod tests {
         }
     }
 
-    /// A template whose calls have tags, in turns of ChatML.
+    /// A template whose calls have tags, with ChatML turns.
     const TAGS: &str = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content or '' }}{% for t in m.tool_calls or [] %}\
         <tool_call>\n<function={{ t.function.name }}>\n{% for k, v in t.function.arguments|items %}<parameter={{ k }}>\n\
         {{ v if v is string else v|tojson }}\n</parameter>\n{% endfor %}</function>\n</tool_call>{% endfor %}<|im_end|>\n{% endfor %}\

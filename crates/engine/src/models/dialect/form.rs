@@ -1,4 +1,4 @@
-//! A template, and the ways in which it accepts a conversation, which are determined by rendering.
+//! A template, and the forms in which it accepts a conversation, determined by rendering.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -33,8 +33,8 @@ pub struct Wanted {
 }
 
 impl Form {
-    /// `own_notation`: calls are written as `calls` whatever the template does, and the model is
-    /// told so. `None` if the template does not render the user's messages.
+    /// `own_notation`: calls are written as `calls`, regardless of the template, and the model
+    /// receives instructions for this. `None` if the template does not render the user's messages.
     pub fn of(template: Template, begin: &str, end: &str, calls: &Calls, own_notation: bool) -> Option<Form> {
         let (begin, end) = (begin.to_owned(), end.to_owned());
         // Models without a call notation write calls in brackets.
@@ -43,11 +43,11 @@ impl Form {
         form.find_out(calls, own_notation).then_some(form)
     }
 
-    /// The text of a conversation, with the fewest repairs with which the template accepts it;
-    /// `None` if it never does.
+    /// The text of a conversation, with the fewest repairs that make the template accept it; `None`
+    /// if it never does.
     pub fn text(&self, messages: &[Message], tools: &[ToolText], wanted: Wanted, calls: &Calls) -> Option<String> {
         let kind = self.ways.helped(messages, tools);
-        // A template accepts and refuses the same forms every time.
+        // A template always accepts and refuses the same forms.
         let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner).get(&kind).copied();
         let all = [self.ways].into_iter().chain(taken).chain(self.ways.repaired(kind));
         for ways in all {
@@ -81,7 +81,8 @@ impl Form {
         let mut given = input::input(messages.to_vec(), tools, ways, calls, self.told);
         given.insert("add_generation_prompt".to_owned(), wanted.opened.into());
         if let Some(thinks) = wanted.thinks {
-            // Qwen, GLM, Gemma and most others; DeepSeek and Granite.
+            // The first key is for Qwen, GLM, Gemma and most others, the second for DeepSeek and
+            // Granite.
             given.insert("enable_thinking".to_owned(), thinks.into());
             given.insert("thinking".to_owned(), thinks.into());
         }
@@ -94,8 +95,8 @@ impl Form {
         input.into()
     }
 
-    /// Finds the ways in which messages of every kind appear in the rendered text; false if not
-    /// even the user's do.
+    /// Finds the forms in which messages of every kind appear in the rendered text; false if even
+    /// the user's messages do not appear.
     fn find_out(&mut self, calls: &Calls, own_notation: bool) -> bool {
         let user = [Message::user(USER)];
         if !self.shows(&user, &[], self.ways, calls, &[USER]) {

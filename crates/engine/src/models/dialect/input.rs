@@ -1,4 +1,4 @@
-//! Writes a conversation as the input of a template, in the forms and the order that the template accepts.
+//! Writes a conversation as a template's input, in the forms and order that the template accepts.
 
 use std::mem::take;
 
@@ -10,27 +10,27 @@ use super::chat::{Message, Part, RawCall, Speaker, ToolText};
 use super::list;
 use super::notation::Calls;
 
-/// The ways in which a conversation differs from OpenAI's format because a template requires it.
+/// How a conversation differs from OpenAI's format because a template requires it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Ways(u16);
 
-/// Contents are lists of parts.
+/// Contents are written as lists of parts.
 pub const CONTENT_IN_PARTS: Ways = Ways(1);
-/// The arguments of a call are JSON text.
+/// The arguments of a call are written as JSON text.
 pub const ARGUMENTS_AS_TEXT: Ways = Ways(1 << 1);
-/// A message with calls but without text has no content.
+/// A message that has calls but no text has no content.
 pub const NO_EMPTY_CONTENT: Ways = Ways(1 << 2);
-/// A message has one call, followed by its result.
+/// A message has at most one call, followed by its result.
 pub const ONE_CALL: Ways = Ways(1 << 3);
-/// There is only one system message, the first.
+/// There is only one system message, which comes first.
 pub const SYSTEM_FIRST: Ways = Ways(1 << 4);
-/// Thoughts are left out.
+/// Thoughts are omitted.
 pub const NO_THOUGHTS: Ways = Ways(1 << 5);
 /// Speakers alternate, beginning with the user.
 pub const ALTERNATING: Ways = Ways(1 << 6);
-/// The system message is the beginning of the user's first message.
+/// The system message is put at the beginning of the user's first message.
 pub const SYSTEM_IN_USER: Ways = Ways(1 << 7);
-/// Results are messages from the user.
+/// Results are written as messages from the user.
 pub const RESULTS_BY_USER: Ways = Ways(1 << 8);
 /// Calls are written out in the assistant's text.
 pub const CALLS_IN_WORDS: Ways = Ways(1 << 9);
@@ -40,8 +40,8 @@ pub const TOOLS_IN_SYSTEM: Ways = Ways(1 << 10);
 /// Whether a repair may help a conversation and its tools.
 type Applies = fn(&[Message], &[ToolText]) -> bool;
 
-/// Repairs tried in turn, alone and combined, when a template refuses a conversation. Those without
-/// an effect on it are skipped.
+/// Repairs to try, alone and combined, when a template refuses a conversation. Those that would not
+/// change it are skipped.
 const REPAIRS: [(Ways, Applies); 7] = [
     (ONE_CALL, |messages, _| messages.iter().any(|message| message.calls.len() > 1)),
     (SYSTEM_FIRST, |messages, _| messages.iter().skip(1).any(|message| message.speaker == Speaker::System)),
@@ -63,13 +63,13 @@ impl Ways {
         self.0 & other.0 == other.0
     }
 
-    /// All repairs that have an effect on this conversation and may make a template accept it.
+    /// All repairs that would change this conversation and may make a template accept it.
     pub fn helped(self, messages: &[Message], tools: &[ToolText]) -> Ways {
         let apply = REPAIRS.iter().filter(|(way, applies)| !self.has(*way) && applies(messages, tools));
         apply.fold(Ways::default(), |all, (way, _)| all.and(*way))
     }
 
-    /// These ways with some of the repairs in `helped`, fewer first.
+    /// These ways plus some of the repairs in `helped`, fewest first.
     pub fn repaired(self, helped: Ways) -> impl Iterator<Item = Ways> {
         let repairs: Vec<Ways> = REPAIRS.iter().map(|(way, _)| *way).filter(|way| helped.has(*way)).collect();
         let mut sets: Vec<u32> = (1..1 << repairs.len()).collect();
@@ -81,8 +81,8 @@ impl Ways {
     }
 }
 
-/// `messages` and `tools` for a template's input. Calls in text use the model's notation; `told`
-/// adds instructions for calls to a list of tools in the system message.
+/// `messages` and `tools` as a template's input. Calls in text use the model's notation; `told`
+/// adds instructions for calls to the list of tools in the system message.
 pub fn input(messages: Vec<Message>, tools: &[ToolText], ways: Ways, calls: &Calls, told: bool) -> Map<String, Value> {
     let mut messages = messages;
     let mut given = Map::new();
@@ -141,7 +141,8 @@ fn in_words(message: &mut Message, calls: &Calls) {
     message.content = words.into_iter().chain(written).collect::<Vec<_>>().join("\n");
 }
 
-/// Moves each further call of a message into a separate message after the previous call's result.
+/// Moves each additional call of a message into a separate message after the previous call's
+/// result.
 fn one_call_a_message(messages: Vec<Message>) -> Vec<Message> {
     let alone = |call: RawCall| Message::calling("", vec![call]);
     let (mut out, mut further, mut answered) = (Vec::new(), Vec::new().into_iter(), false);
@@ -181,7 +182,8 @@ fn system_first(messages: Vec<Message>, in_user: bool) -> Vec<Message> {
     others
 }
 
-/// Merges neighbouring messages of one speaker, and adds a user message if the assistant begins.
+/// Merges consecutive messages by the same speaker, and adds a user message if the assistant
+/// begins.
 fn alternating(messages: Vec<Message>) -> Vec<Message> {
     let mut out: Vec<Message> = Vec::new();
     for message in messages {
@@ -243,9 +245,9 @@ fn json_of(messages: Vec<Message>, ways: Ways) -> Vec<Value> {
     out
 }
 
-/// Text and pictures in OpenAI's format, the pictures as data URIs of what may leave the machine
+/// Text and pictures in OpenAI's format, with pictures as data URIs of what may leave the machine
 /// ([`Picture::sent`](crate::models::Picture::sent)). Only for servers: a template's input has the
-/// numbers of pictures in its text.
+/// pictures' numbers in its text.
 fn in_parts(message: &Message) -> Value {
     let part = |part: Part<'_>| match part {
         Part::Text(text) => json!({ "type": "text", "text": text }),

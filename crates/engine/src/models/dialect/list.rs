@@ -1,10 +1,10 @@
-//! Writes tools as lines of text, for models whose template has no place for tools.
+//! Writes tools as lines of text, for models whose template does not support tools.
 
 use serde_json::Value;
 
 use super::chat::ToolText;
 
-/// Maximum number of a parameter's choices to list; with more, only its type is named.
+/// Maximum number of choices to list for a parameter; if there are more, only its type is given.
 const CHOICES_MAX: usize = 12;
 
 /// `1. read_file(path: string, limit?: integer): Reads a file.`, one line per tool.

@@ -2,9 +2,9 @@
 
 use serde_json::{Number, Value};
 
-/// Deepest nesting of a value.
+/// Maximum nesting depth of a value.
 const DEPTH_MAX: usize = 24;
-/// Maximum number of characters consumed by one reader, so that malicious text takes bounded time.
+/// Maximum number of characters that a reader consumes, so that malicious text takes limited time.
 pub const FUEL: usize = 2_000_000;
 
 /// A position in a text, and the number of characters that may still be read.
@@ -114,7 +114,7 @@ impl<'a> Reader<'a> {
         Some(Value::Object(fields.into_iter().collect()))
     }
 
-    /// Whether a string without a following colon is here, as in Python's sets.
+    /// Whether a string that is not followed by a colon comes next, as in Python sets.
     fn is_set(&self) -> bool {
         let mut probe = self.clone();
         probe.skip_blank();

@@ -1,9 +1,9 @@
-//! Keeps control tokens out of text from outside: from users, files, tools and models.
+//! Keeps control tokens out of outside text, which comes from users, files, tools and models.
 //!
-//! Before a template is rendered, every control token name in outside text gets a private character
-//! after its first character. In the rendered text these characters show where to split the prompt,
-//! so that no piece contains a whole name. Text without such names is rendered unchanged, in one
-//! piece with the template's own.
+//! Before a template is rendered, a private character is inserted after the first character of
+//! every control token name in outside text. In the rendered text, these characters mark where to
+//! split the prompt, so that no piece contains a complete name. Text without such names is rendered
+//! unchanged, in one piece with the template's own text.
 
 use std::collections::HashSet;
 
@@ -13,13 +13,13 @@ use super::chat::{Message, Part, RawCall, ToolText};
 use super::prompt::{Piece, Prompt};
 use crate::models::Picture;
 
-/// Inside a name of a control token in outside text.
+/// Put inside the name of a control token in outside text.
 const BREAK: char = '\u{10fffd}';
-/// Before the user's first text.
+/// Put before the user's first text.
 const FIRST: char = '\u{10fffc}';
-/// After the beginning of an answer that the model continues.
+/// Put after the beginning of an answer that the model continues.
 pub const END: char = '\u{10fffb}';
-/// Around the number of a picture of the conversation.
+/// Put around the number of a picture in the conversation.
 const PICTURE: char = '\u{10fffa}';
 
 /// The names of the control tokens of a vocabulary.
@@ -32,7 +32,7 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// A name of one character cannot be broken; no vocabulary has one.
+    /// A one-character name cannot be broken; no vocabulary has one.
     pub fn new(names: impl IntoIterator<Item = String>) -> Marks {
         let names: HashSet<String> = names.into_iter().filter(|name| name.chars().nth(1).is_some()).collect();
         let firsts = names.iter().filter_map(|name| name.chars().next()).collect();
@@ -45,7 +45,7 @@ impl Marks {
         text.starts_with(|first| self.firsts.contains(&first)) && self.lengths.iter().any(is_name)
     }
 
-    /// How often names occur in `text`.
+    /// How often any of the names occurs in `text`.
     #[cfg(test)]
     pub fn count(&self, text: &str) -> usize {
         text.char_indices().filter(|(at, _)| self.begins(&text[*at..])).count()
@@ -108,7 +108,7 @@ impl Marks {
         }
     }
 
-    /// The pieces of a rendered text, with the pictures that it numbers.
+    /// The pieces of a rendered text, with the pictures whose numbers it contains.
     pub fn prompt(&self, rendered: &str, pictures: &[Picture]) -> Prompt {
         let (before, _) = rendered.split_once(FIRST).unwrap_or_default();
         // The fixed part is text, so it ends before the first picture.
@@ -130,7 +130,7 @@ impl Marks {
     }
 }
 
-/// `content` with a mark where its text begins. Templates trim leading blanks.
+/// `content` with a mark where its text begins. Templates trim leading whitespace.
 pub fn first(content: &str) -> String {
     let text = content.trim_start();
     if text.is_empty() {

@@ -1,6 +1,6 @@
 //! Writes conversations in a model's chat template, and reads the calls in its replies.
 //!
-//! The template comes from the model file. Rendering reveals, once, which inputs it does not
+//! The template comes from the model file. One-time test renderings reveal which inputs it does not
 //! accept; these are converted to a form that it does.
 
 pub mod chat;
@@ -30,10 +30,10 @@ use marks::Marks;
 use notation::{Calls, Notation, Piece as Part};
 use template::Template;
 
-/// The notations of calls that a setting can choose instead of the template's.
+/// The call notations that a setting can select instead of the template's.
 pub const FORMATS: [&str; 3] = ["native_json", "pythonic", "bracket"];
 
-/// The chat format of a model, including its tool list and calls.
+/// A model's chat format, including its tool list and calls.
 #[derive(Debug)]
 pub struct Dialect {
     form: Form,
@@ -45,7 +45,7 @@ pub struct Dialect {
 }
 
 impl Dialect {
-    /// The whole conversation, ending where the assistant must continue.
+    /// The complete conversation, ending where the assistant must continue.
     pub fn render<'a>(&self, chat: impl Into<Chat<'a>>) -> Prompt {
         let chat = chat.into();
         let mut pictures = Vec::new();
@@ -98,7 +98,7 @@ impl Dialect {
         &self.notation
     }
 
-    /// The calls in the text of a reply, each with whether it is certain.
+    /// The calls in the text of a reply, and whether each is certain.
     pub fn read(&self, text: &str, tools: &[ToolText]) -> Vec<(RawCall, bool)> {
         let mut reader = self.notation.reader(tools, false);
         let mut parts = reader.push(text);
@@ -110,8 +110,8 @@ impl Dialect {
         parts.into_iter().filter_map(call).collect()
     }
 
-    /// The message for a reply in which these calls were found: its text and the calls, or the
-    /// whole text if the calls are not `certain`.
+    /// The message for a reply that contains these calls: its text and the calls, or the entire
+    /// text if the calls are not `certain`.
     pub fn replied(&self, text: &str, calls: &[RawCall], certain: bool) -> Message {
         let mark = self.notation.calls.mark().lines().next().unwrap_or_default();
         let begun = text.find(mark).filter(|_| certain && !calls.is_empty() && !mark.is_empty());
@@ -122,9 +122,10 @@ impl Dialect {
     }
 }
 
-/// `messages` and `tools` as servers of every kind accept them over an OpenAI-compatible API: one
-/// system message, then alternating speakers. Without `fields` for calls, tools are described and
-/// calls are written out in the messages. Thoughts are left out unless `thoughts` is set.
+/// `messages` and `tools` in a form that all kinds of servers accept over an OpenAI-compatible API:
+/// one system message, then alternating speakers. If there are no `fields` for calls, tools are
+/// described and calls are written out in the messages. Thoughts are omitted unless `thoughts` is
+/// set.
 pub fn for_api(messages: &[Message], tools: &[ToolText], fields: bool, thoughts: bool) -> Map<String, Value> {
     use input::{ALTERNATING, ARGUMENTS_AS_TEXT, CALLS_IN_WORDS, NO_EMPTY_CONTENT, NO_THOUGHTS};
     use input::{RESULTS_BY_USER, SYSTEM_FIRST, TOOLS_IN_SYSTEM};

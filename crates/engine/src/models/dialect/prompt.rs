@@ -7,8 +7,8 @@ use crate::models::Picture;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prompt {
     pub pieces: Vec<Piece>,
-    /// Bytes at the start of the flat text that are the same in every prompt of this kind: the
-    /// system message.
+    /// Number of bytes at the start of the flat text that are the same in every prompt of this
+    /// kind: the system message.
     pub(super) fixed: usize,
 }
 
@@ -57,7 +57,7 @@ impl Prompt {
         self
     }
 
-    /// Whether it shows a picture.
+    /// Whether it contains a picture.
     pub fn has_pictures(&self) -> bool {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Picture(_)))
     }
@@ -68,8 +68,8 @@ impl Prompt {
         self
     }
 
-    /// The part of the prompt that is the same in every prompt of its kind; it ends before the
-    /// first picture. Its last token may differ from that of the whole prompt, where text follows.
+    /// The part that is the same in every prompt of this kind; it ends before the first picture.
+    /// Its last token may differ from that of the complete prompt, where text follows.
     pub fn fixed_part(&self) -> Prompt {
         let (mut pieces, mut left) = (Vec::new(), self.fixed);
         for piece in &self.pieces {
@@ -83,7 +83,8 @@ impl Prompt {
         Prompt { pieces, fixed: self.fixed }
     }
 
-    /// The whole prompt as one text, without its pictures, for logs and scripted models; never tokenised.
+    /// The complete prompt as one text, without its pictures, for logs and scripted models; never
+    /// tokenised.
     pub fn flat(&self) -> String {
         self.pieces.iter().map(Piece::text).collect()
     }

@@ -1,11 +1,11 @@
-//! Writes JSON like Python's `json.dumps`: blanks after commas and colons, floats in Python's format.
+//! Writes JSON like Python's `json.dumps`: spaces after commas and colons, and floats in Python's format.
 
 use serde_json::{Number, Value};
 
 /// The arguments of `json.dumps`.
 #[derive(Clone, Debug)]
 pub struct Style {
-    /// Characters outside ASCII become `\uXXXX`.
+    /// Non-ASCII characters become `\uXXXX`.
     pub ascii: bool,
     /// Written once per level before each item, which gets its own line.
     pub indent: Option<String>,
@@ -20,7 +20,7 @@ impl Default for Style {
     }
 }
 
-/// `value` in this style. Recurses to the depth of `value`, which serde_json and minijinja bound.
+/// `value` in this style. Recurses as deep as `value`, whose depth serde_json and minijinja limit.
 pub fn write(value: &Value, style: &Style) -> String {
     let mut out = String::new();
     style.value(value, 0, &mut out);

@@ -18,7 +18,7 @@ const FUEL: u64 = 8_000_000;
 /// The name of the template in its environment; a file extension would turn on HTML escaping.
 const NAME: &str = "chat";
 
-/// A compiled chat template. It reads no files and nothing but its input and the time.
+/// A compiled chat template. It reads no files, only its input and the time.
 #[derive(Clone, Debug)]
 pub struct Template {
     environment: Environment<'static>,
@@ -29,7 +29,7 @@ impl Template {
     /// If the text is too long, or not a template.
     pub fn compile(source: &str) -> Result<Template, Error> {
         if source.len() > BYTES_MAX {
-            let text = format!("it has {} bytes, at most {BYTES_MAX} are read", source.len());
+            let text = format!("it has {} bytes; at most {BYTES_MAX} are read", source.len());
             return Err(Error::new(ErrorKind::SyntaxError, text));
         }
         let mut environment = Environment::new();
@@ -54,7 +54,7 @@ impl Template {
     }
 }
 
-/// The source adapted to minijinja's differences from Jinja2: line ends, the line break after
+/// The source adapted to minijinja's differences from Jinja2: line endings, the line break after
 /// `{% raw %}`, and the training tags around the assistant's text, which only open a scope.
 fn as_jinja2(source: &str) -> String {
     static_regex!(GENERATION = r"\{%([-+]?)\s*(end)?generation\s*([-+]?)%\}");
@@ -66,8 +66,7 @@ fn as_jinja2(source: &str) -> String {
 /// Why a template did not render an input.
 pub type Refusal = Error;
 
-/// Whether the rendering was stopped because of its cost, so that another attempt would cost as
-/// much.
+/// Whether the rendering was stopped because of its cost; another attempt would cost as much.
 pub fn costs_too_much(why: &Refusal) -> bool {
     why.kind() == ErrorKind::OutOfFuel
 }
@@ -76,7 +75,7 @@ fn raise_exception(why: String) -> Result<Value, Error> {
     Err(Error::new(ErrorKind::InvalidOperation, why))
 }
 
-/// `none` is not iterable, although minijinja allows it.
+/// `none` is not iterable, although minijinja treats it as such.
 fn is_iterable(value: &Value) -> bool {
     !value.is_none() && value.try_iter().is_ok()
 }
@@ -90,7 +89,7 @@ fn strftime_now(format: &str) -> Result<String, Error> {
 fn tojson(value: Value, options: Kwargs) -> Result<String, Error> {
     let bad = |why: String| Error::new(ErrorKind::BadSerialization, why);
     if value.is_undefined() {
-        return Err(bad("an undefined value has no JSON".to_owned()));
+        return Err(bad("an undefined value has no JSON form".to_owned()));
     }
     let mut style = Style {
         ascii: options.get::<Option<bool>>("ensure_ascii")?.unwrap_or(false),
@@ -114,7 +113,7 @@ fn tojson(value: Value, options: Kwargs) -> Result<String, Error> {
     Ok(python_json::write(&json, &style))
 }
 
-/// Maximum indent of JSON, in blanks per level.
+/// Maximum indent in JSON, in spaces per level.
 const INDENT_MAX: usize = 16;
 
 #[cfg(test)]

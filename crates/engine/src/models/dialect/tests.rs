@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 
-/// A template of our own: one line per speaker, tools and calls as JSON.
+/// A template for tests: one line per speaker, with tools and calls as JSON.
 const LINES: &str = "{% if tools %}[TOOLS]{{ tools | tojson }}[/TOOLS]\n{% endif %}{% for m in messages %}<{{ m.role }}>\
     {{- m.content | trim }}{% for c in m.tool_calls or [] %}<call>{{ c.function.name }} {{ c.function.arguments | tojson }}\
     </call>{% endfor %}</{{ m.role }}>\n{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}";
@@ -28,8 +28,8 @@ fn call(zone: &str) -> RawCall {
     RawCall { name: "now".into(), arguments: json!({ "zone": zone }).as_object().unwrap().clone() }
 }
 
-/// A system message, a question, text with two calls, their results, the answer and a second
-/// message from the user.
+/// A system message, a question, text with two calls, their results, the answer, and a second user
+/// message.
 fn conversation() -> Vec<Message> {
     vec![
         Message::system("Help."),
@@ -188,7 +188,7 @@ fn dialects() -> Vec<(&'static str, Dialect)> {
     named.chain([("own", of(LINES))]).collect()
 }
 
-/// Text of a user who writes the marks on purpose.
+/// Text from a user who deliberately writes the marks.
 fn hostile() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         prop::sample::select(vec![
@@ -285,8 +285,7 @@ fn a_longer_conversation_begins_like_the_shorter_one() {
     }
 }
 
-/// Checks the rendering of a conversation by a template that begins with this text, followed by
-/// [`LINES`].
+/// Checks how a template that begins with this text, followed by [`LINES`], renders a conversation.
 fn check(before: &str, messages: &[Message], expected: &str) {
     let dialect = of(&format!("{before}{LINES}"));
     let text = flat(&dialect, messages, &[]);

@@ -27,7 +27,11 @@ pub(super) fn tensors(parsed: &Parsed<'_>, file_bytes: u64) -> Result<(), Flaw> 
     for tensor in &parsed.tensors {
         let wrong = |why: String| Err(Flaw::Malformed(format!("tensor {} {why}", tensor.name)));
         if tensor.name.len() >= NAME_BYTES_MAX {
-            return wrong(format!("has a name of {} bytes; llama.cpp takes {}", tensor.name.len(), NAME_BYTES_MAX - 1));
+            return wrong(format!(
+                "has a name of {} bytes; llama.cpp takes at most {}",
+                tensor.name.len(),
+                NAME_BYTES_MAX - 1
+            ));
         }
         if !names.insert(tensor.name.as_str()) {
             return wrong("occurs twice".into());
@@ -52,7 +56,7 @@ pub(super) fn tensors(parsed: &Parsed<'_>, file_bytes: u64) -> Result<(), Flaw> 
     Ok(())
 }
 
-/// Numbers of a model that writes text. Missing keys are left to [`before_load`].
+/// Checks the numbers of a model that writes text. Missing keys are left to [`before_load`].
 pub(super) fn numbers(parsed: &Parsed<'_>, architecture: &str) -> Result<(), Flaw> {
     let own = |key: &str| format!("{architecture}.{key}");
     let number = |key: &str| parsed.number(&own(key));
@@ -83,7 +87,7 @@ pub(super) fn numbers(parsed: &Parsed<'_>, architecture: &str) -> Result<(), Fla
         let by_heads = number("embedding_length").unwrap_or(0).checked_div(heads);
         let head = number(length).or(number("attention.key_length")).or(by_heads).unwrap_or(u32::MAX);
         if let Some(turned) = number(key).filter(|turned| turned % 2 == 1 || *turned > head) {
-            return wrong(key, format!("is {turned}; it is an even part of a head's {head} numbers"));
+            return wrong(key, format!("is {turned}; it must be even, and at most a head's {head} numbers"));
         }
     }
     if let Some(way) = parsed.text(&own("rope.scaling.type"))
@@ -101,12 +105,12 @@ fn experts(parsed: &Parsed<'_>, architecture: &str) -> Result<(), Flaw> {
     let used = parsed.numbers(&own("expert_used_count")).into_iter().max().unwrap_or(0);
     let (all, groups, groups_used) =
         (number("expert_count"), number("expert_group_count"), number("expert_group_used_count"));
-    // HunYuan's files say 1 for a dense model.
+    // HunYuan's files have 1 here for a dense model.
     if all <= 1 && architecture.starts_with("hunyuan") {
         return Ok(());
     }
     if all > EXPERTS_MAX {
-        return wrong("expert_count", format!("is {all}; llama.cpp takes {EXPERTS_MAX}"));
+        return wrong("expert_count", format!("is {all}; llama.cpp takes at most {EXPERTS_MAX}"));
     }
     if used > all || (all > 0 && used == 0) {
         return wrong("expert_used_count", format!("is {used}, of {all} experts in all"));
@@ -123,34 +127,34 @@ fn experts(parsed: &Parsed<'_>, architecture: &str) -> Result<(), Flaw> {
     Ok(())
 }
 
-/// Numbers without which llama.cpp loads no model of any architecture.
+/// Numbers that llama.cpp requires to load a model of any architecture.
 const REQUIRED: [&str; 3] = ["block_count", "embedding_length", "context_length"];
 
-/// Checks, before a model is loaded, the part that would take too long for every listed file: its
-/// vocabulary.
+/// Checks, before a model is loaded, its required keys and number formats, and its vocabulary,
+/// which would take too long for every listed file.
 pub fn before_load(header: &Header) -> Result<(), GgufError> {
     let fail = |flaw| GgufError { path: header.path.clone(), flaw };
     let bytes = map(&header.path).map_err(fail)?;
     let parsed = parse::parse(&bytes).map_err(fail)?;
     let missing = REQUIRED.into_iter().map(|key| format!("{}.{key}", header.architecture));
     if let Some(key) = missing.into_iter().find(|key| parsed.number(key).is_none()) {
-        return Err(fail(Flaw::key(&key, "is missing, or is not a whole number from 0 on")));
+        return Err(fail(Flaw::key(&key, "is missing, or is not a non-negative whole number")));
     }
     floats(header).map_err(fail)?;
     vocabulary(&parsed).map_err(fail)
 }
 
-/// Endings of the names of tensors whose rows ggml processes number by number.
+/// Suffixes of the names of tensors whose rows ggml processes number by number.
 const CONVOLVED: [&str; 4] = ["conv1d.weight", "shortconv.conv.weight", ".ssm_a", ".ssm_d"];
 
-/// Norms, biases and convolutions must be 32-bit floats: ggml supports no other type there, and
+/// Norms, biases and convolutions must be 32-bit floats: ggml supports no other type for them, and
 /// aborts only during computation.
 fn floats(header: &Header) -> Result<(), Flaw> {
     for tensor in header.used_tensors().filter(|tensor| tensor.kind.name != "F32") {
         let is_matrix = tensor.name.ends_with("ffn_gate_inp_shexp.weight");
         if !is_matrix && tensor.shape.len() == 1 || CONVOLVED.iter().any(|end| tensor.name.ends_with(end)) {
             return Err(Flaw::Malformed(format!(
-                "tensor {} is {}, and llama.cpp takes F32",
+                "tensor {} is {}, but llama.cpp needs F32",
                 tensor.name, tensor.kind.name
             )));
         }
@@ -162,7 +166,7 @@ fn vocabulary(parsed: &Parsed<'_>) -> Result<(), Flaw> {
     const MODEL: &str = "tokenizer.ggml.model";
     const TOKENS: &str = "tokenizer.ggml.tokens";
     match parsed.text(MODEL).as_deref() {
-        None => return Err(Flaw::key(MODEL, "is missing, or is not a text")),
+        None => return Err(Flaw::key(MODEL, "is missing, or is not a string")),
         Some(none @ ("none" | "no_vocab")) => {
             return Err(Flaw::key(MODEL, format!("is `{none}`: the file has no vocabulary, so it can read no text")));
         }
@@ -170,7 +174,7 @@ fn vocabulary(parsed: &Parsed<'_>) -> Result<(), Flaw> {
     }
     let mut seen = HashSet::new();
     for (id, token) in parsed.texts(TOKENS).enumerate() {
-        // llama.cpp gives an empty token a name of its own.
+        // llama.cpp gives empty tokens its own name.
         if !token.is_empty() && !seen.insert(token) {
             let text: String = String::from_utf8_lossy(token).chars().take(40).collect();
             return Err(Flaw::key(TOKENS, format!("has the token {text:?} twice, the second time as number {id}")));
@@ -178,7 +182,7 @@ fn vocabulary(parsed: &Parsed<'_>) -> Result<(), Flaw> {
     }
     let count = parsed.count(TOKENS).unwrap_or(0);
     if count == 0 || seen.is_empty() {
-        return Err(Flaw::key(TOKENS, "is missing, or is not a list of texts"));
+        return Err(Flaw::key(TOKENS, "is missing, or is not a list of strings"));
     }
     for key in ["tokenizer.ggml.scores", "tokenizer.ggml.token_type"] {
         if parsed.has(key) && parsed.count(key).unwrap_or(0) < count {
@@ -234,7 +238,7 @@ mod tests {
             writer.tensor("blk.0.attn_norm.weight", &[64], TensorType::by_name("F16").unwrap());
             writer
         };
-        check("", half, &["tensor blk.0.attn_norm.weight is F16, and llama.cpp takes F32"]);
+        check("", half, &["tensor blk.0.attn_norm.weight is F16, but llama.cpp needs F32"]);
         let matrix = |writer: HeaderWriter| {
             let mut writer = writer;
             writer.tensor("blk.0.attn_q.weight", &[64, 2], TensorType::by_name("F16").unwrap());
@@ -266,18 +270,18 @@ mod tests {
         check("", number("nextn_predict_layers", 2), &["llama.nextn_predict_layers is 2, of 2 layers"]);
         check("", number("expert_count", 8), &["llama.expert_used_count is 0, of 8 experts"]);
         check("", number("expert_used_count", 2), &["llama.expert_used_count is 2, of 0 experts"]);
-        check("", number("expert_count", 5000), &["llama.expert_count is 5000; llama.cpp takes 1024"]);
+        check("", number("expert_count", 5000), &["llama.expert_count is 5000; llama.cpp takes at most 1024"]);
         check("", number("expert_group_count", 3), &["llama.expert_group_count is 3, for 0 experts"]);
-        check("", number("rope.dimension_count", 7), &["llama.rope.dimension_count is 7; it is an even part"]);
+        check("", number("rope.dimension_count", 7), &["llama.rope.dimension_count is 7; it must be even"]);
         for wrong in [-1.0, f32::NAN, f32::INFINITY] {
             let key = "llama.attention.layer_norm_rms_epsilon";
             check("", |writer| writer.f32(key, wrong), &[key, "a norm takes a number from 0 to 1"]);
         }
-        check("", number("rope.dimension_count_swa", 7), &["llama.rope.dimension_count_swa is 7; it is an even part"]);
+        check("", number("rope.dimension_count_swa", 7), &["llama.rope.dimension_count_swa is 7; it must be even"]);
         let wide = |writer: HeaderWriter| {
             writer.u32("llama.attention.key_length_swa", 64).u32("llama.rope.dimension_count_swa", 66)
         };
-        check("", wide, &["llama.rope.dimension_count_swa is 66; it is an even part of a head's 64 numbers"]);
+        check("", wide, &["llama.rope.dimension_count_swa is 66; it must be even, and at most a head's 64 numbers"]);
         check("", |writer| writer.text("llama.rope.scaling.type", "odd"), &["llama.rope.scaling.type is `odd`"]);
         check("model", |writer| writer, &["tokenizer.ggml.model is missing"]);
         check(

@@ -1,4 +1,4 @@
-//! The flaws of a GGUF file; each message says what to do about it.
+//! The flaws of a GGUF file; each message states what to do about it.
 
 use std::io;
 use std::path::PathBuf;
@@ -39,10 +39,10 @@ pub enum Flaw {
          end its name in -{number:05}-of-{count:05}.gguf, and those of the others likewise"
     )]
     PartName { number: u32, count: u32 },
-    #[error("has a header that makes no sense: {0}; fetch it again")]
+    #[error("has an invalid header: {0}; fetch it again")]
     Malformed(String),
     #[error(
-        "stores tensor {tensor} as type {kind}, which this build of llama.cpp does not know; use another quantisation"
+        "stores tensor {tensor} as type {kind}, which this build of llama.cpp does not support; use another quantisation"
     )]
     TensorType { tensor: String, kind: u32 },
 }
@@ -54,7 +54,7 @@ impl Flaw {
     }
 }
 
-/// Guesses from its first bytes what a non-GGUF file is.
+/// Guesses the type of a non-GGUF file from its first bytes.
 pub(super) fn guess(bytes: &[u8]) -> &'static str {
     let text = bytes.iter().take(64).all(|&byte| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e));
     let start = bytes.trim_ascii_start();

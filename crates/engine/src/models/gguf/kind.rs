@@ -16,7 +16,7 @@ pub enum Kind {
     Base,
     /// Turns images or sound into vectors for a chat model (`mmproj`).
     Projector,
-    /// Drafts tokens for one chat model: MTP heads, EAGLE, DFlash.
+    /// Drafts tokens for a specific chat model: MTP heads, EAGLE, DFlash.
     Draft,
     /// Turns text into vectors.
     Embedding,
@@ -52,7 +52,7 @@ impl Kind {
             Some(Work::Other) => return Kind::Other,
             _ => {}
         }
-        // Prediction heads in a separate file: they name the layer of their model that they follow,
+        // Prediction heads in a separate file: they state which layer of their model they follow,
         // and lack its first layer.
         if has(&|tensor| tensor.contains(".nextn.")) && !has(&|tensor| tensor.starts_with("blk.0.")) {
             return Kind::Draft;

@@ -1,6 +1,7 @@
-//! Reads the memory that each layer keeps for a sequence: keys and values, of all tokens or a window, and states.
+//! Reads what each layer keeps in memory for a sequence: keys and values, for all tokens or a window, and states.
 //!
-//! The rules per architecture are those of llama.cpp (`llama-hparams.cpp`, `llama_model::create_memory`, `src/models/`).
+//! The rules for each architecture are those of llama.cpp (`llama-hparams.cpp`,
+//! `llama_model::create_memory`, `src/models/`).
 
 use serde::Serialize;
 
@@ -11,18 +12,18 @@ use super::parse::Parsed;
 pub(super) const LAYERS_MAX: u32 = 512;
 
 /// The memory of one layer. A layer may keep both keys/values and a state (Falcon-H1), or nothing
-/// (layers without attention, layers that use the keys of an earlier one).
+/// (layers without attention, and layers that use the keys of an earlier one).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Layer {
-    /// Numbers in one token's keys, over all heads. With latent attention (MLA) they are also the
-    /// values.
+    /// Number of elements in a token's keys, over all heads. In latent attention (MLA) they are
+    /// also the values.
     pub key: u32,
-    /// Numbers in one token's values.
+    /// Number of elements in a token's values.
     pub value: u32,
-    /// Whether it attends only to the tokens of the sliding window.
+    /// Whether it attends only to the tokens in the sliding window.
     pub slides: bool,
-    /// Numbers in the recurrent state of one sequence: the last columns of its convolution, and the
-    /// state itself. In f32.
+    /// Number of elements in the recurrent state of one sequence: the last columns of its
+    /// convolution, and the state itself. In f32.
     pub state: u32,
 }
 
@@ -32,18 +33,18 @@ impl Layer {
     }
 }
 
-/// The numbers in which layers may differ.
+/// The numbers that may differ between layers.
 pub(super) struct Sizes {
     pub layers: u32,
     pub embedding: u32,
     pub kv_heads: Vec<u32>,
-    /// Length of one key vector of one head, and of one value vector.
+    /// Length of a key vector per head, and of a value vector.
     pub key: u32,
     pub value: u32,
 }
 
-/// Key/value heads per layer. The file has one number for all layers, one per layer, or none (then
-/// as many as query heads).
+/// Number of key/value heads per layer. The file has one number for all layers, one per layer, or
+/// none (in which case it is the number of query heads).
 pub(super) fn kv_heads(parsed: &Parsed<'_>, key: &str, layers: u32, heads: u32) -> Result<Vec<u32>, Flaw> {
     if layers > LAYERS_MAX {
         return Err(Flaw::Malformed(format!("{layers} layers; llama.cpp takes at most {LAYERS_MAX}")));
@@ -67,7 +68,7 @@ pub(super) fn kept(parsed: &Parsed<'_>, architecture: &str, sizes: &Sizes, unuse
     let is_latent = number("attention.key_length_mla") > 0 && number("attention.value_length_mla") > 0;
     let key_in_window = parsed.number(&own("attention.key_length_swa")).unwrap_or(sizes.key);
     let value_in_window = parsed.number(&own("attention.value_length_swa")).unwrap_or(sizes.value);
-    // Layers from here on use the keys and values of an earlier one.
+    // Layers from this one on use the keys and values of an earlier one.
     let shared_from = match architecture {
         "gemma3n" => 20,
         "gemma4" => sizes.layers.saturating_sub(number("attention.shared_kv_layers")),
@@ -82,7 +83,7 @@ pub(super) fn kept(parsed: &Parsed<'_>, architecture: &str, sizes: &Sizes, unuse
         let heads = sizes.kv_heads[at];
         let slides = slides.get(at).copied().unwrap_or(false);
         let (attends, recurs) = match architecture {
-            // A gated delta net in three of every four layers; the number of heads is given for all
+            // Three of every four layers are gated delta nets; the number of heads is given for all
             // layers.
             _ if is_delta_net(architecture) => {
                 let recurs = marked.get(at).map_or(!(index + 1).is_multiple_of(interval), |&mark| mark != 0);
@@ -105,8 +106,8 @@ pub(super) fn kept(parsed: &Parsed<'_>, architecture: &str, sizes: &Sizes, unuse
     (0..sizes.layers).map(|index| if index < used { layer(index) } else { Layer::default() }).collect()
 }
 
-/// Numbers in the state of one recurrent layer: of a short convolution (LFM2), or of a convolution
-/// and a state space.
+/// Number of elements in the state of a recurrent layer: that of a short convolution (LFM2), or of
+/// a convolution and a state space.
 fn state(parsed: &Parsed<'_>, architecture: &str, embedding: u32) -> u32 {
     let number = |key: &str| parsed.number(&format!("{architecture}.{key}")).unwrap_or(0);
     let conv = number("shortconv.l_cache");
@@ -119,9 +120,9 @@ fn state(parsed: &Parsed<'_>, architecture: &str, embedding: u32) -> u32 {
     columns.saturating_mul(inner.saturating_add(groups)).saturating_add(state.saturating_mul(inner))
 }
 
-/// Numbers per token in a recurrent layer's working memory: its convolution's channels before and
-/// after, and vectors as wide as its state. 0 for short convolutions. Counted in llama.cpp's graphs
-/// (`delta-net-base.cpp`, `mamba-base.cpp`).
+/// Number of elements per token in a recurrent layer's working memory: its convolution's channels
+/// before and after, and vectors as wide as its state. 0 for short convolutions. Counted in
+/// llama.cpp's graphs (`delta-net-base.cpp`, `mamba-base.cpp`).
 pub(super) fn recurrent_work(parsed: &Parsed<'_>, architecture: &str) -> u32 {
     let number = |key: &str| parsed.number(&format!("{architecture}.{key}")).unwrap_or(0);
     let inner = number("ssm.inner_size");
@@ -136,9 +137,9 @@ pub(super) fn is_delta_net(architecture: &str) -> bool {
     ["qwen3next", "qwen35", "qwen35moe", "qwen4exp"].contains(&architecture)
 }
 
-/// How layers with a sliding window alternate with others: in each group of `every` layers all have
-/// one except the last or, with `first`, the first. `window` is the size if the
-/// header gives none.
+/// How layers with a sliding window alternate with others: in each group of `every` layers, all
+/// have one except the last or, if `first` is set, the first. `window` is the size if the header
+/// states none.
 struct Alternation {
     architecture: &'static str,
     every: u32,
@@ -179,8 +180,7 @@ const ALTERNATIONS: [Alternation; 24] = [
     alternation("step35", 1, false, 0),
 ];
 
-/// The size of the sliding window, and for each of `layers` layers whether it has one; `None` if no
-/// layer has.
+/// The size of the sliding window, and whether each of `layers` layers has one; `None` if none has.
 pub(super) fn window(parsed: &Parsed<'_>, architecture: &str, layers: u32) -> Option<(u32, Vec<bool>)> {
     let own = |key: &str| format!("{architecture}.{key}");
     let rule = ALTERNATIONS.iter().find(|one| one.architecture == architecture)?;
@@ -214,7 +214,8 @@ mod tests {
         header(Path::new("m.gguf"), &writer.finish()).expect("a header")
     }
 
-    /// A header of `layers` layers with four query heads and two key/value heads of length 8.
+    /// A header with `layers` layers, each with four query heads and two key/value heads of length
+    /// 8.
     fn plain(architecture: &str, layers: u32) -> HeaderWriter {
         let key = |name: &str| format!("{architecture}.{name}");
         HeaderWriter::new(architecture)

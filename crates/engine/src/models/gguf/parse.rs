@@ -1,4 +1,4 @@
-//! Parses the bytes of a GGUF header, with every read checked against the end of the file.
+//! Parses the bytes of a GGUF header, checking every read against the end of the file.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ const TEXTS_MAX: u64 = 1 << 23;
 const DIMENSIONS_MAX: u32 = 4;
 const NAME_BYTES_MAX: u64 = 1 << 16;
 
-/// Alignment of tensors if the header does not say.
+/// Alignment of tensors if the header does not state it.
 const ALIGNMENT: u64 = 32;
 const ALIGNMENT_KEY: &str = "general.alignment";
 
@@ -69,8 +69,8 @@ impl<'a> Parsed<'a> {
         }
     }
 
-    /// The numbers of an array, with 1 for true and 0 for false, or a scalar's single number; empty
-    /// if the key is missing or of another type.
+    /// The numbers in an array, with 1 for true and 0 for false, or the single number of a scalar;
+    /// empty if the key is missing or has another type.
     pub fn numbers(&self, key: &str) -> Vec<u32> {
         match self.value(key) {
             Some(Value::Whole(number)) => u32::try_from(*number).into_iter().collect(),
@@ -114,7 +114,7 @@ impl<'a> Parsed<'a> {
         (0..count).map_while(move |_| cursor.text("a text", u64::MAX).ok())
     }
 
-    /// One text of an array of texts.
+    /// One text from an array of texts.
     pub fn text_at(&self, key: &str, index: u32) -> Option<String> {
         self.texts(key).nth(index as usize).map(|text| String::from_utf8_lossy(text).into_owned())
     }
@@ -198,7 +198,9 @@ fn tensor(cursor: &mut Cursor<'_>, index: u64) -> Result<Tensor, Flaw> {
     let name = String::from_utf8_lossy(cursor.text(&reading, NAME_BYTES_MAX)?).into_owned();
     let dimensions = cursor.u32(&name)?;
     if dimensions > DIMENSIONS_MAX {
-        return Err(Flaw::Malformed(format!("tensor {name} has {dimensions} dimensions, ggml has {DIMENSIONS_MAX}")));
+        return Err(Flaw::Malformed(format!(
+            "tensor {name} has {dimensions} dimensions; ggml supports {DIMENSIONS_MAX}"
+        )));
     }
     let shape = (0..dimensions).map(|_| cursor.u64(&name)).collect::<Result<Vec<u64>, Flaw>>()?;
     let id = cursor.u32(&name)?;
@@ -220,13 +222,13 @@ fn at_most(count: u64, most: u64, what: &str) -> Result<u64, Flaw> {
     }
 }
 
-/// Types of values, from `enum gguf_type` of gguf.h.
+/// Value types from `enum gguf_type` in gguf.h.
 const FLOAT: u32 = 6;
 const UINT32: u32 = 4;
 const TEXT: u32 = 8;
 const ARRAY: u32 = 9;
 
-/// Bytes of one value of the type; `None` for texts, arrays and unknown types.
+/// Size of one value of the type in bytes; `None` for texts, arrays and unknown types.
 fn fixed_width(kind: u32) -> Option<u64> {
     match kind {
         0 | 1 | 7 => Some(1),
@@ -237,7 +239,7 @@ fn fixed_width(kind: u32) -> Option<u64> {
     }
 }
 
-/// Reads little-endian values in sequence; `reading` names the value for errors.
+/// Reads consecutive little-endian values; `reading` describes the value in errors.
 struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -305,7 +307,7 @@ impl<'a> Cursor<'a> {
                 self.take(count.saturating_mul(width), key)?;
             }
             None if kind == TEXT => {
-                for _ in 0..at_most(count, TEXTS_MAX, "texts in one array")? {
+                for _ in 0..at_most(count, TEXTS_MAX, "strings in one array")? {
                     self.text(key, u64::MAX)?;
                 }
             }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::parse::Parsed;
 
-/// The maker's values; a missing or invalid value is `None`.
+/// The maker's values; missing and invalid values are `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Sampling {
     /// 0 means greedy.

@@ -1,5 +1,5 @@
-//! Reads a projector's way of processing pictures (`mmproj`, architecture `clip`), as far as its
-//! memory and its model depend on it.
+//! Reads how a projector processes pictures (`mmproj`, architecture `clip`), as far as memory and
+//! the model depend on it.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use super::parse::Parsed;
 pub struct Sight {
     /// The kind of the projector: `clip.projector_type`, such as `gemma3` or `qwen3vl_merger`.
     pub projector: String,
-    /// Length of the vectors that it gives to its text model; 0 if the header does not say.
+    /// Length of the vectors passed to its text model; 0 if the header does not state it.
     pub width: u32,
     pub layers: u32,
     /// Hidden size, heads and inner size of its own layers.
@@ -25,12 +25,12 @@ pub struct Sight {
     pub patch: u32,
     /// Side in patches of the square that becomes one vector.
     pub merge: u32,
-    /// Maximum number of pixels of a picture, if the file gives one.
+    /// Maximum number of pixels in a picture, if the file states one.
     pub pixels_max: Option<u32>,
 }
 
-/// The last matrix or bias of the projectors of llama.cpp, and the dimension that is the width
-/// (`clip_n_mmproj_embd` in clip.cpp). The first one that a file has counts.
+/// The last matrix or bias in llama.cpp's projectors, and which of its dimensions is the width
+/// (`clip_n_mmproj_embd` in clip.cpp). The first one found in a file is used.
 const LAST: [(&str, usize); 10] = [
     ("mm.model.fc.weight", 1),
     ("mm.model.mlp.3.weight", 1),
@@ -44,7 +44,7 @@ const LAST: [(&str, usize); 10] = [
     ("resampler.proj.weight", 0),
 ];
 
-/// Side of the merged square if no key gives it: 4 for Gemma 3, 3 for Gemma 4, 2 for the Qwen
+/// Side of the merged square if no key states it: 4 for Gemma 3, 3 for Gemma 4, 2 for the Qwen
 /// families.
 fn merge(projector: &str) -> u32 {
     match projector {
@@ -56,7 +56,7 @@ fn merge(projector: &str) -> u32 {
 }
 
 impl Sight {
-    /// `None` if the file takes no pictures, for example because it is for sound only.
+    /// `None` if the file does not accept pictures, for example because it is only for sound.
     pub(super) fn read(parsed: &Parsed<'_>, tensors: &[Tensor]) -> Option<Sight> {
         if parsed.flag("clip.has_vision_encoder") != Some(true) {
             return None;

@@ -15,10 +15,11 @@ pub struct Special {
     /// The begin- and end-of-text tokens.
     pub begin: Option<String>,
     pub end: Option<String>,
-    /// Tokens that text becomes only if it is marked as special. llama.cpp recognises some by their
-    /// form.
+    /// Tokens that text is turned into only if marked as special. llama.cpp recognises some by
+    /// their form.
     pub control: Vec<String>,
-    /// Marks added by the maker, such as `<tool_call>`, which any text with this name becomes.
+    /// Marks added by the maker, such as `<tool_call>`; any text with such a name becomes the
+    /// token.
     pub defined: Vec<String>,
 }
 
@@ -49,7 +50,7 @@ fn token(parsed: &Parsed<'_>, key: &str) -> Option<String> {
     parsed.text_at("tokenizer.ggml.tokens", parsed.number(key)?)
 }
 
-/// Whether a name looks like `<this>` or `[THIS]`; vocabularies also add blanks and ordinary words.
+/// Whether a name looks like `<this>` or `[THIS]`; vocabularies also add spaces and ordinary words.
 fn is_mark(name: &[u8]) -> bool {
     let ends = name.first().zip(name.last());
     ends.is_some_and(|(first, last)| first.is_ascii_punctuation() && last.is_ascii_punctuation() && first != last)

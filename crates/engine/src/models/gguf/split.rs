@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use super::error::Flaw;
 use super::parse::Parsed;
 
-/// More parts than any model has.
+/// Larger than any model's number of parts.
 const PARTS_MAX: u32 = 999;
 
 /// A file name of the form `NAME-00002-of-00003.gguf`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Numbered {
-    /// The path up to the number: `…/NAME`.
+    /// The path before the number: `…/NAME`.
     stem: String,
     pub number: u32,
     pub of: u32,
@@ -40,15 +40,15 @@ impl Numbered {
         (self.stem.clone(), self.of)
     }
 
-    /// All parts by name, whether or not they exist.
+    /// The paths of all parts, whether or not they exist.
     pub fn all(&self) -> impl Iterator<Item = PathBuf> {
         (1..=self.of.min(PARTS_MAX)).map(|number| self.part(number))
     }
 }
 
-/// The files of the model to which the file at `path` with these keys belongs, first part first; a
+/// The files of the model that the file at `path` with these keys belongs to, first part first; a
 /// single file if the model is not split. Fails if a part is missing, or if the names are not those
-/// by which llama.cpp finds the parts.
+/// that llama.cpp expects.
 pub(super) fn files(path: &Path, parsed: &Parsed<'_>) -> Result<Vec<PathBuf>, Flaw> {
     let count = parsed.number("split.count").unwrap_or(1);
     if count <= 1 {
@@ -69,7 +69,7 @@ pub(super) fn files(path: &Path, parsed: &Parsed<'_>) -> Result<Vec<PathBuf>, Fl
 /// `split.no`, counted from 0. llama.cpp ends the process if it is not a 16-bit integer.
 pub(super) fn index(parsed: &Parsed<'_>) -> Result<u32, Flaw> {
     let number = parsed.number("split.no").filter(|_| parsed.has_type("split.no", UINT16));
-    number.ok_or_else(|| Flaw::key("split.no", "is missing, or is not a whole number of 16 bits"))
+    number.ok_or_else(|| Flaw::key("split.no", "is missing, or is not a 16-bit integer"))
 }
 
 /// `GGUF_TYPE_UINT16` of gguf.h.

@@ -58,7 +58,7 @@ fn a_split_model_that_is_not_whole_names_what_is_wrong() {
     fs::remove_file(&parts[2]).unwrap();
     check(&parts[0], &["one of 3 parts", "m-00003-of-00003.gguf is missing; fetch that too"]);
     fs::write(&parts[2], HeaderWriter::default().u32("split.no", 2).finish()).unwrap();
-    check(&parts[0], &["m-00003-of-00003.gguf", "the key split.no is missing, or is not a whole number of 16 bits"]);
+    check(&parts[0], &["m-00003-of-00003.gguf", "the key split.no is missing, or is not a 16-bit integer"]);
 }
 
 fn kind(architecture: &str, change: impl Fn(HeaderWriter) -> HeaderWriter, tensors: &[&str]) -> Kind {

@@ -22,7 +22,7 @@ impl TensorType {
         TYPES.iter().find(|kind| kind.name.eq_ignore_ascii_case(name))
     }
 
-    /// Bytes of `values` values; `None` if they are not whole blocks, or on overflow.
+    /// Size of `values` values in bytes; `None` if they do not fill whole blocks, or on overflow.
     pub fn bytes(&self, values: u64) -> Option<u64> {
         values.is_multiple_of(self.block).then(|| (values / self.block).checked_mul(self.block_bytes)).flatten()
     }

@@ -83,7 +83,7 @@ impl HeaderWriter {
         self.tensor_count += 1;
     }
 
-    /// Bytes of the tensors added so far, each padded to [`ALIGNMENT`].
+    /// Total size of the tensors added so far in bytes, each padded to [`ALIGNMENT`].
     pub fn data_bytes(&self) -> u64 {
         self.data_bytes
     }
@@ -100,7 +100,7 @@ impl HeaderWriter {
         out
     }
 
-    /// The whole file, with all weights zero.
+    /// The complete file, with all weights zero.
     #[cfg(test)]
     pub fn finish_with_zeros(self) -> Vec<u8> {
         let data = self.data_bytes as usize;

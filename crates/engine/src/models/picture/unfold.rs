@@ -1,29 +1,29 @@
-//! Predicts from its header how much memory a picture takes while it is decoded.
+//! Predicts from a picture's header how much memory decoding it takes.
 //!
-//! The decoders' own buffers count as well as the result. `tests/decoding.rs` compares this with
-//! what they allocate.
+//! The decoders' own buffers count as well as the result. `tests/decoding.rs` compares the
+//! prediction with actual allocations.
 
 use image::ImageFormat;
 use image::metadata::Orientation;
 
 use crate::base::Bytes;
 
-/// Maximum memory while the picture of `file`, of this size, is decoded to `whole` bytes and turned.
-/// Before it is turned, the decoder's own buffers are free again.
+/// Maximum memory while the picture in `file`, of this size, is decoded to `whole` bytes and
+/// turned. By the time it is turned, the decoder's own buffers have been freed.
 pub fn bytes(format: ImageFormat, file: &[u8], size: (u32, u32), whole: u64, turn: Orientation) -> Bytes {
     let pixels = u64::from(size.0) * u64::from(size.1);
     let beside = match format {
-        // Two bytes for each component of each pixel, in whole blocks, if it comes in several scans.
+        // Two bytes per component and pixel, in whole blocks, if there are several scans.
         ImageFormat::Jpeg => {
             let padded = |side: u32| u64::from(side) + BLOCK - 1;
             2 * components(file) * padded(size.0) * padded(size.1)
         }
-        // Canvas and frame; or a frame's three planes, its transparency and the four bytes a pixel
-        // from which that is taken.
+        // Canvas and frame; or a frame's three planes, its transparency, and the four bytes per
+        // pixel that this is taken from.
         ImageFormat::WebP if file.get(12..16) == Some(b"VP8X") => 8 * pixels,
         // The frame with its transparency, and a share of it for each of three transforms.
         ImageFormat::WebP => 5 * pixels,
-        // A frame that is not as large as the canvas.
+        // A frame smaller than the canvas.
         ImageFormat::Gif => whole,
         _ => 0,
     };
@@ -31,15 +31,15 @@ pub fn bytes(format: ImageFormat, file: &[u8], size: (u32, u32), whole: u64, tur
     Bytes(whole + beside.max(turned))
 }
 
-/// Side in pixels of the largest block of a JPEG.
+/// Side of the largest block in a JPEG, in pixels.
 const BLOCK: u64 = 32;
 
-/// Number of components of a JPEG, from its first frame header: `ff c0`, two bytes of length, the
-/// precision, twice two bytes of size, and the number. Four, the maximum, if something unusual
-/// stands before it.
+/// Number of components in a JPEG, from its first frame header: `ff c0`, two bytes of length, the
+/// precision, twice two bytes of size, and the number. Four, the maximum, if anything unusual
+/// precedes it.
 fn components(file: &[u8]) -> u64 {
     const MOST: u64 = 4;
-    // After the mark of the start.
+    // After the start marker.
     let mut at = 2;
     while let Some(&[0xff, marker, high, low]) = file.get(at..).and_then(|rest| rest.first_chunk::<4>()) {
         match marker {
@@ -50,7 +50,7 @@ fn components(file: &[u8]) -> u64 {
                     _ => MOST,
                 };
             }
-            // Segments with a length: tables, applications' data, comments.
+            // Segments with a length: tables, application data, comments.
             0xc4 | 0xdb..=0xdf | 0xe0..=0xef | 0xfe => at += 2 + usize::from(u16::from_be_bytes([high, low])),
             _ => return MOST,
         }
@@ -58,8 +58,8 @@ fn components(file: &[u8]) -> u64 {
     MOST
 }
 
-/// The sizes that lossy frames inside a WebP claim: its decoder takes memory for them before it
-/// compares them with the size of the whole. Empty for other formats.
+/// The sizes that lossy frames inside a WebP claim: its decoder allocates memory for them before
+/// comparing them with the overall size. Empty for other formats.
 pub fn inner_sizes(format: ImageFormat, file: &[u8]) -> Vec<(u32, u32)> {
     let mut sizes = Vec::new();
     if format == ImageFormat::WebP {
@@ -69,7 +69,7 @@ pub fn inner_sizes(format: ImageFormat, file: &[u8]) -> Vec<(u32, u32)> {
 }
 
 /// Collects the sizes in a list of chunks: four letters, four bytes of length, the content. The
-/// chunks of a frame follow 16 bytes about it, and the decoder does not look at the names of all of
+/// chunks of a frame follow its 16-byte header, and the decoder does not check the names of all of
 /// them.
 fn collect(mut chunks: &[u8], in_a_frame: bool, sizes: &mut Vec<(u32, u32)>) {
     while let Some((name, rest)) = chunks.split_first_chunk::<4>()
@@ -80,7 +80,7 @@ fn collect(mut chunks: &[u8], in_a_frame: bool, sizes: &mut Vec<(u32, u32)>) {
         if name == b"ANMF" && !in_a_frame {
             collect(content.get(16..).unwrap_or_default(), true, sizes);
         }
-        // Three bytes about the frame, its mark, and twice 14 bits of size.
+        // Three bytes about the frame, its mark, and two 14-bit sizes.
         if let Some(&[_, _, _, 0x9d, 0x01, 0x2a, a, b, c, d]) = content.first_chunk::<10>() {
             let side = |low, high| u32::from(u16::from_le_bytes([low, high]) & 0x3fff);
             sizes.push((side(a, b), side(c, d)));
@@ -103,7 +103,7 @@ mod tests {
         check(&[&frame(3)], 3);
         check(&[comment, &frame(1)], 1);
         check(&[comment, &frame(4)], 4);
-        // A length that leads elsewhere, a scan before the frame, and an end.
+        // A length that points elsewhere, a scan before the frame, and an end.
         check(&[&[0xff, 0xfe, 0, 9, 0, 0], &frame(3)], 4);
         check(&[&[0xff, 0xda, 0, 2], &frame(3)], 4);
         check(&[comment], 4);
@@ -121,7 +121,7 @@ mod tests {
         let sizes = |chunks: &[u8]| inner_sizes(ImageFormat::WebP, &[&[0; 12], chunks].concat());
         assert_eq!(sizes(&[chunk(b"ICCP", &[3; 5]), chunk(b"VP8 ", &frame)].concat()), [(16_383, 16)]);
         assert_eq!(sizes(&animated), [(16_383, 16)]);
-        // Frames in frames are not followed, however deep they lie.
+        // Frames within frames are not followed, regardless of depth.
         let frame_around_all_that_follows = [&b"ANMF"[..], &u32::MAX.to_le_bytes(), &[0; 16]].concat();
         let nested = frame_around_all_that_follows.repeat(50_000);
         assert!(sizes(&nested).is_empty() && sizes(&[1, 2, 3]).is_empty());

@@ -1,4 +1,4 @@
-//! Tests downloads from a local server that fails or sends wrong bytes; tests/it/pull.rs has one that disconnects.
+//! Tests downloads from a local server that fails or sends wrong bytes; the server in tests/it/pull.rs disconnects.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 
-/// sha256 of `abc`, from FIPS 180-2.
+/// SHA-256 of `abc`, from FIPS 180-2.
 const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
-/// How the listener treats one request.
+/// How the server handles a request.
 #[derive(Clone, Copy)]
 enum Answer {
     Status(&'static str),
-    /// Serves these bytes from the requested position.
+    /// Sends these bytes from the requested position on.
     Serve(&'static [u8]),
 }
 
@@ -23,7 +23,7 @@ struct Hub {
     asked: Arc<Mutex<Vec<String>>>,
 }
 
-/// Answers as many requests as there are answers, then stops.
+/// Answers one request per configured answer, then stops.
 fn hub(answers: Vec<Answer>) -> Hub {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());

@@ -1,4 +1,4 @@
-//! Chooses each role's model: named in models.toml, a built-in candidate, by size or name, or in the hub's cache.
+//! Chooses each role's model: specified in models.toml, a built-in candidate, by size or name, or in the hub's cache.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,14 +39,15 @@ impl Resolver<'_> {
         })
     }
 
-    /// The model of a role that exists only if models.toml sets it; `None` if it does not, or none
-    /// of the listed files is here.
+    /// The model of a role that exists only if models.toml sets it; `None` if it is not set, or if
+    /// none of the listed files is present.
     pub fn extra(&self, role: Role) -> Option<Result<ModelSpec, ModelsError>> {
         let choice = self.named(role).transpose().or_else(|| self.preferred(role).map(Ok))?;
         Some(choice.and_then(|choice| settled(role, choice, self.manifest, self.config, self.dir, self.files)))
     }
 
-    /// The file named by the user, else the one found by `first`, else the biggest model present.
+    /// The file specified by the user, or else the one found by `first`, or else the largest model
+    /// present.
     fn chosen(&self, role: Role, first: impl Fn() -> Option<Choice>) -> Result<ModelSpec, ModelsError> {
         let choice = match self.named(role)? {
             Some(choice) => choice,
@@ -58,7 +59,8 @@ impl Resolver<'_> {
         settled(role, choice, self.manifest, self.config, self.dir, self.files)
     }
 
-    /// The file that the user's models.toml names for the role; an error if it is missing or unusable.
+    /// The file that the user's models.toml specifies for the role; an error if it is missing or
+    /// unusable.
     fn named(&self, role: Role) -> Result<Option<Choice>, ModelsError> {
         let candidates = self.manifest.candidates(role);
         let Some(candidate) = candidates.iter().find(|candidate| candidate.required) else { return Ok(None) };
@@ -80,8 +82,8 @@ impl Resolver<'_> {
         Ok(Some(choice_of(&Arc::new(header), candidate.sha256.clone())))
     }
 
-    /// The first candidate, without fallbacks, in the model folder; also in the hub's cache if the
-    /// user named no folder.
+    /// The first candidate that is not a fallback, from the model folder; also from the hub's cache
+    /// if the user specified no folder.
     fn preferred(&self, role: Role) -> Option<Choice> {
         let candidates = self.manifest.candidates(role);
         let here = candidates.iter().filter(|candidate| !candidate.fallback).find_map(|candidate| {
@@ -116,7 +118,7 @@ impl Resolver<'_> {
     }
 
     /// The chat model with the most parameters; a base model only if there is no other. If the user
-    /// named no folder, fallbacks in the hub's cache are included, so that a pulled one is
+    /// specified no folder, fallbacks in the hub's cache are included, so that a downloaded one is
     /// preferred to a smaller one in the folder.
     fn biggest(&self, role: Role) -> Option<Choice> {
         let everywhere = self.config.model_dir.is_none();
@@ -126,9 +128,9 @@ impl Resolver<'_> {
         pulled.chain(here).max_by_key(|choice| (choice.header.is_chat(), choice.header.parameters))
     }
 
-    /// A chat model whose name contains "router", else the smallest one if it is far smaller than
-    /// the planner. Fallback planners are excluded: SmolLM2 chooses tools worse than the planner
-    /// does.
+    /// The smallest chat model whose name contains "router", "tool" or "1.2b", or else the smallest
+    /// one if it is far smaller than the planner. Fallback planners are excluded: SmolLM2 chooses
+    /// tools worse than the planner does.
     fn small_beside(&self, planner: Option<&ModelSpec>) -> Option<Choice> {
         let fallbacks: Vec<Candidate> =
             self.manifest.candidates(Role::Planner).into_iter().filter(|candidate| candidate.fallback).collect();
@@ -147,8 +149,8 @@ impl Resolver<'_> {
         Some(choice_of(small, None))
     }
 
-    /// The error for a role without a model: the flaw of the first unusable file, else the places
-    /// that were searched.
+    /// The error for a role without a model: the flaw of the first unusable file, or else the
+    /// places searched.
     fn nothing(&self, role: Role) -> ModelsError {
         let unusable = self.files.iter().find_map(|file| match &file.header {
             Err(error) => Some(ModelsError::Broken(error.clone(), role)),
@@ -161,9 +163,9 @@ impl Resolver<'_> {
         })
     }
 
-    /// The embedding model that models.toml names, else one from the model folder, the folders next to
-    /// it, the user's folder, the hub's cache or another program's store, in this order; and these
-    /// places. In each, folders come before GGUF files.
+    /// The embedding model specified in models.toml, or else one from the model folder, the folders
+    /// next to it, the user's folder, the hub's cache or another program's store, in this order;
+    /// and the places searched. In each place, folders come before GGUF files.
     pub fn embedder(&self, here: &[PathBuf]) -> (Option<EmbedderSpec>, Vec<PathBuf>) {
         let candidates = self.manifest.candidates(Role::Embedder);
         let only_named = candidates.iter().any(|candidate| candidate.required);
@@ -219,8 +221,8 @@ impl Resolver<'_> {
         (spec, looked)
     }
 
-    /// The GGUF file that models.toml names by its path, whatever it contains: its flaw is reported
-    /// when it is opened.
+    /// The GGUF file that models.toml specifies by path, whatever it contains: its flaws are
+    /// reported when it is opened.
     fn named_embedder(&self, candidates: &[Candidate]) -> Option<PathBuf> {
         let named = candidates.iter().find(|candidate| candidate.required)?;
         let beside_manifest = self.manifest.path.as_deref().and_then(Path::parent).unwrap_or(self.dir);
@@ -233,18 +235,19 @@ impl Resolver<'_> {
     }
 }
 
-/// Whether a file is the candidate, by its file name or by Ollama's name for it.
+/// Whether a file is the candidate, judging by its file name or Ollama's name for it.
 fn is_called(file: &Found, candidate: &Candidate) -> bool {
     let fits = |name: &str| scan::matches(&candidate.file, name);
     fits(&name_of(&file.path)) || fits(&file.name) || file.name.strip_suffix(":latest").is_some_and(fits)
 }
 
-/// Whether a file can be an embedder without a word in models.toml.
+/// Whether a file can be an embedder without an entry in models.toml.
 fn embeds(file: &Found) -> bool {
     file.header.as_ref().is_ok_and(|header| Pooling::of(header, None).is_ok())
 }
 
-/// Type of the KV cache for `file` if its role sets none: the user's setting, else that of its candidate in models.toml.
+/// Type of the KV cache for `file` if its role sets none: from the user's setting, or else from its
+/// candidate in models.toml.
 pub(super) fn kv_type(manifest: &Manifest, config: &ModelSettings, file: &Path) -> String {
     // Without flash attention, only f16 can be read.
     let by_default = || match config.flash_attention {
@@ -269,7 +272,7 @@ pub(super) fn settled(
     let lora = table.lora.iter().map(|lora| Adapter::open(role, lora, &choice.header, &places));
     let kv_type = table.kv_type.unwrap_or_else(|| kv_type(manifest, config, &choice.path));
     let capable = table.capability.map(|said| said == "capable");
-    // A model that models.toml calls weak must not write changes.
+    // A model declared weak in models.toml must not write changes.
     let tier = table.tier.or((capable == Some(false)).then_some(Tier::Reads));
     let tier = tier.or_else(|| manifest.tier(&name_of(&choice.path)));
     Ok(ModelSpec {

@@ -23,7 +23,8 @@ impl World {
         self.root.path().join("place/models")
     }
 
-    /// A file of 64 × `rows` parameters, with a chat template unless its name says `base`.
+    /// A file with 64 × `rows` parameters, and with a chat template unless its name contains
+    /// `base`.
     fn model(&self, name: &str, rows: u64) -> &World {
         self.model_of("llama", name, rows)
     }
@@ -38,7 +39,7 @@ impl World {
         self
     }
 
-    /// Such a file in the hub's cache.
+    /// The same file in the hub's cache.
     fn pulled(&self, repository: &str, name: &str, rows: u64) -> &World {
         let hub = self.root.path().join(format!("hub/models--{repository}"));
         fs::create_dir_all(hub.join("refs")).unwrap();
@@ -305,7 +306,7 @@ fn a_gguf_embedder_is_found_after_the_folders_of_a_place_and_by_its_name() {
     };
     let found = || world.open().embedder().map(|spec| spec.name.clone());
     let dir = world.dir();
-    // It ranks, and it states no pooling: neither is taken unasked.
+    // It ranks, and it does not state its pooling: neither is accepted without being requested.
     gguf(&dir.join("ranks.gguf"), Some(4));
     gguf(&dir.join("unstated.gguf"), None);
     assert_eq!(found(), None);
@@ -319,7 +320,8 @@ fn a_gguf_embedder_is_found_after_the_folders_of_a_place_and_by_its_name() {
     let spec = named("file = \"Z*.gguf\"\nprompts = { query = \"q: \" }").unwrap();
     assert_eq!((spec.path.clone(), spec.weights), (dir.join("z.gguf"), vec![dir.join("z.gguf")]));
     assert_eq!(spec.wishes.prompts.unwrap(), PromptTable { query: "q: ".into(), ..PromptTable::default() });
-    // A file that is named counts whatever it contains; the embedder says what is wrong with it.
+    // A file specified explicitly counts whatever it contains; the embedder reports what is wrong
+    // with it.
     assert_eq!(named("file = \"m.gguf\"").unwrap().path, dir.join("m.gguf"));
     let spec = named("file = \"unstated.gguf\"\npooling = \"cls\"").unwrap();
     assert_eq!((spec.name.as_str(), spec.wishes.pooling), ("unstated.gguf", Some(Pooling::First)));
@@ -350,7 +352,7 @@ fn an_embedder_of_ollama_is_found_and_has_ollamas_name() {
     assert_eq!(open(Vec::new(), None).embedder(), None);
     let spec = open(stores(), None).embedder().unwrap().clone();
     assert_eq!((spec.name.as_str(), &spec.path), ("nomic-embed-text:latest", &blob));
-    // A folder of the user's own is nearer, unless models.toml names Ollama's model.
+    // A folder of the user's own takes precedence, unless models.toml specifies Ollama's model.
     world.embedder("user/all-MiniLM-L6-v2");
     assert_eq!(open(stores(), None).embedder().unwrap().name, "all-MiniLM-L6-v2");
     fs::write(at("models.toml"), "[embedder]\nfile = \"nomic-embed-text\"").unwrap();

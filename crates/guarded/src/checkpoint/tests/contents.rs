@@ -124,9 +124,9 @@ fn owner_attributes_and_links_come_back_with_a_file() {
 #[test]
 fn a_content_that_is_damaged_or_gone_is_named_and_the_others_come_back() {
     for (sql, expected) in [
-        ("UPDATE blobs SET bytes = x'6100' WHERE packed = 1", "what was stored of it is damaged"),
-        ("UPDATE blobs SET size = -1 WHERE packed = 1", "what was stored of it is damaged"),
-        ("DELETE FROM blobs WHERE packed = 1", "its content is not stored any more"),
+        ("UPDATE blobs SET bytes = x'6100' WHERE packed = 1", "its stored content is damaged"),
+        ("UPDATE blobs SET size = -1 WHERE packed = 1", "its stored content is damaged"),
+        ("DELETE FROM blobs WHERE packed = 1", "its content is no longer stored"),
     ] {
         let folder = project();
         let project = folder.path();
@@ -175,7 +175,7 @@ fn the_database_is_for_its_owner_alone_and_of_one_form() {
     store.run("PRAGMA user_version = 9", []).unwrap();
     drop(store);
     let refused = Store::open(project).err().unwrap().to_string();
-    assert!(refused.contains("it has form 9, this program writes 2"), "{refused}");
+    assert!(refused.contains("it has format 9, but this program writes 2"), "{refused}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! System call filters (seccomp) of a sandboxed command: no sockets to the outside, no namespaces.
+//! System call filters (seccomp) for a sandboxed command: no sockets to the outside, no namespaces.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -31,7 +31,7 @@ pub fn programs(network: bool) -> io::Result<Vec<BpfProgram>> {
 /// The error for a filter that cannot be built, for example on an architecture that the library
 /// does not support.
 pub fn failed(error: BackendError) -> io::Error {
-    io::Error::other(format!("no system call filter can be made here: {error}"))
+    io::Error::other(format!("no system call filter can be built here: {error}"))
 }
 
 fn program(mut rules: Rules, error: i32) -> Result<BpfProgram, BackendError> {
@@ -47,7 +47,7 @@ fn argument(index: u8, is: SeccompCmpOp, value: u64) -> Result<SeccompCondition,
     SeccompCondition::new(index, SeccompCmpArgLen::Dword, is, value)
 }
 
-/// Allows local stream sockets within the command, and netlink for names of devices. Refuses other
+/// Allows local stream sockets within the command, and netlink for device names. Refuses other
 /// families, `connect`, and sockets that send without connecting: some local services obey every
 /// program that can reach them.
 fn sockets() -> Result<Rules, BackendError> {
@@ -70,7 +70,7 @@ fn sockets() -> Result<Rules, BackendError> {
 }
 
 /// Refuses namespaces, hiding (`PR_SET_DUMPABLE`), changes to the mark and to other processes'
-/// limits, and the user's keys in the kernel.
+/// limits, and access to the user's kernel keys.
 fn spaces() -> Result<Rules, BackendError> {
     let with = |flag: u64| SeccompRule::new(vec![argument(0, SeccompCmpOp::MaskedEq(flag), flag)?]);
     let flags = [libc::CLONE_NEWNS as u64, libc::CLONE_NEWUSER as u64];

@@ -70,7 +70,7 @@ pub fn usable() -> Result<(), String> {
     match version() {
         0 => Err("files cannot be confined: this kernel has no Landlock, or it is off (lsm=landlock,…)".to_owned()),
         old if old < VERSION_LEAST => Err(format!(
-            "files are not wholly confined: this kernel's Landlock is version {old}, {VERSION_LEAST} is needed (Linux 6.2)"
+            "files are not fully confined: this kernel's Landlock is version {old}, but {VERSION_LEAST} is needed (Linux 6.2)"
         )),
         _ => Ok(()),
     }
@@ -89,7 +89,7 @@ impl Ruleset {
         let attr = RulesetAttr { files: known, net: 0, scoped: if version >= VERSION_SCOPED { SCOPED } else { 0 } };
         // An older kernel has fewer fields.
         let size = if version >= VERSION_SCOPED { size_of::<RulesetAttr>() } else { size_of::<u64>() };
-        // SAFETY: the kernel reads `size` bytes of a structure that lives here.
+        // SAFETY: the kernel reads `size` bytes of a structure that outlives the call.
         let made = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, &attr, size, 0) };
         check(made)?;
         // SAFETY: the call has just opened it, and nothing else owns it.
@@ -103,7 +103,7 @@ impl Ruleset {
         Ok(Ruleset { shared: rights(May::Write) & known, ..ruleset })
     }
 
-    /// Adds a rule. Skips a path that cannot be opened, and a link if `flags` forbid following it.
+    /// Adds a rule. Skips a path that cannot be opened, and a link if `flags` forbids following it.
     /// Allocates nothing.
     fn allow(&self, name: &CStr, flags: libc::c_int, rights: u64) -> io::Result<()> {
         // SAFETY: the name ends in a zero byte and outlives the call.
@@ -124,11 +124,11 @@ impl Ruleset {
             _ => right::OF_FILE,
         };
         let rule = PathBeneath { allowed: rights & of_its_kind, parent: parent.as_raw_fd() };
-        // SAFETY: the kernel reads one structure of this type, which lives here.
+        // SAFETY: the kernel reads one structure of this type, which outlives the call.
         check(unsafe { libc::syscall(libc::SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &rule, 0) })
     }
 
-    /// Allows writing in a folder that was mounted after the rules were made.
+    /// Allows writing to a folder that was mounted after the rules were made.
     pub fn allow_mounted(&self, name: &CStr) -> io::Result<()> {
         self.allow(name, 0, self.shared)
     }

@@ -1,4 +1,4 @@
-//! Marks a command's processes by a limit that none of them can change, so that all are found when it ends.
+//! Marks a command's processes with a limit that none of them can change, so that all can be found when it ends.
 
 use std::fs;
 use std::io;
@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::check;
 
 /// The limit used as a mark: how long a process may compute with real-time priority, in
-/// microseconds. Every mark stands for more than 100,000 years, so it limits nothing in practice.
-#[allow(clippy::unnecessary_cast, reason = "musl has it as a signed number")]
+/// microseconds. Every mark exceeds 100,000 years, so it limits nothing in practice.
+#[allow(clippy::unnecessary_cast, reason = "it is signed in musl")]
 pub const LIMIT: u32 = libc::RLIMIT_RTTIME as u32;
 const LEAST: u64 = 1 << 62;
 
@@ -29,7 +29,7 @@ impl Mark {
     /// cannot change.
     pub fn put(self) -> io::Result<()> {
         let limit = libc::rlimit { rlim_cur: self.0, rlim_max: self.0 };
-        // SAFETY: the call gets a pointer to a structure that lives here.
+        // SAFETY: the call gets a pointer to a structure that outlives it.
         check(unsafe { libc::setrlimit(libc::RLIMIT_RTTIME, &limit) }.into())
     }
 
@@ -42,7 +42,7 @@ impl Mark {
 
     fn is_on(self, process: libc::pid_t) -> bool {
         let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: the call writes one structure, which lives here, and reads none.
+        // SAFETY: the call reads nothing and writes one structure, which outlives it.
         let done = unsafe { libc::prlimit(process, libc::RLIMIT_RTTIME, std::ptr::null(), &mut limit) };
         done == 0 && limit.rlim_max == self.0
     }

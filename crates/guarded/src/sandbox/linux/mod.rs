@@ -33,7 +33,7 @@ use supervisor::{Spares, Supervisor};
 const ALLOW_NAMESPACES: &str =
     "allow them: sysctl kernel.apparmor_restrict_unprivileged_userns=0, or a higher user.max_user_namespaces";
 
-/// Which of the three mechanisms are used.
+/// Which of the three mechanisms to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Means {
     files: bool,
@@ -113,7 +113,8 @@ impl Jail {
         mount_namespace::first_to_die();
         if let Some(spaces) = &self.spaces {
             spaces.enter()?;
-            // In its own namespace its processes are counted apart from the user's others.
+            // In a namespace of its own, its processes are counted separately from the user's
+            // others.
             limit_processes()?;
         }
         if let Some(overrides) = self.drops {
@@ -150,7 +151,7 @@ impl Held {
         let listener = Listener::new(OwnedFd::from(listener));
         let thread = std::thread::Builder::new().name("supervisor".to_owned());
         if let Err(why) = thread.spawn(move || supervisor.serve(&listener)) {
-            tracing::warn!("a command can make nothing in the project's root: no thread can be started: {why}");
+            tracing::warn!("a command cannot create anything in the project's root: no thread can be started: {why}");
         }
     }
 }
@@ -161,12 +162,12 @@ impl Drop for Held {
     }
 }
 
-/// How far this machine can confine a command.
+/// The extent to which this machine can confine a command.
 struct Probed {
     means: Means,
     /// Why confinement is insufficient.
     missing: Option<String>,
-    /// The differences from the full sandbox, where commands are confined without namespaces.
+    /// The differences from the full sandbox, if commands are confined without namespaces.
     reduced: Option<String>,
 }
 
@@ -186,7 +187,7 @@ fn probed() -> &'static Probed {
     })
 }
 
-/// The differences from the full sandbox that result from the lack of a mount namespace.
+/// The differences from the full sandbox without a mount namespace.
 fn lacks() -> String {
     let signals = if landlock::scopes_signals() { "" } else { ", and it can send signals to your other programs" };
     format!(
@@ -207,11 +208,11 @@ fn parts(usable: Result<(), String>) -> (Means, Vec<String>) {
     }
     if !works(Means { sockets: true, ..NONE }) {
         means.sockets = false;
-        missing.push("sockets cannot be refused: system call filters fail here".to_owned());
+        missing.push("sockets cannot be blocked: system call filters fail here".to_owned());
     }
     if !works(Means { spaces: true, ..NONE }) {
         means.spaces = false;
-        // Landlock and a supervisor can protect them too.
+        // Landlock and a supervisor can protect these places too.
         if !means.files || !means.sockets {
             missing.push(format!(
                 "hooks of git and `.monobloc` cannot be protected: this system makes no mount namespaces for ordinary \
@@ -225,7 +226,7 @@ fn parts(usable: Result<(), String>) -> (Means, Vec<String>) {
     }
     if missing.is_empty() {
         means = NONE;
-        missing.push("Landlock and system call filters work here one by one, but not together".to_owned());
+        missing.push("Landlock and system call filters work separately here, but not together".to_owned());
     }
     (means, missing)
 }
@@ -242,8 +243,8 @@ pub fn reduced() -> Option<&'static str> {
     probed().reduced.as_deref()
 }
 
-/// Whether a command under these mechanisms can create a file and fill a folder in a project, and
-/// all of them together keep it from changing a protected folder there.
+/// Whether a command under these mechanisms can create a file and fill a folder in a project, but
+/// cannot change a protected folder there.
 fn works(means: Means) -> bool {
     let Ok(folder) = tempfile::tempdir() else { return false };
     let Ok(project) = folder.path().canonicalize().map(|folder| folder.join("project")) else { return false };
@@ -279,7 +280,7 @@ fn works(means: Means) -> bool {
     succeeded && (is_protected || !protects) && project.join("folder/made").exists()
 }
 
-/// Whether the command ends in time and successfully.
+/// Whether the command succeeds in time.
 fn succeeds(child: &mut Child) -> bool {
     let until = Instant::now() + PROBE_MAX;
     loop {
@@ -293,7 +294,7 @@ fn succeeds(child: &mut Child) -> bool {
 
 /// Deadline of a probe, which also determines its CPU time limit.
 const PROBE_S: u64 = 1;
-/// Maximum wait for a probe. It takes 4 ms; the rest is for a busy machine.
+/// Maximum wait for a probe. A probe takes 4 ms; the rest allows for a busy machine.
 const PROBE_MAX: Duration = Duration::from_secs(10);
 const PROBE_EVERY: Duration = Duration::from_millis(1);
 const PROBE: &str = "(: > .monobloc/made) 2>/dev/null; mkdir folder && : > made && : > folder/made";

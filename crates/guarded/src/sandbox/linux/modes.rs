@@ -13,7 +13,7 @@ pub struct Modes(Vec<(PathBuf, u32)>);
 
 impl Modes {
     /// The permissions of the files and folders at and below these paths. A folder comes before its
-    /// entries; if there are too many, the deepest are left out. Links have none.
+    /// entries; if there are too many, the deepest are omitted. Links have none.
     pub fn of(paths: &BTreeSet<PathBuf>) -> Modes {
         let (mut modes, mut next) = (Vec::new(), paths.iter().cloned().collect::<VecDeque<_>>());
         while let Some(path) = next.pop_front().filter(|_| modes.len() < NOTED_MAX) {
@@ -30,14 +30,14 @@ impl Modes {
         Modes(modes)
     }
 
-    /// Call this when every process of the command has ended. Folders come before their entries,
-    /// which can only then be reached.
+    /// Call this when every process of the command has ended. Restores folders before their
+    /// entries, which cannot be reached earlier.
     pub fn put_back(&self) {
         for (path, mode) in &self.0 {
             let changed =
                 path.symlink_metadata().is_ok_and(|now| !now.is_symlink() && now.permissions().mode() != *mode);
             if changed && let Err(why) = fs::set_permissions(path, Permissions::from_mode(*mode)) {
-                tracing::warn!("the permissions of {} cannot be put back: {why}", path.display());
+                tracing::warn!("the permissions of {} cannot be restored: {why}", path.display());
             }
         }
     }

@@ -55,7 +55,7 @@ impl Spaces {
             fs::write(&blank, "")?;
             fs::set_permissions(&blank, fs::Permissions::from_mode(0o0))?;
         }
-        // Root needs that right in a project of another user.
+        // Root needs that right in another user's project.
         let own = confines.project.metadata().is_ok_and(|about| about.uid() == 0);
         let overrides = !own || (folders.is_empty() && files.is_empty());
         let (masked_folders, masked_files) = (names(&folders)?, names(&files)?);
@@ -100,7 +100,7 @@ fn name(path: &Path) -> io::Result<CString> {
 }
 
 fn mount(from: &CStr, to: &CStr, kind: &CStr, flags: libc::c_ulong, data: &CStr) -> io::Result<()> {
-    // SAFETY: every pointer is to a string that ends in a zero byte and outlives the call.
+    // SAFETY: every pointer points to a string that ends in a zero byte and outlives the call.
     check(unsafe { libc::mount(from.as_ptr(), to.as_ptr(), kind.as_ptr(), flags, data.as_ptr().cast()) }.into())
 }
 
@@ -119,13 +119,14 @@ fn keep(from: &CStr, path: &CStr) -> io::Result<()> {
     mount(from, path, c"", libc::MS_BIND | libc::MS_REC, c"")?;
     let read_only = libc::mount_attr { attr_set: libc::MOUNT_ATTR_RDONLY, attr_clr: 0, propagation: 0, userns_fd: 0 };
     let size = size_of::<libc::mount_attr>();
-    // SAFETY: the path ends in a zero byte, the kernel reads `size` bytes of a structure, and both live here.
+    // SAFETY: the path ends in a zero byte, the kernel reads `size` bytes of a structure, and both
+    // outlive the call.
     check(unsafe {
         libc::syscall(libc::SYS_mount_setattr, libc::AT_FDCWD, path.as_ptr(), libc::AT_RECURSIVE, &read_only, size)
     })
 }
 
-/// Drops capabilities of root. Ignores numbers that the kernel does not have or that are already
+/// Drops most of root's capabilities. Ignores numbers that the kernel lacks or that are already
 /// dropped.
 pub fn drop_capabilities(overrides: bool) {
     let kept = |one: &libc::c_ulong| CAPABILITIES_KEPT.contains(one) && (overrides || *one != DAC_OVERRIDE);
@@ -136,7 +137,7 @@ pub fn drop_capabilities(overrides: bool) {
 }
 
 fn write(path: &CStr, bytes: &[u8]) -> io::Result<()> {
-    // SAFETY: the path ends in a zero byte, and no more bytes are read than it has; the file is
+    // SAFETY: the path ends in a zero byte, and the call reads only the slice's bytes; the file is
     // closed again.
     unsafe {
         let file = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);

@@ -35,7 +35,7 @@ pub struct At {
     path: u64,
 }
 
-/// A system call that creates, opens for writing, moves or deletes an entry of a folder.
+/// A system call that creates, opens for writing, moves or deletes a folder entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
     Open { at: At, flags: OFlags, mode: u32 },
@@ -60,24 +60,24 @@ pub enum Answer {
     },
 }
 
-/// A call that waits for its answer.
+/// A call waiting for its answer.
 pub struct Notice {
     id: u64,
-    /// The thread that called.
+    /// The calling thread.
     thread: u32,
     call: libc::seccomp_data,
 }
 
-/// The end of the connection over which the kernel reports calls.
+/// This end of the connection over which the kernel reports calls.
 pub struct Listener(OwnedFd);
 
-/// A filter that reports the calls of [`Wish`]. Landlock refuses any that it misses.
+/// A filter that reports the calls in [`Wish`]. Landlock refuses any that it misses.
 pub fn program() -> io::Result<BpfProgram> {
     rules().and_then(reporting).map_err(failed)
 }
 
 fn reporting(rules: BTreeMap<i64, Vec<SeccompRule>>) -> Result<BpfProgram, BackendError> {
-    // The library cannot express notifications, so another action stands in for them first.
+    // The library cannot express notifications, so another action serves as a placeholder at first.
     let stand_in = SeccompAction::Trace(0);
     let machine = std::env::consts::ARCH.try_into()?;
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, stand_in.clone(), machine)?;
@@ -131,8 +131,8 @@ fn for_writing(flags: u8) -> Result<Vec<SeccompRule>, BackendError> {
     ])
 }
 
-/// Installs the filter in this process permanently, and returns the connection's end. Allocates
-/// nothing, because it runs between fork and exec.
+/// Installs the filter in this process permanently, and returns this end of the connection.
+/// Allocates nothing, because it runs between fork and exec.
 pub fn listen(program: &BpfProgram) -> io::Result<OwnedFd> {
     let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
     let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr() as *mut libc::sock_filter };
@@ -149,14 +149,14 @@ impl Listener {
         Listener(listener)
     }
 
-    /// Waits for a call; `None` when no process is left that could make one, or when notifications
-    /// cannot be received.
+    /// Waits for a call; `None` when no process is left to make one, or when notifications cannot
+    /// be received.
     pub fn next(&self) -> Option<Notice> {
-        // Each round waits for the kernel, and repeats only after an interruption or a withdrawn
-        // call.
+        // Each round waits for the kernel; another follows only after an interruption or a
+        // withdrawn call.
         loop {
             let mut ready = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-            // SAFETY: the call gets one structure, which lives here.
+            // SAFETY: the call gets one structure, which outlives it.
             let count = unsafe { libc::poll(&mut ready, 1, -1) };
             if count < 0 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted {
                 continue;
@@ -164,21 +164,21 @@ impl Listener {
             if ready.revents & libc::POLLIN == 0 {
                 return None;
             }
-            // SAFETY: the structure consists of numbers, which may all be zero and must be, as the
-            // kernel demands.
+            // SAFETY: the structure consists of numbers, which may all be zero, as the kernel
+            // requires.
             let mut got: libc::seccomp_notif = unsafe { std::mem::zeroed() };
-            // SAFETY: the kernel writes one structure of this type, which lives here.
+            // SAFETY: the kernel writes one structure of this type, which outlives the call.
             let done = unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &mut got) };
             match check(done.into()) {
                 Ok(()) => return Some(Notice { id: got.id, thread: got.pid, call: got.data }),
-                // ENOENT: the process was killed meanwhile.
+                // ENOENT: the process has been killed.
                 Err(why) if matches!(why.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => {}
                 Err(_) => return None,
             }
         }
     }
 
-    /// Whether the process still waits. If not, another process may have its ID by now.
+    /// Whether the process is still waiting. If not, another process may have its ID by now.
     pub fn waits(&self, notice: &Notice) -> bool {
         // SAFETY: the kernel reads one number, which outlives the call.
         unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &notice.id) == 0 }
@@ -195,8 +195,8 @@ impl Listener {
                 Err(why) => reply.error = -why.raw_os_error().unwrap_or(libc::EIO),
             },
         }
-        // This fails if the process was killed meanwhile, which is fine. SAFETY: the kernel reads
-        // one structure of this type, which lives here.
+        // This fails if the process has been killed, which is fine. SAFETY: the kernel reads one
+        // structure of this type, which outlives the call.
         unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &reply) };
     }
 
@@ -211,7 +211,7 @@ impl Listener {
             newfd: 0,
             newfd_flags: if close_on_exec { libc::O_CLOEXEC as u32 } else { 0 },
         };
-        // SAFETY: the kernel reads one structure of this type, which lives here.
+        // SAFETY: the kernel reads one structure of this type, which outlives the call.
         let number = unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ADDFD, &file_there) };
         check(number.into())?;
         Ok(number)
@@ -264,7 +264,7 @@ impl Notice {
             let here = libc::iovec { iov_base: part.as_mut_ptr().cast(), iov_len: length };
             let there = libc::iovec { iov_base: from as *mut libc::c_void, iov_len: length };
             // SAFETY: the kernel writes at most `length` bytes into a buffer of that size, which
-            // lives here.
+            // outlives the call.
             let read = unsafe { libc::process_vm_readv(self.thread as libc::pid_t, &here, 1, &there, 1, 0) };
             let part = part.get(..usize::try_from(read).ok().filter(|read| *read > 0)?)?;
             if let Some(end) = part.iter().position(|byte| *byte == 0) {
@@ -280,7 +280,7 @@ impl Notice {
     /// `.`, `..` and `/`, and for a folder that cannot be opened this way.
     pub fn place(&self, at: At) -> Option<(OwnedFd, OsString)> {
         let path = PathBuf::from(self.text(at.path)?);
-        // `file_name` drops a final `.`, with which the kernel refuses these calls.
+        // `file_name` drops a final `.`, but the kernel refuses these calls with one.
         let ends_in_dot = path.as_os_str().as_encoded_bytes().rsplit(|byte| *byte == b'/').next() == Some(b".");
         let name = path.file_name().filter(|_| !ends_in_dot)?.to_owned();
         let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(".".as_ref());
@@ -291,12 +291,12 @@ impl Notice {
             open => format!("/proc/{}/fd/{open}", self.thread),
         };
         let base = openat(CWD, base, folder, Mode::empty()).ok()?;
-        // Links of /proc would lead to folders of monobloc.
+        // Links in /proc would lead to monobloc's folders.
         let opened = openat2(base, above, folder, Mode::empty(), ResolveFlags::NO_MAGICLINKS);
         Some((opened.ok()?, name))
     }
 
-    /// The permissions that the process removes from what it creates.
+    /// The permissions that the process removes from everything it creates.
     pub fn umask(&self) -> Option<u32> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.thread)).ok()?;
         let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;

@@ -2,9 +2,9 @@
 //!
 //! Landlock grants rights over a folder with everything in it, so a command gets none over these
 //! folders. The kernel reports its calls instead, and monobloc carries out those that name an
-//! unprotected entry. It leaves every other call to the kernel, which refuses what no rule grants.
-//! It reads a path once, opens its folder once and acts in that folder, so a command gains nothing
-//! by changing the path or the folders meanwhile.
+//! unprotected entry. It leaves every other call to the kernel, which refuses whatever no rule
+//! grants. It reads a path once, opens its folder once and acts in that folder, so a command gains
+//! nothing by changing the path or the folders in the meantime.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -25,14 +25,14 @@ use super::notices::{Answer, At, Listener, Notice, Wish};
 
 /// Maximum number of folders that one command can create in shared folders and fill.
 const SPARE_MAX: usize = 32;
-/// The flags of a command's call that are kept when its file is opened here.
+/// Flags kept from a command's call when its file is opened here.
 const FLAGS_TAKEN: OFlags = OFlags::RWMODE
     .union(OFlags::APPEND)
     .union(OFlags::DSYNC)
     .union(OFlags::SYNC)
     .union(OFlags::NONBLOCK)
     .union(OFlags::from_bits_retain(libc::O_DIRECT as u32));
-/// The flags added here, to follow no link and not to wait on pipes.
+/// Flags added here so that opening neither follows a link nor waits on a pipe.
 const FLAGS_ADDED: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NOCTTY).union(OFlags::NONBLOCK);
 /// The flags for opening a folder.
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -46,7 +46,7 @@ pub struct Supervisor {
     spares: Option<Spares>,
 }
 
-/// A folder with both protected and changeable entries. It is held open, so that no other gets its
+/// A folder with both protected and changeable entries. Held open so that no other folder gets its
 /// inode number.
 struct Shared {
     path: PathBuf,
@@ -67,7 +67,7 @@ pub struct Spares {
 struct Place {
     folder: OwnedFd,
     name: OsString,
-    /// The shared folder that it lies in, if any.
+    /// The shared folder that contains it, if any.
     shared: Option<usize>,
 }
 
@@ -84,7 +84,7 @@ impl Spares {
         Some((Spares { folder, left: SPARE_MAX }, made))
     }
 
-    /// Paths by which this process reaches them.
+    /// The paths through which this process reaches them.
     pub fn paths(&self) -> impl Iterator<Item = PathBuf> {
         let folder = PathBuf::from(format!("/proc/self/fd/{}", self.folder.as_raw_fd()));
         (0..SPARE_MAX).map(move |number| folder.join(number.to_string()))
@@ -188,13 +188,13 @@ impl Supervisor {
         }
     }
 
-    /// The entry named in a call, and the permissions to remove; `None` if it lies in no shared
+    /// The entry named in a call, and the permissions to remove; `None` if it is not in a shared
     /// folder.
     fn shared_place(&self, listener: &Listener, notice: &Notice, at: At) -> Option<(Place, u32)> {
         let place = self.place(notice, at).filter(|place| place.shared.is_some())?;
         let mask = notice.umask()?;
-        // The data is from this process only if it is still waiting; otherwise another process may
-        // have its ID.
+        // The data is from this process only if it is still waiting; otherwise its ID may belong to
+        // another process.
         listener.waits(notice).then_some((place, mask))
     }
 
@@ -232,7 +232,7 @@ impl Supervisor {
         self.protected.contains(&id) || self.shared.iter().any(|one| one.id == id)
     }
 
-    /// Whether the name is protected, ignoring case: some disks do not distinguish it.
+    /// Whether the name is protected, ignoring case, because some disks ignore it.
     fn stays(&self, folder: &Path, name: &OsStr) -> bool {
         let of_folder = self.places.stays.iter().filter(|path| path.parent() == Some(folder));
         of_folder.filter_map(|path| path.file_name()).any(|stays| stays.eq_ignore_ascii_case(name))
@@ -265,7 +265,7 @@ impl Supervisor {
 
     fn open_again(&self, place: &Place, flags: OFlags) -> Result<OwnedFd, Errno> {
         let file = openat(&place.folder, &place.name, flags & FLAGS_TAKEN | FLAGS_ADDED, Mode::empty())?;
-        // Another entry may have replaced the file meanwhile.
+        // Another entry may have replaced the file in the meantime.
         let about = fstat(&file)?;
         if !is_file(&about) || self.is_protected(&about) {
             return Err(Errno::ACCESS);
@@ -276,8 +276,8 @@ impl Supervisor {
         Ok(file)
     }
 
-    /// Moves a spare folder there. If none is left, or none is on this disk, creates a folder in
-    /// which the command may change nothing.
+    /// Moves a spare folder to that place. If none is left, or none is on this disk, creates a
+    /// folder in which the command may change nothing.
     fn make_folder(&mut self, place: &Place, mode: u32) -> Result<(), Errno> {
         self.free(place)?;
         if statat(&place.folder, &place.name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {

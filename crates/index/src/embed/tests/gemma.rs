@@ -1,4 +1,4 @@
-//! Gemma 3 computes what candle's decoder does, and as an encoder reads both ways within its window.
+//! Tests that Gemma 3 computes the same as candle's decoder, and as an encoder reads both ways within its window.
 
 use candle_core::{IndexOp, Tensor};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::sample::{self, Folder, WORDS};
 use super::{plain, unit};
 
-/// A folder of Gemma 3 that pools by `mode`.
+/// A Gemma 3 folder that pools by `mode`.
 fn gemma(mode: &str, more: Value) -> Folder {
     let folder = sample::gemma().write();
     folder.put("1_Pooling/config.json", &json!({"pooling_mode": mode}));

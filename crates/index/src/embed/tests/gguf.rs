@@ -1,4 +1,4 @@
-//! A GGUF of MiniLM's own weights gives candle's vectors; files that give none are refused.
+//! Tests that a GGUF of MiniLM's own weights gives candle's vectors, and that files that give none are refused.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,8 +36,8 @@ fn models() -> PathBuf {
     mini_lm().parent().unwrap().to_owned()
 }
 
-/// Sentences, code, other scripts, nothing, and more than is read at once. Not Korean: llama.cpp does
-/// not decompose its syllables, as an uncased vocabulary wants it.
+/// Sentences, code, other scripts, nothing, and more than is read at once. No Korean: llama.cpp
+/// does not decompose its syllables, as an uncased vocabulary requires.
 fn texts() -> Vec<String> {
     let mut texts: Vec<String> = [
         "",
@@ -84,7 +84,7 @@ fn a_gguf_gives_candles_vectors_of_the_same_weights() {
     for (half, pooling, mode) in modes {
         let (_dir, path) = written(&Conversion { pooling: Some(pooling), half, ..mean() });
         let folder = mini_lm_by_candle(mode);
-        // As much is read at once: the model's 512 positions.
+        // The same amount is read at once: the model's 512 positions.
         folder.put("sentence_bert_config.json", &json!({"max_seq_length": 512}));
         let (found, expected) = (open(&path), folder.open());
         assert_eq!(found.dimensions(), 384);
@@ -114,7 +114,7 @@ fn a_gguf_reads_no_more_at_once_than_the_options_say() {
 
 #[test]
 fn a_gguf_gives_a_text_the_same_vector_alone_and_among_many() {
-    // A model that keeps what it reads, one with a sliding window, and one that keeps nothing.
+    // A model that caches what it reads, one with a sliding window, and one that caches nothing.
     let (_dir, path) = written(&mean());
     let files = [
         (models().join("SmolLM2-135M-Instruct.Q4_1.gguf"), Some(Pooling::Last), 576),
@@ -124,9 +124,9 @@ fn a_gguf_gives_a_text_the_same_vector_alone_and_among_many() {
     for (file, pooling, dimensions) in files {
         let embedder = Embedder::open(&file, wishing(pooling, None)).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(embedder.dimensions(), dimensions);
-        // More texts than one call takes, and more tokens.
+        // More texts and more tokens than one call takes.
         let many: Vec<String> = (0..70).map(|n| format!("door {n} is {}", ["red", "old", "shut"][n % 3])).collect();
-        // Without special tokens, an empty text has no token and so no vector.
+        // Without special tokens, an empty text has no tokens and so no vector.
         let all = [texts()[1..12].to_vec(), many].concat();
         let together = embedder.embed(&all, Purpose::Plain, &Cancel::new()).unwrap();
         for (text, vector) in all.iter().zip(&together).step_by(13) {
@@ -188,11 +188,11 @@ fn the_memory_of_a_gguf_is_known_from_its_header() {
     let (_dir, path) = written(&mean());
     let need = |max_tokens| memory(&path, &Options { max_tokens, ..Options::default() }).unwrap();
     let file = Bytes(fs::metadata(&path).unwrap().len());
-    // Logits, which llama.cpp keeps room for.
+    // Logits, for which llama.cpp reserves room.
     let output = Bytes(4 * 512 * (30_522 + 384));
     assert!(need(512) > file + output && need(512) < file + output + Bytes::mib(64), "{}", need(512));
     assert_eq!(need(64), need(512), "a call has as many tokens");
-    // A model that keeps what it reads, and computes logits.
+    // A model that caches what it reads, and computes logits.
     let text = models().join("SmolLM2-135M-Instruct.Q4_1.gguf");
     let need = memory(&text, &wishing(Some(Pooling::Last), None)).unwrap();
     let output = Bytes(4 * 512 * 49_152);

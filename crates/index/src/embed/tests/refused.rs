@@ -1,4 +1,4 @@
-//! A folder that is damaged, incomplete or of another model is refused with the file, the field and the way out.
+//! Tests that a folder that is damaged, incomplete or for another model is refused with the file, the field and a remedy.
 
 use std::fs;
 
@@ -31,7 +31,7 @@ fn a_file_that_is_missing_or_damaged_is_named_with_the_way_out() {
     }
     folder.open();
     fs::write(folder.path().join("config.json"), vec![b' '; (1 << 20) + 1]).unwrap();
-    check(&folder, &["config.json", "larger than the 1.0 MiB"]);
+    check(&folder, &["config.json", "larger than the limit of 1.0 MiB"]);
 }
 
 #[test]
@@ -45,8 +45,8 @@ fn a_configuration_that_does_not_fit_is_refused_by_field_and_value() {
         ("bert", json!({"model_type": null, "architectures": ["MPNetModel"]}), &["`model_type` is null"]),
         ("bert", json!({"hidden_size": null}), &["config.json", "missing field `hidden_size`"]),
         ("bert", json!({"hidden_size": 24}), &["model.safetensors", "shape mismatch"]),
-        ("bert", json!({"vocab_size": 3}), &["tokenizer.json", "12 tokens", "the model 3"]),
-        ("bert", json!({"num_attention_heads": 3}), &["config.json", "16 cannot be cut into 3 heads"]),
+        ("bert", json!({"vocab_size": 3}), &["tokenizer.json", "12 tokens", "the model has 3"]),
+        ("bert", json!({"num_attention_heads": 3}), &["config.json", "16 cannot be divided into 3 heads"]),
         ("bert", json!({"num_attention_heads": 0}), &["`num_attention_heads` is 0"]),
         ("bert", json!({"num_hidden_layers": 2}), &["model.safetensors", "without its tensor", "layer.2"]),
         ("bert", json!({"num_hidden_layers": 4}), &["model.safetensors", "layer.3"]),
@@ -78,7 +78,7 @@ fn a_tensor_too_few_or_too_many_is_named() {
     let norm = "model.layers.1.attn_norm.weight";
     check("modernbert", |all| all.retain(|(name, _)| name != "model.layers.1.attn_norm.weight"), &[norm]);
     check("qwen3", |all| all.retain(|(name, _)| !name.ends_with("embed_tokens.weight")), &["no tensor `embed_tokens"]);
-    // As in jina-embeddings-v2-base-code, whose layers normalise queries: candle would leave it out.
+    // As in jina-embeddings-v2-base-code, whose layers normalise queries: candle would omit that.
     let query_norm = |all: &mut Vec<(String, candle_core::Tensor)>| {
         all.push(("encoder.layer.0.attention.self.layer_norm_q.weight".into(), super::noise(&[16])));
     };
@@ -137,5 +137,5 @@ fn a_dense_layer_that_does_not_fit_is_refused() {
 fn a_prompt_that_leaves_no_room_is_refused() {
     let folder = sample("bert");
     folder.put("config_sentence_transformers.json", &json!({"prompts": {"query": "one ".repeat(30)}}));
-    check(&folder, &["config_sentence_transformers.json", "32 of the 40 tokens"]);
+    check(&folder, &["config_sentence_transformers.json", "32 of the maximum of 40 tokens"]);
 }

@@ -1,4 +1,4 @@
-//! Folders of small embedders with random weights, one for each architecture, and their vectors as candle's model gives them.
+//! Folders of small embedders with random weights, one for each architecture, and their vectors as computed by candle's model.
 
 use std::collections::HashMap;
 use std::fs;
@@ -24,7 +24,7 @@ pub fn mini_lm() -> PathBuf {
     folder
 }
 
-/// The words of all samples; a word's place is its token.
+/// The words of all samples; a word's position is its token.
 pub const WORDS: [&str; 12] =
     ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "one", "two", "three", "four", "query", "passage", ":", "five"];
 
@@ -39,7 +39,7 @@ fn read<T: DeserializeOwned>(config: &Value) -> T {
     serde_json::from_value(config.clone()).expect("a configuration of candle")
 }
 
-/// `base` with the fields of `more`.
+/// `base` with the fields of `more` added.
 fn with(base: &Value, more: Value) -> Value {
     let mut config = base.clone();
     config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -116,7 +116,7 @@ pub fn samples() -> Vec<Sample> {
     ]
 }
 
-/// Gemma 3 as candle has it: `hidden` gives the logits of the last token.
+/// candle's Gemma 3: `hidden` gives the logits of the last token.
 pub fn gemma() -> Sample {
     Sample {
         name: "gemma3_text",
@@ -132,12 +132,12 @@ pub fn gemma() -> Sample {
     }
 }
 
-/// The sample of this name.
+/// The sample with this name.
 pub fn sample(name: &str) -> Folder {
     samples().into_iter().find(|sample| sample.name == name).expect("a sample").write()
 }
 
-/// A written sample. A decoder's pooling, which it must state, is the mean too.
+/// A written sample. A decoder's pooling, which must be stated, is the mean too.
 pub struct Folder {
     pub sample: Sample,
     pub dir: tempfile::TempDir,
@@ -145,7 +145,7 @@ pub struct Folder {
 
 impl Sample {
     /// Writes config.json, tokenizer.json and model.safetensors with the tensors that candle's
-    /// model asks for.
+    /// model requests.
     pub fn write(self) -> Folder {
         let vars = VarMap::new();
         let ids = Tensor::new(&[[1u32, 4, 2]], &Device::Cpu).unwrap();
@@ -175,7 +175,7 @@ pub fn noise(shape: &[usize]) -> Tensor {
     Tensor::from_vec(numbers, shape, &Device::Cpu).unwrap()
 }
 
-/// Words divided by spaces, between `[CLS]` and `[SEP]`.
+/// Words separated by spaces, between `[CLS]` and `[SEP]`.
 fn tokenizer() -> Value {
     let special = |id: usize| json!({"id": WORDS[id], "ids": [id], "tokens": [WORDS[id]]});
     let added = |id: usize| {
@@ -230,7 +230,7 @@ impl Folder {
         Embedder::open(self.path(), Options::default())
     }
 
-    /// The vectors [tokens, width] of the words between the special tokens, by candle's model.
+    /// The vectors [tokens, width] of the words between the special tokens, from candle's model.
     pub fn by_candle(&self, words: &str) -> Tensor {
         let id = |word: &str| WORDS.iter().position(|one| *one == word).expect("a word of the samples") as u32;
         let ids: Vec<u32> = std::iter::once(1).chain(words.split_whitespace().map(id)).chain([2]).collect();

@@ -49,7 +49,7 @@ enum Edit {
     Write(usize, Vec<(usize, usize)>),
     Delete(usize),
     Rename(usize, usize),
-    /// Return to the state of some refreshes ago: a revert, or a switch to another branch.
+    /// Returns to the state of some refreshes ago: a revert, or a switch to another branch.
     Switch(usize),
 }
 
@@ -129,7 +129,7 @@ proptest! {
             refresh(&fresh);
             prop_assert_eq!(contents(&index), contents(&fresh));
             // No content is embedded twice, wherever it moves and whenever it returns; and none is
-            // left out.
+            // omitted.
             met.extend(vector_keys(&index));
             prop_assert_eq!(embed(&index, &mut embedded), chunks);
             prop_assert_eq!(embedded, met.len());
@@ -320,7 +320,7 @@ fn content_written_under_the_same_size_and_time_is_read_again() {
     let index = Index::open(folder.path()).unwrap();
     refresh(&index);
     std::thread::sleep(Duration::from_millis(50));
-    // The stamps of recently written files are stored by now.
+    // By now, the stamps of recently written files are stored.
     assert_eq!(refresh(&index).parsed, 0);
     let time = fs::metadata(folder.path().join("a.py")).unwrap().modified().unwrap();
     let set_back = || {
@@ -399,7 +399,10 @@ fn what_a_limit_keeps_out_is_said() {
     let index = Index::open(folder.path()).unwrap();
     refresh(&index);
     let gaps = index.gaps().unwrap().unwrap();
-    assert!(gaps.contains("1 too large") && gaps.contains("in part: nested.py") && !gaps.contains("svg"), "{gaps}");
+    assert!(
+        gaps.contains("1 too large") && gaps.contains("in the index: nested.py") && !gaps.contains("svg"),
+        "{gaps}"
+    );
     fs::remove_file(folder.path().join("huge.py")).unwrap();
     fs::remove_file(folder.path().join("nested.py")).unwrap();
     refresh(&index);

@@ -30,17 +30,17 @@ pub enum Unclear {
         /// Similar names, nearest first.
         near: Vec<String>,
     },
-    #[error("`{symbol}` names {count} things; say which, by name or as path:line:\n{}", listed(.candidates, .count))]
+    #[error("`{symbol}` names {count} things; give one by name or as path:line:\n{}", listed(.candidates, .count))]
     Ambiguous {
         symbol: String,
         count: usize,
-        /// The first candidates: an unambiguous name, and the kind and place.
+        /// The first candidates, each with an unambiguous name, and its kind and place.
         candidates: Vec<(String, String)>,
     },
 }
 
 fn meant(near: &[String]) -> String {
-    if near.is_empty() { String::new() } else { format!("; is one of these meant: {}", near.join(", ")) }
+    if near.is_empty() { String::new() } else { format!("; did you mean one of these: {}", near.join(", ")) }
 }
 
 fn listed(candidates: &[(String, String)], count: &usize) -> String {
@@ -60,7 +60,7 @@ pub struct Unresolved {
 }
 
 impl Unresolved {
-    /// The reference in the JSON that front ends print.
+    /// The reference as front ends print it in JSON.
     pub fn row(&self) -> Value {
         json!({ "name": self.name, "path": self.path, "line": self.line, "unknown": self.reason })
     }
@@ -99,7 +99,7 @@ impl Graph {
         }
     }
 
-    /// A neighbour in the JSON that front ends print.
+    /// A neighbour as front ends print it in JSON.
     pub fn row(&self, near: &Neighbour, steps: usize, confidence: f64) -> Value {
         let node = &near.node;
         json!({
@@ -116,7 +116,7 @@ impl Graph {
 }
 
 impl Index {
-    /// Calls of the symbol's name whose target is unknown: each may be another caller.
+    /// Calls to the symbol's name with an unknown target: each may be another caller.
     pub fn perhaps_called(&self, graph: &Graph, symbol: &str) -> Result<Vec<Unresolved>, IndexError> {
         let Some(name) = graph.named(symbol).first().map(|node| node.name.clone()) else { return Ok(Vec::new()) };
         // Calls that leave the project cannot be callers.
@@ -127,7 +127,7 @@ impl Index {
         Ok(unknown.map(|(path, line, reason)| Unresolved { name: name.clone(), path, line, reason }).collect())
     }
 
-    /// Calls made by the symbol whose target is unknown.
+    /// The symbol's calls with an unknown target.
     pub fn calls_nowhere(&self, graph: &Graph, symbol: &str) -> Result<Vec<Unresolved>, IndexError> {
         let sources: Vec<i64> = graph.named(symbol).into_iter().map(|node| node.id).collect();
         let unknown = self.unresolved_from(&sources)?.into_iter();

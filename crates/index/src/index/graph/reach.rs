@@ -9,7 +9,7 @@ use petgraph::visit::EdgeRef;
 use super::{Graph, Neighbour};
 use crate::index::resolve::EdgeKind;
 
-/// Edges along which a change has impact, and which a path may follow.
+/// Edges that propagate the impact of a change, and that a path may follow.
 const USES: &[EdgeKind] = &[EdgeKind::Calls, EdgeKind::References, EdgeKind::Extends, EdgeKind::Imports];
 
 /// A symbol reached in one or more steps.
@@ -105,7 +105,7 @@ impl Graph {
         let reach = Reach { steps_max, count_max: usize::MAX };
         let reached = self.within(from, Direction::Outgoing, kinds, reach);
         let end = reached.iter().find(|one| ends.contains(&one.near.node.id));
-        // Every symbol is reached once, from one that is a step closer to the start.
+        // Every symbol is reached once, from a symbol one step closer to the start.
         let back = |later: &&Reached| reached.iter().find(|one| one.near.node.id == later.by_id);
         let mut path: Vec<Reached> = std::iter::successors(end, back).cloned().collect();
         path.reverse();
@@ -142,7 +142,7 @@ impl Graph {
         found
     }
 
-    /// Chunks of the symbols one step away, by id. Modules are left out, because a file is near
+    /// Chunks of the symbols one step away, by id. Modules are omitted, because a file is near
     /// everything in it.
     fn linked_chunks(&self, at: NodeIndex) -> Vec<i64> {
         /// A symbol with more links than this (a logger, a base type) is near everything, so its

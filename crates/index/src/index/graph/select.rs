@@ -58,8 +58,8 @@ impl Graph {
         self.graph.node_indices().filter(around).min_by_key(|at| self.graph[*at].end - self.graph[*at].start)
     }
 
-    /// Symbols that a name may refer to, each with its handle. Overloads, and a type and a value of
-    /// the same name, are one entry. With at most one entry the name is unambiguous.
+    /// Symbols that a name may refer to, each with its handle. Overloads, and a type and a value
+    /// with the same name, are one entry. With at most one entry the name is unambiguous.
     pub fn candidates(&self, symbol: &str) -> Vec<(String, &Node)> {
         let mut found: Vec<(String, &Node)> = Vec::new();
         for node in self.named(symbol) {
@@ -95,8 +95,8 @@ impl Graph {
     }
 }
 
-/// The distance of two names: the number of edits, or 1 plus a quarter of the difference in length
-/// if one contains the other (0 if equal); `None` if they are not similar.
+/// The distance between two names: the number of edits, or 1 plus a quarter of the difference in
+/// length if one contains the other (0 if equal); `None` if they are not similar.
 fn distance(name: &str, wanted: &str) -> Option<usize> {
     let longer = name.len().abs_diff(wanted.len());
     if wanted.len() >= 3 && (name.contains(wanted) || (name.len() >= 3 && wanted.contains(name))) {

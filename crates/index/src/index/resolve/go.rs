@@ -1,12 +1,12 @@
-//! Resolves Go packages: a folder is a package, found by its module path, and its files share their names.
+//! Resolves Go packages: a package is a folder, found by its module path, and its files share one scope.
 
 use super::names::Meaning;
 use super::project::Project;
 use crate::index::paths::{folder_of, join};
 use crate::index::syntax::{Definition, Kind};
 
-/// Methods of the standard library: a call to such a name on an unknown receiver rarely means a
-/// method of the project.
+/// Methods in the standard library: a call to such a name on an unknown receiver rarely means a
+/// method in the project.
 pub(super) const COMMON_METHODS: &str = "\
     Add Close Done Error Errorf Fatal Fatalf Format Get Helper Len Less Load Lock Log Logf Next Parse Print Printf \
     Println RLock RUnlock Read Run Scan Set Store String Swap Unlock Wait Write WriteString";

@@ -65,7 +65,7 @@ pub struct Edge {
     pub reason: &'static str,
     /// Line in the source's file, counted from 1.
     pub line: usize,
-    /// Whether the reference is outside every function, so that it runs when the file is loaded.
+    /// Whether the reference is outside all functions, so that it runs when the file is loaded.
     pub at_load: bool,
 }
 
@@ -116,7 +116,7 @@ pub fn interface(path: &str, outline: &Outline, content: i64) -> i64 {
     }
     // The values of local names decide what functions without a declared return type return. Their
     // lines shift with every edit, so only two facts count: whether a name is still bound at the
-    // end of its definition, and which of two is the inner one.
+    // end of its definition, and which of two bindings is the inner one.
     let mut counts: HashMap<(Option<usize>, &str), usize> = HashMap::new();
     outline.bindings.iter().for_each(|b| *counts.entry((b.inside, b.name.as_str())).or_default() += 1);
     for binding in &outline.bindings {
@@ -164,7 +164,7 @@ fn imports(project: &Project, file: usize, out: &mut Resolution) {
         let line = import.line;
         match project.module_of(file, import) {
             Some(target) => {
-                // A Go import means every file of the package.
+                // A Go import means every file in the package.
                 let package = if project.is_go(file) { project.go_package(&import.source) } else { &[target] };
                 for target in package {
                     out.edge(module, project.id(*target, None), EdgeKind::Imports, BY_IMPORT, "import", line);

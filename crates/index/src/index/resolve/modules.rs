@@ -75,8 +75,8 @@ impl Project<'_> {
         let path = &self.files[file].path;
         let below = path.strip_suffix(".rs")?;
         let (beside, stem) = below.rsplit_once('/').unwrap_or(("", below));
-        // `mod.rs`, `lib.rs` and `main.rs` have their children next to them, other files in a
-        // folder of the same name; the other place is tried second.
+        // `mod.rs`, `lib.rs` and `main.rs` have their child modules next to them, other files in a
+        // folder with the same name; the other place is tried second.
         let folders = if matches!(stem, "mod" | "lib" | "main") { [beside, below] } else { [below, beside] };
         let candidates = folders.into_iter().flat_map(|f| ["", "/mod"].map(|end| join(f, &format!("{name}{end}.rs"))));
         candidates.filter_map(|path| self.by_path.get(path.as_str()).copied()).find(|child| *child != file)

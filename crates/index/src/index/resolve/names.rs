@@ -27,12 +27,12 @@ impl Meaning {
     }
 }
 
-/// Maximum length of a chain of re-exports, aliases and bases that is followed.
+/// Maximum length of a followed chain of re-exports, aliases and bases.
 const CHAIN_MAX: usize = 32;
 
 impl Project<'_> {
     /// Looks a name up in `from` and the definitions around it, up to the top of the file. Fails if
-    /// a parameter or local variable of that name hides outer definitions.
+    /// a parameter or local variable with that name hides outer definitions.
     pub(super) fn scoped(&self, file: usize, from: Option<usize>, name: &str) -> Result<Option<Meaning>, String> {
         for scope in self.around(file, from) {
             if let Some(found) = self.declared_in(file, scope, name) {
@@ -217,14 +217,14 @@ impl Project<'_> {
     }
 
     /// A member of a definition or of its bases, nearest first; true if it was inherited.
-    /// `of_bases` leaves out the definition itself.
+    /// `of_bases` excludes the definition itself.
     pub(super) fn member_of(&self, holder: Meaning, name: &str, of_bases: bool) -> Option<(Meaning, bool)> {
         let mut waiting = vec![holder];
         for step in 0..CHAIN_MAX {
             let Meaning::Symbol(Symbol { file, at }) = *waiting.get(step)? else { continue };
             let definitions = &self.files[file].outline.definitions;
             let own = &definitions[at];
-            // A Rust type has its members in impl blocks with its name, here or in another file of
+            // A Rust type's members are in impl blocks with its name, here or in another file of
             // the crate.
             let blocks: Vec<(usize, usize)> = if self.is_rust(file) && own.kind.has_members() {
                 let same_name = self.called(&own.name).into_iter();
@@ -248,8 +248,7 @@ impl Project<'_> {
                     let target = match base.receiver.as_deref().filter(|_| !self.is_rust(f)) {
                         Some(receiver) => match self.by_bare_name(f, receiver) {
                             Some(Meaning::File(module)) => self.exported(module, &base.name),
-                            // Not `member_of`, which would look into its bases and return to this
-                            // one.
+                            // Not `member_of`, which would search its bases and return to this one.
                             Some(Meaning::Symbol(Symbol { file: f, at: d })) => {
                                 self.members.get(&(f, Some(d), &base.name)).map(|m| Meaning::symbol(f, m[0]))
                             }

@@ -40,7 +40,7 @@ pub struct Project<'a> {
     pub(super) bases: HashMap<(usize, usize), Vec<usize>>,
     /// For a Rust file, the file whose `mod name;` includes it.
     pub(super) parents: HashMap<usize, usize>,
-    /// Root file of each Rust crate of the project, by its name in code.
+    /// Root file of each Rust crate in the project, by the crate's name in code.
     pub(super) crates: HashMap<String, usize>,
     /// Folders that contain a top-level Python package, shortest first.
     pub(super) python_roots: Vec<String>,
@@ -52,7 +52,8 @@ pub struct Project<'a> {
     pub(super) packages: Packages,
     /// Files of queried languages, by their names without folder and extension.
     pub(super) by_stem: HashMap<&'a str, Vec<usize>>,
-    /// Results of imports of scripts and queried languages, by (folder of the importing file, import source).
+    /// Results of imports in scripts and queried languages, by (folder of the importing file,
+    /// import source).
     pub(super) sources: RefCell<HashMap<(String, String), Option<usize>>>,
 }
 
@@ -74,7 +75,7 @@ pub(super) struct Memo {
 }
 
 impl<'a> Project<'a> {
-    /// `manifests`: path and text of the files for which `is_manifest` holds.
+    /// `manifests`: path and text of the files that satisfy `is_manifest`.
     pub fn new(files: &'a [Facts], manifests: &[(String, String)]) -> Project<'a> {
         let mut project = Project {
             files,
@@ -189,7 +190,7 @@ impl<'a> Project<'a> {
             || self.files[one].language == self.files[other].language
     }
 
-    /// The definitions of that name, at most 256: among more, the right one cannot be determined,
+    /// The definitions with that name, at most 256: with more, the right one cannot be determined,
     /// and searching them is slow.
     pub(super) fn called(&self, name: &str) -> Vec<(usize, usize)> {
         const CANDIDATES_MAX: usize = 256;
@@ -216,7 +217,7 @@ impl<'a> Project<'a> {
             if let Some(found) = covers.min_by_key(|b| b.end.saturating_sub(b.start)) {
                 return Some(found);
             }
-            // A definition of that name further in hides an outer binding.
+            // An inner definition with that name hides an outer binding.
             if self.members.contains_key(&(file, scope, name)) {
                 return None;
             }
@@ -224,8 +225,8 @@ impl<'a> Project<'a> {
         None
     }
 
-    /// The target, inside a definition, of a name declared or imported in a file; ignores
-    /// parameters and local variables.
+    /// The target of a name as seen inside a definition, if the file declares or imports it;
+    /// ignores parameters and local variables.
     pub fn in_scope(&self, file: usize, from: Option<usize>, name: &str) -> Option<Meaning> {
         self.declared_around(file, from, name).or_else(|| self.imported_as(file, name))
     }
@@ -234,12 +235,12 @@ impl<'a> Project<'a> {
         self.imports.contains_key(&(file, name))
     }
 
-    /// The value definition of the same name: a type and a value may share a name.
+    /// The value definition with the same name: a type and a value may share a name.
     pub(super) fn as_value(&self, target: Meaning) -> Meaning {
         self.sibling(target, |kind| !matches!(kind, Kind::Interface | Kind::Type))
     }
 
-    /// The type definition of the same name: a type and a value may share a name.
+    /// The type definition with the same name: a type and a value may share a name.
     pub(super) fn as_type(&self, target: Meaning) -> Meaning {
         self.sibling(target, |kind| {
             matches!(kind, Kind::Interface | Kind::Type | Kind::Class | Kind::Enum | Kind::Module)
@@ -256,13 +257,13 @@ impl<'a> Project<'a> {
         other.map_or(target, |d| Meaning::symbol(file, *d))
     }
 
-    /// The definitions of the same name in the same container, including itself.
+    /// The definitions with the same name in the same container, including itself.
     fn same_named(&self, file: usize, at: usize) -> &[usize] {
         let own = &self.files[file].outline.definitions[at];
         self.members.get(&(file, own.container, own.name.as_str())).map_or(&[], Vec::as_slice)
     }
 
-    /// All declarations of a type, `at` first: interfaces of one name are one type.
+    /// All declarations of a type, `at` first: interfaces with the same name are one type.
     pub(super) fn type_siblings(&self, file: usize, at: usize) -> Vec<usize> {
         let definitions = &self.files[file].outline.definitions;
         let same = self.same_named(file, at).iter().copied();
@@ -277,7 +278,7 @@ impl<'a> Project<'a> {
         self.members.get(&(file, Some(container), name)).and_then(|all| all.first().copied())
     }
 
-    /// The definition of that name that begins on a line.
+    /// The definition with that name that begins on a line.
     pub(super) fn definition_at(&self, file: usize, name: &str, line: usize) -> Option<usize> {
         let definitions = &self.files[file].outline.definitions;
         let from = definitions.partition_point(|d| d.start < line);

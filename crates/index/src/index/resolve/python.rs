@@ -1,13 +1,13 @@
-//! Resolves Python imports: the file of a module name, and the names that a module exports.
+//! Resolves Python imports: the file for a module name, and the names that a module exports.
 
 use super::names::Meaning;
 use super::project::Project;
 use crate::index::paths::{folder_of, join};
 use crate::index::syntax::Import;
 
-/// Maximum number of parts of a chain `a.b.c.d` that are followed.
+/// Maximum number of parts followed in a chain such as `a.b.c.d`.
 const PARTS_MAX: usize = 16;
-/// Methods of built-in types: a call to such a name on an unknown receiver rarely means a method of
+/// Methods of built-in types: a call to such a name on an unknown receiver rarely means a method in
 /// the project.
 pub(super) const COMMON_METHODS: &str = "\
     as_posix copy count debug decode difference discard encode endswith error exception exists findall finditer format \
@@ -15,7 +15,7 @@ pub(super) const COMMON_METHODS: &str = "\
     popitem read_text rstrip search setdefault splitlines startswith strip sub title union upper warning write_text";
 
 impl Project<'_> {
-    /// The file of `a.b`, `.c` or `..d.e`: a module or the `__init__` of a package.
+    /// The file for `a.b`, `.c` or `..d.e`: a module or the `__init__` of a package.
     pub(super) fn python_module(&self, file: usize, source: &str) -> Option<usize> {
         let source: String = source.split_whitespace().collect();
         let name = source.trim_start_matches('.');
@@ -26,15 +26,15 @@ impl Project<'_> {
             let folder = (1..dots).try_fold(own, |folder, _| (!folder.is_empty()).then(|| folder_of(folder)))?;
             return self.python_file(folder, &below);
         }
-        // First the folder that contains the file's package (for a script its own folder), then the
-        // root and `src`, then all folders with packages.
+        // First the folder that contains the file's package (for a script, its own folder), then
+        // the root and `src`, then all folders with packages.
         let begin = self.package_root(own);
         let everywhere = self.python_roots.iter().map(String::as_str);
         let roots = [begin, "", "src"].into_iter().chain(everywhere);
         roots.into_iter().find_map(|root| self.python_file(root, &below)).filter(|found| *found != file)
     }
 
-    /// `folder/below.py`, its stub, or the package of that name.
+    /// `folder/below.py`, its stub, or the package with that name.
     fn python_file(&self, folder: &str, below: &str) -> Option<usize> {
         let base = join(folder, below);
         let init = join(&base, "__init__");

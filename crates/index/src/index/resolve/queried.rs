@@ -1,9 +1,9 @@
 //! Resolves names in languages that a query describes: by scope and by written types, else by name
 //! alone.
 //!
-//! In these languages a file can use names of other files without importing each one (packages,
-//! namespaces, headers). A name that is not in scope therefore means the only definition of that
-//! name in the files of the language or, if there are several, the one in the same folder.
+//! In these languages a file can use names from other files without importing each one (packages,
+//! namespaces, headers). A name that is not in scope therefore means the only definition with that
+//! name in the language's files or, if there are several, the one in the same folder.
 
 use super::names::{Meaning, Symbol};
 use super::project::Project;
@@ -13,12 +13,12 @@ use crate::index::paths::{folder_of, join};
 use crate::index::syntax::types::{Type, Value};
 use crate::index::syntax::{Kind, Reference, ReferenceKind};
 
-/// Confidence of the only definition of that name in the same folder, if other folders have more.
+/// Confidence of the only definition with that name in the same folder, if other folders have more.
 const NEAREST_NAME: f64 = 0.6;
 
 /// Maximum number of files with the same stem that an import is compared with.
 const CANDIDATES_MAX: usize = 256;
-/// Maximum number of segments of a receiver that is followed, such as `a.b.c.d`.
+/// Maximum number of segments in a followed receiver, such as `a.b.c.d`.
 const SEGMENTS_MAX: usize = 4;
 
 pub(super) fn search(project: &Project, file: usize, reference: &Reference) -> Search {
@@ -106,7 +106,7 @@ impl Project<'_> {
         }
     }
 
-    /// The type that a definition outside the type names as its owner.
+    /// The owner type named by a definition outside it.
     pub(super) fn owner_called(&self, file: usize, owner: &str) -> Option<Meaning> {
         if self.is_queried(file) { self.by_bare_name(file, owner) } else { self.go_name(file, owner) }
     }
@@ -121,14 +121,14 @@ impl Project<'_> {
         all.first().map(|at| Meaning::symbol(file, *at))
     }
 
-    /// A method that is written outside its type, in any file of the language.
+    /// A method written outside its type, in any file of the language.
     pub(super) fn method_outside(&self, file: usize, owner: &str, name: &str) -> Option<Meaning> {
         let mut all = self.called(name).into_iter();
         let is_it = |f: usize, at: usize| self.files[f].outline.definitions[at].member_of.as_deref() == Some(owner);
         all.find(|(f, at)| self.same_language(file, *f) && is_it(*f, *at)).map(|(f, at)| Meaning::symbol(f, at))
     }
 
-    /// The only type of that name.
+    /// The only type with that name.
     pub(super) fn type_called(&self, file: usize, name: &str) -> Option<Meaning> {
         self.by_name(file, name, |kind| is_type(kind) && kind != Kind::Impl).ok().map(|found| found.target)
     }
@@ -150,8 +150,8 @@ impl Project<'_> {
         holders.into_iter().find_map(|holder| self.member_of(holder, name, false))
     }
 
-    /// The only definition of that name in the files of the language, or else the only one in the
-    /// same folder.
+    /// The only definition with that name in the language's files, or else the only one in the same
+    /// folder.
     pub(super) fn by_name(&self, file: usize, name: &str, fits: impl Fn(Kind) -> bool) -> Search {
         let definition = |(f, at): (usize, usize)| &self.files[f].outline.definitions[at];
         let mut all = self.called(name);
@@ -171,7 +171,8 @@ impl Project<'_> {
         }
         let symbol = |(f, at): (usize, usize)| Meaning::symbol(f, at);
         let is_spread = all.iter().any(|(f, _)| *f != all[0].0);
-        // In two files, only members of one type can be the same: a declaration and its definition.
+        // Across two files, only members of one type can be the same: a declaration and its
+        // definition.
         if let Some(only) = one(&all).filter(|first| !is_spread || place(*first).0.is_some()) {
             return found(symbol(only), ONLY_NAME, "only definition of that name");
         }
@@ -184,7 +185,7 @@ impl Project<'_> {
         }
     }
 
-    /// The type of a receiver, if it is written down: of `a.b`, `this.b`, `Type`, `module`.
+    /// The type of a receiver (`a.b`, `this.b`, `Type`, `module`), if it is written in the code.
     fn type_of(&self, file: usize, from: Option<usize>, receiver: &str, line: usize) -> Option<Meaning> {
         let receiver = receiver.replace("->", ".").replace("::", ".").replace("?.", ".").replace('\\', ".");
         let segments: Vec<&str> = receiver.split('.').map(|s| s.trim_end_matches(['?', '!'])).collect();
@@ -230,7 +231,7 @@ impl Project<'_> {
     }
 
     /// The file of the same language that an import names: relative to its own folder, else the
-    /// file whose path matches the end of the import best.
+    /// file whose path best matches the end of the import.
     pub(super) fn queried_module(&self, file: usize, source: &str) -> Option<usize> {
         let key = (folder_of(&self.files[file].path).to_owned(), source.to_owned());
         if let Some(known) = self.sources.borrow().get(&key) {

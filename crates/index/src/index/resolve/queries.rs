@@ -28,8 +28,8 @@ impl Project<'_> {
         let own = |r: &&Reference| r.name == name && r.from == from && r.receiver.is_some();
         let alike = |r: &&Reference| own(r) && r.receiver.as_ref() == Some(receiver) && r.line <= line;
         let here = |r: &&Reference| own(r) && r.line == line && r.kind == ReferenceKind::Call;
-        // The outline has equal references once, at their first line; calls are preferred to other
-        // uses.
+        // The outline lists equal references once, at their first line; calls are preferred to
+        // other uses.
         let known = all.iter().filter(alike).max_by_key(|r| (r.kind == ReferenceKind::Call, r.line));
         let known = known.or_else(|| all.iter().find(here).filter(|_| all.iter().filter(here).count() == 1));
         if let Some(known) = known {
@@ -66,7 +66,7 @@ impl Project<'_> {
         }
     }
 
-    /// Whether the language's standard library has methods of that name.
+    /// Whether the language's standard library has methods with that name.
     pub fn is_common(&self, file: usize, name: &str) -> bool {
         references::is_common(&self.files[file].language, name)
     }
@@ -87,8 +87,7 @@ impl Project<'_> {
         all
     }
 
-    /// A base of the member's type outside the project, if any: it may prescribe the name of the
-    /// member.
+    /// A base of the member's type outside the project, if any: it may prescribe the member's name.
     pub fn foreign_base(&self, symbol: Symbol) -> Option<String> {
         let outline = &self.files[symbol.file].outline;
         let container = outline.definitions[symbol.at].container?;

@@ -10,9 +10,10 @@ use crate::index::syntax::{Kind, Reference, ReferenceKind};
 
 /// Confidence of a member inherited from a base that was resolved.
 pub(super) const INHERITED: f64 = 0.9;
-/// Confidence of the only definition of that name in scripts without modules, or of the only macro.
+/// Confidence of the only definition with that name in scripts without modules, or of the only
+/// macro.
 pub(super) const ONLY_NAME: f64 = 0.75;
-/// Confidence of the only method of that name, called on a value of unknown type.
+/// Confidence of the only method with that name, called on a value of unknown type.
 const ONLY_METHOD: f64 = 0.5;
 
 /// Adds the edge of a reference, or the reason why it is unresolved.
@@ -127,7 +128,7 @@ fn member(project: &Project, file: usize, reference: &Reference, receiver: &str)
     };
     let is_own = matches!(receiver, "this" | "self" | "Self" | "super");
     if let Some(holder) = project.holder_of_self(file, reference.from).filter(|_| is_own) {
-        // `super` leaves out the type itself.
+        // `super` excludes the type itself.
         return member_or_only(project.member_of(holder, name, receiver == "super"), "member of the same type");
     }
     let target = if project.is_rust(file) && receiver.contains("::") {
@@ -152,7 +153,7 @@ fn member(project: &Project, file: usize, reference: &Reference, receiver: &str)
     }
 }
 
-/// Methods of built-in types: a call to such a name on an unknown receiver rarely means a method of
+/// Methods of built-in types: a call to such a name on an unknown receiver rarely means a method in
 /// the project.
 const COMMON_METHODS: &str = "\
     add all and_then any append apply as_ref as_str at bind call catch chars clear clone close collect concat contains \
@@ -161,7 +162,7 @@ const COMMON_METHODS: &str = "\
     next ok on once open or parse path poll pop push read reduce remove replace resolve send set shift slice some sort \
     splice split start stop take test text then toString to_owned to_string trim unwrap update values wait write zip";
 
-/// Whether a method of that name usually belongs to a built-in type of the language.
+/// Whether a method with that name usually belongs to a built-in type of the language.
 pub(super) fn is_common(language: &str, name: &str) -> bool {
     let common = match language {
         "python" => python::COMMON_METHODS,

@@ -12,7 +12,7 @@ use super::project::Project;
 use crate::index::syntax::types::{Binding, Callable, Field, Generic, Type, Typing, Value};
 use crate::index::syntax::{Definition, Kind};
 
-/// Deepest nesting of types that is followed; deeper nesting comes from self-referential generics.
+/// Maximum nesting of types followed; deeper nesting comes from self-referential generics.
 const DEPTH_MAX: usize = 40;
 /// Maximum number of steps for one query: some library types are programs in themselves.
 const STEPS_MAX: usize = 4_000;
@@ -23,7 +23,7 @@ const PARTS_MAX: usize = 24;
 #[derive(Clone, Debug)]
 pub(super) enum Ty<'a> {
     Unknown,
-    /// Text, numbers, other packages' types: none of its members is in the project.
+    /// Text, numbers, other packages' types: their members are not in the project.
     Outside,
     /// A class or interface, with its type arguments.
     Instance(usize, usize, Rc<[Ty<'a>]>),
@@ -195,7 +195,7 @@ impl<'p, 'a> Types<'p, 'a> {
 
     /// The type of `this` at a place: the class or object around it.
     fn own(&self, file: usize, from: Option<usize>) -> Ty<'a> {
-        // Inside a class, `this` is taken to be an instance, because callbacks in methods are
+        // Inside a class, `this` is assumed to be an instance, because callbacks in methods are
         // nearly always arrow functions.
         let mut around = self.project.around(file, from).flatten();
         if let Some(at) = around.find(|at| self.definition(file, *at).kind == Kind::Class) {

@@ -68,13 +68,13 @@ fn links_pipes_sockets_and_names_that_are_not_utf8_are_skipped_without_waiting()
         [
             "broken: a link",
             "loop: a link",
-            "pipe: no plain file",
-            "socket: no plain file",
+            "pipe: not a regular file",
+            "socket: not a regular file",
             "\u{fffd}.ts: its name is not UTF-8"
         ]
     );
     // No process writes into the pipe, so a plain read would block forever.
-    assert!(read(folder.path(), "pipe").is_err_and(|why| may_pass(&why) && why.contains("no longer a plain file")));
+    assert!(read(folder.path(), "pipe").is_err_and(|why| may_pass(&why) && why.contains("no longer a regular file")));
     assert!(read(folder.path(), "loop").is_err_and(|why| may_pass(&why)));
     assert!(read(folder.path(), "gone.ts").is_err_and(|why| may_pass(&why)));
 }
@@ -89,7 +89,7 @@ fn unreadable_files_are_reported_with_their_path() {
     let closed = |path: &str| fs::set_permissions(folder.path().join(path), fs::Permissions::from_mode(0o0)).unwrap();
     closed("closed");
     closed("b.ts");
-    // Root may read everything.
+    // Root can read everything.
     let kept_out = fs::read_dir(folder.path().join("closed")).is_err();
     let scan = scan(folder.path());
     let reported = scan.skipped.iter().any(|s| s.reason.contains("closed") && may_pass(&s.reason));

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::FILE_BYTES_MAX;
 use crate::base::Bytes;
 
-/// Beginning of the reasons that may no longer apply at the next scan.
+/// Prefix of the reasons that may no longer apply at the next scan.
 pub(super) const UNREADABLE: &str = "cannot be read";
 /// A file with longer lines on average is minified.
 const LINE_BYTES_AVERAGE_MAX: usize = 500;
@@ -37,7 +37,7 @@ fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
     let file = options.open(path)?;
     let about = file.metadata()?;
     if !about.is_file() {
-        return Err(io::Error::other("it is no longer a plain file"));
+        return Err(io::Error::other("it is no longer a regular file"));
     }
     let mut bytes = Vec::with_capacity(about.len().min(FILE_BYTES_MAX) as usize + 1);
     file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
@@ -83,7 +83,7 @@ fn utf8(bytes: Vec<u8>) -> Result<String, String> {
 fn utf16(bytes: &[u8], read: fn([u8; 2]) -> u16) -> Result<String, String> {
     let units = bytes.chunks(2).map(|pair| read([pair[0], pair.get(1).copied().unwrap_or_default()]));
     let text: String = char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
-    // The byte order mark of UTF-32 begins like that of UTF-16.
+    // UTF-32's byte order mark begins like UTF-16's.
     if text.contains('\0') { Err("binary".into()) } else { mostly_right(text, "not UTF-16") }
 }
 

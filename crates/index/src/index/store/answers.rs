@@ -1,4 +1,4 @@
-//! Keeps the answers of searches, for all processes, until the index changes.
+//! Keeps the answers to searches, for all processes, until the index changes.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::index::{Index, IndexError};
 const KEPT_MAX: i64 = 64;
 const GENERATION: &str = "(SELECT CAST(value AS INTEGER) FROM index_meta WHERE name = 'generation')";
 
-/// The answer of a search.
+/// The answer to a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     pub question: String,
@@ -46,8 +46,8 @@ impl Index {
         })
     }
 
-    /// Keeps an answer that was found in `generation`. It is dropped while another process writes
-    /// to the index: waiting would cost more than another search.
+    /// Keeps an answer found in `generation`. It is dropped while another process writes to the
+    /// index: waiting would cost more than another search.
     pub fn keep_answer(&self, generation: i64, kind: &str, answer: &Answer) -> Result<(), IndexError> {
         let kind = self.reader().by_rules(kind)?;
         let Ok(writer) = self.writer.try_lock() else { return Ok(()) };
@@ -72,7 +72,7 @@ fn keep(db: &Connection, generation: i64, kind: &str, answer: &Answer) -> rusqli
 }
 
 impl Store {
-    /// `kind` combined with the rules of this connection, which decide what a search may find.
+    /// `kind` combined with this connection's rules, which determine what a search may find.
     fn by_rules(&self, kind: &str) -> Result<String, IndexError> {
         if !self.hides {
             return Ok(kind.to_owned());

@@ -1,4 +1,4 @@
-//! Opens the index database (SQLite): rebuilds it when its schema has changed, sets it aside when it is damaged.
+//! Opens the index database (SQLite), rebuilds it when its schema has changed, and sets it aside when it is damaged.
 
 mod answers;
 mod names;
@@ -39,7 +39,7 @@ const WITHOUT_PATH: &[&str] = &["chunks_text", "answers", "embeddings"];
 pub struct Store {
     db: Connection,
     path: PathBuf,
-    /// Some files are hidden from it.
+    /// Whether some files are hidden from it.
     hides: bool,
 }
 
@@ -59,7 +59,7 @@ impl Store {
                 let aside = set_aside(&path).map_err(unwritable)?;
                 let (store, _) =
                     Store::connect(&path).map_err(|source| IndexError::Store { path: path.clone(), source })?;
-                let kept = format!("it is kept as {}, with the lessons in it, and built again", aside.display());
+                let kept = format!("it is kept as {}, with the lessons in it, and rebuilt", aside.display());
                 Ok((store, Some(format!("the index was damaged ({error}); {kept}"))))
             }
             Err(source) => Err(IndexError::Store { path, source }),
@@ -82,8 +82,8 @@ impl Store {
         let mut db = Connection::open(path)?;
         db.busy_timeout(Duration::from_millis(BUSY_MS))?;
         db.pragma_update(None, "journal_mode", "WAL")?;
-        // A crash of the machine may lose the last batch but never the database; the files can be
-        // read again.
+        // A machine crash may lose the last batch but never the database; the files can be read
+        // again.
         db.pragma_update(None, "synchronous", "NORMAL")?;
         // A negative number counts KiB instead of pages.
         db.pragma_update(None, "cache_size", -CACHE_KIB)?;
@@ -102,14 +102,15 @@ impl Store {
             change.execute_batch(include_str!("schema.sql"))?;
             change.execute("INSERT OR REPLACE INTO index_meta VALUES ('version', ?1)", [VERSION])?;
             change.execute("INSERT OR IGNORE INTO index_meta VALUES ('generation', '0')", [])?;
-            note = version.map(|v| format!("the index had form {v}, this program writes {VERSION}; it is built again"));
+            note =
+                version.map(|v| format!("the index had format {v}, but this program writes {VERSION}; it is rebuilt"));
         }
         change.commit()?;
         Ok((Store { db, path: path.to_owned(), hides: false }, note))
     }
 
-    /// Hides files from this connection from now on, by views that shadow the tables and leave out
-    /// their rows. The full-text index stays complete, but it returns only numbers of chunks.
+    /// Hides files from this connection from now on, with views that shadow the tables and omit the
+    /// files' rows. The full-text index stays complete, but it returns only chunk numbers.
     pub fn hide(&mut self, hidden: Hidden) -> Result<(), IndexError> {
         self.hides = true;
         let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
@@ -150,7 +151,7 @@ fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
 }
 
-/// The cause of an error of the database in `file`.
+/// The cause of a database error in `file`.
 pub fn trouble(error: &rusqlite::Error, file: &Path) -> Trouble {
     Trouble::of_database(error.sqlite_error().map(|error| error.extended_code), file)
 }

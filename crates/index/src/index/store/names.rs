@@ -6,7 +6,7 @@ use super::FileRecord;
 use crate::index::syntax::Kind;
 use crate::index::{Index, IndexError, ids, words};
 
-/// A definition found by the key of its name.
+/// A definition found by its name's key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Named {
     /// The key ([`words::key`]).

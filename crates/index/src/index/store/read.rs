@@ -73,7 +73,7 @@ pub type EdgeRow = (i64, i64, String, f64, String, usize, bool);
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unembedded {
     pub vector_key: i64,
-    /// A file that has the content.
+    /// A file with this content.
     pub path: String,
     pub text: String,
 }
@@ -232,7 +232,8 @@ impl Index {
         if words.is_empty() {
             return Ok(Vec::new());
         }
-        // Words contain only letters and digits; quotes keep AND, OR and NOT from being operators.
+        // Words contain only letters and digits; quotes keep AND, OR and NOT from acting as
+        // operators.
         let query = words.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(" OR ");
         let [name, path, signature, doc, body] = weights;
         let sql = "SELECT rowid, -bm25(chunks_text, ?2, ?3, ?4, ?5, ?6) AS score FROM chunks_text
@@ -270,14 +271,13 @@ impl Index {
         self.reader().rows(&format!("{SELECT_SYMBOL} WHERE path = ?1 ORDER BY start, id"), &[&path], symbol_row)
     }
 
-    /// References to `name` whose target is unknown: (path, line, reason).
+    /// References to `name` with an unknown target: (path, line, reason).
     pub fn unresolved(&self, name: &str) -> Result<Vec<(String, usize, String)>, IndexError> {
         let sql = "SELECT path, line, reason FROM unresolved WHERE name = ?1 ORDER BY path, line LIMIT 1000";
         self.reader().rows(sql, &[&name], |r| Ok((r.get(0)?, r.get::<_, i64>(1)? as usize, r.get(2)?)))
     }
 
-    /// Calls in these symbols whose target is unknown: (name, path, line, reason), by path and
-    /// line.
+    /// Calls in these symbols with an unknown target: (name, path, line, reason), by path and line.
     pub fn unresolved_from(&self, sources: &[i64]) -> Result<Vec<(String, String, usize, String)>, IndexError> {
         let sql = "SELECT name, path, line, reason FROM unresolved WHERE kind = 'calls' AND source IN ({}) ORDER BY path, line, name";
         self.reader().rows_among(sql, sources, |r| Ok((r.get(0)?, r.get(1)?, r.get::<_, i64>(2)? as usize, r.get(3)?)))

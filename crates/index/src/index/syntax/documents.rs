@@ -2,7 +2,7 @@
 //!
 //! Nothing in a document is resolved, renamed or edited by definition, so its outline is kept for
 //! searches only. HTML is read by a query, as code is. The others have scanners, because their
-//! grammars do not serve: tree-sitter-md gives an underlined heading no section and takes 500 MB
+//! grammars are unsuitable: tree-sitter-md gives an underlined heading no section and takes 500 MB
 //! for a file of 5 MB, tree-sitter-css loses 69 % of the bytes of Bootstrap's SCSS to errors,
 //! tree-sitter-yaml stops the program at `- - - …` (its scanner writes more than 1,024 bytes), and
 //! tree-sitter-sequel adds 13 MB.
@@ -23,7 +23,7 @@ use super::reader::{ITEMS_MAX, doc_of, one_line};
 use super::{PARSE_TIME_MAX, Reading, not_in_time, only_first, read};
 use crate::base::is_listed;
 
-/// A named stretch of a document.
+/// A named section of a document.
 struct Mark {
     name: String,
     kind: Kind,
@@ -34,7 +34,7 @@ struct Mark {
     comment: Range<usize>,
 }
 
-/// Whether files of a language have names that are found and nothing that is resolved.
+/// Whether a language's files have names to find but nothing to resolve.
 pub fn is_document(language: &str) -> bool {
     is_listed("css html markdown sql yaml", language)
 }
@@ -55,12 +55,12 @@ pub fn document_outline(language: &str, source: &str) -> Outline {
     }
 }
 
-/// The part of an outline that is resolved: all of code, nothing of a document.
+/// The part of an outline to resolve: everything for code, nothing for a document.
 pub fn to_resolve<'o>(language: &str, outline: &'o Outline) -> Cow<'o, Outline> {
     if is_document(language) { Cow::Owned(Outline::default()) } else { Cow::Borrowed(outline) }
 }
 
-/// The outline with these marks. A mark within another is its member; two of the same bytes are
+/// The outline with these marks. A mark inside another is its member; two with the same bytes are
 /// siblings.
 fn nested(mut marks: Vec<Mark>, is_late: bool, source: &str) -> Outline {
     marks.retain(|mark| !mark.name.is_empty() && mark.name.len() <= NAME_BYTES_MAX);
@@ -99,13 +99,13 @@ fn nested(mut marks: Vec<Mark>, is_late: bool, source: &str) -> Outline {
     Outline { definitions, incomplete, ..Outline::default() }
 }
 
-/// Text with each run of white space as one blank.
+/// Text with each run of white space replaced by one space.
 fn joined(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a comment that ends at the first byte of `range` is directly above what begins at its
-/// last: there is no blank line between them.
+/// Whether a comment is directly above the next item: `between`, the range between them, has no
+/// blank line.
 fn is_directly_above(source: &str, between: Range<usize>) -> bool {
     source.get(between).is_some_and(|gap| gap.trim().is_empty() && gap.matches('\n').count() <= 1)
 }

@@ -58,8 +58,8 @@ fn child_of_kind<'t>(node: Node<'t>, kind: &str) -> Option<Node<'t>> {
     children(node).find(|c| c.kind() == kind)
 }
 
-/// The whole statement of a declaration (with `export default`, `declare`, `const`), and whether it
-/// exports the declaration.
+/// The complete statement of a declaration (with `export default`, `declare`, `const`), and whether
+/// it exports the declaration.
 fn whole_statement(node: Node) -> (Node, bool) {
     match node.parent() {
         Some(parent) if parent.kind() == "export_statement" => (parent, true),
@@ -156,7 +156,7 @@ fn held(node: Node, value: Option<Node>, reader: &Reader) -> Typing {
     }
 }
 
-/// A class field: a method if it holds a function, else a variable of the class.
+/// A class field: a method if it holds a function, otherwise a variable of the class.
 fn field<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let value = node.child_by_field_name("value");
     let kind = match value {
@@ -183,8 +183,8 @@ fn pair<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     }
 }
 
-/// `const name = value`: a definition at the top of a file or if it is a function, else a local
-/// name.
+/// `const name = value`: a definition if it is at the top of a file or holds a function, else a
+/// local name.
 fn variable<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let Some(pattern) = node.child_by_field_name("name") else { return };
     let value = node.child_by_field_name("value");

@@ -122,12 +122,12 @@ fn import<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     }
 }
 
-/// A struct has the members of its embedded types, so these count as its bases.
+/// A struct has its embedded types' members, so these types count as its bases.
 fn embedded<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     name_of(node.child_by_field_name("type"), reader, ReferenceKind::Extends);
 }
 
-/// The type or function without pointers, parentheses and type arguments.
+/// The type or function without pointers, parentheses or type arguments.
 fn plain(node: Node<'_>) -> Node<'_> {
     unwrapped(node, |node| match node.kind() {
         "pointer_type" | "parenthesized_expression" | "parenthesized_type" | "type_elem" => node.named_child(0),

@@ -17,7 +17,7 @@ const CALLS: &str = "\
 /// A place that names a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportSite {
-    /// The whole statement; for a call only the argument.
+    /// The complete statement; for a call only the argument.
     pub statement: Range<usize>,
     pub form: ImportForm,
     /// The module as written, without quotes.

@@ -1,10 +1,10 @@
-//! Divides a definition into ranges of whole lines, so that some can be rewritten without the rest.
+//! Divides a definition into ranges of complete lines, so that some can be rewritten without the rest.
 
 use std::ops::Range;
 
 use super::syntax_nodes;
 
-/// A range of whole lines of a text.
+/// A range of complete lines in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineRange {
     /// Its bytes, without the last line break.
@@ -16,7 +16,7 @@ pub struct LineRange {
 }
 
 /// For each line of `within` on which a syntax node other than a comment begins: the largest such
-/// node of at most `longest` lines, else the line alone. Ranges may nest. Empty for a language
+/// node of at most `longest` lines, or else the line alone. Ranges may nest. Empty for a language
 /// without a grammar.
 pub fn stretches(path: &str, text: &str, within: Range<usize>, longest: usize) -> Vec<LineRange> {
     let nodes = syntax_nodes(path, text, &within);

@@ -34,8 +34,8 @@ use reader::{ITEMS_MAX, Reader};
 /// Maximum parsing time per file. A header of 5 MB took another indexer 170 s; this one stops and
 /// reports it.
 const PARSE_TIME_MAX: Duration = Duration::from_secs(5);
-/// Deepest syntax nesting that is visited. Generated expressions nest thousands of levels deep and
-/// define nothing there.
+/// Maximum syntax nesting visited. Generated expressions nest thousands of levels deep and define
+/// nothing there.
 const DEPTH_MAX: usize = 200;
 
 /// Visits one node, in source order, and records in `reader` what it declares, imports, exports or
@@ -49,7 +49,8 @@ fn unwrapped<'t>(node: Node<'t>, inner: impl Fn(Node<'t>) -> Option<Node<'t>>) -
     std::iter::successors(Some(node), |node| inner(*node)).take(LAYERS_MAX).last().unwrap_or(node)
 }
 
-/// The name of a file's language by its extension: `typescript`, `rust`, `markdown`, …; `text` if unknown.
+/// The name of a file's language, by extension: `typescript`, `rust`, `markdown`, …; `text` if
+/// unknown.
 pub fn language_of(path: &str) -> &'static str {
     let extension = path.rsplit('/').next().and_then(|f| f.rsplit_once('.')).map_or("", |(_, e)| e);
     match extension {
@@ -70,7 +71,7 @@ pub fn language_of(path: &str) -> &'static str {
         "fish" => "fish",
         "sql" => "sql",
         "c" | "y" | "l" => "c",
-        // The grammar of C++ reads headers of C too.
+        // The C++ grammar also reads C headers.
         "h" | "cc" | "cpp" | "cxx" | "c++" | "hh" | "hpp" | "hxx" | "h++" | "inl" | "ipp" | "tpp" | "txx" | "ixx"
         | "cppm" | "cu" | "cuh" | "ino" | "yy" | "ll" => "cpp",
         "java" => "java",
@@ -134,7 +135,7 @@ pub fn language_of(path: &str) -> &'static str {
     }
 }
 
-/// Whether files of a language are source; the others are prose, settings and markup.
+/// Whether a language's files are source; the others are prose, settings and markup.
 pub fn is_source(language: &str) -> bool {
     !is_listed("markdown json text toml yaml html css", language)
 }
@@ -143,7 +144,7 @@ pub fn has_grammar(language: &str) -> bool {
     grammar_of(language).is_some()
 }
 
-/// The way in which the outline of a language is read.
+/// The method of reading a language's outline.
 enum Reading {
     Visit(Visit),
     Query(&'static Queried),
@@ -166,13 +167,14 @@ fn grammar_of(language: &str) -> Option<(tree_sitter::Language, Reading)> {
     Some((parser.into(), Reading::Visit(visit)))
 }
 
-/// Whether a query describes a language, so that names of other files are found by name alone and not by its rules of scope.
+/// Whether a query describes a language, so that names in other files are found by name alone and
+/// not by the language's scoping rules.
 pub fn is_queried(language: &str) -> bool {
     queried::of(language).is_some()
 }
 
 /// The outline of `source`; empty for documents (see [`document_outline`]) and for a language
-/// without a grammar. Never fails: `Outline::incomplete` says what is missing.
+/// without a grammar. Never fails: `Outline::incomplete` states what is missing.
 pub fn outline(language: &str, source: &str) -> Outline {
     grammar_of(language).map_or_else(Outline::default, |(parser, reading)| read(&parser, reading, source))
 }
@@ -243,7 +245,7 @@ fn field<'t>(node: Node, name: &str, text: &'t str) -> &'t str {
     node.child_by_field_name(name).map_or("", |node| content(node, text))
 }
 
-/// The bytes between the first and last character of a node, its brackets or quotes.
+/// The bytes between the first and last character of a node, which are its brackets or quotes.
 fn interior(node: Node) -> Range<usize> {
     let start = node.start_byte() + 1;
     start..node.end_byte().saturating_sub(1).max(start)
@@ -274,7 +276,7 @@ enum Walked {
 
 /// Visits every named node in source order without recursion.
 fn walk<'t>(visit: Visit, tree: &'t Tree, reader: &mut Reader<'t>, until: Instant) -> Walked {
-    /// Nodes visited between two checks of the time.
+    /// Number of nodes visited between two checks of the time.
     const NODES: usize = 4_096;
     let mut cursor = tree.walk();
     let (mut depth, mut visited, mut walked) = (0, 0, Walked::All);

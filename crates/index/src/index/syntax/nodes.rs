@@ -1,4 +1,4 @@
-//! Lists the syntax nodes of a range of text, for small syntactic changes, and the comments of a text.
+//! Lists the syntax nodes in a range of text, for small syntactic changes, and the comments in a text.
 
 use std::ops::Range;
 
@@ -7,12 +7,12 @@ use super::{children, content, descend, language_of, tree_of};
 /// Node kinds of code inside a string.
 const INSERTS: &[&str] = &["interpolation", "template_substitution"];
 
-/// A node of the syntax tree; its kind is the one in tree-sitter's grammar of the language.
+/// A node of the syntax tree; its kind is the one in tree-sitter's grammar for the language.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxNode {
     pub kind: String,
     pub bytes: Range<usize>,
-    /// Position of its parent in the list, always before its own; `None` if the parent reaches
+    /// Position of its parent in the list, always before its own; `None` if the parent extends
     /// beyond the range.
     pub parent: Option<usize>,
     /// False for punctuation and keywords.
@@ -20,7 +20,7 @@ pub struct SyntaxNode {
 }
 
 /// The nodes within a range of `text`, parents before children; empty if the language of `path` has
-/// no grammar. Comments, and nodes inside plain strings, are left out.
+/// no grammar. Comments, and nodes inside plain strings, are omitted.
 pub fn syntax_nodes(path: &str, text: &str, within: &Range<usize>) -> Vec<SyntaxNode> {
     let Some(tree) = tree_of(language_of(path), text) else { return Vec::new() };
     let mut found: Vec<SyntaxNode> = Vec::new();
@@ -57,7 +57,7 @@ pub fn is_string(kind: &str) -> bool {
     matches!(kind, "string" | "template_string" | "char_literal" | "rune_literal") || kind.ends_with("string_literal")
 }
 
-/// The comments of `text`, in the language of `path`, without their line ends. Empty if the
+/// The comments of `text`, in the language of `path`, without their line breaks. Empty if the
 /// language has no grammar, or if the text has a syntax error, because ranges after it are
 /// unreliable.
 pub fn comments(path: &str, text: &str) -> Vec<Range<usize>> {

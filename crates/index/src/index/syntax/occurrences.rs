@@ -12,12 +12,12 @@ use tree_sitter::{Node, Tree};
 use super::{Outline, Reading, grammar_of, outline, tree_of};
 use crate::base::is_listed;
 
-/// Maximum number of occurrences of one name read in one file.
+/// Maximum number of occurrences of one name read per file.
 const PLACES_MAX: usize = 20_000;
 /// Maximum number of ancestors visited to determine the role of a name.
 const CLIMB_MAX: usize = 200;
 
-/// The role of a name in one place.
+/// The role of a name at one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
     /// This defines a function, class, constant, method or the like with this name.
@@ -48,7 +48,7 @@ pub enum Role {
     Member {
         receiver: String,
     },
-    /// A key, a field or a label that has no definition in the outline.
+    /// A key, field or label without a definition in the outline.
     Property,
     /// `call(NAME=value)`; `call` is the callee as written.
     Keyword {
@@ -76,8 +76,8 @@ pub struct Occurrence {
     pub role: Role,
     /// The bytes in which the name is visible, if it is bound here.
     pub scope: Option<Range<usize>>,
-    /// Position, in the list of occurrences, of the one that binds the name here; its own if it
-    /// binds it. If several bind one variable, it is the first.
+    /// Position in the list of occurrences of the one that binds the name here; its own if it binds
+    /// the name itself. If several bind one variable, the first.
     pub binder: Option<usize>,
     /// Position in `Outline::definitions` of the definition named here.
     pub defines: Option<usize>,
@@ -129,8 +129,8 @@ impl Place {
     }
 }
 
-/// Every place of `name`, in order, with the outline of the text. `None` for a language whose scopes are not read; an error says
-/// why the text could not be read.
+/// Every occurrence of `name`, in order, with the outline of the text. `None` for a language whose
+/// scopes are not read; an error states why the text could not be read.
 pub fn names(language: &str, source: &str, name: &str) -> Option<Result<(Vec<Occurrence>, Outline), String>> {
     let (_, Reading::Visit(_)) = grammar_of(language)? else { return None };
     let outline = outline(language, source);
@@ -218,7 +218,7 @@ fn enclosing<'t>(node: Node<'t>, kinds: &str) -> Node<'t> {
     last
 }
 
-/// The parent of a node, and the name of the field with the node.
+/// A node's parent, and the name of the field that holds the node.
 fn parent<'t>(node: Node<'t>) -> Option<(Node<'t>, &'t str)> {
     let parent = node.parent()?;
     let at = (0..parent.child_count()).find(|at| parent.child(*at) == Some(node));

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::types::{Binding, Typing, Value};
 
-/// The declarations of one file and its references to others. Stored with postcard, which has no
+/// The declarations in one file and its references to others. Stored with postcard, which has no
 /// field names: raise `VERSION` of the store when fields change.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outline {
@@ -41,17 +41,17 @@ pub enum Kind {
     Variable,
     Constant,
     Macro,
-    /// A heading with what is below it.
+    /// A heading with everything below it.
     Section,
-    /// An element of HTML.
+    /// An HTML element.
     Element,
-    /// A rule of CSS.
+    /// A CSS rule.
     Rule,
-    /// A key of YAML.
+    /// A YAML key.
     Key,
     Table,
     View,
-    /// Another object of a database: an index, a trigger, a sequence, …
+    /// Another database object: an index, a trigger, a sequence, …
     Object,
 }
 
@@ -164,7 +164,7 @@ pub struct Reference {
     pub line: usize,
     /// Position in `definitions` of the innermost definition around it; `None` at the top of the file.
     pub from: Option<usize>,
-    /// Whether it is outside every function, so that it runs when the file is loaded.
+    /// Whether it is outside all functions, so that it runs when the file is loaded.
     pub at_load: bool,
     /// The receiver as a value, in languages whose types are inferred.
     pub value: Option<Box<Value>>,

@@ -16,7 +16,7 @@ pub use signature::Signature;
 
 use super::{PARSE_TIME_MAX, Reading, all_children, content, descend, grammar_of, language_of, parse, tree_of};
 
-/// Deepest nesting of containers that is divided; deeper parts belong to their parent.
+/// Maximum nesting of containers that are divided; deeper parts belong to their parent.
 const DEPTH_MAX: usize = 8;
 /// Maximum number of syntax errors reported.
 const FAULTS_MAX: usize = 100;
@@ -24,7 +24,7 @@ const FAULTS_MAX: usize = 100;
 /// The variant of a class-like part whose members are not methods: a module, a namespace, a group
 /// of tests.
 pub const MODULE: &str = "module";
-/// The variant of a name that a statement declares together with others: `b` in `int a, b;`.
+/// The variant of a name declared together with others in one statement: `b` in `int a, b;`.
 pub const NAME: &str = "name";
 
 /// The kinds of part that edits distinguish.
@@ -40,7 +40,7 @@ pub enum Sort {
     Import,
     /// `test('name', …)` and similar calls.
     Test,
-    /// Anything else; it has no name.
+    /// Anything else; has no name.
     #[default]
     Statement,
 }
@@ -51,9 +51,9 @@ pub struct Part {
     pub sort: Sort,
     /// Empty if it has none.
     pub name: String,
-    /// Distinguishes parts of the same name: `get`, `set`, `impl Display`, `overload`.
+    /// Distinguishes parts with the same name: `get`, `set`, `impl Display`, `overload`.
     pub variant: String,
-    /// Comments directly above it, each without its line end.
+    /// Comments directly above it, each without its line break.
     pub comments: Vec<Range<usize>>,
     /// Decorators or attributes.
     pub attributes: Vec<Range<usize>>,
@@ -79,8 +79,8 @@ pub struct Part {
     pub listed: bool,
     /// Whether it is a test.
     pub is_test: bool,
-    /// The word of the line `public`, `protected` or `private` above it, in a language that a query
-    /// describes; empty if there is none.
+    /// The keyword on a line `public`, `protected` or `private` above it, in a language that a
+    /// query describes; empty if there is none.
     pub access: &'static str,
 }
 
@@ -128,7 +128,7 @@ impl Part {
         self.sort == Sort::Statement && self.members.first().is_some_and(|member| member.variant == NAME)
     }
 
-    /// The names that a declaration of values declares; empty for other parts.
+    /// The names declared by a declaration of values; empty for other parts.
     pub fn names(&self) -> Vec<&str> {
         match self.sort {
             Sort::Value if self.variant != NAME => vec![self.name.as_str()],
@@ -137,7 +137,8 @@ impl Part {
         }
     }
 
-    /// Calls `look` with each part below this one and the parts around it, in source order.
+    /// Calls `look`, in source order, with each part below this one and that part's enclosing
+    /// parts.
     pub fn walk<'p>(&'p self, around: &mut Vec<&'p Part>, look: &mut dyn FnMut(&'p Part, &[&'p Part])) {
         around.push(self);
         for member in &self.members {
@@ -182,11 +183,12 @@ pub struct Span {
 struct Division<'d> {
     /// Node kind of attributes that are siblings of their item; empty if there is none.
     attribute: &'static str,
-    /// The part for one node, with this many more levels of containers.
+    /// The part for one node, whose containers may nest this many levels deeper.
     part: &'d dyn Fn(Node, &str, usize) -> Part,
 }
 
-/// The parts of `text` in the language of `path`; `None` if that has no grammar or could not be read in time.
+/// The parts of `text` in the language of `path`; `None` if the language has no grammar or reading
+/// takes too long.
 pub fn parts(path: &str, text: &str) -> Option<Parts> {
     let language = language_of(path);
     let (parser, reading) = grammar_of(language)?;
@@ -223,7 +225,7 @@ pub fn definitions(path: &str, text: &str) -> Vec<Span> {
         if !part.is_definition() {
             return;
         }
-        // One of several names has no declaration of its own.
+        // One name among several has no declaration of its own.
         let declared = around.last().filter(|_| part.variant == NAME).copied().unwrap_or(part);
         let bytes = declared.whole();
         let lines = (line_of(bytes.start), line_of(bytes.end));
@@ -287,7 +289,7 @@ fn faults_and_texts(tree: &Tree, text: &str) -> (Vec<usize>, Vec<Range<usize>>) 
     (faults, texts)
 }
 
-/// Whether a node is the text of a Ruby `<<~NAME`, whose common indentation does not count.
+/// Whether a node is the text of a Ruby `<<~NAME`, which ignores common indentation.
 fn is_squiggly(node: Node, text: &str) -> bool {
     if node.kind() != "heredoc_body" {
         return false;
@@ -298,7 +300,7 @@ fn is_squiggly(node: Node, text: &str) -> bool {
     !name.is_empty() && mark.ends_with("<<~")
 }
 
-/// The range of `node` without trailing white space (Rust's comments include their line end).
+/// The range of `node` without trailing white space (Rust's comments include their line break).
 fn trimmed(node: Node, text: &str) -> Range<usize> {
     node.start_byte()..node.start_byte() + content(node, text).trim_end().len()
 }
@@ -334,7 +336,7 @@ fn above(part: &Part, comments: Vec<Range<usize>>, text: &str) -> Vec<Range<usiz
     let mut attributes: Vec<&Range<usize>> = part.attributes.iter().collect();
     let column = |at: usize| at - text[..at].rfind('\n').map_or(0, |line| line + 1);
     for comment in comments.into_iter().rev() {
-        // A comment may also stand between attributes.
+        // Comments may also appear between attributes.
         let below = attributes.iter().map(|a| a.start).filter(|start| *start >= comment.end).min();
         let next = below.map_or(part.core.start, |start| start.min(part.core.start));
         let next = kept.last().map_or(next, |k: &Range<usize>| next.min(k.start));
@@ -354,8 +356,8 @@ fn above(part: &Part, comments: Vec<Range<usize>>, text: &str) -> Vec<Range<usiz
     kept
 }
 
-/// Whether a comment at the beginning of a file is about the file: a shebang, a licence, or
-/// settings of tools.
+/// Whether a comment at the beginning of a file is about the file: a shebang, a licence, or tool
+/// settings.
 fn is_header(comment: &str) -> bool {
     let lower = comment.to_lowercase();
     const WORDS: &[&str] = &[

@@ -58,7 +58,7 @@ fn string_content(string: Node<'_>) -> Option<Node<'_>> {
 }
 
 /// Records a definition. Without `__all__`, names that do not begin with an underscore are
-/// exported. False if it was not added, see [`Reader::define`].
+/// exported. False if it was not added; see [`Reader::define`].
 fn define<'t>(node: Node<'t>, reader: &mut Reader<'t>, name: &'t str, kind: Kind) -> bool {
     let at_top = reader.inside().is_none();
     let special = name.starts_with("__") && name.ends_with("__");
@@ -152,8 +152,8 @@ fn assignment<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     define(node, reader, name, kind);
 }
 
-/// `import a.b` imports `a` and, under the name in use, `a.b`. `from a import b as b` re-exports
-/// `b` (PEP 484).
+/// `import a.b` imports `a`, and `a.b` under the name used for it. `from a import b as b`
+/// re-exports `b` (PEP 484).
 fn import<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     for one in imports(node, reader.source) {
         let (source, local) = (one.source.as_str(), one.local.as_str());
@@ -205,7 +205,7 @@ fn parameter<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
 
 /// Records the names that a pattern binds inside a function: `x`, `a, *b`, `(c, d)`.
 fn bind<'t>(pattern: Option<Node<'t>>, reader: &mut Reader<'t>) {
-    /// Maximum number of nodes visited in one pattern; hand-written ones are smaller.
+    /// Maximum number of nodes visited in one pattern; hand-written patterns are smaller.
     const NODES_MAX: usize = 500;
     if !reader.in_function() {
         return;

@@ -1,7 +1,8 @@
-//! Reads files into outlines by a query for each language (`queries/`), for all languages without a visitor of their own.
+//! Reads files into outlines by one query per language (`queries/`), for all languages without a visitor of their own.
 //!
-//! A query names what it finds as tree-sitter's `tags.scm` does: `@definition.class`, `.function`, … or `@reference.call`,
-//! `.use`, `.extends` is the whole node and `@name` its name. In addition, there are
+//! A query names its results as tree-sitter's `tags.scm` does: `@definition.class`, `.function`, …
+//! or `@reference.call`, `.use`, `.extends` is the whole node and `@name` its name. In addition,
+//! there are
 //!
 //! - `@owner`: the type of a method that is written outside it, `int Box::size()`;
 //! - `@receiver`: the value or type before the dot of a call;
@@ -28,17 +29,18 @@ use super::types::{Type, Typing, Value};
 use super::{DEPTH_MAX, Walked, content, walk};
 use crate::base::is_listed;
 
-/// Matches of one file that are open at once; a query that needs more loses the oldest.
+/// Maximum number of matches open at once in one file; a query that needs more loses the oldest.
 const OPEN_MATCHES_MAX: u32 = 4_096;
 
-/// Maximum bytes of a name, type or path that is kept: people write none longer, and each is stored often.
+/// Maximum bytes of a name, type or path to keep: people write no longer ones, and each is stored
+/// often.
 pub(super) const NAME_BYTES_MAX: usize = 1_000;
 
 /// A language with its grammar and its query.
 pub(super) struct Queried {
     pub(super) name: &'static str,
     grammar: fn() -> Language,
-    /// The query, in pieces: C++ has the patterns of C too.
+    /// The query, in pieces: C++ also has C's patterns.
     query: &'static [&'static str],
     compiled: OnceLock<Option<Compiled>>,
 }
@@ -63,7 +65,7 @@ enum Role {
     All,
 }
 
-/// Kinds of matches; at one place they are noted in this order.
+/// Kinds of matches, recorded in this order at the same position.
 #[derive(Clone, Copy, PartialEq)]
 enum What {
     Definition(Kind),
@@ -83,7 +85,8 @@ impl Queried {
         (self.grammar)()
     }
 
-    /// Compiled at first use, which takes 3 to 300 ms. `None` if the query does not fit the grammar, which a test rules out.
+    /// Compiled on first use, which takes 3 to 300 ms. `None` if the query does not fit the
+    /// grammar, which a test rules out.
     fn compiled(&self) -> Option<&Compiled> {
         let compile = || {
             let query = Query::new(&self.grammar(), &self.query.concat());
@@ -113,11 +116,11 @@ static LANGUAGES: [Queried; 11] = [
     Queried::new("swift", || tree_sitter_swift::LANGUAGE.into(), &[include_str!("queries/swift.scm")]),
 ];
 
-/// The only one of the documents (`documents`) that a query describes.
+/// The only document language (see `documents`) that a query describes.
 pub(super) static HTML: Queried =
     Queried::new("html", || tree_sitter_html::LANGUAGE.into(), &[include_str!("queries/html.scm")]);
 
-/// The language of that name, if a query describes it.
+/// The language with that name, if a query describes it.
 pub(super) fn of(language: &str) -> Option<&'static Queried> {
     LANGUAGES.iter().find(|known| known.name == language)
 }
@@ -137,7 +140,7 @@ fn role(capture: &str) -> Option<Role> {
         "reference.call" => What::Reference(ReferenceKind::Call),
         "reference.use" => What::Reference(ReferenceKind::Use),
         "reference.extends" => What::Reference(ReferenceKind::Extends),
-        // Others serve the predicates of the query.
+        // Other captures serve the query's predicates.
         _ => match capture.split_once('.')? {
             ("definition", kind) => What::Definition(Kind::named(kind)?),
             ("declaration", kind) => What::Declaration(Kind::named(kind)?),
@@ -185,7 +188,8 @@ impl<'t> Found<'t> {
     }
 }
 
-/// The matches in a tree, each name once, in the order in which they are noted; and whether the time ran out.
+/// The matches in a tree, each name once, in the order in which they are recorded, and whether time
+/// ran out.
 fn matches<'t>(
     compiled: &Compiled,
     (tree, source): (&'t Tree, &'t str),
@@ -213,7 +217,7 @@ fn matches<'t>(
         }
     }
     drop(all);
-    // A name that is declared or called does not count as a use; if two patterns find it, the first counts.
+    // A declared or called name does not count as a use; if two patterns find it, the first counts.
     let is_use = |found: &Found| found.what == What::Reference(ReferenceKind::Use);
     found.sort_by_key(|found| (is_use(found), found.pattern));
     let mut seen = HashSet::new();
@@ -223,17 +227,17 @@ fn matches<'t>(
     (found, is_late)
 }
 
-/// Notes everything that the query finds in `tree`.
+/// Records everything that the query finds in `tree`.
 pub(super) fn read<'t>(language: &Queried, tree: &'t Tree, reader: &mut Reader<'t>, until: Instant) -> Walked {
     let Some(compiled) = language.compiled() else { return Walked::All };
     reader.keeps_uses = true;
-    // The query does not say how deep the tree is.
+    // The query does not reveal the depth of the tree.
     let walked = walk(|_, _| {}, tree, reader, until);
     let source = reader.source;
     let (all, mut is_late) = matches(compiled, (tree, source), until, false);
     let mut last = None;
     for found in all {
-        // Some of what follows looks through all siblings of a node.
+        // Some steps below search all siblings of a node.
         is_late |= Instant::now() >= until;
         if is_late {
             break;
@@ -312,7 +316,7 @@ fn untagged(text: &str) -> String {
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A definition or an import, for the parts of a file.
+/// A definition or import, for the parts of a file.
 pub(super) struct Described<'t> {
     pub whole: Node<'t>,
     pub named: Node<'t>,
@@ -342,7 +346,7 @@ pub(super) fn described<'t>(
     (!is_late).then(|| all.into_iter().filter_map(one).collect())
 }
 
-/// Whether functions in a definition of that kind are its methods.
+/// Whether functions in a definition of that kind are methods.
 fn has_methods(kind: Kind) -> bool {
     matches!(kind, Kind::Class | Kind::Struct | Kind::Interface | Kind::Trait | Kind::Impl | Kind::Enum)
 }
@@ -360,7 +364,8 @@ fn written_type(found: &Found, source: &str) -> Option<Type> {
     (!name.is_empty()).then(|| Type::Named(name.to_owned(), Vec::new()))
 }
 
-/// The last name of a path, without type arguments, pointers and marks: `Map` of `const std::Map<int>&`.
+/// The last name of a path, without type arguments, pointers and marks: `Map` in
+/// `const std::Map<int>&`.
 pub(super) fn last_name(path: &str) -> &str {
     if path.starts_with("operator") || path.starts_with('~') {
         return path;
@@ -372,11 +377,11 @@ pub(super) fn last_name(path: &str) -> &str {
     let plain = path.split('<').next().unwrap_or_default();
     let plain = plain.trim_matches(|c: char| !c.is_alphanumeric() && c != '_');
     let end = plain.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |at| at + 1);
-    // `end` may lie inside a character of several bytes.
+    // `end` may lie inside a multi-byte character.
     plain.get(end..).unwrap_or(plain)
 }
 
-/// A receiver with all languages' words for the object itself and its base class unified.
+/// A receiver in which all languages' words for the object itself and its base class are unified.
 fn receiver(text: &str) -> &str {
     match text.trim_start_matches(['$', '&', '*']) {
         "parent" | "base" => "super",

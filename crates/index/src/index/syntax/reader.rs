@@ -8,15 +8,15 @@ use super::children;
 use super::outline::{Definition, Export, Import, Kind, Outline, Reference, ReferenceKind};
 use super::types::{Binding, Typing, Value};
 
-/// Maximum number of characters of a signature that are kept.
+/// Maximum number of characters kept of a signature.
 const SIGNATURE_CHARS_MAX: usize = 300;
-/// Maximum number of characters of a doc comment that are kept.
+/// Maximum number of characters kept of a doc comment.
 const DOC_CHARS_MAX: usize = 1_200;
-/// Maximum number of definitions kept per file, and of references and local names; files up to the
-/// size limit rarely have more.
+/// Maximum number of definitions kept per file, and of references and of local names; files up to
+/// the size limit rarely have more.
 pub(super) const ITEMS_MAX: usize = 200_000;
 
-/// Collects an outline during the walk over the tree, and tracks the definitions around the current
+/// Collects an outline during the walk over the tree and tracks the definitions around the current
 /// node.
 #[derive(Default)]
 pub(super) struct Reader<'t> {
@@ -24,14 +24,15 @@ pub(super) struct Reader<'t> {
     outline: Outline,
     /// Definitions around the current node.
     open: Vec<Open<'t>>,
-    /// The field of its parent that the current node is in.
+    /// The parent's field that holds the current node.
     field: Option<&'t str>,
     /// Whether [`ITEMS_MAX`] was reached.
     pub is_full: bool,
-    /// The file lists its exports (Python's `__all__`): later definitions export nothing by their
+    /// The file lists its exports (Python's `__all__`), so later definitions add none by their
     /// names.
     pub lists_exports: bool,
-    /// Uses of names that this file does not declare are kept: the language finds names of other files without imports.
+    /// Keeps uses of names that this file does not declare: the language finds names in other files
+    /// without imports.
     pub keeps_uses: bool,
     seen: HashSet<Seen>,
     /// Blocks around the current node: (last byte, first line, last line).
@@ -68,7 +69,8 @@ impl<'t> Reader<'t> {
         self.field = field;
     }
 
-    /// Whether the current node is in that field of its parent. (`Node::parent` is slow: it walks down from the root.)
+    /// Whether the current node is in that field of its parent. (`Node::parent` is slow: it
+    /// descends from the root.)
     pub fn in_field(&self, name: &str) -> bool {
         self.field == Some(name)
     }
@@ -118,7 +120,7 @@ impl<'t> Reader<'t> {
         latest.into_iter().any(|d| d.container == self.inside() && d.name == name)
     }
 
-    /// Sets the doc of the latest definition, if it is inside it (a docstring).
+    /// Sets the doc of the latest definition, for a doc inside it (a docstring).
     pub fn document(&mut self, doc: &str) {
         if let Some(definition) = self.outline.definitions.last_mut().filter(|_| !doc.is_empty()) {
             definition.doc = doc.chars().take(DOC_CHARS_MAX).collect();
@@ -145,8 +147,8 @@ impl<'t> Reader<'t> {
     }
 
     /// Records a definition. `whole` spans it with its modifiers (`export`, `const`); its doc
-    /// comment is above `whole`. False if it was not added: it has no name, or the file has too
-    /// many definitions.
+    /// comment is above `whole`. False if it was not added, because it has no name or the file has
+    /// too many definitions.
     pub fn define(&mut self, whole: Node, node: Node, name: &str, kind: Kind, exported: bool) -> bool {
         if name.is_empty() || !self.has_room(self.outline.definitions.len()) {
             return false;
@@ -154,7 +156,7 @@ impl<'t> Reader<'t> {
         let (doc, doc_start) = doc_above(self.source, whole);
         let body = ["body", "value", "right"].iter().find_map(|f| node.child_by_field_name(f));
         let body = body.or_else(|| children(node).find(|child| child.kind().ends_with("_body")));
-        // The content of an element of HTML follows its first tag.
+        // An HTML element's content follows its first tag.
         let body = body.or_else(|| children(node).nth(1).filter(|_| kind == Kind::Element));
         let definition = Definition {
             name: name.to_owned(),
@@ -176,7 +178,7 @@ impl<'t> Reader<'t> {
         true
     }
 
-    /// Whether a kind with `count` items may have one more.
+    /// Whether a kind with `count` items has room for one more.
     fn has_room(&mut self, count: usize) -> bool {
         self.is_full |= count >= ITEMS_MAX;
         count < ITEMS_MAX
@@ -230,7 +232,7 @@ impl<'t> Reader<'t> {
 
     pub fn import(&mut self, node: Node, source: &str, name: &str, local: &str) {
         let line = node.start_position().row + 1;
-        // `const x = require('y')` was recorded as a whole before its call is visited.
+        // `const x = require('y')` was recorded as a whole before the walk reaches its call.
         if name.is_empty() && self.outline.imports.iter().rev().take(32).any(|i| i.source == source && i.line == line) {
             return;
         }
@@ -256,7 +258,7 @@ impl<'t> Reader<'t> {
         value: Option<Value>,
         kind: ReferenceKind,
     ) {
-        /// A longer receiver is an expression rather than a name.
+        /// A longer receiver is an expression, not a name.
         const RECEIVER_CHARS_MAX: usize = 60;
         if name.is_empty() || !self.has_room(self.outline.references.len()) {
             return;
@@ -346,7 +348,7 @@ pub(super) fn one_line(head: &str) -> String {
 /// The comments and attributes directly above a node: their text, and the line on which they begin
 /// (counted from 1).
 fn doc_above(source: &str, node: Node) -> (String, usize) {
-    /// Maximum number of comment nodes read; in Rust each line of a doc comment is one.
+    /// Maximum number of comment nodes read; in Rust, each line of a doc comment is one.
     const LINES_MAX: usize = 200;
     let mut start = node.start_position().row;
     let mut comments: Vec<&str> = Vec::new();
@@ -373,7 +375,7 @@ fn doc_above(source: &str, node: Node) -> (String, usize) {
     (doc_of(comments.iter().rev().flat_map(|c| c.lines())), start + 1)
 }
 
-/// The text of the lines of a comment.
+/// The text of a comment's lines.
 pub(super) fn doc_of<'l>(lines: impl Iterator<Item = &'l str>) -> String {
     let doc = lines.map(strip_marks).filter(|line| !line.is_empty());
     doc.collect::<Vec<_>>().join("\n").chars().take(DOC_CHARS_MAX).collect()

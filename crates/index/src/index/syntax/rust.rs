@@ -131,7 +131,7 @@ fn calls_in_tokens<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
 }
 
 fn bind<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
-    /// Maximum number of nodes visited in one pattern; hand-written ones are smaller.
+    /// Maximum number of nodes visited in one pattern; hand-written patterns are smaller.
     const NODES_MAX: usize = 200;
     let mut waiting: Vec<Node> = node.child_by_field_name("pattern").into_iter().collect();
     for _ in 0..NODES_MAX {

@@ -1,4 +1,4 @@
-//! Types and values as written in a source file, as far as member lookup needs them.
+//! Types and values as written in a source file, to the extent that member lookup needs them.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,8 @@ pub struct Field {
 }
 
 /// A line, counted from 1. `Debug` prints it without the number: `resolve::interface` hashes
-/// printed types to see whether a change affects other files, and a change of lines alone does not.
+/// printed types to see whether a change affects other files, and a change of line numbers alone
+/// does not.
 #[derive(Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Line(pub usize);
 
@@ -57,7 +58,7 @@ pub struct Generic {
     pub default: Option<Type>,
 }
 
-/// An expression, as far as its type can be inferred.
+/// An expression, to the extent that its type can be inferred.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Value {
     Name(String),

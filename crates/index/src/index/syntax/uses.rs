@@ -1,7 +1,7 @@
-//! Finds names that a text uses but does not bind, and attributes that its classes use but do not set.
+//! Finds names that a text uses without binding them, and attributes that its classes use without setting them.
 //!
-//! For Python, JavaScript and TypeScript. A missed name is better than a false report, so
-//! nothing is reported for a text that may bind names invisibly (`from x import *`).
+//! For Python, JavaScript and TypeScript. Missing a name is better than a false report, so nothing
+//! is reported for a text that may bind names invisibly (`from x import *`).
 
 mod ecmascript;
 mod members;
@@ -17,14 +17,14 @@ pub use members::{Members, members};
 use super::{children, content, descend, language_of, tree_of};
 use crate::base::is_listed;
 
-/// Maximum number of nodes visited in one pattern; hand-written ones are smaller.
+/// Maximum number of nodes visited in one pattern; hand-written patterns are smaller.
 const PATTERN_NODES_MAX: usize = 2_000;
 /// Patterns that bind all names in them.
 const PATTERNS: &str = "\
     object_pattern array_pattern rest_pattern parenthesized_expression pattern_list tuple_pattern list_pattern tuple list \
     list_splat list_splat_pattern dictionary_splat_pattern";
 
-/// A name that is used, and its place.
+/// A used name, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Use {
     pub name: String,
@@ -48,14 +48,14 @@ impl Scope {
 /// Collects the names that a text binds and uses.
 struct Names<'t> {
     text: &'t str,
-    /// Outer before inner; the first is the whole text.
+    /// Outer before inner; the first is the complete text.
     scopes: Vec<Scope>,
-    /// Names and the scope that they are bound in.
+    /// Names and the scope in which they are bound.
     bound: Vec<(&'t str, usize)>,
     used: Vec<Node<'t>>,
     /// Ids of identifiers that are not uses: bound names, keys, attributes.
     silent: HashSet<usize>,
-    /// The text may bind names that are not visible in it.
+    /// The text may bind names that do not appear in it.
     is_open: bool,
 }
 
@@ -78,7 +78,7 @@ impl<'t> Names<'t> {
         self.silent.extend(node.map(|node| node.id()));
     }
 
-    /// Binds the names of a pattern in the innermost scope around it. Names that it reads
+    /// Binds the names in a pattern in the innermost scope around it. Names that it reads
     /// (defaults, `a` in `a[i] = …`) stay uses.
     fn bind(&mut self, pattern: Option<Node<'t>>) {
         pattern.into_iter().for_each(|pattern| self.bind_in(pattern, self.scope_of(pattern)));
@@ -133,12 +133,12 @@ impl<'t> Names<'t> {
     }
 }
 
-/// Records the names that a node binds, before its children are visited. False if they must not be
-/// visited.
+/// Records the names that a node binds, before its children are visited. False if the children must
+/// not be visited.
 type Visit = for<'t> fn(Node<'t>, &mut Names<'t>) -> bool;
 
-/// Names that `text` uses but does not bind, in order. `None` for other languages, for a text with
-/// syntax errors, and where names may be bound invisibly.
+/// Names that `text` uses without binding them, in order. `None` for other languages, for a text
+/// with syntax errors, and where names may be bound invisibly.
 pub fn unbound(path: &str, text: &str) -> Option<Vec<Use>> {
     let language = language_of(path);
     let (visit, is_built_in): (Visit, fn(&str) -> bool) = match language {

@@ -8,12 +8,12 @@ use crate::index::{SyntaxNode, is_string};
 
 use super::{ARGUMENTS, CALLS, Mutant, NAMES, RepairHints};
 
-/// Maximum number of other names of the definition that are tried in place of one name.
+/// Maximum number of other names in the definition that are tried in place of one name.
 const NAMES_MAX: usize = 3;
 /// Maximum length, in lines, of a statement that is removed.
 const STATEMENT_LINES_MAX: usize = 1;
 
-/// Operators, each with the operators that it may be confused with.
+/// Operators, each with those that it may be confused with.
 const OPERATORS: &[(&str, &[&str])] = &[
     ("==", &["!="]),
     ("!=", &["=="]),
@@ -51,7 +51,7 @@ pub(super) struct Generator<'a> {
     pub is_python: bool,
     pub nodes: &'a [SyntaxNode],
     pub hints: &'a RepairHints,
-    /// Top-level values of the file: the rank and the name of each.
+    /// Top-level values in the file, each with its rank and name.
     pub values: Vec<(usize, String)>,
     pub found: Vec<Mutant>,
 }
@@ -78,7 +78,7 @@ impl<'a> Generator<'a> {
         self.found.push(Mutant { bytes, new: new.into(), rank });
     }
 
-    /// Whether a node is a string that is a statement of its own, such as a docstring.
+    /// Whether a node is a string that is a separate statement, such as a docstring.
     pub fn is_documentation(&self, at: usize) -> bool {
         is_string(self.kind(at)) && self.parent_kind(at) == "expression_statement"
     }
@@ -155,7 +155,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Replaces a number by the numbers of the hints, and by its neighbours.
+    /// Replaces a number by the numbers in the hints, and by its neighbours.
     fn number(&mut self, at: usize) {
         let (text, bytes) = (self.text_of(at), self.nodes[at].bytes.clone());
         let hints = self.hints;
@@ -170,7 +170,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Replaces a name by another one in the same role. A call of `f` is also changed to `x.f` if
+    /// Replaces a name by another name in the same role. A call of `f` is also changed to `x.f` if
     /// that is used elsewhere.
     fn name(&mut self, at: usize) {
         let (text, bytes) = (self.text_of(at), self.nodes[at].bytes.clone());
@@ -220,7 +220,7 @@ impl<'a> Generator<'a> {
             || kind.ends_with("declaration")
     }
 
-    /// Adds an element of the hints to a list, or removes an element.
+    /// Adds an element from the hints to a list, or removes an element.
     fn list(&mut self, at: usize) {
         let elements = self.children(at);
         let Some(&last) = elements.last() else { return };

@@ -8,10 +8,10 @@ use crate::request::Text;
 
 /// Maximum number of numbers, and of texts, kept from the request.
 const VALUES_MAX: usize = 6;
-/// Maximum number of quoted texts that are compared with the following one.
+/// Maximum number of quoted texts that are compared with the next one.
 const PAIRS_MAX: usize = 8;
 
-/// Values and words of a request and a failed check.
+/// Values and words from a request and a failed check.
 #[derive(Clone, Debug, Default)]
 pub struct RepairHints {
     pub(super) numbers: Vec<String>,
@@ -46,12 +46,12 @@ impl RepairHints {
         RepairHints { numbers, texts, swaps, words }
     }
 
-    /// The number of words of a line that also occur in the request or the failed check.
+    /// The number of words in a line that also occur in the request or the failed check.
     pub fn shared(&self, line: &str) -> usize {
         words::runs(line).filter(|word| self.words.contains(word)).count()
     }
 
-    /// Literals that may be meant instead of a string literal.
+    /// Literals that may have been meant instead of a string literal.
     pub(super) fn instead_of(&self, literal: &str) -> Vec<String> {
         let Some((open, inner, close)) = opened(literal) else { return Vec::new() };
         let swapped = self.swaps.iter().filter(|(old, _)| inner.contains(*old));

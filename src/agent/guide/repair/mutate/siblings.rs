@@ -9,13 +9,13 @@ use crate::index::parts;
 
 use super::Mutant;
 
-/// Minimum similarity, from 0 to 1, of definitions that are compared, and their maximum number.
+/// Minimum similarity, from 0 to 1, and maximum number of definitions that are compared.
 const LIKE_MIN: f32 = 0.5;
 const SIBLINGS_MAX: usize = 3;
 /// Maximum length of a difference, in lines.
 const HUNK_LINES_MAX: usize = 4;
 
-/// The differences of the definition at `within` from the most similar definitions of the file,
+/// The differences between the definition at `within` and the most similar definitions in the file,
 /// each as a change.
 pub(super) fn hunks(path: &str, text: &str, within: &Range<usize>) -> Vec<Mutant> {
     let lines_of = |bytes: Range<usize>| text[bytes].trim_end().split('\n').collect::<Vec<&str>>();

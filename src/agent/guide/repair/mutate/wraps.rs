@@ -6,7 +6,7 @@ use crate::index::{SyntaxNode, syntax_nodes};
 
 use super::{ARGUMENTS, CALLS, Mutant, NAMES};
 
-/// Maximum number of call forms that are tried, most frequent first, and of names that are wrapped.
+/// Maximum number of call forms tried, most frequent first, and of names wrapped.
 const FORMS_MAX: usize = 12;
 const PLACES_MAX: usize = 6;
 const RANK: usize = 3;
@@ -14,7 +14,7 @@ const RANK: usize = 3;
 /// The text before and after the wrapped name.
 type Form = (String, String);
 
-/// Each name in `within` that is read as a value, in each call form of the file.
+/// Each name in `within` that is read as a value, in each call form from the file.
 pub(super) fn wrapped(path: &str, text: &str, within: &Range<usize>, nodes: &[SyntaxNode]) -> Vec<Mutant> {
     let forms = forms(text, &syntax_nodes(path, text, &(0..text.len())));
     let mut values: Vec<&SyntaxNode> = nodes.iter().filter(|node| is_value(text, nodes, node, within)).collect();

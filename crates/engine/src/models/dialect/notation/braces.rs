@@ -48,7 +48,7 @@ impl Braces<'_> {
             let value = self.value(cursor, depth, true)?;
             fields.insert(key, value);
             if !cursor.eat(",")? && cursor.peek()? != Some('}') {
-                // The brace was left out.
+                // The brace is missing.
                 let is_over = depth == 0 && { *cursor }.eat(self.close)?;
                 if !is_over {
                     return Err(Stop::Not);
@@ -156,7 +156,7 @@ impl Braces<'_> {
         }
     }
 
-    /// A string without its closing mark: extends to the end of the call.
+    /// A string without its closing mark, which extends to the end of the call.
     fn unclosed(&mut self, cursor: &mut Cursor<'_>) -> Read<Value> {
         self.is_exact = false;
         let rest = cursor.rest();

@@ -1,4 +1,4 @@
-//! Messages with a header that names channel and recipient, as in gpt-oss and Muse.
+//! Messages whose header names the channel and recipient, as in gpt-oss and Muse.
 //!
 //! gpt-oss writes `<|channel|>analysis<|message|>…<|end|>`, Muse ` to=self<|message|>…<|eom|>`.
 
@@ -26,7 +26,7 @@ const PEOPLE: [&str; 4] = ["user", "assistant", "self", "all"];
 pub enum Channel {
     Words,
     Thought,
-    /// A call of the tool named in the header, which is parsed again with the body.
+    /// A call to the tool named in the header, which is parsed again with the body.
     Call,
     /// A message to a tool that was not offered.
     Noise,
@@ -37,7 +37,7 @@ pub fn head(notation: &Notation) -> Option<&str> {
     Some(notation.begun.as_str()).filter(|begun| begun.starts_with("<|start|>"))
 }
 
-/// The length of the header here, and the kind of its body. The header of a call is kept.
+/// The length of the header here, and the kind of its body. The header of a call is not consumed.
 pub fn header(notation: &Notation, text: &str, last: bool) -> Read<(usize, Channel)> {
     let cursor = Cursor::new(text, 0, last);
     let mut start = cursor;
@@ -84,7 +84,7 @@ fn parts(header: &str) -> (Option<&str>, Option<&str>) {
     (recipient, channel)
 }
 
-/// The call of a message whose header begins here: its length, the call, and whether it is certain.
+/// The call in a message whose header begins here: its length, the call, and whether it is certain.
 pub fn call(notation: &Notation, tools: &[ToolText], text: &str, last: bool) -> Read<(usize, RawCall, bool)> {
     let mut cursor = Cursor::new(text, 0, last);
     let (end, _) = cursor.find(&[BODY])?;
@@ -112,7 +112,7 @@ pub fn call(notation: &Notation, tools: &[ToolText], text: &str, last: bool) -> 
 }
 
 impl Reader<'_> {
-    /// The header of a message, which determines the kind of its body.
+    /// Reads a message's header, which determines the kind of its body.
     pub(super) fn header(&mut self, last: bool) -> Step {
         match header(self.notation, &self.held, last) {
             Err(_) => Step::Wait,

@@ -3,15 +3,15 @@
 /// Why nothing was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The text so far may be the beginning of it.
+    /// The text so far may be the beginning of what is wanted.
     More,
-    /// It is something else.
+    /// The text is something else.
     Not,
 }
 
 pub type Read<T> = Result<T, Stop>;
 
-/// The parts of a mark, between which blanks are optional.
+/// The parts of a mark, between which whitespace is optional.
 pub fn words(mark: &str) -> impl Iterator<Item = &str> {
     mark.split_whitespace().flat_map(|word| {
         let mut rest = word;
@@ -28,7 +28,7 @@ pub fn words(mark: &str) -> impl Iterator<Item = &str> {
 pub struct Cursor<'a> {
     pub text: &'a str,
     pub at: usize,
-    /// Whether nothing follows the text.
+    /// Whether no more text will follow.
     pub last: bool,
     /// Whether the preceding text ended a line.
     pub at_line: bool,
@@ -47,7 +47,7 @@ impl<'a> Cursor<'a> {
         self.rest().is_empty()
     }
 
-    /// The meaning of the end of the text here.
+    /// What reaching the end of the text means here.
     pub fn end(&self) -> Stop {
         if self.last { Stop::Not } else { Stop::More }
     }
@@ -56,7 +56,7 @@ impl<'a> Cursor<'a> {
         self.at += self.rest().len() - self.rest().trim_start().len();
     }
 
-    /// The next character after blanks; `None` at the end of the whole text.
+    /// The next character after whitespace; `None` at the end of the complete text.
     pub fn peek(&mut self) -> Read<Option<char>> {
         self.skip_blank();
         match self.rest().chars().next() {
@@ -65,7 +65,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Skips `mark` if it is here, ignoring blanks before and inside it. An empty mark always
+    /// Skips `mark` if it is here, ignoring whitespace before and inside it. An empty mark always
     /// matches.
     pub fn eat(&mut self, mark: &str) -> Read<bool> {
         let mut probe = *self;
@@ -85,8 +85,8 @@ impl<'a> Cursor<'a> {
         if self.eat(mark)? { Ok(()) } else { Err(Stop::Not) }
     }
 
-    /// The first position of any of `marks` from here on, and its number. Blanks in a mark are
-    /// treated as in [`Cursor::eat`].
+    /// The first position of any of `marks` from here on, and the index of that mark. Whitespace in
+    /// a mark is treated as in [`Cursor::eat`].
     pub fn find(&self, marks: &[&str]) -> Read<(usize, usize)> {
         let mut from = self.at;
         loop {
@@ -95,7 +95,7 @@ impl<'a> Cursor<'a> {
                 Some((from + self.text[from..].find(word)?, number))
             });
             let Some((at, number)) = found.min() else { return Err(self.end()) };
-            // A mark that begins before it but is incomplete cannot match: the text after it is
+            // An incomplete mark that begins earlier cannot match, because the text after it is
             // known.
             let mut probe = Cursor { at, ..*self };
             if probe.eat(marks[number])? {
@@ -105,7 +105,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The first position at which `mark` begins without being complete yet.
+    /// The first position where `mark` begins without being complete yet.
     pub fn begun(&self, mark: &str) -> Option<usize> {
         let word = words(mark).next()?;
         let mut places = self.rest().match_indices(word).map(|(at, _)| self.at + at);

@@ -1,4 +1,4 @@
-//! Derives the notation from a template: renders turns with markers as names, keys and values, and locates them.
+//! Derives the notation from a template: renders turns with markers as names, keys and values, and locates the markers.
 
 use serde_json::{Value, json};
 
@@ -60,7 +60,7 @@ pub fn derive(source: &str, render: Render<'_>) -> Notation {
     notation
 }
 
-/// The text that the template writes after the user's message, followed by these turns.
+/// The text that the template writes after the user's message if these turns follow.
 fn tail(render: Render<'_>, turns: &[Value], prompt: bool, thinks: bool) -> Option<String> {
     let parameters = json!({ "type": "object", "required": KEYS, "properties": {
         KEYS[0]: { "type": "string", "description": "A text." }, KEYS[1]: { "type": "integer", "description": "A number." } } });
@@ -81,13 +81,14 @@ fn one_call() -> Value {
 }
 
 impl Probe<'_> {
-    /// The length of the common prefix of `text` and a generation prompt, in whole marks.
+    /// The length of the common prefix of `text` and a generation prompt, counting only complete
+    /// marks.
     fn head(&self, text: &str) -> usize {
         [&self.on, &self.off].map(|prompt| whole(common_start(text, prompt)).len()).into_iter().max().unwrap_or(0)
     }
 
-    /// Reads the headers between the generation prompt and the bodies of a call and of text, if
-    /// that of a call names the tool.
+    /// Reads the headers between the generation prompt and the body, for a call and for text, if
+    /// the header of a call names the tool.
     fn headers(&self) -> Option<Headers> {
         let header = |text: &str| {
             let own = text.strip_prefix(&self.on)?;
@@ -98,8 +99,8 @@ impl Probe<'_> {
         Some(Headers { call: Marks::new(before, after), words: header(self.words.as_deref()?)? })
     }
 
-    /// The marks around a result that cannot be part of an answer: plain tags may be what a text is
-    /// about, and other turns have marks too.
+    /// The marks around a result that cannot be part of an answer: plain tags may be the subject of
+    /// a text, and other turns have marks too.
     fn results(&self) -> Marks {
         let result = json!({ "role": "tool", "name": NAMES[0], "tool_call_id": IDS[0], "content": RESULT });
         let text = tail(self.render, &[one_call(), result], false, true).unwrap_or_default();
@@ -137,7 +138,7 @@ impl Probe<'_> {
         Some(Thoughts { open, close, ..Thoughts::default() })
     }
 
-    /// `thoughts` with the effect of the generation prompt.
+    /// `thoughts` with the effect of the generation prompt on them.
     fn switched(&self, thoughts: Thoughts) -> Thoughts {
         let opened_by_prompt = self.on.trim_end().ends_with(thoughts.open.trim());
         let head = if opened_by_prompt {
@@ -152,7 +153,7 @@ impl Probe<'_> {
         Thoughts { opened_by_prompt, off: off.filter(|off| self.off != self.on && !off.trim().is_empty()), ..thoughts }
     }
 
-    /// The marks around the text that do not belong to the turn.
+    /// The marks around the text that are not part of the turn.
     fn around_words(&self, thoughts: &Option<Thoughts>) -> Marks {
         let Some((before, after)) = self.words.as_deref().and_then(|words| words.split_once(WORDS)) else {
             return Marks::default();
@@ -183,7 +184,7 @@ impl Probe<'_> {
         Shape { one: rest(&one), two: two.map(|two| rest(&two)), head: one.len().min(self.head(&one)) }.calls()
     }
 
-    /// A turn with calls with these arguments, in the form of argument objects that the template
+    /// A turn whose calls have these arguments, in the form of argument objects that the template
     /// accepts.
     fn called(&self, calls: &[&[(usize, bool)]], notation: &Notation) -> Option<String> {
         let written = |as_text: bool| -> Vec<Value> {
@@ -206,7 +207,7 @@ impl Probe<'_> {
         let rendered = shapes.iter().filter_map(|(as_text, content)| {
             let turn = json!({ "role": "assistant", "content": content, "tool_calls": written(*as_text) });
             let text = tail(self.render, &[turn], false, true)?;
-            // Nested text, or Python's notation, is not what the model writes in place of JSON.
+            // The model does not write nested text or Python's notation where JSON belongs.
             let is_foreign = text.contains("\\\"") || text.contains(&format!("'{}':", KEYS[0]));
             let all = calls.iter().enumerate().all(|(index, _)| text.contains(NAMES[index])) && text.contains(KEYS[0]);
             all.then_some((is_foreign, text))
@@ -214,7 +215,7 @@ impl Probe<'_> {
         let mut all: Vec<(bool, String)> = rendered.collect();
         all.sort_by_key(|(is_foreign, _)| *is_foreign);
         let (_, text) = all.into_iter().next()?;
-        // Without the empty thought before the call.
+        // Remove an empty thought before the call.
         let (start, thoughts) = (self.head(&text), notation.thoughts.as_ref());
         let mut own = text[start..].trim_start();
         for mark in thoughts.iter().flat_map(|thoughts| [thoughts.open.trim(), thoughts.close.trim()]) {
@@ -236,7 +237,7 @@ pub fn groups(text: &str) -> Vec<&str> {
             b'[' => text[start..].find(']').map(|end| start + end + 1),
             _ => Some(text.len() - text[start..].trim_start_matches('`').len()),
         };
-        // A mark that ends with the name or key: `<function=`.
+        // A mark may end with the name or key: `<function=`.
         let mut end = close.unwrap_or(text.len());
         let word = text[end..].find(|c: char| !c.is_alphanumeric() && c != '_').map_or(text.len(), |at| end + at);
         if word > end && text[word..].starts_with("<|") && text[start..].starts_with("<|") {
@@ -265,14 +266,14 @@ pub(super) fn common_end<'a>(one: &'a str, other: &str) -> &'a str {
     &one[one.len() - same.map(|(a, _)| a.len_utf8()).sum::<usize>()..]
 }
 
-/// Without a partial mark at the end.
+/// Removes a partial mark at the end.
 pub(super) fn whole(text: &str) -> &str {
     let open = |from: char, to: char| text.rfind(from).filter(|at| !text[*at..].contains(to));
     let cut = open('<', '>').into_iter().chain(open('[', ']')).min();
     &text[..cut.unwrap_or(text.len())]
 }
 
-/// Without a partial mark at the start.
+/// Removes a partial mark at the start.
 pub(super) fn whole_end(text: &str) -> &str {
     match (text.find('>'), text.find('<')) {
         (Some(close), Some(open)) if close < open => &text[close + 1..],
@@ -284,7 +285,7 @@ pub(super) fn whole_end(text: &str) -> &str {
 fn without_end(text: &str, words: &str) -> String {
     let after = words.split_once(WORDS).map_or("", |(_, after)| after);
     let end = whole_end(common_end(text, after));
-    // The end of the turn begins after a whole mark.
+    // The end of the turn begins after a complete mark.
     let in_mark = text[..text.len() - end.len()].ends_with(char::is_alphanumeric) && end.starts_with("<|");
     let end = end.find('>').filter(|_| in_mark).map_or(end, |at| &end[at + 1..]);
     let end = if end.trim().is_empty() || !end.trim_start().starts_with(['<', '[']) { "" } else { end };

@@ -1,4 +1,4 @@
-//! Calls as JSON: `{"name": "f", "arguments": {…}}` with any usual keys, `{"f": {…}}`, alone or in a list.
+//! Calls as JSON: `{"name": "f", "arguments": {…}}` with any of the usual keys, or `{"f": {…}}`, alone or in a list.
 
 use serde_json::{Deserializer, Map, Value};
 
@@ -70,8 +70,8 @@ fn call(fields: &Map<String, Value>, keys: Option<&Keys>) -> Option<RawCall> {
     }
 }
 
-/// Whether an object that begins here can be a call: its first key is one of a call's. This rejects
-/// other text early.
+/// Whether an object that begins here can be a call: its first key must be one that calls have.
+/// This rejects other text early.
 pub fn may_be_call(cursor: &Cursor<'_>) -> Read<()> {
     let mut cursor = *cursor;
     cursor.eat("[")?;

@@ -81,7 +81,7 @@ pub enum Form {
     Python { list: bool },
     /// `call:NAME{KEY:VALUE, …}` with a special mark around strings.
     Braces { quote: String },
-    /// Messages with a header that names channel and recipient.
+    /// Messages whose header names the channel and recipient.
     Channels,
 }
 
@@ -92,12 +92,13 @@ pub struct Keys {
     pub arguments: String,
 }
 
-/// The name before arguments in JSON: `PREFIX NAME SUFFIX MARK {…}`.
+/// The name followed by arguments in JSON: `PREFIX NAME SUFFIX MARK {…}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Named {
-    /// Words of the notation before the name, such as `functions.`; optional when reading.
+    /// Words before the name that belong to the notation, such as `functions.`; optional when
+    /// reading.
     pub prefix: String,
-    /// Words after the name that end in a number, such as `:0`.
+    /// Text after the name that ends with a number, such as `:0`.
     pub suffix: String,
     /// The mark before an id, such as `[CALL_ID]`; optional when reading.
     pub id: String,
@@ -134,12 +135,12 @@ pub struct Notation {
     pub begun: String,
     /// The headers after `begun` in a family whose calls have a separate notation, such as Muse.
     pub headers: Option<Headers>,
-    /// The marks around a tool's result, if they cannot be part of an answer; models write them
-    /// when they invent results.
+    /// The marks around a tool's result if they cannot be part of an answer; models write them when
+    /// they make up results.
     pub results: Marks,
 }
 
-/// The headers of messages: ` to=NAME<|message|>`.
+/// Message headers, such as ` to=NAME<|message|>`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headers {
     /// Around the name of the called tool.
@@ -149,8 +150,8 @@ pub struct Headers {
 }
 
 impl Notation {
-    /// Derives the notation from a template with the text `source`; `render` renders it with any
-    /// input.
+    /// Derives the notation from the template whose source is `source`; `render` renders it with
+    /// any input.
     pub fn derive(source: &str, render: &dyn Fn(&serde_json::Value) -> Option<String>) -> Notation {
         derive::derive(source, render)
     }
@@ -163,8 +164,8 @@ impl Notation {
         Notation { thoughts: Some(thoughts), calls: named::hermes(), ..Notation::default() }
     }
 
-    /// Whether every reply begins inside a thought: the prompt opens one, and the answer has its
-    /// own mark, or unmarked text opens the thought.
+    /// Whether every reply begins inside a thought: the prompt opens one, and either the answer has
+    /// its own mark or unmarked text opens the thought.
     pub fn begins_in_thought(&self) -> bool {
         self.thoughts.as_ref().is_some_and(|thoughts| {
             let always = thoughts.off.is_none() && !thoughts.is_marked();
@@ -172,7 +173,7 @@ impl Notation {
         })
     }
 
-    /// Whether a control token of this name is part of a call mark or a channel mark.
+    /// Whether the control token with this name is part of a call mark or a channel mark.
     pub fn is_of_calls(&self, name: &str) -> bool {
         let calls = self.calls.marks().chain(parse::usual());
         let channels = channels::MARKS.into_iter().filter(|_| self.has_channels());
@@ -180,7 +181,7 @@ impl Notation {
     }
 }
 
-/// Calls in brackets, for models whose template has no calls.
+/// Calls in brackets, for models whose template does not support calls.
 impl Default for Calls {
     fn default() -> Calls {
         Calls { section: Marks::default(), call: Marks::default(), form: Form::Python { list: true } }

@@ -1,4 +1,4 @@
-//! Notations that no rendering reveals: recognised by signs in the template's text.
+//! Notations that rendering does not reveal, recognised by signs in the template's text.
 
 use super::{Calls, Form, Keys, Marks, Named, Notation, Tagged, Thoughts};
 
@@ -25,8 +25,8 @@ pub fn hermes() -> Calls {
     calls(("<tool_call>\n", "\n</tool_call>"), ("", ""), Form::Json { keys: keys("name", "arguments"), list: false })
 }
 
-/// The calls for templates that write none, by the marks of their turns: the notation that the
-/// family was trained with.
+/// The calls of templates that do not write any, chosen by the marks of their turns: the notation
+/// that the family was trained with.
 pub fn untold(source: &str) -> Option<Calls> {
     if source.contains("<start_of_turn>") {
         return Some(calls(("```tool_code\n", "\n```"), ("", ""), Form::Python { list: false }));
@@ -43,7 +43,7 @@ fn kimi() -> Calls {
     calls(section, ("<|tool_call_begin|>", "<|tool_call_end|>"), Form::Named(form))
 }
 
-/// MiniMax M3: tags named after the parameters, each after a mark that occurs in no text.
+/// MiniMax M3: tags named after the parameters, each preceded by a mark that never occurs in text.
 fn minimax() -> Calls {
     let at = |tag: &str| format!("]<]minimax[>[{tag}");
     let tag = || ">".to_owned();
@@ -59,7 +59,7 @@ fn minimax() -> Calls {
     calls((&section.0, &section.1), (&call.0, &call.1), Form::Tagged(form))
 }
 
-/// The calls of templates with these signs.
+/// The calls of templates that contain these signs.
 pub fn find(source: &str) -> Option<Calls> {
     let has = |sign: &str| source.contains(sign);
     let list = || Form::Json { keys: keys("name", "arguments"), list: false };
@@ -78,7 +78,7 @@ pub fn find(source: &str) -> Option<Calls> {
     if has("]<]minimax[>[") {
         return Some(minimax());
     }
-    // Granite 3 writes a list after a mark without an end.
+    // Granite 3 writes a list after a mark that has no closing mark.
     if has("<|tool_call|>") && has("<|start_of_role|>") {
         return Some(calls(("<|tool_call|> [", "]"), ("", ""), list()));
     }
@@ -95,12 +95,12 @@ pub fn thoughts(source: &str) -> Option<Thoughts> {
     } else if source.contains("<|START_THINKING|>") {
         marks("<|START_THINKING|>", "<|END_THINKING|>")
     } else {
-        // Reasoning models write these even if their template does not have them.
+        // Reasoning models write these even if their templates do not contain them.
         marks("<think>", "</think>")
     })
 }
 
-/// Properties of families that no rendering reveals.
+/// Family properties that rendering does not reveal.
 pub fn adjust(source: &str, notation: &mut Notation) {
     if let Some(thoughts) = &mut notation.thoughts
         && let Some((mark, label)) =
@@ -109,7 +109,7 @@ pub fn adjust(source: &str, notation: &mut Notation) {
         // The label after `<|channel>` may be missing.
         (thoughts.label, thoughts.open) = (label.trim().to_owned(), format!("{mark}>"));
     }
-    // Hunyuan puts answers in marks that its template does not write.
+    // Hunyuan puts answers in marks that its template does not contain.
     if source.contains("<|extra_0|>") {
         notation.words = Marks::new("<answer>", "</answer>");
     }

@@ -4,7 +4,7 @@ use super::cursor::{Cursor, Read, Stop};
 use super::{Calls, Form, Marks, braces, json, python, tagged};
 use crate::models::dialect::{RawCall, ToolText};
 
-/// Marks that models write although their own notation, or their template, has none.
+/// Marks that models write although their own notation or template has none.
 const USUAL: [(&str, &str); 12] = [
     ("<tool_call>", "</tool_call>"),
     ("<tools>", "</tools>"),
@@ -25,15 +25,15 @@ const USUAL: [(&str, &str); 12] = [
 pub enum Opener {
     /// The notation's own mark around calls, or around one.
     Own,
-    /// A call without the mark that should surround it.
+    /// A call without its enclosing mark.
     Inner,
-    /// Usual marks, if the notation has none.
+    /// Usual marks, if they are not part of the notation.
     Usual(Marks),
     /// A bare object or list.
     Bare,
 }
 
-/// Calls, each with whether it is closed and follows the notation exactly.
+/// Calls, and whether each is closed and follows the notation exactly.
 #[derive(Debug)]
 pub struct Found {
     pub calls: Vec<(RawCall, bool)>,
@@ -63,7 +63,7 @@ pub fn usual<'n>() -> impl Iterator<Item = &'n str> {
     USUAL.into_iter().flat_map(|(open, close)| [open, close])
 }
 
-/// Reads what `opener` begins here; `first`: no text precedes it.
+/// Reads the calls that `opener` begins here; `first`: no text comes before it.
 pub fn begin(cursor: &mut Cursor<'_>, calls: &Calls, opener: &Opener, tools: &[ToolText], first: bool) -> Read<Found> {
     let is_known = |name: &str| tools.iter().any(|tool| tool.name == name);
     // Models omit the marks around JSON, or fence it, even if their template requires the marks.
@@ -101,7 +101,7 @@ pub fn begin(cursor: &mut Cursor<'_>, calls: &Calls, opener: &Opener, tools: &[T
     }
 }
 
-/// Calls of known tools, as JSON or Python; exact if the notation uses that form.
+/// Calls to known tools, as JSON or Python; exact if the notation uses that form.
 fn bare(cursor: &mut Cursor<'_>, calls: &Calls, tools: &[ToolText]) -> Read<Found> {
     let (found, is_exact) = match json::may_be_call(cursor) {
         Ok(()) => {
@@ -122,7 +122,7 @@ fn bare(cursor: &mut Cursor<'_>, calls: &Calls, tools: &[ToolText]) -> Read<Foun
     Ok(Found { calls: found.into_iter().map(|call| (call, is_exact)).collect(), in_section: false })
 }
 
-/// The next call of a section, or all calls of a list, and the section's closing mark if it
+/// The next call in a section, or all calls in a list, and the section's closing mark if it
 /// follows.
 pub fn next(cursor: &mut Cursor<'_>, calls: &Calls, tools: &[ToolText]) -> Read<Found> {
     let one = |(call, is_exact): (RawCall, bool)| vec![(call, is_exact)];
@@ -171,7 +171,7 @@ pub fn next(cursor: &mut Cursor<'_>, calls: &Calls, tools: &[ToolText]) -> Read<
     let mut in_section = false;
     if !calls.section.close.trim().is_empty() && !cursor.eat(&calls.section.close)? {
         in_section = true;
-        // The last call of an unclosed section is not certain, unless it has its own mark or the
+        // The last call in an unclosed section is uncertain, unless it has its own mark or the
         // reply ends with it.
         let rest = cursor.rest().trim_start();
         let goes_on = rest.is_empty() || !calls.call.close.is_empty() || rest.starts_with(['{', ',']);

@@ -133,8 +133,8 @@ fn key(cursor: &mut Cursor<'_>) -> Read<Option<String>> {
     Ok(Some(key.to_owned()))
 }
 
-/// A value, and whether it is valid Python or JSON; otherwise the text up to the next argument or
-/// the end.
+/// A value, and whether it is valid Python or JSON; if not, the text up to the next argument or the
+/// end.
 fn value(cursor: &mut Cursor<'_>) -> Read<(Value, bool)> {
     cursor.skip_blank();
     let mut reader = literal::Reader::new(cursor.rest());
@@ -163,7 +163,7 @@ fn value(cursor: &mut Cursor<'_>) -> Read<(Value, bool)> {
     Err(cursor.end())
 }
 
-/// Whether another argument, or the end of the call and its surroundings, comes next.
+/// Whether another argument comes next, or the end of the call and its surroundings.
 fn goes_on(cursor: &Cursor<'_>) -> Read<bool> {
     let mut probe = *cursor;
     if probe.eat(",")? {

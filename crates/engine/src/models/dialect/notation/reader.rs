@@ -1,6 +1,6 @@
 //! Reads a reply as it streams in: text, thoughts and calls, separated by the notation's marks.
 //!
-//! The result depends on the text alone, not on how it is split: the reader decides only when more
+//! The result depends only on the text, not on how it is split: the reader decides only when more
 //! text cannot change the decision.
 
 use super::channels::Channel;
@@ -15,7 +15,7 @@ use crate::models::dialect::{RawCall, ToolText};
 pub enum Piece {
     Content(String),
     Thinking(String),
-    /// `is_certain`: closed and exactly in the notation. Other calls are a guess at the intended
+    /// `is_certain`: closed and exactly in the notation. Any other call is a guess at the intended
     /// one.
     Call {
         call: RawCall,
@@ -29,12 +29,12 @@ pub(super) enum State {
     Opened,
     Thinking,
     Words,
-    /// After a call, where separators between calls do not count as text.
+    /// After a call, where separators between calls are not text.
     AfterCall {
         in_section: bool,
         is_exact: bool,
     },
-    /// In the header or the body of a message of a family that uses channels.
+    /// In the header or body of a message, in families that use channels.
     Header,
     Body(Channel),
 }
@@ -47,9 +47,9 @@ pub struct Reader<'n> {
     pub(super) openers: Vec<(String, Opener)>,
     pub(super) state: State,
     pub(super) held: String,
-    /// Nothing is tried again until this much text is held.
+    /// Nothing is retried until this much text is held.
     retry_at: usize,
-    /// Whether text or a thought came already.
+    /// Whether text or a thought has already occurred.
     has_words: bool,
     pub(super) has_thought: bool,
     /// Whether the text so far is empty or ends with a line break.
@@ -66,7 +66,7 @@ pub(super) enum Step {
 }
 
 impl Notation {
-    /// A reader of replies that may call `tools`; `opened`: the prompt ends inside a thought.
+    /// A reader for replies that may call `tools`; `opened`: the prompt ends inside a thought.
     pub fn reader<'n>(&'n self, tools: &'n [ToolText], opened: bool) -> Reader<'n> {
         let openers = if tools.is_empty() { Vec::new() } else { parse::openers(&self.calls) };
         let is_channels = self.calls.form == Form::Channels || self.has_channels();
@@ -127,7 +127,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Waits for more text, so that a long call is not parsed again for each of its tokens.
+    /// Waits for more text, so that a long call is not parsed again after each token.
     pub(super) fn wait(&mut self) -> Step {
         self.retry_at = if self.held.len() < 512 { 0 } else { self.held.len() + self.held.len() / 16 };
         Step::Wait
@@ -145,7 +145,7 @@ impl Reader<'_> {
     }
 
     fn give_calls(&mut self, found: Found, end: usize) {
-        // Without its own marks, a call within text may be an example.
+        // A call within text may be an example, unless calls have their own marks.
         let may = self.notation.calls.is_marked() || !self.has_words;
         let is_exact = found.calls.iter().all(|(_, is_exact)| *is_exact);
         let calls = found.calls.into_iter();
@@ -166,7 +166,7 @@ impl Reader<'_> {
         marks.extend([&notation.words, &notation.results].into_iter().flat_map(|marks| [&*marks.open, &marks.close]));
         let ends = marks.len();
         marks.extend(notation.ends.iter().map(String::as_str));
-        // Blanks before a thought are not text, so they wait for what follows.
+        // Whitespace before a thought is not text, so it waits for what follows.
         let spoken = |text: &str| if thoughts.is_some() { text.trim_end().len() } else { text.len() };
         let mut from = 0;
         // The next position of each mark, searched for again only once the reader has reached it.
@@ -213,7 +213,7 @@ impl Reader<'_> {
                         }
                     }
                     Ok(true) if number == calls => {
-                        // A plain tag within text is probably its subject.
+                        // A plain tag within text is probably what the text is about.
                         let is_plain = !marks[number].starts_with(['[', '|']) && !marks[number].starts_with("<|");
                         let is_first = !self.has_words && !self.has_thought && self.held[..at].trim().is_empty();
                         if is_plain && !is_first {
@@ -225,8 +225,8 @@ impl Reader<'_> {
                         self.state = State::Opened;
                         return Step::Go;
                     }
-                    // Once text has begun, the end mark of a thought that was never opened, or a
-                    // superfluous end mark, is text.
+                    // Once text has begun, the end mark of a thought that was never opened, or an
+                    // extra end mark, is text.
                     Ok(true) if number < own && (self.has_words || !self.held[..at].trim().is_empty()) => {}
                     Ok(true) if number < own => {
                         self.held.drain(..cursor.at);
@@ -238,7 +238,7 @@ impl Reader<'_> {
                         self.held.drain(..end);
                         return Step::Go;
                     }
-                    // The end of the turn: only other ends may follow.
+                    // At the end of the turn, only other end marks may follow.
                     Ok(true) => match self.only_ends(cursor) {
                         Err(_) => {
                             self.give(at, Piece::Content);
@@ -262,7 +262,7 @@ impl Reader<'_> {
         self.wait()
     }
 
-    /// Whether only ends of turns follow.
+    /// Whether only end-of-turn marks follow.
     fn only_ends(&self, mut cursor: Cursor<'_>) -> Read<bool> {
         loop {
             cursor.skip_blank();
@@ -279,7 +279,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Skips separators between calls and the end of their section; anything else is text again.
+    /// Skips separators between calls and the end of their section; anything else is treated as
+    /// text again.
     fn after_call(&mut self, in_section: bool, is_exact: bool, last: bool) -> Step {
         let calls = &self.notation.calls;
         let mut cursor = Cursor::new(&self.held, 0, last);

@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::derive::{IDS, KEYS, NAMES, NUMBER, TEXT, common_end, common_start, first_group, groups, whole, whole_end};
 use super::{Calls, Form, Keys, Marks, Named, Tagged, channels};
 
-/// Turns with one and two calls, without the end of the turn; `head`: the length of the part of the
-/// first that the prompt writes.
+/// Turns with one and two calls, without the end of the turn; `head`: length of the part of the
+/// first turn that the prompt writes.
 pub struct Shape {
     pub one: String,
     pub two: Option<String>,
@@ -28,7 +28,7 @@ impl Shape {
         })
     }
 
-    /// The text before position `at` of the turn with one call, without the prompt.
+    /// The text before position `at` in the turn with one call, without the prompt.
     fn before(&self, at: usize) -> &str {
         let before = &self.one[self.head.min(at)..at];
         before.rsplit_once(channels::BODY).map_or(before, |(_, own)| own)
@@ -97,7 +97,7 @@ impl Shape {
         let (section, mut call) = self.split(&self.one[..name], &self.one[end..], two);
         let prefix = call.open.rfind(['>', ']']).map_or(0, |at| at + 1);
         let prefix = call.open.split_off(prefix).trim().to_owned();
-        // A prefix that is the whole mark does not count as a word before the name.
+        // A prefix that makes up the entire mark does not count as a word before the name.
         let prefix = if call.open.trim().is_empty() {
             call.open.push_str(&prefix);
             String::new()
@@ -109,7 +109,7 @@ impl Shape {
         Some(Calls { section, call, form })
     }
 
-    /// The marks of the section and of a call, from the text before and after it and between two
+    /// The marks of the section and of a call, found from the text before, after and between the
     /// calls.
     fn split(&self, before: &str, after: &str, two: Option<(&str, &str)>) -> (Marks, Marks) {
         let own = self.before(before.len());
@@ -127,7 +127,7 @@ impl Shape {
     fn tagged(&self, name: usize) -> Option<Calls> {
         let one = KEYS.iter().fold(self.one.clone(), |text, key| text.replace(key, "\u{1}"));
         let parts: Vec<&str> = one[name + NAMES[0].len()..].split('\u{1}').collect();
-        // The key may be repeated in the mark that closes its value.
+        // The mark that closes a value may repeat its key.
         let twice = parts.len() == 5;
         let (first, text_part, after_text, number_part) = match (parts.as_slice(), twice) {
             ([first, text, number], false) => (*first, *text, "", *number),
@@ -142,7 +142,7 @@ impl Shape {
         } else {
             let close = whole(common_start(between, after));
             let key = whole_end(common_end(first, &between[close.len()..]));
-            // Blanks before a key that occur in only some calls belong to no mark.
+            // Whitespace before a key that occurs in only some calls is not part of a mark.
             (close.to_owned(), key)
         };
         let name_end = first[..first.len() - key.len()].to_owned();
@@ -175,13 +175,13 @@ impl Shape {
     }
 }
 
-/// The text after the last value and its closing mark, which names the key.
+/// The text after the last value and its closing mark, which repeats the key.
 fn number_tail<'a>(one: &'a str, close: &str) -> &'a str {
     let after = one.rfind(NUMBER).map_or("", |at| &one[at + NUMBER.len()..]);
     after.strip_prefix(close).unwrap_or("")
 }
 
-/// `name_end` with a placeholder for a number, if the second call has another number there.
+/// `name_end` with a placeholder for a number, if the second call has a different number there.
 fn numbered(two: &str, name_end: &str) -> Option<String> {
     let digit = name_end.find(|c: char| c.is_ascii_digit())?;
     let (head, tail) = (&name_end[..digit], name_end[digit..].trim_start_matches(|c: char| c.is_ascii_digit()));
@@ -190,7 +190,7 @@ fn numbered(two: &str, name_end: &str) -> Option<String> {
     number.starts_with(|c: char| c.is_ascii_digit()).then(|| format!("{head}\u{2}{tail}"))
 }
 
-/// The first JSON value from `from` on that contains `marker`.
+/// The first JSON value at or after `from` that contains `marker`.
 fn json_with(text: &str, from: usize, marker: &str) -> Option<(usize, usize, Value)> {
     let starts = text[from..].match_indices(['{', '[']).map(|(at, _)| from + at);
     starts.take(64).find_map(|start| {

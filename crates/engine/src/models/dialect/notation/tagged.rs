@@ -9,7 +9,7 @@ use super::{Calls, Named, Tagged, json, values};
 
 /// Maximum length of a tool's name, in bytes.
 const NAME_MAX: usize = 200;
-/// Deepest nesting of tags in a value.
+/// Maximum nesting depth of tags in a value.
 const DEPTH_MAX: usize = 16;
 
 /// A call after its opening mark, up to and including its closing mark; and whether it follows the
@@ -26,7 +26,7 @@ pub fn call(cursor: &mut Cursor<'_>, calls: &Calls, tags: &Tagged, tools: &[Tool
             is_exact &= is_whole;
         } else {
             let mut probe = *cursor;
-            // The call's own mark was left out.
+            // The call's own closing mark is missing.
             let is_over = !calls.section.close.is_empty() && probe.eat(&calls.section.close)?;
             let is_over = is_over || cursor.last && cursor.rest().trim().is_empty() && !arguments.is_empty();
             return if is_over { Ok((RawCall { name, arguments }, false)) } else { Err(Stop::Not) };
@@ -34,8 +34,8 @@ pub fn call(cursor: &mut Cursor<'_>, calls: &Calls, tags: &Tagged, tools: &[Tool
     }
 }
 
-/// The name, up to the mark that ends it, or to the first parameter or the end of the call, which
-/// are not consumed. `\u{2}` is a placeholder for a number in the mark.
+/// The name, up to the mark that ends it, or to the first parameter or the end of the call, neither
+/// of which is consumed. `\u{2}` is a placeholder for a number in the mark.
 fn name(cursor: &mut Cursor<'_>, calls: &Calls, tags: &Tagged, tools: &[ToolText]) -> Read<String> {
     let (head, tail) = tags.name_end.split_once('\u{2}').unwrap_or((&tags.name_end, ""));
     let (end, number) = match cursor.find(&[head, &tags.key, &calls.call.close]) {
@@ -110,8 +110,8 @@ fn parameter(
     Ok((key, value, is_whole && is_begun))
 }
 
-/// A value up to a closing mark that is followed by another part of the call. A closing mark
-/// followed by other text belongs to the value.
+/// A value up to a closing mark that is followed by another part of the call. If other text
+/// follows, the closing mark belongs to the value.
 fn text(cursor: &mut Cursor<'_>, calls: &Calls, tags: &Tagged, key: &str) -> Read<(String, bool)> {
     let close = tags.close.replace('\u{1}', key);
     let mut probe = *cursor;
@@ -132,7 +132,7 @@ fn text(cursor: &mut Cursor<'_>, calls: &Calls, tags: &Tagged, key: &str) -> Rea
                 after.expect(&close)?;
                 (end, after, true)
             }
-            // The closing mark is missing: the call's own mark ends the value too.
+            // If the closing mark is missing, the call's own mark also ends the value.
             Err(Stop::Not) if cursor.last => match cursor.find(&[&calls.call.close]) {
                 Ok((end, _)) => (end, Cursor { at: end, ..*cursor }, false),
                 Err(stop) => return Err(stop),
@@ -205,8 +205,8 @@ fn nested(cursor: &mut Cursor<'_>, tags: &Tagged, schema: Option<&Value>, depth:
     Ok(if is_list { Value::Array(items) } else { Value::Object(fields) })
 }
 
-/// A call whose name precedes arguments in JSON, after its opening mark, up to and including its
-/// closing mark.
+/// A call whose name is followed by arguments in JSON, after its opening mark, up to and including
+/// its closing mark.
 pub fn named(cursor: &mut Cursor<'_>, calls: &Calls, form: &Named) -> Read<(RawCall, bool)> {
     let mut stops: Vec<&str> = vec![&form.mark];
     if !form.id.is_empty() {

@@ -1,4 +1,4 @@
-//! Tests of the notation derived from small templates: writer and reader agree, however the text is split.
+//! Tests notations derived from small templates: writer and reader agree, no matter how the text is split.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -300,7 +300,7 @@ fn what_is_left_out_or_broken_is_a_guess_or_no_call() {
     check("braces", "<do>go:write_file{path:<q>a<q>", None);
 }
 
-/// Text as in a file about calls.
+/// Text as found in a file about calls.
 fn content() -> impl Strategy<Value = String> {
     let marks = [
         "<call>",
@@ -324,8 +324,8 @@ fn content() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// A text gives the same result whole, split anywhere and character by character; no prefix of
-    /// a call is a certain call.
+    /// A text gives the same result as a whole, split anywhere, and character by character; no
+    /// prefix of a call is a certain call.
     #[test]
     fn where_a_text_is_cut_changes_nothing(content in content(), keep in 0.0..1.0f64) {
         for (kind, notation) in families() {

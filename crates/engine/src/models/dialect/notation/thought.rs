@@ -10,7 +10,7 @@ impl Reader<'_> {
     pub(super) fn label(&mut self, last: bool) -> Step {
         let thoughts = self.notation.thoughts.as_ref().or_bug("only a notation with thoughts gets here");
         let mut cursor = Cursor::new(&self.held, 0, last);
-        // Even after a prompt that has opened the thought, such a family may write the mark again.
+        // Even if the prompt has opened the thought, models of such a family may repeat the mark.
         let may_come_again = !thoughts.label.is_empty() || !self.notation.words.open.trim().is_empty();
         let again = if !may_come_again { Ok(false) } else { cursor.eat(&thoughts.open) };
         match again.and_then(|_| cursor.eat(&thoughts.label)) {

@@ -1,4 +1,4 @@
-//! The values of arguments: converts text to a value of the type in the tool's schema.
+//! The values of arguments: converts text to a value of the type that the tool's schema specifies.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ pub fn schema<'a>(tools: &'a [ToolText], tool: &str, key: &str) -> Option<&'a Va
     tools.iter().find(|one| one.name == tool)?.parameters.get("properties")?.get(key)
 }
 
-/// The types allowed by a schema; empty if it does not say.
+/// The types that a schema allows; empty if it does not state any.
 pub fn types(schema: &Value) -> Vec<&str> {
     let mut found: Vec<&str> = Vec::new();
     match schema.get("type") {
@@ -44,8 +44,8 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// The value that a text represents. A parameter that may be a string takes it unchanged, unless
-/// another of its types fits.
+/// The value that a text represents. A parameter that may be a string takes the text unchanged,
+/// unless another of its types fits.
 pub fn typed(text: &str, schema: Option<&Value>) -> Value {
     let types = schema.map(types).unwrap_or_default();
     let raw = || Value::String(text.to_owned());
@@ -54,12 +54,12 @@ pub fn typed(text: &str, schema: Option<&Value>) -> Value {
     }
     let Some(value) = plain(text) else { return raw() };
     let fits = |wanted: &&str| *wanted == kind(&value) || *wanted == "number" && value.is_number();
-    // Quoted text keeps its quotes only if the schema says that it is a string.
+    // Quoted text keeps its quotes only if the schema allows a string.
     let is_text = types.contains(&"string");
     if is_text && (value.is_string() || !types.iter().any(fits)) { raw() } else { value }
 }
 
-/// A value in JSON, else in Python's notation.
+/// A value in JSON, or else in Python's notation.
 pub fn plain(text: &str) -> Option<Value> {
     let text = text.trim();
     serde_json::from_str(text).ok().or_else(|| {
@@ -68,7 +68,7 @@ pub fn plain(text: &str) -> Option<Value> {
     })
 }
 
-/// The arguments in a value: an object, or an object written as text.
+/// The arguments in a value, which is an object or an object written as text.
 pub fn arguments(value: &Value) -> Option<Map<String, Value>> {
     match value {
         Value::Object(fields) => Some(fields.clone()),

@@ -6,7 +6,7 @@ use super::super::python_json::{self, Style};
 use super::{Calls, Form, Tagged, python};
 
 impl Calls {
-    /// Whether calls have their own marks, which no text contains.
+    /// Whether calls have their own marks, which never occur in text.
     pub fn is_marked(&self) -> bool {
         !self.mark().is_empty()
     }
@@ -20,7 +20,7 @@ impl Calls {
         }
     }
 
-    /// The text before and after a lone call, up to its name and after its arguments.
+    /// The text around a single call: up to its name, and after its arguments.
     pub fn around(&self) -> (String, String) {
         let (first, last) = match &self.form {
             Form::Json { list: true, .. } | Form::Python { list: true } => ("[", "]"),
@@ -32,7 +32,7 @@ impl Calls {
         (format!("{}{}{first}", section.open, call.open), format!("{last}{}{}", call.close, section.close))
     }
 
-    /// One whole call with every mark.
+    /// A complete call with all its marks.
     pub fn write(&self, name: &str, arguments: &Map<String, Value>) -> String {
         let (open, close) = self.around();
         let (head, tail) = self.named(name);
@@ -50,7 +50,7 @@ impl Calls {
         format!("{open}{head}{inner}{tail}{close}")
     }
 
-    /// The text between [`Calls::around`] and the arguments of a call with this name.
+    /// The text between [`Calls::around`] and the arguments, for a call with this name.
     pub fn named(&self, name: &str) -> (String, &'static str) {
         let quoted = |text: &str| Value::from(text).to_string();
         match &self.form {

@@ -27,13 +27,13 @@ const CONDITIONS: &[&str] =
 /// Maximum number of targets read from one package's `exports`.
 const TARGETS_MAX: usize = 500;
 
-/// Finds the files that imports of scripts refer to.
+/// Finds the files that imports in scripts refer to.
 pub(in crate::index::resolve) struct Packages {
     with_settings: ResolverGeneric<Tree>,
     /// For folders whose `tsconfig.json` cannot be read.
     plain: ResolverGeneric<Tree>,
     tree: Tree,
-    /// Folder and `package.json` of each package of the project, by name.
+    /// Folder and `package.json` of each package in the project, by name.
     own: HashMap<String, (String, Value)>,
 }
 
@@ -46,8 +46,8 @@ impl Packages {
             let Ok(package) = serde_json::from_str::<Value>(text) else { continue };
             let Some(name) = package.get("name").and_then(Value::as_str).map(str::to_owned) else { continue };
             let folder = folder_of(path).to_owned();
-            // Fixtures and examples may have the same name as the real package, which is less
-            // deeply nested.
+            // Fixtures and examples may have the same name as the real package, which is nested
+            // less deeply.
             let depth = |folder: &str| (folder.matches('/').count(), folder.len());
             if own.get(&name).is_none_or(|(known, _)| depth(&folder) < depth(known)) {
                 own.insert(name, (folder, package));
@@ -86,7 +86,7 @@ impl Packages {
         found.and_then(|found| self.tree.relative(found.path())).or_else(|| self.in_own_package(source))
     }
 
-    /// Finds the source for an import of an unbuilt package of the project: its `exports` name
+    /// Finds the source for an import of an unbuilt package in the project: its `exports` name
     /// files that do not exist yet.
     fn in_own_package(&self, source: &str) -> Option<String> {
         let at = source.char_indices().filter(|(_, c)| *c == '/').nth(usize::from(source.starts_with('@')));
@@ -232,8 +232,8 @@ impl FileSystem for Tree {
         if self.files.contains(&real) || self.texts.contains_key(&real) || is_foreign_settings(path) {
             return Ok(FileMetadata::new(true, false, false));
         }
-        // Every folder of an installed package counts as existing, so that settings are looked for
-        // in it.
+        // Every folder of an installed package counts as existing, so that settings are searched
+        // for in it.
         let installed = path.starts_with("/node_modules") && path.extension().is_none();
         if installed || self.folders.contains(&real) {
             Ok(FileMetadata::new(false, true, false))

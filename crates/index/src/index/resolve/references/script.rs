@@ -62,7 +62,7 @@ pub(super) fn member<'a>(project: &Project<'a>, file: usize, reference: &'a Refe
             },
         },
         Look::Outside => Err(format!("`{receiver}` is of a type outside the project")),
-        // In TypeScript, the only method of that name is wrong in two of three cases.
+        // In TypeScript, the only method with that name is wrong in two of three cases.
         Look::Unknown if project.is_typed(file) => Err(format!("type of `{receiver}` is not known")),
         Look::Unknown => only_method(project, file, &reference.name, receiver),
     }

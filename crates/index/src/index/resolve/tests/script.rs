@@ -135,8 +135,7 @@ fn super_calls_the_base_class_and_this_in_a_callback_is_the_class() {
     );
 }
 
-/// Asserts that these functions of `source` call the `sail` of a `Boat`, although kites have one
-/// too.
+/// Asserts that these functions in `source` call a `Boat`'s `sail`, although kites have one too.
 fn sails(source: &str, callers: &str) {
     let boat = "export class Boat { sail() {} crew: Boat[]; by: Map<string, Boat>; twin(): this { return this; } }\n\
                 export class Raft extends Boat { drift() {} }\n";

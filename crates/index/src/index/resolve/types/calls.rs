@@ -10,13 +10,13 @@ use crate::index::syntax::types::{Callable, Generic, Type, Typing, Value};
 /// Type parameters by name, with the types they represent.
 type Known<'a> = Vec<(&'a str, Ty<'a>)>;
 
-/// The type of each of the type parameters.
+/// The type of each type parameter.
 fn solved<'a>(generics: &[Generic], known: &[(&'a str, Ty<'a>)]) -> Vec<Ty<'a>> {
     let of = |name: &str| known.iter().find(|(n, _)| *n == name).map_or(Ty::Unknown, |(_, ty)| ty.clone());
     generics.iter().map(|generic| of(&generic.name)).collect()
 }
 
-/// Deepest nesting of promises that `await` unwraps.
+/// Maximum nesting of promises that `await` unwraps.
 const LAYERS_MAX: usize = 8;
 
 impl<'a> Types<'_, 'a> {
@@ -254,7 +254,7 @@ impl<'a> Types<'_, 'a> {
         of
     }
 
-    /// The function, method or class of the project that a type represents, if any.
+    /// The project's function, method or class that a type represents, if any.
     pub fn code(&self, ty: &Ty<'a>) -> Option<Meaning> {
         match ty {
             Ty::Itself(target @ Meaning::Symbol(Symbol { file, at })) => {

@@ -73,7 +73,7 @@ impl<'a> Types<'_, 'a> {
     fn member_of_instance(&self, file: usize, at: usize, arguments: &[Ty<'a>], name: &str, this: &Ty<'a>) -> Look<'a> {
         let scope = Rc::new(Scope { this: Some(this.clone()), ..self.with_arguments(file, at, arguments) });
         let mut unknown = false;
-        // Interfaces of the same name are one type, as are a class and an interface of the same
+        // Interfaces with the same name are one type, as are a class and an interface with the same
         // name.
         for sibling in self.project.type_siblings(file, at) {
             let sibling_scope = if sibling == at {

@@ -1,4 +1,4 @@
-//! The rules, custom properties and mixins of CSS, SCSS and Less, found by braces and semicolons.
+//! Finds the rules, custom properties and mixins of CSS, SCSS and Less by braces and semicolons.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::index::syntax::DEPTH_MAX;
 use crate::index::syntax::outline::Kind;
 use crate::index::syntax::reader::{ITEMS_MAX, one_line};
 
-/// At-rules of SCSS and Less that steer or insert and name nothing; rules inside them count.
+/// At-rules of SCSS and Less that control or insert code and name nothing; rules inside them count.
 const UNNAMED: &str = "if else each for while include content return at-root extend";
 
 /// The names in a text. Runs once over its bytes; a block that is never closed ends with the text.
@@ -34,7 +34,7 @@ pub(super) fn marks(source: &str) -> Vec<Mark> {
                 sheet.begin(at);
                 at + string(rest)
             }
-            // A variable within a name.
+            // A variable inside a name.
             b'#' | b'@' if bytes.get(at + 1) == Some(&b'{') => {
                 sheet.begin(at);
                 rest.find('}').map_or(source.len(), |end| at + end + 1)
@@ -70,7 +70,7 @@ pub(super) fn marks(source: &str) -> Vec<Mark> {
                 at + 1
             }
         };
-        // Only marks of one byte are looked for, so a character of several is passed whole.
+        // Only single-byte marks are searched for, so a multi-byte character is skipped as a whole.
         at = (end..=source.len()).find(|end| source.is_char_boundary(*end)).unwrap_or(source.len());
     }
     let end = source.trim_end().len();
@@ -99,18 +99,18 @@ fn string(rest: &str) -> usize {
 struct Sheet<'s> {
     source: &'s str,
     marks: Vec<Mark>,
-    /// The blocks around the current place.
+    /// The blocks around the current position.
     open: Vec<Block>,
     /// First byte of the current rule or declaration.
     head: Option<usize>,
-    /// The comment before the current place.
+    /// The comment before the current position.
     comment: Range<usize>,
 }
 
 struct Block {
     /// Its marks, whose end is not known yet.
     marks: Range<usize>,
-    /// Whether it has only steps of an animation.
+    /// Whether it contains only animation steps.
     has_steps: bool,
 }
 
@@ -124,13 +124,13 @@ impl Sheet<'_> {
         }
     }
 
-    /// Lines of comments one below the other are one comment.
+    /// Comments on consecutive lines are one comment.
     fn comment(&mut self, bytes: Range<usize>) {
         if self.head.is_some() {
             return;
         }
         let is_next = !self.comment.is_empty() && is_directly_above(self.source, self.comment.end..bytes.start);
-        // A comment behind code of its line belongs to that.
+        // A comment after code on its line belongs to that code.
         let before = self.source[..bytes.start].trim_end_matches([' ', '\t']);
         self.comment = match before.is_empty() || before.ends_with('\n') {
             true if is_next => self.comment.start..bytes.end,
@@ -147,7 +147,7 @@ impl Sheet<'_> {
     }
 
     fn mark(&mut self, name: &str, kind: Kind, bytes: Range<usize>, signature: &str, comment: &Range<usize>) {
-        // One more than is kept, so that the outline says that it is cut.
+        // One more than is kept, so that the outline is marked as truncated.
         if self.marks.len() > ITEMS_MAX {
             return;
         }
@@ -169,14 +169,14 @@ impl Sheet<'_> {
         let is_too_deep = self.open.len() >= DEPTH_MAX;
         let mut has_steps = is_step;
         if let Some((start, head, comment)) = self.taken(end).filter(|_| !is_step && !is_too_deep) {
-            // The end follows when the block is closed.
+            // The end is set when the block is closed.
             let bytes = start..self.source.len();
             let (word, rest) = match head.strip_prefix('@') {
                 Some(rule) => rule.split_at(rule.find(|c: char| !is_of_name(c)).unwrap_or(rule.len())),
                 None => ("", head.as_str()),
             };
             has_steps = word.ends_with("keyframes");
-            // A list may have many selectors, and each keeps the signature.
+            // A list may have many selectors, and each one keeps the signature.
             let signature = one_line(&head);
             let own = rest.trim_start().split(['(', ' ']).next().unwrap_or_default();
             if let Some(name) = variable(&head) {
@@ -220,7 +220,7 @@ fn variable(text: &str) -> Option<&str> {
     (!plain.is_empty() && plain.chars().all(is_of_name) && !is_rule).then_some(name)
 }
 
-/// The selectors of a list, divided at the commas outside of brackets.
+/// The selectors of a list, split at the commas outside brackets.
 fn selectors(head: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_usize;
     head.split(move |letter| {

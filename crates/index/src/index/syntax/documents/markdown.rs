@@ -1,4 +1,4 @@
-//! The sections of Markdown: from a heading to the next one of its level or above.
+//! Finds the sections of Markdown: from a heading to the next one of the same or a higher level.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ pub(super) fn marks(source: &str) -> Vec<Mark> {
         | Options::ENABLE_HEADING_ATTRIBUTES
         | Options::ENABLE_TABLES;
     let mut sections: Vec<Mark> = Vec::new();
-    // Level and place in `sections` of those around the current line.
+    // Level and position in `sections` of the sections around the current line.
     let mut open: Vec<(usize, usize)> = Vec::new();
     let mut heading: Option<(usize, Range<usize>, String)> = None;
     let mut depth = 0_usize;

@@ -1,9 +1,9 @@
-//! The names that the `CREATE` statements of SQL make.
+//! Finds the names that `CREATE` statements in SQL create.
 //!
 //! The dialects are those of PostgreSQL, MySQL, SQLite, SQL Server and Oracle. Only the ends of
 //! statements must be found, so the scanner reads strings, comments, brackets and blocks, and of
-//! the grammar the heads of `CREATE` statements: `create or replace materialized view if not exists
-//! shop.sales as …`.
+//! the grammar only the heads of `CREATE` statements:
+//! `create or replace materialized view if not exists shop.sales as …`.
 
 mod tokens;
 
@@ -15,7 +15,7 @@ use crate::base::is_listed;
 use crate::index::syntax::outline::Kind;
 use tokens::{Sort, Token, next, word_after};
 
-/// The words for everything that can be made, by kind. The first one after `CREATE` counts.
+/// The words for everything that can be created, by kind. The first one after `CREATE` counts.
 const MADE: &[(Kind, &str)] = &[
     (Kind::Table, "table"),
     (Kind::View, "view"),
@@ -27,26 +27,26 @@ const MADE: &[(Kind, &str)] = &[
          subscription synonym trigger user",
     ),
 ];
-/// Words between what is made and its name.
+/// Words between the kind of object and its name.
 const BEFORE_NAME: &str = "body concurrently exists if not only";
-/// Of what can be made, what may hold blocks.
+/// Kinds of objects that may contain blocks.
 const WITH_BLOCKS: &str = "event function package proc procedure trigger";
-/// Words after a `create` that is in no block.
+/// Words after a `create` that is not inside a block.
 const NEVER_INSIDE: &str = "or function procedure trigger package view";
-/// Tokens of a statement within which its name is looked for: modifiers rarely take half as many.
+/// Maximum number of tokens searched for a statement's name: modifiers rarely take half as many.
 const HEAD_TOKENS_MAX: usize = 48;
 
-/// The names that a text makes; and whether the time ran out.
+/// The names that a text creates, and whether time ran out.
 pub(super) fn marks(source: &str, until: Instant) -> (Vec<Mark>, bool) {
     let mut script = Script { source, marks: Vec::new(), statement: Statement::default(), comment: 0..0 };
     let (mut at, mut delimiter) = (0, ";");
     loop {
         let line_begins = at == 0 || source[..at].ends_with('\n');
         let rest = &source[at..];
-        // The lines of data can be long, so the end of a line is looked for only at its beginning.
+        // Lines of data can be long, so the end of a line is searched for only at its beginning.
         let line = if line_begins { rest.lines().next().unwrap_or_default() } else { "" };
         let is_outside = script.statement.is_at_top();
-        // `\copy …` of psql; `delimiter //` of MySQL; `go` and `/` on a line of their own.
+        // psql's `\copy …`; MySQL's `delimiter //`; `go` and `/` on lines of their own.
         if line_begins && script.statement.head.is_empty() && line.starts_with('\\') {
             at += line.len();
         } else if line_begins && line.get(.."delimiter ".len()).is_some_and(|w| w.eq_ignore_ascii_case("delimiter ")) {
@@ -65,8 +65,7 @@ pub(super) fn marks(source: &str, until: Instant) -> (Vec<Mark>, bool) {
             }
         } else {
             let Some(token) = next(source, at) else { break };
-            // `create` at the beginning of a line begins a statement, where the one above has no
-            // end.
+            // `create` at the beginning of a line begins a statement if the one above has no end.
             let word = &source[token.bytes.clone()];
             let begins = line_begins && token.is(source, "create");
             if begins && (script.statement.blocks == 0 || is_listed(NEVER_INSIDE, &word_after(source, token.bytes.end)))
@@ -74,7 +73,7 @@ pub(super) fn marks(source: &str, until: Instant) -> (Vec<Mark>, bool) {
                 script.end(at);
             }
             at = token.bytes.end;
-            // The end of such a string may be looked for through the whole text.
+            // The search for the end of such a string may cover the whole text.
             if word.starts_with('$') && Instant::now() >= until {
                 return (script.marks, true);
             }
@@ -89,16 +88,16 @@ struct Script<'s> {
     source: &'s str,
     marks: Vec<Mark>,
     statement: Statement,
-    /// The comments before the current place, one below the other.
+    /// The consecutive comments before the current position.
     comment: Range<usize>,
 }
 
-/// The statement around the current place.
+/// The statement around the current position.
 #[derive(Default)]
 struct Statement {
     /// Its first tokens.
     head: Vec<Token>,
-    /// Whether a `begin` begins a block in it: that of a function, procedure, trigger, event or
+    /// Whether a `begin` begins a block in it, as in a function, procedure, trigger, event or
     /// package.
     has_blocks: bool,
     blocks: usize,
@@ -113,10 +112,9 @@ impl Statement {
         self.blocks == 0 && self.brackets == 0
     }
 
-    /// Whether it is `copy t from stdin;`, below which there are lines of data. `source` ends with
-    /// it.
+    /// Whether it is `copy t from stdin;`, followed by lines of data. `source` ends with it.
     fn is_copy(&self, source: &str) -> bool {
-        /// Bytes at its end with the word `stdin` and options.
+        /// Bytes at its end that are searched for the word `stdin`, which options may follow.
         const END_BYTES: usize = 80;
         let Some(first) = self.head.first().filter(|token| token.is(source, "copy")) else { return false };
         let from = source.floor_char_boundary(source.len().saturating_sub(END_BYTES)).max(first.bytes.start);
@@ -130,7 +128,7 @@ impl Script<'_> {
         let text = &source[token.bytes.clone()];
         let statement = &mut self.statement;
         if matches!(token.sort, Sort::Blank | Sort::Comment) {
-            // A comment behind a statement of its line belongs to that.
+            // A comment after a statement on its line belongs to that statement.
             let before = source[..token.bytes.start].trim_end_matches([' ', '\t']);
             let is_alone = before.is_empty() || before.ends_with('\n');
             if statement.head.is_empty() && token.sort == Sort::Comment && is_alone {
@@ -177,7 +175,7 @@ impl Script<'_> {
         }
     }
 
-    /// Ends the statement and notes what it makes.
+    /// Ends the statement and records what it creates.
     fn end(&mut self, end: usize) {
         let statement = std::mem::take(&mut self.statement);
         let Some(first) = statement.head.first() else { return };
@@ -190,14 +188,14 @@ impl Script<'_> {
     }
 }
 
-/// Whether `case` at this byte follows `end`, in the blocks of MySQL.
+/// Whether `case` at this byte follows `end`, in MySQL's blocks.
 fn is_end_of_case(source: &str, at: usize) -> bool {
     let before = source[..at].trim_end();
     before.len() < at
         && before.get(before.len().saturating_sub(3)..).is_some_and(|word| word.eq_ignore_ascii_case("end"))
 }
 
-/// Kind and name of what a statement makes.
+/// Kind and name of the object that a statement creates.
 fn made(head: &[Token], source: &str) -> Option<(Kind, String)> {
     if !head.first()?.is(source, "create") {
         return None;

@@ -290,7 +290,7 @@ fn damaged_documents_are_read_as_far_as_they_go() {
     check("markdown", "# a\n```\n# b\n", &["section a 1-3"]);
 }
 
-/// Generated files of 5 MB, some of them of what a careless scanner reads again and again.
+/// Generated files of 5 MB, some with content that a careless scanner reads again and again.
 #[test]
 fn large_generated_documents_are_read_in_bounded_time() {
     const BYTES: usize = 5_000_000;

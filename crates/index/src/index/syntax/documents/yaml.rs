@@ -1,12 +1,12 @@
-//! The keys of YAML, those of a document and those one level below, found by their columns.
+//! Finds the keys of YAML, at the top level of a document and one level below, by their columns.
 
 use std::ops::Range;
 
 use super::Mark;
 use crate::index::syntax::outline::Kind;
 
-/// The keys of a text. What is deeper belongs to its key, so that lists, block scalars and
-/// templates need no reading.
+/// The keys of a text. Deeper content belongs to its key, so that lists, block scalars and
+/// templates need not be read.
 pub(super) fn marks(source: &str) -> Vec<Mark> {
     let mut file = File { source, marks: Vec::new(), upper: None, lower: None, column: None };
     // The comment directly above the current line.
@@ -26,7 +26,7 @@ pub(super) fn marks(source: &str) -> Vec<Mark> {
             } else if let Some(key) = key(text) {
                 file.key(key, column, begin..at + column, text);
             } else if !text.is_empty() && file.column.is_none() {
-                // A list or a text: the key has no keys below it.
+                // A list or text: the key has no keys below it.
                 file.column = Some(usize::MAX);
             }
         }
@@ -39,7 +39,7 @@ pub(super) fn marks(source: &str) -> Vec<Mark> {
 struct File<'s> {
     source: &'s str,
     marks: Vec<Mark>,
-    /// Places in `marks` of the keys around the current line.
+    /// Positions in `marks` of the keys around the current line.
     upper: Option<usize>,
     lower: Option<usize>,
     /// The column of the keys below the current key; `None` until its next line.
@@ -47,7 +47,7 @@ struct File<'s> {
 }
 
 impl File<'_> {
-    /// A key, with the bytes of the comment above it up to the key.
+    /// A key, with the bytes from the comment above it up to the key.
     fn key(&mut self, key: Key, column: usize, above: Range<usize>, text: &str) {
         if column == 0 {
             self.end_upper(above.start);

@@ -15,7 +15,7 @@ fn lines(node: Node) -> (usize, usize) {
 
 /// Records the names that a pattern binds on some lines: `x`, `{a, b: c}`, `[d, ...e]`, `f = 1`.
 pub(super) fn bind<'t>(pattern: Node<'t>, value: Value, lines: (usize, usize), reader: &mut Reader<'t>) {
-    /// Maximum number of nodes visited in one pattern; hand-written ones are smaller.
+    /// Maximum number of nodes visited in one pattern; hand-written patterns are smaller.
     const NODES_MAX: usize = 500;
     let mut waiting: Vec<(Node, Value)> = vec![(pattern, value)];
     for _ in 0..NODES_MAX {

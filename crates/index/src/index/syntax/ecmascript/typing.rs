@@ -10,9 +10,9 @@ use crate::index::syntax::{all_children, children};
 
 /// Types and values nested deeper than this are `Unknown`.
 const DEPTH_MAX: usize = 14;
-/// Maximum number of parts read of one type or object.
+/// Maximum number of parts read from one type or object.
 const PARTS_MAX: usize = 400;
-/// Maximum number of arguments read in one call or type; of parameters, twice as many.
+/// Maximum number of arguments read in one call or type; twice as many for parameters.
 const ARGUMENTS_MAX: usize = 6;
 /// Maximum number of nodes visited for the `return`s of one function, and of `return`s read.
 const RETURN_NODES_MAX: usize = 2_000;
@@ -145,7 +145,7 @@ pub(super) fn callable(node: Node, reader: &Reader, depth: usize) -> Callable {
     Callable { generics: generics(node, reader, depth), params, returns }
 }
 
-/// The return type of a function without a declared one, from its `return` statements.
+/// The return type of a function that declares none, from its `return` statements.
 fn returned(node: Node, reader: &Reader, depth: usize) -> Option<Type> {
     if depth > DEPTH_MAX / 2 {
         return None;

@@ -128,7 +128,7 @@ fn exported(around: Node, field: &str, source: &str) -> Place {
     })
 }
 
-/// The role of a name in a pattern, by the statement that the whole pattern belongs to.
+/// The role of a name in a pattern, by the statement to which the complete pattern belongs.
 fn pattern(node: Node, is_shorthand: bool, source: &str) -> Place {
     if is_shorthand && let Some(source) = required(node, source) {
         return Place::bound(Role::Import { source }, enclosing(node, SCOPES));

@@ -40,7 +40,7 @@ pub(super) fn place(node: Node, source: &str) -> Place {
     }
 }
 
-/// A declared name: at the top level visible in the whole file, in a function from the end of the
+/// A declared name: visible in the whole file at the top level; in a function, from the end of the
 /// statement on.
 fn from_here(statement: Node) -> Place {
     let scope = enclosing(statement, SCOPES);

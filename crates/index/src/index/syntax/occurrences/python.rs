@@ -10,7 +10,7 @@ use super::{Bind, Found, LOCAL, PARAMETER, Place, Role, ancestors, enclosing, pa
 const SCOPES: &str = "\
     module function_definition lambda class_definition list_comprehension set_comprehension dictionary_comprehension \
     generator_expression";
-/// Node kinds in which an assignment binds a name, without comprehensions.
+/// Node kinds in which an assignment binds a name, except comprehensions.
 const BODIES: &str = "module function_definition lambda class_definition";
 const PATTERNS: &str = "pattern_list tuple_pattern list_pattern list_splat_pattern as_pattern_target";
 
@@ -71,7 +71,8 @@ fn parameter(node: Node) -> Place {
     bound(PARAMETER, node, "function_definition lambda")
 }
 
-/// A binding in the nearest of these scopes: a definition in a module or class, else a local name.
+/// A binding in the nearest of these scopes: a definition in a module or class, otherwise a local
+/// name.
 fn bound(role: Role, node: Node, scopes: &str) -> Place {
     let scope = enclosing(node, scopes);
     let class = scope.kind() == "class_definition";
@@ -115,7 +116,7 @@ fn dotted(node: Node, dotted: Node, source: &str) -> Place {
     }
 }
 
-/// A name that is assigned to, or one that is read.
+/// A name that is assigned or read.
 fn pattern(node: Node) -> Place {
     let mut at = node;
     while let Some((around, field)) = parent(at) {

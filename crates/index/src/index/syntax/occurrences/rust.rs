@@ -55,7 +55,7 @@ pub(super) fn place(node: Node, source: &str) -> Place {
     }
 }
 
-/// Items of traits and impl blocks are members; others are visible in the whole block around them.
+/// Items of traits and impl blocks are members; others are visible in the entire enclosing block.
 fn item(node: Node) -> Place {
     let scope = enclosing(node, ITEMS);
     let member = scope.parent().is_some_and(|p| matches!(p.kind(), "impl_item" | "trait_item"));
@@ -133,8 +133,8 @@ fn prefix(node: Node, source: &str) -> String {
     parts.join("::")
 }
 
-/// A name that a pattern binds, or one that it reads: names of constants and variants begin with a
-/// capital letter.
+/// A name that a pattern binds or reads: names of constants and variants begin with a capital
+/// letter.
 fn pattern(node: Node, is_shorthand: bool, source: &str) -> Place {
     let own = text_of(Some(node), source);
     let read = Place::plain(Role::Reference);

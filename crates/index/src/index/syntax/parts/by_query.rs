@@ -1,4 +1,4 @@
-//! Divides files into parts by the query of their language, in the same way for all of these languages.
+//! Divides files into parts by their language's query, in the same way for all these languages.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -13,9 +13,9 @@ use crate::index::syntax::outline::Kind;
 use crate::index::syntax::queried::{Described, Queried, described, last_name};
 use crate::index::syntax::{all_children, children, content};
 
-/// Cost of a container against one level of other syntax; both are bounded together.
+/// Cost of a container in levels of other syntax; one limit bounds both together.
 const CONTAINER: usize = 8;
-/// Endings of node kinds that may only wrap a single definition: `template <…>`, `private def …`.
+/// Suffixes of node kinds that may only wrap a single definition: `template <…>`, `private def …`.
 const FRAMES: &[&str] = &["declaration", "statement", "definitions", "specification", "call"];
 
 fn is_frame(node: Node) -> bool {
@@ -25,7 +25,7 @@ fn is_frame(node: Node) -> bool {
 /// The parts of a tree; `None` if time ran out.
 pub(super) fn parts(language: &Queried, tree: &Tree, text: &str, until: Instant) -> Option<Vec<Part>> {
     let mut found = described(language, (tree, text), until)?;
-    // If an import is bound to a name, the name counts.
+    // If an import is bound to a name, that name counts.
     found.sort_by_key(|one| (one.whole.start_byte(), Reverse(one.whole.end_byte()), one.kind.is_none()));
     let places = found.iter().map(|one| one.whole.byte_range()).collect();
     let mut known: HashMap<usize, Vec<Described>> = HashMap::new();
@@ -44,7 +44,7 @@ pub(super) fn parts(language: &Queried, tree: &Tree, text: &str, until: Instant)
 struct File<'t> {
     language: &'static str,
     text: &'t str,
-    /// The definitions and imports, by the id of their whole node: `int a, b;` has two.
+    /// The definitions and imports, by the id of their complete node: `int a, b;` has two.
     known: HashMap<usize, Vec<Described<'t>>>,
     /// The bytes of these nodes, outer before inner.
     places: Vec<Range<usize>>,
@@ -61,7 +61,7 @@ impl File<'_> {
                 (Sort::Statement, "private") => access = "private",
                 (Sort::Statement, "protected") => access = "protected",
                 (Sort::Statement, "public") => access = "public",
-                // The lines of a heredoc of Ruby follow the statement that begins it.
+                // The lines of a Ruby heredoc follow the statement that begins it.
                 (Sort::Statement, lines) if lines.starts_with('\n') => {
                     if let Some(last) = parts.last_mut() {
                         (last.core.end, last.end) = (part.core.end, part.end);
@@ -98,7 +98,7 @@ impl File<'_> {
                 Some(kind) => self.defined(node, one, kind, depth),
                 None => self.import(node),
             },
-            // Each of several names can be found, and none can be replaced alone.
+            // Each of several names can be found, but none can be replaced alone.
             Some(several) => {
                 let name =
                     |one: &Described| Part { variant: NAME.to_owned(), ..Part::new(Sort::Value, one.name, one.named) };
@@ -157,7 +157,7 @@ impl File<'_> {
         (Vec::new(), node.start_byte())
     }
 
-    /// Distinguishes definitions of the same name that are not overloads of each other.
+    /// Distinguishes definitions with the same name that are not overloads of each other.
     fn variant(&self, node: Node, one: &Described, kind: Kind, body: Option<&Range<usize>>) -> String {
         let of = node.kind();
         match kind {
@@ -171,7 +171,7 @@ impl File<'_> {
             }
             Kind::Function | Kind::Method if matches!(of, "declaration" | "field_declaration") => "declaration".into(),
             Kind::Function | Kind::Method if of == "singleton_method" => "self".into(),
-            // A C# class may implement methods of the same name from two interfaces.
+            // A C# class may implement methods with the same name from two interfaces.
             Kind::Function | Kind::Method => {
                 let of = children(node).find(|child| child.kind() == "explicit_interface_specifier");
                 of.map_or(String::new(), |of| format!("of {}", content(of, self.text).trim_end_matches('.')))
@@ -179,13 +179,14 @@ impl File<'_> {
             Kind::Variable if self.text.get(node.byte_range()).is_some_and(|text| is_extern(self.language, text)) => {
                 "declaration".into()
             }
-            // Scala may have a class and an object of the same name.
+            // Scala may have a class and an object with the same name.
             Kind::Class if of.starts_with("object") => "object".into(),
             _ => String::new(),
         }
     }
 
-    /// The bytes inside a body: between its braces, between the head and `end`, else all of it.
+    /// The bytes inside a body: between its braces, or between the head and `end`, or else all of
+    /// it.
     fn inside(&self, node: Node, body: Option<Node>) -> Option<Range<usize>> {
         let whole = body.map(|body| trimmed(body, self.text));
         let words = whole.clone().and_then(|range| self.text.get(range)).unwrap_or_default();
@@ -206,7 +207,7 @@ impl File<'_> {
         Some(head.min(end.start_byte())..end.start_byte())
     }
 
-    /// The members of a class or record. Comments at the beginning may be outside of the node of the body.
+    /// The members of a class or record. Comments at the beginning may be outside the body's node.
     fn members(&self, node: Node, body: Option<Node>, depth: usize) -> Vec<Part> {
         let mut nodes = Vec::new();
         for child in all_children(node).filter(|child| child.kind().ends_with("comment") && Some(*child) != body) {
@@ -237,7 +238,7 @@ impl File<'_> {
         all
     }
 
-    /// Everything that is defined or imported below a node, outside other definitions.
+    /// Everything defined or imported below a node, outside other definitions.
     fn below(&self, node: Node, depth: usize) -> Vec<Part> {
         let mut node = node;
         loop {
@@ -254,7 +255,8 @@ impl File<'_> {
         parts.into_iter().flat_map(out).collect()
     }
 
-    /// A statement, with what is defined in it: the branches of `#if`, a block of a script, a template around a class.
+    /// A statement with the definitions in it: the branches of `#if`, a block of a script, a
+    /// template around a class.
     fn unknown(&self, node: Node, depth: usize) -> Part {
         let whole = trimmed(node, self.text);
         let mut inner = self.outermost(whole.clone());
@@ -286,7 +288,7 @@ impl File<'_> {
         part
     }
 
-    /// The known node with these bytes in `node`.
+    /// The known node in `node` with these bytes.
     fn node_at<'n>(&self, node: Node<'n>, place: &Range<usize>) -> Option<Node<'n>> {
         let around = |node: &Node<'n>| {
             let is_around = |child: &Node| child.start_byte() <= place.start && place.end <= child.end_byte();
@@ -295,7 +297,7 @@ impl File<'_> {
         std::iter::successors(Some(node), around).find(|node| self.known.contains_key(&node.id()))
     }
 
-    /// An import is identified by its words; the name that it binds shows whether it is used.
+    /// An import is identified by its words; whether it is used depends on the name that it binds.
     fn import(&self, node: Node) -> Part {
         let mut part = self.plain(Sort::Import, "", node);
         let words = self.text.get(part.core.clone()).unwrap_or_default().trim_end_matches(';');
@@ -307,7 +309,7 @@ impl File<'_> {
     }
 }
 
-/// The node with the body of a definition; for `typedef struct { … } S`, that of its type.
+/// The node with a definition's body; for `typedef struct { … } S`, the body of its type.
 fn body_of(node: Node<'_>) -> Option<Node<'_>> {
     let last = || children(node).filter(|child| child.kind().ends_with("body")).last();
     let of_type = || node.child_by_field_name("type")?.child_by_field_name("body");
@@ -324,7 +326,7 @@ fn sort_of(kind: Kind) -> Sort {
         Kind::Function | Kind::Method => Sort::Function,
         Kind::Module | Kind::Class | Kind::Interface | Kind::Trait | Kind::Impl => Sort::Class,
         Kind::Struct | Kind::Enum => Sort::Record,
-        // The kinds of documents have no parts.
+        // The kinds used in documents have no parts.
         _ => Sort::Value,
     }
 }
@@ -344,7 +346,7 @@ fn guarded<'n>(nodes: &[Node<'n>], text: &str) -> Option<Vec<Node<'n>>> {
     let first = inside.iter().position(|node| node.kind() == "preproc_def")?;
     let has_name = inside[first].child_by_field_name("name").is_some_and(|own| content(own, text) == name);
     let has_branches = inside.iter().any(|node| node.kind().starts_with("preproc_el"));
-    // Before the `#define` are the mark, the name and comments.
+    // The mark, the name and comments precede the `#define`.
     let is_first = inside[..first].iter().filter(is_code).count() == 1;
     let above = nodes.iter().take_while(|node| *node != guard);
     // A part added to an empty header goes after its `#define`.

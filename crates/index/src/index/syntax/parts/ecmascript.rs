@@ -28,7 +28,7 @@ fn part(node: Node, text: &str, depth: usize) -> Part {
         "internal_module" | "module" => {
             with_variant(MODULE, container(Part::new(Sort::Class, name, node), node, text, depth))
         }
-        // The variant distinguishes a type from a value of the same name.
+        // The variant distinguishes a type from a value with the same name.
         "interface_declaration" => {
             with_variant("type", container(Part::new(Sort::Record, name, node), node, text, depth))
         }

@@ -105,8 +105,8 @@ fn import(node: Node, text: &str) -> Part {
     part
 }
 
-/// The package name of an import path: the last part that is not a version: `yaml` for
-/// `gopkg.in/yaml.v3`, `b` for `a/b/v2`.
+/// The package name of an import path: the last part that is not a version, as in `yaml` for
+/// `gopkg.in/yaml.v3` or `b` for `a/b/v2`.
 pub fn package_name(path: &str) -> &str {
     let is_version =
         |part: &str| part.strip_prefix('v').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));

@@ -71,7 +71,7 @@ fn class(node: Node, text: &str, depth: usize) -> Part {
 }
 
 /// Sets body, members and docstring. The body begins after the colon, because comments at its
-/// beginning are outside the block node.
+/// beginning are outside the block's node.
 fn add_body(part: &mut Part, node: Node, text: &str, depth: usize) {
     let children: Vec<Node> = all_children(node).collect();
     let Some(colon) = children.iter().rposition(|child| child.kind() == ":") else { return };

@@ -36,7 +36,7 @@ fn function(node: Node, text: &str, depth: usize) -> Part {
     part.has_receiver = first.is_some_and(|first| {
         first.kind() == "self_parameter" || content(first, text).trim_start_matches("mut ").starts_with("self:")
     });
-    // The attribute is not part of the node but stands above it.
+    // The attribute is above the node, not part of it.
     let before = text[..node.start_byte()].trim_end();
     let line = before.rsplit('\n').next().unwrap_or_default().trim();
     part.is_test = line.starts_with("#[") && line.contains("test");
@@ -80,7 +80,7 @@ pub fn imports(node: Node, text: &str) -> Vec<Imported> {
     found
 }
 
-/// Adds each path that a `use` imports to `found`.
+/// Adds to `found` each path that a `use` imports.
 fn leaves(node: Node, prefix: &str, text: &str, found: &mut Vec<Imported>, depth: usize) {
     let join = |path: &str| if prefix.is_empty() { path.to_owned() } else { format!("{prefix}::{path}") };
     let mut leaf = |path: String, local: &str| {

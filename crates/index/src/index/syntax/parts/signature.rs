@@ -15,7 +15,7 @@ pub struct Signature {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Without `*`, `...`, `&` and `mut`; empty for a pattern, a marker like `/` and a type alone.
+    /// Without `*`, `...`, `&` and `mut`; empty for a pattern, a marker like `/` or a bare type.
     pub name: String,
     /// Bytes of the type, including the colon if there is one.
     pub annotation: Option<Range<usize>>,

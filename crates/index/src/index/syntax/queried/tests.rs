@@ -1,4 +1,4 @@
-//! Tests of outlines that queries read.
+//! Tests of outlines read by queries.
 
 use super::*;
 use crate::index::syntax::{Outline, outline};

@@ -7,7 +7,7 @@ use crate::base::is_listed;
 use crate::index::syntax::children;
 
 /// Globals of browsers, Node, Deno, Bun and test frameworks. A superfluous name hides an error; a
-/// missing one gives a false alarm.
+/// missing one causes a false alarm.
 const BUILT_IN: &str = " AbortController AbortSignal AggregateError Array ArrayBuffer Atomics Audio BigInt BigInt64Array \
     BigUint64Array Blob Boolean BroadcastChannel Buffer Bun CSS Cache CompressionStream Crypto CryptoKey DOMException \
     DOMParser DOMRect DataView Date DecompressionStream Deno Document DocumentFragment Element Error EvalError File FileList \
@@ -27,7 +27,7 @@ const BUILT_IN: &str = " AbortController AbortSignal AggregateError Array ArrayB
     requestAnimationFrame requestIdleCallback require screen scroll scrollBy scrollTo self sessionStorage setImmediate \
     setInterval setTimeout should sinon specify spyOn structuredClone suite suiteSetup suiteTeardown setup teardown test top \
     undefined unescape vi vitest window xdescribe xit fdescribe fit assert assertType React $ _ log ";
-/// Endings of names that browsers define.
+/// Suffixes of names that browsers define.
 const ENDS: &[&str] = &["Event", "Element", "Observer", "Error", "List", "Context", "Stream"];
 
 const FUNCTIONS: &str = "\
@@ -52,7 +52,7 @@ pub(super) fn visit<'t>(node: Node<'t>, names: &mut Names<'t>) -> bool {
     match node.kind() {
         kind if is_listed(SILENT, kind) => return false,
         kind if is_listed(FUNCTIONS, kind) => {
-            // The name of a declaration is bound outside, that of a function expression inside.
+            // A declaration's name is bound outside, a function expression's name inside.
             let is_declared = kind.ends_with("declaration") || kind == "function_signature";
             let own = field("name").filter(|name| name.kind() == "identifier");
             names.bind(own.filter(|_| is_declared));

@@ -12,7 +12,7 @@ use crate::index::syntax::{children, content, descend, field, language_of, tree_
 #[derive(Clone, Debug)]
 pub struct Members {
     pub name: String,
-    /// It may have attributes that the text does not show, through a base class, a decorator or
+    /// It may have attributes that do not appear in the text, through a base class, a decorator or
     /// `setattr`.
     pub is_open: bool,
     pub defined: HashSet<String>,
@@ -23,7 +23,7 @@ pub struct Members {
 struct Words {
     /// The object itself.
     own: &'static str,
-    /// Node kind of `own.name`, and the field with the name.
+    /// Node kind of `own.name`, and the field that holds the name.
     attribute: &'static str,
     name: &'static str,
     /// Node kinds inside which `own` is another object.
@@ -74,7 +74,7 @@ pub fn members(path: &str, text: &str) -> Vec<Members> {
         if is_class && node.is_named() {
             found.push(class(node, text, words));
         }
-        // Classes inside functions are left out: they may use names around them.
+        // Classes inside functions are omitted: they may use names around them.
         !is_listed(FUNCTIONS, node.kind())
     });
     found
@@ -126,7 +126,7 @@ const UNCLEAR: &str = "\
     for_statement with_statement if_statement try_statement match_statement import_statement import_from_statement \
     index_signature";
 
-/// The names defined by a member of a class body; `None` if the text does not show them.
+/// The names defined by a member of a class body; `None` if they do not appear in the text.
 fn defined_by<'t>(member: Node, text: &'t str) -> Option<Vec<&'t str>> {
     match member.kind() {
         kind if is_listed(UNCLEAR, kind) => None,

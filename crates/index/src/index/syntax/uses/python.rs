@@ -53,7 +53,7 @@ pub(super) fn visit<'t>(node: Node<'t>, names: &mut Names<'t>) -> bool {
         "as_pattern_target" => children(node).for_each(|child| names.bind(Some(child))),
         "named_expression" => {
             names.bind(field("name"));
-            // In a comprehension it binds in an outer scope, taken here to be the whole file.
+            // In a comprehension it binds in an outer scope, assumed here to be the whole file.
             if let Some(name) = field("name").filter(|_| !names.scopes[names.scope_of(node)].is_function) {
                 names.bind_in(name, 0);
             }

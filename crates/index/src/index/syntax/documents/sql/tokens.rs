@@ -1,4 +1,4 @@
-//! The tokens of SQL that matter for finding the ends of statements.
+//! The SQL tokens that matter for finding the ends of statements.
 
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// Whether it is this word, in lower or upper case.
+    /// Whether it is this word, ignoring case.
     pub fn is(&self, source: &str, word: &str) -> bool {
         self.sort == Sort::Word && source[self.bytes.clone()].eq_ignore_ascii_case(word)
     }
@@ -37,7 +37,7 @@ pub fn next(source: &str, at: usize) -> Option<Token> {
     let line = || rest.find('\n').unwrap_or(rest.len());
     let until = |from: usize, end: &str| rest[from..].find(end).map(|found| from + found + end.len());
     let (sort, length) = match first {
-        // Each line of blanks is a token, so that the beginning of a line is seen.
+        // Each line break is a separate token, so that the beginning of a line is recognised.
         '\n' => (Sort::Blank, 1),
         _ if first.is_whitespace() => {
             let is_end = |letter: char| !letter.is_whitespace() || letter == '\n';
@@ -65,20 +65,20 @@ pub fn next(source: &str, at: usize) -> Option<Token> {
     Some(Token { sort, bytes: at..at + length })
 }
 
-/// `@name` is a variable of SQL Server, and `@schema@` is replaced when an extension of PostgreSQL
-/// is installed.
+/// `@name` is a SQL Server variable, and `@schema@` is replaced when a PostgreSQL extension is
+/// installed.
 fn is_of_word(letter: char) -> bool {
     letter.is_alphanumeric() || matches!(letter, '_' | '@')
 }
 
-/// The word after the blanks at a byte, in lower case; empty if there is none.
+/// The word after the white space at a byte, in lower case; empty if there is none.
 pub fn word_after(source: &str, at: usize) -> String {
     let rest = source[at..].trim_start();
     rest[..rest.find(|c: char| !is_of_word(c)).unwrap_or(rest.len())].to_ascii_lowercase()
 }
 
-/// Bytes of the string at the beginning of `rest`, which may hold `''`. A backslash before a quote
-/// counts only in MySQL: there a letter follows, as in `it\'s`, while elsewhere the string ends.
+/// Bytes of the string at the beginning of `rest`, which may contain `''`. A backslash before a
+/// quote counts only in MySQL: there a letter follows, as in `it\'s`; elsewhere the string ends.
 fn text(rest: &str) -> usize {
     let bytes = rest.as_bytes();
     let mut at = 1;
