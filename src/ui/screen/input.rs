@@ -388,9 +388,9 @@ mod tests {
         let Submitted { text, attached, .. } = input.submitted();
         assert_eq!((text.as_str(), attached.pictures), ("Show '/b/the two.png'", pictures[1..].to_vec()));
         // Beside a paste that is too long for the request, the path stays too.
-        let long = "a longer line\n".repeat(20_000);
+        let long = "a longer line\n".repeat(10_000);
         let submitted = with(&["See /x ", "/a/one.png", " and ", &long]).submitted();
-        assert_eq!(submitted.text, "See /x /a/one.png and [20,000 lines pasted]");
+        assert_eq!(submitted.text, "See /x /a/one.png and [10,000 lines pasted]");
         assert_eq!((submitted.attached.given.len(), submitted.attached.pictures.len()), (1, 1));
     }
 
