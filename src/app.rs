@@ -178,10 +178,18 @@ impl App {
         &self.ledger
     }
 
+    /// The models of the roles, with the embedder of the project's index. Reads only file headers, and once the whole of an
+    /// embedder that may be the one of the index.
+    fn registry_as_chosen(&self) -> Result<Registry> {
+        let mut registry = Registry::open(&self.config)?;
+        self.keep_embedder(&mut registry);
+        Ok(registry)
+    }
+
     /// The available models. If the preferred planner does not fit into memory, the best one that
     /// does replaces it. Reads only file headers.
     pub fn registry(&self) -> Result<Registry> {
-        let mut registry = Registry::open(&self.config)?;
+        let mut registry = self.registry_as_chosen()?;
         let all = alternatives(&registry, Role::Planner);
         let is_away = !matches!(registry.endpoint(Role::Planner), Ok(None));
         if all.is_empty() || is_away || registry.is_named(Role::Planner) {

@@ -1,16 +1,16 @@
-//! Fetches what a request names on MCP servers: the text of `@server:uri` accompanies the request,
-//! and the text of `/server:prompt words` replaces it.
+//! Fetches what a request names on MCP servers: the text of `@server:uri`, and what a model reads in its pictures, is
+//! handed over with the request; the text of `/server:prompt words` replaces it.
 //!
 //! The rules for tools apply to both, under the names of the protocol's methods:
 //! `server.resources/read` with a `uri`, and `server.prompts/get` with a `name`.
 
 use serde_json::Map;
 
-use super::{Host, Toolkit, TurnError};
+use super::{Host, Toolkit, TurnError, pictures};
 use crate::base::StepId;
 use crate::protocol::{Decision, Event, GIVEN_BYTES_MAX, GIVEN_MAX, Given, Proposal, REQUEST_BYTES_MAX};
 use crate::tools::ToolCall;
-use crate::tools::mcp::offers::{self, Filled};
+use crate::tools::mcp::offers::{self, Filled, Read};
 use crate::tools::policy::Verdict;
 
 /// Fetches everything that the request names, adds the texts to the toolkit and returns the final
@@ -25,8 +25,11 @@ pub async fn fetched(toolkit: &mut Toolkit, request: String, host: &dyn Host) ->
     let is_server = |name: &str| servers.names().any(|known| known == name);
     for (server, uri) in offers::named(&request, is_server) {
         allowed(server, ("resources/read", "uri", uri), host).await?;
-        let text = servers.read(server, uri, &cancel).await.map_err(failed)?;
-        hand_over(toolkit, host, format!("@{server}:{uri}"), text).map_err(failed)?;
+        let Read { text, pictures } = servers.read(server, uri, &cancel).await.map_err(failed)?;
+        if pictures.is_empty() || !text.is_empty() {
+            hand_over(toolkit, host, format!("@{server}:{uri}"), text).map_err(failed)?;
+        }
+        pictures::hand_over(toolkit, &pictures, &request, host).await?;
     }
     let Some((server, prompt, words)) = offers::called(&request, is_server) else { return Ok(request) };
     if is_server(server) {

@@ -3,6 +3,7 @@
 //! The model's words are passed on as a text under a name that states who read the picture: they
 //! are a model's words, not the picture.
 
+use std::fmt::Display;
 use std::io::Read;
 
 use serde_json::Value;
@@ -31,12 +32,9 @@ pub async fn read(
     request: &str,
     host: &dyn Host,
 ) -> Result<(), TurnError> {
-    let wish = format!("The request: {request}");
+    let wish = wish(request);
     let named = named(toolkit, request, host);
-    for picture in &pictures {
-        let (said, name) = look(toolkit, picture, &wish, host).await?;
-        of_servers::hand_over(toolkit, host, name, said).map_err(TurnError::NotFetched)?;
-    }
+    hand_over(toolkit, &pictures, request, host).await?;
     let room = GIVEN_MAX.saturating_sub(toolkit.given.len());
     for picture in named.into_iter().filter(|one| !pictures.contains(one)).take(room) {
         let handed = match look(toolkit, &picture, &wish, host).await {
@@ -51,8 +49,27 @@ pub async fn read(
     Ok(())
 }
 
-/// The pictures of the project that a request asks about or bases a change on, if a model can see
-/// them; else a notice gives the reason.
+/// Adds what pictures show to the toolkit; fails if one is not read.
+pub(super) async fn hand_over(
+    toolkit: &mut Toolkit,
+    pictures: &[Picture],
+    request: &str,
+    host: &dyn Host,
+) -> Result<(), TurnError> {
+    for picture in pictures {
+        let (said, name) = look(toolkit, picture, &wish(request), host).await?;
+        of_servers::hand_over(toolkit, host, name, said).map_err(TurnError::NotFetched)?;
+    }
+    Ok(())
+}
+
+/// The words with which a model looks at a picture for a request.
+fn wish(request: impl Display) -> String {
+    format!("The request: {request}")
+}
+
+/// The pictures of the project that a request asks about or that a change follows, if a model sees
+/// them; else a notice says so.
 fn named(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Vec<Picture> {
     let Some(context) = toolkit.context.as_ref() else { return Vec::new() };
     let clauses = parts(toolkit, &Text::of(request));
@@ -164,7 +181,7 @@ pub async fn told(Scene { toolkit, request, host, .. }: Scene<'_>, mut outcome: 
         return Ok(outcome);
     }
     for picture in std::mem::take(&mut outcome.pictures) {
-        let said = match look(toolkit, &picture, &format!("The request: {request}"), host).await {
+        let said = match look(toolkit, &picture, &wish(request), host).await {
             Ok((said, name)) => format!("{name}:\n{said}"),
             Err(TurnError::Cancelled) => return Err(TurnError::Cancelled),
             Err(why) => format!("{} was not read: {why}", picture.name()),
@@ -200,7 +217,7 @@ impl Look<'_> {
             Ok(picture) => picture,
             Err(why) => return Ok(Outcome::error(why)),
         };
-        let wish = self.question.map_or(format!("The request: {request}"), |one| format!("The question: {one}"));
+        let wish = self.question.map_or(wish(request), |one| format!("The question: {one}"));
         match look(toolkit, &picture, &wish, host).await {
             Ok((said, name)) => Ok(Outcome::ok(format!("{name}:\n{said}"))),
             Err(TurnError::Cancelled) => Err(TurnError::Cancelled),

@@ -14,7 +14,30 @@ use crate::remote::{self, consent};
 /// cores; fewer for a slower model.
 const VECTORS_WAITED_FOR: f64 = 128.0;
 
+/// Maximum number of embedders of which a fingerprint is computed to find the one of an index: a new file is read
+/// whole for it, once.
+const COMPARED_MAX: usize = 16;
+
 impl App {
+    /// Makes the embedder whose vectors the project's index has the one of `registry`, if it is still found and models.toml
+    /// names none: another one in a folder must not be a reason to compute all vectors again.
+    pub(super) fn keep_embedder(&self, registry: &mut Registry) {
+        if registry.is_named(Role::Embedder) || !matches!(registry.endpoint(Role::Embedder), Ok(None)) {
+            return;
+        }
+        let made = Index::embedders(&self.config.project);
+        let of = |spec: &EmbedderSpec| embed::fingerprint(&spec.path, &self.embedder_options(spec)).ok();
+        if made.is_empty() || registry.embedder().and_then(of).as_ref() == made.first() {
+            return;
+        }
+        let found: Vec<(EmbedderSpec, Option<String>)> =
+            registry.embedders().into_iter().take(COMPARED_MAX).map(|spec| (spec.clone(), of(&spec))).collect();
+        let by = |made: &String| found.iter().find(|(_, fingerprint)| fingerprint.as_ref() == Some(made));
+        if let Some((spec, _)) = made.iter().find_map(by) {
+            registry.embed_with(spec.clone());
+        }
+    }
+
     /// The fingerprint of the registry's embedder, without loading it; `None` if there is no usable
     /// one.
     pub fn embedder_fingerprint(&self, registry: &Registry) -> Option<String> {

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 
 use super::{App, capabilities};
 use crate::base::Bytes;
-use crate::budget::ladder::Asked;
+use crate::budget::ladder::{self, Asked};
 use crate::budget::machine::{DeviceName, HEADROOM, Machine};
 use crate::budget::{HostMemory, Refused};
 use crate::config::Config;
@@ -17,7 +17,7 @@ use crate::engine::llama::devices;
 use crate::engine::pool::Pool;
 use crate::measure::{complete, fit};
 use crate::models::manifest::Candidate;
-use crate::models::{EmbedderSpec, ModelSpec, Registry, Role, registry};
+use crate::models::{EmbedderSpec, ModelSpec, Registry, Role, projector, registry};
 
 /// The input for `monobloc fit`.
 #[derive(Clone, Debug, Default)]
@@ -73,7 +73,12 @@ fn with_or_without_embedder(asked: &[Asked], given: &fit::Given, machine: &Machi
     (report, refused)
 }
 
-/// How an omitted model's work is done instead.
+/// The model of `spec` as a load would plan it, with the projector beside it.
+fn candidate(pool: &Pool, spec: &ModelSpec) -> Result<ladder::Candidate> {
+    Ok(ladder::Candidate { header: spec.header.clone(), wanted: pool.wanted(spec)?, eye: pool.eye(spec) })
+}
+
+/// How the work of an omitted model is done instead.
 pub fn instead(left_out: &str) -> &'static str {
     if left_out == EMBEDDER { "search uses words only" } else { "the planner plays it" }
 }
@@ -108,7 +113,7 @@ impl App {
             fit::Given { embedder: Bytes::ZERO, overhead: request.overhead, activations: request.activations };
         let mut servers = Vec::new();
         let asked = if request.files.is_empty() {
-            let registry = Registry::open(&self.config)?;
+            let registry = self.registry_as_chosen()?;
             given.embedder = self.embedder_bytes(&registry);
             servers = registry.servers();
             self.roles_asked(&registry)?
@@ -168,11 +173,12 @@ impl App {
         // A planner that the user named is not replaced.
         let others =
             if registry.is_named(Role::Planner) { Vec::new() } else { fit::alternatives(registry, Role::Planner) };
-        let pool = Pool::alone(self.ledger.clone(), self.permit.clone(), self.pool_options(true));
-        let mut candidates = vec![(planner.header.clone(), pool.wanted(&planner)?)];
+        let pool = self.pool(registry.clone());
+        let mut candidates = vec![candidate(&pool, &planner)?];
         for header in others {
-            let spec = ModelSpec { path: header.path.clone(), header, ..planner.clone() };
-            candidates.push((spec.header.clone(), pool.wanted(&spec)?));
+            let beside = projector::beside(&header, &registry.files);
+            let spec = ModelSpec { path: header.path.clone(), header, beside, ..planner.clone() };
+            candidates.push(candidate(&pool, &spec)?);
         }
         let (name, gpu_layers) = (Role::Planner.to_string(), planner.gpu_layers);
         let mut asked = vec![Asked { name, candidates, gpu_layers, optional: false }];
@@ -182,15 +188,16 @@ impl App {
 
     fn router_asked(&self, spec: &ModelSpec) -> Result<Asked> {
         let pool = Pool::alone(self.ledger.clone(), self.permit.clone(), self.pool_options(true));
-        let candidates = vec![(spec.header.clone(), pool.wanted(spec)?)];
+        let candidates = vec![candidate(&pool, spec)?];
         let (name, gpu_layers) = (Role::Router.to_string(), spec.gpu_layers);
         Ok(Asked { name, candidates, gpu_layers, optional: true })
     }
 
     fn file_asked(&self, file: &Path, request: &FitRequest) -> Result<Asked> {
         let kv_type = self.kv_type(request.kv_type.as_deref(), file)?;
-        let spec = complete::model(file, self.config.slots, request.context, &kv_type)?;
-        let candidates = vec![(spec.header.clone(), self.empty_pool().wanted(&spec)?)];
+        let mut spec = complete::model(file, self.config.slots, request.context, &kv_type)?;
+        spec.beside = projector::beside(&spec.header, &[]);
+        let candidates = vec![candidate(&self.empty_pool(), &spec)?];
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Ok(Asked { name, candidates, gpu_layers: None, optional: false })
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::base::Bytes;
 use crate::budget::estimate::PROCESS;
-use crate::budget::ladder::{self, Asked, CONTEXT_GOOD, Fitted, Placed};
+use crate::budget::ladder::{self, Asked, CONTEXT_GOOD, Candidate, Fitted, Placed};
 use crate::budget::machine::Machine;
 use crate::budget::place::{self, overrun};
 use crate::budget::{Amount, Estimate, LoadSettings, Refused, cache};
@@ -70,6 +70,8 @@ pub struct Model {
     /// Number of layers whose experts are on the CPU; layers without experts do not count.
     pub experts_on_host: u32,
     pub memory: Memory,
+    /// The projector beside the model, if this model is to look at pictures.
+    pub projector: Option<Projector>,
     /// Predicted upper bound of the decode rate with one slot.
     pub tokens_per_second: f64,
     pub bytes_per_token: Bytes,
@@ -111,6 +113,26 @@ pub struct Memory {
     pub device_bytes: Bytes,
 }
 
+/// The file with which a model sees. It is loaded for the first picture.
+#[derive(Clone, Debug, Serialize)]
+pub struct Projector {
+    #[serde(serialize_with = "crate::base::lossy")]
+    pub file: PathBuf,
+    /// Weights, working memory for the largest picture, and the picture.
+    pub bytes: Bytes,
+    /// Whether that memory is kept free for it; otherwise it is loaded only if enough is left then.
+    pub has_room: bool,
+}
+
+impl Projector {
+    fn of(placed: &Placed, machine: &Machine) -> Option<Projector> {
+        let eye = placed.eye.as_ref()?;
+        let amount = eye.amount(placed.settings.gpu_layers(&placed.header) > 0, machine);
+        let (file, has_room) = (eye.projector.path.clone(), placed.sight != Amount::default());
+        Some(Projector { file, bytes: machine.total(amount), has_room })
+    }
+}
+
 /// Bytes of KV cache per token, by type.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct KvPrices {
@@ -140,11 +162,12 @@ pub fn report(asked: &[Asked], given: &Given, machine: &Machine) -> (Report, Opt
         Ok(fitted) => (fitted, None),
         Err(refused) => (as_asked(asked, machine), Some(refused)),
     };
+    let sights = fitted.models.iter().fold(Amount::default(), |sum, model| sum + model.sight);
     let needs: Vec<Amount> =
         fitted.models.iter().map(|model| adjusted(&model.header, &model.settings, given, machine)).collect();
     let models = fitted.models.iter().enumerate().map(|(index, model)| {
         let others = needs.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, need)| *need);
-        let others = others.fold(fixed.into(), |sum: Amount, need| sum + need);
+        let others = others.fold(sights + fixed.into(), |sum: Amount, need| sum + need);
         self::model(model, others, given, machine, refused.as_ref())
     });
     let report = Report {
@@ -164,11 +187,13 @@ pub fn report(asked: &[Asked], given: &Given, machine: &Machine) -> (Report, Opt
 /// The first candidate of each model with its requested settings, whether or not they fit.
 fn as_asked(asked: &[Asked], machine: &Machine) -> Fitted {
     let models = asked.iter().filter_map(|model| {
-        let (header, wanted) = model.candidates.first()?.clone();
+        let Candidate { header, wanted, eye } = model.candidates.first()?.clone();
         let settings = wanted.placed(&header, model.gpu_layers, machine);
         Some(Placed {
             name: model.name.clone(),
             need: place::need(&header, &settings, machine),
+            eye,
+            sight: Amount::default(),
             tokens_per_second: place::tokens_per_second(&header, &settings, machine),
             header,
             settings,
@@ -210,6 +235,7 @@ fn model(placed: &Placed, others: Amount, given: &Given, machine: &Machine, refu
         kv_type: settings.kv_type.clone(),
         gpu_layers: settings.gpu_layers(header),
         experts_on_host: place::experts_moved(header, settings),
+        projector: Projector::of(placed, machine),
         memory: Memory { host_bytes: machine.total(need).saturating_sub(need.device), device_bytes: need.device },
         tokens_per_second: placed.tokens_per_second,
         bytes_per_token: place::bytes_per_token(header),

@@ -151,6 +151,48 @@ fn models_named_together_are_counted_together() {
     assert_eq!(number(&both["free_bytes"]), alone - second);
 }
 
+#[test]
+fn a_projector_beside_a_model_is_counted_and_costs_it_nothing() {
+    let project = Project::todo();
+    let folder = project.folder("sees");
+    let file = hollow(Shape::Lfm2_1_2b, "Q8_0", folder.join("sees.gguf"));
+    let report = |arguments: &[&str]| fit(&project, &[&[text(&file), "--device", "cpu:16GiB"], arguments].concat());
+    let blind = report(&[]);
+    assert_eq!(blind["models"][0]["projector"], Value::Null);
+    let mut writer = HeaderWriter::new("clip")
+        .text("general.type", "mmproj")
+        .bool("clip.has_vision_encoder", true)
+        .text("clip.projector_type", "mlp")
+        .u32("clip.vision.image_size", 448)
+        .u32("clip.vision.patch_size", 14)
+        .u32("clip.vision.embedding_length", 1024)
+        .u32("clip.vision.feed_forward_length", 4096)
+        .u32("clip.vision.block_count", 24)
+        .u32("clip.vision.projection_dim", 2048)
+        .u32("clip.vision.attention.head_count", 16);
+    let matrix = TensorType::by_name("F16").expect("a type");
+    (0..24).for_each(|layer| writer.tensor(&format!("v.blk.{layer}.ffn_up.weight"), &[1024, 4096], matrix));
+    writer.tensor("mm.2.weight", &[2048, 2048], matrix);
+    write(writer, folder.join("mmproj-sees.gguf"));
+    let sees = report(&[]);
+    let projector = &sees["models"][0]["projector"];
+    assert!(projector["file"].as_str().is_some_and(|path| path.ends_with("mmproj-sees.gguf")), "{sees}");
+    let bytes = number(&projector["bytes"]);
+    assert!(bytes > 2.0 * 24.0 * 1024.0 * 4096.0 && projector["has_room"] == true, "{projector}");
+    assert_eq!(number(&blind["free_bytes"]) - number(&sees["free_bytes"]), bytes);
+    // With just enough for the model it gives up nothing, and the projector has no room.
+    let taken = number(&blind["budget_bytes"]) - number(&blind["free_bytes"]);
+    let budget = format!("{}MiB", (taken / f64::from(1 << 20)).ceil());
+    let short = report(&["--budget", &budget]);
+    assert_eq!((&short["models"][0]["rung"], &short["models"][0]["projector"]["has_room"]), (&"as asked".into(), &false.into()));
+    // In the folder's own roles it is counted as well, and it is not taken for a model.
+    let roles = fit(&project, &["--device", "cpu:16GiB", "--model-dir", text(&folder)]);
+    assert_eq!(roles["models"][0]["projector"], *projector);
+    fs::write(folder.join("models.toml"), format!("[vision]\nfile = \"{}\"\n", text(&smollm()))).expect("models.toml");
+    let other = fit(&project, &["--device", "cpu:16GiB", "--model-dir", text(&folder)]);
+    assert_eq!(other["models"][0]["projector"], Value::Null, "another model looks at pictures");
+}
+
 /// A model folder with these planners and the default router.
 fn default_models(project: &Project, planners: &[(Shape, &str, &str)]) -> String {
     let folder = project.folder("models");

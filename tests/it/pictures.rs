@@ -57,7 +57,7 @@ pub fn pair(folder: &Path, shape: Shape) {
     synth::write_projector(&file, &recipe, &Cancel::new()).expect("its projector");
 }
 
-fn pool(folder: &Path, ledger: &Ledger) -> Pool {
+pub fn pool(folder: &Path, ledger: &Ledger) -> Pool {
     let settings =
         ModelSettings { model_dir: Some(folder.to_owned()), context: 2048, slots: 2, ..ModelSettings::default() };
     let prefixes = Some(PrefixStore::new(ledger.clone(), Bytes::mib(128), None));
@@ -139,7 +139,7 @@ fn shown(uri: &str, data: &str) -> [(&'static str, serde_json::Value); 3] {
     ]
 }
 
-fn base64(bytes: &[u8]) -> String {
+pub fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
     for three in bytes.chunks(3) {

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use monobloc::base::{Bytes, Cancel};
-use monobloc::budget::ladder::{self, Asked};
+use monobloc::budget::ladder::{self, Asked, Candidate};
 use monobloc::budget::machine::{Accelerator, Kind, Machine};
 use monobloc::budget::permit::Permit;
 use monobloc::budget::{Amount, Ledger};
@@ -139,7 +139,7 @@ fn a_load_takes_the_accelerator_memory_that_fit_calculates() {
         let wanted = world.pool(&Ledger::of(machine), None).wanted(&planner).expect("settings");
         let asked = Asked {
             name: "planner".to_owned(),
-            candidates: vec![(planner.header.clone(), wanted)],
+            candidates: vec![Candidate { header: planner.header.clone(), wanted, eye: None }],
             gpu_layers: None,
             optional: false,
         };

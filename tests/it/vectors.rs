@@ -111,18 +111,50 @@ fn a_gguf_embedder_gives_the_index_its_vectors_and_other_pooling_or_prompts_embe
         assert!(report["chunks_with_vector"] == report["chunks"] && report["chunks"].as_u64() > Some(0), "{report}");
         computed
     };
-    let folder = with_gguf(&project, Some(1), "");
+    let named = "[embedder]\nfile = \"mini.gguf\"\n";
+    let folder = with_gguf(&project, Some(1), named);
     assert!(embeds(&folder) && !embeds(&folder), "what has a vector is not computed again");
     let found = run(&folder, SEARCH);
     assert!(found.out.contains("src/retry.ts") && !found.err.contains("lexical only"), "{found:#?}");
-    let list = run(&folder, &["models", "list", "--json"]).lines().remove(0);
-    assert!(list["roles"]["embedder"]["path"].as_str().is_some_and(|path| path.ends_with("mini.gguf")), "{list}");
     for more in ["pooling = \"cls\"", "prompts = { document = \"text: \" }"] {
-        with_gguf(&project, Some(1), &format!("[embedder]\nfile = \"mini.gguf\"\n{more}"));
+        with_gguf(&project, Some(1), &format!("{named}{more}"));
         assert!(embeds(&folder), "{more}");
     }
-    with_gguf(&project, Some(1), "");
+    with_gguf(&project, Some(1), named);
     assert!(!embeds(&folder), "the earlier vectors are still there");
+}
+
+#[test]
+fn an_index_keeps_the_embedder_that_made_its_vectors_as_long_as_it_is_found() {
+    let (project, data) = (Project::todo(), Project::todo());
+    let run = |folder: &str, arguments: &[&str]| {
+        let mut run = Run::new(&project, &[arguments, &["--model-dir", folder]].concat());
+        run.command.env("XDG_DATA_HOME", data.path());
+        run.end().succeeded()
+    };
+    let embedder = |folder: &str| {
+        let list = run(folder, &["models", "list", "--json"]).lines().remove(0);
+        list["roles"]["embedder"]["path"].as_str().expect("a path").to_owned()
+    };
+    let computes = |folder: &str| run(folder, &["index"]).err.contains(" vectors follow");
+    // The default is not here yet, so another one makes the vectors.
+    let folder = with_gguf(&project, Some(1), "");
+    assert!(embedder(&folder).ends_with("mini.gguf") && computes(&folder));
+    let own = data.path().join("monobloc/models");
+    std::fs::create_dir_all(&own).expect("a folder");
+    std::os::unix::fs::symlink(models::model("all-MiniLM-L6-v2"), own.join("all-MiniLM-L6-v2")).expect("a link");
+    assert!(embedder(&folder).ends_with("mini.gguf") && !computes(&folder), "the index keeps its embedder");
+    let elsewhere = data.path().display().to_string();
+    let list = run(&folder, &["models", "list", "--json", "--project", &elsewhere]).lines().remove(0);
+    let default = list["roles"]["embedder"]["path"].as_str().expect("a path");
+    assert!(default.ends_with("all-MiniLM-L6-v2"), "a project without an index gets the default: {default}");
+    // It goes, the default replaces it, and is kept when the other one is back.
+    std::fs::rename(project.folder("with-gguf").join("mini.gguf"), data.path().join("mini.gguf")).expect("renamed");
+    assert!(embedder(&folder).ends_with("all-MiniLM-L6-v2") && computes(&folder));
+    with_gguf(&project, Some(1), "");
+    assert!(embedder(&folder).ends_with("all-MiniLM-L6-v2") && !computes(&folder));
+    with_gguf(&project, Some(1), "[embedder]\nfile = \"mini.gguf\"\n");
+    assert!(embedder(&folder).ends_with("mini.gguf") && !computes(&folder), "its vectors are still there");
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod common;
 use std::sync::Arc;
 
 use monobloc_engine::base::Bytes;
-use monobloc_engine::budget::ladder::{Asked, fit};
+use monobloc_engine::budget::ladder::{Asked, Candidate, fit};
 use monobloc_engine::budget::machine::Machine;
 use monobloc_engine::budget::{Amount, Estimate, LoadSettings};
 use monobloc_engine::models::Registry;
@@ -30,7 +30,7 @@ fn main() -> common::Outcome<()> {
         println!("{}: {} as asked", file.name, Estimate::of(header, &wanted).total());
         let asked = Asked {
             name: file.name.clone(),
-            candidates: vec![(Arc::clone(header), wanted)],
+            candidates: vec![Candidate { header: Arc::clone(header), wanted, eye: None }],
             gpu_layers: None,
             optional: false,
         };

@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 use super::bounded::{Bounded, Flow, LINE_MAX_BYTES};
 use super::describe::{TOOLS_MAX, clean};
 use super::http::{Client, Fault, HttpError};
-use super::offers::{Filled, OFFERS_MAX, said, text_of};
+use super::offers::{self, Filled, OFFERS_MAX, Read, said};
 use super::process::{LEAVE_MAX, Process};
 use crate::base::lock;
 use crate::config::{Address, Commands, Server};
@@ -211,12 +211,14 @@ impl Connection {
         Err(format!("its list of {what} has more than {PAGES_MAX} pages"))
     }
 
-    /// The text of a resource.
-    pub async fn read(&self, uri: &str) -> Result<String, String> {
+    /// The texts and pictures of a resource; `name` is that of its pictures.
+    pub async fn read(&self, uri: &str, name: &str) -> Result<Read, String> {
         self.flow.restart();
         match self.peer.read_resource_once(ReadResourceRequestParams::new(uri)).await {
-            Ok(ReadResourceResponse::Complete(read)) => text_of(uri, read.contents),
-            Ok(_) => Err("it asks for input before it gives the resource, which is not supported".to_owned()),
+            Ok(ReadResourceResponse::Complete(read)) => offers::read(uri, name, read.contents),
+            Ok(_) => {
+                Err("it asks for something before it gives the resource, which is not offered to servers".to_owned())
+            }
             Err(error) => Err(self.why(&error).await),
         }
     }

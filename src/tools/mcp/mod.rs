@@ -30,7 +30,7 @@ use crate::tools::spec::ToolSpec;
 use crate::tools::{Outcome, ToolCall};
 
 pub use connection::REFUSED_ARGUMENTS;
-use offers::{Filled, Offers};
+use offers::{Filled, Offers, Read};
 use server::{AGE_MAX, Server};
 
 /// The configured servers, shared by all clones. A server is started only when it is needed.
@@ -178,8 +178,8 @@ impl Servers {
         ended(begun, &call.tool, cancel).await
     }
 
-    /// The text of a resource from the server with that name.
-    pub async fn read(&self, server: &str, uri: &str, cancel: &Cancel) -> Result<String, String> {
+    /// The texts and pictures of a resource of the server of that name.
+    pub async fn read(&self, server: &str, uri: &str, cancel: &Cancel) -> Result<Read, String> {
         let (server, own) = (self.named(server)?, uri.to_owned());
         let begun = self.start(async move { server.read(&own).await.map_err(|why| server.named(&why)) })?;
         ended(begun, uri, cancel).await

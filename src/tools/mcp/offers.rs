@@ -6,6 +6,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::describe::{block_text, clean, decoded_size, line};
+use crate::models::Picture;
+use crate::protocol::GIVEN_MAX;
 
 /// Maximum number of resources, and of prompts, per server; nobody would read more.
 pub const OFFERS_MAX: usize = 1_000;
@@ -220,20 +222,41 @@ pub fn called(text: &str, is_server: impl Fn(&str) -> bool) -> Option<(&str, &st
     (is_name || is_server(server)).then_some((server, prompt, words.trim()))
 }
 
-/// The text of a resource; fails if it has content other than text.
-pub fn text_of(uri: &str, contents: Vec<ResourceContents>) -> Result<String, String> {
-    let mut texts = Vec::new();
+/// A resource as it was read.
+#[derive(Debug, Default, PartialEq)]
+pub struct Read {
+    /// Its texts; empty if it has pictures alone.
+    pub text: String,
+    pub pictures: Vec<Picture>,
+}
+
+/// The texts and pictures of a resource; fails if it has other content, or more pictures than are
+/// taken. `name` is that of its pictures. Blocks while their base64 is decoded.
+pub fn read(uri: &str, name: &str, contents: Vec<ResourceContents>) -> Result<Read, String> {
+    let (mut texts, mut pictures) = (Vec::new(), Vec::new());
     for one in contents {
         match one {
             ResourceContents::TextResourceContents { text, .. } => texts.push(clean(&text)),
+            ResourceContents::BlobResourceContents { blob, mime_type: Some(kind), .. } if kind.starts_with("image/") => {
+                if pictures.len() == GIVEN_MAX {
+                    return Err(format!("{uri} has more than {GIVEN_MAX} pictures; name another resource"));
+                }
+                pictures.push(Picture::of_base64(name, &blob).map_err(|why| why.to_string())?);
+            }
             ResourceContents::BlobResourceContents { blob, mime_type, .. } => {
                 let kind = line(&mime_type.unwrap_or("an unknown type".to_owned()), ABOUT_MAX_CHARS);
-                return Err(format!("{uri} is not text but {} of {kind}; name a text resource", decoded_size(&blob)));
+                return Err(format!(
+                    "{uri} is neither text nor a picture but {} of {kind}; name another resource",
+                    decoded_size(&blob)
+                ));
             }
             _ => return Err(format!("{uri} has content of an unknown kind; name a text resource")),
         }
     }
-    if texts.is_empty() { Err(format!("{uri} has no content")) } else { Ok(texts.join("\n")) }
+    if texts.is_empty() && pictures.is_empty() {
+        return Err(format!("{uri} has no content"));
+    }
+    Ok(Read { text: texts.join("\n"), pictures })
 }
 
 /// A filled prompt: the request that it stands for, and the resources that the server put into it,
@@ -354,12 +377,22 @@ mod tests {
     }
 
     #[test]
-    fn only_text_of_a_resource_is_taken() {
-        let contents = |value: Value| serde_json::from_value::<Vec<ResourceContents>>(value).unwrap();
-        let both = contents(json!([{ "uri": "a", "text": "one" }, { "uri": "b", "text": "two\u{1b}" }]));
-        assert_eq!(text_of("a", both), Ok("one\ntwo\u{fffd}".to_owned()));
-        let blob = contents(json!([{ "uri": "a", "mimeType": "image/png", "blob": "AAAA" }]));
-        assert!(text_of("a", blob).is_err_and(|why| why.contains("3 bytes of image/png")));
-        assert!(text_of("a", Vec::new()).is_err());
+    fn text_and_pictures_of_a_resource_are_taken_and_nothing_else() {
+        let read = |value: Value| super::read("a", "@h:a", serde_json::from_value(value).unwrap());
+        let both = read(json!([{ "uri": "a", "text": "one" }, { "uri": "b", "text": "two\u{1b}" }])).unwrap();
+        assert_eq!((both.text.as_str(), both.pictures.len()), ("one\ntwo\u{fffd}", 0));
+        let dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==";
+        let picture = read(json!([{ "uri": "a", "mimeType": "image/png", "blob": dot }])).unwrap();
+        assert_eq!(picture.text, "");
+        assert_eq!(picture.pictures.iter().map(Picture::name).collect::<Vec<_>>(), ["@h:a"]);
+        let many: Vec<Value> = vec![json!({ "uri": "a", "mimeType": "image/png", "blob": dot }); GIVEN_MAX + 1];
+        assert!(read(many.into()).is_err_and(|why| why.contains("more than")));
+        let refused = |kind: &str, part: &str| {
+            let why = read(json!([{ "uri": "a", "mimeType": kind, "blob": "AAAA" }])).unwrap_err();
+            assert!(why.contains(part), "{why}");
+        };
+        refused("image/png", "@h:a is not a PNG");
+        refused("audio/wav", "a is neither text nor a picture but 3 bytes of audio/wav");
+        assert!(read(json!([])).is_err());
     }
 }

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 
 use super::connection::Connection;
-use super::offers::{self, Filled, Offers};
+use super::offers::{self, Filled, Offers, Read};
 use super::{Setup, consent_line, describe, start};
 use crate::base::{file, hex, lock};
 use crate::config::{Commands, Server as Configured};
@@ -167,10 +167,10 @@ impl Server {
         self.within(&connection, list).await
     }
 
-    /// The text of a resource.
-    pub async fn read(&self, uri: &str) -> Result<String, String> {
-        let connection = self.connected().await?;
-        self.within(&connection, connection.read(uri)).await
+    /// The texts and pictures of a resource.
+    pub async fn read(&self, uri: &str) -> Result<Read, String> {
+        let (connection, name) = (self.connected().await?, format!("@{}:{uri}", self.config.name));
+        self.within(&connection, connection.read(uri, &name)).await
     }
 
     /// The text of a prompt, with its arguments in the form that the user wrote after its name.

@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::app::{App, FitRequest, instead};
 use crate::base::Bytes;
-use crate::measure::fit::{Model, Report};
+use crate::measure::fit::{Model, Projector, Report};
 use crate::models::Role;
 use crate::models::manifest::{Candidate, KV_TYPES};
 
@@ -177,12 +177,13 @@ fn print(report: &Report) {
 }
 
 /// Memory by purpose, with the letter for each in the bar.
-fn segments(report: &Report) -> [(char, &'static str, Bytes); 5] {
+fn segments(report: &Report) -> [(char, &'static str, Bytes); 6] {
     let sum = |part: fn(&Model) -> Bytes| report.models.iter().map(part).sum::<Bytes>();
     [
         ('W', "weights", sum(|model| model.weights_bytes)),
         ('K', "KV", sum(|model| model.kv_bytes + model.state_bytes_per_slot * model.slots as u64)),
         ('A', "activations", sum(|model| model.compute_bytes)),
+        ('P', "projector", sum(|model| model.projector.as_ref().filter(|one| one.has_room).map_or(Bytes::ZERO, |one| one.bytes))),
         ('O', "overhead", report.overhead_bytes + sum(|model| model.host_bytes)),
         ('E', "embedder", report.embedder_bytes),
     ]
@@ -234,7 +235,15 @@ fn print_model(model: &Model) {
         let plural = if *slots == 1 { "slot" } else { "slots" };
         format!("{slots} {plural} {context} {advice}").trim_end().to_owned()
     });
-    putln!("  longest context per slot: {}", longest.collect::<Vec<_>>().join(", "));
+    putln!("  longest context a slot: {}", longest.collect::<Vec<_>>().join(", "));
+    if let Some(Projector { file, bytes, has_room }) = &model.projector {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let room = match has_room {
+            true => "kept free until the first picture",
+            false => "there is no room for it: raise --budget, or lower image_tokens, to have pictures read",
+        };
+        putln!("  projector {name}: {bytes}, {room}");
+    }
     let (rate, gigabytes) = (model.tokens_per_second, model.bytes_per_token.0 as f64 / 1e9);
     putln!(
         "  predicted: at most {rate:.0} tokens/s = bytes a second of memory over {gigabytes:.2} GB of weights (and half the KV) a \

@@ -49,7 +49,7 @@ impl Index {
         }
         // Start watching before the first refresh, so that no change in between is missed.
         let watch = if self.watch { Some(Watch::new(index.project())?) } else { None };
-        let mut lazy = Lazy::new(app);
+        let mut lazy = Lazy::new(&app.on(index.project()));
         let report = refreshed(&index, &mut lazy, app, !self.json)?;
         print(&report, self.json);
         let Some(watch) = watch else { return Ok(()) };

@@ -1,5 +1,6 @@
-//! The text that the user is writing, with a mark for each long paste and each dropped picture.
+//! The text that the user is writing, with each long paste and each pasted path of a picture as a mark.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -40,11 +41,15 @@ enum Pasted {
 }
 
 impl Paste {
-    /// Its text; `None` for a picture.
-    fn text(&self) -> Option<&str> {
+    /// The text for which its mark stands: of a picture its path, in quotes if it has blanks.
+    fn text(&self) -> Cow<'_, str> {
         match &self.what {
-            Pasted::Text(text) => Some(text),
-            Pasted::Picture(_) => None,
+            Pasted::Text(text) => Cow::Borrowed(text),
+            Pasted::Picture(path) => {
+                let path = path.to_string_lossy();
+                let quote = if path.contains('\'') { '"' } else { '\'' };
+                if path.contains(' ') { Cow::Owned(format!("{quote}{path}{quote}")) } else { path }
+            }
         }
     }
 }
@@ -64,15 +69,14 @@ impl From<String> for Draft {
 }
 
 impl Draft {
-    /// The text with pasted texts instead of their marks.
+    /// The text with pasted texts and paths in place of their marks.
     pub fn whole(&self) -> String {
-        let texts = self.pastes.iter().filter_map(|paste| Some((&paste.mark, paste.text()?)));
-        texts.fold(self.shown.clone(), |whole, (mark, text)| whole.replace(mark, text))
+        self.pastes.iter().fold(self.shown.clone(), |whole, paste| whole.replace(&paste.mark, &paste.text()))
     }
 
     /// Its size in bytes.
     pub fn bytes(&self) -> usize {
-        self.shown.len() + self.pastes.iter().filter_map(Paste::text).map(str::len).sum::<usize>()
+        self.shown.len() + self.pastes.iter().map(|paste| paste.text().len()).sum::<usize>()
     }
 }
 
@@ -80,7 +84,8 @@ impl Draft {
 pub struct Submitted {
     /// With marks instead of long pastes.
     pub shown: String,
-    /// With the pasted texts, unless they are attached because they are too long for the request.
+    /// With the paths of pictures and the pasted texts, unless these are attached because they are too long for the
+    /// request.
     pub text: String,
     pub attached: Attached,
 }
@@ -142,12 +147,9 @@ impl Input {
         let text = text.trim_end();
         let mut draft = Draft::from(text.to_owned());
         for paste in self.draft().pastes {
-            let Some(pasted) = paste.text() else {
-                draft.pastes.extend(draft.shown.contains(&paste.mark).then_some(paste));
-                continue;
-            };
-            let found = draft.shown.find(pasted).map(|at| at..at + pasted.len());
-            // An editor may have removed the text's last line ending.
+            let pasted = paste.text().into_owned();
+            let found = draft.shown.find(&pasted).map(|at| at..at + pasted.len());
+            // An editor may have removed the last line end of the text.
             let bare = pasted.trim_end();
             let from = draft.shown.len().saturating_sub(bare.len());
             let at_the_end = || (!bare.is_empty() && draft.shown.ends_with(bare)).then_some(from..draft.shown.len());
@@ -198,11 +200,7 @@ impl Input {
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
         if let Some(path) = dropped_picture(&text) {
             self.pastes = self.draft().pastes;
-            if self.pastes.len() == GIVEN_MAX {
-                return Err(format!("the limit is {GIVEN_MAX} pictures and pastes; ask in several requests"));
-            }
-            self.insert("picture", Pasted::Picture(path));
-            return Ok(());
+            return self.insert_picture(path);
         }
         let lines = text.lines().count();
         if lines <= PASTE_LINES_SHOWN && text.len() <= PASTE_BYTES_SHOWN {
@@ -220,25 +218,42 @@ impl Input {
         let bytes = text.len();
         let size =
             if lines > 1 { format!("{} lines", thousands(lines)) } else { format!("{} bytes", thousands(bytes)) };
-        self.insert(&size, Pasted::Text(text.into()));
+        self.insert(&size, text.into());
+        Ok(())
+    }
+
+    /// Inserts a mark with the path of a picture, which goes along once however often it is named.
+    fn insert_picture(&mut self, path: PathBuf) -> Result<(), String> {
+        let mark = format!("[picture {}]", without_controls(&path.to_string_lossy()));
+        let what = Pasted::Picture(path);
+        if !self.pastes.iter().any(|paste| paste.what == what) {
+            if self.pastes.len() == GIVEN_MAX {
+                return Err(format!("{GIVEN_MAX} pictures and pastes are taken; ask in several requests"));
+            }
+            self.pastes.push(Paste { mark: mark.clone(), what });
+        }
+        self.area.insert_str(&mark);
         Ok(())
     }
 
     /// Inserts a mark that is not in use yet, for example `[10,000 lines pasted]`.
-    fn insert(&mut self, size: &str, what: Pasted) {
+    fn insert(&mut self, size: &str, text: Arc<str>) {
         // There are at most GIVEN_MAX pastes, so one of these is free.
         let names = (1..=GIVEN_MAX + 1).map(|n| if n == 1 { String::new() } else { format!(" ({n})") });
         let mut marks = names.map(|n| format!("[{size} pasted{n}]"));
         let mark = marks.find(|mark| self.pastes.iter().all(|paste| paste.mark != *mark)).unwrap_or_default();
         self.area.insert_str(&mark);
-        self.pastes.push(Paste { mark, what });
+        self.pastes.push(Paste { mark, what: Pasted::Text(text) });
     }
 
     /// The text that would be sent. Pasted texts are part of the request, or attached to it if it
-    /// would be too long; pictures are always attached.
+    /// would be too long; pictures are attached, and their paths stay where they were pasted.
     pub fn submitted(&self) -> Submitted {
         let draft = self.draft();
         let whole = draft.whole();
+        let is_path = |paste: &&Paste| matches!(paste.what, Pasted::Picture(_));
+        let paths = draft.pastes.iter().filter(is_path).cloned().collect();
+        let named = Draft { shown: draft.shown.clone(), pastes: paths }.whole();
         let Draft { shown, pastes } = draft;
         let (fits, mut attached) = (whole.len() <= REQUEST_BYTES_MAX, Attached::default());
         for Paste { mark, what } in pastes {
@@ -251,7 +266,7 @@ impl Input {
                 Pasted::Picture(path) => attached.pictures.push(path),
             }
         }
-        Submitted { text: if fits { whole } else { shown.clone() }, shown, attached }
+        Submitted { text: if fits { whole } else { named }, shown, attached }
     }
 
     /// The text before the cursor on the cursor's line.
@@ -354,6 +369,29 @@ mod tests {
         assert_eq!(input.replace("short"), Ok(()));
         assert_eq!(input.submitted(), with(&["short"]).submitted());
         assert!(input.replace(&"x".repeat(300 << 10)).is_err() && input.shown() == "short");
+    }
+
+    #[test]
+    fn the_path_of_a_picture_stays_where_it_was_pasted_and_the_picture_goes_along_once() {
+        let mut input = with(&["Compare ", "/a/one.png", " with '/b/the two.png', and ", "'/b/the two.png'", " with "]);
+        input.paste("/a/one.png\n").unwrap();
+        assert_eq!(
+            input.shown(),
+            "Compare [picture /a/one.png] with '/b/the two.png', and [picture /b/the two.png] with [picture /a/one.png]"
+        );
+        let Submitted { text, attached, .. } = input.submitted();
+        assert_eq!(text, "Compare /a/one.png with '/b/the two.png', and '/b/the two.png' with /a/one.png");
+        let pictures = [PathBuf::from("/a/one.png"), PathBuf::from("/b/the two.png")];
+        assert_eq!(attached.pictures, pictures);
+        // An editor shows the paths; those that are still there go along.
+        assert_eq!(input.replace("Show '/b/the two.png'"), Ok(()));
+        let Submitted { text, attached, .. } = input.submitted();
+        assert_eq!((text.as_str(), attached.pictures), ("Show '/b/the two.png'", pictures[1..].to_vec()));
+        // Beside a paste that is too long for the request, the path stays too.
+        let long = "a longer line\n".repeat(10_000);
+        let submitted = with(&["See /x ", "/a/one.png", " and ", &long]).submitted();
+        assert_eq!(submitted.text, "See /x /a/one.png and [10,000 lines pasted]");
+        assert_eq!((submitted.attached.given.len(), submitted.attached.pictures.len()), (1, 1));
     }
 
     #[test]

@@ -310,18 +310,20 @@ fn pictures_are_taken_by_their_place_in_the_project_and_by_a_dropped_file() {
     screen.apply(Event::Paste("'/home/ada/Screen shots/the till.PNG' ".into()));
     screen.apply(Event::Paste(" and ".into()));
     screen.apply(Event::Paste("/home/ada/another\\ till.webp".into()));
-    let shown = "What does docs/plan.png show beside [picture pasted] and [picture pasted (2)]";
+    let shown = "What does docs/plan.png show beside [picture /home/ada/Screen shots/the till.PNG] and \
+                 [picture /home/ada/another till.webp]";
     assert_eq!(screen.input.shown(), shown);
     let effects = key(&mut screen, KeyCode::Enter);
     let [Effect::Start { work: Work::Request(text), attached }] = effects.as_slice() else { panic!("{effects:?}") };
-    assert_eq!(text, shown);
+    let sent = "What does docs/plan.png show beside '/home/ada/Screen shots/the till.PNG' and '/home/ada/another till.webp'";
+    assert_eq!(text, sent);
     let places: Vec<_> = attached.pictures.iter().map(|path| path.display().to_string()).collect();
     assert_eq!(places, ["/home/ada/Screen shots/the till.PNG", "/home/ada/another till.webp"]);
     screen.apply(Event::Done);
     // A paste that is not a picture stays text, and deleting a mark removes its picture.
     screen.apply(Event::Paste("/home/ada/notes.txt".into()));
     screen.apply(Event::Paste("/home/ada/a.png".into()));
-    assert_eq!(screen.input.shown(), "/home/ada/notes.txt[picture pasted]");
+    assert_eq!(screen.input.shown(), "/home/ada/notes.txt[picture /home/ada/a.png]");
     key(&mut screen, KeyCode::Backspace);
     assert_eq!(screen.input.submitted().attached, Attached::default());
 }

@@ -165,6 +165,10 @@ fn read(mode: &str, request: &Value) -> Response {
     let contents = match uri.as_str() {
         Some("memo://monday") => json!([{ "uri": uri, "text": "The ship sails soon.\nIt carries 40 lamps.\n" }]),
         Some("memo://photo") => json!([{ "uri": uri, "mimeType": "image/png", "blob": "AAAA" }]),
+        Some("memo://square") => {
+            let data = crate::pictures::base64(&crate::pictures::png(64, [9, 9, 200]));
+            json!([{ "uri": uri, "mimeType": "image/png", "blob": data }])
+        }
         Some("memo://long") => json!([{ "uri": uri, "text": "x".repeat(300_000) }]),
         _ => {
             let error = json!({ "code": -32002, "message": "no such memo" });

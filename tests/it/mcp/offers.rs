@@ -5,10 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use monobloc::agent::Toolkit;
+use monobloc::base::Bytes;
+use monobloc::budget::Ledger;
 use monobloc::config::{ApproveMode, file as config_file};
+use monobloc::engine::pool::Pool;
 use monobloc::engine::scripted::Script;
-use monobloc::protocol::{Ask, Decision, Event, Op, TurnFinished};
+use monobloc::protocol::{Ask, Decision, Event, Mode, Op, TurnFinished};
 use monobloc::session::{Message, Session};
+use monobloc::synth::Shape;
 use monobloc::tools::mcp::Servers;
 use monobloc::tools::mcp::offers::Offers;
 use monobloc::tools::policy::{Policy, Rules};
@@ -17,6 +21,7 @@ use super::World;
 use super::far::Far;
 use super::url::world;
 use crate::cli::Project;
+use crate::pictures;
 use crate::scripted::toolkit;
 
 /// A turn whose model repeats the memo if its prompt contains it; returns the end of the turn, or
@@ -37,11 +42,23 @@ async fn turn_under(
     ask: Ask,
     answer: Decision,
 ) -> (Result<TurnFinished, String>, Vec<String>) {
+    turn_with(None, policy, servers, ask, answer).await
+}
+
+/// The same with these models instead of the script.
+async fn turn_with(
+    pool: Option<Pool>,
+    policy: Policy,
+    servers: &Servers,
+    ask: Ask,
+    answer: Decision,
+) -> (Result<TurnFinished, String>, Vec<String>) {
     let script = Script::saying("I cannot say.").on("It carries 40 lamps", "The ship carries 40 lamps.");
     let plain = toolkit(&Project::todo(), script, Script::saying(""));
     let mut context = plain.context.clone().expect("a context");
     context.servers = Some(servers.clone());
-    let toolkit = Toolkit { orchestrate: false, context: Some(context), ..plain };
+    let pool = pool.unwrap_or_else(|| plain.pool.clone());
+    let toolkit = Toolkit { orchestrate: false, context: Some(context), pool, ..plain };
     let session = Arc::new(Session::open(toolkit, None, policy).expect("a session"));
     let mut messages = session.submit(Op::Ask(ask));
     let (mut ended, mut notices) = (Err("no end".to_owned()), Vec::new());
@@ -118,6 +135,18 @@ async fn a_resource_that_a_request_names_reaches_the_model_with_its_origin() {
     assert!(!ended.expect("an end").answer.contains("40 lamps"), "another server is not asked");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_picture_of_a_server_is_read_by_a_model_that_sees() {
+    let (far, folder) = (Far::new(""), tempfile::tempdir().expect("a folder"));
+    pictures::pair(folder.path(), Shape::TinyMistral);
+    let pool = pictures::pool(folder.path(), &Ledger::new(Bytes::gib(2)));
+    let ask = Ask { text: "What does @h:memo://square show?".into(), mode: Mode::Chat, ..Ask::default() };
+    let servers = &world(&far, "").servers;
+    let (_, notices) = turn_with(Some(pool), Policy::of(ApproveMode::Never), servers, ask, Decision::Cancel).await;
+    let is_handed = |note: &String| note.starts_with("@h:memo://square, as read by ") && note.contains("handed over");
+    assert!(notices.iter().any(is_handed), "{notices:?}");
+}
+
 #[tokio::test]
 async fn a_prompt_of_a_server_becomes_the_request() {
     let far = Far::new("");
@@ -143,10 +172,11 @@ async fn what_cannot_be_fetched_ends_the_turn_before_anything_is_done() {
     let far = Far::new("");
     let world = world(&far, "");
     for (request, part) in [
-        ("Sum up @h:memo://friday", "failed: it refused: no such memo"),
-        ("Sum up @h:memo://photo", "is not text but 3 bytes of image/png"),
-        ("Sum up @h:memo://long", "has 300000 bytes; the limit is 262144"),
-        ("/h:where", "`lamp` is missing; the form is /h:where LAMP"),
+        ("Sum up @h:memo://friday", "could not do it: it refused: no such memo"),
+        ("Sum up @h:memo://photo", "@h:memo://photo is not a PNG, JPEG, WebP or GIF"),
+        ("Sum up @h:memo://square", "sees no pictures: no projector lies beside it; put its mmproj-*.gguf"),
+        ("Sum up @h:memo://long", "has 300000 bytes, 262144 are taken"),
+        ("/h:where", "`lamp` is missing; it is written /h:where LAMP"),
         ("/h:when now", "no prompt `when`; it has /h:where"),
         ("/nobody:where now", "no server `nobody` is configured and enabled; the servers are: h"),
     ] {

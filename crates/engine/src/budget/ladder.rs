@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use super::machine::{Kind, Machine};
 use super::place::{self, Footprint, overrun};
+use super::sight::Eye;
 use super::{Amount, LoadSettings, Refused};
 use crate::base::Bytes;
 use crate::models::gguf::Header;
@@ -22,12 +23,22 @@ use crate::models::gguf::Header;
 pub struct Asked {
     /// Its purpose, for example `planner`.
     pub name: String,
-    /// Files for this purpose, best first, each with the desired settings.
-    pub candidates: Vec<(Arc<Header>, LoadSettings)>,
+    /// Files for this purpose, best first.
+    pub candidates: Vec<Candidate>,
     /// Maximum number of layers on the accelerator; `None` means all.
     pub gpu_layers: Option<u32>,
     /// Whether it may be left out because another model can do its work.
     pub optional: bool,
+}
+
+/// A file that may be loaded for a purpose.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    pub header: Arc<Header>,
+    /// The desired settings.
+    pub wanted: LoadSettings,
+    /// The projector beside it, if it is to see.
+    pub eye: Option<Eye>,
 }
 
 /// A model with settings that fit.
@@ -37,6 +48,10 @@ pub struct Placed {
     pub header: Arc<Header>,
     pub settings: LoadSettings,
     pub need: Footprint,
+    /// The projector beside it, if it is to see.
+    pub eye: Option<Eye>,
+    /// The memory that is kept free for the projector; zero if there is no room for it.
+    pub sight: Amount,
     /// Predicted upper bound of one slot's decoding speed, in tokens per second.
     pub tokens_per_second: f64,
     /// The reduced settings, in words; empty if nothing was reduced.
@@ -69,27 +84,46 @@ pub const CONTEXT_GOOD: u32 = 8192;
 const CANDIDATES_MAX: usize = 8;
 
 /// Finds settings with which all models fit alongside `fixed` bytes of other data. Optional models
-/// are left out before another file is chosen for the first model, but a smaller file with a
-/// context of [`CONTEXT_GOOD`] tokens is preferred to a larger file with less. Fails if even the
+/// are left out before the first model's file is changed, but a smaller file with a context of
+/// [`CONTEXT_GOOD`] tokens is preferred to a larger file with less. Projectors have room kept free for
+/// them if that costs their models neither speed nor a context of that length. Fails if even the
 /// smallest settings do not fit.
 pub fn fit(asked: &[Asked], fixed: Amount, machine: &Machine) -> Result<Fitted, Refused> {
-    search(asked, fixed, machine).map_err(|least| refused(asked, total(&least, fixed, machine), machine))
+    let blind = search(asked, fixed, machine, false);
+    let blind = blind.map_err(|least| refused(asked, total(&least, fixed, machine), machine))?;
+    let sees = asked.iter().flat_map(|model| &model.candidates).any(|candidate| candidate.eye.is_some());
+    let seeing = if sees { search(asked, fixed, machine, true).ok() } else { None };
+    Ok(seeing.filter(|seeing| is_worth_sight(seeing, &blind)).unwrap_or(blind))
+}
+
+/// Whether models may be loaded as `seeing` instead of as `blind`, so that there is room for
+/// projectors: slots and precision of caches are given up, but no model, no speed and no context
+/// that an agent needs.
+fn is_worth_sight(seeing: &Fitted, blind: &Fitted) -> bool {
+    let same = |(seeing, blind): (&Placed, &Placed)| {
+        let (now, before) = (&seeing.settings, &blind.settings);
+        Arc::ptr_eq(&seeing.header, &blind.header)
+            && now.context >= CONTEXT_GOOD.min(before.context)
+            && (now.layers_on_host, now.experts_on_host) == (before.layers_on_host, before.experts_on_host)
+    };
+    seeing.left_out == blind.left_out && seeing.models.iter().zip(&blind.models).all(same)
 }
 
 /// The models with the smallest settings, for a refusal: the state in which [`fit`] gave up. Empty
 /// if all fit.
 pub fn least(asked: &[Asked], fixed: Amount, machine: &Machine) -> Vec<Placed> {
-    let least = search(asked, fixed, machine).err().unwrap_or_default();
+    let least = search(asked, fixed, machine, false).err().unwrap_or_default();
     least.into_iter().map(|model| placed(asked, model, machine)).collect()
 }
 
-/// The first choice that fits; the error holds the settings that exceed the memory least.
-fn search(asked: &[Asked], fixed: Amount, machine: &Machine) -> Result<Fitted, Vec<Settled>> {
+/// The first choice that fits, with projectors if it `sees`; the error is the choice and settings
+/// that exceed the memory least.
+fn search(asked: &[Asked], fixed: Amount, machine: &Machine, sees: bool) -> Result<Fitted, Vec<Settled>> {
     let mut least: Option<Vec<Settled>> = None;
     let mut short: Option<(Choice, Vec<Settled>)> = None;
     let missing = |models: &[Settled]| overrun(total(models, fixed, machine), machine);
     for choice in choices(asked) {
-        match settle(asked, &choice, fixed, machine) {
+        match settle(start(asked, &choice, machine, sees), fixed, machine) {
             Ok(settings) if works(&settings) => return Ok(fitted(asked, &choice, settings, fixed, machine)),
             Ok(settings) => short = short.or(Some((choice, settings))),
             Err(settings) => {
@@ -105,7 +139,7 @@ fn search(asked: &[Asked], fixed: Amount, machine: &Machine) -> Result<Fitted, V
 }
 
 fn total(models: &[Settled], fixed: Amount, machine: &Machine) -> Amount {
-    models.iter().fold(fixed, |sum, model| sum + place::need(&model.header, &model.now, machine).all())
+    models.iter().fold(fixed, |sum, model| sum + place::need(&model.header, &model.now, machine).all() + model.sight)
 }
 
 /// Whether the first model has a context of [`CONTEXT_GOOD`] tokens, or of the requested size if
@@ -141,12 +175,14 @@ struct Settled {
     header: Arc<Header>,
     asked: LoadSettings,
     now: LoadSettings,
+    eye: Option<Eye>,
+    /// The memory of the projector, if there is to be room for it.
+    sight: Amount,
 }
 
 /// Takes steps down until everything fits, then steps up while there is room. `Err` holds the
 /// smallest settings.
-fn settle(asked: &[Asked], choice: &Choice, fixed: Amount, machine: &Machine) -> Result<Vec<Settled>, Vec<Settled>> {
-    let mut models = start(asked, choice, machine);
+fn settle(mut models: Vec<Settled>, fixed: Amount, machine: &Machine) -> Result<Vec<Settled>, Vec<Settled>> {
     let total = |models: &[Settled]| total(models, fixed, machine);
     let mut missing = overrun(total(&models), machine);
     // Terminates, because every step lowers a finite setting and none raises one.
@@ -173,12 +209,16 @@ fn settle(asked: &[Asked], choice: &Choice, fixed: Amount, machine: &Machine) ->
     Ok(models)
 }
 
-fn start(asked: &[Asked], choice: &Choice, machine: &Machine) -> Vec<Settled> {
+/// The models of a choice with their requested settings.
+fn start(asked: &[Asked], choice: &Choice, machine: &Machine, sees: bool) -> Vec<Settled> {
     let mut models = Vec::new();
     for (index, (model, candidate)) in asked.iter().zip(choice).enumerate() {
-        let Some((header, wanted)) = candidate.and_then(|number| model.candidates.get(number)) else { continue };
-        let settings = wanted.clone().placed(header, model.gpu_layers, machine);
-        models.push(Settled { index, header: header.clone(), asked: settings.clone(), now: settings });
+        let Some(candidate) = candidate.and_then(|number| model.candidates.get(number)) else { continue };
+        let Candidate { header, wanted, eye } = candidate.clone();
+        let settings = wanted.placed(&header, model.gpu_layers, machine);
+        let on_gpu = settings.gpu_layers(&header) > 0;
+        let sight = eye.as_ref().filter(|_| sees).map_or_else(Amount::default, |eye| eye.amount(on_gpu, machine));
+        models.push(Settled { index, header, asked: settings.clone(), now: settings, eye, sight });
     }
     models
 }
@@ -202,8 +242,8 @@ fn fitted(asked: &[Asked], choice: &Choice, settled: Vec<Settled>, fixed: Amount
     let first = asked.first().and_then(|model| model.candidates.first());
     let models: Vec<Placed> = settled.into_iter().map(|model| placed(asked, model, machine)).collect();
     let left_out = asked.iter().zip(choice).filter(|(_, candidate)| candidate.is_none());
-    let all = models.iter().fold(fixed, |sum, model| sum + model.need.all());
-    let hint = first.and_then(|(header, wanted)| {
+    let all = models.iter().fold(fixed, |sum, model| sum + model.need.all() + model.sight);
+    let hint = first.and_then(|Candidate { header, wanted, .. }| {
         let changed = choice.first().is_some_and(|candidate| *candidate != Some(0));
         let alone = place::need(header, wanted, machine);
         if changed { wired_limit_hint(alone.all(), machine) } else { None }
@@ -219,7 +259,7 @@ fn fitted(asked: &[Asked], choice: &Choice, settled: Vec<Settled>, fixed: Amount
 fn placed(asked: &[Asked], model: Settled, machine: &Machine) -> Placed {
     let asked = &asked[model.index];
     let mut given_up = steps::given_up(&model.header, &model.now, &model.asked, machine);
-    if let Some((wished, _)) = asked.candidates.first()
+    if let Some(Candidate { header: wished, .. }) = asked.candidates.first()
         && !Arc::ptr_eq(wished, &model.header)
     {
         let what = if is_same_model(wished, &model.header) { "a smaller quantisation" } else { "a smaller model" };
@@ -228,6 +268,8 @@ fn placed(asked: &[Asked], model: Settled, machine: &Machine) -> Placed {
     Placed {
         name: asked.name.clone(),
         need: place::need(&model.header, &model.now, machine),
+        eye: model.eye,
+        sight: model.sight,
         tokens_per_second: place::tokens_per_second(&model.header, &model.now, machine),
         header: model.header,
         settings: model.now,

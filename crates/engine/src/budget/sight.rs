@@ -1,6 +1,10 @@
 //! Estimates a projector's memory, in addition to its text model's, from its header, before
 //! anything is loaded.
 
+use std::sync::Arc;
+
+use super::Amount;
+use super::machine::Machine;
 use crate::base::Bytes;
 use crate::models::gguf::{Header, Sight};
 use crate::models::picture;
@@ -18,6 +22,20 @@ pub struct Seeing {
     pub text_width: u32,
     /// Whether attention is computed as matrix products, without flash attention.
     pub products: bool,
+}
+
+/// A projector that a model would see with, and how it would look.
+#[derive(Clone, Debug)]
+pub struct Eye {
+    pub projector: Arc<Header>,
+    pub seeing: Seeing,
+}
+
+impl Eye {
+    /// The memory that it takes; `on_gpu`: its model has layers on an accelerator.
+    pub fn amount(&self, on_gpu: bool, machine: &Machine) -> Amount {
+        SightEstimate::of(&self.projector, self.seeing).amount(on_gpu, machine)
+    }
 }
 
 /// Memory of one loaded projector, by purpose.
@@ -58,6 +76,12 @@ impl SightEstimate {
             pictures: picture::WORK + Bytes(12 * pixels * tiles) + Bytes(4 * 3 * vectors),
             host: GRAPH,
         }
+    }
+
+    /// Where the memory is taken. With an accelerator, weights and working memory are there.
+    pub fn amount(&self, on_gpu: bool, machine: &Machine) -> Amount {
+        let device = if on_gpu { self.weights + self.compute } else { Bytes::ZERO };
+        machine.amount(self.total().saturating_sub(device), device)
     }
 
     pub fn parts(&self) -> [(&'static str, Bytes); 4] {

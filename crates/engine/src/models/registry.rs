@@ -28,6 +28,8 @@ pub struct Registry {
     /// The roles that models.toml adds.
     extra: Vec<(Role, Resolved)>,
     embedder: Option<EmbedderSpec>,
+    /// The embedder folders in the model folder.
+    embedder_folders: Vec<PathBuf>,
     /// The places that were searched for an embedder, for the message when there is none.
     pub embedder_looked: Vec<PathBuf>,
     /// Messages about files that were skipped.
@@ -39,10 +41,11 @@ pub struct Registry {
     manifest: Manifest,
     /// Model settings for values not set in models.toml.
     config: ModelSettings,
-    sha256_memory: PathBuf,
+    places: Places,
 }
 
 /// Places outside the model folder; tests replace them.
+#[derive(Clone, Debug)]
 struct Places {
     user_dir: PathBuf,
     hub_cache: PathBuf,
@@ -254,13 +257,14 @@ impl Registry {
             router,
             extra,
             embedder,
+            embedder_folders: seen.embedders,
             embedder_looked,
             notes,
             replaced: None,
             endpoints,
             manifest,
             config: config.clone(),
-            sha256_memory: places.sha256_memory,
+            places,
         })
     }
 
@@ -268,7 +272,7 @@ impl Registry {
     /// call may hash the file.
     pub fn get(&self, role: Role) -> Result<&ModelSpec, ModelsError> {
         let spec = self.chosen(role)?;
-        self.resolved(role).checksum.get_or_init(|| check_sha256(spec, &self.sha256_memory)).clone()?;
+        self.resolved(role).checksum.get_or_init(|| check_sha256(spec, &self.places.sha256_memory)).clone()?;
         Ok(spec)
     }
 
@@ -372,6 +376,17 @@ impl Registry {
     /// The embedding model; without one, search uses only words and the graph.
     pub fn embedder(&self) -> Option<&EmbedderSpec> {
         self.embedder.as_ref()
+    }
+
+    /// Every embedder that was found, the nearest first. Reads headers of files in the user's folder.
+    pub fn embedders(&self) -> Vec<EmbedderSpec> {
+        let Registry { config, dir, places, manifest, files, .. } = self;
+        resolve::Resolver { config, dir, places, manifest, files }.embedders(&self.embedder_folders)
+    }
+
+    /// Makes another one of [`Registry::embedders`] the embedder.
+    pub fn embed_with(&mut self, spec: EmbedderSpec) {
+        self.embedder = Some(spec);
     }
 
     /// The rank of a model among the planners in models.toml, best first; unknown ones and

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::build::{Change, add_reasons, row_of};
 use super::scan::{self, Skipped};
+use super::store::Store;
 use super::{Index, IndexError};
 use crate::base::state;
 
@@ -42,6 +43,11 @@ impl Index {
     /// Whether a project has an index.
     pub fn exists(project: &Path) -> bool {
         state::folder(project).join("monobloc.db").is_file()
+    }
+
+    /// The fingerprints of the embedders whose vectors the index of a project has, the one used last first; none without an index.
+    pub fn embedders(project: &Path) -> Vec<String> {
+        Store::embedders(&state::folder(project))
     }
 
     /// Compares the index with the files, which are read only where their metadata is inconclusive.

@@ -35,7 +35,7 @@ impl Status {
         if let Some(note) = index.note() {
             crate::ui::cli::warn(note);
         }
-        let model = Lazy::new(app).fingerprint;
+        let model = Lazy::new(&app.on(&dir)).fingerprint;
         let status = index.status(model.as_deref())?;
         if self.json {
             putln!("{}", status::json(&status, model.as_deref()));

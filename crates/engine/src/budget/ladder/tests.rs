@@ -4,11 +4,15 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::budget::sight::Seeing;
+use crate::models::gguf::Sight;
 use crate::budget::example::{hybrid, wanted};
 use crate::budget::{Estimate, Ledger, Reservation};
 
 fn asked(name: &str, headers: Vec<Header>) -> Asked {
-    let candidates = headers.into_iter().map(|header| (Arc::new(header), wanted(8192, 2, "q8_0"))).collect();
+    let candidate =
+        |header| Candidate { header: Arc::new(header), wanted: wanted(8192, 2, "q8_0"), eye: None };
+    let candidates = headers.into_iter().map(candidate).collect();
     Asked { name: name.into(), candidates, gpu_layers: None, optional: name == "router" }
 }
 
@@ -94,6 +98,44 @@ fn a_refusal_is_for_the_file_that_is_least_too_large() {
     assert!(least(vec![small()]) < least(vec![planner()]));
     assert_eq!(least(vec![planner(), small()]), least(vec![small()]));
     assert_eq!(least(vec![small(), planner()]), least(vec![small()]));
+}
+
+#[test]
+fn a_projector_gets_room_unless_its_model_would_lose_speed_or_context() {
+    let sight = Sight {
+        projector: "mlp".into(),
+        width: 1024,
+        layers: 2,
+        hidden: 256,
+        heads: 4,
+        feed_forward: 1024,
+        image: 448,
+        patch: 14,
+        merge: 1,
+        pixels_max: None,
+    };
+    let projector = Arc::new(Header { sight: Some(sight), ..hybrid(2, 256, 0, "q8_0") });
+    let seeing = Seeing { tokens: 1024, text_width: 1024, products: false };
+    let eye = Eye { projector, seeing };
+    let blind = [asked("planner", vec![hybrid(24, 1024, 0, "q8_0")])];
+    let mut seeing = blind.clone();
+    seeing[0].candidates[0].eye = Some(eye.clone());
+    let fitted = |asked: &[Asked], machine: &Machine| fit(asked, Amount::default(), machine).unwrap();
+    let large = Machine::of(Bytes::gib(64));
+    let (need, sight) = (fitted(&blind, &large).models[0].need.all().host, eye.amount(false, &large));
+    let of = |bytes: Bytes| {
+        let machine = Machine::of(bytes);
+        let fitted = fitted(&seeing, &machine);
+        assert!(need <= bytes || fitted.models[0].rung() != "as asked");
+        (fitted.models[0].sight, fitted.models[0].rung(), fitted.free)
+    };
+    assert_eq!(of(need + sight.host), (sight, "as asked".into(), Bytes::ZERO));
+    let (kept, rung, _) = of(need + sight.host - Bytes::mib(1));
+    assert_eq!((kept, rung.as_str()), (sight, "KV q4_0 instead of q8_0"));
+    // The model would have to do with less than 8,192 tokens: the projector gets no room, and the model gives up nothing.
+    assert_eq!(of(need), (Amount::default(), "as asked".into(), Bytes::ZERO));
+    let on_card = eye.amount(true, &large.with_card(Kind::Cuda, Bytes::gib(8)));
+    assert!(on_card.device > eye.projector.tensor_bytes() && on_card.device + on_card.host == sight.host);
 }
 
 #[test]

@@ -3,9 +3,10 @@
 use super::{Inner, PoolError, shape};
 use crate::base::Bytes;
 use crate::budget::LoadSettings;
-use crate::budget::ladder::{self, Asked, CONTEXT_GOOD, Placed, steps};
+use crate::budget::ladder::{self, Asked, Candidate, steps};
 use crate::budget::machine::Machine;
 use crate::budget::place;
+use crate::budget::sight::Eye;
 use crate::engine::llama::{KvFormat, Shape};
 use crate::models::{ModelSpec, Role};
 
@@ -83,18 +84,18 @@ impl Inner {
             .flatten()
             .map(|spec| {
                 let shape = shape::of(&spec, &self.options, machine).ok()?;
-                Some(asked(&spec, shape::wanted(&spec, &shape, &self.options, machine)))
+                let wanted = shape::wanted(&spec, &shape, &self.options, machine);
+                Some(asked(&spec, wanted, self.eye_to_come(&spec)))
             })
             .collect::<Option<_>>()?;
         let copies = self.options.memory.prefixes.as_ref().map(|prefixes| prefixes.bytes()).unwrap_or_default();
         let others: Bytes = self.others().into_iter().map(|(_, bytes)| bytes).sum();
         let fixed = others.saturating_sub(copies).into();
-        let fit = |fixed| ladder::fit(&asked, fixed, machine).ok().map(|fitted| fitted.models);
-        let own = |models: &[Placed]| models.iter().find(|placed| placed.name == spec.role.to_string()).cloned();
-        let on_gpu = as_asked.settings.gpu_layers(&spec.header) > 0;
-        let with_sight = fit(fixed + self.sight_to_come(spec, on_gpu)).as_deref().and_then(own);
-        let placed = with_sight.filter(|placed| is_worth_sight(&placed.settings, &as_asked.settings));
-        let placed = placed.or_else(|| own(&fit(fixed).unwrap_or_else(|| ladder::least(&asked, fixed, machine))))?;
+        let placed = match ladder::fit(&asked, fixed, machine) {
+            Ok(fitted) => fitted.models,
+            Err(_) => ladder::least(&asked, fixed, machine),
+        };
+        let placed = placed.into_iter().find(|placed| placed.name == spec.role.to_string())?;
         let rung = (!placed.given_up.is_empty()).then(|| placed.rung());
         let wanted = &placed.settings;
         let kv = KvFormat::by_name(&wanted.kv_type)?;
@@ -104,18 +105,11 @@ impl Inner {
     }
 }
 
-/// Whether these settings are acceptable for the sake of the projector: they may give up slots and
-/// cache precision, but neither speed nor a context of [`CONTEXT_GOOD`] tokens.
-fn is_worth_sight(settings: &LoadSettings, asked: &LoadSettings) -> bool {
-    settings.context >= CONTEXT_GOOD.min(asked.context)
-        && (settings.layers_on_host, settings.experts_on_host) == (asked.layers_on_host, asked.experts_on_host)
-}
-
 /// The ladder's input for `spec`.
-fn asked(spec: &ModelSpec, wanted: LoadSettings) -> Asked {
+fn asked(spec: &ModelSpec, wanted: LoadSettings, eye: Option<Eye>) -> Asked {
     Asked {
         name: spec.role.to_string(),
-        candidates: vec![(spec.header.clone(), wanted)],
+        candidates: vec![Candidate { header: spec.header.clone(), wanted, eye }],
         gpu_layers: spec.gpu_layers,
         optional: spec.role != Role::Planner,
     }

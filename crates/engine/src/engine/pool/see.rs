@@ -6,8 +6,8 @@ use super::evict::Room;
 use super::resident::file_name;
 use super::weights::Held;
 use super::{Inner, Leased, Pool, PoolError};
-use crate::base::{Bytes, lock};
-use crate::budget::sight::{self, Seeing, SightEstimate};
+use crate::base::lock;
+use crate::budget::sight::{self, Eye, Seeing, SightEstimate};
 use crate::budget::{Amount, Refused, Reservation};
 use crate::engine::llama::{Sharpness, devices};
 use crate::models::projector::{Beside, Projector};
@@ -40,7 +40,12 @@ impl Pool {
         }
     }
 
-    /// Prepares a picture for a server ([`Picture::sent`]), with memory reserved for it. Blocks.
+    /// The projector that a load of `spec` makes room for; `None` if it looks at no pictures, or has it loaded.
+    pub fn eye(&self, spec: &ModelSpec) -> Option<Eye> {
+        self.inner.eye_to_come(spec)
+    }
+
+    /// Prepares a picture for a server ([`Picture::sent`]), with the memory for it reserved. Blocks.
     pub fn prepare(&self, picture: &Picture) -> Result<(), PoolError> {
         /// Held while a picture is prepared, so that several pictures do not need their memory at
         /// once.
@@ -90,7 +95,7 @@ impl Inner {
         let on_gpu = held.weights.is_on_gpu();
         let seeing = self.way_of_seeing(spec, projector, on_gpu);
         let estimate = SightEstimate::of(&projector.header, seeing);
-        let amount = self.sight_amount(&estimate, on_gpu);
+        let amount = estimate.amount(on_gpu, &self.ledger.machine());
         self.released(Vec::new(), None)?;
         self.drop_copies(amount);
         let missing = Room { bytes: amount.saturating_sub(self.ledger.free()), files: 0 };
@@ -119,25 +124,18 @@ impl Inner {
         Seeing { tokens, text_width: spec.header.embedding_length, products }
     }
 
-    /// The memory that the projector next to a model will take; nothing if there is none, if it is
-    /// loaded, or if another role looks at pictures.
-    pub(super) fn sight_to_come(&self, spec: &ModelSpec, on_gpu: bool) -> Amount {
+    /// The projector with which a model will see; `None` if there is none, if it is loaded, or if another role looks at
+    /// pictures.
+    pub(super) fn eye_to_come(&self, spec: &ModelSpec) -> Option<Eye> {
         let has_another_eye = || self.registry.as_ref().is_some_and(|registry| registry.plays(Role::Vision));
         let looks = spec.role == Role::Vision || spec.role == Role::Planner && !has_another_eye();
-        let Some(projector) = spec.beside.projector.as_ref().filter(|_| looks) else { return Amount::default() };
+        let projector = spec.beside.projector.as_ref().filter(|_| looks)?;
         let label = projector_label(spec);
         if self.ledger.entries().iter().any(|entry| entry.label == label) {
-            return Amount::default();
+            return None;
         }
-        let seeing = self.way_of_seeing(spec, projector, on_gpu);
-        self.sight_amount(&SightEstimate::of(&projector.header, seeing), on_gpu)
-    }
-
-    /// A projector's memory on each account. With an accelerator, its weights and working memory
-    /// are on the device.
-    fn sight_amount(&self, estimate: &SightEstimate, on_gpu: bool) -> Amount {
-        let device = if on_gpu { estimate.weights + estimate.compute } else { Bytes::ZERO };
-        self.ledger.machine().amount(estimate.total().saturating_sub(device), device)
+        let on_gpu = self.ledger.machine().accelerator.is_some() && spec.gpu_layers != Some(0);
+        Some(Eye { projector: projector.header.clone(), seeing: self.way_of_seeing(spec, projector, on_gpu) })
     }
 
     /// Drops copies of sequences, which are the cheapest to recompute, until this much memory is
@@ -182,6 +180,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::base::Bytes;
     use crate::budget::{Ledger, Permit};
     use crate::engine::llama::LlamaError;
     use crate::engine::pool::{EngineMemory, PoolOptions};
@@ -368,7 +367,8 @@ mod tests {
         let model = pool.lease(Role::Planner, |_, _| true).unwrap();
         assert_eq!(pool.active().len(), 2);
         let ledger = pool.ledger();
-        let short = pool.inner.sight_to_come(&pool.inner.spec(Role::Planner).unwrap(), false).host - Bytes::mib(30);
+        let short = pool.eye(&pool.inner.spec(Role::Planner).unwrap()).unwrap();
+        let short = short.amount(false, &ledger.machine()).host - Bytes::mib(30);
         let held = ledger.reserve("others", ledger.free().saturating_sub(short.into())).unwrap();
         let told = pool.see(&model, &mut || true).unwrap_err().to_string();
         assert!(told.contains("projector needs ") && pool.active().len() == 2, "in use: {told}");

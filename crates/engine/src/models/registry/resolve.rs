@@ -1,10 +1,11 @@
 //! Chooses each role's model: specified in models.toml, a built-in candidate, by size or name, or in the hub's cache.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{EmbedderSpec, EmbedderWishes, Found, ModelSpec, Places, found_in, name_of};
+use super::{EmbedderSpec, EmbedderWishes, Found, ModelSpec, Places, name_of, whole_models};
 use crate::models::gguf::{self, Header, Kind};
 use crate::models::manifest::{Candidate, Manifest};
 use crate::models::{Adapter, ModelsError, Pooling, Role, Tier, architectures, projector, scan};
@@ -163,62 +164,82 @@ impl Resolver<'_> {
         })
     }
 
-    /// The embedding model specified in models.toml, or else one from the model folder, the folders
-    /// next to it, the user's folder, the hub's cache or another program's store, in this order;
-    /// and the places searched. In each place, folders come before GGUF files.
+    /// The embedding model: the one that models.toml names; else the first candidate that is in any of the places; else the
+    /// first embedder in them, folders before GGUF files. Also the places, for the message when there is none. `here`: the
+    /// embedder folders of the model folder.
     pub fn embedder(&self, here: &[PathBuf]) -> (Option<EmbedderSpec>, Vec<PathBuf>) {
         let candidates = self.manifest.candidates(Role::Embedder);
         let only_named = candidates.iter().any(|candidate| candidate.required);
-        let best = |folders: &[PathBuf], files: &[&Found]| -> Option<PathBuf> {
-            let named = candidates.iter().find_map(|candidate| {
-                let direct = Some(self.dir.join(&candidate.file)).filter(|path| scan::is_embedder(path));
-                let folder = || folders.iter().find(|dir| scan::matches(&candidate.file, &name_of(dir))).cloned();
-                direct
-                    .or_else(folder)
-                    .or_else(|| files.iter().find(|file| is_called(file, candidate)).map(|file| file.path.clone()))
-            });
-            let first = || {
-                folders
-                    .first()
-                    .cloned()
-                    .or_else(|| files.iter().find(|file| embeds(file)).map(|file| file.path.clone()))
-            };
-            named.or_else(|| if only_named { None } else { first() })
+        let (places, far) = self.embedder_places(here);
+        let candidate = |candidate: &Candidate| {
+            let direct = Some(self.dir.join(&candidate.file)).filter(|path| scan::is_embedder(path));
+            direct
+                .or_else(|| places.iter().find_map(|place| place.called(candidate)))
+                .or_else(|| self.embedder_in_cache(candidate))
+                .or_else(|| far.called(candidate))
         };
+        let path = self
+            .named_embedder(&candidates)
+            .or_else(|| candidates.iter().find_map(candidate))
+            .or_else(|| places.iter().chain([&far]).flat_map(|place| self.embedders_in(place)).find(|_| !only_named));
         let own = std::iter::once(self.dir.to_owned()).chain(scan::above(self.dir));
         let mut looked: Vec<PathBuf> =
             own.chain([self.places.user_dir.clone(), self.places.hub_cache.clone()]).collect();
         looked.dedup();
+        (path.map(|path| self.embedder_spec(path)), looked)
+    }
+
+    /// Every embedder that can be used without a word in models.toml, the nearest first, each file once.
+    pub fn embedders(&self, here: &[PathBuf]) -> Vec<EmbedderSpec> {
+        let (places, far) = self.embedder_places(here);
+        let cached = self.manifest.candidates(Role::Embedder).into_iter();
+        let cached = cached.filter_map(|candidate| self.embedder_in_cache(&candidate));
+        let found = places.iter().flat_map(|place| self.embedders_in(place)).chain(cached);
+        let mut seen = HashSet::new();
+        let found = found.chain(self.embedders_in(&far)).filter(|path| seen.insert(path.canonicalize().ok()));
+        found.map(|path| self.embedder_spec(path)).collect()
+    }
+
+    /// Where embedders are looked for: the model folder, the folders next to it and the user's folder; and other programs' stores,
+    /// which come last.
+    fn embedder_places(&self, here: &[PathBuf]) -> ([Place; 3], Place) {
+        let named = |file: &Found| (file.name.clone(), file.path.clone());
         let (near, far): (Vec<&Found>, Vec<&Found>) =
             self.files.iter().partition(|file| file.path.starts_with(self.dir));
-        let of_user = || {
+        let near = Place { folders: here.to_owned(), files: near.into_iter().map(named).collect() };
+        let far = Place { folders: Vec::new(), files: far.into_iter().map(named).collect() };
+        let beside = Place { folders: scan::beside(self.dir), files: Vec::new() };
+        let user = if self.dir == self.places.user_dir {
+            Place::default()
+        } else {
             let there = scan::scan(&self.places.user_dir).unwrap_or_default();
-            best(&there.embedders, &[]).or_else(|| {
-                // Without a folder of the user's own, `near` has these files.
-                let files = found_in(&self.places.user_dir, &there, None);
-                best(&[], &files.iter().collect::<Vec<_>>())
-            })
+            let plain = whole_models(there.ggufs).into_iter().map(|path| (name_of(&path), path));
+            Place { folders: there.embedders, files: plain.chain(there.ollama).collect() }
         };
-        let path = self
-            .named_embedder(&candidates)
-            .or_else(|| best(here, &near))
-            .or_else(|| best(&scan::beside(self.dir), &[]))
-            .or_else(of_user)
-            .or_else(|| candidates.iter().find_map(|candidate| self.embedder_in_cache(candidate)))
-            .or_else(|| best(&[], &far));
-        let spec = path.map(|path| {
-            let table = self.manifest.table(Role::Embedder);
-            let named = candidates.iter().find(|candidate| candidate.required);
-            let sha256 = named.and_then(|candidate| candidate.sha256.clone());
-            let found = self.files.iter().find(|file| file.path == path && file.from == Some("Ollama"));
-            EmbedderSpec {
-                name: found.map_or_else(|| name_of(&path), |file| file.name.clone()),
-                weights: if path.is_file() { vec![path.clone()] } else { scan::weights(&path) },
-                wishes: EmbedderWishes { pooling: table.pooling, prompts: table.prompts, sha256 },
-                path,
-            }
-        });
-        (spec, looked)
+        ([near, beside, user], far)
+    }
+
+    /// The embedders in a place. Reads headers of files.
+    fn embedders_in<'a>(&'a self, place: &'a Place) -> impl Iterator<Item = PathBuf> + 'a {
+        let embeds = |path: &&PathBuf| match self.files.iter().find(|file| file.path == **path) {
+            Some(file) => file.header.as_ref().is_ok_and(|header| Pooling::of(header, None).is_ok()),
+            None => gguf::inspect(path).is_ok_and(|header| Pooling::of(&header, None).is_ok()),
+        };
+        place.folders.iter().chain(place.files.iter().map(|(_, path)| path).filter(embeds)).cloned()
+    }
+
+    fn embedder_spec(&self, path: PathBuf) -> EmbedderSpec {
+        let table = self.manifest.table(Role::Embedder);
+        let candidates = self.manifest.candidates(Role::Embedder);
+        let named = candidates.iter().find(|candidate| candidate.required);
+        let sha256 = named.and_then(|candidate| candidate.sha256.clone());
+        let found = self.files.iter().find(|file| file.path == path && file.from == Some("Ollama"));
+        EmbedderSpec {
+            name: found.map_or_else(|| name_of(&path), |file| file.name.clone()),
+            weights: if path.is_file() { vec![path.clone()] } else { scan::weights(&path) },
+            wishes: EmbedderWishes { pooling: table.pooling, prompts: table.prompts, sha256 },
+            path,
+        }
     }
 
     /// The GGUF file that models.toml specifies by path, whatever it contains: its flaws are
@@ -235,15 +256,23 @@ impl Resolver<'_> {
     }
 }
 
-/// Whether a file is the candidate, judging by its file name or Ollama's name for it.
-fn is_called(file: &Found, candidate: &Candidate) -> bool {
-    let fits = |name: &str| scan::matches(&candidate.file, name);
-    fits(&name_of(&file.path)) || fits(&file.name) || file.name.strip_suffix(":latest").is_some_and(fits)
+/// What may be an embedder in a place: folders, and GGUF files with the names to show.
+#[derive(Default)]
+struct Place {
+    folders: Vec<PathBuf>,
+    files: Vec<(String, PathBuf)>,
 }
 
-/// Whether a file can be an embedder without an entry in models.toml.
-fn embeds(file: &Found) -> bool {
-    file.header.as_ref().is_ok_and(|header| Pooling::of(header, None).is_ok())
+impl Place {
+    /// The folder or file of the candidate, whatever a file contains: by its own name or by Ollama's name for it.
+    fn called(&self, candidate: &Candidate) -> Option<PathBuf> {
+        let fits = |name: &str| scan::matches(&candidate.file, name);
+        let is_called = |(name, path): &&(String, PathBuf)| {
+            fits(&name_of(path)) || fits(name) || name.strip_suffix(":latest").is_some_and(fits)
+        };
+        let folder = self.folders.iter().find(|folder| fits(&name_of(folder)));
+        folder.or_else(|| self.files.iter().find(is_called).map(|(_, path)| path)).cloned()
+    }
 }
 
 /// Type of the KV cache for `file` if its role sets none: from the user's setting, or else from its

@@ -273,23 +273,29 @@ fn a_checksum_of_models_toml_may_be_in_capitals() {
 }
 
 #[test]
-fn an_embedder_is_looked_for_in_the_folder_then_beside_it_then_in_the_users_then_in_the_hub_cache() {
+fn an_embedder_is_the_named_one_then_the_default_wherever_it_is_then_the_nearest_other() {
     let world = World::new();
     world.model("m.gguf", 8);
     assert_eq!(world.open().embedder(), None);
     assert_eq!(world.open().embedder_looked.len(), 4);
+    let found = || world.open().embedder().unwrap().path.canonicalize().unwrap();
+    for place in ["user/bge", "place/e5", "place/models/gte"] {
+        let nearer = world.embedder(place);
+        assert_eq!(found(), nearer.canonicalize().unwrap());
+    }
     let hub = "hub/models--sentence-transformers--all-MiniLM-L6-v2";
     let cached = world.embedder(&format!("{hub}/snapshots/abc"));
     fs::create_dir_all(world.root.path().join(hub).join("refs")).unwrap();
     fs::write(world.root.path().join(hub).join("refs/main"), "abc").unwrap();
-    let found = || world.open().embedder().unwrap().path.canonicalize().unwrap();
     assert_eq!(found(), cached.canonicalize().unwrap());
-    for place in ["user/all-MiniLM-L6-v2", "place/e5", "place/models/gte"] {
-        let nearer = world.embedder(place);
-        assert_eq!(found(), nearer.canonicalize().unwrap());
-    }
-    world.manifest("[embedder]\nfile = \"all-MiniLM-L6-v2\"");
-    assert!(found().ends_with("user/all-MiniLM-L6-v2"));
+    let default = world.embedder("user/all-MiniLM-L6-v2");
+    assert_eq!(found(), default.canonicalize().unwrap());
+    world.manifest("[embedder]\nfile = \"gte\"");
+    assert!(found().ends_with("models/gte"));
+    world.manifest("[embedder]\nmodels = [{ file = \"gone\" }, { file = \"e5\" }]");
+    assert!(found().ends_with("place/e5"));
+    let names: Vec<String> = world.open().embedders().into_iter().map(|spec| spec.name).collect();
+    assert_eq!(names, ["gte", "e5", "all-MiniLM-L6-v2", "bge"]);
 }
 
 #[test]
@@ -352,7 +358,7 @@ fn an_embedder_of_ollama_is_found_and_has_ollamas_name() {
     assert_eq!(open(Vec::new(), None).embedder(), None);
     let spec = open(stores(), None).embedder().unwrap().clone();
     assert_eq!((spec.name.as_str(), &spec.path), ("nomic-embed-text:latest", &blob));
-    // A folder of the user's own takes precedence, unless models.toml specifies Ollama's model.
+    // The default in the user's folder comes first, unless models.toml names Ollama's model.
     world.embedder("user/all-MiniLM-L6-v2");
     assert_eq!(open(stores(), None).embedder().unwrap().name, "all-MiniLM-L6-v2");
     fs::write(at("models.toml"), "[embedder]\nfile = \"nomic-embed-text\"").unwrap();

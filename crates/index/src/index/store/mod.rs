@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::functions::FunctionFlags;
-use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 
 pub use answers::Answer;
 pub use names::{HandedOnName, Named};
@@ -65,6 +65,19 @@ impl Store {
             Err(source) => Err(IndexError::Store { path, source }),
             Ok((store, note)) => Ok((store, note)),
         }
+    }
+
+    /// The fingerprints of the embedders whose vectors the database in `folder` has: the one whose vectors were searched last, then
+    /// by their number. Empty if there is no database, or it cannot be read. Changes nothing.
+    pub fn embedders(folder: &Path) -> Vec<String> {
+        let path = folder.join("monobloc.db");
+        let Ok(db) = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY) else { return Vec::new() };
+        let store = Store { db, path, hides: false };
+        let mark = store.meta("vectors").ok().flatten().unwrap_or_default();
+        let last = mark.split(' ').next().unwrap_or_default();
+        let mut all: Vec<String> = store.models().unwrap_or_default().into_iter().map(|(model, _)| model).collect();
+        all.sort_by_key(|model| model != last);
+        all
     }
 
     /// Upper bound of this connection's page cache: the size of the database if it is smaller than the cache.
