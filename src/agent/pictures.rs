@@ -68,8 +68,8 @@ fn wish(request: impl Display) -> String {
     format!("The request: {request}")
 }
 
-/// The pictures of the project that a request asks about or that a change follows, if a model sees
-/// them; else a notice says so.
+/// The pictures of the project that a request asks about or bases a change on, if a model can see
+/// them; else a notice gives the reason.
 fn named(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Vec<Picture> {
     let Some(context) = toolkit.context.as_ref() else { return Vec::new() };
     let clauses = parts(toolkit, &Text::of(request));

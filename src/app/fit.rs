@@ -78,7 +78,7 @@ fn candidate(pool: &Pool, spec: &ModelSpec) -> Result<ladder::Candidate> {
     Ok(ladder::Candidate { header: spec.header.clone(), wanted: pool.wanted(spec)?, eye: pool.eye(spec) })
 }
 
-/// How the work of an omitted model is done instead.
+/// How an omitted model's work is done instead.
 pub fn instead(left_out: &str) -> &'static str {
     if left_out == EMBEDDER { "search uses words only" } else { "the planner plays it" }
 }

@@ -184,7 +184,10 @@ fn a_projector_beside_a_model_is_counted_and_costs_it_nothing() {
     let taken = number(&blind["budget_bytes"]) - number(&blind["free_bytes"]);
     let budget = format!("{}MiB", (taken / f64::from(1 << 20)).ceil());
     let short = report(&["--budget", &budget]);
-    assert_eq!((&short["models"][0]["rung"], &short["models"][0]["projector"]["has_room"]), (&"as asked".into(), &false.into()));
+    assert_eq!(
+        (&short["models"][0]["rung"], &short["models"][0]["projector"]["has_room"]),
+        (&"as asked".into(), &false.into())
+    );
     // In the folder's own roles it is counted as well, and it is not taken for a model.
     let roles = fit(&project, &["--device", "cpu:16GiB", "--model-dir", text(&folder)]);
     assert_eq!(roles["models"][0]["projector"], *projector);

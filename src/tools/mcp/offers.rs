@@ -237,7 +237,9 @@ pub fn read(uri: &str, name: &str, contents: Vec<ResourceContents>) -> Result<Re
     for one in contents {
         match one {
             ResourceContents::TextResourceContents { text, .. } => texts.push(clean(&text)),
-            ResourceContents::BlobResourceContents { blob, mime_type: Some(kind), .. } if kind.starts_with("image/") => {
+            ResourceContents::BlobResourceContents { blob, mime_type: Some(kind), .. }
+                if kind.starts_with("image/") =>
+            {
                 if pictures.len() == GIVEN_MAX {
                     return Err(format!("{uri} has more than {GIVEN_MAX} pictures; name another resource"));
                 }

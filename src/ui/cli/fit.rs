@@ -183,7 +183,11 @@ fn segments(report: &Report) -> [(char, &'static str, Bytes); 6] {
         ('W', "weights", sum(|model| model.weights_bytes)),
         ('K', "KV", sum(|model| model.kv_bytes + model.state_bytes_per_slot * model.slots as u64)),
         ('A', "activations", sum(|model| model.compute_bytes)),
-        ('P', "projector", sum(|model| model.projector.as_ref().filter(|one| one.has_room).map_or(Bytes::ZERO, |one| one.bytes))),
+        (
+            'P',
+            "projector",
+            sum(|model| model.projector.as_ref().filter(|one| one.has_room).map_or(Bytes::ZERO, |one| one.bytes)),
+        ),
         ('O', "overhead", report.overhead_bytes + sum(|model| model.host_bytes)),
         ('E', "embedder", report.embedder_bytes),
     ]

@@ -149,7 +149,7 @@ impl Input {
         for paste in self.draft().pastes {
             let pasted = paste.text().into_owned();
             let found = draft.shown.find(&pasted).map(|at| at..at + pasted.len());
-            // An editor may have removed the last line end of the text.
+            // An editor may have removed the text's last line ending.
             let bare = pasted.trim_end();
             let from = draft.shown.len().saturating_sub(bare.len());
             let at_the_end = || (!bare.is_empty() && draft.shown.ends_with(bare)).then_some(from..draft.shown.len());

@@ -315,7 +315,8 @@ fn pictures_are_taken_by_their_place_in_the_project_and_by_a_dropped_file() {
     assert_eq!(screen.input.shown(), shown);
     let effects = key(&mut screen, KeyCode::Enter);
     let [Effect::Start { work: Work::Request(text), attached }] = effects.as_slice() else { panic!("{effects:?}") };
-    let sent = "What does docs/plan.png show beside '/home/ada/Screen shots/the till.PNG' and '/home/ada/another till.webp'";
+    let sent =
+        "What does docs/plan.png show beside '/home/ada/Screen shots/the till.PNG' and '/home/ada/another till.webp'";
     assert_eq!(text, sent);
     let places: Vec<_> = attached.pictures.iter().map(|path| path.display().to_string()).collect();
     assert_eq!(places, ["/home/ada/Screen shots/the till.PNG", "/home/ada/another till.webp"]);

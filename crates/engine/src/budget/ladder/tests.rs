@@ -4,14 +4,13 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::budget::sight::Seeing;
-use crate::models::gguf::Sight;
 use crate::budget::example::{hybrid, wanted};
+use crate::budget::sight::Seeing;
 use crate::budget::{Estimate, Ledger, Reservation};
+use crate::models::gguf::Sight;
 
 fn asked(name: &str, headers: Vec<Header>) -> Asked {
-    let candidate =
-        |header| Candidate { header: Arc::new(header), wanted: wanted(8192, 2, "q8_0"), eye: None };
+    let candidate = |header| Candidate { header: Arc::new(header), wanted: wanted(8192, 2, "q8_0"), eye: None };
     let candidates = headers.into_iter().map(candidate).collect();
     Asked { name: name.into(), candidates, gpu_layers: None, optional: name == "router" }
 }

@@ -45,7 +45,7 @@ impl Pool {
         self.inner.eye_to_come(spec)
     }
 
-    /// Prepares a picture for a server ([`Picture::sent`]), with the memory for it reserved. Blocks.
+    /// Prepares a picture for a server ([`Picture::sent`]), with memory reserved for it. Blocks.
     pub fn prepare(&self, picture: &Picture) -> Result<(), PoolError> {
         /// Held while a picture is prepared, so that several pictures do not need their memory at
         /// once.
