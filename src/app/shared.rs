@@ -13,7 +13,7 @@ use crate::engine::pool::Pool;
 use crate::index::{Index, Progress};
 use crate::models::{Role, places};
 use crate::protocol::{Ask, Op};
-use crate::remote::consent;
+use crate::remote::{consent, oauth};
 use crate::session::{Message, Session};
 use crate::tools::mcp::{Servers, Setup};
 use crate::tools::policy::Rules;
@@ -140,6 +140,7 @@ pub(super) fn servers_of(config: &Config) -> Servers {
         cache: places::cache_dir().join("mcp"),
         offline: config.offline,
         consents: consent::store(),
+        tokens: oauth::folder(),
     };
     Servers::new(&config.servers, setup)
 }
