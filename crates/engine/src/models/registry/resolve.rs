@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{EmbedderSpec, EmbedderWishes, Found, ModelSpec, Places, name_of, whole_models};
+use super::{EmbedderSpec, EmbedderWishes, Found, ModelSpec, Places, RerankerSpec, name_of, whole_models};
 use crate::models::gguf::{self, Header, Kind};
 use crate::models::manifest::{Candidate, Manifest};
-use crate::models::{Adapter, ModelsError, Pooling, Role, Tier, architectures, projector, scan};
+use crate::models::{Adapter, ModelsError, Pooling, Ranking, Role, Tier, architectures, projector, scan};
 use crate::models::{FlashAttention, ModelSettings};
 
 /// Everything the choice depends on.
@@ -162,6 +162,33 @@ impl Resolver<'_> {
             let looked = vec![self.places.hub_cache.clone(), self.dir.to_owned()];
             ModelsError::NoModel { role, looked, notes: notes.into() }
         })
+    }
+
+    /// The model that scores hits of a search: the file that models.toml names, or the first of its list that is here.
+    pub fn reranker(&self) -> Option<Result<RerankerSpec, ModelsError>> {
+        let role = Role::Reranker;
+        let candidates = self.manifest.candidates(role);
+        let beside_manifest = self.manifest.path.as_deref().and_then(Path::parent).unwrap_or(self.dir);
+        let files = self.files.iter().map(|file| (file.name.clone(), file.path.clone())).collect();
+        let here = Place { folders: Vec::new(), files };
+        let find = |candidate: &Candidate| {
+            let direct = [beside_manifest, self.dir].map(|folder| folder.join(&candidate.file));
+            let direct = direct.into_iter().find(|path| path.is_file());
+            direct.or_else(|| here.called(candidate)).or_else(|| self.in_cache(candidate))
+        };
+        let Some((path, candidate)) = candidates.iter().find_map(|candidate| Some((find(candidate)?, candidate)))
+        else {
+            let named = candidates.iter().find(|candidate| candidate.required)?;
+            let looked = vec![beside_manifest.to_owned(), self.dir.to_owned(), self.places.hub_cache.clone()];
+            return Some(Err(ModelsError::NamedFileMissing { role, file: named.file.clone(), looked }));
+        };
+        let spec =
+            gguf::inspect(&path).map_err(|error| ModelsError::Broken(Arc::new(error), role)).and_then(|header| {
+                let ranking = Ranking::of(&header);
+                let ranking = ranking.map_err(|why| ModelsError::Unfit { role, path: path.clone(), why })?;
+                Ok(RerankerSpec { path, header: Arc::new(header), ranking, sha256: candidate.sha256.clone() })
+            });
+        Some(spec)
     }
 
     /// The embedding model: the one that models.toml names; else the first candidate that is in any of the places; else the
