@@ -50,7 +50,7 @@ impl Head {
     }
 
     /// Its tensors by their names in a GGUF, with their shapes.
-    fn tensors(&self) -> [(String, (Vec<u64>, Vec<f32>)); 4] {
+    fn tensors(&self) -> [(String, Numbers); 4] {
         let width = self.bias.len() as u64;
         [
             ("cls.weight".into(), (vec![width, width], self.dense.clone())),
@@ -60,6 +60,9 @@ impl Head {
         ]
     }
 }
+
+/// The shape of a tensor, fastest dimension first, and its numbers.
+type Numbers = (Vec<u64>, Vec<f32>);
 
 /// Names of tensors outside layers, and name parts within a layer, in safetensors and in a GGUF.
 const NAMES: [(&str, &str); 12] = [
@@ -110,7 +113,7 @@ pub fn convert_bert(folder: &Path, conversion: &Conversion, out: &Path) -> Resul
     let (head, data) = file.split_first_chunk::<8>().ok_or_else(|| wrong("its model.safetensors is empty"))?;
     let length = usize::try_from(u64::from_le_bytes(*head)).unwrap_or(usize::MAX);
     let (head, data) = data.split_at_checked(length).ok_or_else(|| wrong("its model.safetensors is truncated"))?;
-    let mut tensors: BTreeMap<String, (Vec<u64>, Vec<f32>)> = BTreeMap::new();
+    let mut tensors: BTreeMap<String, Numbers> = BTreeMap::new();
     for (name, about) in json(head)?.as_object().into_iter().flatten() {
         let Some(name) = renamed(name) else { continue };
         let at = |place: usize| about["data_offsets"][place].as_u64().and_then(|at| usize::try_from(at).ok());

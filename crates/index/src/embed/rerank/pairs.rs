@@ -86,7 +86,7 @@ impl Pairs {
             let cut = (over as f64 * bytes_a_token * CUT_MORE).ceil() as usize + 1;
             let longer = if question.len() > text.len() { &mut question } else { &mut text };
             let kept = longer.len().saturating_sub(cut);
-            *longer = head(*longer, kept);
+            *longer = head(longer, kept);
         }
         None
     }
