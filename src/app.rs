@@ -182,8 +182,8 @@ impl App {
         &self.ledger
     }
 
-    /// The models of the roles, with the embedder of the project's index. Reads only file headers, and once the whole of an
-    /// embedder that may be the one of the index.
+    /// The models of the roles, with the embedder of the project's index. Reads only file headers,
+    /// and once the whole of an embedder that may be the one of the index.
     fn registry_as_chosen(&self) -> Result<Registry> {
         let mut registry = Registry::open(&self.config)?;
         self.keep_embedder(&mut registry);

@@ -63,8 +63,8 @@ pub(super) const EMBEDDER: &str = "embedder";
 /// The re-ranker's name there, and on the ledger.
 pub(super) const RERANKER: &str = "reranker";
 
-/// The models next to re-ranker and embedder, or without the first, or without both, if they do not fit then:
-/// search needs neither, but a request needs a planner.
+/// The models next to re-ranker and embedder, or without the first, or without both, if they do not
+/// fit then: search needs neither, but a request needs a planner.
 fn with_what_fits(asked: &[Asked], given: &fit::Given, machine: &Machine) -> (fit::Report, Option<Refused>) {
     let (mut given, mut left_out) = (*given, Vec::new());
     loop {

@@ -32,8 +32,8 @@ impl App {
         registry::sets(&self.config, Role::Reranker).then(|| Arc::new(OfApp(self.clone())) as Arc<dyn Judges>)
     }
 
-    /// The memory of the re-ranker, known from its header; 0 if there is none or it is unusable, because search then works
-    /// without it.
+    /// The memory of the re-ranker, known from its header; 0 if there is none or it is unusable,
+    /// because search then works without it.
     pub(super) fn reranker_bytes(&self, registry: &Registry) -> Bytes {
         registry.reranker().ok().flatten().map_or(Bytes::ZERO, |spec| rerank::memory(&spec.header))
     }

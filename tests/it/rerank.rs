@@ -10,7 +10,8 @@ use serde_json::Value;
 use crate::cli::{Ended, Project, Run};
 use crate::models;
 
-/// A folder with the small chat model, MiniLM, a re-ranker unless `head` is `None`, and this models.toml.
+/// A folder with the small chat model, MiniLM, a re-ranker unless `head` is `None`, and this
+/// models.toml.
 fn folder(project: &Project, head: Option<Head>, models_toml: &str) -> PathBuf {
     let folder = project.folder("ranked");
     for (file, name) in [(models::smollm(), "SmolLM2.gguf"), (models::model("all-MiniLM-L6-v2"), "all-MiniLM-L6-v2")] {

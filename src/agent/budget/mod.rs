@@ -62,13 +62,15 @@ const LONG: Duration = Duration::from_secs(7 * 24 * 3_600);
 const PICTURE_MAX: usize = 1_024;
 const PICTURE_SHARE: usize = 4;
 
-/// Share of the time until a first change that a re-ranker may take for the hits of one search, the time of a
-/// search if nobody waits, in seconds, and the maximum number of hits: later ones are hardly ever meant.
+/// Share of the time until a first change that a re-ranker may take for the hits of one search, the
+/// time of a search if nobody waits, in seconds, and the maximum number of hits: later ones are
+/// hardly ever meant.
 const JUDGED_SHARE: f64 = 1.0 / 30.0;
 const JUDGED_UNWAITED_S: f64 = target::LARGE as f64;
 const JUDGED_MAX: usize = 50;
 
-/// Maximum number of hits of one search that a re-ranker scores, at this many pairs of a question and a hit a second.
+/// Maximum number of hits of one search that a re-ranker scores, at this many pairs of a question
+/// and a hit a second.
 pub fn judged(pairs_a_second: f64, time: TurnTime) -> usize {
     let seconds = time.first().map_or(JUDGED_UNWAITED_S, |first| first.as_secs_f64() * JUDGED_SHARE);
     ((pairs_a_second.max(0.0) * seconds) as usize).min(JUDGED_MAX)

@@ -9,13 +9,13 @@ pub struct Ranking {
     pub outputs: usize,
     /// The output that is the score.
     pub output: usize,
-    /// The prompt, with `{query}` and `{document}`; `None` if the two texts are separated by special
-    /// tokens alone.
+    /// The prompt, with `{query}` and `{document}`; `None` if the two texts are separated by
+    /// special tokens alone.
     pub template: Option<String>,
 }
 
-/// The head that llama.cpp puts on the pooled vector (`llm_graph_context::build_pooling`). Without it
-/// a number of the hidden vector would look like a score.
+/// The head that llama.cpp puts on the pooled vector (`llm_graph_context::build_pooling`). Without
+/// it a number of the hidden vector would look like a score.
 const HEAD: &str = "cls.output.weight";
 /// The only architecture whose whole head is the tensor before it.
 const SHORT_HEAD: (&str, &str) = ("jina-bert-v2", "cls.weight");

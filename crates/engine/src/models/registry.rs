@@ -388,7 +388,8 @@ impl Registry {
         Ok(())
     }
 
-    /// A model file by its path, its name or a unique part of its name, with the settings of the role `like`.
+    /// A model file by its path, its name or a unique part of its name, with the settings of the
+    /// role `like`.
     pub fn named(&self, name: &str, like: Role) -> Result<ModelSpec, ModelsError> {
         let path = self.path_of(name)?;
         if self.settled().any(|spec| spec.path == path && spec.role == like) {
@@ -410,7 +411,8 @@ impl Registry {
         self.embedder.as_ref()
     }
 
-    /// Every embedder that was found, the nearest first. Reads headers of files in the user's folder.
+    /// Every embedder that was found, the nearest first. Reads headers of files in the user's
+    /// folder.
     pub fn embedders(&self) -> Vec<EmbedderSpec> {
         let Registry { config, dir, places, manifest, files, .. } = self;
         resolve::Resolver { config, dir, places, manifest, files }.embedders(&self.embedder_folders)
@@ -421,8 +423,8 @@ impl Registry {
         self.embedder = Some(spec);
     }
 
-    /// The model that scores hits of a search, after verifying its checksum if models.toml has one; `None` if models.toml
-    /// names none.
+    /// The model that scores hits of a search, after verifying its checksum if models.toml has one;
+    /// `None` if models.toml names none.
     pub fn reranker(&self) -> Result<Option<&RerankerSpec>, ModelsError> {
         let Some(spec) = &self.reranker else { return Ok(None) };
         let spec = spec.as_ref().map_err(ModelsError::clone)?;

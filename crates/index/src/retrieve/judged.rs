@@ -15,8 +15,8 @@ pub struct Judged {
     pub is_final: bool,
 }
 
-/// Like [`search`], with the first hits in the order of the index's re-ranker. If there is none, or it
-/// cannot score in its time, the order is that of the search, and a note says why.
+/// Like [`search`], with the first hits in the order of the index's re-ranker. If there is none, or
+/// it cannot score in its time, the order is that of the search, and a note says why.
 pub fn judged(
     index: &Index,
     question: &str,

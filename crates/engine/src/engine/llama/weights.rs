@@ -191,9 +191,9 @@ impl Weights {
         tokens.into_iter().filter_map(|token| u32::try_from(token.0).ok()).collect()
     }
 
-    /// The special tokens before, between and after two texts that a re-ranker reads together, such as
-    /// `[CLS] a [SEP] b [SEP]` and `<s> a </s></s> b </s>`: those around any text, and the separator
-    /// that the vocabulary adds to its end mark.
+    /// The special tokens before, between and after two texts that a re-ranker reads together, such
+    /// as `[CLS] a [SEP] b [SEP]` and `<s> a </s></s> b </s>`: those around any text, and the
+    /// separator that the vocabulary adds to its end mark.
     pub fn around_pair(&self) -> [Vec<u32>; 3] {
         let (bare, framed) = (self.words("a", false), self.words("a", true));
         let at = (0..framed.len()).find(|at| framed[*at..].starts_with(&bare)).unwrap_or(0);

@@ -164,7 +164,8 @@ impl Resolver<'_> {
         })
     }
 
-    /// The model that scores hits of a search: the file that models.toml names, or the first of its list that is here.
+    /// The model that scores hits of a search: the file that models.toml names, or the first of its
+    /// list that is here.
     pub fn reranker(&self) -> Option<Result<RerankerSpec, ModelsError>> {
         let role = Role::Reranker;
         let candidates = self.manifest.candidates(role);
@@ -191,9 +192,9 @@ impl Resolver<'_> {
         Some(spec)
     }
 
-    /// The embedding model: the one that models.toml names; else the first candidate that is in any of the places; else the
-    /// first embedder in them, folders before GGUF files. Also the places, for the message when there is none. `here`: the
-    /// embedder folders of the model folder.
+    /// The embedding model: the one that models.toml names; else the first candidate that is in any
+    /// of the places; else the first embedder in them, folders before GGUF files. Also the places,
+    /// for the message when there is none. `here`: the embedder folders of the model folder.
     pub fn embedder(&self, here: &[PathBuf]) -> (Option<EmbedderSpec>, Vec<PathBuf>) {
         let candidates = self.manifest.candidates(Role::Embedder);
         let only_named = candidates.iter().any(|candidate| candidate.required);
@@ -216,7 +217,8 @@ impl Resolver<'_> {
         (path.map(|path| self.embedder_spec(path)), looked)
     }
 
-    /// Every embedder that can be used without a word in models.toml, the nearest first, each file once.
+    /// Every embedder that can be used without a word in models.toml, the nearest first, each file
+    /// once.
     pub fn embedders(&self, here: &[PathBuf]) -> Vec<EmbedderSpec> {
         let (places, far) = self.embedder_places(here);
         let cached = self.manifest.candidates(Role::Embedder).into_iter();
@@ -227,8 +229,8 @@ impl Resolver<'_> {
         found.map(|path| self.embedder_spec(path)).collect()
     }
 
-    /// Where embedders are looked for: the model folder, the folders next to it and the user's folder; and other programs' stores,
-    /// which come last.
+    /// Where embedders are looked for: the model folder, the folders next to it and the user's
+    /// folder; and other programs' stores, which come last.
     fn embedder_places(&self, here: &[PathBuf]) -> ([Place; 3], Place) {
         let named = |file: &Found| (file.name.clone(), file.path.clone());
         let (near, far): (Vec<&Found>, Vec<&Found>) =
@@ -291,7 +293,8 @@ struct Place {
 }
 
 impl Place {
-    /// The folder or file of the candidate, whatever a file contains: by its own name or by Ollama's name for it.
+    /// The folder or file of the candidate, whatever a file contains: by its own name or by
+    /// Ollama's name for it.
     fn called(&self, candidate: &Candidate) -> Option<PathBuf> {
         let fits = |name: &str| scan::matches(&candidate.file, name);
         let is_called = |(name, path): &&(String, PathBuf)| {
@@ -313,7 +316,8 @@ pub(super) fn kv_type(manifest: &Manifest, config: &ModelSettings, file: &Path) 
     config.kv_type.clone().unwrap_or_else(by_default)
 }
 
-/// The chosen file with the settings of `role`; fails if it cannot generate text or an adapter does not fit.
+/// The chosen file with the settings of `role`; fails if it cannot generate text or an adapter does
+/// not fit.
 pub(super) fn settled(
     role: Role,
     choice: Choice,

@@ -28,7 +28,7 @@ enum Part {
     Text,
 }
 
-/// Rounds in which texts are cut until their prompt fits; each cuts what the one before left too much.
+/// Rounds in which texts are cut until their prompt fits; each cuts what is still too much.
 const CUTS_MAX: usize = 8;
 /// A cut removes a bit more than is too much on average, because tokens differ in length.
 const CUT_MORE: f64 = 1.2;
@@ -53,8 +53,8 @@ impl Pairs {
         Ok(Pairs { form, max_tokens })
     }
 
-    /// The tokens of a pair. Of a question or text that is too long the beginning is kept. `None` if
-    /// even the prompt alone is too long.
+    /// The tokens of a pair. Of a question or text that is too long the beginning is kept. `None`
+    /// if even the prompt alone is too long.
     pub fn tokens(&self, weights: &Weights, question: &str, text: &str) -> Option<Vec<u32>> {
         let most = self.max_tokens.saturating_mul(BYTES_A_TOKEN);
         let [question, text] = [question, text].map(|text| head(text, most));
@@ -130,8 +130,8 @@ fn parts(template: &str, controls: &[&str]) -> Vec<Part> {
     all
 }
 
-/// The prompt with both texts. What stands between two control tokens is one text, so that it has the
-/// tokens of the whole.
+/// The prompt with both texts. The text between two control tokens stays in one piece, so that it
+/// has the tokens of the whole.
 fn prompt(parts: &[Part], question: &str, text: &str) -> Prompt {
     let (mut prompt, mut run) = (Prompt::default(), String::new());
     for part in parts {

@@ -19,8 +19,8 @@ const PAIR_TOKENS: usize = 512;
 const CALL_TOKENS: usize = 512;
 /// Weight of the newest search in the moving average of the speed.
 const NEWEST: f64 = 0.3;
-/// The pair that is scored to measure the speed before the first search, twice: a text of the length
-/// of many a definition.
+/// The pair that is scored to measure the speed before the first search, twice: a text of the
+/// length of many a definition.
 const MEASURED: (&str, &str) = (
     "where is the total of a basket added up",
     "fn total(items: &[Item]) -> u64 { items.iter().map(|item| item.price * item.count).sum() }\n",
@@ -28,8 +28,8 @@ const MEASURED: (&str, &str) = (
 const MEASURED_REPEATED: usize = 6;
 const MEASURED_PAIRS: usize = 2;
 
-/// Options of a re-ranker. `Options::default()` shares no permit, holds no memory lease and keeps no
-/// speed.
+/// Options of a re-ranker. `Options::default()` shares no permit, holds no memory lease and keeps
+/// no speed.
 #[derive(Default)]
 pub struct Options {
     /// Threads per call; 0 means every core.

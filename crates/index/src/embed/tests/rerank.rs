@@ -49,8 +49,8 @@ fn texts() -> Vec<String> {
     texts
 }
 
-/// The scores of candle's model: the first token of `[CLS] question [SEP] text [SEP]`, through the head.
-/// All tokens are of the first segment, as llama.cpp has it.
+/// The scores of candle's model: the first token of `[CLS] question [SEP] text [SEP]`, through the
+/// head. All tokens are of the first segment, as llama.cpp has it.
 fn by_candle(head: &Head, question: &str, texts: &[String]) -> Vec<f32> {
     let folder = mini_lm();
     let config: Config = serde_json::from_slice(&std::fs::read(folder.join("config.json")).unwrap()).unwrap();
