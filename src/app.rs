@@ -4,6 +4,7 @@
 mod embedder;
 mod fit;
 mod past;
+mod reranker;
 mod shared;
 mod toolkit;
 
@@ -80,6 +81,8 @@ pub struct App {
     names: Arc<OnceLock<Arc<Names>>>,
     /// The servers that fill roles.
     remotes: Remotes,
+    /// The model that scores hits of searches.
+    reranker: Arc<reranker::Shared>,
     /// The memory of the index, as last measured.
     indexed: Arc<Mutex<Option<Lease>>>,
     /// Tries model files before they are loaded; `None` if this process does not run the program
@@ -110,6 +113,7 @@ impl App {
             catalog: Arc::default(),
             names: Arc::default(),
             remotes: Remotes::default(),
+            reranker: Arc::default(),
             indexed: Arc::default(),
             trial: None,
             _process: process,
@@ -178,8 +182,8 @@ impl App {
         &self.ledger
     }
 
-    /// The models of the roles, with the embedder of the project's index. Reads only file headers, and once the whole of an
-    /// embedder that may be the one of the index.
+    /// The models of the roles, with the embedder of the project's index. Reads only file headers,
+    /// and once the whole of an embedder that may be the one of the index.
     fn registry_as_chosen(&self) -> Result<Registry> {
         let mut registry = Registry::open(&self.config)?;
         self.keep_embedder(&mut registry);
@@ -252,7 +256,8 @@ impl App {
 
     /// The project's index as stored on disk; [`App::refresh_for_turn`] brings it up to date.
     pub fn index(&self) -> Result<Index> {
-        Ok(Index::open(&self.config.project)?.hiding(self.config.commands.hidden.clone())?)
+        let index = Index::open(&self.config.project)?.hiding(self.config.commands.hidden.clone())?;
+        Ok(index.judged_by(self.judges()))
     }
 
     /// Refreshes everything a request should wait for: full text, graph, and vectors if few are

@@ -14,13 +14,14 @@ use crate::remote::{self, consent};
 /// cores; fewer for a slower model.
 const VECTORS_WAITED_FOR: f64 = 128.0;
 
-/// Maximum number of embedders of which a fingerprint is computed to find the one of an index: a new file is read
-/// whole for it, once.
+/// Maximum number of embedders of which a fingerprint is computed to find the one of an index: a
+/// new file is read whole for it, once.
 const COMPARED_MAX: usize = 16;
 
 impl App {
-    /// Makes the embedder whose vectors the project's index has the one of `registry`, if it is still found and models.toml
-    /// names none: another one in a folder must not be a reason to compute all vectors again.
+    /// Makes the embedder whose vectors the project's index has the one of `registry`, if it is
+    /// still found and models.toml names none: another one in a folder must not be a reason to
+    /// compute all vectors again.
     pub(super) fn keep_embedder(&self, registry: &mut Registry) {
         if registry.is_named(Role::Embedder) || !matches!(registry.endpoint(Role::Embedder), Ok(None)) {
             return;

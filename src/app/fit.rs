@@ -59,18 +59,29 @@ pub fn machine_of(config: &Config, device: Option<&str>) -> Result<Machine> {
 }
 
 /// The embedder's name in the list of omitted models.
-const EMBEDDER: &str = "embedder";
+pub(super) const EMBEDDER: &str = "embedder";
+/// The re-ranker's name there, and on the ledger.
+pub(super) const RERANKER: &str = "reranker";
 
-/// The models together with the embedder, or without it if they would not fit: search needs no
-/// embedder, but a request needs a planner.
-fn with_or_without_embedder(asked: &[Asked], given: &fit::Given, machine: &Machine) -> (fit::Report, Option<Refused>) {
-    let beside = fit::report(asked, given, machine);
-    if beside.1.is_none() || given.embedder == Bytes::ZERO {
-        return beside;
+/// The models next to re-ranker and embedder, or without the first, or without both, if they do not
+/// fit then: search needs neither, but a request needs a planner.
+fn with_what_fits(asked: &[Asked], given: &fit::Given, machine: &Machine) -> (fit::Report, Option<Refused>) {
+    let (mut given, mut left_out) = (*given, Vec::new());
+    loop {
+        let (mut report, refused) = fit::report(asked, &given, machine);
+        let next = [(RERANKER, &mut given.reranker), (EMBEDDER, &mut given.embedder)];
+        let next = next.into_iter().find(|(_, bytes)| **bytes > Bytes::ZERO);
+        match next.filter(|_| refused.is_some()) {
+            Some((name, bytes)) => {
+                *bytes = Bytes::ZERO;
+                left_out.push(name.to_owned());
+            }
+            None => {
+                report.left_out.extend(left_out);
+                return (report, refused);
+            }
+        }
     }
-    let (mut report, refused) = fit::report(asked, &fit::Given { embedder: Bytes::ZERO, ..*given }, machine);
-    report.left_out.push(EMBEDDER.to_owned());
-    (report, refused)
 }
 
 /// The model of `spec` as a load would plan it, with the projector beside it.
@@ -80,20 +91,25 @@ fn candidate(pool: &Pool, spec: &ModelSpec) -> Result<ladder::Candidate> {
 
 /// How an omitted model's work is done instead.
 pub fn instead(left_out: &str) -> &'static str {
-    if left_out == EMBEDDER { "search uses words only" } else { "the planner plays it" }
+    match left_out {
+        EMBEDDER => "search uses words only",
+        RERANKER => "hits stay in the order of the search",
+        _ => "the planner plays it",
+    }
 }
 
 impl App {
     /// Calculates the memory of the roles in `registry` on this machine.
     pub(super) fn fit_roles(&self, registry: &Registry) -> Result<(fit::Report, Option<Refused>)> {
         let machine = machine_of(&self.config, None)?;
-        let given = fit::Given { embedder: self.embedder_bytes(registry), ..fit::Given::default() };
-        Ok(with_or_without_embedder(&self.roles_asked(registry)?, &given, &machine))
+        let (embedder, reranker) = (self.embedder_bytes(registry), self.reranker_bytes(registry));
+        let given = fit::Given { embedder, reranker, ..fit::Given::default() };
+        Ok(with_what_fits(&self.roles_asked(registry)?, &given, &machine))
     }
 
-    /// Whether the planner fits only without the embedder.
-    pub(super) fn leaves_out_embedder(&self, registry: &Registry) -> bool {
-        self.fit_roles(registry).is_ok_and(|(report, _)| report.left_out.iter().any(|name| name == EMBEDDER))
+    /// The names of what is left out so that the planner fits; nothing if even that is not enough.
+    pub(super) fn left_out(&self, registry: &Registry) -> Vec<String> {
+        self.fit_roles(registry).map(|(report, _)| report.left_out).unwrap_or_default()
     }
 
     /// The memory of the embedder; 0 if it is on a server, missing or damaged, because search then
@@ -109,18 +125,19 @@ impl App {
     /// Calculates the memory for `request`. If it does not fit, the refusal accompanies the report.
     pub fn fit(&self, request: &FitRequest) -> Result<(fit::Report, Option<Refused>)> {
         let machine = machine_of(&self.config, request.device.as_deref())?;
-        let mut given =
-            fit::Given { embedder: Bytes::ZERO, overhead: request.overhead, activations: request.activations };
+        let (overhead, activations) = (request.overhead, request.activations);
+        let mut given = fit::Given { overhead, activations, ..fit::Given::default() };
         let mut servers = Vec::new();
         let asked = if request.files.is_empty() {
             let registry = self.registry_as_chosen()?;
             given.embedder = self.embedder_bytes(&registry);
+            given.reranker = self.reranker_bytes(&registry);
             servers = registry.servers();
             self.roles_asked(&registry)?
         } else {
             request.files.iter().map(|file| self.file_asked(file, request)).collect::<Result<_>>()?
         };
-        let (mut report, refused) = with_or_without_embedder(&asked, &given, &machine);
+        let (mut report, refused) = with_what_fits(&asked, &given, &machine);
         report.servers = servers;
         if request.device.is_none() {
             report.forecast(&capabilities());

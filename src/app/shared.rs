@@ -6,6 +6,7 @@ use anyhow::Result;
 use tokio::sync::mpsc;
 
 use super::App;
+use super::fit::{EMBEDDER, RERANKER};
 use crate::base::{Cancel, lock};
 use crate::config::Config;
 use crate::embed::Embedder;
@@ -13,7 +14,7 @@ use crate::engine::pool::Pool;
 use crate::index::{Index, Progress};
 use crate::models::{Role, places};
 use crate::protocol::{Ask, Op};
-use crate::remote::consent;
+use crate::remote::{consent, oauth};
 use crate::session::{Message, Session};
 use crate::tools::mcp::{Servers, Setup};
 use crate::tools::policy::Rules;
@@ -36,7 +37,12 @@ impl App {
         if registry.endpoint(Role::Planner)?.is_none() {
             registry.get(Role::Planner)?;
         }
-        let embedder = match self.leaves_out_embedder(&registry) {
+        let left_out = self.left_out(&registry);
+        let is_left_out = |role: &str| left_out.iter().any(|name| name == role);
+        if is_left_out(RERANKER) {
+            self.reranker.leave_out();
+        }
+        let embedder = match is_left_out(EMBEDDER) {
             true => {
                 Err("no embedder: the planner would not fit into memory with it; search uses words only".to_owned())
             }
@@ -140,6 +146,7 @@ pub(super) fn servers_of(config: &Config) -> Servers {
         cache: places::cache_dir().join("mcp"),
         offline: config.offline,
         consents: consent::store(),
+        tokens: oauth::folder(),
     };
     Servers::new(&config.servers, setup)
 }

@@ -6,6 +6,8 @@ use std::fmt;
 use serde::Deserialize;
 use url::{Host, Url};
 
+use super::secret::filled;
+
 /// Maximum number of headers for a server.
 const HEADERS_MAX: usize = 16;
 /// Headers that the client itself sets.
@@ -55,6 +57,16 @@ impl Address {
 
     pub fn url(&self) -> &Url {
         &self.0
+    }
+
+    /// Whether the server runs on this machine.
+    pub fn is_here(&self) -> bool {
+        is_here(&self.0)
+    }
+
+    /// Scheme, host and port, as `https://mcp.example.org`.
+    pub fn origin(&self) -> String {
+        self.0.origin().ascii_serialization()
     }
 
     /// The target of this server's redirection, without parts that may be secret.
@@ -171,19 +183,6 @@ impl fmt::Debug for Headers {
 
 fn is_value(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c == ' ' || c.is_ascii_graphic())
-}
-
-/// `text` with each `${NAME}` replaced; the error is the first name without a value.
-fn filled(text: &str, value_of: &impl Fn(&str) -> Option<String>) -> Result<String, String> {
-    let (mut all, mut rest) = (String::new(), text);
-    while let Some((before, after)) = rest.split_once("${") {
-        let Some((name, behind)) = after.split_once('}') else { break };
-        all.push_str(before);
-        all.push_str(&value_of(name).filter(|value| !value.is_empty()).ok_or_else(|| name.to_owned())?);
-        rest = behind;
-    }
-    all.push_str(rest);
-    Ok(all)
 }
 
 #[cfg(test)]

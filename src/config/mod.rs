@@ -6,6 +6,7 @@ pub(crate) mod consent;
 pub mod file;
 pub(crate) mod resolve;
 pub(crate) mod rule;
+mod secret;
 pub(crate) mod server;
 pub mod setting;
 pub(crate) mod table;
@@ -20,6 +21,7 @@ pub use bounds::Bounds;
 pub use file::{ConfigError, Place};
 pub use resolve::{Given, Origin, Settings, resolve};
 pub use rule::{Consent, Example, Rule};
+pub use secret::Secret;
 pub use server::Server;
 pub use turn_time::TurnTime;
 

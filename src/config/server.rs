@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use toml::Spanned;
 
 use super::address::{Address, Headers};
 use super::file::{ConfigError, Place, Source, Texts, Value};
+use super::secret::Secret;
 
 /// ```toml
 /// [mcp.files]
@@ -32,6 +34,12 @@ use super::file::{ConfigError, Place, Source, Texts, Value};
 /// type = "http"                      # may be left out
 /// url = "https://mcp.example.org/mcp"
 /// headers = { Authorization = "Bearer ${ISSUES_TOKEN}" }  # the token is an environment variable
+///
+/// [mcp.plans]                        # `monobloc mcp login plans`; often the url is enough
+/// url = "https://plans.example.org/mcp"
+/// client_id = "monobloc-7f3a"        # of a client that you registered where one signs in
+/// client_secret = "${PLANS_SECRET}"  # if it has one
+/// callback_port = 8770               # if it was registered with http://127.0.0.1:8770/callback
 /// ```
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -41,12 +49,20 @@ pub struct Server {
     /// Prefix of its tool names: `files.read_text_file`.
     #[serde(skip)]
     pub name: String,
+    /// Whether an editor passed it, so that the command line finds it by its URL alone.
+    #[serde(skip)]
+    pub is_passed: bool,
     #[serde(rename = "type")]
     pub kind: Option<Kind>,
     /// The program to start; empty for a server behind a URL.
     pub command: String,
     pub url: Option<Address>,
     pub headers: Headers,
+    /// The client to sign in as, for an authorisation server that registers none by itself.
+    pub client_id: Option<String>,
+    pub client_secret: Option<Secret>,
+    /// The port for the browser's answer to a sign-in; `None` means a free one.
+    pub callback_port: Option<NonZeroU16>,
     /// `${project}` is replaced by the project's folder, here and in `env` and `dir`.
     #[serde(deserialize_with = "texts")]
     pub args: Vec<String>,
@@ -99,7 +115,7 @@ impl Server {
     pub fn passed(place: Place, name: &str) -> Server {
         let plain = |c: char| if is_plain(c) { c } else { '-' };
         let name = name.chars().map(plain).take(NAME_MAX_BYTES).collect();
-        Server { place, name, ..Server::default() }
+        Server { place, name, is_passed: true, ..Server::default() }
     }
 
     /// The command line that starts the server, or its URL.
@@ -107,6 +123,14 @@ impl Server {
         match &self.url {
             Some(url) => url.to_string(),
             None => format!("{} {}", self.command, self.args.join(" ")).trim_end().to_owned(),
+        }
+    }
+
+    /// The command that signs in to it.
+    pub fn login(&self) -> String {
+        match &self.url {
+            Some(url) if self.is_passed => format!("monobloc mcp login {url}"),
+            _ => format!("monobloc mcp login {}", self.name),
         }
     }
 
@@ -123,11 +147,19 @@ impl Server {
                 (true, _) if !self.headers.is_empty() => {
                     Some(format!("[mcp.{name}] has `headers` without a `url`; use `env` for a program"))
                 }
+                (true, _)
+                    if self.client_id.is_some() || self.client_secret.is_some() || self.callback_port.is_some() =>
+                {
+                    Some(format!("[mcp.{name}] has a client to sign in as, but no `url`; leave it out"))
+                }
                 (true, _) => None,
             };
         };
         if is_started || self.kind == Some(Kind::Stdio) {
             return Some(format!("[mcp.{name}] has a `url` but is also set to be started; leave out one of them"));
+        }
+        if self.client_secret.is_some() && self.client_id.is_none() {
+            return Some(format!("[mcp.{name}] has a `client_secret` without the `client_id` that it is of"));
         }
         let of_programs = [
             ("args", !self.args.is_empty()),
@@ -150,10 +182,14 @@ impl Default for Server {
         Server {
             place: Place::default(),
             name: String::new(),
+            is_passed: false,
             kind: None,
             command: String::new(),
             url: None,
             headers: Headers::default(),
+            client_id: None,
+            client_secret: None,
+            callback_port: None,
             args: Vec::new(),
             env: BTreeMap::new(),
             inherit: Vec::new(),

@@ -96,8 +96,8 @@ fn of_hit(hit: retrieve::Hit, asked: &HashSet<String>, files: &mut Files<'_>) ->
 
 /// The hits of retrieval for the query.
 fn hits(wanted: Wanted<'_>) -> Vec<retrieve::Hit> {
-    let Wanted { index, query, vector, .. } = wanted;
-    retrieve::known(index, query, vector, HITS).map(|found| found.hits).unwrap_or_default()
+    let Wanted { context, index, query, vector, .. } = wanted;
+    retrieve::known(index, query, vector, HITS, &context.cancel).map(|found| found.hits).unwrap_or_default()
 }
 
 /// The hits, those in files that the text names first. For a change, only hits in files that the

@@ -20,6 +20,7 @@ use crate::models::{Registry, Role, architectures, digest};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Given {
     pub embedder: Bytes,
+    pub reranker: Bytes,
     /// Memory of the program before any model is loaded, instead of [`PROCESS`].
     pub overhead: Option<Bytes>,
     /// Working memory of each model, instead of the computed value.
@@ -32,6 +33,7 @@ pub struct Report {
     pub budget_bytes: Bytes,
     pub overhead_bytes: Bytes,
     pub embedder_bytes: Bytes,
+    pub reranker_bytes: Bytes,
     pub models: Vec<Model>,
     /// Roles filled by servers, which need no memory here.
     pub servers: Vec<String>,
@@ -157,7 +159,7 @@ const SLOTS: [u8; 3] = [1, 2, 4];
 /// Places the models of `asked` on `machine`. If they do not fit, the report shows them as
 /// requested, with the refusal.
 pub fn report(asked: &[Asked], given: &Given, machine: &Machine) -> (Report, Option<Refused>) {
-    let fixed = given.embedder + given.overhead.unwrap_or(PROCESS);
+    let fixed = given.embedder + given.reranker + given.overhead.unwrap_or(PROCESS);
     let (fitted, refused) = match ladder::fit(asked, fixed.into(), machine) {
         Ok(fitted) => (fitted, None),
         Err(refused) => (as_asked(asked, machine), Some(refused)),
@@ -175,6 +177,7 @@ pub fn report(asked: &[Asked], given: &Given, machine: &Machine) -> (Report, Opt
         budget_bytes: machine.main_memory(),
         overhead_bytes: given.overhead.unwrap_or(PROCESS),
         embedder_bytes: given.embedder,
+        reranker_bytes: given.reranker,
         models: models.collect(),
         servers: Vec::new(),
         free_bytes: fitted.free,

@@ -44,10 +44,13 @@ pub struct Sent<'a> {
 }
 
 /// The HTTP method of a request, and the text to post.
+#[derive(Clone)]
 pub enum Way {
     Get,
     /// Posts a JSON text.
     Post(String),
+    /// Posts the fields of a form, encoded.
+    Form(String),
     Delete,
 }
 
@@ -109,7 +112,12 @@ impl Answer {
 
     /// The value of a header; empty if it is missing.
     pub fn header(&self, name: &str) -> &str {
-        self.response.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+        self.values(name).next().unwrap_or_default()
+    }
+
+    /// The values of a header that may occur several times.
+    pub fn values(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.response.headers().get_all(name).into_iter().filter_map(|value| value.to_str().ok())
     }
 
     /// The next bytes; `None` at the end of the answer.
@@ -160,10 +168,11 @@ impl Answer {
 }
 
 fn request(sent: Sent<'_>) -> Result<Request<Full<Bytes>>, String> {
-    let (method, body) = match sent.way {
-        Way::Get => (Method::GET, None),
-        Way::Post(body) => (Method::POST, Some(body)),
-        Way::Delete => (Method::DELETE, None),
+    let (method, body, kind) = match sent.way {
+        Way::Get => (Method::GET, String::new(), None),
+        Way::Post(body) => (Method::POST, body, Some("application/json")),
+        Way::Form(body) => (Method::POST, body, Some("application/x-www-form-urlencoded")),
+        Way::Delete => (Method::DELETE, String::new(), None),
     };
     let port = sent.url.port().map(|port| format!(":{port}")).unwrap_or_default();
     let query = sent.url.query().map(|query| format!("?{query}")).unwrap_or_default();
@@ -174,14 +183,13 @@ fn request(sent: Sent<'_>) -> Result<Request<Full<Bytes>>, String> {
         .header(header::USER_AGENT, concat!("monobloc/", env!("CARGO_PKG_VERSION")))
         .header(header::ACCEPT, "text/event-stream, application/json")
         .header(header::CONNECTION, "close");
-    if body.is_some() {
-        request = request.header(header::CONTENT_TYPE, "application/json");
+    if let Some(kind) = kind {
+        request = request.header(header::CONTENT_TYPE, kind);
     }
     if let Some(headers) = request.headers_mut() {
         headers.extend(sent.headers);
     }
-    let body = Full::new(Bytes::from(body.unwrap_or_default()));
-    request.body(body).map_err(|error| format!("no request can be made: {error}"))
+    request.body(Full::new(Bytes::from(body))).map_err(|error| format!("no request can be made: {error}"))
 }
 
 /// Adds a header whose value is kept out of messages.

@@ -16,6 +16,7 @@ mod embedder;
 mod error;
 mod form;
 pub mod http;
+pub mod oauth;
 mod piece;
 mod probe;
 mod read;

@@ -23,7 +23,7 @@ fn index(context: &Context) -> Result<&Index, String> {
 /// `index_search`: chunks of code that answer a question, with their lines as findings.
 pub(in crate::tools) fn search(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     let query = arguments.text("question")?;
-    let found = retrieve::answer(index(context)?, context.embedder.as_ref(), query, HITS);
+    let found = retrieve::answer(index(context)?, context.embedder.as_ref(), query, HITS, &context.cancel);
     let found = found.map_err(|error| error.to_string())?;
     if found.hits.is_empty() {
         return Err(found.notes.join("; "));

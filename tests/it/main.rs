@@ -57,6 +57,7 @@ mod react;
 mod recovery;
 mod remote;
 mod report;
+mod rerank;
 mod right_file;
 mod roles;
 mod screen;

@@ -29,9 +29,20 @@ fn converse(project: &Project, answers: &[(&str, &str)]) -> String {
 }
 
 fn converse_with(project: &Project, arguments: &[&str], answers: &[(&str, &str)]) -> String {
+    let mut answers = answers.iter().peekable();
+    let next =
+        |shown: &str| answers.next_if(|(prompt, _)| shown.contains(prompt)).map(|(_, answer)| answer.to_string());
+    let (text, succeeded) = typed(Run::new(project, arguments), next);
+    assert!(succeeded, "{text}");
+    assert!(answers.next().is_none(), "nobody asked for it: {text}");
+    text
+}
+
+/// Runs the program on a terminal. `answer` gets the output since the last answer, and returns the
+/// line to type if it is complete. Returns the whole output, and whether the program succeeded.
+pub fn typed(mut run: Run, mut answer: impl FnMut(&str) -> Option<String>) -> (String, bool) {
     let (user, program) = terminal();
     let end = || program.try_clone().expect("a descriptor");
-    let mut run = Run::new(project, arguments);
     run.command.stdin(end()).stdout(end()).stderr(end()).env("TERM", "xterm");
     let mut child = run.command.spawn().expect("the program starts");
     drop((run, program));
@@ -44,8 +55,7 @@ fn converse_with(project: &Project, arguments: &[&str], answers: &[(&str, &str)]
             let _ = sender.send(String::from_utf8_lossy(&block[..read]).into_owned());
         }
     });
-    let (mut text, mut answered, mut answers) = (String::new(), 0, answers.iter());
-    let mut next = answers.next();
+    let (mut text, mut answered) = (String::new(), 0);
     let from = Instant::now();
     loop {
         match shown.recv_timeout(Duration::from_secs(1)) {
@@ -57,17 +67,12 @@ fn converse_with(project: &Project, arguments: &[&str], answers: &[(&str, &str)]
                 panic!("it hangs: {text}");
             }
         }
-        if let Some((prompt, answer)) = next
-            && text[answered..].contains(prompt)
-        {
+        if let Some(line) = answer(&text[answered..]) {
             answered = text.len();
-            (&user).write_all(format!("{answer}\n").as_bytes()).expect("typed");
-            next = answers.next();
+            (&user).write_all(format!("{line}\n").as_bytes()).expect("typed");
         }
     }
-    assert!(child.wait().expect("its state").success(), "{text}");
-    assert!(next.is_none(), "nobody asked for {next:?}: {text}");
-    text
+    (text, child.wait().expect("its state").success())
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn with_gguf(project: &Project, pooling: Option<u32>, models_toml: &str) -> Stri
     if !chat.exists() {
         std::os::unix::fs::symlink(models::smollm(), chat).expect("a link");
     }
-    let conversion = Conversion { name: "all-MiniLM-L6-v2".into(), pooling, half: true, scale: 1.0 };
+    let conversion = Conversion { name: "all-MiniLM-L6-v2".into(), pooling, half: true, scale: 1.0, head: None };
     convert_bert(&models::model("all-MiniLM-L6-v2"), &conversion, &folder.join("mini.gguf")).expect("a GGUF");
     std::fs::write(folder.join("models.toml"), models_toml).expect("a file");
     folder.display().to_string()

@@ -3,10 +3,15 @@
 use std::env;
 use std::path::PathBuf;
 
-/// This user's models: `~/.local/share/monobloc/models`, on macOS
-/// `~/Library/Application Support/monobloc/models`.
+/// This user's data: `~/.local/share/monobloc`, on macOS
+/// `~/Library/Application Support/monobloc`.
+pub fn data_dir() -> PathBuf {
+    of_this_program("Library/Application Support", "XDG_DATA_HOME", ".local/share")
+}
+
+/// This user's models, in the folder `models` of their data.
 pub fn model_dir() -> PathBuf {
-    of_this_program("Library/Application Support", "XDG_DATA_HOME", ".local/share").join("models")
+    data_dir().join("models")
 }
 
 /// This user's configuration: `~/.config/monobloc`, on macOS

@@ -1,4 +1,4 @@
-//! Code search in a folder: words, vectors and the graph of symbols.
+//! Code search in a folder: words, vectors and the graph of symbols, and a re-ranker if there is one.
 #![doc = include_str!("../README.md")]
 // A failure that a caller can act on is an error; all others go through `base::OrBug`.
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]

@@ -1,4 +1,5 @@
-//! Converts a BERT embedder's folder of safetensors to a GGUF with the same weights, as llama.cpp's converter does.
+//! Converts a BERT embedder's folder of safetensors to a GGUF with the same weights, as llama.cpp's converter does; a random
+//! classification head makes it a re-ranker.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +24,45 @@ pub struct Conversion {
     pub half: bool,
     /// A factor for every number in the last norm.
     pub scale: f32,
+    /// A classification head, which makes it a re-ranker.
+    pub head: Option<Head>,
 }
+
+/// A classification head: a layer with tanh, and one number of its result.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// A row for each number of the result.
+    pub dense: Vec<f32>,
+    pub bias: Vec<f32>,
+    pub output: Vec<f32>,
+    pub output_bias: f32,
+}
+
+impl Head {
+    /// Random weights: its scores mean nothing.
+    pub fn random(width: usize, seed: u64) -> Head {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let deviation = 2.0 / (width as f32).sqrt();
+        let mut numbers =
+            |count: usize, scale: f32| -> Vec<f32> { (0..count).map(|_| (random.f32() * 2.0 - 1.0) * scale).collect() };
+        let (dense, bias, output) = (numbers(width * width, deviation), numbers(width, 0.1), numbers(width, deviation));
+        Head { dense, bias, output, output_bias: 0.25 }
+    }
+
+    /// Its tensors by their names in a GGUF, with their shapes.
+    fn tensors(&self) -> [(String, Numbers); 4] {
+        let width = self.bias.len() as u64;
+        [
+            ("cls.weight".into(), (vec![width, width], self.dense.clone())),
+            ("cls.bias".into(), (vec![width], self.bias.clone())),
+            ("cls.output.weight".into(), (vec![width, 1], self.output.clone())),
+            ("cls.output.bias".into(), (vec![1], vec![self.output_bias])),
+        ]
+    }
+}
+
+/// The shape of a tensor, fastest dimension first, and its numbers.
+type Numbers = (Vec<u64>, Vec<f32>);
 
 /// Names of tensors outside layers, and name parts within a layer, in safetensors and in a GGUF.
 const NAMES: [(&str, &str); 12] = [
@@ -74,7 +113,7 @@ pub fn convert_bert(folder: &Path, conversion: &Conversion, out: &Path) -> Resul
     let (head, data) = file.split_first_chunk::<8>().ok_or_else(|| wrong("its model.safetensors is empty"))?;
     let length = usize::try_from(u64::from_le_bytes(*head)).unwrap_or(usize::MAX);
     let (head, data) = data.split_at_checked(length).ok_or_else(|| wrong("its model.safetensors is truncated"))?;
-    let mut tensors: BTreeMap<String, (Vec<u64>, Vec<f32>)> = BTreeMap::new();
+    let mut tensors: BTreeMap<String, Numbers> = BTreeMap::new();
     for (name, about) in json(head)?.as_object().into_iter().flatten() {
         let Some(name) = renamed(name) else { continue };
         let at = |place: usize| about["data_offsets"][place].as_u64().and_then(|at| usize::try_from(at).ok());
@@ -89,6 +128,7 @@ pub fn convert_bert(folder: &Path, conversion: &Conversion, out: &Path) -> Resul
         }
         tensors.insert(name, (shape, numbers));
     }
+    tensors.extend(conversion.head.iter().flat_map(Head::tensors));
     let is_half = |name: &str, shape: &[u64]| conversion.half && shape.len() > 1 && !WHOLE.contains(&name);
     for (name, (shape, _)) in &tensors {
         let kind = if is_half(name, shape) { "f16" } else { "f32" };

@@ -10,7 +10,7 @@ mod tokens;
 mod weights;
 mod write;
 
-pub use embedder::{Conversion, convert_bert};
+pub use embedder::{Conversion, Head, convert_bert};
 pub use quant::{Quant, UnknownName};
 pub use shape::Shape;
 pub use write::{Recipe, SynthError, write, write_projector};

@@ -62,6 +62,20 @@ const LONG: Duration = Duration::from_secs(7 * 24 * 3_600);
 const PICTURE_MAX: usize = 1_024;
 const PICTURE_SHARE: usize = 4;
 
+/// Share of the time until a first change that a re-ranker may take for the hits of one search, the
+/// time of a search if nobody waits, in seconds, and the maximum number of hits: later ones are
+/// hardly ever meant.
+const JUDGED_SHARE: f64 = 1.0 / 30.0;
+const JUDGED_UNWAITED_S: f64 = target::LARGE as f64;
+const JUDGED_MAX: usize = 50;
+
+/// Maximum number of hits of one search that a re-ranker scores, at this many pairs of a question
+/// and a hit a second.
+pub fn judged(pairs_a_second: f64, time: TurnTime) -> usize {
+    let seconds = time.first().map_or(JUDGED_UNWAITED_S, |first| first.as_secs_f64() * JUDGED_SHARE);
+    ((pairs_a_second.max(0.0) * seconds) as usize).min(JUDGED_MAX)
+}
+
 /// Tokens that a model with this context may write about a picture.
 pub fn picture(context: usize) -> usize {
     PICTURE_MAX.min(context / PICTURE_SHARE)
@@ -266,6 +280,17 @@ mod tests {
         assert_eq!(Guided::of(Pace { pack: Some(99_000), ..set }).pack, set.context / 2);
         let hurried = Budget::of(Pace { time: TurnTime::of(Some(20)), ..Pace::HERE });
         assert_eq!((hurried.pack, hurried.time), (540, Some(Duration::from_secs(20))));
+    }
+
+    #[test]
+    fn as_many_hits_are_judged_as_the_measured_speed_allows_in_a_share_of_the_time() {
+        let check = |speed, time, expected| assert_eq!(judged(speed, time), expected, "{speed}");
+        check(9.6, TurnTime::Waited, 19);
+        check(0.4, TurnTime::Waited, 0);
+        check(1e9, TurnTime::Waited, JUDGED_MAX);
+        check(9.0, TurnTime::of(Some(15)), 4);
+        check(2.0, TurnTime::Unlimited, 40);
+        check(f64::NAN, TurnTime::Waited, 0);
     }
 
     #[test]

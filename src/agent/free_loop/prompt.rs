@@ -95,7 +95,7 @@ pub fn background(
     limits: &Weak,
 ) -> Option<String> {
     let index = toolkit.index.as_ref()?;
-    let found = retrieve::known(index, request, vector, limits.hits).ok()?;
+    let found = retrieve::known(index, request, vector, limits.hits, &toolkit.cancel).ok()?;
     let pack = retrieve::pack(&found.hits, limits.background, &|text| model.count(text));
     (!pack.items.is_empty()).then(|| pack.text())
 }

@@ -193,7 +193,8 @@ fn lines_within(text: &str, tokens: usize, count: &dyn Fn(&str) -> usize) -> Str
 /// The code that the index finds for the request.
 fn found(scene: Scene<'_>, budget: &Budget, given: &Given<'_>, count: &dyn Fn(&str) -> usize) -> Option<String> {
     let index = scene.toolkit.index.as_ref()?;
-    let found = retrieve::known(index, scene.request.shown(), given.vector, budget.hits).ok()?;
+    let cancel = &scene.toolkit.cancel;
+    let found = retrieve::known(index, scene.request.shown(), given.vector, budget.hits, cancel).ok()?;
     let pack = retrieve::pack(&found.hits, budget.pack, count);
     if pack.items.is_empty() {
         return None;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
@@ -12,6 +13,7 @@ use super::Report;
 use super::ranking::{Place, Scores, Target, score};
 use crate::base::Cancel;
 use crate::embed::Embedder;
+use crate::embed::rerank::Judges;
 use crate::index::Index;
 use crate::retrieve;
 
@@ -69,13 +71,13 @@ pub fn read(suite: &Path, root: &Path) -> Result<Vec<Question>> {
 /// measured. An initial search is not timed: it loads data that later searches reuse.
 pub fn run(
     root: &Path,
-    embedder: Option<&Embedder>,
+    (embedder, judges): (Option<&Embedder>, Option<Arc<dyn Judges>>),
     questions: &[Question],
     report: &mut Report,
     cancel: &Cancel,
 ) -> Result<Value> {
     let folder = tempfile::tempdir().context("no temporary folder for the index")?;
-    let index = Index::open_in(root, folder.path())?;
+    let index = Index::open_in(root, folder.path())?.judged_by(judges);
     let chunks = index.refresh_lexical(&mut |_| {}, cancel)?.chunks;
     let with_vector = match embedder {
         Some(embedder) => index.refresh_vectors(embedder, &mut |_| {}, cancel)?,
@@ -83,14 +85,14 @@ pub fn run(
     };
     let mut scores = Scores::default();
     if let Some(first) = questions.first() {
-        ask(&index, embedder, &first.text)?;
+        ask(&index, embedder, &first.text, cancel)?;
     }
     for question in questions {
         if cancel.is_cancelled() {
             bail!("cancelled");
         }
         let from = Instant::now();
-        let ranked = ask(&index, embedder, &question.text)?;
+        let ranked = ask(&index, embedder, &question.text, cancel)?;
         let ms = from.elapsed().as_secs_f64() * 1000.0;
         let scored = score(&ranked, &question.targets);
         if scored.reciprocal_rank < 1.0 {
@@ -111,9 +113,9 @@ pub fn run(
     Ok(figures)
 }
 
-fn ask(index: &Index, embedder: Option<&Embedder>, text: &str) -> Result<Vec<Place>> {
+fn ask(index: &Index, embedder: Option<&Embedder>, text: &str, cancel: &Cancel) -> Result<Vec<Place>> {
     let vector = embedder.map(|embedder| embedder.embed_one(text)).transpose()?;
-    let found = retrieve::search(index, text, vector.as_deref(), HITS)?;
+    let found = retrieve::judged(index, text, vector.as_deref(), HITS, cancel)?.hits;
     let place = |hit: retrieve::Hit| Place { path: hit.path, start: hit.start, end: hit.end };
     Ok(found.hits.into_iter().map(place).collect())
 }
@@ -139,7 +141,7 @@ mod tests {
         let questions = read(&folder.path().join("suite.json"), folder.path()).unwrap();
         let out = folder.path().join("out.jsonl");
         let mut report = Report::new(Some(&out), None).unwrap();
-        let figures = run(folder.path(), None, &questions, &mut report, &Cancel::new()).unwrap();
+        let figures = run(folder.path(), (None, None), &questions, &mut report, &Cancel::new()).unwrap();
         assert_eq!((&figures["cases"], &figures["ndcg_at_10"]), (&json!(1), &json!(1.0)), "{figures}");
         assert_eq!(figures["by_category"]["a"]["mrr"], 1.0);
         let line: Value = serde_json::from_str(&std::fs::read_to_string(out).unwrap()).unwrap();

@@ -119,7 +119,7 @@ pub async fn search(State(server): State<Server>, Query(query): Query<SearchQuer
     let found = blocking(move || {
         let embedder = models.embedder;
         server.inner.app.refresh_for_turn(&index, embedder.as_ref(), &mut |_| ())?;
-        Ok(crate::retrieve::answer(&index, embedder.as_ref(), &asked, HITS)?)
+        Ok(crate::retrieve::answer(&index, embedder.as_ref(), &asked, HITS, &server.inner.app.cancel)?)
     });
     let found = found.await.map_err(failed)?;
     let hits: Vec<Value> = found.hits.iter().map(crate::retrieve::Hit::row).collect();

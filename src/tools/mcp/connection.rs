@@ -18,6 +18,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransport;
 use rmcp::{ClientHandler, Peer, ServiceExt};
 use serde_json::{Map, Value};
 
+use super::Setup;
 use super::bounded::{Bounded, Flow, LINE_MAX_BYTES};
 use super::describe::{TOOLS_MAX, clean};
 use super::http::{Client, Fault, HttpError};
@@ -72,10 +73,10 @@ pub struct Connection {
 impl Connection {
     /// Starts the program, or connects to the URL, and performs the MCP handshake. It has no
     /// deadline of its own; dropping the future ends the process.
-    pub async fn open(config: &Server, limits: &Commands, project: &Path) -> Result<Connection, String> {
+    pub async fn open(config: &Server, setup: &Setup) -> Result<Connection, String> {
         match &config.url {
-            Some(address) => Connection::reach(config, address).await,
-            None => Connection::start(config, limits, project).await,
+            Some(address) => Connection::reach(config, address, setup).await,
+            None => Connection::start(config, &setup.limits, &setup.project).await,
         }
     }
 
@@ -96,9 +97,9 @@ impl Connection {
         }
     }
 
-    async fn reach(config: &Server, address: &Address) -> Result<Connection, String> {
+    async fn reach(config: &Server, address: &Address, setup: &Setup) -> Result<Connection, String> {
         let (flow, listener) = (Arc::new(Flow::default()), Listener::default());
-        let client = Client::new(config, address, &flow)?;
+        let client = Client::new(config, address, setup, &flow)?;
         let settings = client.settings();
         let transport = StreamableHttpClientTransport::with_client(client.clone(), settings);
         match listener.clone().serve(transport).await {
@@ -270,6 +271,14 @@ impl Connection {
             }
             ServiceError::TransportSend(error) => of_http(error.error.as_ref()),
             error => clean(&short(&error.to_string())),
+        }
+    }
+
+    /// The text without the token that was sent to the server.
+    pub fn without_token(&self, text: String) -> String {
+        match &self.client {
+            Some(client) => client.without_token(text),
+            None => text,
         }
     }
 

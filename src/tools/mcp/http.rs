@@ -4,6 +4,8 @@
 //! A second stream, opened by GET, carries messages that the server sends unprompted, and the rest
 //! of an interrupted answer, resumed by the id of its last event. rmcp manages the session and
 //! renews a lost one once; it resends only messages that were refused because the session was lost.
+//! A message that was refused because the token of a sign-in had expired is sent once more, with a
+//! new token.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,12 +21,14 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::{Sse, SseStream};
 
+use super::Setup;
 use super::bounded::{Flow, LINE_MAX_BYTES, Meter};
 use super::describe::clean;
 use crate::base::visible;
 use crate::config::{Address, Server};
 use crate::remote::Why;
 use crate::remote::http::{self, Answer, Bytes, Failure, HeaderMap, HeaderName, HeaderValue, Sent, Way};
+use crate::remote::oauth::{Bearer, Challenge, Reach};
 
 /// Maximum number of consecutive attempts to resume an interrupted stream.
 const RECONNECTS_MAX: usize = 4;
@@ -50,6 +54,10 @@ pub struct Client(Arc<Inner>);
 struct Inner {
     address: Address,
     headers: HeaderMap,
+    /// The token of a sign-in, unless the settings have another.
+    bearer: Option<Bearer>,
+    /// The command that signs in.
+    login: String,
     /// Maximum wait for the head of an answer: the timeout of a call, which also has its own
     /// deadline.
     silence: Duration,
@@ -57,18 +65,32 @@ struct Inner {
 }
 
 impl Client {
-    /// Fails if a header uses an environment variable that is not set; the error names it.
-    pub fn new(config: &Server, address: &Address, flow: &Arc<Flow>) -> Result<Client, String> {
-        let mut headers = HeaderMap::new();
-        for (name, value) in config.headers.filled(|name| std::env::var(name).ok())? {
-            http::add_header(&mut headers, name, &value)?;
-        }
+    /// Fails if a header uses an environment variable that is not set, or if the token of a sign-in
+    /// cannot be used; the error names it.
+    pub fn new(config: &Server, address: &Address, setup: &Setup, flow: &Arc<Flow>) -> Result<Client, String> {
+        let headers = headers(config)?;
+        let bearer = if headers.contains_key("authorization") {
+            None
+        } else {
+            let (server, consents) = (address.clone(), setup.consents.clone());
+            let reach = Reach { server, consents, limit: config.start_timeout };
+            Bearer::open(reach, &setup.tokens, config.login())?
+        };
         let silence = config.timeout.max(config.start_timeout);
-        Ok(Client(Arc::new(Inner { address: address.clone(), headers, silence, flow: flow.clone() })))
+        let (address, flow) = (address.clone(), flow.clone());
+        Ok(Client(Arc::new(Inner { address, headers, bearer, login: config.login(), silence, flow })))
     }
 
-    /// Removes from a server's text the header values that were sent to it, both complete and
-    /// without their scheme (`Bearer`).
+    /// The text without the token of a sign-in.
+    pub fn without_token(&self, text: String) -> String {
+        match &self.0.bearer {
+            Some(bearer) => bearer.without_secrets(&text),
+            None => text,
+        }
+    }
+
+    /// Removes from a server's text the token and the header values that were sent to it, both
+    /// whole and without their scheme (`Bearer`).
     pub fn without_values(&self, text: &str) -> String {
         /// Shorter values also occur inside ordinary words.
         const VALUE_MIN: usize = 6;
@@ -76,7 +98,7 @@ impl Client {
         let secrets = values.flat_map(|value| [value, value.rsplit(' ').next().unwrap_or_default()]);
         secrets
             .filter(|secret| secret.len() >= VALUE_MIN)
-            .fold(text.to_owned(), |text, secret| text.replace(secret, "[header]"))
+            .fold(self.without_token(text.to_owned()), |text, secret| text.replace(secret, "[header]"))
     }
 
     /// The settings with which rmcp uses this client.
@@ -90,7 +112,8 @@ impl Client {
         settings
     }
 
-    /// Sends a request with the headers given by rmcp and those from the settings.
+    /// Sends a request with the headers given by rmcp, those from the settings, and the token. If
+    /// the server refuses the token, sends it once more with a new one.
     async fn send(
         &self,
         way: Way,
@@ -105,6 +128,18 @@ impl Client {
             let value = value.map_err(|_| Fault(format!("it gave a {name} that does not fit in a header")))?;
             headers.extend(value.map(|value| (HeaderName::from_static(name), value)));
         }
+        let Some(bearer) = &self.0.bearer else { return self.send_once(way, headers, silence).await };
+        let token = bearer.token().await.map_err(Fault)?;
+        let answer = self.send_once(way.clone(), with_token(headers.clone(), &token)?, silence).await?;
+        if answer.status() != 401 {
+            return Ok(answer);
+        }
+        drop(answer);
+        let token = bearer.token_after(&token).await.map_err(Fault)?;
+        self.send_once(way, with_token(headers, &token)?, silence).await
+    }
+
+    async fn send_once(&self, way: Way, headers: HeaderMap, silence: Duration) -> Result<Answer, Fault> {
         let sent = http::send(Sent { url: self.0.address.url(), way, headers, silence });
         sent.await.map_err(|failure| match failure {
             Failure::Passing(why) => Fault(format!(
@@ -113,6 +148,25 @@ impl Client {
             )),
             Failure::Final(why) => fault(why),
         })
+    }
+
+    /// The reason why a request is refused with status 401 or 403, and the way out.
+    fn no_access(&self, challenge: &Challenge) -> String {
+        let (status, login) = (challenge.status, &self.0.login);
+        let scopes = challenge.scopes().join(" ");
+        if self.0.headers.contains_key("authorization") {
+            return format!("it refuses access (status {status}); correct the header Authorization in its `headers`");
+        }
+        match self.0.bearer {
+            Some(_) if status == 403 && !scopes.is_empty() => {
+                format!("your sign-in does not allow this (status 403); allow more: `{login} --scope \"{scopes}\"`")
+            }
+            Some(_) => format!("it refuses access with your sign-in (status {status}); sign in again: `{login}`"),
+            None => format!(
+                "it refuses access (status {status}); sign in: `{login}`, or give it a key by `headers`, as \
+                 {{ Authorization = \"Bearer ${{NAME}}\" }}"
+            ),
+        }
     }
 
     /// The events of an answer, until it ends or a limit is exceeded.
@@ -143,10 +197,7 @@ impl Client {
                 let to = says(&address.redirected(&location));
                 format!("it redirects to {to}, which is not followed; write the right url")
             }
-            401 | 403 => format!(
-                "it refuses access (status {status}); give it a key by `headers`, as {{ Authorization = \"Bearer ${{NAME}}\" }}; \
-                 signing in by a browser is not offered"
-            ),
+            401 | 403 => self.no_access(&Challenge::of(status, answer.values("www-authenticate"))),
             404 | 405 => {
                 format!("{address} does not serve MCP over streamable HTTP (status {status}); correct the url")
             }
@@ -163,8 +214,22 @@ impl Client {
     }
 }
 
+/// The headers from the settings of a server.
+pub fn headers(config: &Server) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in config.headers.filled(|name| std::env::var(name).ok())? {
+        http::add_header(&mut headers, name, &value)?;
+    }
+    Ok(headers)
+}
+
+fn with_token(mut headers: HeaderMap, token: &str) -> Result<HeaderMap, Fault> {
+    http::add_header(&mut headers, "authorization", &format!("Bearer {token}")).map_err(Fault)?;
+    Ok(headers)
+}
+
 /// The message for a failed connection, worded for an MCP server.
-fn fault(why: Why) -> Fault {
+pub fn fault(why: Why) -> Fault {
     Fault(match why {
         Why::Silent(limit) => format!("no byte for {} s; if it only needs longer, raise timeout_s", limit.as_secs()),
         Why::Unreadable(what) => {
@@ -283,7 +348,8 @@ mod tests {
             HeaderValue::from_static("Bearer kiln-4711"),
         )]);
         let address = Address::new("https://clay.example/mcp").unwrap();
-        let client = Client(Arc::new(Inner { address, headers, silence: Duration::ZERO, flow: Arc::default() }));
+        let (login, flow) = (String::new(), Arc::default());
+        let client = Client(Arc::new(Inner { address, headers, bearer: None, login, silence: Duration::ZERO, flow }));
         let said = client.without_values("no access with Bearer kiln-4711 or kiln-4711; ask again");
         assert_eq!(said, "no access with [header] or [header]; ask again");
     }

@@ -10,6 +10,7 @@ mod bounded;
 mod connection;
 mod describe;
 mod http;
+mod login;
 pub mod offers;
 mod process;
 mod server;
@@ -30,6 +31,7 @@ use crate::tools::spec::ToolSpec;
 use crate::tools::{Outcome, ToolCall};
 
 pub use connection::REFUSED_ARGUMENTS;
+pub use login::challenge;
 use offers::{Filled, Offers, Read};
 use server::{AGE_MAX, Server};
 
@@ -56,13 +58,21 @@ pub struct Setup {
     pub offline: bool,
     /// The file that records the user's consents to URLs.
     pub consents: PathBuf,
+    /// The folder with the tokens of servers to which the user has signed in.
+    pub tokens: PathBuf,
 }
 
 impl Setup {
     /// The setup of a project whose tool lists and consents are in `folder`.
     pub fn of(project: &Path, folder: &Path) -> Setup {
-        let (cache, consents) = (folder.join("cache"), folder.join("servers"));
-        Setup { limits: Commands::default(), project: project.to_owned(), cache, offline: false, consents }
+        Setup {
+            limits: Commands::default(),
+            project: project.to_owned(),
+            cache: folder.join("cache"),
+            offline: false,
+            consents: folder.join("servers"),
+            tokens: folder.join("tokens"),
+        }
     }
 }
 
@@ -149,6 +159,11 @@ impl Servers {
     /// The reason why nothing may be sent to a server; `None` if it may, or if the server is off.
     pub fn barred(&self, name: &str) -> Option<String> {
         self.0.servers.iter().find(|server| server.config.name == name)?.barred()
+    }
+
+    /// Whether the user has signed in to a server.
+    pub fn is_signed_in(&self, name: &str) -> bool {
+        self.0.servers.iter().find(|server| server.config.name == name).is_some_and(|server| server.is_signed_in())
     }
 
     pub fn has(&self, tool: &str) -> bool {

@@ -19,6 +19,7 @@ use crate::base::{file, hex, lock};
 use crate::config::{Commands, Server as Configured};
 use crate::models::dialect::RawCall;
 use crate::remote::consent;
+use crate::remote::oauth::Kept;
 use crate::tools::Outcome;
 use crate::tools::call::check::check;
 use crate::tools::sandbox;
@@ -78,6 +79,11 @@ impl Server {
         })
     }
 
+    /// Whether there is a file with a token for its URL.
+    pub fn is_signed_in(&self) -> bool {
+        self.config.url.as_ref().is_some_and(|url| Kept::file(&self.setup.tokens, url).exists())
+    }
+
     pub fn cached(&self) -> Option<(Vec<ToolSpec>, Duration)> {
         let meta = fs::metadata(&self.cache).ok().filter(|meta| meta.len() <= LIST_MAX_BYTES)?;
         let age = SystemTime::now().duration_since(meta.modified().ok()?).unwrap_or_default();
@@ -120,7 +126,8 @@ impl Server {
         let read = tokio::task::spawn_blocking(move || describe::outcome(response));
         let outcome = read.await.map_err(|lost| named(format!("its result was lost: {lost}")))?;
         let hint = if outcome.is_ok() { String::new() } else { start::hint(&self.config, &outcome.text) };
-        Ok(Outcome { text: outcome.text + &hint, ..outcome })
+        // A server for tests may repeat the headers that it got.
+        Ok(Outcome { text: connection.without_token(outcome.text) + &hint, ..outcome })
     }
 
     /// Waits for `work` on a connection up to the timeout of a call, which starts again when the
@@ -170,7 +177,8 @@ impl Server {
     /// The texts and pictures of a resource.
     pub async fn read(&self, uri: &str) -> Result<Read, String> {
         let (connection, name) = (self.connected().await?, format!("@{}:{uri}", self.config.name));
-        self.within(&connection, connection.read(uri, &name)).await
+        let read = self.within(&connection, connection.read(uri, &name)).await?;
+        Ok(Read { text: connection.without_token(read.text), ..read })
     }
 
     /// The text of a prompt, with its arguments in the form that the user wrote after its name.
@@ -219,7 +227,7 @@ impl Server {
         state.starts.push(Instant::now());
         let limit = self.config.start_timeout;
         let start = async {
-            let connection = Arc::new(Connection::open(&self.config, &self.setup.limits, &self.setup.project).await?);
+            let connection = Arc::new(Connection::open(&self.config, &self.setup).await?);
             // From now on `end` and `kill` can reach it.
             *lock(&self.live) = Some(connection.clone());
             let listed = connection.tools().await;

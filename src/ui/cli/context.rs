@@ -24,7 +24,7 @@ impl Context {
     pub fn run(self, app: &App) -> Result<()> {
         let embedder = super::embedder(app);
         let index = super::index::opened(app, embedder.as_ref(), !self.json)?;
-        let packed = code::context(&index, embedder.as_ref(), &self.question, self.tokens)?;
+        let packed = code::context(&index, embedder.as_ref(), &self.question, self.tokens, &app.cancel)?;
         if self.json {
             putln!("{}", packed.json());
             return Ok(());

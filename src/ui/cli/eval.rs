@@ -231,7 +231,10 @@ impl Search {
         let embedder = if self.lexical { None } else { super::embedder(app) };
         let questions = eval::search::read(&self.suite, &self.root)?;
         let mut report = self.output.report()?;
-        putln!("{}", eval::search::run(&self.root, embedder.as_ref(), &questions, &mut report, &app.cancel)?);
+        putln!(
+            "{}",
+            eval::search::run(&self.root, (embedder.as_ref(), app.judges()), &questions, &mut report, &app.cancel)?
+        );
         Ok(())
     }
 }
@@ -245,7 +248,10 @@ impl Pairs {
             anyhow::bail!("{} has no definition with a comment of five words or more", self.root.display());
         }
         let mut report = self.output.report()?;
-        putln!("{}", eval::search::run(stripped.path(), embedder.as_ref(), &questions, &mut report, &app.cancel)?);
+        putln!(
+            "{}",
+            eval::search::run(stripped.path(), (embedder.as_ref(), None), &questions, &mut report, &app.cancel)?
+        );
         Ok(())
     }
 }

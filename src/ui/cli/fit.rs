@@ -177,7 +177,7 @@ fn print(report: &Report) {
 }
 
 /// Memory by purpose, with the letter for each in the bar.
-fn segments(report: &Report) -> [(char, &'static str, Bytes); 6] {
+fn segments(report: &Report) -> [(char, &'static str, Bytes); 7] {
     let sum = |part: fn(&Model) -> Bytes| report.models.iter().map(part).sum::<Bytes>();
     [
         ('W', "weights", sum(|model| model.weights_bytes)),
@@ -190,6 +190,7 @@ fn segments(report: &Report) -> [(char, &'static str, Bytes); 6] {
         ),
         ('O', "overhead", report.overhead_bytes + sum(|model| model.host_bytes)),
         ('E', "embedder", report.embedder_bytes),
+        ('R', "re-ranker", report.reranker_bytes),
     ]
 }
 

@@ -1,4 +1,6 @@
-//! `monobloc mcp`: lists, allows and tests the configured MCP servers, calls one of their tools, and acts as a server itself.
+//! `monobloc mcp`: works with the configured MCP servers (lists, allows, signs in, tests, calls), or is one.
+
+mod login;
 
 use std::io::{self, BufReader, IsTerminal as _};
 
@@ -46,6 +48,8 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    Login(login::Login),
+    Logout(login::Logout),
     /// Start one server, or all, and request its tools, resources and prompts
     Test {
         server: Option<String>,
@@ -73,6 +77,8 @@ impl Mcp {
             Command::Serve => mcp_server::serve(app, BufReader::new(io::stdin()), tokio::io::stdout()).await,
             Command::List { json } => list(app, json),
             Command::Allow { server, yes, json } => allow(app, &server, yes, json),
+            Command::Login(login) => login.run(app).await,
+            Command::Logout(logout) => logout.run(app).await,
             Command::Test { server, json } => test(app, server.as_deref(), json),
             Command::Call { tool, arguments, json, yes } => call(app, &tool, &arguments, json, yes).await,
         }
@@ -94,7 +100,7 @@ fn list(app: &App, json: bool) -> Result<()> {
             let tools = kept.as_ref().map(|(tools, _)| tools.iter().map(|one| &one.name).collect::<Vec<_>>());
             all.push(json!({ "name": server.name, "command": server.command, "args": server.args,
                 "url": server.url.as_ref().map(ToString::to_string), "headers": server.headers.names().collect::<Vec<_>>(),
-                "barred": barred, "enabled": server.enabled, "tools": tools, "tools_age_s": kept.as_ref().map(|(_, age)| age.as_secs()) }));
+                "barred": barred, "signed_in": app.servers().is_signed_in(&server.name), "enabled": server.enabled, "tools": tools, "tools_age_s": kept.as_ref().map(|(_, age)| age.as_secs()) }));
             continue;
         }
         let state = match (&kept, server.enabled) {
@@ -103,7 +109,8 @@ fn list(app: &App, json: bool) -> Result<()> {
             (None, true) => "tools not listed yet".to_owned(),
             (Some((tools, age)), true) => format!("{} tools, listed {} min ago", tools.len(), age.as_secs() / 60),
         };
-        say!("{:<16} {state:<32} {line}", server.name);
+        let signed_in = if app.servers().is_signed_in(&server.name) { " (signed in)" } else { "" };
+        say!("{:<16} {state:<32} {line}{signed_in}", server.name);
         for tool in kept.into_iter().flat_map(|(tools, _)| tools) {
             let hint = if tool.mutates { if tool.destructive { "destroys" } else { "changes" } } else { "reads" };
             say!("  {:<40} {hint:<9} {}", tool.name, tool.description.chars().take(60).collect::<String>());
@@ -116,28 +123,11 @@ fn list(app: &App, json: bool) -> Result<()> {
 }
 
 fn allow(app: &App, name: &str, yes: bool, json: bool) -> Result<()> {
-    let is_it =
-        |server: &&Server| server.name == name || server.url.as_ref().is_some_and(|url| url.to_string() == name);
-    let known = app.config.servers.iter().find(is_it);
-    let (url, headers) = match known {
-        Some(Server { url: Some(url), headers, .. }) => (url.clone(), headers.names().collect::<Vec<_>>().join(", ")),
-        Some(server) => bail!("`{name}` is started here by `{}`; sending to it needs no consent", server.line()),
-        None => {
-            let url = Address::new(name).map_err(|why| {
-                anyhow::anyhow!(
-                    "`{name}` is neither a configured server nor the URL of one ({why}); `monobloc mcp list` lists them"
-                )
-            })?;
-            (url, String::new())
-        }
+    let server = server_of(app, name)?;
+    let Some(url) = server.url.clone() else {
+        bail!("`{name}` is started here by `{}`; sending to it needs no consent", server.line());
     };
-    let headers =
-        if headers.is_empty() { String::new() } else { format!(" Each request to it carries the header {headers}.") };
-    let question = format!(
-        "The arguments of calls of its tools, the resources and prompts that you ask it for, and the name and version of \
-         monobloc are sent to {url}.{headers} You are asked about calls as about those of other servers; nothing confines \
-         what the server does with them."
-    );
+    let question = sent_to(&server, &url);
     if !json {
         say!("{question}");
     }
@@ -156,6 +146,33 @@ fn allow(app: &App, name: &str, yes: bool, json: bool) -> Result<()> {
         say!("{url} is allowed; this is recorded in {}", consent::store().display());
     }
     Ok(())
+}
+
+/// The configured server of that name or URL, or else the one at that URL that an editor passes.
+fn server_of(app: &App, name: &str) -> Result<Server> {
+    let is_it =
+        |server: &&Server| server.name == name || server.url.as_ref().is_some_and(|url| url.to_string() == name);
+    if let Some(known) = app.config.servers.iter().find(is_it) {
+        return Ok(known.clone());
+    }
+    let url = Address::new(name).map_err(|why| {
+        anyhow::anyhow!(
+            "`{name}` is neither a configured server nor the URL of one ({why}); `monobloc mcp list` lists them"
+        )
+    })?;
+    Ok(Server { url: Some(url), is_passed: true, ..Server::default() })
+}
+
+/// The data to whose sending a person consents.
+fn sent_to(server: &Server, url: &Address) -> String {
+    let headers = server.headers.names().collect::<Vec<_>>().join(", ");
+    let headers =
+        if headers.is_empty() { String::new() } else { format!(" Each request to it carries the header {headers}.") };
+    format!(
+        "The arguments of calls of its tools, the resources and prompts that you ask it for, and the name and version of \
+         monobloc are sent to {url}.{headers} You are asked about calls as about those of other servers; nothing confines \
+         what the server does with them."
+    )
 }
 
 fn test(app: &App, name: Option<&str>, json: bool) -> Result<()> {

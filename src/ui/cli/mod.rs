@@ -4,6 +4,7 @@ mod add;
 pub(in crate::ui) mod ask;
 mod audit;
 mod bench;
+mod browser;
 pub(in crate::ui) mod chat;
 mod checkpoints;
 mod complete;

@@ -49,7 +49,7 @@ enum Command {
     Probe(super::probe::Probe),
     /// Download the model for a role from the hub; opens a connection
     Pull {
-        #[arg(value_parser = roles(&["planner", "router", "embedder"]))]
+        #[arg(value_parser = roles(&["planner", "router", "embedder", "reranker"]))]
         role: Role,
         /// Part of the model's name, if models.toml lists several
         name: Option<String>,
@@ -90,6 +90,11 @@ fn list(app: &App, json: bool) -> Result<()> {
             let found = registry.embedder().map(|spec| spec.path.display().to_string());
             found.ok_or_else(|| "none found; search uses words only".to_owned())
         }
+        (Ok(None), Role::Reranker) => match registry.reranker() {
+            Ok(Some(spec)) => Ok(spec.path.display().to_string()),
+            Ok(None) => Err("none is set".to_owned()),
+            Err(error) => Err(error.to_string()),
+        },
         (Ok(None), _) => {
             registry.get(role).map(|spec| spec.path.display().to_string()).map_err(|error| error.to_string())
         }

@@ -26,7 +26,7 @@ impl Search {
     pub fn run(self, app: &App) -> Result<()> {
         let embedder = super::embedder(app);
         let index = super::index::opened(app, embedder.as_ref(), !self.json)?;
-        let found = retrieve::answer(&index, embedder.as_ref(), &self.query, self.limit)?;
+        let found = retrieve::answer(&index, embedder.as_ref(), &self.query, self.limit, &app.cancel)?;
         found.notes.iter().for_each(super::warn);
         if self.json {
             found.hits.iter().for_each(|hit| putln!("{}", hit.row()));

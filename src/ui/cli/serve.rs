@@ -1,15 +1,13 @@
 //! `monobloc serve`: provides the models and the agent to other programs through APIs, and the web page.
 
-use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use tempfile::{Builder, NamedTempFile};
 
+use super::browser;
 use crate::app::App;
 use crate::models::places;
 use crate::serve::{self, Options, Ready, Server};
@@ -55,7 +53,7 @@ impl Serve {
                 shown.into_iter().for_each(|page| putln!("page: {page}"));
             }
             if self.open {
-                opened = super::or_note(open(&page)).flatten();
+                opened = super::or_note(browser::open(&page)).flatten();
             }
             tell!("monobloc: the token is in {name}; models planner, router, embedder, agent; Ctrl-C ends");
         };
@@ -63,33 +61,4 @@ impl Serve {
         drop(opened);
         ended
     }
-}
-
-/// The program that opens files on a Mac, and on other systems.
-const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-
-/// Opens `address`, which contains a secret; `None` without a desktop. Program arguments are
-/// visible to everyone, so the browser gets a file that only its owner can read and that redirects
-/// there. Dropping the returned value removes the file.
-fn open(address: &str) -> Result<Option<NamedTempFile>> {
-    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    if !cfg!(target_os = "macos") && !is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY") {
-        return Ok(None);
-    }
-    let way_out = "the page was not opened; open the address above in a browser";
-    let mut file = Builder::new().prefix("monobloc-").suffix(".html").tempfile().context(way_out)?;
-    file.write_all(leading_to(address).as_bytes()).context(way_out)?;
-    let mut opener = Command::new(OPENER);
-    opener.arg(file.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut opener = opener.spawn().with_context(|| format!("{OPENER} cannot be started: {way_out}"))?;
-    // It ends once the address has been passed to the browser, and its exit status must be read.
-    std::thread::spawn(move || opener.wait());
-    Ok(Some(file))
-}
-
-fn leading_to(address: &str) -> String {
-    format!(
-        "<!doctype html><meta charset=\"utf-8\"><title>monobloc</title>\
-         <meta http-equiv=\"refresh\" content=\"0; url={address}\"><a href=\"{address}\">monobloc</a>\n"
-    )
 }

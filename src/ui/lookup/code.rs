@@ -4,7 +4,7 @@ use anyhow::Result;
 use console::style;
 use serde_json::{Value, json};
 
-use crate::base::visible;
+use crate::base::{Cancel, visible};
 use crate::embed::Embedder;
 use crate::index::Index;
 use crate::retrieve::{self, Hits, Pack};
@@ -38,9 +38,15 @@ pub struct Packed {
     pub notes: Vec<String>,
 }
 
-/// Bodies of the best hits for `question`, else signatures or names, within `tokens`.
-pub fn context(index: &Index, embedder: Option<&Embedder>, question: &str, tokens: u32) -> Result<Packed> {
-    let found = retrieve::answer(index, embedder, question, PACKED_HITS)?;
+/// Bodies of the best hits for `question`, else signatures or names, in at most `tokens`.
+pub fn context(
+    index: &Index,
+    embedder: Option<&Embedder>,
+    question: &str,
+    tokens: u32,
+    cancel: &Cancel,
+) -> Result<Packed> {
+    let found = retrieve::answer(index, embedder, question, PACKED_HITS, cancel)?;
     let pack = retrieve::pack(&found.hits, tokens as usize, &retrieve::tokens);
     let mut notes = found.notes;
     if found.hits.len() == PACKED_HITS {

@@ -48,7 +48,8 @@ fn look_up(
     match question {
         Call::Search { query, limit } => {
             let opened = project.refreshed(cancel, progress)?;
-            let found = crate::retrieve::answer(&opened.index, opened.embedder.as_ref(), query, tools::hits(*limit))?;
+            let (index, embedder) = (&opened.index, opened.embedder.as_ref());
+            let found = crate::retrieve::answer(index, embedder, query, tools::hits(*limit), cancel)?;
             let mut notes = found.notes.clone();
             if found.hits.len() == tools::hits(*limit) {
                 notes.push(format!("the {} likeliest places; a higher `limit` shows more", found.hits.len()));
@@ -59,7 +60,7 @@ fn look_up(
         Call::Context { question, tokens } => {
             let opened = project.refreshed(cancel, progress)?;
             let tokens = tools::tokens(*tokens);
-            let packed = code::context(&opened.index, opened.embedder.as_ref(), question, tokens)?;
+            let packed = code::context(&opened.index, opened.embedder.as_ref(), question, tokens, cancel)?;
             Ok(noted(&packed.notes, packed.pack.text() + &packed.size() + "\n"))
         }
         Call::Graph(question, limit) => {

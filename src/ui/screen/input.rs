@@ -84,8 +84,8 @@ impl Draft {
 pub struct Submitted {
     /// With marks instead of long pastes.
     pub shown: String,
-    /// With the paths of pictures and the pasted texts, unless these are attached because they are too long for the
-    /// request.
+    /// With the paths of pictures and the pasted texts, unless these are attached because they are
+    /// too long for the request.
     pub text: String,
     pub attached: Attached,
 }

@@ -1,7 +1,7 @@
 //! An MCP server at a URL, in this process: well-behaved, or faulty in one way.
 
 use std::convert::Infallible;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -16,22 +16,69 @@ use tokio::sync::Notify;
 
 /// The requests that the server received, one per line:
 /// `POST tools/call session=s1 version=2025-06-18 key=- last=-`.
-type Log = Arc<Mutex<Vec<String>>>;
+pub type Log = Arc<Mutex<Vec<String>>>;
 
 pub struct Far {
     pub url: String,
     log: Log,
+    served: Served,
+}
+
+/// A router that answers on its own thread until this is dropped.
+pub struct Served {
+    pub address: SocketAddr,
     stop: Arc<Notify>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Clone)]
-struct Behaviour {
+pub struct Behaviour {
     mode: String,
     log: Log,
     sessions: Arc<Mutex<usize>>,
     /// The number of the last call.
     called: Arc<Mutex<Value>>,
+}
+
+impl Behaviour {
+    /// `mode` may have an argument after a blank.
+    pub fn new(mode: &str, log: Log) -> Behaviour {
+        Behaviour { mode: mode.to_owned(), log, sessions: Arc::default(), called: Arc::default() }
+    }
+}
+
+impl Served {
+    pub fn at(address: &str, router: axum::Router) -> Served {
+        let listener = TcpListener::bind(address).expect("a port");
+        listener.set_nonblocking(true).expect("a listener");
+        let (address, stop) = (listener.local_addr().expect("an address"), Arc::new(Notify::new()));
+        let ended = stop.clone();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            runtime.block_on(async move {
+                let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
+                tokio::select! {
+                    served = axum::serve(listener, router) => served.expect("a server"),
+                    () = ended.notified() => {}
+                }
+            });
+        });
+        Served { address, stop, thread: Some(thread) }
+    }
+
+    /// Closes every connection and the port.
+    pub fn stop(&mut self) {
+        self.stop.notify_one();
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("no panic");
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.stop();
+    }
 }
 
 impl Far {
@@ -42,25 +89,10 @@ impl Far {
 
     /// Like `new`, but at this address.
     pub fn at(address: &str, mode: &str) -> Far {
-        let listener = TcpListener::bind(address).expect("a port");
-        listener.set_nonblocking(true).expect("a listener");
-        let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
-        let (log, stop) = (Log::default(), Arc::new(Notify::new()));
-        let behaviour =
-            Behaviour { mode: mode.to_owned(), log: log.clone(), sessions: Arc::default(), called: Arc::default() };
-        let ended = stop.clone();
-        let thread = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-            runtime.block_on(async move {
-                let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
-                let router = axum::Router::new().fallback(serve).with_state(behaviour);
-                tokio::select! {
-                    served = axum::serve(listener, router) => served.expect("a server"),
-                    () = ended.notified() => {}
-                }
-            });
-        });
-        Far { url, log, stop, thread: Some(thread) }
+        let log = Log::default();
+        let router = axum::Router::new().fallback(serve).with_state(Behaviour::new(mode, log.clone()));
+        let served = Served::at(address, router);
+        Far { url: format!("http://{}/mcp", served.address), log, served }
     }
 
     pub fn log(&self) -> Vec<String> {
@@ -73,20 +105,11 @@ impl Far {
 
     /// Closes every connection and the port.
     pub fn stop(&mut self) {
-        self.stop.notify_one();
-        if let Some(thread) = self.thread.take() {
-            thread.join().expect("no panic");
-        }
+        self.served.stop();
     }
 }
 
-impl Drop for Far {
-    fn drop(&mut self) {
-        self.stop();
-    }
-}
-
-async fn serve(State(state): State<Behaviour>, method: Method, headers: HeaderMap, body: Bytes) -> Response {
+pub async fn serve(State(state): State<Behaviour>, method: Method, headers: HeaderMap, body: Bytes) -> Response {
     let request: Value = serde_json::from_slice(&body).unwrap_or_default();
     let asked = request["method"].as_str().unwrap_or("-").to_owned();
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("-").to_owned();
@@ -252,7 +275,7 @@ fn flowing(events: stream::BoxStream<'static, Result<Bytes, Infallible>>) -> Res
 }
 
 /// An answer made of a numeric status, one header and a text.
-trait Answer {
+pub trait Answer {
     fn answer(self) -> Response;
 }
 

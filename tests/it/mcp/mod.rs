@@ -2,7 +2,9 @@
 //! none of them outlives the session.
 
 pub mod far;
+mod login;
 mod offers;
+mod realm;
 pub mod server;
 mod url;
 

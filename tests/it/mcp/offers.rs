@@ -143,7 +143,8 @@ async fn a_picture_of_a_server_is_read_by_a_model_that_sees() {
     let ask = Ask { text: "What does @h:memo://square show?".into(), mode: Mode::Chat, ..Ask::default() };
     let servers = &world(&far, "").servers;
     let (_, notices) = turn_with(Some(pool), Policy::of(ApproveMode::Never), servers, ask, Decision::Cancel).await;
-    let is_handed = |note: &String| note.starts_with("@h:memo://square, as read by ") && note.contains("handed over");
+    let is_handed =
+        |note: &String| note.starts_with("@h:memo://square, as read by ") && note.contains("added to the request");
     assert!(notices.iter().any(is_handed), "{notices:?}");
 }
 

@@ -92,7 +92,11 @@ async fn a_server_that_sends_too_much_is_no_longer_read() {
 #[tokio::test]
 async fn an_answer_of_another_kind_names_the_way_out() {
     costs_one_failed_call("html", "of the type `text/html`").await;
-    costs_one_failed_call("locked", "refuses access (status 401); give it a key by `headers`").await;
+    costs_one_failed_call(
+        "locked",
+        "refuses access (status 401); sign in: `monobloc mcp login h`, or give it a key by `headers`",
+    )
+    .await;
     costs_one_failed_call("breaks down", "it refused: out of paper").await;
     costs_one_failed_call("is busy", "asks to wait 30 s").await;
 }

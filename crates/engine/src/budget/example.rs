@@ -62,6 +62,8 @@ pub fn hybrid(layers: u32, hidden: u64, experts: u32, kind: &str) -> Header {
         bos: None,
         eos: None,
         begin: None,
+        labels: Vec::new(),
+        rerank_template: None,
         pooling: None,
         sampling: Sampling::default(),
         sight: None,

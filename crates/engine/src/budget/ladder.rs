@@ -85,9 +85,9 @@ const CANDIDATES_MAX: usize = 8;
 
 /// Finds settings with which all models fit alongside `fixed` bytes of other data. Optional models
 /// are left out before the first model's file is changed, but a smaller file with a context of
-/// [`CONTEXT_GOOD`] tokens is preferred to a larger file with less. Projectors have room kept free for
-/// them if that costs their models neither speed nor a context of that length. Fails if even the
-/// smallest settings do not fit.
+/// [`CONTEXT_GOOD`] tokens is preferred to a larger file with less. Projectors have room kept free
+/// for them if that costs their models neither speed nor a context of that length. Fails if even
+/// the smallest settings do not fit.
 pub fn fit(asked: &[Asked], fixed: Amount, machine: &Machine) -> Result<Fitted, Refused> {
     let blind = search(asked, fixed, machine, false);
     let blind = blind.map_err(|least| refused(asked, total(&least, fixed, machine), machine))?;

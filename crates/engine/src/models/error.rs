@@ -68,6 +68,9 @@ pub enum ModelsError {
     AdapterMissing { role: Role, file: PathBuf, looked: Vec<PathBuf> },
     #[error("{role}: the LoRA adapter {} {why}; remove it from [{role}] in models.toml, or name another", path.display())]
     AdapterUnfit { role: Role, path: PathBuf, why: String },
+    /// `why` follows the file's name.
+    #[error("{role}: {} {why}", path.display())]
+    Unfit { role: Role, path: PathBuf, why: String },
     #[error("{role}: {} cannot be read for its checksum: {why}", path.display())]
     Unreadable { role: Role, path: PathBuf, why: String },
 }

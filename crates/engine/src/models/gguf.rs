@@ -113,6 +113,12 @@ pub struct Header {
     /// `None` if not stated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pooling: Option<u32>,
+    /// The names of a re-ranker's outputs; empty if it has one without a name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// The prompt of a re-ranker that was trained with one, with `{query}` and `{document}`.
+    #[serde(skip)]
+    pub rerank_template: Option<String>,
     /// The maker's sampling values.
     pub sampling: Sampling,
     /// How a projector sees pictures; `None` for every other file.
@@ -265,6 +271,8 @@ fn assemble(files: Vec<PathBuf>, file_bytes: u64, parsed: Parsed<'_>) -> Result<
     let key_length = number("attention.key_length").unwrap_or(head_length);
     let value_length = number("attention.value_length").unwrap_or(head_length);
     let sizes = layers::Sizes { layers, embedding: embedding_length, kv_heads, key: key_length, value: value_length };
+    let labels_key = own("classifier.output_labels");
+    let labels = parsed.texts(&labels_key);
     let mut mix: BTreeMap<&'static str, Share> = BTreeMap::new();
     for tensor in &parsed.tensors {
         let share = mix.entry(tensor.kind.name).or_default();
@@ -306,6 +314,8 @@ fn assemble(files: Vec<PathBuf>, file_bytes: u64, parsed: Parsed<'_>) -> Result<
         eos: parsed.number("tokenizer.ggml.eos_token_id"),
         begin: begin(&parsed),
         pooling: number("pooling_type"),
+        labels: labels.map(|label| String::from_utf8_lossy(label).into_owned()).collect(),
+        rerank_template: parsed.text("tokenizer.chat_template.rerank"),
         sampling: Sampling::read(&parsed),
         sight: (kind == Kind::Projector).then(|| Sight::read(&parsed, &parsed.tensors)).flatten(),
         tensors: parsed.tensors,

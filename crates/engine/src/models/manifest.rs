@@ -199,6 +199,11 @@ impl Manifest {
         let mut roles: BTreeMap<Role, RoleTable> = toml::from_str(text).map_err(|error| fail(error.to_string()))?;
         for (role, table) in &mut roles {
             table.settle().map_err(|why| fail(format!("[{role}] {why}")))?;
+            if *role == Role::Reranker && table.url.is_some() {
+                return Err(fail(format!(
+                    "[{role}] has `url`, but only a GGUF file can score hits; name it as `file`"
+                )));
+            }
             let of_file = [("pooling", table.pooling.is_some()), ("prompts", table.prompts.is_some())];
             if let Some((key, _)) = of_file.iter().find(|(_, is_set)| *is_set && *role != Role::Embedder) {
                 return Err(fail(format!("[{role}] has `{key}`, which only [embedder] accepts; leave it out")));
@@ -413,6 +418,7 @@ mod tests {
 
     #[test]
     fn a_wrong_value_is_named_with_its_role_and_key() {
+        check("[reranker]\nurl = \"http://a/v1\"", "[reranker] has `url`, but only a GGUF file can score hits");
         check("[draft]\nfile = \"a\"", "`draft`");
         check("[planner]\nfile = \"a\"\nslots = 17", "[planner] has slots = 17; it must be from 1 to 16");
         check("[planner]\ndialect = \"klingon\"", "write one of auto, lfm2");

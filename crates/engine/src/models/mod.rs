@@ -13,6 +13,7 @@ pub mod picture;
 mod pooling;
 pub mod projector;
 pub mod pull;
+mod ranking;
 pub mod registry;
 pub mod role_table;
 pub mod sampling;
@@ -38,7 +39,8 @@ pub use manifest::PromptTable;
 pub use picture::{Picture, PictureError};
 pub use pooling::Pooling;
 pub use projector::Projector;
-pub use registry::{EmbedderSpec, EmbedderWishes, Found, ModelSpec, Registry, RoleWishes};
+pub use ranking::{Ranking, RankingPart};
+pub use registry::{EmbedderSpec, EmbedderWishes, Found, ModelSpec, Registry, RerankerSpec, RoleWishes};
 pub use sampling_wish::SamplingWish;
 pub use settings::{Exact, FlashAttention, KV_TYPES, ModelSettings};
 pub use think::Think;
@@ -62,11 +64,21 @@ pub enum Role {
     Verifier,
     /// Looks at pictures instead of the planner, if set.
     Vision,
+    /// Scores how well the first hits of a search answer its question, if set.
+    Reranker,
 }
 
 impl Role {
-    pub const ALL: [Role; 7] =
-        [Role::Planner, Role::Router, Role::Embedder, Role::Quick, Role::Thinker, Role::Verifier, Role::Vision];
+    pub const ALL: [Role; 8] = [
+        Role::Planner,
+        Role::Router,
+        Role::Embedder,
+        Role::Quick,
+        Role::Thinker,
+        Role::Verifier,
+        Role::Vision,
+        Role::Reranker,
+    ];
     /// The roles of models that write text.
     pub const TEXT: [Role; 6] = [Role::Planner, Role::Router, Role::Quick, Role::Thinker, Role::Verifier, Role::Vision];
     /// The roles that have no model unless models.toml sets one; the planner then does their work.
@@ -83,6 +95,7 @@ impl fmt::Display for Role {
             Role::Thinker => "thinker",
             Role::Verifier => "verifier",
             Role::Vision => "vision",
+            Role::Reranker => "reranker",
         })
     }
 }
@@ -93,7 +106,9 @@ impl FromStr for Role {
     fn from_str(name: &str) -> Result<Role, String> {
         let named = Role::ALL.into_iter().find(|role| role.to_string() == name);
         named.ok_or_else(|| {
-            format!("`{name}` is not a role; write planner, router, embedder, quick, thinker, verifier or vision")
+            format!(
+                "`{name}` is not a role; write planner, router, embedder, quick, thinker, verifier, vision or reranker"
+            )
         })
     }
 }

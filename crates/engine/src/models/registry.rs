@@ -11,7 +11,9 @@ use std::time::Duration;
 use super::gguf::{self, GgufError, Header};
 use super::manifest::{Candidate, Manifest};
 use super::projector::Beside;
-use super::{Adapter, Endpoint, ModelSettings, ModelsError, Pooling, PromptTable, Role, SamplingWish, Think, Tier};
+use super::{
+    Adapter, Endpoint, ModelSettings, ModelsError, Pooling, PromptTable, Ranking, Role, SamplingWish, Think, Tier,
+};
 use super::{digest, places, scan, stores};
 use crate::base::Bytes;
 
@@ -28,6 +30,8 @@ pub struct Registry {
     /// The roles that models.toml adds.
     extra: Vec<(Role, Resolved)>,
     embedder: Option<EmbedderSpec>,
+    /// `None` unless models.toml sets one.
+    reranker: Option<Result<RerankerSpec, ModelsError>>,
     /// The embedder folders in the model folder.
     embedder_folders: Vec<PathBuf>,
     /// The places that were searched for an embedder, for the message when there is none.
@@ -132,6 +136,16 @@ pub struct EmbedderSpec {
     pub wishes: EmbedderWishes,
 }
 
+/// A model that scores hits of a search.
+#[derive(Clone, Debug)]
+pub struct RerankerSpec {
+    pub path: PathBuf,
+    pub header: Arc<Header>,
+    pub ranking: Ranking,
+    /// The checksum required by models.toml.
+    pub sha256: Option<String>,
+}
+
 /// The settings of models.toml for an embedder that is a GGUF file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EmbedderWishes {
@@ -155,6 +169,13 @@ fn manifest(config: &ModelSettings, dir: &Path) -> Result<Manifest, ModelsError>
     let in_dir = dir.join("models.toml");
     let path = config.models_file.clone().map(absolute).or_else(|| in_dir.is_file().then_some(in_dir));
     Manifest::read(path.as_deref())
+}
+
+/// Whether models.toml sets a model for a role that has none by default. Looks at no model file.
+pub fn sets(settings: impl Into<ModelSettings>, role: Role) -> bool {
+    let config = settings.into();
+    let dir = model_folder(&config, places::model_dir());
+    manifest(&config, &dir).is_ok_and(|manifest| !manifest.candidates(role).is_empty())
 }
 
 /// The model folder of this run, else `usual`.
@@ -238,6 +259,7 @@ impl Registry {
         let planner = resolver.planner();
         let router = resolver.router(planner.as_ref().ok());
         let (embedder, embedder_looked) = resolver.embedder(&seen.embedders);
+        let reranker = resolver.reranker();
         let extra: Vec<(Role, Result<ModelSpec, ModelsError>)> =
             Role::EXTRA.into_iter().filter_map(|role| Some((role, resolver.extra(role)?))).collect();
         let chosen = [&planner, &router].into_iter().chain(extra.iter().map(|(_, spec)| spec));
@@ -257,6 +279,7 @@ impl Registry {
             router,
             extra,
             embedder,
+            reranker,
             embedder_folders: seen.embedders,
             embedder_looked,
             notes,
@@ -272,7 +295,10 @@ impl Registry {
     /// call may hash the file.
     pub fn get(&self, role: Role) -> Result<&ModelSpec, ModelsError> {
         let spec = self.chosen(role)?;
-        self.resolved(role).checksum.get_or_init(|| check_sha256(spec, &self.places.sha256_memory)).clone()?;
+        self.resolved(role)
+            .checksum
+            .get_or_init(|| check_sha256(spec.role, &spec.path, spec.sha256.as_deref(), &self.places.sha256_memory))
+            .clone()?;
         Ok(spec)
     }
 
@@ -288,6 +314,9 @@ impl Registry {
             Role::Embedder => {
                 panic!("the embedder is requested with Registry::embedder; this is a bug in the caller")
             }
+            Role::Reranker => {
+                panic!("the re-ranker is asked for as Registry::reranker; this is a bug in the caller")
+            }
             // The planner does the work of a role that was left out.
             Role::Quick | Role::Thinker | Role::Verifier | Role::Vision => self.extra(role).unwrap_or(&self.planner),
         }
@@ -300,7 +329,10 @@ impl Registry {
     /// Whether a role has its own model, here or on a server.
     pub fn plays(&self, role: Role) -> bool {
         let is_away = self.endpoints.iter().any(|(of, _)| *of == role);
-        is_away || !Role::EXTRA.contains(&role) || self.extra(role).is_some()
+        match role {
+            Role::Reranker => self.reranker.is_some(),
+            _ => is_away || !Role::EXTRA.contains(&role) || self.extra(role).is_some(),
+        }
     }
 
     /// The server whose model takes a role, if models.toml or an option specifies one; an error if
@@ -356,7 +388,8 @@ impl Registry {
         Ok(())
     }
 
-    /// A model file by its path, its name or a unique part of its name, with the settings of the role `like`.
+    /// A model file by its path, its name or a unique part of its name, with the settings of the
+    /// role `like`.
     pub fn named(&self, name: &str, like: Role) -> Result<ModelSpec, ModelsError> {
         let path = self.path_of(name)?;
         if self.settled().any(|spec| spec.path == path && spec.role == like) {
@@ -378,7 +411,8 @@ impl Registry {
         self.embedder.as_ref()
     }
 
-    /// Every embedder that was found, the nearest first. Reads headers of files in the user's folder.
+    /// Every embedder that was found, the nearest first. Reads headers of files in the user's
+    /// folder.
     pub fn embedders(&self) -> Vec<EmbedderSpec> {
         let Registry { config, dir, places, manifest, files, .. } = self;
         resolve::Resolver { config, dir, places, manifest, files }.embedders(&self.embedder_folders)
@@ -387,6 +421,15 @@ impl Registry {
     /// Makes another one of [`Registry::embedders`] the embedder.
     pub fn embed_with(&mut self, spec: EmbedderSpec) {
         self.embedder = Some(spec);
+    }
+
+    /// The model that scores hits of a search, after verifying its checksum if models.toml has one;
+    /// `None` if models.toml names none.
+    pub fn reranker(&self) -> Result<Option<&RerankerSpec>, ModelsError> {
+        let Some(spec) = &self.reranker else { return Ok(None) };
+        let spec = spec.as_ref().map_err(ModelsError::clone)?;
+        check_sha256(Role::Reranker, &spec.path, spec.sha256.as_deref(), &self.places.sha256_memory)?;
+        Ok(Some(spec))
     }
 
     /// The rank of a model among the planners in models.toml, best first; unknown ones and
@@ -432,12 +475,12 @@ fn name_of(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-fn check_sha256(spec: &ModelSpec, memory: &Path) -> Result<(), ModelsError> {
-    let Some(wanted) = &spec.sha256 else { return Ok(()) };
-    let (role, path) = (spec.role, spec.path.clone());
+fn check_sha256(role: Role, path: &Path, wanted: Option<&str>, memory: &Path) -> Result<(), ModelsError> {
+    let Some(wanted) = wanted else { return Ok(()) };
+    let path = path.to_owned();
     match digest::sha256(&path, memory) {
-        Ok(found) if found == *wanted => Ok(()),
-        Ok(found) => Err(ModelsError::Checksum { role, path, found, wanted: wanted.clone() }),
+        Ok(found) if found == wanted => Ok(()),
+        Ok(found) => Err(ModelsError::Checksum { role, path, found, wanted: wanted.to_owned() }),
         Err(error) => Err(ModelsError::Unreadable { role, path, why: error.to_string() }),
     }
 }

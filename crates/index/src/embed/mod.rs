@@ -1,4 +1,4 @@
-//! Computes unit-length embedding vectors of texts, in this process or on a server.
+//! Computes unit-length embedding vectors of texts, in this process or on a server, and scores of pairs (`rerank`).
 //!
 //! An embedder is a GGUF file, which llama.cpp runs, or a folder. A folder has config.json,
 //! tokenizer.json and model.safetensors, and may have the files in which sentence-transformers
@@ -22,6 +22,7 @@ mod pieces;
 mod pooling;
 mod prompts;
 mod reader;
+pub mod rerank;
 mod source;
 mod stock;
 #[cfg(test)]

@@ -3,6 +3,7 @@
 mod gemma;
 mod gguf;
 mod refused;
+mod rerank;
 pub mod sample;
 
 use std::collections::HashMap;

@@ -42,6 +42,7 @@ pub use watch::{Watch, WatchError};
 use crate::base::storage::Trouble;
 use crate::base::{Bytes, state};
 use crate::embed::EmbedError;
+use crate::embed::rerank::Judges;
 use store::Store;
 
 /// Errors from opening, refreshing or searching an index.
@@ -78,6 +79,8 @@ pub struct Index {
     /// Describes the database that was discarded when the index was opened, because it was damaged
     /// or outdated.
     note: Option<String>,
+    /// Gives the model that scores the first hits of a search.
+    judges: Option<Arc<dyn Judges>>,
 }
 
 impl Index {
@@ -102,6 +105,7 @@ impl Index {
             vectors: RwLock::new(None),
             graph: RwLock::new(None),
             note,
+            judges: None,
         })
     }
 
@@ -112,6 +116,16 @@ impl Index {
             self.reader().hide(hidden)?;
         }
         Ok(self)
+    }
+
+    /// The same index, whose searches have their first hits scored.
+    pub fn judged_by(self, judges: Option<Arc<dyn Judges>>) -> Index {
+        Index { judges, ..self }
+    }
+
+    /// Gives the model that scores the first hits of a search, if there is one.
+    pub fn judges(&self) -> Option<&Arc<dyn Judges>> {
+        self.judges.as_ref()
     }
 
     /// The number of indexed files that rules hide.

@@ -45,7 +45,8 @@ impl Index {
         state::folder(project).join("monobloc.db").is_file()
     }
 
-    /// The fingerprints of the embedders whose vectors the index of a project has, the one used last first; none without an index.
+    /// The fingerprints of the embedders whose vectors the index of a project has, the one used
+    /// last first; none without an index.
     pub fn embedders(project: &Path) -> Vec<String> {
         Store::embedders(&state::folder(project))
     }

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::query::Query;
-use super::{Hit, Hits, search};
+use super::{Hit, Hits, Judged, judged};
+use crate::base::Cancel;
 use crate::embed::Embedder;
 use crate::index::{Answer, ChunkRow, Index, IndexError};
 
@@ -29,28 +30,48 @@ struct Kept {
 /// Computes the vector of a text; the error gives the cause.
 type Embed<'a> = dyn Fn(&str) -> Result<Vec<f32>, String> + 'a;
 
-/// Like [`search`], but embeds the question itself, and reuses the answer to an earlier question
-/// with the same text or meaning. Without an embedder, or if it fails, the search uses words and
-/// the graph, and the notes mention this.
-pub fn answer(index: &Index, embedder: Option<&Embedder>, question: &str, k: usize) -> Result<Hits, IndexError> {
+/// Like [`judged`], but embeds the question itself, and reuses the answer to an earlier question of
+/// the same text or meaning. Without an embedder, or if it fails, the search uses words and graph,
+/// and the notes say so.
+pub fn answer(
+    index: &Index,
+    embedder: Option<&Embedder>,
+    question: &str,
+    k: usize,
+    cancel: &Cancel,
+) -> Result<Hits, IndexError> {
     let embed = embedder.map(|embedder| move |text: &str| embedder.embed_one(text).map_err(|error| error.to_string()));
-    answer_with(index, embed.as_ref().map(|embed| embed as &Embed), question, k)
+    answer_with(index, embed.as_ref().map(|embed| embed as &Embed), question, k, cancel)
 }
 
-/// Like [`search`], but reuses the answer to an earlier question, with or without a vector.
-pub fn known(index: &Index, question: &str, vector: Option<&[f32]>, k: usize) -> Result<Hits, IndexError> {
+/// Like [`judged`], but reuses the answer to an earlier question, with or without a vector.
+pub fn known(
+    index: &Index,
+    question: &str,
+    vector: Option<&[f32]>,
+    k: usize,
+    cancel: &Cancel,
+) -> Result<Hits, IndexError> {
     let lookup = Lookup::of(index, question, vector.is_some(), k)?;
     match lookup.same(|answer| answer.question == lookup.question)? {
         Some(hits) => Ok(hits),
         None => {
-            let hits = search(index, question, vector, k)?;
-            lookup.keep(vector, &hits);
+            let Judged { hits, is_final } = judged(index, question, vector, k, cancel)?;
+            if is_final {
+                lookup.keep(vector, &hits);
+            }
             Ok(hits)
         }
     }
 }
 
-fn answer_with(index: &Index, embed: Option<&Embed>, question: &str, k: usize) -> Result<Hits, IndexError> {
+fn answer_with(
+    index: &Index,
+    embed: Option<&Embed>,
+    question: &str,
+    k: usize,
+    cancel: &Cancel,
+) -> Result<Hits, IndexError> {
     let lookup = Lookup::of(index, question, embed.is_some(), k)?;
     let question = lookup.question;
     if let Some(hits) = lookup.same(|answer| answer.question == question)? {
@@ -70,14 +91,14 @@ fn answer_with(index: &Index, embed: Option<&Embed>, question: &str, k: usize) -
         hits.notes.push("answered like an earlier question with the same meaning".into());
         return Ok(hits);
     }
-    let mut hits = search(index, question, vector.as_deref(), k)?;
+    let Judged { mut hits, is_final } = judged(index, question, vector.as_deref(), k, cancel)?;
     if !notes.is_empty() {
         // The exact reason replaces the note that there is no embedder.
         hits.notes.retain(|note| !note.ends_with("no embedder"));
         hits.notes.splice(0..0, notes);
     }
-    // The embedder may work again for the next search.
-    if vector.is_some() || embed.is_none() {
+    // The embedder, and the re-ranker, may work again at the next search.
+    if is_final && (vector.is_some() || embed.is_none()) {
         lookup.keep(vector.as_deref(), &hits);
     }
     Ok(hits)
@@ -89,7 +110,7 @@ struct Lookup<'a> {
     question: &'a str,
     k: usize,
     generation: i64,
-    /// The kind of search: without vectors, or with these.
+    /// The kind of search: without vectors, or with these; and with which re-ranker.
     kind: String,
     answers: Vec<Answer>,
 }
@@ -97,6 +118,10 @@ struct Lookup<'a> {
 impl<'a> Lookup<'a> {
     fn of(index: &'a Index, question: &'a str, has_vector: bool, k: usize) -> Result<Lookup<'a>, IndexError> {
         let kind = if has_vector { format!("vectors {}", index.vectors_of()) } else { "words".to_owned() };
+        let kind = match index.judges() {
+            Some(judges) => format!("{kind}, judged by {}", judges.fingerprint()),
+            None => kind,
+        };
         let (generation, answers) = (index.generation()?, index.answers(&kind)?);
         Ok(Lookup { index, question: question.trim(), k, generation, kind, answers })
     }
@@ -169,7 +194,6 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::base::Cancel;
 
     struct Project {
         folder: tempfile::TempDir,
@@ -198,7 +222,7 @@ mod tests {
             // Questions that contain "tr" have the same vector.
             Ok(if text.contains("tr") { vec![1.0, 0.0] } else { vec![0.0, 1.0] })
         };
-        answer_with(index, Some(&embed), question, k).unwrap()
+        answer_with(index, Some(&embed), question, k, &Cancel::new()).unwrap()
     }
 
     #[test]
@@ -230,7 +254,7 @@ mod tests {
     fn with_a_failing_embedder_the_search_uses_words_and_says_so() {
         let project = Project::new();
         let broken = |_: &str| Err("out of memory".to_owned());
-        let found = answer_with(&project.index, Some(&broken), "retry", 5).unwrap();
+        let found = answer_with(&project.index, Some(&broken), "retry", 5, &Cancel::new()).unwrap();
         assert_eq!((found.hits.len(), found.notes.len()), (1, 1));
         assert!(
             found.notes[0].contains("lexical only") && found.notes[0].contains("out of memory"),
@@ -238,27 +262,27 @@ mod tests {
             found.notes
         );
         let working = |_: &str| Ok(vec![0.0, 1.0]);
-        let found = answer_with(&project.index, Some(&working), "retry", 5).unwrap();
+        let found = answer_with(&project.index, Some(&working), "retry", 5, &Cancel::new()).unwrap();
         assert!(!found.notes[0].contains("out of memory"), "{:?}", found.notes);
         let short_only = |text: &str| if text.len() > 300 { Err("too long".to_owned()) } else { Ok(vec![1.0]) };
-        let found = answer_with(&project.index, Some(&short_only), &"retry ".repeat(99), 5).unwrap();
+        let found = answer_with(&project.index, Some(&short_only), &"retry ".repeat(99), 5, &Cancel::new()).unwrap();
         assert!(found.notes[0].contains("first 200 characters"), "{:?}", found.notes);
     }
 
     #[test]
     fn a_question_that_a_step_asks_again_is_answered_as_before_in_another_process_too() {
         let project = Project::new();
-        let first = known(&project.index, "how to retry", Some(&[1.0, 0.0]), 5).unwrap();
+        let first = known(&project.index, "how to retry", Some(&[1.0, 0.0]), 5, &Cancel::new()).unwrap();
         let kind = format!("vectors {}", project.index.vectors_of());
         assert_eq!(project.index.answers(&kind).unwrap().len(), 1);
         let other = Index::open(project.folder.path()).unwrap();
-        let again = known(&other, "how to retry", Some(&[0.0, 1.0]), 3).unwrap();
+        let again = known(&other, "how to retry", Some(&[0.0, 1.0]), 3, &Cancel::new()).unwrap();
         assert_eq!((&again.hits, &again.notes), (&first.hits, &first.notes));
         assert!(!again.hits.is_empty() && !again.hits[0].parts.is_empty());
         let embed = |_: &str| -> Result<Vec<f32>, String> { panic!("the answer is known") };
-        assert_eq!(answer_with(&other, Some(&embed), "how to retry", 5).unwrap().hits, first.hits);
+        assert_eq!(answer_with(&other, Some(&embed), "how to retry", 5, &Cancel::new()).unwrap().hits, first.hits);
         assert_eq!(
-            known(&other, "how to retry", None, 3).unwrap().hits.len(),
+            known(&other, "how to retry", None, 3, &Cancel::new()).unwrap().hits.len(),
             1,
             "without a vector it is another question"
         );

@@ -1,5 +1,7 @@
-//! Answers "where in this project is …" by words, vectors and the symbol graph, with the parts of each hit's score.
+//! Answers "where in this project is …" by words, vectors and the symbol graph, with the parts of each hit's score; a re-ranker may
+//! put the first hits in another order.
 
+mod judged;
 mod known;
 mod pack;
 mod query;
@@ -7,6 +9,7 @@ mod rank;
 mod signals;
 mod tokens;
 
+pub use judged::{Judged, judged};
 pub use known::{answer, known};
 pub use pack::{Pack, pack};
 pub use tokens::tokens;

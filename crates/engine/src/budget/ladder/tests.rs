@@ -131,7 +131,8 @@ fn a_projector_gets_room_unless_its_model_would_lose_speed_or_context() {
     assert_eq!(of(need + sight.host), (sight, "as asked".into(), Bytes::ZERO));
     let (kept, rung, _) = of(need + sight.host - Bytes::mib(1));
     assert_eq!((kept, rung.as_str()), (sight, "KV q4_0 instead of q8_0"));
-    // The model would have to do with less than 8,192 tokens: the projector gets no room, and the model gives up nothing.
+    // The model would have to do with less than 8,192 tokens: the projector gets no room, and the
+    // model gives up nothing.
     assert_eq!(of(need), (Amount::default(), "as asked".into(), Bytes::ZERO));
     let on_card = eye.amount(true, &large.with_card(Kind::Cuda, Bytes::gib(8)));
     assert!(on_card.device > eye.projector.tensor_bytes() && on_card.device + on_card.host == sight.host);

@@ -1,4 +1,4 @@
-//! Computes vectors of texts: each text in a call is a separate sequence, and llama.cpp pools its tokens' vectors.
+//! Computes vectors or scores of texts: each text in a call is a separate sequence, and llama.cpp pools its tokens' vectors.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -15,7 +15,10 @@ use crate::models::Pooling;
 /// Maximum number of texts in a call.
 pub const TEXTS_MAX: usize = 64;
 
-/// A context that produces vectors instead of logits, with its model.
+/// `LLAMA_POOLING_TYPE_RANK` in llama.h: the pooled vector goes through the classification head.
+const RANK: u32 = 4;
+
+/// A context that produces vectors or scores instead of logits, with its model.
 pub struct Encoder {
     raw: NonNull<sys::llama_context>,
     /// Null for models whose tokens attend in both directions: they keep no state.
@@ -36,13 +39,24 @@ impl Encoder {
     /// Creates a context on the CPU with `threads` threads, whose calls have at most `rows` tokens
     /// in total.
     pub fn new(weights: Arc<Weights>, pooling: Pooling, rows: usize, threads: usize) -> Result<Encoder, LlamaError> {
+        Encoder::pooling(weights, pooling.number(), rows, threads)
+    }
+
+    /// The same for a re-ranker: the vector of a text has the outputs of its classification head.
+    pub fn ranking(weights: Arc<Weights>, rows: usize, threads: usize) -> Result<Encoder, LlamaError> {
+        Encoder::pooling(weights, RANK, rows, threads)
+    }
+
+    fn pooling(weights: Arc<Weights>, pooling: u32, rows: usize, threads: usize) -> Result<Encoder, LlamaError> {
         let failed = |reason: Option<String>| {
             let reason = reason.unwrap_or_else(|| "it refused; MONOBLOC_LOG=debug shows its own messages".to_owned());
             LlamaError::Context { slots: 1, context: rows, reason }
         };
         // llama.cpp splits the calls of such a model, and would keep only the last part of a text.
         if weights.recurs() {
-            return Err(failed(Some("a recurrent model is not supported as an embedder; choose another".to_owned())));
+            return Err(failed(Some(
+                "a recurrent model is not supported as an embedder or re-ranker; choose another".to_owned(),
+            )));
         }
         let threads = Threads::new(threads).ok_or_else(|| failed(Some("it got no threads".to_owned())))?;
         let model = pointer(weights.model());
@@ -57,7 +71,7 @@ impl Encoder {
         params.n_threads = int(threads.most());
         params.n_threads_batch = int(threads.most());
         params.embeddings = true;
-        params.pooling_type = int(pooling.number() as usize);
+        params.pooling_type = int(pooling as usize);
         params.flash_attn_type = sys::LLAMA_FLASH_ATTN_TYPE_DISABLED;
         // In a model that keeps state, all texts of a call share its cells.
         params.kv_unified = true;
@@ -73,7 +87,10 @@ impl Encoder {
         // allocated for that many rows of one sequence each, and freed in `Drop`.
         let (memory, width, batch) = unsafe {
             sys::llama_attach_threadpool(raw.as_ptr(), threads.pool(), threads.pool());
-            let width = usize::try_from(sys::llama_model_n_embd_out(model)).unwrap_or(0);
+            let width = match pooling {
+                RANK => sys::llama_model_n_cls_out(model) as usize,
+                _ => usize::try_from(sys::llama_model_n_embd_out(model)).unwrap_or(0),
+            };
             (sys::llama_get_memory(raw.as_ptr()), width, sys::llama_batch_init(int(rows), 0, 1))
         };
         Ok(Encoder { raw, memory, batch, rows_max: rows, width, threads, _weights: weights })

@@ -160,6 +160,9 @@ impl Weights {
             let pooling = Pooling::of(header, None).unwrap_or(Pooling::Mean);
             return Encoder::new(Arc::new(weights), pooling, REHEARSED_ROWS, 1).map(drop);
         }
+        if header.kind == Kind::Reranker {
+            return Encoder::ranking(Arc::new(weights), REHEARSED_ROWS, 1).map(drop);
+        }
         let shape = Shape {
             slots: 1,
             context: CONTEXT_BLOCK,
@@ -186,6 +189,29 @@ impl Weights {
         let mut tokens = Vec::new();
         self.model.vocab().tokenize_into(text.as_bytes(), &mut tokens, framed, false);
         tokens.into_iter().filter_map(|token| u32::try_from(token.0).ok()).collect()
+    }
+
+    /// The special tokens before, between and after two texts that a re-ranker reads together, such
+    /// as `[CLS] a [SEP] b [SEP]` and `<s> a </s></s> b </s>`: those around any text, and the
+    /// separator that the vocabulary adds to its end mark.
+    pub fn around_pair(&self) -> [Vec<u32>; 3] {
+        let (bare, framed) = (self.words("a", false), self.words("a", true));
+        let at = (0..framed.len()).find(|at| framed[*at..].starts_with(&bare)).unwrap_or(0);
+        let (before, after) = (framed[..at].to_vec(), framed.get(at + bare.len()..).unwrap_or_default().to_vec());
+        // SAFETY: the model is live, and so is its vocabulary.
+        let separator = unsafe {
+            let vocabulary = sys::llama_model_get_vocab(pointer(&self.model));
+            let adds = sys::llama_vocab_get_add_sep(vocabulary) && sys::llama_vocab_get_add_eos(vocabulary);
+            adds.then(|| sys::llama_vocab_sep(vocabulary)).and_then(|token| u32::try_from(token).ok())
+        };
+        let between = after.iter().copied().chain(separator).collect();
+        [before, between, after]
+    }
+
+    /// Names of the control tokens, which only a prompt's own text may contain.
+    pub fn controls(&self) -> impl Iterator<Item = &str> {
+        let names = self.tokens.iter().filter_map(|token| str::from_utf8(token.control.as_ref()?).ok());
+        names.filter(|name| name.len() > 1)
     }
 
     /// Whether there are recurrent layers, which can only return to checkpoints.

@@ -235,5 +235,5 @@ impl Inner {
 
 /// The role named `name`, if its models come from a pool.
 fn text_role(name: &str) -> Option<Role> {
-    name.to_ascii_lowercase().parse::<Role>().ok().filter(|role| *role != Role::Embedder)
+    name.to_ascii_lowercase().parse::<Role>().ok().filter(|role| Role::TEXT.contains(role))
 }

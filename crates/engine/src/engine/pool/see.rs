@@ -40,7 +40,8 @@ impl Pool {
         }
     }
 
-    /// The projector that a load of `spec` makes room for; `None` if it looks at no pictures, or has it loaded.
+    /// The projector that a load of `spec` makes room for; `None` if it looks at no pictures, or
+    /// has it loaded.
     pub fn eye(&self, spec: &ModelSpec) -> Option<Eye> {
         self.inner.eye_to_come(spec)
     }
@@ -124,8 +125,8 @@ impl Inner {
         Seeing { tokens, text_width: spec.header.embedding_length, products }
     }
 
-    /// The projector with which a model will see; `None` if there is none, if it is loaded, or if another role looks at
-    /// pictures.
+    /// The projector with which a model will see; `None` if there is none, if it is loaded, or if
+    /// another role looks at pictures.
     pub(super) fn eye_to_come(&self, spec: &ModelSpec) -> Option<Eye> {
         let has_another_eye = || self.registry.as_ref().is_some_and(|registry| registry.plays(Role::Vision));
         let looks = spec.role == Role::Vision || spec.role == Role::Planner && !has_another_eye();

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{EmbedderSpec, EmbedderWishes, Found, ModelSpec, Places, name_of, whole_models};
+use super::{EmbedderSpec, EmbedderWishes, Found, ModelSpec, Places, RerankerSpec, name_of, whole_models};
 use crate::models::gguf::{self, Header, Kind};
 use crate::models::manifest::{Candidate, Manifest};
-use crate::models::{Adapter, ModelsError, Pooling, Role, Tier, architectures, projector, scan};
+use crate::models::{Adapter, ModelsError, Pooling, Ranking, Role, Tier, architectures, projector, scan};
 use crate::models::{FlashAttention, ModelSettings};
 
 /// Everything the choice depends on.
@@ -164,9 +164,37 @@ impl Resolver<'_> {
         })
     }
 
-    /// The embedding model: the one that models.toml names; else the first candidate that is in any of the places; else the
-    /// first embedder in them, folders before GGUF files. Also the places, for the message when there is none. `here`: the
-    /// embedder folders of the model folder.
+    /// The model that scores hits of a search: the file that models.toml names, or the first of its
+    /// list that is here.
+    pub fn reranker(&self) -> Option<Result<RerankerSpec, ModelsError>> {
+        let role = Role::Reranker;
+        let candidates = self.manifest.candidates(role);
+        let beside_manifest = self.manifest.path.as_deref().and_then(Path::parent).unwrap_or(self.dir);
+        let files = self.files.iter().map(|file| (file.name.clone(), file.path.clone())).collect();
+        let here = Place { folders: Vec::new(), files };
+        let find = |candidate: &Candidate| {
+            let direct = [beside_manifest, self.dir].map(|folder| folder.join(&candidate.file));
+            let direct = direct.into_iter().find(|path| path.is_file());
+            direct.or_else(|| here.called(candidate)).or_else(|| self.in_cache(candidate))
+        };
+        let Some((path, candidate)) = candidates.iter().find_map(|candidate| Some((find(candidate)?, candidate)))
+        else {
+            let named = candidates.iter().find(|candidate| candidate.required)?;
+            let looked = vec![beside_manifest.to_owned(), self.dir.to_owned(), self.places.hub_cache.clone()];
+            return Some(Err(ModelsError::NamedFileMissing { role, file: named.file.clone(), looked }));
+        };
+        let spec =
+            gguf::inspect(&path).map_err(|error| ModelsError::Broken(Arc::new(error), role)).and_then(|header| {
+                let ranking = Ranking::of(&header);
+                let ranking = ranking.map_err(|why| ModelsError::Unfit { role, path: path.clone(), why })?;
+                Ok(RerankerSpec { path, header: Arc::new(header), ranking, sha256: candidate.sha256.clone() })
+            });
+        Some(spec)
+    }
+
+    /// The embedding model: the one that models.toml names; else the first candidate that is in any
+    /// of the places; else the first embedder in them, folders before GGUF files. Also the places,
+    /// for the message when there is none. `here`: the embedder folders of the model folder.
     pub fn embedder(&self, here: &[PathBuf]) -> (Option<EmbedderSpec>, Vec<PathBuf>) {
         let candidates = self.manifest.candidates(Role::Embedder);
         let only_named = candidates.iter().any(|candidate| candidate.required);
@@ -189,7 +217,8 @@ impl Resolver<'_> {
         (path.map(|path| self.embedder_spec(path)), looked)
     }
 
-    /// Every embedder that can be used without a word in models.toml, the nearest first, each file once.
+    /// Every embedder that can be used without a word in models.toml, the nearest first, each file
+    /// once.
     pub fn embedders(&self, here: &[PathBuf]) -> Vec<EmbedderSpec> {
         let (places, far) = self.embedder_places(here);
         let cached = self.manifest.candidates(Role::Embedder).into_iter();
@@ -200,8 +229,8 @@ impl Resolver<'_> {
         found.map(|path| self.embedder_spec(path)).collect()
     }
 
-    /// Where embedders are looked for: the model folder, the folders next to it and the user's folder; and other programs' stores,
-    /// which come last.
+    /// Where embedders are looked for: the model folder, the folders next to it and the user's
+    /// folder; and other programs' stores, which come last.
     fn embedder_places(&self, here: &[PathBuf]) -> ([Place; 3], Place) {
         let named = |file: &Found| (file.name.clone(), file.path.clone());
         let (near, far): (Vec<&Found>, Vec<&Found>) =
@@ -264,7 +293,8 @@ struct Place {
 }
 
 impl Place {
-    /// The folder or file of the candidate, whatever a file contains: by its own name or by Ollama's name for it.
+    /// The folder or file of the candidate, whatever a file contains: by its own name or by
+    /// Ollama's name for it.
     fn called(&self, candidate: &Candidate) -> Option<PathBuf> {
         let fits = |name: &str| scan::matches(&candidate.file, name);
         let is_called = |(name, path): &&(String, PathBuf)| {
@@ -286,7 +316,8 @@ pub(super) fn kv_type(manifest: &Manifest, config: &ModelSettings, file: &Path) 
     config.kv_type.clone().unwrap_or_else(by_default)
 }
 
-/// The chosen file with the settings of `role`; fails if it cannot generate text or an adapter does not fit.
+/// The chosen file with the settings of `role`; fails if it cannot generate text or an adapter does
+/// not fit.
 pub(super) fn settled(
     role: Role,
     choice: Choice,

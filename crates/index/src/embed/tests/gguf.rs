@@ -13,7 +13,7 @@ use crate::embed::EmbedError;
 use crate::models::{EmbedderWishes, Pooling, PromptTable};
 
 fn mean() -> Conversion {
-    Conversion { name: "all-MiniLM-L6-v2".into(), pooling: Some(1), half: true, scale: 1.0 }
+    Conversion { name: "all-MiniLM-L6-v2".into(), pooling: Some(1), half: true, scale: 1.0, head: None }
 }
 
 /// MiniLM as a GGUF in a folder of its own.

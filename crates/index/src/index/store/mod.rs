@@ -67,8 +67,9 @@ impl Store {
         }
     }
 
-    /// The fingerprints of the embedders whose vectors the database in `folder` has: the one whose vectors were searched last, then
-    /// by their number. Empty if there is no database, or it cannot be read. Changes nothing.
+    /// The fingerprints of the embedders whose vectors the database in `folder` has: the one whose
+    /// vectors were searched last, then by their number. Empty if there is no database, or it
+    /// cannot be read. Changes nothing.
     pub fn embedders(folder: &Path) -> Vec<String> {
         let path = folder.join("monobloc.db");
         let Ok(db) = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY) else { return Vec::new() };
@@ -80,7 +81,8 @@ impl Store {
         all
     }
 
-    /// Upper bound of this connection's page cache: the size of the database if it is smaller than the cache.
+    /// Upper bound of this connection's page cache: the size of the database if it is smaller than
+    /// the cache.
     pub fn cache(&self) -> Bytes {
         let all = fs::metadata(&self.path).map_or(0, |about| about.len());
         Bytes(all.min(CACHE_KIB as u64 * 1024))
