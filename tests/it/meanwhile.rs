@@ -225,7 +225,7 @@ fn a_rename_stops_where_a_file_that_rules_hide_has_the_name() {
     fs::write(&rules, format!("approve = \"never\"\n{hides}")).expect("a file");
     let ended = Run::new(&project, &["ask", RENAME, "--config", &rules.display().to_string()]).end();
     FILES.iter().for_each(|(path, text)| assert_eq!(project.text(path), *text, "{ended:#?}"));
-    assert!(ended.out.contains("till.py has `price` too"), "{ended:#?}");
+    assert!(ended.out.contains("till.py also has `price`"), "{ended:#?}");
 }
 
 #[tokio::test]

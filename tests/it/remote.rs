@@ -91,7 +91,7 @@ async fn every_fault_ends_with_the_url_and_a_way_out() {
             write!(stream, "HTTP/1.1 302 Found\r\nLocation: http://elsewhere:1/v1?key=a\r\nContent-Length: 0\r\n\r\n")
         }),
         check("closed at once", "no connection within 4 tries", |_| Ok(())),
-        check("no HTTP", "no HTTP", |stream| stream.write_all(b"SSH-2.0-OpenSSH_9.6\r\n\r\n")),
+        check("no HTTP", "it is not HTTP", |stream| stream.write_all(b"SSH-2.0-OpenSSH_9.6\r\n\r\n")),
         check("silent from the start", "no byte for 1 s", |_| {
             thread::sleep(Duration::from_secs(20));
             Ok(())

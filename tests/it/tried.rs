@@ -126,7 +126,7 @@ async fn a_change_of_a_module_that_never_loaded_here_is_kept_and_the_user_reads_
     let written = "def label(self, row):\n    return (row + ': ' + self.rows[row]).upper()";
     // Installed in the user's environment, but not where the checks run.
     for (first, why) in [
-        ("import importlib.metadata\nimportlib.metadata.version('no_such_package')\n", "PackageNotFoundError"),
+        ("from importlib.metadata import version\n\nVERSION = version('no_such_package')\n", "PackageNotFoundError"),
         ("import no_such_package\n", "No module named 'no_such_package'"),
     ] {
         let script = trying("print(Shelf(a='x').label('a'))").on("Write `Shelf.label`", &code(written));

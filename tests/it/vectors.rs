@@ -79,7 +79,7 @@ fn a_server_that_went_away_or_has_another_model_leaves_search_by_words_and_is_na
     assert!(found.err.contains(&server.url()), "{found:#?}");
     length.store(20, Ordering::SeqCst);
     let found = run(&project, &server, true, SEARCH).succeeded();
-    assert!(found.out.contains("src/retry.ts") && found.err.contains("(20 numbers, 26 before)"), "{found:#?}");
+    assert!(found.out.contains("src/retry.ts") && found.err.contains("(20 numbers, previously 26)"), "{found:#?}");
     std::fs::write(project.path().join("src/new.ts"), "export function fresh() {}\n").expect("a file");
     let index = run(&project, &server, true, &["index", "--json"]).succeeded();
     assert!(index.err.contains("found by words only") && index.err.contains(&server.url()), "{index:#?}");

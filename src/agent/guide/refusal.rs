@@ -83,7 +83,7 @@ mod tests {
         check(&format!("{TRIED}{program}"), &format!("a change was tried, and {program}"));
         check(
             &format!("{CUT}: it was cut at 90 tokens. Write it shorter."),
-            "what the model wrote has no end: it was cut at 90 tokens",
+            "what the model wrote is incomplete: it was cut at 90 tokens",
         );
         check(NOTHING_NAMED, "the model found nothing to change");
         assert!(of_file("a.md", "The line `x` is gone.").starts_with("what the model wrote for a.md was refused: The"));

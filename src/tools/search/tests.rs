@@ -54,7 +54,7 @@ fn callers_and_callees_come_with_their_lines_and_an_impact_with_its_way() {
     check(
         graph::callees,
         r#"{"symbol":"Store.save"}"#,
-        "1 calls of Store.save\nsrc/clock.ts:1 now (function, confidence 0.95, called in line 8)\n\
+        "1 calls of Store.save\nsrc/clock.ts:1 now (function, confidence 0.95, called on line 8)\n\
          1| export function now() {\n2|   return 1;\n3| }",
     );
     let way = "src/store.ts:8 save (method that calls now, 1 steps away, confidence";

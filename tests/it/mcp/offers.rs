@@ -173,11 +173,11 @@ async fn what_cannot_be_fetched_ends_the_turn_before_anything_is_done() {
     let far = Far::new("");
     let world = world(&far, "");
     for (request, part) in [
-        ("Sum up @h:memo://friday", "could not do it: it refused: no such memo"),
+        ("Sum up @h:memo://friday", "the server `h` failed: it refused: no such memo"),
         ("Sum up @h:memo://photo", "@h:memo://photo is not a PNG, JPEG, WebP or GIF"),
-        ("Sum up @h:memo://square", "sees no pictures: no projector lies beside it; put its mmproj-*.gguf"),
-        ("Sum up @h:memo://long", "has 300000 bytes, 262144 are taken"),
-        ("/h:where", "`lamp` is missing; it is written /h:where LAMP"),
+        ("Sum up @h:memo://square", "there is no projector beside it; put its mmproj-*.gguf"),
+        ("Sum up @h:memo://long", "has 300000 bytes; the limit is 262144"),
+        ("/h:where", "`lamp` is missing; the form is /h:where LAMP"),
         ("/h:when now", "no prompt `when`; it has /h:where"),
         ("/nobody:where now", "no server `nobody` is configured and enabled; the servers are: h"),
     ] {

@@ -221,7 +221,7 @@ mod tests {
         store.set_meta("version", "0").unwrap();
         drop(store);
         let (store, note) = Store::open(folder.path()).unwrap();
-        assert!(note.is_some_and(|n| n.contains("form 0")));
+        assert!(note.is_some_and(|n| n.contains("format 0")));
         assert_eq!(store.db.query_row("SELECT line FROM journal", [], |r| r.get::<_, String>(0)).unwrap(), "kept");
     }
 }
