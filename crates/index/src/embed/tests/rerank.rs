@@ -111,13 +111,15 @@ fn a_re_ranker_with_random_weights_gives_candles_scores_and_their_order() {
 fn a_re_ranker_measures_its_speed_once_and_keeps_it() {
     let (dir, path, _) = written(true);
     let options = || Options { folder: Some(dir.path().join("kept")), ..Options::default() };
+    // A kept number may differ in its last bit.
+    let is_same = |one: f64, other: f64| (one / other - 1.0).abs() < 1e-12;
     let first = open(&path, options()).pairs_a_second();
     assert!(first > 0.0);
-    assert_eq!(open(&path, options()).pairs_a_second(), first, "it is read, not measured");
+    assert!(is_same(open(&path, options()).pairs_a_second(), first), "it is read, not measured");
     let again = open(&path, options());
     again.scores("a", &["b".to_owned(), "c".to_owned()], &Cancel::new()).unwrap();
-    assert_ne!(again.pairs_a_second(), first);
-    assert_eq!(open(&path, options()).pairs_a_second(), again.pairs_a_second());
+    assert!(!is_same(again.pairs_a_second(), first));
+    assert!(is_same(open(&path, options()).pairs_a_second(), again.pairs_a_second()));
 }
 
 #[test]
