@@ -87,7 +87,12 @@ async fn a_model_of_one_slot_writes_one_draft_after_another() {
     assert!(seen.finished.answer.contains("not done"), "{}", seen.finished.answer);
     let seen = turned(drafting(&[RIGHT]), 1, ADD).await;
     assert!(seen.project.text("a.py").contains(RIGHT) && seen.rounds.is_empty(), "{}", seen.finished.answer);
-    assert_eq!((seen.written, seen.finished.answer.contains("taken:")), (2, false), "{}", seen.finished.answer);
+    assert_eq!(
+        (seen.written, seen.finished.answer.contains("accepted: draft")),
+        (2, false),
+        "{}",
+        seen.finished.answer
+    );
 }
 
 #[tokio::test]

@@ -48,6 +48,16 @@ impl Gave {
         (!printed.is_empty()).then(|| Gave::Printed(printed.into_iter().map(str::to_owned).collect()))
     }
 
+    /// Whether neither this run nor an earlier one could load the module, because of the same kind of
+    /// error. The rest of a message may name the folder and the line.
+    pub fn fails_to_load_like(&self, earlier: Option<&Gave>) -> bool {
+        let kind = |said: &str| said.split(':').next().unwrap_or_default().to_owned();
+        match (self, earlier) {
+            (Gave::Unloaded(now), Some(Gave::Unloaded(before))) => kind(now) == kind(before),
+            _ => false,
+        }
+    }
+
     /// The printed lines, or the error, on one line of limited length.
     pub fn said(&self) -> String {
         let whole = match self {
@@ -178,6 +188,10 @@ mod tests {
             unloaded("ValueError: no version")
         );
         if std::process::Command::new("node").arg("--version").output().is_ok() {
+            // Each run is in a folder of its own, which the message of Node.js names.
+            let lacking = || ran("box.mjs", "import 'no-such-package';\n", "size", "console.log(1)").unwrap();
+            assert!(lacking().fails_to_load_like(Some(&lacking())), "{:?}", lacking());
+            assert!(!lacking().fails_to_load_like(unloaded("SyntaxError: x").as_ref()));
             let said = ran("box.mjs", "throw new Error('no key');\n", "size", "console.log(1)");
             assert_eq!(said, unloaded("Error: no key"));
         }

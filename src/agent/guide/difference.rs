@@ -100,7 +100,7 @@ pub async fn shown(
         let before = Gave::read(&copy.run(right).await.text);
         let program = code.trim().replace('\n', "; ");
         tracing::debug!(draw, ?before, ?now, "tried");
-        if let Some(Gave::Unloaded(why)) = now.as_ref().filter(|_| before == now) {
+        if let Some(Gave::Unloaded(why)) = now.as_ref().filter(|now| now.fails_to_load_like(before.as_ref())) {
             let why = words::shorten(why, SAID_CHARS);
             return Ok(Shown::Unloaded(format!("not tried: {} does not load here, as before: {why}", target.path)));
         }
@@ -206,7 +206,7 @@ fn target(job: Job<'_>, files: &Files) -> Option<Target> {
         };
         new.filter_map(of)
     });
-    let last = functions.last().filter(|last| !(last.is_new && job.tests_follow))?;
+    let last = functions.filter(|one| !(one.is_new && job.tests_follow)).last()?;
     let text = files.texts().find(|(path, _)| *path == last.path).map(|(_, text)| text)?;
     testing::is_module(&last.path, text, is_imported(&last.path)).then_some(last)
 }

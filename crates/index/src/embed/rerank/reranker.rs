@@ -75,7 +75,11 @@ impl Reranker {
         let refused = RerankError::Refused;
         let mut go_on = || !cancel.is_cancelled();
         if let Some(trial) = &options.trial {
-            trial.run(header, &mut go_on).map_err(|error| refused(error.to_string()))?;
+            let tried = trial.run(header, &mut go_on);
+            tried.map_err(|error| match cancel.is_cancelled() {
+                true => RerankError::Cancelled,
+                false => refused(error.to_string()),
+            })?;
         }
         let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack: true, mapped: !repack::copies(header) };
         let loaded = Weights::load(header, loading, |_| go_on());
@@ -121,7 +125,11 @@ impl Reranker {
         };
         if known.is_none() {
             let (question, text) = MEASURED;
-            reranker.scores(question, &vec![text.repeat(MEASURED_REPEATED); MEASURED_PAIRS], cancel)?;
+            let texts = vec![text.repeat(MEASURED_REPEATED); MEASURED_PAIRS];
+            reranker.scores(question, &texts, cancel)?;
+            // The first call also read the weights from the disk.
+            *lock(&reranker.speed) = 0.0;
+            reranker.scores(question, &texts, cancel)?;
         }
         Ok(reranker)
     }
