@@ -103,19 +103,63 @@ const retry = () => readFileSync(join(PROJECT, "src/retry.ts"), "utf8");
 const turns = "document.querySelectorAll('.turn').length";
 const idle = "document.getElementById('cancel').disabled";
 
+const entered = "(document.getElementById('project')?.textContent ?? '') !== ''";
+const says = "document.getElementById('trouble').textContent";
+
 async function enters(tab) {
   await tab.send("Page.navigate", { url: PAGE });
-  await tab.until("(document.getElementById('project')?.textContent ?? '') !== ''", "the page has entered");
+  await tab.until(entered, "the page has entered");
   holds(await tab.value("location.hash") === "", "the key is not in the address any more");
   holds(await tab.value("document.cookie") === "", "no script can read the cookie");
   const paints = [await painted(tab)];
   for (let load = 0; load < 2; load += 1) {
     await tab.send("Page.reload", { ignoreCache: true });
-    await tab.until("(document.getElementById('project')?.textContent ?? '') !== ''", "the page is loaded again");
+    await tab.until(entered, "the page is loaded again");
     paints.push(await painted(tab));
   }
   // The least of three: the browser itself warms up, and other work on the machine delays it.
   holds(Math.min(...paints) < 200, "the first paint comes within 200 ms", `(${paints.map(Math.round)} ms)`);
+}
+
+async function takesAnotherKey(tab) {
+  await tab.value("location.hash = 'key=0'");
+  await tab.until(`${says}.startsWith('the key is wrong')`, "a wrong key in an open tab is refused");
+  holds(await tab.value("document.getElementById('send').disabled && document.getElementById('question').disabled"), "without its key the page sends nothing");
+  // Only the fragment differs, as when the address is pasted into an open tab.
+  await tab.send("Page.navigate", { url: PAGE });
+  await tab.until(entered, "the right key in an open tab is taken");
+  console.log("ok  an address in an open tab is taken");
+}
+
+async function takesPictures(tab) {
+  const dropped = (name, type) => tab.value(`(() => {
+    const data = new DataTransfer();
+    data.items.add(new File(["x"], "${name}", { type: "${type}" }));
+    const event = new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true });
+    document.querySelector("header").dispatchEvent(event);
+    return event.defaultPrevented;
+  })()`);
+  const files = "document.getElementById('pictures').files.length";
+  holds(await dropped("a.txt", "text/plain") && await tab.value(`${says}.startsWith('Only pictures') && ${files} === 0`), "a dropped file does not replace the page");
+  holds(await dropped("a.png", "image/png") && await tab.value(`${says} === '' && ${files} === 1`), "a picture can be dropped anywhere");
+  await tab.value("document.getElementById('no-pictures').click()");
+  holds(await tab.value(`${files} === 0`), "pictures can be removed");
+}
+
+async function formats(tab) {
+  const shown = (text) => tab.value(`import("/page/markdown.js").then(({ markdown }) => { const all = document.createElement("div"); all.append(...markdown(${JSON.stringify(text)})); return [...all.querySelectorAll("ol > li, ul > li, pre")].map((one) => one.parentElement.tagName + " " + one.textContent).join("|"); })`);
+  const list = await shown("1. do\n   ```py\n   if x:\n     y\n   ```\n2. then\n   - a\n   - b\n3. end");
+  holds(list === "OL doif x:\n  y|LI if x:\n  y|OL thenab|UL a|UL b|OL end", "code and lists stay in the list around them", list);
+}
+
+async function refuses(tab) {
+  await tab.ask(CHANGE);
+  await tab.until("document.title === 'monobloc (1)'", "the tab says that there is a question");
+  await tab.value("document.activeElement.blur()");
+  await new Promise((later) => setTimeout(later, 1500));
+  await tab.key("n");
+  await tab.until(`${idle} && document.querySelector('.turn .mark').textContent === 'refused'`, "the step is shown as refused");
+  holds(retry().includes("MAX_ATTEMPTS = 5") && await tab.value("document.title === 'monobloc'"), "nothing is changed after `n`");
 }
 
 /** When the first content was painted, in ms after the load began. */
@@ -127,7 +171,7 @@ async function painted(tab) {
 
 async function approves(tab) {
   await tab.ask(CHANGE);
-  await tab.until("document.querySelector('.question .diff .added') !== null", "the diff is shown");
+  await tab.until("document.querySelector('.question:not(.closed) .diff .added') !== null", "the diff is shown");
   holds(retry().includes("MAX_ATTEMPTS = 5"), "nothing is changed before consent");
   await tab.picture("question");
   await accessible(tab, "with an open question");
@@ -135,7 +179,7 @@ async function approves(tab) {
   // A letter answers no question that has just appeared.
   await new Promise((later) => setTimeout(later, 1500));
   await tab.key("y");
-  await tab.until(`${idle} && document.querySelector('.turn .answer').textContent !== ''`, "the answer is there");
+  await tab.until(`${idle} && [...document.querySelectorAll('.turn')].at(-1).querySelector('.answer').textContent !== ''`, "the answer is there");
   holds(retry().includes("MAX_ATTEMPTS = 3"), "the change is made after `y`");
 }
 
@@ -152,6 +196,9 @@ async function loadsAnew(tab) {
   const before = await tab.value(turns);
   await tab.ask("Explain in a few sentences what src/todo.ts does and why retries help");
   await tab.until(`${turns} === ${before + 1} && !${idle}`, "a request runs");
+  await tab.ask("and another");
+  const box = "document.getElementById('trouble').getBoundingClientRect()";
+  await tab.until(`${says}.startsWith('a request is being carried out') && ${box}.height > 0 && ${box}.bottom <= innerHeight`, "why a second request has to wait is in sight");
   await tab.send("Page.reload");
   await tab.until(`${turns} === ${before + 1}`, "all turns are there after a reload");
   await tab.until(`${idle} && [...document.querySelectorAll('.turn')].at(-1).querySelector('.answer').textContent !== ''`, "the answer goes on to its end");
@@ -231,6 +278,10 @@ async function everyView(tab) {
 const tab = await Tab.open();
 await tab.screen(1400, 900, "light");
 await enters(tab);
+await takesAnotherKey(tab);
+await takesPictures(tab);
+await formats(tab);
+await refuses(tab);
 await approves(tab);
 await undoes(tab);
 await loadsAnew(tab);

@@ -20,7 +20,7 @@ pub enum RewindError {
     Journal(#[from] JournalError),
     #[error(transparent)]
     Lessons(#[from] LessonsError),
-    #[error("there is nothing to undo: no turn that counts has changed a file")]
+    #[error("there is nothing to undo: no file was changed, or all changes are undone")]
     Nothing,
 }
 

@@ -140,7 +140,11 @@ async fn answered(mut stream: TcpStream, expected: &Expected) -> io::Result<Opti
         }
         Some(Err(Wrong::Final(_))) => ("200 OK", "The sign-in did not succeed. The terminal says why."),
     };
-    let page = format!("<!doctype html><meta charset=\"utf-8\"><title>monobloc</title><p>{text}\n");
+    let page = format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>monobloc</title>\
+         <meta name=\"viewport\" content=\"width=device-width\"><meta name=\"color-scheme\" content=\"light dark\">\
+         <h1>monobloc</h1><p>{text}\n"
+    );
     let length = page.len();
     let answer_head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {length}\r\n\

@@ -45,6 +45,11 @@ export function trouble(text) {
   place.hidden = text === "";
 }
 
+/** Hides this text, if it is the one that is shown. */
+export function untrouble(text) {
+  if (byId("trouble").textContent === text) trouble("");
+}
+
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
 /** Bytes in words, as `monobloc` prints them. */
@@ -66,6 +71,9 @@ export function ago(passed) {
   if (passed < 3600) return `${Math.floor(passed / 60)} min ago`;
   return passed < 86_400 ? `${Math.floor(passed / 3600)} h ago` : `${Math.floor(passed / 86_400)} days ago`;
 }
+
+/** A point in time, as this browser's user writes it. */
+export const moment = (time) => new Date(time).toLocaleString();
 
 /** `text` with at most `most` characters. */
 export const short = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);

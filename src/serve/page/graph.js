@@ -6,7 +6,7 @@ import { ago, button, byId, draw, el, scrolled, short } from "./dom.js";
 const COLUMN = 210;
 const ROW = 34;
 const BOX = { width: 170, height: 24 };
-const TITLES = { callers: "calls it", callees: "is called by it", impact: "may break if it changes" };
+const TITLES = { callers: "Callers of", callees: "Called by", impact: "May break with a change of" };
 
 const say = (text) => { byId("code-state").textContent = text; };
 const show = (...nodes) => byId("code-result").replaceChildren(...nodes);
@@ -99,7 +99,7 @@ function explored(answer, view) {
     return;
   }
   const { symbol, place, rows, more, unknown, unknown_more: unknownMore } = answer;
-  say(`${rows.length + more} ${TITLES[view]}: ${symbol}${place ? `, ${place}` : ""}`);
+  say(`${TITLES[view]} ${symbol}${place ? `, ${place}` : ""}: ${rows.length + more}`);
   const nodes = rows.length > 0 ? [drawing(symbol, view, rows)] : [];
   nodes.push(el("ol", { class: "plain" }, ...rows.map((one) => row(one, view))));
   if (more > 0) nodes.push(el("p", { class: "quiet" }, `${more} more are not shown.`));

@@ -67,16 +67,19 @@ pub async fn memory(State(server): State<Server>) -> Json<Value> {
     {
         row["told"] = server.told().into();
     }
+    let answers = server.inner.page.turns.is_running();
     for (model, active) in memory["models"].as_array_mut().into_iter().flatten().zip(&active) {
-        model["busy"] = active.busy.iter().map(|slot| slot.as_ref().map(held)).collect();
+        model["busy"] = active.busy.iter().map(|slot| slot.as_ref().map(|busy| held(busy, answers))).collect();
         model["waiting"] = active.waiting.into();
     }
     Json(memory)
 }
 
-/// The holder of a slot. User priority means a request from another program.
-fn held(busy: &Busy) -> Value {
+/// The holder of a slot. User priority means a request from another program, or the answer of a
+/// turn, if the page `answers`.
+fn held(busy: &Busy, answers: bool) -> Value {
     let by = match busy.priority {
+        Priority::User if answers => "a turn or another program",
         Priority::User => "another program",
         Priority::Step => "a turn",
         Priority::Background => "work in the background",

@@ -23,6 +23,11 @@ function view(name, focused) {
   if (focused) byId(focused).focus();
 }
 
+function undo() {
+  view("past");
+  past.undo();
+}
+
 const KEYS = [
   { key: "/", words: "write a request", act: () => view("talk", "request") },
   { key: "s", words: "search the code", act: () => view("code", "question") },
@@ -32,19 +37,25 @@ const KEYS = [
   { key: "y", words: "yes: the call that waits for consent may run", act: () => decideFirst("yes") },
   { key: "n", words: "no: it may not", act: () => decideFirst("no") },
   { key: "a", words: "always: this and what is like it, where offered", act: () => decideFirst("always") },
-  { key: "u", words: "undo the last request that changed files", act: () => { view("past"); past.undo(); } },
+  { key: "u", words: "undo the last request that changed files", act: undo },
   { key: "Ctrl+.", words: "cancel the running request", act: talk.cancel, anywhere: true },
 ];
+
+const ASKS = { never: "never asks", "on-destructive": "asks before it destroys something", "on-mutation": "asks before it changes something", always: "asks before every call" };
 
 function about({ project, planner, version, approve }) {
   const file = planner.file ? `${planner.file}, ${planner.slots} slots of ${planner.context} tokens` : planner.missing;
   const model = planner.server ?? file;
-  byId("project").textContent = `${version} in ${project} – ${model} – asks: ${approve}`;
+  byId("project").textContent = `${version} in ${project} – ${model} – ${ASKS[approve] ?? approve}`;
 }
 
 async function begin() {
   for (const one of document.querySelectorAll("nav button")) one.addEventListener("click", () => view(one.dataset.view));
   keys.begin(KEYS);
+  // A new address in a tab that is open changes its fragment alone.
+  addEventListener("hashchange", () => {
+    if (location.hash.startsWith("#key=")) location.reload();
+  });
   try {
     await enter();
     const status = await get("/api/status");
@@ -56,9 +67,10 @@ async function begin() {
     talk.onEnd(memory.refresh);
     talk.onEnd(graph.refresh);
     if (status.turns.length === 0) byId("request").focus();
-    await talk.begin(status.turns);
+    await talk.begin(status.turns, undo);
   } catch (error) {
     trouble(error.message);
+    for (const one of document.querySelectorAll("main :is(button, input, select, textarea)")) one.disabled = true;
   }
 }
 

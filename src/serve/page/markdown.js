@@ -2,7 +2,7 @@
 
 import { el, scrolled } from "./dom.js";
 
-const FENCE = /^ {0,3}(```+|~~~+)\s*([\w+-]*)/;
+const FENCE = /^\s*(```+|~~~+)\s*([\w+-]*)/;
 const HEADING = /^ {0,3}(#{1,6})\s+(.*?)\s*#*$/;
 const BULLET = /^(\s*)[-*+]\s+(.*)$/;
 const NUMBER = /^(\s*)(\d{1,9})[.)]\s+(.*)$/;
@@ -10,6 +10,10 @@ const QUOTE = /^ {0,3}>\s?(.*)$/;
 const RULE = /^ {0,3}([-*_])(\s*\1){2,}\s*$/;
 // The longest notations come first; nothing inside code is a notation.
 const INLINE = /(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)|\*\*([^*\s](?:[^*]*[^*\s])?)\*\*|\*([^*\s](?:[^*]*[^*\s])?)\*|!?\[([^\]\n]*)\]\(([^()\s]*)\)/g;
+
+const indentOf = (line) => /^\s*/.exec(line)[0];
+/** How far a line is indented, in spaces. */
+const widthOf = (line) => indentOf(line).replaceAll("\t", "    ").length;
 
 /** The nodes of a line's text. */
 function inline(text) {
@@ -34,24 +38,35 @@ function fenced(lines, at) {
   let end = at + 1;
   while (end < lines.length && !lines[end].trim().startsWith(fence)) end += 1;
   const label = language === "" ? "Code" : `Code, ${language}`;
-  return [scrolled(label, el("code", {}, lines.slice(at + 1, end).join("\n"))), end + 1];
+  // Inside of a list, the code is indented like its fence.
+  const indent = new RegExp(`^\\s{0,${indentOf(lines[at]).length}}`);
+  const code = lines.slice(at + 1, end).map((line) => line.replace(indent, ""));
+  return [scrolled(label, el("code", {}, code.join("\n"))), end + 1];
 }
 
-/** A list from line `at` on, one level deep: deeper entries follow in it. */
+/** A list from line `at` on, with the lists, code and lines that are indented below its entries. */
 function list(lines, at, form) {
-  const first = form.exec(lines[at]);
+  const [first, width] = [form.exec(lines[at]), widthOf(lines[at])];
   const made = form === NUMBER ? el("ol", { start: first[2] }) : el("ul");
   let next = at;
   while (next < lines.length) {
-    const entry = BULLET.exec(lines[next]) ?? NUMBER.exec(lines[next]);
-    if (entry !== null && (entry[1].length > first[1].length || form.test(lines[next]))) {
-      made.append(el("li", {}, ...inline(entry[entry.length - 1])));
-    } else if (/^\s+\S/.test(lines[next]) && made.lastElementChild !== null) {
-      made.lastElementChild.append(" ", ...inline(lines[next].trim()));
-    } else {
+    const line = lines[next];
+    const depth = widthOf(line) - width;
+    const last = made.lastElementChild;
+    if (depth < 2 && depth >= 0 && form.test(line)) {
+      made.append(el("li", {}, ...inline(form.exec(line).at(-1))));
+      next += 1;
+    } else if (last === null || depth < 1 || line.trim() === "") {
       break;
+    } else {
+      const deeper = [BULLET, NUMBER].find((one) => one.test(line));
+      let node;
+      if (deeper !== undefined && depth > 1) [node, next] = list(lines, next, deeper);
+      else if (FENCE.test(line)) [node, next] = fenced(lines, next);
+      else if (deeper !== undefined) break;
+      else [node, next] = [el("span", {}, " ", ...inline(line.trim())), next + 1];
+      last.append(node);
     }
-    next += 1;
   }
   return [made, next];
 }

@@ -77,14 +77,14 @@ function modelRow({ model, kind }) {
     el("td", { class: "number" }, bytes(model.bytes)),
     el("td", {}, parts + (model.lora.length > 0 ? `; with ${model.lora.join(", ")}` : "")),
     el("td", {}, ...slotLines(model)),
-    el("td", {}, model.rung ?? "nothing given up"),
+    el("td", {}, model.rung ?? "nothing"),
     el("td", {}, use));
 }
 
 const otherRow = ({ name, bytes: held, kind }) => el("tr", {}, el("th", { scope: "row" }, swatch(kind), ` ${name}`), el("td"), el("td", { class: "number" }, bytes(held)), el("td"), el("td"), el("td"), el("td"));
 
 function table(all) {
-  const heads = ["holder", "roles", "memory", "parts", "slots", "rung", "use"];
+  const heads = ["holder", "roles", "memory", "parts", "slots", "given up", "use"];
   const head = el("tr", {}, ...heads.map((text) => el("th", { scope: "col" }, text)));
   const rows = all.map((one) => (one.model ? modelRow(one) : otherRow(one)));
   return el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Memory in numbers" },

@@ -1,15 +1,18 @@
 // The past: the turns of the project, its checkpoints, and the way back.
 
 import { get, post } from "./api.js";
-import { button, byId, el, seconds } from "./dom.js";
+import { button, byId, el, moment, seconds, short } from "./dom.js";
+
+/** Characters of a request that are shown. */
+const REQUEST_MAX = 300;
 
 const say = (...nodes) => byId("past-state").replaceChildren(...nodes);
 const words = ({ created, changed, deleted }) => `${created} created, ${changed} changed, ${deleted} deleted`;
 
 function turn(one) {
   const [created, changed, deleted] = one.files;
-  const title = el("span", { class: one.undone ? "undone" : "" }, one.request);
-  const about = `${one.time}${one.undone ? ", taken back" : ""}${one.checkpoint ? `, ${one.checkpoint}: ${words({ created, changed, deleted })}` : ""}`;
+  const title = el("span", { class: one.undone ? "undone" : "" }, short(one.request, REQUEST_MAX));
+  const about = `${moment(one.time)}${one.undone ? ", taken back" : ""}${one.checkpoint ? `, ${one.checkpoint}: ${words({ created, changed, deleted })}` : ""}`;
   const calls = one.calls.map((call) => el("li", {}, `${call.tool} ${call.status} (${call.decision}), ${seconds(call.wall_ms)}: ${call.summary}`));
   const inside = calls.length > 0 ? [el("ul", {}, ...calls)] : [];
   inside.push(el("p", {}, one.answer ?? "It did not end."));
@@ -17,9 +20,9 @@ function turn(one) {
 }
 
 function checkpoint(one) {
-  const what = one.before === "turn" ? words(one) : "before going back";
+  const since = one.before === "turn" ? `, ${words(one)} since` : "";
   const back = button(`Go back to ${one.checkpoint}`, () => goBack("/api/rewind", { checkpoint: one.checkpoint }));
-  return el("li", {}, el("p", {}, `${one.checkpoint}, before: ${one.request}`), el("p", { class: "quiet" }, `${one.time}, ${what} since`), back);
+  return el("li", {}, el("p", {}, `${one.checkpoint}, before: ${short(one.request, REQUEST_MAX)}`), el("p", { class: "quiet" }, `${moment(one.time)}${since}`), back);
 }
 
 function went({ rewound, notes }) {

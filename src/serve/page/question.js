@@ -12,6 +12,13 @@ const UNREAD = 1000;
 /** The open questions, the oldest first. */
 const open = [];
 
+/** Shows in the tab's title and in every view how many questions are open. */
+function count() {
+  const words = open.length > 0 ? ` (${open.length})` : "";
+  document.title = `monobloc${words}`;
+  document.querySelector("nav button[data-view=talk]").textContent = `Conversation${words}`;
+}
+
 export class Question {
   constructor(turn, number, proposal) {
     this.turn = turn;
@@ -34,6 +41,7 @@ export class Question {
     if (this.wanted.length === 0) this.buttons.append(button("Change …", () => this.edit()));
     this.node.append(this.buttons);
     open.push(this);
+    count();
     announce(`${need}: ${proposal.tool}. ${proposal.reason}`, true);
   }
 
@@ -91,6 +99,7 @@ export class Question {
   close(how) {
     const at = open.indexOf(this);
     if (at >= 0) open.splice(at, 1);
+    count();
     const had = this.node.contains(document.activeElement);
     this.node.classList.add("closed");
     this.editor?.remove();

@@ -1,7 +1,7 @@
 // The conversation: sends requests, and follows the turns one after the other.
 
 import { follow, get, post } from "./api.js";
-import { byId, trouble } from "./dom.js";
+import { byId, trouble, untrouble } from "./dom.js";
 import * as pictures from "./pictures.js";
 import { Turn } from "./turn.js";
 
@@ -9,6 +9,9 @@ import { Turn } from "./turn.js";
 const SHOWN_MAX = 40;
 /** How often an idle page looks for turns of other tabs. */
 const LOOK_MS = 4000;
+const LOST = "The connection is lost; trying again. If the server was stopped, start it again with: monobloc serve --open";
+/** The server says the same. */
+const BUSY = "a request is being carried out; wait for its end or cancel it";
 
 /** The turn that runs; `null` if none does. */
 let running = null;
@@ -51,7 +54,7 @@ async function show(id, live) {
   keepingTheEnd(() => place.append(turn.node), live);
   while (place.children.length > SHOWN_MAX) place.firstElementChild.remove();
   try {
-    await follow(id, (number, event) => keepingTheEnd(() => turn.take(number, event)), (connected) => trouble(connected ? "" : "The connection is lost; trying again."));
+    await follow(id, (number, event) => keepingTheEnd(() => turn.take(number, event)), (connected) => (connected ? untrouble(LOST) : trouble(LOST)));
   } catch (error) {
     turn.end("");
     trouble(error.message);
@@ -64,13 +67,23 @@ async function run(id) {
   await show(id, true);
   running = null;
   allow();
+  untrouble(BUSY);
   ends.forEach((act) => act());
 }
 
-async function send() {
+async function send(undo) {
   const field = byId("request");
   const text = field.value.trim();
-  if (text === "" || running !== null || busy) return;
+  if (text === "") return;
+  if (running !== null || busy) {
+    trouble(BUSY);
+    return;
+  }
+  if (text === "/undo") {
+    field.value = "";
+    undo();
+    return;
+  }
   busy = true;
   allow();
   try {
@@ -117,17 +130,18 @@ async function look() {
   if (status !== null) await catchUp(status.turns);
 }
 
-/** Shows the turns that there are, and takes requests. */
-export async function begin(turns) {
+/** Shows the turns that there are, and takes requests; `/undo` is for `undo`, as in the terminal. */
+export async function begin(turns, undo) {
   byId("ask").addEventListener("submit", (event) => {
     event.preventDefault();
-    send();
+    send(undo);
   });
+  byId("request").addEventListener("input", () => trouble(""));
   byId("request").addEventListener("keydown", (event) => {
     // While letters are composed, Enter ends the composition.
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
-    send();
+    send(undo);
   });
   pictures.begin(byId("request"));
   byId("cancel").addEventListener("click", cancel);

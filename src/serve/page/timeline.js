@@ -52,7 +52,7 @@ function table(calls) {
 /** What a turn cost, closed at first. */
 export function timeline(usage) {
   const calls = usage.calls ?? [];
-  const words = `${usage.model_calls} model calls, ${usage.prompt_tokens} prompt tokens (${usage.cached_tokens} cached), ${usage.generated_tokens} written, ${seconds(usage.wall_ms)}`;
+  const words = `${usage.model_calls} model ${usage.model_calls === 1 ? "call" : "calls"}, ${usage.prompt_tokens} prompt tokens (${usage.cached_tokens} cached), ${usage.generated_tokens} written, ${seconds(usage.wall_ms)}`;
   if (calls.length === 0) return el("p", { class: "quiet" }, words);
   const made = el("details", { class: "cost" }, el("summary", {}, words));
   // Drawn when somebody looks: a reload replays many turns.

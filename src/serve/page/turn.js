@@ -1,7 +1,7 @@
 // Shows one turn and keeps up with its events: plan, tool calls, questions, answer, cost.
 
 import { diff } from "./diff.js";
-import { announce, el, scrolled, seconds } from "./dom.js";
+import { announce, el, scrolled, seconds, short } from "./dom.js";
 import { markdown } from "./markdown.js";
 import { Question } from "./question.js";
 import { timeline } from "./timeline.js";
@@ -9,12 +9,16 @@ import { timeline } from "./timeline.js";
 const STATES = { pending: "waits", thinking: "is being prepared", deciding: "is checked", awaiting_approval: "waits for consent", executing: "runs", complete: "done", failed_to_think: "failed", failed_to_execute: "failed" };
 /** The times after which a model that has written nothing counts as stuck or slow: the limits of a turn's latency check. */
 const LATE = [{ after: 60_000, name: "stuck", words: "very slow; Cancel ends it" }, { after: 30_000, name: "slow", words: "slow" }];
+/** Characters of a request that are shown where it is a title. */
+const TITLE_MAX = 500;
+const STEP_MAX = 200;
 const MARKS = { complete: "complete", failed_to_think: "failed", failed_to_execute: "failed" };
 
 export class Turn {
   constructor(id) {
     this.id = id;
     this.title = el("h3", {}, "…");
+    this.whole = el("details", { hidden: true }, el("summary", {}, "The whole request"));
     this.plan = el("ol", { class: "plan", "aria-label": "Plan", hidden: true });
     this.calls = el("ul", { class: "calls", "aria-label": "Tool calls", hidden: true });
     this.notes = el("div", { class: "quiet" });
@@ -26,8 +30,10 @@ export class Turn {
     this.answer = el("div", { class: "answer" });
     this.confidence = el("p", { class: "badge", hidden: true });
     this.state = el("p", { class: "state busy" }, "begins");
-    this.node = el("article", { class: "turn" }, this.title, this.plan, this.calls, this.notes, this.context, this.thoughts, this.questions, this.answer, this.confidence, this.state);
+    this.node = el("article", { class: "turn" }, this.title, this.whole, this.plan, this.calls, this.notes, this.context, this.thoughts, this.questions, this.answer, this.confidence, this.state);
     this.steps = new Map();
+    /** What became of the calls of a step that change something: `made`, or `refused` if none was made. */
+    this.outcomes = new Map();
     this.asked = new Map();
     this.text = "";
     this.drawn = true;
@@ -66,9 +72,9 @@ export class Turn {
     });
   }
 
-  end(text) {
+  end(text, kind = "") {
     this.over = true;
-    this.state.classList.remove("busy");
+    this.state.className = `state ${kind}`;
     this.state.textContent = text;
     this.state.hidden = text === "";
   }
@@ -80,7 +86,7 @@ function planned(turn, { plan }) {
   const rows = plan.steps.map((step) => {
     const mark = el("span", { class: "mark" }, STATES.pending);
     turn.steps.set(step.id, mark);
-    return el("li", {}, `${step.description} – `, mark);
+    return el("li", {}, `${short(step.description, STEP_MAX)} – `, mark);
   });
   turn.plan.replaceChildren(...rows);
 }
@@ -88,11 +94,14 @@ function planned(turn, { plan }) {
 function stepState(turn, { step, state }) {
   const mark = turn.steps.get(step);
   if (mark === undefined) return;
-  mark.textContent = STATES[state] ?? state;
-  mark.className = `mark ${MARKS[state] ?? ""}`;
+  const refused = state === "complete" && turn.outcomes.get(step) === "refused";
+  mark.textContent = refused ? "refused" : STATES[state] ?? state;
+  mark.className = `mark ${refused ? "rejected" : MARKS[state] ?? ""}`;
 }
 
 function called(turn, report) {
+  if (report.status === "rejected" && !turn.outcomes.has(report.step)) turn.outcomes.set(report.step, "refused");
+  if (report.status === "succeeded" && report.executing) turn.outcomes.set(report.step, "made");
   turn.calls.hidden = false;
   const head = [el("span", { class: `mark ${report.status}` }, report.status.replaceAll("_", " ")), ` ${report.tool}: ${report.summary} (${seconds(report.wall_ms)})`];
   const inside = [scrolled("Arguments", el("code", {}, JSON.stringify(report.arguments, null, 2)))];
@@ -122,7 +131,8 @@ function finished(turn, { answer, usage }) {
 }
 
 function failed(turn, { error }) {
-  turn.end(error === "cancelled" ? "Cancelled." : `It failed: ${error}`);
+  if (error === "cancelled") turn.end("Cancelled.");
+  else turn.end(`It failed: ${error}`, "failed");
   if (turn.live) announce(turn.state.textContent, true);
 }
 
@@ -140,15 +150,25 @@ function changed(turn, { checkpoint, created, changed: replaced, deleted, left }
   if (left.length > 0) turn.note(`Not covered, stays as it is now: ${left.slice(0, 5).map(([path, why]) => `${path} (${why})`).join(", ")}${left.length > 5 ? " and more" : ""}.`);
 }
 
+function asked(turn, { text, mode }) {
+  turn.title.textContent = short(text, TITLE_MAX) + (mode === "chat" ? " (chat)" : "");
+  if (text.length <= TITLE_MAX) return;
+  turn.whole.hidden = false;
+  turn.whole.append(scrolled("Request", text));
+}
+
 const HANDLERS = {
-  asked: (turn, { text, mode }) => { turn.title.textContent = mode === "chat" ? `${text} (chat)` : text; },
+  asked,
   "plan-created": planned,
-  "step-executing": (turn, { step, description }) => turn.say(`step ${step}: ${description}`),
+  "step-executing": (turn, { step, description }) => turn.say(`step ${step}: ${short(description, STEP_MAX)}`),
   "step-state": stepState,
   "step-completed": called,
   question,
   "question-closed": closed,
-  token: (turn, { text }) => turn.write(turn.text + text),
+  token: (turn, { text }) => {
+    turn.write(turn.text + text);
+    turn.say("writes the answer");
+  },
   thinking: (turn, { text }) => {
     turn.thoughts.hidden = false;
     turn.thought.append(text);

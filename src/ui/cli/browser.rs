@@ -32,8 +32,9 @@ fn leading_to(address: &str) -> String {
     // A URL has no quotes, but in HTML `&copy` would be a sign.
     let address = address.replace('&', "&amp;");
     format!(
-        "<!doctype html><meta charset=\"utf-8\"><title>monobloc</title>\
-         <meta http-equiv=\"refresh\" content=\"0; url={address}\"><a href=\"{address}\">monobloc</a>\n"
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>monobloc</title>\
+         <meta name=\"color-scheme\" content=\"light dark\">\
+         <meta http-equiv=\"refresh\" content=\"0; url={address}\"><a href=\"{address}\">Continue</a>\n"
     )
 }
 
