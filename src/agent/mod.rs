@@ -51,7 +51,7 @@ use crate::tools::policy::Policy;
 use crate::language::clauses::Part;
 use crate::request::named::Names;
 use crate::request::{Text, folders};
-pub use budget::judged;
+pub use budget::{judged, judging};
 use evidence::Evidence;
 pub use lead::Notes;
 pub use of_servers::fetched;

@@ -30,7 +30,8 @@ pub struct SharedModels {
 }
 
 impl App {
-    /// Finds the models for the roles; loads only the embedder. Fails if there is no planner.
+    /// Finds the models for the roles; loads only the embedder, and reserves the memory of the
+    /// re-ranker. Fails if there is no planner.
     pub fn shared_models(&self) -> Result<SharedModels> {
         let registry = self.registry()?;
         let mut notes: Vec<String> = registry.replaced.clone().into_iter().collect();
@@ -49,6 +50,7 @@ impl App {
             false => self.embedder(&registry),
         };
         let embedder = embedder.inspect_err(|why| notes.push(why.clone())).ok();
+        self.reserve_reranker();
         Ok(SharedModels { pool: self.pool(registry), embedder, notes })
     }
 

@@ -161,7 +161,9 @@ impl TryFrom<BTreeMap<String, String>> for Headers {
         }
         for (name, value) in &all {
             if name.is_empty() || !name.chars().all(is_token) {
-                return Err(format!("`{name}` is not a header name; a name consists of letters, digits and -"));
+                return Err(format!(
+                    "`{name}` is not a header name; a name consists of letters, digits and !#$%&'*+-.^_`|~"
+                ));
             }
             if OWN_HEADERS.iter().any(|own| own.eq_ignore_ascii_case(name)) {
                 return Err(format!("monobloc sets the header {name} itself; leave it out"));

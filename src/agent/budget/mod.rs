@@ -63,17 +63,21 @@ const PICTURE_MAX: usize = 1_024;
 const PICTURE_SHARE: usize = 4;
 
 /// Share of the time until a first change that a re-ranker may take for the hits of one search, the
-/// time of a search if nobody waits, in seconds, and the maximum number of hits: later ones are
+/// time of a search if nobody waits, and the maximum number of hits: later ones are
 /// hardly ever meant.
 const JUDGED_SHARE: f64 = 1.0 / 30.0;
-const JUDGED_UNWAITED_S: f64 = target::LARGE as f64;
+const JUDGED_UNWAITED: Duration = Duration::from_secs(target::LARGE);
 const JUDGED_MAX: usize = 50;
+
+/// Maximum time that a re-ranker takes for the hits of one search.
+pub fn judging(time: TurnTime) -> Duration {
+    time.first().map_or(JUDGED_UNWAITED, |first| first.mul_f64(JUDGED_SHARE))
+}
 
 /// Maximum number of hits of one search that a re-ranker scores, at this many pairs of a question
 /// and a hit a second.
 pub fn judged(pairs_a_second: f64, time: TurnTime) -> usize {
-    let seconds = time.first().map_or(JUDGED_UNWAITED_S, |first| first.as_secs_f64() * JUDGED_SHARE);
-    ((pairs_a_second.max(0.0) * seconds) as usize).min(JUDGED_MAX)
+    ((pairs_a_second.max(0.0) * judging(time).as_secs_f64()) as usize).min(JUDGED_MAX)
 }
 
 /// Tokens that a model with this context may write about a picture.
@@ -291,6 +295,8 @@ mod tests {
         check(9.0, TurnTime::of(Some(15)), 4);
         check(2.0, TurnTime::Unlimited, 40);
         check(f64::NAN, TurnTime::Waited, 0);
+        let times = [TurnTime::Waited, TurnTime::Unlimited, TurnTime::of(Some(15))].map(judging);
+        assert_eq!(times, [2_000, 20_000, 500].map(Duration::from_millis));
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl Lead<'_> {
                         .host
                         .notice(&format!("only the first {most} calls of a reply are run; the model is informed"));
                 }
-                round.results[at] = format!("not run: of one reply the first {most} calls are run; call this again");
+                round.results[at] = format!("not run: only the first {most} calls of a reply are run; call this again");
                 continue;
             }
             let checked = match check::check(&raw, &offer.specs) {

@@ -120,9 +120,10 @@ pub fn format(field: &'static str, given: Option<&Value>) -> Result<Format, Prob
         (Some("json_object" | "json_schema"), Some(schema @ Value::Object(_))) => {
             kept(field, schema).map(Format::Schema)
         }
-        (Some("json_object" | "json_schema"), _) => {
-            Err(Problem::invalid(field, "a format of type json_schema needs a `schema` that is a JSON object"))
-        }
+        (Some("json_object" | "json_schema"), _) => Err(Problem::invalid(
+            field,
+            "the `schema` of a format must be a JSON object; the type json_schema requires one",
+        )),
         (kind, _) => {
             let kind = kind.map_or_else(|| given.to_string(), str::to_owned);
             let text =

@@ -21,7 +21,7 @@ pub enum Priority {
 /// that none starves.
 const AGEING: Duration = Duration::from_secs(2);
 
-/// How often a waiter checks whether it was cancelled.
+/// How often a waiter checks whether to go on.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The permit of one device. Clones share it.
@@ -65,12 +65,17 @@ impl Permit {
 
     /// Waits for the device; `None` if cancelled first.
     pub fn take_unless(&self, priority: Priority, cancel: &Cancel) -> Option<Guard> {
+        self.take_while(priority, || !cancel.is_cancelled())
+    }
+
+    /// Waits for the device while `go_on` returns true; `None` once it returns false.
+    pub fn take_while(&self, priority: Priority, go_on: impl Fn() -> bool) -> Option<Guard> {
         let mut state = self.0.lock();
         let ticket = state.next_ticket;
         state.next_ticket += 1;
         state.waiting.push(Waiter { ticket, priority, since: Instant::now() });
         loop {
-            if cancel.is_cancelled() {
+            if !go_on() {
                 state.waiting.retain(|waiter| waiter.ticket != ticket);
                 self.0.freed.notify_all();
                 return None;

@@ -122,7 +122,7 @@ impl Endpoint {
     pub fn set_header(&mut self, name: &str, value: &str) -> Result<(), String> {
         let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
         if name.is_empty() || !name.chars().all(is_token) {
-            return Err(format!("has the header `{name}`; a name consists of letters, digits and -"));
+            return Err(format!("has the header `{name}`; a name consists of letters, digits and !#$%&'*+-.^_`|~"));
         }
         if OWN_HEADERS.iter().any(|own| own.eq_ignore_ascii_case(name)) {
             return Err(format!("sets the header {name}, which monobloc sets itself (a key: key_file or key_env)"));

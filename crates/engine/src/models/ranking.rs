@@ -31,10 +31,12 @@ impl Ranking {
         let Header { kind, architecture, labels, rerank_template, .. } = header;
         match architectures::work(architecture) {
             Some(Work::Generates | Work::Encodes) => {}
-            Some(_) => return Err(format!("is of architecture `{architecture}`, which scores no texts; {WAY_OUT}")),
+            Some(_) => {
+                return Err(format!("has the architecture `{architecture}`, which cannot score texts; {WAY_OUT}"));
+            }
             None => {
                 return Err(format!(
-                    "is of architecture `{architecture}`, which this build of llama.cpp does not know; {WAY_OUT}"
+                    "has the architecture `{architecture}`, which this build of llama.cpp does not support; {WAY_OUT}"
                 ));
             }
         }
@@ -152,7 +154,7 @@ mod tests {
         check(of("bert", None, |writer| writer.u32("bert.pooling_type", 1)), "is an embedding model, not a re-ranker");
         check(
             of("hal9000", Some((HEAD, 1)), ranks("hal9000")),
-            "`hal9000`, which this build of llama.cpp does not know",
+            "has the architecture `hal9000`, which this build of llama.cpp does not support",
         );
         let prompt = |writer: HeaderWriter| {
             named(&["yes", "no"])(writer).text("tokenizer.chat_template.rerank", "Judge {query}")

@@ -125,8 +125,8 @@ impl Gguf {
             // A prompt leaves less room for every text.
             if !prompt.is_empty() && tokens > max_tokens / 2 {
                 return Err(EmbedError::Refused(format!(
-                    "{}: the prompt {prompt:?} takes {tokens} of the {max_tokens} tokens that are read at once; set a \
-                     shorter one as `prompts` of [embedder] in models.toml",
+                    "{}: the prompt {prompt:?} takes {tokens} of the {max_tokens} tokens that the model reads at once; \
+                     set a shorter one as `prompts` of [embedder] in models.toml",
                     header.path.display()
                 )));
             }

@@ -2,21 +2,40 @@
 
 use std::borrow::Cow;
 
+use tokio::runtime::{Handle, RuntimeFlavor};
+
 use super::{Hit, Hits, search};
 use crate::base::Cancel;
+use crate::embed::rerank::{PAIRS_MIN, RerankError};
 use crate::index::{Index, IndexError};
 
-/// Minimum number of hits that can be put in another order.
-const LEAST: usize = 2;
-
-/// Hits, and whether the order of the first ones is that of the re-ranker, if there is one.
 pub struct Judged {
     pub hits: Hits,
-    pub is_final: bool,
+    /// Why the hits are not in the order of the index's re-ranker, if it has one.
+    pub unranked: Option<RerankError>,
 }
 
-/// Like [`search`], with the first hits in the order of the index's re-ranker. If there is none, or
-/// it cannot score in its time, the order is that of the search, and a note says why.
+impl Judged {
+    /// The hits; a note says if they are not in the order of the index's re-ranker, and why.
+    pub fn noted(self) -> Hits {
+        let Judged { mut hits, unranked } = self;
+        let why = unranked.filter(|_| hits.hits.len() >= PAIRS_MIN);
+        hits.notes.extend(why.map(|why| format!("not re-ranked: {why}")));
+        hits
+    }
+}
+
+/// Runs long work. If this thread runs tasks of tokio, another thread runs them meanwhile.
+pub(super) fn blocking<T>(work: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        _ => work(),
+    }
+}
+
+/// Like [`search`], with the first hits in the order of the index's re-ranker, and those for which
+/// it had no time after them. If there is none, or it cannot score in its time, the order is that
+/// of the search.
 pub fn judged(
     index: &Index,
     question: &str,
@@ -24,39 +43,36 @@ pub fn judged(
     k: usize,
     cancel: &Cancel,
 ) -> Result<Judged, IndexError> {
-    let as_found = |why: Option<String>| {
-        let mut hits = search(index, question, query_vector, k)?;
-        let is_final = why.is_none();
-        hits.notes.extend(why.filter(|_| hits.hits.len() >= LEAST).map(|why| format!("not re-ranked: {why}")));
-        Ok(Judged { hits, is_final })
-    };
+    let as_found = |unranked| Ok(Judged { hits: search(index, question, query_vector, k)?, unranked });
     let Some(judges) = index.judges() else { return as_found(None) };
-    let judge = match judges.judge(cancel) {
+    let judge = match blocking(|| judges.judge(cancel)) {
         Ok(judge) => judge,
-        Err(why) => return as_found(Some(why.to_string())),
+        Err(why) => return as_found(Some(why)),
     };
-    let most = judges.most(judge.pairs_a_second());
-    if most < LEAST {
-        let (name, speed) = (judge.name(), judge.pairs_a_second());
-        return as_found(Some(format!(
+    let (name, speed) = (judge.name(), judge.pairs_a_second());
+    let most = judges.most(speed);
+    if most < PAIRS_MIN {
+        return as_found(Some(RerankError::Failed(format!(
             "{name} scores {speed:.1} hits a second here, too few for the time of a search"
-        )));
+        ))));
     }
     let mut hits = search(index, question, query_vector, k.max(most))?;
     let first = hits.hits.len().min(most);
     let texts: Vec<String> = hits.hits[..first].iter().map(text).collect();
-    let mut is_final = true;
-    if first >= LEAST {
-        match judge.scores(question, &texts, cancel) {
-            Ok(scores) => order(&mut hits.hits[..first], &scores),
-            Err(why) => {
-                is_final = false;
-                hits.notes.push(format!("not re-ranked: {why}"));
+    let mut unranked = None;
+    if first >= PAIRS_MIN {
+        match blocking(|| judge.scores(question, &texts, judges.time(), cancel)) {
+            Ok(scores) if scores.len() >= PAIRS_MIN => order(&mut hits.hits[..first], &scores),
+            Ok(scores) => {
+                let (scored, time) = (scores.len(), judges.time().as_secs_f64());
+                let why = format!("{name} scored {scored} of {first} hits in {time:.1} s, the time of a search");
+                unranked = Some(RerankError::Failed(why));
             }
+            Err(why) => unranked = Some(why),
         }
     }
     hits.hits.truncate(k);
-    Ok(Judged { hits, is_final })
+    Ok(Judged { hits, unranked })
 }
 
 /// A hit as a re-ranker reads it.
@@ -64,8 +80,9 @@ fn text(hit: &Hit) -> String {
     format!("{}\n{}", hit.path, hit.snippet)
 }
 
-/// Orders hits by `scores`, the highest first, and equal ones as they were. Each gets the score of
-/// the hit that was in its new place, so that scores still fall, and a part that says so.
+/// Orders hits by `scores`, the highest first, equal ones as they were, and those without a score
+/// last. Each gets the score of the hit that was in its new place, so that scores still fall, and a
+/// part that says so.
 fn order(hits: &mut [Hit], scores: &[f32]) {
     let falling: Vec<f64> = hits.iter().map(|hit| hit.score).collect();
     let mut places: Vec<usize> = (0..hits.len()).collect();
@@ -83,13 +100,14 @@ fn order(hits: &mut [Hit], scores: &[f32]) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::sync::{Arc, Mutex, mpsc};
+    use std::time::Duration;
 
     use super::*;
-    use crate::embed::rerank::{Judge, Judges, RerankError};
+    use crate::embed::rerank::{Judge, Judges};
     use crate::retrieve::known;
 
-    /// Prefers hits with the word "lamp".
+    /// Prefers hits with the word "lamp", and scores one a second.
     struct Scripted {
         speed: f64,
     }
@@ -103,32 +121,49 @@ mod tests {
             self.speed
         }
 
-        fn scores(&self, _: &str, texts: &[String], cancel: &Cancel) -> Result<Vec<f32>, RerankError> {
+        fn scores(&self, _: &str, texts: &[String], time: Duration, cancel: &Cancel) -> Result<Vec<f32>, RerankError> {
             if cancel.is_cancelled() {
                 return Err(RerankError::Cancelled);
             }
-            Ok(texts.iter().map(|text| if text.contains("lamp") { 1.0 } else { -1.0 }).collect())
+            let scored = texts.iter().take(time.as_secs() as usize);
+            Ok(scored.map(|text| if text.contains("lamp") { 1.0 } else { -1.0 }).collect())
         }
     }
 
-    struct Fixed(Result<f64, RerankError>);
+    /// Gives a judge of this speed, or fails when it is loaded.
+    #[derive(Clone)]
+    struct Fixed {
+        speed: Result<f64, RerankError>,
+        fingerprint: Result<String, RerankError>,
+        time: u64,
+    }
+
+    impl Fixed {
+        fn of(speed: Result<f64, RerankError>) -> Fixed {
+            Fixed { speed, fingerprint: Ok("tiny".to_owned()), time: 60 }
+        }
+    }
 
     impl Judges for Fixed {
-        fn fingerprint(&self) -> String {
-            format!("{:?}", self.0)
+        fn fingerprint(&self) -> Result<String, RerankError> {
+            self.fingerprint.clone()
         }
 
         fn judge(&self, _: &Cancel) -> Result<Arc<dyn Judge>, RerankError> {
-            self.0.clone().map(|speed| Arc::new(Scripted { speed }) as Arc<dyn Judge>)
+            self.speed.clone().map(|speed| Arc::new(Scripted { speed }) as Arc<dyn Judge>)
         }
 
         fn most(&self, pairs_a_second: f64) -> usize {
             pairs_a_second as usize
         }
+
+        fn time(&self) -> Duration {
+            Duration::from_secs(self.time)
+        }
     }
 
-    /// Six files that answer "retry", ever worse; the fourth and the last have a lamp.
-    fn project(judged: Result<f64, RerankError>) -> (tempfile::TempDir, Index) {
+    /// Six files that answer "retry", ever worse; the third, the fourth and the last have a lamp.
+    fn project(judges: impl Judges + 'static) -> (tempfile::TempDir, Index) {
         let folder = tempfile::tempdir().unwrap();
         for number in 1..7_usize {
             let lamp = if number % 3 == 0 || number == 4 { " lamp" } else { "" };
@@ -137,60 +172,153 @@ mod tests {
         }
         let index = Index::open(folder.path()).unwrap();
         index.refresh_lexical(&mut |_| {}, &Cancel::new()).unwrap();
-        (folder, index.judged_by(Some(Arc::new(Fixed(judged)))))
+        (folder, index.judged_by(Some(Arc::new(judges))))
     }
 
     fn paths(hits: &Hits) -> Vec<&str> {
         hits.hits.iter().map(|hit| &hit.path[..1]).collect()
     }
 
+    /// The paths of `hits`, those with a lamp first.
+    fn lamps_first(hits: &[Hit]) -> Vec<&str> {
+        let (with, without): (Vec<_>, Vec<_>) = hits.iter().partition(|hit| hit.snippet.contains("lamp"));
+        assert!(!with.is_empty() && !without.is_empty() && hits[0] != *with[0]);
+        with.into_iter().chain(without).map(|hit| &hit.path[..1]).collect()
+    }
+
     #[test]
     fn the_first_hits_get_the_order_of_the_re_ranker_and_later_ones_keep_theirs() {
-        let (_folder, index) = project(Ok(4.0));
+        let (_folder, index) = project(Fixed::of(Ok(4.0)));
         let plain = search(&index, "retry", None, 6).unwrap();
         let found = judged(&index, "retry", None, 6, &Cancel::new()).unwrap();
-        assert!(found.is_final && !found.hits.notes.iter().any(|note| note.contains("re-ranked")));
-        let (first, rest) = plain.hits.split_at(4);
-        let (with, without): (Vec<_>, Vec<_>) = first.iter().partition(|hit| hit.snippet.contains("lamp"));
-        assert!(!with.is_empty() && !without.is_empty() && first[0] != *with[0]);
-        let expected: Vec<&str> = with.into_iter().chain(without).chain(rest).map(|hit| &hit.path[..1]).collect();
-        assert_eq!(paths(&found.hits), expected);
-        assert!(found.hits.hits.is_sorted_by(|a, b| a.score >= b.score), "scores still fall");
-        for hit in &found.hits.hits {
+        assert_eq!(found.unranked, None);
+        let found = found.noted();
+        assert!(!found.notes.iter().any(|note| note.contains("re-ranked")));
+        let expected = [&lamps_first(&plain.hits[..4])[..], &paths(&plain)[4..]].concat();
+        assert_eq!(paths(&found), expected);
+        assert!(found.hits.is_sorted_by(|a, b| a.score >= b.score), "scores still fall");
+        for hit in &found.hits {
             let sum: f64 = hit.parts.iter().filter(|(name, _)| !name.starts_with('×')).map(|(_, value)| value).sum();
             let factors: f64 =
                 hit.parts.iter().filter(|(name, _)| name.starts_with('×')).map(|(_, value)| value).product();
             assert!((sum * factors - hit.score).abs() < 1e-9, "its parts give its score");
         }
         // Of few hits those that were scored highest are shown, whatever place they had.
-        let few = judged(&index, "retry", None, 1, &Cancel::new()).unwrap();
-        assert_eq!(paths(&few.hits), &expected[..1]);
+        let few = judged(&index, "retry", None, 1, &Cancel::new()).unwrap().hits;
+        assert_eq!(paths(&few), &expected[..1]);
+    }
+
+    #[test]
+    fn hits_for_which_the_time_was_too_short_follow_the_scored_ones_in_their_order() {
+        let (_folder, index) = project(Fixed { time: 3, ..Fixed::of(Ok(6.0)) });
+        let plain = search(&index, "retry", None, 6).unwrap();
+        let found = judged(&index, "retry", None, 6, &Cancel::new()).unwrap();
+        let expected = [&lamps_first(&plain.hits[..3])[..], &paths(&plain)[3..]].concat();
+        assert_eq!((paths(&found.hits), found.unranked), (expected, None));
     }
 
     #[test]
     fn without_time_or_a_usable_re_ranker_the_order_stays_and_a_note_says_why() {
-        let check = |judged_by: Result<f64, RerankError>, cancelled: bool, note: &str| {
-            let (_folder, index) = project(judged_by);
+        let check = |judges: Fixed, cancelled: bool, note: &str| {
+            let (_folder, index) = project(judges);
             let plain = search(&index, "retry", None, 6).unwrap();
             let cancel = Cancel::new();
             if cancelled {
                 cancel.cancel();
             }
-            let found = judged(&index, "retry", None, 6, &cancel).unwrap();
-            assert_eq!(paths(&found.hits), paths(&plain));
-            assert!(!found.is_final && found.hits.notes.iter().any(|one| one.contains(note)), "{:?}", found.hits.notes);
+            for _ in 0..2 {
+                let found = known(&index, "retry", None, 6, &cancel).unwrap();
+                assert_eq!(paths(&found), paths(&plain));
+                let notes = found.notes.iter().filter(|one| one.contains(note)).count();
+                assert_eq!(notes, 1, "{:?}", found.notes);
+            }
             // It is not kept as the answer of the re-ranker.
-            let again = known(&index, "retry", None, 6, &cancel).unwrap();
-            assert!(again.notes.iter().any(|one| one.contains(note)));
-            assert!(
-                index
-                    .answers(&format!("words, judged by {}", index.judges().unwrap().fingerprint()))
-                    .unwrap()
-                    .is_empty()
-            );
+            assert!(index.answers("words, judged by tiny").unwrap().is_empty());
+            let kept = index.answers("words").unwrap().len();
+            let found = known(&index.judged_by(None), "retry", None, 6, &cancel).unwrap();
+            assert!(!found.notes.iter().any(|one| one.contains("re-ranked")), "{:?}", found.notes);
+            kept
         };
-        check(Ok(1.0), false, "not re-ranked: tiny.gguf scores 1.0 hits a second here, too few");
-        check(Ok(4.0), true, "not re-ranked: it was cancelled");
-        check(Err(RerankError::Refused("a.gguf is cut".into())), false, "not re-ranked: a.gguf is cut");
+        let failed = |why: &str| Fixed::of(Err(RerankError::Failed(why.into())));
+        let passing = [
+            (Fixed::of(Ok(1.0)), false, "not re-ranked: tiny.gguf scores 1.0 hits a second here, too few"),
+            (Fixed::of(Ok(4.0)), true, "not re-ranked: it was cancelled"),
+            (
+                Fixed { time: 1, ..Fixed::of(Ok(4.0)) },
+                false,
+                "not re-ranked: tiny.gguf scored 1 of 4 hits in 1.0 s, the time of a search",
+            ),
+            (failed("no memory"), false, "not re-ranked: no memory"),
+        ];
+        for (judges, cancelled, note) in passing {
+            assert_eq!(check(judges, cancelled, note), 0, "the next search may have another answer: {note}");
+        }
+        let refused = RerankError::Refused("a.gguf is cut".into());
+        let at_load = Fixed::of(Err(refused.clone()));
+        let before = Fixed { fingerprint: Err(refused), ..at_load.clone() };
+        for judges in [at_load, before] {
+            assert_eq!(check(judges, false, "not re-ranked: a.gguf is cut"), 1, "it is kept as without a re-ranker");
+        }
+    }
+
+    /// Waits in one of its methods until another task has run.
+    #[derive(Clone)]
+    struct Waiting(&'static str, Arc<Mutex<mpsc::Receiver<()>>>);
+
+    impl Waiting {
+        fn wait(&self, method: &str) -> Result<(), RerankError> {
+            if method != self.0 {
+                return Ok(());
+            }
+            let other = self.1.lock().unwrap().recv_timeout(Duration::from_secs(20));
+            other.map_err(|_| RerankError::Failed("no other task ran".to_owned()))
+        }
+    }
+
+    impl Judge for Waiting {
+        fn name(&self) -> &str {
+            "tiny.gguf"
+        }
+
+        fn pairs_a_second(&self) -> f64 {
+            6.0
+        }
+
+        fn scores(&self, _: &str, texts: &[String], _: Duration, _: &Cancel) -> Result<Vec<f32>, RerankError> {
+            self.wait("scores").map(|()| vec![1.0; texts.len()])
+        }
+    }
+
+    impl Judges for Waiting {
+        fn fingerprint(&self) -> Result<String, RerankError> {
+            self.wait("fingerprint").map(|()| "tiny".to_owned())
+        }
+
+        fn judge(&self, _: &Cancel) -> Result<Arc<dyn Judge>, RerankError> {
+            self.wait("judge").map(|()| Arc::new(self.clone()) as Arc<dyn Judge>)
+        }
+
+        fn most(&self, pairs_a_second: f64) -> usize {
+            pairs_a_second as usize
+        }
+
+        fn time(&self) -> Duration {
+            Duration::from_secs(60)
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn other_tasks_run_while_the_re_ranker_is_found_loaded_and_scores() {
+        for method in ["fingerprint", "judge", "scores"] {
+            let (sender, ran) = mpsc::channel();
+            let (_folder, index) = project(Waiting(method, Arc::new(Mutex::new(ran))));
+            let searching = tokio::spawn(async move {
+                // The only worker has this task, too.
+                tokio::spawn(async move { sender.send(()).unwrap() });
+                known(&index, "retry", None, 6, &Cancel::new()).unwrap()
+            });
+            let notes = searching.await.unwrap().notes;
+            assert!(!notes.iter().any(|note| note.contains("re-ranked")), "{method}: {notes:?}");
+        }
     }
 }

@@ -5,10 +5,12 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::judged::blocking;
 use super::query::Query;
 use super::{Hit, Hits, Judged, judged};
 use crate::base::Cancel;
 use crate::embed::Embedder;
+use crate::embed::rerank::RerankError;
 use crate::index::{Answer, ChunkRow, Index, IndexError};
 
 /// Minimum cosine at which two questions count as having the same meaning, if they also contain the
@@ -56,11 +58,9 @@ pub fn known(
     match lookup.same(|answer| answer.question == lookup.question)? {
         Some(hits) => Ok(hits),
         None => {
-            let Judged { hits, is_final } = judged(index, question, vector, k, cancel)?;
-            if is_final {
-                lookup.keep(vector, &hits);
-            }
-            Ok(hits)
+            let judged = judged(index, question, vector, k, cancel)?;
+            lookup.keep(vector, &judged);
+            Ok(judged.noted())
         }
     }
 }
@@ -91,17 +91,18 @@ fn answer_with(
         hits.notes.push("answered like an earlier question with the same meaning".into());
         return Ok(hits);
     }
-    let Judged { mut hits, is_final } = judged(index, question, vector.as_deref(), k, cancel)?;
+    let mut judged = judged(index, question, vector.as_deref(), k, cancel)?;
     if !notes.is_empty() {
+        let shown = &mut judged.hits.notes;
         // The exact reason replaces the note that there is no embedder.
-        hits.notes.retain(|note| !note.ends_with("no embedder"));
-        hits.notes.splice(0..0, notes);
+        shown.retain(|note| !note.ends_with("no embedder"));
+        shown.splice(0..0, notes);
     }
-    // The embedder, and the re-ranker, may work again at the next search.
-    if is_final && (vector.is_some() || embed.is_none()) {
-        lookup.keep(vector.as_deref(), &hits);
+    // The embedder may work again at the next search.
+    if vector.is_some() || embed.is_none() {
+        lookup.keep(vector.as_deref(), &judged);
     }
-    Ok(hits)
+    Ok(judged.noted())
 }
 
 /// A question, with the stored answers to questions of the same kind.
@@ -110,20 +111,26 @@ struct Lookup<'a> {
     question: &'a str,
     k: usize,
     generation: i64,
-    /// The kind of search: without vectors, or with these; and with which re-ranker.
+    /// The kind of search: without vectors, or with these; and with which re-ranker, if it can be
+    /// used.
     kind: String,
+    /// The same kind of search without a re-ranker.
+    plain: String,
+    /// Why the re-ranker cannot be used.
+    unusable: Option<RerankError>,
     answers: Vec<Answer>,
 }
 
 impl<'a> Lookup<'a> {
     fn of(index: &'a Index, question: &'a str, has_vector: bool, k: usize) -> Result<Lookup<'a>, IndexError> {
-        let kind = if has_vector { format!("vectors {}", index.vectors_of()) } else { "words".to_owned() };
-        let kind = match index.judges() {
-            Some(judges) => format!("{kind}, judged by {}", judges.fingerprint()),
-            None => kind,
+        let plain = if has_vector { format!("vectors {}", index.vectors_of()) } else { "words".to_owned() };
+        let (kind, unusable) = match index.judges().map(|judges| blocking(|| judges.fingerprint())) {
+            Some(Ok(fingerprint)) => (format!("{plain}, judged by {fingerprint}"), None),
+            Some(Err(why)) => (plain.clone(), Some(why)),
+            None => (plain.clone(), None),
         };
         let (generation, answers) = (index.generation()?, index.answers(&kind)?);
-        Ok(Lookup { index, question: question.trim(), k, generation, kind, answers })
+        Ok(Lookup { index, question: question.trim(), k, generation, kind, plain, unusable, answers })
     }
 
     /// The first `k` hits of a matching answer that was computed for at least `k`.
@@ -140,11 +147,18 @@ impl<'a> Lookup<'a> {
         };
         let hits: Option<Vec<Hit>> = kept.hits.into_iter().take(self.k).map(hit).collect();
         // The index may have been refreshed since the answers were read.
-        Ok(hits.map(|hits| Hits { hits, notes: kept.notes }))
+        let judged = |hits| Judged { hits: Hits { hits, notes: kept.notes }, unranked: self.unusable.clone() };
+        Ok(hits.map(|hits| judged(hits).noted()))
     }
 
-    /// Stores the answer, if the index is not being written to.
-    fn keep(&self, vector: Option<&[f32]>, found: &Hits) {
+    /// Stores the answer, if the index is not being written to. While the re-ranker is unusable, it
+    /// is stored as without one; if it may work at the next search, nothing is stored.
+    fn keep(&self, vector: Option<&[f32]>, Judged { hits: found, unranked }: &Judged) {
+        let kind = match unranked {
+            None => &self.kind,
+            Some(RerankError::Refused(_)) => &self.plain,
+            Some(_) => return,
+        };
         let parts = |hit: &Hit| hit.parts.iter().map(|(name, value)| (name.clone().into_owned(), *value)).collect();
         let hits = found.hits.iter().map(|hit| (hit.chunk, hit.score, parts(hit))).collect();
         let kept = postcard::to_stdvec(&Kept { hits, notes: found.notes.clone() });
@@ -155,7 +169,7 @@ impl<'a> Lookup<'a> {
             vector: vector.unwrap_or_default().to_vec(),
             found: kept,
         };
-        if let Err(error) = self.index.keep_answer(self.generation, &self.kind, &answer) {
+        if let Err(error) = self.index.keep_answer(self.generation, kind, &answer) {
             tracing::debug!(%error, "an answer could not be stored");
         }
     }

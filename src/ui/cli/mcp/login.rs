@@ -70,7 +70,7 @@ impl Login {
         let (consents, mut user) = (consent::store(), User::new(self.yes, self.json));
         if !consent::given(&consents, &consent_line(&url)) {
             user.agrees(&super::sent_to(&server, &url)).await?;
-            consent::give(&consents, &consent_line(&url)).context("your consent cannot be kept")?;
+            consent::give(&consents, &consent_line(&url)).context("your consent could not be saved")?;
         }
         let reach = Reach { server: url.clone(), consents, limit: server.start_timeout };
         let answer = challenge(&server, &url).await.map_err(Error::msg)?;
@@ -206,7 +206,7 @@ impl User {
         .await?;
         for host in hosts {
             let line = oauth::consent_line(host, server);
-            consent::give(&reach.consents, &line).context("your consent cannot be kept")?;
+            consent::give(&reach.consents, &line).context("your consent could not be saved")?;
         }
         Ok(())
     }

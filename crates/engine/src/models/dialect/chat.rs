@@ -32,7 +32,8 @@ fn plain(text: &str) -> String {
 pub struct Message {
     pub speaker: Speaker,
     pub content: String,
-    /// The pictures for the [`SHOWN`] characters in the content, in order.
+    /// The pictures for the first [`SHOWN`] characters in the content, in order; further ones are
+    /// text.
     pub pictures: Vec<Picture>,
     /// The assistant's thoughts before its text.
     pub thinking: String,

@@ -76,7 +76,7 @@ pub(super) fn numbers(parsed: &Parsed<'_>, architecture: &str) -> Result<(), Fla
     experts(parsed, architecture)?;
     for key in ["attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon"] {
         if let Some(value) = parsed.real(&own(key)).filter(|value| !(0.0..1.0).contains(value)) {
-            return wrong(key, format!("is {value}; a norm takes a number from 0 to 1"));
+            return wrong(key, format!("is {value}; it must be at least 0 and less than 1"));
         }
     }
     // Layers with a window may have different heads.
@@ -273,9 +273,9 @@ mod tests {
         check("", number("expert_count", 5000), &["llama.expert_count is 5000; llama.cpp takes at most 1024"]);
         check("", number("expert_group_count", 3), &["llama.expert_group_count is 3, for 0 experts"]);
         check("", number("rope.dimension_count", 7), &["llama.rope.dimension_count is 7; it must be even"]);
-        for wrong in [-1.0, f32::NAN, f32::INFINITY] {
+        for wrong in [-1.0, 1.0, f32::NAN, f32::INFINITY] {
             let key = "llama.attention.layer_norm_rms_epsilon";
-            check("", |writer| writer.f32(key, wrong), &[key, "a norm takes a number from 0 to 1"]);
+            check("", |writer| writer.f32(key, wrong), &[key, "it must be at least 0 and less than 1"]);
         }
         check("", number("rope.dimension_count_swa", 7), &["llama.rope.dimension_count_swa is 7; it must be even"]);
         let wide = |writer: HeaderWriter| {

@@ -42,6 +42,8 @@ pub struct Options {
     pub trial: Option<Trial>,
     /// Where the measured speed is kept.
     pub folder: Option<PathBuf>,
+    /// A kept speed below this, in pairs a second, is measured again.
+    pub speed_min: f64,
 }
 
 /// A loaded re-ranker.
@@ -65,7 +67,8 @@ pub fn memory(header: &Header) -> Bytes {
 }
 
 impl Reranker {
-    /// Loads the file of `header`. If its speed is not known here yet, it is measured.
+    /// Loads the file of `header`. If its speed here is not known, or too low, it is measured. Any
+    /// error but a cancellation is a refusal.
     pub fn open(
         header: &Header,
         ranking: &Ranking,
@@ -111,7 +114,8 @@ impl Reranker {
             let fingerprint = digest::fingerprint(&header.path).ok()?;
             Some(folder.join(format!("{fingerprint}.pairs.json")))
         });
-        let known = kept.as_deref().and_then(file::read_json::<f64>).filter(|speed| speed.is_finite() && *speed > 0.0);
+        let known = kept.as_deref().and_then(file::read_json::<f64>);
+        let known = known.filter(|speed| speed.is_finite() && *speed > 0.0 && *speed >= options.speed_min);
         let reranker = Reranker {
             name,
             ranking: ranking.clone(),
@@ -126,10 +130,15 @@ impl Reranker {
         if known.is_none() {
             let (question, text) = MEASURED;
             let texts = vec![text.repeat(MEASURED_REPEATED); MEASURED_PAIRS];
-            reranker.scores(question, &texts, cancel)?;
-            // The first call also read the weights from the disk.
-            *lock(&reranker.speed) = 0.0;
-            reranker.scores(question, &texts, cancel)?;
+            for _ in 0..2 {
+                // The first call also reads the weights from the disk.
+                *lock(&reranker.speed) = 0.0;
+                let scored = reranker.scores(question, &texts, Duration::MAX, cancel);
+                scored.map_err(|error| match error {
+                    RerankError::Failed(why) => refused(why),
+                    other => other,
+                })?;
+            }
         }
         Ok(reranker)
     }
@@ -156,7 +165,14 @@ impl Judge for Reranker {
         *lock(&self.speed)
     }
 
-    fn scores(&self, question: &str, texts: &[String], cancel: &Cancel) -> Result<Vec<f32>, RerankError> {
+    fn scores(
+        &self,
+        question: &str,
+        texts: &[String],
+        time: Duration,
+        cancel: &Cancel,
+    ) -> Result<Vec<f32>, RerankError> {
+        let begun = Instant::now();
         let failed = |why: String| RerankError::Failed(format!("{}: {why}", self.name));
         let tokens = |text: &String| self.pairs.tokens(&self.weights, question, text);
         let pairs: Option<Vec<Vec<u32>>> = texts.iter().map(tokens).collect();
@@ -171,10 +187,11 @@ impl Judge for Reranker {
                 sum <= CALL_TOKENS
             });
             let call: Vec<&[u32]> = rest[..fit.count().max(1)].iter().map(Vec::as_slice).collect();
-            let _turn = self.permit.take_unless(Priority::Step, cancel).ok_or(RerankError::Cancelled)?;
-            let begun = Instant::now();
+            let go_on = || !cancel.is_cancelled() && begun.elapsed() < time;
+            let Some(_turn) = self.permit.take_while(Priority::Step, go_on) else { break };
+            let called = Instant::now();
             let outputs = lock(&self.encoder).encode(&call).map_err(|error| failed(error.to_string()))?;
-            spent += begun.elapsed();
+            spent += called.elapsed();
             for output in outputs {
                 let score = output.get(self.ranking.output).copied().filter(|score| score.is_finite());
                 let odd = || {
@@ -186,8 +203,11 @@ impl Judge for Reranker {
                 scores.push(score.ok_or_else(odd)?);
             }
         }
-        if !pairs.is_empty() {
-            self.measured(pairs.len(), spent);
+        if cancel.is_cancelled() {
+            return Err(RerankError::Cancelled);
+        }
+        if !scores.is_empty() {
+            self.measured(scores.len(), spent);
         }
         Ok(scores)
     }

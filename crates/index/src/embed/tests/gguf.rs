@@ -243,7 +243,7 @@ fn a_gguf_that_makes_no_vectors_is_refused_by_name_with_the_way_out() {
     check(&path, Options::default(), &["is empty"]);
     fs::write(&path, &whole).unwrap();
     let long = PromptTable { query: "find what was asked for ".repeat(80), ..PromptTable::default() };
-    check(&path, wishing(None, Some(long)), &["of the 512 tokens that are read at once", "`prompts`"]);
+    check(&path, wishing(None, Some(long)), &["of the 512 tokens that the model reads at once", "`prompts`"]);
     let mut another = Options::default();
     another.wishes.sha256 = Some("0".repeat(64));
     check(&path, another, &["has the sha256", "models.toml says 000"]);

@@ -1,6 +1,7 @@
 //! A re-ranker of MiniLM's weights and a random head scores pairs as candle's model does. Its scores mean nothing.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use candle_core::{DType, Device, Tensor};
 use candle_nn::VarBuilder;
@@ -10,6 +11,7 @@ use tokenizers::Tokenizer;
 
 use super::sample::mini_lm;
 use crate::base::{Bytes, Cancel};
+use crate::budget::{Permit, Priority};
 use crate::embed::rerank::{Judge, Options, RerankError, Reranker, memory};
 use crate::models::Ranking;
 use crate::models::gguf::inspect;
@@ -29,6 +31,11 @@ fn open(path: &Path, options: Options) -> Reranker {
     let header = inspect(path).unwrap();
     let ranking = Ranking::of(&header).unwrap();
     Reranker::open(&header, &ranking, options, &Cancel::new()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Scores without a limit of time.
+fn scores(reranker: &Reranker, question: &str, texts: &[String]) -> Vec<f32> {
+    reranker.scores(question, texts, Duration::MAX, &Cancel::new()).unwrap()
 }
 
 fn texts() -> Vec<String> {
@@ -88,7 +95,7 @@ fn a_re_ranker_with_random_weights_gives_candles_scores_and_their_order() {
     for half in [false, true] {
         let (_dir, path, head) = written(half);
         let (texts, reranker) = (texts(), open(&path, Options::default()));
-        let found = reranker.scores(question, &texts, &Cancel::new()).unwrap();
+        let found = scores(&reranker, question, &texts);
         let expected = by_candle(&head, question, &texts);
         for ((found, expected), text) in found.iter().zip(&expected).zip(&texts) {
             assert!((found - expected).abs() < 1e-2, "{found}, not {expected}, for {text:?}");
@@ -100,10 +107,10 @@ fn a_re_ranker_with_random_weights_gives_candles_scores_and_their_order() {
             assert_eq!(order(&found), order(&expected));
         }
         for (text, score) in texts.iter().zip(&found).step_by(4) {
-            let alone = reranker.scores(question, std::slice::from_ref(text), &Cancel::new()).unwrap();
+            let alone = scores(&reranker, question, std::slice::from_ref(text));
             assert!((alone[0] - score).abs() < 2e-3, "{} alone, {score} among others, {text:?}", alone[0]);
         }
-        assert!(reranker.scores(question, &[], &Cancel::new()).unwrap().is_empty());
+        assert!(scores(&reranker, question, &[]).is_empty());
     }
 }
 
@@ -117,9 +124,40 @@ fn a_re_ranker_measures_its_speed_once_and_keeps_it() {
     assert!(first > 0.0);
     assert!(is_same(open(&path, options()).pairs_a_second(), first), "it is read, not measured");
     let again = open(&path, options());
-    again.scores("a", &["b".to_owned(), "c".to_owned()], &Cancel::new()).unwrap();
+    scores(&again, "a", &["b".to_owned(), "c".to_owned()]);
     assert!(!is_same(again.pairs_a_second(), first));
     assert!(is_same(open(&path, options()).pairs_a_second(), again.pairs_a_second()));
+}
+
+#[test]
+fn a_kept_speed_at_which_nothing_could_be_scored_is_measured_again() {
+    let (dir, path, _) = written(true);
+    let options = |speed_min| Options { folder: Some(dir.path().to_owned()), speed_min, ..Options::default() };
+    open(&path, options(0.0));
+    let mut kept = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
+    let kept = kept.find(|path| path.to_string_lossy().ends_with(".pairs.json")).unwrap();
+    std::fs::write(&kept, "0.01").unwrap();
+    assert_eq!(open(&path, options(0.01)).pairs_a_second(), 0.01);
+    assert!(open(&path, options(0.02)).pairs_a_second() > 0.02);
+}
+
+#[test]
+fn scoring_ends_between_calls_when_its_time_is_over_with_the_first_scores() {
+    let (_dir, path, _) = written(true);
+    let permit = Permit::new();
+    let reranker = open(&path, Options { permit: permit.clone(), ..Options::default() });
+    let (texts, question) = (texts(), "where is the total of a basket added up");
+    let within = |time| reranker.scores(question, &texts, time, &Cancel::new()).unwrap();
+    let (all, speed) = (within(Duration::MAX), reranker.pairs_a_second());
+    assert!(within(Duration::ZERO).is_empty());
+    let held = permit.take(Priority::User);
+    assert!(within(Duration::from_millis(20)).is_empty(), "waiting counts");
+    drop(held);
+    assert_eq!(reranker.pairs_a_second(), speed, "nothing was measured");
+    let times = (0..40).map(|power| Duration::from_micros(100).mul_f64(1.5_f64.powi(power)));
+    let first = times.map(within).find(|scores| !scores.is_empty()).unwrap();
+    assert!(first.len() < all.len(), "{} of {}", first.len(), all.len());
+    assert_eq!(first, all[..first.len()]);
 }
 
 #[test]
@@ -127,7 +165,7 @@ fn scoring_ends_between_calls_when_it_is_cancelled() {
     let (_dir, path, _) = written(true);
     let (reranker, cancel) = (open(&path, Options::default()), Cancel::new());
     cancel.cancel();
-    assert_eq!(reranker.scores("a", &texts(), &cancel), Err(RerankError::Cancelled));
+    assert_eq!(reranker.scores("a", &texts(), Duration::MAX, &cancel), Err(RerankError::Cancelled));
     let header = inspect(&path).unwrap();
     let opened = Reranker::open(&header, &Ranking::of(&header).unwrap(), Options::default(), &cancel);
     assert_eq!(opened.err(), Some(RerankError::Cancelled));
