@@ -195,8 +195,10 @@ async function undoes(tab) {
 async function loadsAnew(tab) {
   const before = await tab.value(turns);
   await tab.ask("Explain in a few sentences what src/todo.ts does and why retries help");
+  await tab.send("Input.insertText", { text: "and another" });
   await tab.until(`${turns} === ${before + 1} && !${idle}`, "a request runs");
-  await tab.ask("and another");
+  holds(await tab.value("document.getElementById('request').value === 'and another'"), "what is written while a request is being sent stays");
+  await tab.key("Enter");
   const box = "document.getElementById('trouble').getBoundingClientRect()";
   await tab.until(`${says}.startsWith('a request is being carried out') && ${box}.height > 0 && ${box}.bottom <= innerHeight`, "why a second request has to wait is in sight");
   await tab.send("Page.reload");

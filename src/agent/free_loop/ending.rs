@@ -54,7 +54,7 @@ pub(super) fn why_not(asked: Mode, model: &Player, tier: Option<Tier>, trouble: 
     let name = model.name();
     let more = || stronger(model.parameters(), tier);
     match (asked, trouble.is_empty()) {
-        (Mode::Chat, _) => "chat mode changes nothing; use --mode agent".to_owned(),
+        (Mode::Chat, _) => "chat mode changes nothing; choose the mode agent (--mode agent)".to_owned(),
         (Mode::Agent, true) => {
             format!("{name} is too weak to act without a plan; leave the orchestrator on{}", or(&more()))
         }

@@ -86,18 +86,20 @@ async function send(undo) {
   }
   busy = true;
   allow();
+  // At once: what is written from now on belongs to the next request.
+  field.value = "";
+  let id;
   try {
-    const { id } = await post("/api/turns", { text, mode: byId("mode").value, pictures: await pictures.read() });
-    field.value = "";
+    ({ id } = await post("/api/turns", { text, mode: byId("mode").value, pictures: await pictures.read() }));
     pictures.clear();
     trouble("");
-    await run(id);
   } catch (error) {
+    field.value = [text, field.value].join("\n").trim();
     trouble(error.message);
-  } finally {
-    busy = false;
-    allow();
   }
+  if (id !== undefined) await run(id);
+  busy = false;
+  allow();
 }
 
 export async function cancel() {
