@@ -151,7 +151,7 @@ impl App {
         App { config: Config { turn_time, ..self.config.clone() }, ..self.clone() }
     }
 
-    /// The same app, which tries model files in processes of `program`, its own executable.
+    /// The same app, trying model files in processes of `program`, its own executable.
     pub fn tried_by(self, program: PathBuf) -> App {
         App { trial: Some(Trial { program, folder: capabilities() }), ..self }
     }

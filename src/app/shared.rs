@@ -121,7 +121,7 @@ impl App {
             });
             match refreshed.await {
                 Ok(Ok(Some((catalog, prefilter)))) => session.offer(catalog, prefilter),
-                Ok(Err(error)) => tracing::warn!(%error, "index and tools stay as they were"),
+                Ok(Err(error)) => tracing::warn!(%error, "index and tools not refreshed"),
                 _ => {}
             }
             let mut turn = session.submit_with(Op::Ask(ask), cancel);

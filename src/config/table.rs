@@ -10,7 +10,7 @@ pub const APPROVE: [&str; 4] = ["never", "on-destructive", "on-mutation", "alway
 pub const COGNITIVE: [&str; 3] = ["auto", "on", "off"];
 pub const TECHNIQUES: [&str; 4] = ["plain", "chain-of-verification", "debate", "three-methods"];
 pub const VOICES: [&str; 2] = ["planner", "router"];
-/// The same as [`Exact`](super::Exact).
+/// Values of [`Exact`](super::Exact).
 pub const EXACT: [&str; 3] = ["auto", "on", "off"];
 pub const FLASH_ATTENTION: [&str; 3] = ["auto", "on", "off"];
 
@@ -118,9 +118,9 @@ pub const SETTINGS: [Setting; 58] = settings! {
          and context allow [default: as models.toml says, else auto]";
     "temperature", "MONOBLOC_TEMPERATURE", "temperature", Number(0.0, 10.0), None, Free,
         "Temperature at which free text is sampled; 0 takes the most likely token. Calls, plans and code in a grammar are \
-         never drawn [default: as the model's maker says, else 0]";
+         never drawn [default: the model maker's, else 0]";
     "top_k", "MONOBLOC_TOP_K", "top-k", Count(0, 1_000_000), None, Free,
-        "Sample from this many of the most likely tokens; 0 for all [default: as the model's maker says, else 40]";
+        "Sample from this many of the most likely tokens; 0 for all [default: the model maker's, else 40]";
     "top_p", "MONOBLOC_TOP_P", "top-p", Number(0.001, 1.0), None, Free,
         "Sample from the fewest most likely tokens whose probabilities reach this sum; 1 for all [default: as the model's \
          maker says, else 0.95]";
@@ -128,9 +128,9 @@ pub const SETTINGS: [Setting; 58] = settings! {
         "Sample from tokens at least this share as likely as the most likely one; 0 for all [default: as the model's maker \
          says, else 0.05]";
     "repetition_penalty", "MONOBLOC_REPETITION_PENALTY", "repetition-penalty", Number(0.001, 10.0), None, Free,
-        "Divides the logits of the last 64 generated tokens; 1 is off [default: as the model's maker says, else 1]";
+        "Divides the logits of the last 64 generated tokens; 1 is off [default: the model maker's, else 1]";
     "presence_penalty", "MONOBLOC_PRESENCE_PENALTY", "presence-penalty", Number(-10.0, 10.0), None, Free,
-        "Subtracted from the logits of the last 64 generated tokens; 0 is off [default: as the model's maker says, \
+        "Subtracted from the logits of the last 64 generated tokens; 0 is off [default: the model maker's, \
          else 0]";
     "seed", "MONOBLOC_SEED", "seed", Count(0, i64::MAX as u64), None, Free,
         "Seed for sampling: with the same one a run can be repeated [default: 0; serve takes a new one for each \

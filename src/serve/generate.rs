@@ -192,7 +192,7 @@ pub fn given(calls: Vec<RawCall>, tools: &[ToolSpec]) -> Vec<Call> {
     calls.map(|(name, arguments)| Call { id: fresh_id("call_"), name, arguments }).collect()
 }
 
-/// The checked call, plus the arguments that its schema does not list, unless it forbids others.
+/// The checked call, plus the arguments that its schema does not list, unless it forbids them.
 fn with_others(raw: &RawCall, checked: Checked, tools: &[ToolSpec]) -> (String, Map<String, Value>) {
     let Checked { call: ToolCall { tool, mut arguments }, repairs } = checked;
     let spec = tools.iter().find(|spec| spec.name == tool);

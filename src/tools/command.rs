@@ -78,7 +78,7 @@ pub(in crate::tools) async fn run(
         }
         () = context.cancel.cancelled() => (false, format!("cancelled after {:.1} s", seconds_so_far())),
         () = group.crowded(settings.processes) => (false, format!(
-            "ended after {:.1} s, with more than {} processes; command_processes allows more",
+            "killed after {:.1} s: more than {} processes; raise command_processes",
             seconds_so_far(), settings.processes
         )),
     };

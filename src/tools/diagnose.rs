@@ -143,8 +143,8 @@ impl Look<'_> {
         said
     }
 
-    /// The uses of a definition of `path`: in the new text of that file outside its own head, and
-    /// in other files according to the index.
+    /// The uses of a definition in `path`: in that file's new text, outside the head; in other
+    /// files, according to the index.
     fn uses(&self, path: &str, span: &Span, new: &str) -> Vec<Use> {
         let name = span.name.as_str();
         let handle = match span.container.last() {

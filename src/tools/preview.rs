@@ -62,7 +62,7 @@ mod tests {
         check("write_file", r#"{"path":"a.txt","content":"two\n"}"#, Ok(diff));
         check("replace_in_file", r#"{"path":"a.txt","old":"one","new":"two"}"#, Ok(diff));
         check("write_file", r#"{"path":"a.txt","content":"one\n"}"#, Ok("a.txt would be unchanged\n"));
-        check("write_file", r#"{"path":"b.txt","content":""}"#, Ok("b.txt would be created, empty\n"));
+        check("write_file", r#"{"path":"b.txt","content":""}"#, Ok("b.txt would be created empty\n"));
         check("delete_file", r#"{"path":"a.txt"}"#, Ok("--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n"));
         check("move_file", r#"{"source":"a.txt","destination":"c/"}"#, Ok("a.txt becomes c/a.txt\n"));
         check("run_command", r#"{"command":"rm -rf target"}"#, Ok("$ rm -rf target"));

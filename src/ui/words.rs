@@ -1,4 +1,4 @@
-//! Describes the events of a turn in words, for every user interface alike.
+//! Describes the events of a turn in words, for all user interfaces.
 
 use serde_json::Value;
 
@@ -70,7 +70,7 @@ fn not_covered(left: &[(String, String)]) -> Option<String> {
 pub fn stall(detection: &Detection) -> String {
     let stall = match detection.stall {
         Stall::ReadOnlyLoop => "only reading",
-        Stall::SameBatch => "asking for the same again",
+        Stall::SameBatch => "repeating the same calls",
         Stall::SameText => "saying the same again",
         Stall::Deflection => "no tool was called",
         Stall::NothingExecuted => "nothing was executed",

@@ -48,9 +48,9 @@ pub(crate) fn module_of(path: &str) -> Option<String> {
     Some(module.strip_suffix("/__init__").unwrap_or(module).replace('/', "."))
 }
 
-/// An import statement in the style of a JavaScript or TypeScript file: `import` or `require`, its
-/// quotation marks, with or without the file extension. `None` if the file has no imports, exports
-/// or local `require`.
+/// An import statement in the style of a JavaScript or TypeScript file: its `import` or `require`,
+/// quotation marks and use of file extensions. `None` if the file has no imports, exports or local
+/// `require`.
 pub(crate) fn script(path: &str, text: &str, from: &str, name: &str) -> Option<String> {
     let is_import = |line: &&str| line.starts_with("import ") || line.contains(" from ") || line.contains("require(");
     let mark = text.lines().filter(is_import).find_map(|line| line.chars().find(|letter| matches!(letter, '"' | '\'')));

@@ -124,9 +124,9 @@ async fn shown(job: Job<'_>, query: &Text, result: &str) -> Result<Shown, TurnEr
     Ok(Shown { text, pack, unknown })
 }
 
-/// Has the model answer, keeps the sentences that the code shown supports, marks those that it does
-/// not clearly support, and adds the places where the code was found. Returns the answer and the
-/// places of all code shown.
+/// Has the model answer, keeps the sentences supported by the code shown, marks those not clearly
+/// supported, and adds the places where the code was found. Returns the answer and the places of
+/// all code shown.
 async fn backed(job: Job<'_>, evidence: &Evidence, result: &str) -> Result<(Done, Vec<String>), TurnError> {
     let Scene { toolkit, request, host, .. } = job.scene;
     let mut known = shown(job, &job.step.text, result).await?;

@@ -127,7 +127,7 @@ struct Attempt {
 
 /// The result of a draft; a round has the result of its best draft.
 enum Outcome {
-    /// The change is kept: the text and notes about it, and the other changes.
+    /// The change is kept, with its text, notes and further changes.
     Accepted(Done),
     /// A check found a problem, which is described for the model.
     Refused(String),

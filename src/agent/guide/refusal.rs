@@ -38,7 +38,7 @@ fn of(what: &str, problem: &str) -> String {
     }
     // The program and output that follow may look like advice.
     if let Some(shown) = problem.strip_prefix(TRIED) {
-        return format!("a change was tried, and {shown}; give a call with its expected result, or ask a larger model");
+        return format!("a change was tried, and {shown}; add a call and its expected result, or ask a larger model");
     }
     let fact = without_advice(problem);
     if let Some(why) = fact.strip_prefix(CUT) {

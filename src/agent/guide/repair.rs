@@ -37,7 +37,7 @@ pub async fn fix(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
     let said = job.step.text.command().or_else(|| job.scene.request.command());
     let Some(line) = said.map(str::to_owned).or_else(|| verify::suite(job)) else {
         let missing = verify::why_untested(job);
-        let why = missing.as_deref().unwrap_or("it is unknown how this project is tested");
+        let why = missing.as_deref().unwrap_or("it is unclear how this project is tested");
         return Ok(Done::note(format!("not done: {why}; name the command, in backticks")));
     };
     let Some(ran) = verify::run(job, &line, Check::Asked, evidence).await? else {

@@ -31,7 +31,7 @@ pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Stri
     }
     let named: Vec<String> = job.step.part.paths.iter().filter(|path| testing::is_test(path)).cloned().collect();
     let Some(line) = verify::checks_of(job).covering(&named).or_else(|| verify::suite(job)) else {
-        let why = verify::why_untested(job).unwrap_or_else(|| "it is unknown how this project is tested".to_owned());
+        let why = verify::why_untested(job).unwrap_or_else(|| "it is unclear how this project is tested".to_owned());
         return Ok(Some(tell(
             job.scene.host,
             &format!("The tests were not run: {why}. Name the command, in backticks.\n"),

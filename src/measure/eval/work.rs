@@ -211,7 +211,7 @@ fn keep(folder: &Path, workspace: &Workspace, case: &Case, cancel: &Cancel) -> R
 }
 
 impl Outcome<'_> {
-    /// Minimum share for an answer that counts as complete.
+    /// Minimum share for an answer to count as complete.
     const WHOLE: f64 = 0.99;
 
     fn is_whole(&self) -> bool {
@@ -229,7 +229,7 @@ impl Outcome<'_> {
         });
         let kept = self.kept.map(|kept| match self.is_whole() {
             true => "  answer whole".to_owned(),
-            false => format!("  {:.0} % of the model's last words in the answer", kept * 100.0),
+            false => format!("  {:.0} % of the model's last reply in the answer", kept * 100.0),
         });
         let (cost, kept) = (cost.unwrap_or_default(), kept.unwrap_or_default());
         format!("{:<6} {:>6.1} s  {} ({}){cost}{kept}{why}", self.verdict, self.seconds, self.id, self.kind)

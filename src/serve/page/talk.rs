@@ -173,7 +173,7 @@ fn streamed(turn: Arc<Turn>, after: u64) -> Response {
     ([(CONTENT_TYPE, "text/event-stream")], Body::from_stream(body)).into_response()
 }
 
-/// The events in the form sent: a number and a single line for each, regardless of its text.
+/// The events as sent: a number and a single line for each, whatever its text.
 fn sent(batch: &Batch) -> String {
     batch.events.iter().fold(String::new(), |mut text, (number, event)| {
         // Writing to a string cannot fail.

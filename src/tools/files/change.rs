@@ -145,7 +145,7 @@ impl Change {
                 text = format!("{} would be unchanged\n", file.relative());
             }
             Change::Text { file, .. } if text.is_empty() => {
-                text = format!("{} would be created, empty\n", file.relative())
+                text = format!("{} would be created empty\n", file.relative())
             }
             Change::Deletion { file, .. } if text.is_empty() => {
                 text = format!("{} would be deleted\n", file.relative())

@@ -125,7 +125,7 @@ impl Client {
         headers.extend(own);
         for (name, value) in more {
             let value = value.map(HeaderValue::try_from).transpose();
-            let value = value.map_err(|_| Fault(format!("it gave a {name} that does not fit in a header")))?;
+            let value = value.map_err(|_| Fault(format!("it gave a {name} that a header cannot hold")))?;
             headers.extend(value.map(|value| (HeaderName::from_static(name), value)));
         }
         let Some(bearer) = &self.0.bearer else { return self.send_once(way, headers, silence).await };

@@ -98,7 +98,7 @@ fn error(id: &Value, code: i32, why: &str) -> Value {
 mod tests {
     use super::*;
 
-    /// The id and the code for answering a line that is kept from the library.
+    /// The id and error code in the answer to a line that is refused.
     fn refused(line: &str) -> Option<(Value, Value)> {
         check(line).err().map(|answer| (answer["id"].clone(), answer["error"]["code"].clone()))
     }

@@ -150,7 +150,7 @@ impl Question {
         if let Some(name) = self.proposal.wanted().get(self.values.len() - 1) {
             let value = self.values.last().map_or("", String::as_str);
             lines.extend(wrapped(&Line::from(format!("{name}: {value}▏")), width, 2));
-            lines.push(Line::styled("Enter answers · Esc leaves it undone", theme.dim()));
+            lines.push(Line::styled("Enter answers · Esc cancels", theme.dim()));
             return lines;
         }
         let key = |key: &'static str| Span::styled(key, theme.accent());

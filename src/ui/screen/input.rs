@@ -211,7 +211,7 @@ impl Input {
         self.pastes = self.draft().pastes;
         if text.len() as u64 > GIVEN_BYTES_MAX || self.pastes.len() == GIVEN_MAX {
             return Err(format!(
-                "the paste has {} bytes; the limit is {GIVEN_MAX} pastes of {GIVEN_BYTES_MAX} bytes each; put it into a file of the project and name the file",
+                "the paste has {} bytes; the limit is {GIVEN_MAX} pastes of {GIVEN_BYTES_MAX} bytes each; save it as a project file and name that instead",
                 text.len()
             ));
         }

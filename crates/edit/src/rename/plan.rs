@@ -49,7 +49,7 @@ pub struct Doubt {
     pub line: usize,
     /// The line as it is.
     pub text: String,
-    /// Why it is not certain whether the line means the symbol.
+    /// Why the line may not refer to the symbol.
     pub why: String,
 }
 

@@ -134,7 +134,7 @@ fn failed(path: &Path, end: End, words: &str) -> LlamaError {
             Some(signal) => format!("it would end this program (signal {signal})"),
             None => format!("it ended with code {}", status.code().unwrap_or(-1)),
         },
-        End::Late | End::Cancelled => format!("it does not return within {} s", WAITED_MAX.as_secs()),
+        End::Late | End::Cancelled => format!("it did not return within {} s", WAITED_MAX.as_secs()),
     };
     let last = lines[lines.len().saturating_sub(LINES_TOLD)..].join("; ");
     let reason = if last.is_empty() { how } else { format!("{how}; its last output: {last}") };
@@ -177,7 +177,7 @@ mod tests {
         );
         check("echo 'monobloc: m.gguf is odd' >&2; exit 1", Err("monobloc: m.gguf is odd"));
         check("exit 3", Err("it ended with code 3"));
-        check("exec sleep 60", Err("it does not return within 60 s"));
+        check("exec sleep 60", Err("it did not return within 60 s"));
     }
 
     #[test]

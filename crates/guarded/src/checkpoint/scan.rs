@@ -132,7 +132,7 @@ impl Scan {
         }
         self.unlisted += 1;
         self.uncovered.truncate(UNCOVERED_MAX);
-        self.uncovered.push((PathBuf::from("."), format!("{} more entries, which are not listed", self.unlisted)));
+        self.uncovered.push((PathBuf::from("."), format!("{} more entries, not listed", self.unlisted)));
     }
 }
 
@@ -177,6 +177,6 @@ mod tests {
         let mut scan = Scan::default();
         (0..UNCOVERED_MAX + 3).for_each(|path| scan.leave_out(path.to_string().into(), "unreadable".into()));
         let (_, why) = &scan.uncovered[UNCOVERED_MAX];
-        assert_eq!((scan.uncovered.len(), why.as_str()), (UNCOVERED_MAX + 1, "3 more entries, which are not listed"));
+        assert_eq!((scan.uncovered.len(), why.as_str()), (UNCOVERED_MAX + 1, "3 more entries, not listed"));
     }
 }

@@ -22,7 +22,7 @@ pub struct Modules {
     pub pooling: Option<Pooling>,
     pub dense: Vec<Dense>,
     pub prompts: Prompts,
-    /// Number of tokens that the model was made to read at once.
+    /// The model's own maximum number of tokens per text.
     pub tokens: usize,
     /// The content of all files read, for the fingerprint.
     pub read: Vec<Vec<u8>>,

@@ -166,8 +166,8 @@ fn forms(old: &str, new: &str) -> (Vec<String>, String) {
     }
 }
 
-/// Replaces the step's object as literal text of the file: `change A to B`, where A is not the name
-/// of a value. `None` if A could be such a name.
+/// Replaces literal occurrences of the step's object in the file: `change A to B`, where A is not
+/// the name of a value. `None` if A could be one.
 fn of_text(lines: &[&str], intent: &Intent) -> Option<Result<Changed, Unsettled>> {
     let object = intent
         .object

@@ -36,7 +36,7 @@ enum Tier {
     OnTraceback,
     CalledByTest,
     CalledByThose,
-    /// Named in an error message, or a type without a nearer suspect.
+    /// Named in an error message, or a type that the test uses.
     Mentioned,
 }
 

@@ -191,7 +191,7 @@ mod tests {
         fields::call(&json!("call_1"), &json!("Read"), &json!({ "path": "a" }))
     }
 
-    /// The data in the events, each of which is named after its data's type.
+    /// The data of the events; each event is named after its data's type.
     fn data(events: &[String]) -> Vec<Value> {
         events.iter().map(|event| serde_json::from_str(event.split_once("data: ").unwrap().1).unwrap()).collect()
     }

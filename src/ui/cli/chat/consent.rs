@@ -39,7 +39,7 @@ impl Question {
     /// The text before the cursor.
     pub fn prompt(&self) -> String {
         if let Some(name) = self.proposal.wanted().get(self.values.len()) {
-            let asked = visible(&format!("{}; an empty line leaves it undone\n{name}", self.proposal.reason));
+            let asked = visible(&format!("{}; an empty line cancels\n{name}", self.proposal.reason));
             format!("{} {asked}: ", style("?").yellow().bold())
         } else if self.editing {
             let now = Value::Object(self.proposal.arguments.clone()).to_string();

@@ -93,7 +93,7 @@ struct Conversation {
 impl Conversation {
     async fn run(mut self, mut lines: mpsc::Receiver<input::Read1>, mut interrupts: Signal) -> Result<()> {
         if self.terminal && !self.options.json {
-            putln!("A line is a request; /help lists the commands, /exit ends.");
+            putln!("Each line is a request; /help lists commands, /exit quits.");
         }
         self.prompt()?;
         loop {

@@ -121,7 +121,7 @@ fn context(app: &App) -> Option<u32> {
     app.registry().ok()?.get(Role::Planner).ok().map(|spec| spec.context)
 }
 
-/// Prints the result of writing or removing.
+/// Prints the result of a write or removal.
 fn told(client: &str, change: &Change, remarks: &[String], json: bool) {
     let Change { file, diff, changed, words } = change;
     if json {

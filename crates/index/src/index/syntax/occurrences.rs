@@ -138,7 +138,7 @@ pub fn names(language: &str, source: &str, name: &str) -> Option<Result<(Vec<Occ
         return Some(Err(reason.clone()));
     }
     let Some(tree) = tree_of(language, source) else {
-        return Some(Err("syntax was not read in time".to_owned()));
+        return Some(Err("parsing took too long".to_owned()));
     };
     let mut found = Vec::new();
     for start in words(source, name) {
