@@ -1,5 +1,6 @@
 //! Remembers the servers to which the user has consented to send data, one entry per URL.
 
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -34,15 +35,22 @@ pub fn given(store: &Path, server: &str) -> bool {
 
 /// Remembers the consent.
 pub fn give(store: &Path, server: &str) -> io::Result<()> {
+    let folder = store.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    // Held only while the file is replaced, so that two processes keep each other's consents. A
+    // file system without locks is no reason to refuse one.
+    let locked = File::open(folder).and_then(|folder| folder.lock().map(|()| folder));
     let mut kept = lines(store);
     kept.retain(|line| line != server);
     kept.push(server.to_owned());
     let text: String = kept[kept.len().saturating_sub(SERVERS_MAX)..].iter().map(|line| format!("{line}\n")).collect();
-    file::replace(store, text.as_bytes())
+    let replaced = file::replace(store, text.as_bytes());
+    drop(locked);
+    replaced
 }
 
 fn lines(store: &Path) -> Vec<String> {
-    std::fs::read_to_string(store).unwrap_or_default().lines().map(str::to_owned).collect()
+    fs::read_to_string(store).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -60,5 +68,18 @@ mod tests {
         assert!(given(&store, one.url()) && !given(&store, other.url()));
         assert_eq!(std::fs::read_to_string(&store).unwrap(), "http://box:1/v1\n");
         assert!(question(&one).contains("http://box:1/v1") && question(&one).contains("read in transit"));
+    }
+
+    #[test]
+    fn consents_that_are_given_at_once_are_all_remembered() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("servers");
+        std::thread::scope(|scope| {
+            for one in 0..8 {
+                let store = &store;
+                scope.spawn(move || (0..10).for_each(|more| give(store, &format!("{one}.{more}")).unwrap()));
+            }
+        });
+        assert_eq!(lines(&store).len(), 80);
     }
 }
